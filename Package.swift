@@ -1,0 +1,57 @@
+// swift-tools-version: 6.3
+import Foundation
+import PackageDescription
+
+// Every Swift target is compiled the same way; COFFER_STRICT (set by ./run) turns warnings into errors for us alone.
+let strict = Context.environment["COFFER_STRICT"] != nil
+let settings: [SwiftSetting] =
+  [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+  ] + (strict ? [.treatAllWarnings(as: .error)] : [])
+
+func floor(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tool(_ name: String, _ dependencies: [Target.Dependency], path: String? = nil) -> Target {
+  .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: settings)
+}
+
+func tests(
+  _ name: String, _ dependencies: [Target.Dependency], mode: SwiftLanguageMode = .v6, exclude: [String] = []
+) -> Target {
+  .testTarget(
+    name: name, dependencies: dependencies, exclude: exclude,
+    swiftSettings: settings.dropFirst() + [.swiftLanguageMode(mode)])
+}
+
+let package = Package(
+  name: "coffer",
+  platforms: [.macOS(.v14), .iOS(.v17), .watchOS(.v10)],
+  products: [
+    .library(name: "Coffer", targets: ["Coffer"]),
+    .library(name: "CofferCore", targets: ["CofferCore"]),
+    .library(name: "CofferTesting", targets: ["CofferTesting"]),
+    .executable(name: "coffer", targets: ["CofferCommand"]),
+  ],
+  targets: [
+    // Floor 0: system libraries
+    .systemLibrary(name: "CofferCSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CofferCZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CofferCShims"),
+    // Floor 1: contracts
+    floor("CofferCore", []),
+    // Floor 2: base
+    floor("CofferSQLite", ["CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims"]),
+    // Floor 4: front
+    floor("Coffer", ["CofferCore", "CofferSQLite"]),
+    // Floor 5: services
+    floor("CofferTesting", ["CofferCore", "Coffer"]),
+    // Floor 6: applications
+    tool("CofferCommand", ["Coffer"]),
+  ]
+)

@@ -1,0 +1,53 @@
+/// Tells any number of subscribers the present availability first, then each change of it.
+package final class AvailabilityFeed: Sendable {
+  private struct State {
+    var present: Availability
+    var subscribers: [UInt64: AsyncStream<Availability>.Continuation] = [:]
+    var nextID: UInt64 = 0
+    var isFinished = false
+  }
+
+  private let state: Locked<State>
+
+  package init(_ present: Availability = .available) {
+    state = Locked(State(present: present))
+  }
+
+  package func subscribe() -> AsyncStream<Availability> {
+    // Only the newest state matters to a subscriber that was slow.
+    let (stream, continuation) = AsyncStream.makeStream(of: Availability.self, bufferingPolicy: .bufferingNewest(1))
+    let id = state.withLock { state -> UInt64? in
+      continuation.yield(state.present)
+      guard !state.isFinished else { return nil }
+      state.nextID += 1
+      state.subscribers[state.nextID] = continuation
+      return state.nextID
+    }
+    guard let id else {
+      continuation.finish()
+      return stream
+    }
+    continuation.onTermination = { [weak self] _ in
+      _ = self?.state.withLock { $0.subscribers.removeValue(forKey: id) }
+    }
+    return stream
+  }
+
+  package func set(_ availability: Availability) {
+    let subscribers = state.withLock { state -> [AsyncStream<Availability>.Continuation] in
+      guard state.present != availability else { return [] }
+      state.present = availability
+      return Array(state.subscribers.values)
+    }
+    for subscriber in subscribers { subscriber.yield(availability) }
+  }
+
+  package func finish() {
+    let subscribers = state.withLock { state in
+      state.isFinished = true
+      defer { state.subscribers.removeAll() }
+      return Array(state.subscribers.values)
+    }
+    for subscriber in subscribers { subscriber.finish() }
+  }
+}

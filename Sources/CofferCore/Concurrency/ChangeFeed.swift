@@ -1,0 +1,218 @@
+/// A page of a journal.
+package struct JournalPage: Sendable {
+  /// Commits in the order of their revisions.
+  package let commits: [Commit]
+  /// Whether the first one directly follows the revision that was asked for; if not, the journal has forgotten some.
+  package let isContiguous: Bool
+
+  package init(commits: [Commit], isContiguous: Bool) {
+    self.commits = commits
+    self.isContiguous = isContiguous
+  }
+}
+
+/// Tells any number of subscribers of commits, each at its own pace.
+///
+/// The feed keeps no buffer per subscriber: a subscriber is a position. It reads the newest commits from one shared,
+/// bounded list and older ones from the engine's journal; what even the journal has forgotten becomes one `reload`.
+package final class ChangeFeed: Sendable {
+  /// Reads up to a number of commits after a revision.
+  package typealias Journal = @Sendable (Revision, Int) async throws -> JournalPage
+
+  fileprivate struct State {
+    var latest: Revision
+    var recent: [Commit] = []  // without gaps, the last one is `latest`
+    var weight = 0
+    var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+    var nextWaiter: UInt64 = 0
+    var isFinished = false
+  }
+
+  fileprivate enum Step {
+    case deliver([Commit])
+    case readJournal(upTo: Revision)
+    case wait
+    case end
+  }
+
+  private let state: Locked<State>
+  private let capacity: Int
+  fileprivate let journal: Journal?
+
+  /// - Parameters:
+  ///   - latest: the store's revision now.
+  ///   - capacity: how many changed keys the shared list holds.
+  ///   - journal: where older commits are; `nil` when the shared list is all there is.
+  package init(latest: Revision, capacity: Int = 4_096, journal: Journal? = nil) {
+    state = Locked(State(latest: latest))
+    self.capacity = capacity
+    self.journal = journal
+  }
+
+  /// The newest revision that subscribers have been told of.
+  package var latest: Revision { state.withLock { $0.latest } }
+
+  /// Announces commits of this process. They may leave a gap after what was announced before: the commits of others.
+  package func publish(_ commits: [Commit]) {
+    guard let first = commits.first, let last = commits.last else { return }
+    let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+      guard last.revision > state.latest else { return [] }
+      if first.revision != state.latest.next { state.forgetRecent() }
+      for commit in commits where commit.revision > state.latest {
+        state.recent.append(commit)
+        state.weight += commit.weight
+      }
+      state.latest = last.revision
+      state.trim(to: capacity)
+      return state.takeWaiters()
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  /// Announces that others have committed up to `revision`; the journal knows what.
+  package func advance(to revision: Revision) {
+    let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+      guard revision > state.latest else { return [] }
+      state.forgetRecent()
+      state.latest = revision
+      return state.takeWaiters()
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  /// The commits after `revision`, if the shared list has all of them.
+  package func recentCommits(after revision: Revision) -> [Commit]? {
+    state.withLock { $0.commits(after: revision) }
+  }
+
+  /// A stream for one subscriber, at its position when this returns.
+  package func subscribe(since revision: Revision?) -> AsyncStream<Change> {
+    let subscription = Subscription(feed: self, cursor: revision ?? latest)
+    return AsyncStream { await subscription.next() }
+  }
+
+  /// Ends all streams, once they have delivered what the shared list holds.
+  package func finish() {
+    let waiters = state.withLock { state in
+      state.isFinished = true
+      return state.takeWaiters()
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  fileprivate func step(from cursor: Revision) -> Step {
+    state.withLock { state in
+      guard cursor < state.latest else { return state.isFinished ? .end : .wait }
+      if let commits = state.commits(after: cursor) { return .deliver(commits) }
+      return state.isFinished ? .end : .readJournal(upTo: state.latest)
+    }
+  }
+
+  /// Returns when there is something after `cursor`, the feed has ended, or the task is cancelled.
+  fileprivate func wait(beyond cursor: Revision) async {
+    let id = state.withLock { state in
+      state.nextWaiter += 1
+      return state.nextWaiter
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isReady = state.withLock { state in
+          // A cancellation before this point has set the flag already; one after it finds the waiter.
+          if state.latest > cursor || state.isFinished || Task.isCancelled { return true }
+          state.waiters[id] = continuation
+          return false
+        }
+        if isReady { continuation.resume() }
+      }
+    } onCancel: {
+      state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
+    }
+  }
+}
+
+extension ChangeFeed.State {
+  fileprivate mutating func forgetRecent() {
+    recent.removeAll(keepingCapacity: true)
+    weight = 0
+  }
+
+  /// Drops the older half once the list is too heavy, so that dropping costs little per commit.
+  fileprivate mutating func trim(to capacity: Int) {
+    guard weight > capacity else { return }
+    var dropped = 0
+    while weight > capacity / 2, dropped < recent.count {
+      weight -= recent[dropped].weight
+      dropped += 1
+    }
+    recent.removeFirst(dropped)
+  }
+
+  fileprivate func commits(after revision: Revision) -> [Commit]? {
+    guard revision < latest else { return [] }
+    guard let first = recent.first, first.revision.rawValue <= revision.rawValue + 1 else { return nil }
+    return Array(recent[Int(revision.rawValue + 1 - first.revision.rawValue)...])
+  }
+
+  fileprivate mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
+    guard !waiters.isEmpty else { return [] }
+    defer { waiters.removeAll() }
+    return Array(waiters.values)
+  }
+}
+
+extension Commit {
+  fileprivate var weight: Int { 1 + changed.keys.count + changed.prefixes.count }
+}
+
+/// One subscriber's position in a feed.
+private final class Subscription: Sendable {
+  private struct State {
+    var cursor: Revision
+    var pending: ArraySlice<Commit> = []
+  }
+
+  private static let pageSize = 128
+
+  private let feed: ChangeFeed
+  private let state: Locked<State>
+
+  init(feed: ChangeFeed, cursor: Revision) {
+    self.feed = feed
+    state = Locked(State(cursor: cursor))
+  }
+
+  func next() async -> Change? {
+    while !Task.isCancelled {
+      if let commit = takePending() { return .commit(commit) }
+      let cursor = state.withLock { $0.cursor }
+      switch feed.step(from: cursor) {
+      case .deliver(let commits): state.withLock { $0.pending = commits[...] }
+      case .wait: await feed.wait(beyond: cursor)
+      case .end: return nil
+      case .readJournal(let latest):
+        if let reload = await readJournal(after: cursor, latest: latest) { return reload }
+      }
+    }
+    return nil
+  }
+
+  private func takePending() -> Commit? {
+    state.withLock { state in
+      guard let commit = state.pending.popFirst() else { return nil }
+      state.cursor = commit.revision
+      return commit
+    }
+  }
+
+  /// Fills `pending`, or says that the journal cannot tell.
+  private func readJournal(after cursor: Revision, latest: Revision) async -> Change? {
+    if let journal = feed.journal, let page = try? await journal(cursor, Self.pageSize), page.isContiguous,
+      !page.commits.isEmpty
+    {
+      state.withLock { $0.pending = page.commits[...] }
+      return nil
+    }
+    state.withLock { $0.cursor = latest }
+    return .reload(upTo: latest)
+  }
+}

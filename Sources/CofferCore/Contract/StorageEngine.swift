@@ -1,0 +1,71 @@
+/// A place that keeps bytes by key: the one abstraction under every door.
+///
+/// Engines are not actors: any number of callers may be inside `commit` at once, so that they can share one sync to
+/// disk. Implement ``StorageAdapter`` instead when all you have is read, write, delete and exists.
+///
+/// A read has three answers: a value, absent (`nil`), or unavailable, which is always a thrown error.
+public protocol StorageEngine: Sendable {
+  /// What this engine promises.
+  var capabilities: Capabilities { get }
+
+  /// The name of the engine and its place, for messages: `sqlite:/home/ann/app.db`.
+  var description: String { get }
+
+  /// The newest revision known in this process, as cheap as a load from memory. It never goes back while the engine
+  /// is open, and it is at least the revision of every commit that this process has been told of.
+  var latestRevision: Revision { get }
+
+  /// Applies a batch, whole or not at all, and returns once it is as durable as the batch asks.
+  ///
+  /// - Throws: ``StorageError``; `CancellationError` when the task was cancelled before the batch began, in which
+  ///   case nothing was written.
+  @discardableResult
+  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit
+
+  /// The entry of one key; `nil` when it is absent.
+  func entry(_ key: Key) async throws -> Entry?
+
+  /// The entries of several keys in the same order; all of one state where the engine has snapshots.
+  func entries(_ keys: [Key]) async throws -> [Entry?]
+
+  /// Reads one state of the store. The state lives as long as `body` runs; keep that short, since it may hold back
+  /// the engine's housekeeping.
+  func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R
+
+  /// The commits after `revision` up to ``latestRevision``, if they can be told without waiting; `nil` otherwise.
+  ///
+  /// Caches ask this: `nil` means "forget everything you hold".
+  func recentCommits(after revision: Revision) -> [Commit]?
+
+  /// The commits after `revision` (`nil`: from now on), each once and in order, whoever made them.
+  ///
+  /// Every caller gets a stream of its own, open when this returns. A subscriber that falls behind what the engine
+  /// remembers gets one ``Change/reload(upTo:)`` in place of what it missed.
+  func changes(since revision: Revision?) -> AsyncStream<Change>
+
+  /// Whether the store can be used: the present state first, then each change of it.
+  func availability() -> AsyncStream<Availability>
+
+  /// Makes every earlier ``Durability/relaxed`` commit of this process survive power loss.
+  func flush() async throws
+
+  /// Ends the use of this handle. Commits that were accepted are finished first; later calls throw
+  /// ``StorageError/Code-swift.struct/closed``. Closing twice is harmless.
+  func close() async throws
+}
+
+extension StorageEngine {
+  public func entry(_ key: Key) async throws -> Entry? {
+    try await entries([key])[0]
+  }
+
+  public func entries(_ keys: [Key]) async throws -> [Entry?] {
+    try await withSnapshot { try await $0.entries(keys) }
+  }
+
+  public func recentCommits(after revision: Revision) -> [Commit]? {
+    revision == latestRevision ? [] : nil
+  }
+
+  public func flush() async throws {}
+}

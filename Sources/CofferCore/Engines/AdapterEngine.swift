@@ -1,0 +1,105 @@
+import Foundation
+
+/// Lifts a third party's four-method ``StorageAdapter`` to an engine, promising no more than four methods can hold.
+///
+/// Single puts and deletes work and are announced to subscribers in this process. What the adapter cannot do is
+/// refused: batches of several steps, preconditions, listing, clearing and snapshots. ``entries(_:)`` reads key by
+/// key, so others may write in between. Entries carry ``Revision/zero``.
+public final class AdapterEngine: StorageEngine {
+  private struct State {
+    var revision = Revision.zero
+    var isClosed = false
+  }
+
+  private let adapter: any StorageAdapter
+  private let state = Locked(State())
+  private let feed = ChangeFeed(latest: .zero)
+  private let availabilityFeed = AvailabilityFeed()
+
+  public let description: String
+  public let capabilities = Capabilities([], maximumValueSize: .max)
+
+  /// - Parameter name: what messages call the store; the adapter's type unless given.
+  public init(_ adapter: any StorageAdapter, name: String? = nil) {
+    self.adapter = adapter
+    description = "adapter:\(name ?? String(describing: type(of: adapter)))"
+  }
+
+  public var latestRevision: Revision { state.withLock { $0.revision } }
+
+  public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+    try checkOpen()
+    try Task.checkCancellation()
+    guard batch.operations.count == 1, let operation = batch.operations.first else {
+      throw refuse("batches of several steps", "Write the values one by one; they will not be atomic.")
+    }
+    switch operation {
+    case .put(let key, let data):
+      try await locating(key) { try await adapter.write(key: key.string, data: data) }
+    case .delete(let key):
+      try await locating(key) { try await adapter.delete(key: key.string) }
+    case .clear: throw refuse("clearing", "Delete the keys one by one.")
+    case .require: throw refuse("preconditions", "Use one of the built-in engines for atomic updates.")
+    }
+    return state.withLock { state in
+      state.revision = state.revision.next
+      let commit = Commit(
+        revision: state.revision, transaction: batch.transaction ?? TransactionID(), origin: origin,
+        changed: batch.selection)
+      feed.publish([commit])
+      return commit
+    }
+  }
+
+  public func entries(_ keys: [Key]) async throws -> [Entry?] {
+    try checkOpen()
+    var entries: [Entry?] = []
+    for key in keys {
+      let data = try await locating(key) { try await adapter.read(key: key.string) }
+      entries.append(data.map { Entry(key: key, value: $0, revision: .zero) })
+    }
+    return entries
+  }
+
+  public func withSnapshot<R: Sendable>(
+    _ body: @Sendable (any StorageSnapshot) async throws -> R
+  ) async throws -> R {
+    try checkOpen()
+    throw refuse("snapshots", "Read with entries(_:); others may write between two reads.")
+  }
+
+  public func recentCommits(after revision: Revision) -> [Commit]? { feed.recentCommits(after: revision) }
+
+  public func changes(since revision: Revision?) -> AsyncStream<Change> { feed.subscribe(since: revision) }
+
+  public func availability() -> AsyncStream<Availability> { availabilityFeed.subscribe() }
+
+  public func close() async throws {
+    state.withLock { $0.isClosed = true }
+    feed.finish()
+    availabilityFeed.finish()
+  }
+
+  private func checkOpen() throws {
+    guard !state.withLock({ $0.isClosed }) else { throw StorageError.closed(description) }
+  }
+
+  private func refuse(_ what: String, _ advice: String) -> StorageError {
+    StorageError.unsupported(what, advice: advice, backend: description)
+  }
+
+  /// Gives the adapter's own errors a code, the store's name and the key.
+  private func locating<R>(_ key: Key, _ body: () async throws -> R) async throws -> R {
+    do {
+      return try await body()
+    } catch let error as StorageError {
+      throw error.locating(backend: description, key: key)
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      throw StorageError(
+        .inputOutput, "The storage adapter failed.", backend: description, key: key,
+        underlying: .init(domain: String(reflecting: type(of: error)), code: 0, text: String(describing: error)))
+    }
+  }
+}

@@ -1,0 +1,18 @@
+/// A ``StorageAdapter`` over a ``MemoryEngine`` (document 1).
+public actor MemoryAdapter: EngineBacked {
+  public nonisolated let engine: any StorageEngine
+  public nonisolated let origin = Origin()
+
+  /// An empty store of its own, or a handle on an engine that others use too.
+  public init(engine: MemoryEngine = MemoryEngine()) {
+    self.engine = engine
+  }
+
+  /// Removes everything.
+  public func clear() async throws {
+    try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: origin)
+  }
+}
+
+/// The adapter's name in the project that document 1 comes from.
+public typealias MemoryStorageAdapter = MemoryAdapter

@@ -1,0 +1,193 @@
+import Foundation
+
+/// Keeps everything in memory: for tests, previews and caches. What it held is gone when it is released.
+///
+/// ```swift
+/// let engine = MemoryEngine()
+/// let store = TypedStore(engine: engine)
+/// ```
+public final class MemoryEngine: StorageEngine {
+  private struct State {
+    var content = MemoryContent()
+    var isClosed = false
+  }
+
+  private let state = Locked(State())
+  private let feed: ChangeFeed
+  private let availabilityFeed = AvailabilityFeed()
+
+  public let description: String
+  public let capabilities: Capabilities
+
+  /// - Parameters:
+  ///   - name: what messages call this store.
+  ///   - maximumValueSize: the largest value in bytes.
+  ///   - journalCapacity: how many changed keys are remembered for subscribers that start at an earlier revision.
+  public init(name: String = "memory", maximumValueSize: Int = 1 << 30, journalCapacity: Int = 4_096) {
+    description = "memory:\(name)"
+    feed = ChangeFeed(latest: .zero, capacity: journalCapacity)
+    capabilities = Capabilities(
+      [.atomicBatches, .preconditions, .snapshots, .listing, .replay, .revisions], maximumValueSize: maximumValueSize)
+  }
+
+  public var latestRevision: Revision { state.withLock { $0.content.revision } }
+
+  public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+    try batch.checkSizes(limit: capabilities.maximumValueSize, backend: description)
+    try Task.checkCancellation()
+    return try state.withLock { state in
+      guard !state.isClosed else { throw StorageError.closed(description) }
+      let selection = batch.selection
+      try state.content.check(batch, backend: description)
+      guard !selection.isEmpty else {
+        return Commit(revision: state.content.revision, transaction: batch.transaction, origin: origin, changed: .none)
+      }
+      state.content.apply(batch)
+      let commit = Commit(
+        revision: state.content.revision, transaction: batch.transaction ?? TransactionID(), origin: origin,
+        changed: selection)
+      feed.publish([commit])  // under the lock, so that commits are announced in their order
+      return commit
+    }
+  }
+
+  public func entry(_ key: Key) async throws -> Entry? {
+    try content().entry(key)
+  }
+
+  public func withSnapshot<R: Sendable>(
+    _ body: @Sendable (any StorageSnapshot) async throws -> R
+  ) async throws -> R {
+    let snapshot = MemorySnapshot(try content(), backend: description)
+    defer { snapshot.end() }
+    return try await body(snapshot)
+  }
+
+  public func recentCommits(after revision: Revision) -> [Commit]? { feed.recentCommits(after: revision) }
+
+  public func changes(since revision: Revision?) -> AsyncStream<Change> { feed.subscribe(since: revision) }
+
+  public func availability() -> AsyncStream<Availability> { availabilityFeed.subscribe() }
+
+  public func close() async throws {
+    state.withLock { $0.isClosed = true }
+    feed.finish()
+    availabilityFeed.finish()
+  }
+
+  private func content() throws -> MemoryContent {
+    try state.withLock { state in
+      guard !state.isClosed else { throw StorageError.closed(description) }
+      return state.content
+    }
+  }
+}
+
+/// What a memory store holds. Copying it is a snapshot: the dictionary is copied when the next write comes.
+struct MemoryContent: Sendable {
+  private struct Value {
+    let data: Data
+    let revision: Revision
+  }
+
+  private var values: [Key: Value] = [:]
+  private(set) var revision = Revision.zero
+
+  var sortedKeys: [Key] { values.keys.sorted() }
+
+  func entry(_ key: Key) -> Entry? {
+    values[key].map { Entry(key: key, value: $0.data, revision: $0.revision) }
+  }
+
+  func check(_ batch: WriteBatch, backend: String) throws {
+    for case .require(let key, let expected) in batch.operations where values[key]?.revision != expected {
+      throw StorageError.preconditionFailed(key, backend: backend)
+    }
+  }
+
+  mutating func apply(_ batch: WriteBatch) {
+    revision = revision.next
+    for operation in batch.operations {
+      switch operation {
+      case .put(let key, let data): values[key] = Value(data: data, revision: revision)
+      case .delete(let key): values[key] = nil
+      case .clear(let prefix?): values = values.filter { !$0.key.hasPrefix(prefix) }
+      case .clear(nil): values.removeAll()
+      case .require: break
+      }
+    }
+  }
+}
+
+private final class MemorySnapshot: StorageSnapshot {
+  private struct State {
+    var content: MemoryContent?
+    var sortedKeys: [Key]?
+  }
+
+  let revision: Revision
+  private let backend: String
+  private let state: Locked<State>
+
+  init(_ content: MemoryContent, backend: String) {
+    revision = content.revision
+    self.backend = backend
+    state = Locked(State(content: content))
+  }
+
+  func end() { state.withLock { $0.content = nil } }
+
+  func entries(_ keys: [Key]) async throws -> [Entry?] {
+    let content = try state.withLock { $0.content } ?? { throw StorageError.snapshotEnded(backend) }()
+    return keys.map(content.entry)
+  }
+
+  func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
+    try state.withLock { state in
+      guard let content = state.content else { throw StorageError.snapshotEnded(backend) }
+      let keys = state.sortedKeys ?? content.sortedKeys
+      state.sortedKeys = keys
+      // The prefix itself is the smallest key that starts with it.
+      var index = keys.partitioningIndex { key in
+        if let prefix, key < prefix { return false }
+        if let after { return key > after }
+        return true
+      }
+      var page: [Entry] = []
+      while index < keys.count, page.count < limit, prefix.map(keys[index].hasPrefix) ?? true {
+        if let entry = content.entry(keys[index]) { page.append(entry) }
+        index += 1
+      }
+      return page
+    }
+  }
+}
+
+extension StorageError {
+  /// What a writer hears who was not the first.
+  package static func preconditionFailed(_ key: Key, backend: String) -> StorageError {
+    StorageError(
+      .preconditionFailed, "The value was changed by somebody else since it was read.",
+      advice: "Nothing was written. Read it again and repeat the change.", backend: backend, key: key)
+  }
+
+  /// What somebody hears who keeps a snapshot for longer than it lives.
+  package static func snapshotEnded(_ backend: String) -> StorageError {
+    StorageError(
+      .closed, "The snapshot was used after the call that gave it had ended.",
+      advice: "Read everything you need inside withSnapshot.", backend: backend)
+  }
+}
+
+extension Array {
+  /// The first index whose element satisfies `predicate`, in an array where all that do come after all that do not.
+  fileprivate func partitioningIndex(_ predicate: (Element) -> Bool) -> Int {
+    var low = 0
+    var high = count
+    while low < high {
+      let middle = (low + high) / 2
+      if predicate(self[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+}

@@ -1,0 +1,6 @@
+/// Whether a store can be read and written at this moment.
+public enum Availability: Hashable, Sendable {
+  case available
+  /// It cannot, and this sentence says why. Reads throw; they never answer "absent".
+  case unavailable(reason: String)
+}

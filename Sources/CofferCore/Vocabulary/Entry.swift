@@ -1,0 +1,15 @@
+public import Foundation
+
+/// One stored value with its name.
+public struct Entry: Hashable, Sendable {
+  public let key: Key
+  public let value: Data
+  /// The commit that wrote the value; ``Revision/zero`` where the engine keeps no revisions.
+  public let revision: Revision
+
+  public init(key: Key, value: Data, revision: Revision) {
+    self.key = key
+    self.value = value
+    self.revision = revision
+  }
+}

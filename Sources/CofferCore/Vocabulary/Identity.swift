@@ -1,0 +1,43 @@
+public import Foundation
+
+/// Names one logical change. Several commits may carry the same one.
+public typealias TransactionID = UUID
+
+/// A store's version number: every commit gets the next one.
+public struct Revision: Hashable, Comparable, Sendable, CustomStringConvertible {
+  /// The number. A store that was never written is at 0.
+  public let rawValue: UInt64
+
+  /// Wraps a number that a store gave out.
+  @inlinable
+  public init(_ rawValue: UInt64) { self.rawValue = rawValue }
+
+  /// The revision of a store that was never written. For an engine that keeps no revisions: unknown.
+  public static let zero = Revision(0)
+
+  /// The next revision.
+  public var next: Revision { Revision(rawValue + 1) }
+
+  @inlinable
+  public static func < (left: Revision, right: Revision) -> Bool { left.rawValue < right.rawValue }
+  public var description: String { String(rawValue) }
+}
+
+/// Says which open handle made a commit, so that a subscriber can tell others' changes from its own.
+///
+/// One per open handle, not per process: two handles in one process hear each other.
+public struct Origin: Hashable, Sendable {
+  /// The handle's own identifier.
+  public let handle: UUID
+
+  /// A fresh origin, or a known one.
+  public init(handle: UUID = UUID()) { self.handle = handle }
+}
+
+/// What a finished save has survived.
+public enum Durability: Comparable, Sendable {
+  /// A killed process: the operating system has the bytes. Power loss may take the latest commits, never part of one.
+  case relaxed
+  /// Power loss: the storage device has confirmed the bytes.
+  case full
+}

@@ -1,0 +1,89 @@
+import Foundation
+
+/// The name of one stored value: 1 to 1,024 bytes of UTF-8.
+///
+/// Two keys are the same only when their bytes are the same. Swift's `String` compares by canonical equivalence, so
+/// that `"é"` and `"e\u{301}"` are one dictionary key; here they are two keys, as they are in every file and database.
+/// Keys sort by their bytes.
+///
+/// ```swift
+/// let theme = try Key("settings/theme")
+/// ```
+///
+/// Every string in that range is a valid key on every backend: `../x`, `a/b`, `CON` and emoji are ordinary names.
+public struct Key: Sendable {
+  /// The largest key, in UTF-8 bytes.
+  public static let maximumSize = 1_024
+
+  /// The key as text. Compare keys, not these strings: `String` equality merges Unicode forms.
+  public let string: String
+
+  /// Makes a key.
+  /// - Throws: ``StorageError`` with code ``StorageError/Code-swift.struct/invalidKey`` when the string is empty or
+  ///   longer than ``maximumSize`` bytes.
+  public init(_ string: String) throws {
+    var contiguous = string
+    contiguous.makeContiguousUTF8()
+    let size = contiguous.utf8.count
+    guard size > 0 else {
+      throw StorageError(.invalidKey, "A key must not be empty.", advice: "Give the value a name of at least one byte.")
+    }
+    guard size <= Self.maximumSize else {
+      throw StorageError(
+        .invalidKey, "The key has \(size) bytes; the limit is \(Self.maximumSize).",
+        advice: "Shorten it, or store a hash of it as the key.")
+    }
+    self.string = contiguous
+  }
+
+  /// The number of UTF-8 bytes.
+  public var size: Int { string.utf8.count }
+
+  /// Calls `body` with the key's UTF-8 bytes, without copying them.
+  @inlinable
+  public func withBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+    var text = string
+    return try text.withUTF8 { try body(UnsafeRawBufferPointer($0)) }
+  }
+
+  /// Whether this key starts with all bytes of `prefix`.
+  public func hasPrefix(_ prefix: Key) -> Bool {
+    withBytes { mine in
+      prefix.withBytes { other in
+        mine.count >= other.count && compare(mine, other, count: other.count) == 0
+      }
+    }
+  }
+}
+
+extension Key: Hashable {
+  public static func == (left: Key, right: Key) -> Bool {
+    left.withBytes { l in
+      right.withBytes { r in l.count == r.count && compare(l, r, count: l.count) == 0 }
+    }
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    withBytes { hasher.combine(bytes: $0) }
+  }
+}
+
+extension Key: Comparable {
+  public static func < (left: Key, right: Key) -> Bool {
+    left.withBytes { l in
+      right.withBytes { r in
+        let order = compare(l, r, count: min(l.count, r.count))
+        return order == 0 ? l.count < r.count : order < 0
+      }
+    }
+  }
+}
+
+extension Key: CustomStringConvertible {
+  public var description: String { string }
+}
+
+private func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer, count: Int) -> Int32 {
+  guard let left = left.baseAddress, let right = right.baseAddress else { return 0 }
+  return memcmp(left, right, count)
+}

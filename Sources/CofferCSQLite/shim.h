@@ -57,3 +57,8 @@ static inline unsigned int coffer_sqlite_data_version(sqlite3 *db) {
 static inline int coffer_sqlite_defensive(sqlite3 *db) {
   return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
 }
+
+// Whether a result code says that the device did not confirm a write. (The codes are macros over macros.)
+static inline int coffer_sqlite_is_lost_sync(int code) {
+  return code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
+}

@@ -85,10 +85,19 @@ package final class ChangeFeed: Sendable {
     state.withLock { $0.commits(after: revision) }
   }
 
-  /// A stream for one subscriber, at its position when this returns.
-  package func subscribe(since revision: Revision?) -> AsyncStream<Change> {
-    let subscription = Subscription(feed: self, cursor: revision ?? latest)
+  /// A stream for one subscriber, at its position when this returns; it also ends when its group does.
+  package func subscribe(since revision: Revision?, group: SubscriptionGroup? = nil) -> AsyncStream<Change> {
+    let subscription = Subscription(feed: self, cursor: revision ?? latest, group: group)
     return AsyncStream { await subscription.next() }
+  }
+
+  /// Ends the streams of one group.
+  package func finish(_ group: SubscriptionGroup) {
+    let waiters = state.withLock { state in
+      group.isFinished.withLock { $0 = true }
+      return state.takeWaiters()  // the others look again and go on waiting
+    }
+    for waiter in waiters { waiter.resume() }
   }
 
   /// Ends all streams, once they have delivered what the shared list holds.
@@ -100,16 +109,17 @@ package final class ChangeFeed: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  fileprivate func step(from cursor: Revision) -> Step {
+  fileprivate func step(from cursor: Revision, group: SubscriptionGroup?) -> Step {
     state.withLock { state in
-      guard cursor < state.latest else { return state.isFinished ? .end : .wait }
+      let isFinished = state.isFinished || group?.isFinished.withLock { $0 } ?? false
+      guard cursor < state.latest else { return isFinished ? .end : .wait }
       if let commits = state.commits(after: cursor) { return .deliver(commits) }
-      return state.isFinished ? .end : .readJournal(upTo: state.latest)
+      return isFinished ? .end : .readJournal(upTo: state.latest)
     }
   }
 
   /// Returns when there is something after `cursor`, the feed has ended, or the task is cancelled.
-  fileprivate func wait(beyond cursor: Revision) async {
+  fileprivate func wait(beyond cursor: Revision, group: SubscriptionGroup?) async {
     let id = state.withLock { state in
       state.nextWaiter += 1
       return state.nextWaiter
@@ -118,7 +128,8 @@ package final class ChangeFeed: Sendable {
       await withCheckedContinuation { continuation in
         let isReady = state.withLock { state in
           // A cancellation before this point has set the flag already; one after it finds the waiter.
-          if state.latest > cursor || state.isFinished || Task.isCancelled { return true }
+          let isFinished = state.isFinished || group?.isFinished.withLock { $0 } ?? false
+          if state.latest > cursor || isFinished || Task.isCancelled { return true }
           state.waiters[id] = continuation
           return false
         }
@@ -164,6 +175,13 @@ extension Commit {
   fileprivate var weight: Int { 1 + changed.keys.count + changed.prefixes.count }
 }
 
+/// The subscriptions of one handle, which end when the handle is closed although others still use the store.
+package final class SubscriptionGroup: Sendable {
+  fileprivate let isFinished = Locked(false)
+
+  package init() {}
+}
+
 /// One subscriber's position in a feed.
 private final class Subscription: Sendable {
   private struct State {
@@ -174,10 +192,12 @@ private final class Subscription: Sendable {
   private static let pageSize = 128
 
   private let feed: ChangeFeed
+  private let group: SubscriptionGroup?
   private let state: Locked<State>
 
-  init(feed: ChangeFeed, cursor: Revision) {
+  init(feed: ChangeFeed, cursor: Revision, group: SubscriptionGroup?) {
     self.feed = feed
+    self.group = group
     state = Locked(State(cursor: cursor))
   }
 
@@ -185,9 +205,9 @@ private final class Subscription: Sendable {
     while !Task.isCancelled {
       if let commit = takePending() { return .commit(commit) }
       let cursor = state.withLock { $0.cursor }
-      switch feed.step(from: cursor) {
+      switch feed.step(from: cursor, group: group) {
       case .deliver(let commits): state.withLock { $0.pending = commits[...] }
-      case .wait: await feed.wait(beyond: cursor)
+      case .wait: await feed.wait(beyond: cursor, group: group)
       case .end: return nil
       case .readJournal(let latest):
         if let reload = await readJournal(after: cursor, latest: latest) { return reload }

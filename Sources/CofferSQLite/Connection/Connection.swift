@@ -1,0 +1,84 @@
+import CofferCSQLite
+import CofferCore
+import Foundation
+
+/// One SQLite connection with its statements.
+///
+/// A connection is not thread-safe and takes no lock of its own: whoever holds it is alone with it. The writer and the
+/// reader pool see to that.
+final class Connection {
+  let handle: OpaquePointer
+  let place: StorePlace
+
+  /// Opens an existing database file.
+  init(_ place: StorePlace) throws {
+    self.place = place
+    var handle: OpaquePointer?
+    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    let code = sqlite3_open_v2(place.path, &handle, flags, nil)
+    guard let handle else {
+      throw StorageError(.inputOutput, "SQLite has no memory for a connection.", backend: place.description)
+    }
+    self.handle = handle
+    guard code == SQLITE_OK else { throw error(code) }
+    setBusyHandler()
+    _ = coffer_sqlite_keep_log(handle)
+    _ = coffer_sqlite_defensive(handle)
+  }
+
+  deinit {
+    // Statements outlive the connection by an instant when both are released together; v2 waits for them.
+    sqlite3_close_v2(handle)
+  }
+
+  /// Whether a call waits while another process holds a lock that it needs.
+  var waitsForLock = true {
+    didSet { setBusyHandler() }
+  }
+
+  private func setBusyHandler() {
+    let limit = UnsafeMutableRawPointer(bitPattern: place.busyAttempts)
+    sqlite3_busy_handler(handle, waitsForLock ? waitWhileBusy : nil, limit)
+  }
+
+  /// Whether a transaction is open.
+  var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+  /// Runs statements that return nothing.
+  func execute(_ sql: String) throws {
+    let code = sqlite3_exec(handle, sql, nil, nil, nil)
+    guard code == SQLITE_OK else { throw error(code) }
+  }
+
+  /// Compiles a statement that is kept for the life of the connection.
+  func prepare(_ sql: String) throws -> Statement {
+    try Statement(sql, on: self)
+  }
+
+  /// Runs a statement that yields one number.
+  func number(_ sql: String) throws -> Int64? {
+    let statement = try prepare(sql)
+    return try statement.step() ? statement.integer(0) : nil
+  }
+
+  /// Leaves the transaction, if one is open, undoing it. Never throws: SQLite has already undone it when this fails.
+  func rollBack() {
+    if isInTransaction { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
+  }
+
+  /// What a failed call means, in words.
+  func error(_ code: Int32, key: Key? = nil) -> StorageError {
+    StorageError.sqlite(
+      code, text: String(cString: sqlite3_errmsg(handle)), systemError: sqlite3_system_errno(handle), place: place,
+      key: key)
+  }
+}
+
+/// Waits a little and lets SQLite try again for the write lock: 0.1 ms first, 5 ms in the end.
+private nonisolated func waitWhileBusy(_ limit: UnsafeMutableRawPointer?, _ attempts: Int32) -> Int32 {
+  guard Int(attempts) < Int(bitPattern: limit) else { return 0 }
+  var pause = timespec(tv_sec: 0, tv_nsec: 100_000 << min(Int(attempts), 6))
+  if pause.tv_nsec > 5_000_000 { pause.tv_nsec = 5_000_000 }
+  nanosleep(&pause, nil)
+  return 1
+}

@@ -1,0 +1,94 @@
+import CofferCSQLite
+import CofferCore
+import Foundation
+
+/// Where a store is and how messages call it.
+package struct StorePlace: Sendable {
+  /// The canonical path of the database file.
+  package let path: String
+  /// How many times a connection asks for a lock that another process holds.
+  let busyAttempts: Int
+
+  var logPath: String { path + "-wal" }
+  var wakePath: String { path + "-wake" }
+  var description: String { "sqlite:\(path)" }
+}
+
+extension StorageError {
+  /// Translates an SQLite result code: the one place where that happens.
+  static func sqlite(
+    _ code: Int32, text: String, systemError: Int32, place: StorePlace, key: Key? = nil
+  ) -> StorageError {
+    let cause = SQLiteFailure(code: code, systemError: systemError)
+    var detail = text
+    if systemError != 0 { detail += "; " + String(cString: strerror(systemError)) }
+    return StorageError(
+      cause.code, cause.message, advice: cause.advice, backend: place.description, key: key,
+      underlying: Underlying(domain: "SQLite", code: Int(code), text: detail))
+  }
+
+  /// Translates the present `errno` of a failed system call.
+  static func system(_ call: String, path: String, errno code: Int32, backend: String) -> StorageError {
+    let cause = SQLiteFailure(systemError: code)
+    return StorageError(
+      cause.code, cause.message, advice: cause.advice, backend: backend,
+      underlying: Underlying(domain: "errno", code: Int(code), text: "\(call) \(path): \(String(cString: strerror(code)))"))
+  }
+}
+
+/// What a failure means for the person who reads about it.
+private struct SQLiteFailure {
+  let code: StorageError.Code
+  let message: String
+  let advice: String
+
+  private init(_ code: StorageError.Code, _ message: String, _ advice: String) {
+    self.code = code
+    self.message = message
+    self.advice = advice
+  }
+
+  init(code: Int32, systemError: Int32) {
+    switch code & 0xFF {
+    case SQLITE_BUSY, SQLITE_LOCKED:
+      self.init(
+        .busy, "Another process held the store's write lock for too long.",
+        "Nothing was written. Try again, or look for a process that hangs in a transaction.")
+    case SQLITE_FULL: self.init(systemError: ENOSPC)
+    case SQLITE_CORRUPT:
+      self.init(
+        .damaged, "The database file is damaged: its pages do not fit together.",
+        "Keep a copy of the file and its -wal file, then restore a backup. Nothing was changed.")
+    case SQLITE_NOTADB:
+      self.init(
+        .notAStore, "The file is not a database.",
+        "Give the path of a store, or of a file that does not exist yet. Nothing was changed.")
+    case SQLITE_TOOBIG:
+      self.init(.valueTooLarge, "The value is larger than SQLite takes.", "Split it. Nothing was written.")
+    case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH: self.init(systemError: EACCES)
+    case SQLITE_CANTOPEN, SQLITE_IOERR: self.init(systemError: systemError)
+    default: self.init(systemError: 0)
+    }
+  }
+
+  init(systemError: Int32) {
+    switch systemError {
+    case ENOSPC, EDQUOT:
+      self.init(
+        .diskFull, "No space is left on the device.",
+        "Nothing was written and everything stored before is still there. Free some space and try again.")
+    case EACCES, EPERM, EROFS:
+      self.init(
+        .permissionDenied, "The store cannot be written: permission denied.",
+        "Give this user write permission for the file and its directory (SQLite keeps its log beside the file).")
+    case EISDIR:
+      self.init(.notAStore, "There is a directory where the database file should be.", "Give the path of a file.")
+    case ENOENT, ENOTDIR:
+      self.init(.notFound, "There is no store at this path.", "Check the path, or create the store by writing to it.")
+    default:
+      self.init(
+        .inputOutput, "The store's file could not be read or written.",
+        "Nothing was written by this call. Check the device and the file system.")
+    }
+  }
+}

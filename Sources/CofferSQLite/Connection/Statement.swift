@@ -1,0 +1,116 @@
+import CofferCSQLite
+import CofferCore
+import Foundation
+
+/// A compiled statement, reset after every use so that it holds no lock.
+final class Statement {
+  private let pointer: OpaquePointer
+  private let connection: Connection
+
+  init(_ sql: String, on connection: Connection) throws {
+    var pointer: OpaquePointer?
+    let code = sqlite3_prepare_v3(connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &pointer, nil)
+    guard code == SQLITE_OK, let pointer else { throw connection.error(code) }
+    self.pointer = pointer
+    self.connection = connection
+  }
+
+  deinit { sqlite3_finalize(pointer) }
+
+  func bind(_ index: Int32, _ value: Int64) { sqlite3_bind_int64(pointer, index, value) }
+
+  func bindNull(_ index: Int32) { sqlite3_bind_null(pointer, index) }
+
+  /// Binds bytes without copying them: they must stay valid until `reset`.
+  func bind(_ index: Int32, borrowing bytes: UnsafeRawBufferPointer) {
+    if let start = bytes.baseAddress, bytes.count > 0 {
+      sqlite3_bind_blob64(pointer, index, start, UInt64(bytes.count), nil)
+    } else {
+      sqlite3_bind_zeroblob(pointer, index, 0)
+    }
+  }
+
+  /// Binds bytes by copying them.
+  func bind(_ index: Int32, copying bytes: UnsafeRawBufferPointer) {
+    if let start = bytes.baseAddress, bytes.count > 0 {
+      sqlite3_bind_blob64(pointer, index, start, UInt64(bytes.count), copyBoundBytes)
+    } else {
+      sqlite3_bind_zeroblob(pointer, index, 0)
+    }
+  }
+
+  func bind(_ index: Int32, text: String) {
+    var text = text
+    text.withUTF8 { bytes in
+      bytes.withMemoryRebound(to: CChar.self) { characters in
+        let start = characters.baseAddress.map { UnsafePointer($0) }
+        _ = sqlite3_bind_text64(
+          pointer, index, start ?? emptyText, UInt64(bytes.count), copyBoundBytes, UInt8(SQLITE_UTF8))
+      }
+    }
+  }
+
+  func bind(_ index: Int32, _ value: Double) { sqlite3_bind_double(pointer, index, value) }
+
+  /// Whether there is a row. On an error the statement is reset and the error thrown.
+  func step() throws -> Bool {
+    switch sqlite3_step(pointer) {
+    case SQLITE_ROW: return true
+    case SQLITE_DONE: return false
+    case let code:
+      let error = connection.error(code)
+      sqlite3_reset(pointer)
+      throw error
+    }
+  }
+
+  /// Runs a statement that yields no row, and resets it.
+  func run() throws {
+    _ = try step()
+    reset()
+  }
+
+  /// Ends the use of the present row and releases its locks.
+  func reset() { sqlite3_reset(pointer) }
+
+  /// Also forgets the bound values, so that nothing dangles between uses.
+  func resetAndForget() {
+    sqlite3_reset(pointer)
+    sqlite3_clear_bindings(pointer)
+  }
+
+  func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(pointer, column) }
+
+  func double(_ column: Int32) -> Double { sqlite3_column_double(pointer, column) }
+
+  func isNull(_ column: Int32) -> Bool { sqlite3_column_type(pointer, column) == SQLITE_NULL }
+
+  func type(_ column: Int32) -> Int32 { sqlite3_column_type(pointer, column) }
+
+  var columnCount: Int32 { sqlite3_column_count(pointer) }
+
+  func columnName(_ column: Int32) -> String { sqlite3_column_name(pointer, column).map { String(cString: $0) } ?? "" }
+
+  /// The column's bytes, valid until the next step or reset.
+  func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
+    let start = sqlite3_column_blob(pointer, column)
+    return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column)))
+  }
+
+  func data(_ column: Int32) -> Data {
+    let bytes = bytes(column)
+    return bytes.isEmpty ? Data() : Data(bytes)
+  }
+
+  func text(_ column: Int32) -> String { String(decoding: bytes(column), as: UTF8.self) }
+}
+
+/// SQLITE_TRANSIENT, a cast that the importer does not bring over: "copy the bytes before you return".
+private let copyBoundBytes = unsafeBitCast(-1 as Int, to: sqlite3_destructor_type.self)
+
+private nonisolated(unsafe) let emptyText: UnsafePointer<CChar> = {
+  // Allocated once for the process and never written: SQLite wants an address even for no bytes.
+  let text = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
+  text.initialize(to: 0)
+  return UnsafePointer(text)
+}()

@@ -1,0 +1,65 @@
+package import CofferCore
+package import Foundation
+
+/// A write transaction over an application's own tables and the store's keys; use it only inside its closure.
+package final class SQLiteTransaction {
+  private let committer: GroupCommitter
+  private var isOpen = true
+  /// The changes of keys so far, for the journal.
+  private(set) var operations: [WriteBatch.Operation] = []
+
+  init(_ committer: GroupCommitter) { self.committer = committer }
+
+  func end() { isOpen = false }
+
+  /// Runs a statement that returns nothing of interest.
+  package func execute(_ sql: String, _ arguments: [SQLiteValue] = []) throws {
+    try statements().execute(sql, arguments)
+  }
+
+  /// Runs a query and collects what `row` makes of each row. Sees the changes made before it in the transaction.
+  package func query<R>(
+    _ sql: String, _ arguments: [SQLiteValue] = [], _ row: (SQLiteRow) throws -> R
+  ) throws -> [R] {
+    try statements().query(sql, arguments, row)
+  }
+
+  /// The value of a key as it is in this transaction.
+  package func value(_ key: Key) throws -> Data? {
+    let name = Data(key.string.utf8)
+    return try query("SELECT value FROM coffer_values WHERE key = ?1", [.blob(name)]) { $0.blob(0) }.first
+  }
+
+  /// Stores a value under a key.
+  package func put(_ key: Key, _ value: Data) throws { try apply(.put(key, value)) }
+
+  /// Removes a key.
+  package func delete(_ key: Key) throws { try apply(.delete(key)) }
+
+  private func apply(_ operation: WriteBatch.Operation) throws {
+    _ = try statements()
+    try committer.applyNow(operation)
+    operations.append(operation)
+  }
+
+  private func statements() throws -> StatementCache {
+    guard isOpen else {
+      throw StorageError(
+        .closed, "The transaction was used after the call that gave it had ended.",
+        advice: "Do everything inside the closure.", backend: committer.connection.place.description)
+    }
+    return committer.statements
+  }
+}
+
+/// A read transaction: one state of the tables; use it only inside its closure.
+package struct SQLiteReadTransaction {
+  let statements: StatementCache
+
+  /// Runs a query and collects what `row` makes of each row.
+  package func query<R>(
+    _ sql: String, _ arguments: [SQLiteValue] = [], _ row: (SQLiteRow) throws -> R
+  ) throws -> [R] {
+    try statements.query(sql, arguments, row)
+  }
+}

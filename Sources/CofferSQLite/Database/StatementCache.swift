@@ -1,0 +1,47 @@
+import CofferCore
+import Foundation
+
+/// The statements that an application runs, compiled once per connection. Not thread-safe, as the connection.
+final class StatementCache {
+  private static let limit = 128
+
+  private let connection: Connection
+  private var statements: [[UInt8]: Statement] = [:]  // by the bytes of the SQL
+
+  init(_ connection: Connection) { self.connection = connection }
+
+  func statement(_ sql: String, _ arguments: [SQLiteValue]) throws -> Statement {
+    let name = Array(sql.utf8)
+    let statement = try statements[name] ?? connection.prepare(sql)
+    if statements.count >= Self.limit { statements.removeAll() }
+    statements[name] = statement
+    for (index, argument) in arguments.enumerated() { statement.bind(Int32(index + 1), argument) }
+    return statement
+  }
+
+  func execute(_ sql: String, _ arguments: [SQLiteValue]) throws {
+    let statement = try statement(sql, arguments)
+    defer { statement.resetAndForget() }
+    while try statement.step() {}
+  }
+
+  func query<R>(_ sql: String, _ arguments: [SQLiteValue], _ row: (SQLiteRow) throws -> R) throws -> [R] {
+    let statement = try statement(sql, arguments)
+    defer { statement.resetAndForget() }
+    var rows: [R] = []
+    while try statement.step() { rows.append(try row(SQLiteRow(statement))) }
+    return rows
+  }
+}
+
+extension Statement {
+  fileprivate func bind(_ index: Int32, _ value: SQLiteValue) {
+    switch value {
+    case .null: bindNull(index)
+    case .integer(let number): bind(index, number)
+    case .real(let number): bind(index, number)
+    case .text(let text): bind(index, text: text)
+    case .blob(let data): data.withUnsafeBytes { bind(index, copying: $0) }
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import CofferCSQLite
+import CofferCore
+import Foundation
+
+/// The tables of a store. `docs/formats/sqlite.md` describes them byte by byte.
+enum Schema {
+  /// What this build writes and the newest that it reads.
+  static let format: Int64 = 1
+  /// "CFFR", so that `file` and other tools can tell what the database is.
+  private static let applicationID = 0x4346_4652
+
+  /// Leaves the connection with the tables of a store that this build understands, making them in an empty database.
+  static func prepare(_ connection: Connection, mayCreate: Bool, clock: WallClock) throws {
+    if try isEmpty(connection) {
+      guard mayCreate else { throw missing(connection.place) }
+      try create(connection, clock: clock)
+    }
+    guard try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_meta'") != nil else {
+      throw StorageError(
+        .notAStore, "The file is an SQLite database of another application.",
+        advice: "Give the path of a store, or of a file that does not exist yet. Nothing was changed.",
+        backend: connection.place.description)
+    }
+    let found = try connection.number("SELECT value FROM coffer_meta WHERE name = 'format'") ?? 0
+    guard found <= format else {
+      throw StorageError(
+        .newerFormat, "The store was written by a newer version: format \(found), this one reads up to \(format).",
+        advice: "Update the application that opens it. Nothing was changed.", backend: connection.place.description)
+    }
+  }
+
+  static func missing(_ place: StorePlace) -> StorageError {
+    StorageError(
+      .notFound, "There is no store at this path.", advice: "Check the path, or create the store by writing to it.",
+      backend: place.description)
+  }
+
+  private static func isEmpty(_ connection: Connection) throws -> Bool {
+    try connection.number("SELECT count(*) FROM sqlite_schema") == 0
+  }
+
+  private static func create(_ connection: Connection, clock: WallClock) throws {
+    try connection.execute("PRAGMA journal_mode = WAL")
+    try connection.execute("BEGIN IMMEDIATE")
+    defer { connection.rollBack() }
+    // Another process may have been first.
+    guard try isEmpty(connection) else { return }
+    try connection.execute(
+      """
+      PRAGMA application_id = \(applicationID);
+      CREATE TABLE coffer_meta (name TEXT PRIMARY KEY NOT NULL, value ANY NOT NULL) STRICT, WITHOUT ROWID;
+      CREATE TABLE coffer_values (
+        key BLOB PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, checksum INTEGER NOT NULL, value BLOB NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE coffer_journal (
+        revision INTEGER PRIMARY KEY NOT NULL, transaction_id BLOB NOT NULL, origin BLOB NOT NULL,
+        committed_at INTEGER NOT NULL, changed BLOB NOT NULL, audit BLOB
+      ) STRICT;
+      CREATE TABLE coffer_quarantine (
+        key BLOB NOT NULL, revision INTEGER NOT NULL, checksum INTEGER NOT NULL, found_at INTEGER NOT NULL,
+        value BLOB NOT NULL, PRIMARY KEY (key, revision)
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE coffer_migrations (name TEXT PRIMARY KEY NOT NULL, position INTEGER NOT NULL)
+        STRICT, WITHOUT ROWID;
+      INSERT INTO coffer_meta VALUES ('format', \(format)), ('created_at', \(clock.now().unixMilliseconds)),
+        ('store', '\(UUID().uuidString)');
+      """)
+    try connection.execute("COMMIT")
+  }
+}
+
+extension Date {
+  /// Milliseconds since 1970, as the tables keep dates.
+  var unixMilliseconds: Int64 { Int64((timeIntervalSince1970 * 1_000).rounded()) }
+
+  init(unixMilliseconds: Int64) { self.init(timeIntervalSince1970: Double(unixMilliseconds) / 1_000) }
+}

@@ -1,0 +1,91 @@
+package import CofferCore
+
+/// How a journal row writes what its batch changed: `docs/formats/sqlite.md`, "changed".
+///
+/// One version byte, one flag byte, then the keys and the prefixes, each list as a count and each name as a length and
+/// its bytes. Numbers are LEB128.
+extension Selection {
+  private static let version: UInt8 = 1
+  private static let everythingFlag: UInt8 = 1
+
+  package func encoded() -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(keys.reduce(8) { $0 + $1.size + 2 })
+    bytes.append(Self.version)
+    bytes.append(isEverything ? Self.everythingFlag : 0)
+    for names in [keys, prefixes] {
+      bytes.append(number: UInt64(names.count))
+      for name in names {
+        name.withBytes { content in
+          bytes.append(number: UInt64(content.count))
+          bytes.append(contentsOf: content)
+        }
+      }
+    }
+    return bytes
+  }
+
+  /// Reads what ``encoded()`` wrote; `nil` for anything else. Never reads or allocates beyond what the bytes hold.
+  package init?(decoding bytes: UnsafeRawBufferPointer) {
+    var reader = ByteReader(bytes)
+    guard reader.byte() == Self.version, let flags = reader.byte(), flags & ~Self.everythingFlag == 0,
+      let keys = reader.names(), let prefixes = reader.names(), reader.isAtEnd
+    else { return nil }
+    if flags & Self.everythingFlag != 0 {
+      guard keys.isEmpty, prefixes.isEmpty else { return nil }
+      self = .everything
+    } else {
+      self.init(keys: keys, prefixes: prefixes)
+    }
+  }
+}
+
+extension [UInt8] {
+  fileprivate mutating func append(number: UInt64) {
+    var rest = number
+    while rest >= 0x80 {
+      append(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    append(UInt8(rest))
+  }
+}
+
+private struct ByteReader {
+  private let bytes: UnsafeRawBufferPointer
+  private var position = 0
+
+  init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+  var isAtEnd: Bool { position == bytes.count }
+
+  mutating func byte() -> UInt8? {
+    guard position < bytes.count else { return nil }
+    defer { position += 1 }
+    return bytes[position]
+  }
+
+  mutating func number() -> UInt64? {
+    var value: UInt64 = 0
+    for shift in stride(from: 0, to: 63, by: 7) {
+      guard let byte = byte() else { return nil }
+      value |= UInt64(byte & 0x7F) << UInt64(shift)
+      if byte & 0x80 == 0 { return value }
+    }
+    return nil
+  }
+
+  mutating func names() -> [Key]? {
+    guard let count = number(), count <= UInt64(bytes.count - position) else { return nil }
+    var names: [Key] = []
+    names.reserveCapacity(Int(count))
+    for _ in 0..<count {
+      guard let size = number(), size <= UInt64(bytes.count - position) else { return nil }
+      let range = position..<(position + Int(size))
+      guard let text = String(validating: bytes[range], as: UTF8.self), let key = try? Key(text) else { return nil }
+      names.append(key)
+      position = range.upperBound
+    }
+    return names
+  }
+}

@@ -1,0 +1,121 @@
+import CofferCSQLite
+import CofferCore
+import Foundation
+
+/// A connection that reads, with its statements.
+///
+/// Sendable by protocol of use: the ``ReaderPool`` lends a reader to one borrower at a time and a borrower uses it from
+/// one place at a time, so no two threads are ever inside. The pool's lock orders one borrower after the other.
+final class Reader: @unchecked Sendable {
+  let connection: Connection
+  private let get: Statement
+  private let newestRevision: Statement
+  private(set) lazy var statements = StatementCache(connection)
+  private lazy var journal = Result { try JournalReader(connection) }
+  private var pages = [Statement?](repeating: nil, count: 4)
+  private let onDamage: @Sendable (Key, Revision, Int) -> Void
+
+  /// How many bytes of values a page holds at most, so that a page of large values stays small.
+  private static let pageBytes = 16 << 20
+
+  init(_ place: StorePlace, onDamage: @escaping @Sendable (Key, Revision, Int) -> Void) throws {
+    connection = try Connection(place)
+    self.onDamage = onDamage
+    try connection.execute("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -8192")
+    get = try connection.prepare("SELECT revision, checksum, value FROM coffer_values WHERE key = ?1")
+    newestRevision = try connection.prepare("SELECT max(revision) FROM coffer_journal")
+  }
+
+  /// Starts to read one state; returns its revision.
+  func beginSnapshot() throws -> Revision {
+    try connection.execute("BEGIN")
+    do {
+      return try revision()
+    } catch {
+      connection.rollBack()
+      throw error
+    }
+  }
+
+  func endSnapshot() { connection.rollBack() }
+
+  func revision() throws -> Revision {
+    defer { newestRevision.reset() }
+    return try newestRevision.step() ? Revision(UInt64(bitPattern: newestRevision.integer(0))) : .zero
+  }
+
+  func entry(_ key: Key) throws -> Entry? {
+    try key.withBytes { name in
+      get.bind(1, borrowing: name)
+      defer { get.resetAndForget() }
+      guard try get.step() else { return nil }
+      return try entry(key, in: get, firstColumn: 0)
+    }
+  }
+
+  func journalPage(after revision: Revision, limit: Int) throws -> JournalPage {
+    try journal.get().page(after: revision, limit: limit)
+  }
+
+  func page(prefix: Key?, after: Key?, limit: Int) throws -> [Entry] {
+    // One bound from below, whichever is higher: SQLite seeks to the first and then tests the second row by row.
+    let isAfter = after.map { after in prefix.map { after >= $0 } ?? true } ?? false
+    let lower = (isAfter ? after : prefix).map { Array($0.string.utf8) } ?? []
+    let upper = prefix?.successor
+    let statement = try pageStatement(isAfter: isAfter, hasEnd: upper != nil)
+    return try lower.withUnsafeBytes { lowerBytes in
+      try (upper ?? []).withUnsafeBytes { upperBytes in
+        statement.bind(1, borrowing: lowerBytes)
+        statement.bind(2, Int64(limit))
+        if upper != nil { statement.bind(3, borrowing: upperBytes) }
+        defer { statement.resetAndForget() }
+        return try collect(statement, limit: limit)
+      }
+    }
+  }
+
+  private func pageStatement(isAfter: Bool, hasEnd: Bool) throws -> Statement {
+    let index = (isAfter ? 1 : 0) + (hasEnd ? 2 : 0)
+    if let statement = pages[index] { return statement }
+    let statement = try connection.prepare(
+      """
+      SELECT key, revision, checksum, value FROM coffer_values
+      WHERE key \(isAfter ? ">" : ">=") ?1 \(hasEnd ? "AND key < ?3" : "") ORDER BY key LIMIT ?2
+      """)
+    pages[index] = statement
+    return statement
+  }
+
+  private func collect(_ statement: Statement, limit: Int) throws -> [Entry] {
+    var entries: [Entry] = []
+    var bytes = 0
+    while bytes < Self.pageBytes, entries.count < limit, try statement.step() {
+      guard let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? Key(name) else {
+        continue  // No writer of ours makes such a name; what else is in the file is not ours to show.
+      }
+      do {
+        let entry = try entry(key, in: statement, firstColumn: 1)
+        entries.append(entry)
+        bytes += entry.value.count
+      } catch {
+        // The entries before a damaged one are good: the damage is the next page's business.
+        guard entries.isEmpty else { break }
+        throw error
+      }
+    }
+    return entries
+  }
+
+  private func entry(_ key: Key, in statement: Statement, firstColumn: Int32) throws -> Entry {
+    let revision = Revision(UInt64(bitPattern: statement.integer(firstColumn)))
+    let bytes = statement.bytes(firstColumn + 2)
+    guard Int64(checksum(key, bytes)) == statement.integer(firstColumn + 1) else {
+      onDamage(key, revision, bytes.count)
+      throw StorageError(
+        .damaged, "The stored value is damaged: its checksum does not match.",
+        advice: "Its bytes were kept in the quarantine; write the key again to go on. Other keys are not affected.",
+        backend: connection.place.description, key: key)
+    }
+    return Entry(key: key, value: bytes.isEmpty ? Data() : Data(bytes), revision: revision)
+  }
+}

@@ -1,0 +1,48 @@
+import CofferCore
+
+/// Lends readers, one borrower each. There are as many as are borrowed at once; a few stay open for the next.
+final class ReaderPool: Sendable {
+  private static let idleLimit = 4
+
+  private struct State {
+    var idle: [Reader] = []
+    var refusal: StorageError?
+  }
+
+  private let state = Locked(State())
+  private let makeReader: @Sendable () throws -> Reader
+
+  init(makeReader: @escaping @Sendable () throws -> Reader) {
+    self.makeReader = makeReader
+  }
+
+  /// Reads something at once, on the caller's thread: that is shorter than going anywhere else.
+  func read<R>(_ body: (Reader) throws -> R) throws -> R {
+    let reader = try borrow()
+    defer { giveBack(reader) }
+    return try body(reader)
+  }
+
+  func borrow() throws -> Reader {
+    let idle = try state.withLock { state in
+      if let refusal = state.refusal { throw refusal }
+      return state.idle.popLast()
+    }
+    return try idle ?? makeReader()
+  }
+
+  func giveBack(_ reader: Reader) {
+    state.withLock { state in
+      guard state.refusal == nil, state.idle.count < Self.idleLimit else { return }
+      state.idle.append(reader)
+    }
+  }
+
+  /// Lends no more and closes what is idle; what is lent is closed when it comes back.
+  func close(_ refusal: StorageError) {
+    state.withLock { state in
+      state.refusal = state.refusal ?? refusal
+      state.idle.removeAll()
+    }
+  }
+}

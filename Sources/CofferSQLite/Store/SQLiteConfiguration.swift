@@ -1,0 +1,43 @@
+public import CofferCore
+
+/// How a store is opened. The settings of the first open in a process hold for all that share it.
+public struct SQLiteConfiguration: Sendable {
+  /// Whether a missing store is created; otherwise opening it throws `notFound`.
+  public var createsIfMissing = true
+
+  /// How many commits the journal keeps for subscribers that fall behind, at least 1.
+  ///
+  /// A subscriber that is further behind is told to reload. The journal also stays below 64 MiB.
+  public var journalRetention = 10_000
+
+  /// The largest value in bytes; never more than the SQLite library takes (1,000,000,000 unless it was built otherwise).
+  public var maximumValueSize = 1 << 30
+
+  /// How long a commit waits, in milliseconds, while another process holds the write lock, before it fails with `busy`.
+  public var busyTimeout = 30_000
+
+  /// Where the journal takes its dates from.
+  public var clock = WallClock.system
+
+  /// Is told, once for each damaged value, what was found. The bytes are kept in the quarantine.
+  public var onDamage: (@Sendable (DamageReport) -> Void)?
+
+  /// Runs on the writer between a commit and its announcement: where tests kill the process.
+  package var afterCommit: (@Sendable (Revision) -> Void)?
+
+  public init() {}
+}
+
+/// A value whose bytes are not those that were written.
+///
+/// Reading it throws `damaged`; its bytes were copied to the quarantine, where nothing changes them, so that writing
+/// the key again loses nothing.
+public struct DamageReport: Hashable, Sendable {
+  public let key: Key
+  /// The commit that wrote the value.
+  public let revision: Revision
+  /// The size of the damaged bytes.
+  public let size: Int
+  /// The store.
+  public let backend: String
+}

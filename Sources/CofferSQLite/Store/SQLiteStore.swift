@@ -1,0 +1,192 @@
+import CofferCSQLite
+import CofferCore
+import Foundation
+
+/// What all handles of one process on one database file share: the writer, the readers and the feeds.
+final class SQLiteStore: Sendable {
+  private struct State {
+    var handles = 1
+    var watch: UInt64?
+    var listens = false
+  }
+
+  let place: StorePlace
+  let identity: FileIdentity
+  let maximumValueSize: Int
+  let writer: Writer
+  let readers: ReaderPool
+  private let feed: ChangeFeed
+  private let availabilityFeed = AvailabilityFeed()
+  private let wake: Locked<WakeFile>
+  private let quarantine: Quarantine
+  private let state = Locked(State())
+
+  /// Opens the file for this process. Slow, so not for a thread that tasks share.
+  init(place: StorePlace, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
+    let opening = try Opening(place, configuration: configuration, mustVerify: mustVerify)
+    self.place = place
+    identity = opening.identity
+    maximumValueSize = opening.maximumValueSize
+    let wake = Locked(opening.wake)
+    let quarantine = Quarantine(place, configuration: configuration)
+    let readers = ReaderPool { try Reader(place) { quarantine.report($0, $1, size: $2) } }
+    let feed = ChangeFeed(
+      latest: opening.revision, capacity: min(4_096, max(1, configuration.journalRetention)),
+      journal: { revision, limit in try readers.read { try $0.journalPage(after: revision, limit: limit) } })
+    let availability = availabilityFeed
+    let identity = opening.identity
+    let listener = Writer.Listener(
+      raise: { revision in wake.withLock { $0.raise(to: revision) } },
+      announce: { commits in
+        guard !commits.isEmpty else { return }
+        feed.publish(commits)
+        wake.withLock { $0.ring() }
+      },
+      fail: { error in
+        StoreRegistry.shared.remove(identity, mustVerify: true)
+        readers.close(error)
+        availability.set(.unavailable(reason: error.message))
+        feed.finish()
+      })
+    writer = try Writer(place, configuration: configuration, listener: listener)
+    self.wake = wake
+    self.quarantine = quarantine
+    self.readers = readers
+    self.feed = feed
+    quarantine.connect(writer)
+    let watch = WakeWatcher.shared.watch(place.wakePath) { [weak self] event in self?.hear(event) }
+    state.withLock { $0.watch = watch }
+  }
+
+  deinit {
+    if let watch = state.withLock({ $0.watch }) { WakeWatcher.shared.unwatch(watch) }
+    writer.abandon()
+  }
+
+  var latestRevision: Revision { wake.withLock { $0.revision } }
+
+  func recentCommits(after revision: Revision) -> [Commit]? {
+    let latest = latestRevision
+    guard revision < latest else { return [] }
+    if let commits = feed.recentCommits(after: revision), commits.last?.revision == latest { return commits }
+    // Somebody else's: as quick to read as a value. Too many are not worth it for a cache.
+    let limit = 256
+    guard latest.rawValue - revision.rawValue <= UInt64(limit),
+      let page = try? readers.read({ try $0.journalPage(after: revision, limit: limit) }),
+      page.isContiguous, let last = page.commits.last, last.revision >= latest
+    else { return nil }
+    return page.commits
+  }
+
+  func changes(since revision: Revision?, group: SubscriptionGroup) -> AsyncStream<Change> {
+    listen()
+    // What others have committed just now and nobody has heard yet comes before "from now on".
+    feed.advance(to: latestRevision)
+    return feed.subscribe(since: revision, group: group)
+  }
+
+  func finishChanges(_ group: SubscriptionGroup) { feed.finish(group) }
+
+  func availability() -> AsyncStream<Availability> { availabilityFeed.subscribe() }
+
+  // MARK: Handles
+
+  /// Counts one more handle, unless the last one has just been closed.
+  func retain() -> Bool {
+    state.withLock { state in
+      guard state.handles > 0 else { return false }
+      state.handles += 1
+      return true
+    }
+  }
+
+  /// Counts one handle less; whether it was the last.
+  func release() -> Bool {
+    state.withLock { state in
+      state.handles -= 1
+      return state.handles == 0
+    }
+  }
+
+  /// Finishes what was accepted and closes everything, after the last handle was closed.
+  func close() async {
+    StoreRegistry.shared.remove(identity, mustVerify: false)
+    if let watch = state.withLock({ $0.watch }) { WakeWatcher.shared.unwatch(watch) }
+    await writer.close()
+    readers.close(StorageError.closed(place.description))
+    feed.finish()
+    availabilityFeed.finish()
+  }
+
+  // MARK: Other processes
+
+  /// Hears the bell from now on. Before the first subscriber nobody needs it, and our own commits would ring it.
+  private func listen() {
+    let watch = state.withLock { state -> UInt64? in
+      guard !state.listens else { return nil }
+      state.listens = true
+      return state.watch
+    }
+    if let watch { WakeWatcher.shared.listen(watch) }
+  }
+
+  private func hear(_ event: WakeWatcher.Event) {
+    if event == .interval { checkWakeFile() }
+    feed.advance(to: latestRevision)
+  }
+
+  /// Finds what nobody has rung for: a writer that died between its commit and the bell, or a deleted wake-up file.
+  private func checkWakeFile() {
+    if !wake.withLock({ $0.isAttached(place) }), let file = try? WakeFile(place) {
+      wake.withLock { $0 = file }
+      if let watch = state.withLock({ $0.listens ? $0.watch : nil }) { WakeWatcher.shared.listen(watch) }
+    }
+    if let revision = try? readers.read({ try $0.revision() }) { wake.withLock { $0.raise(to: revision) } }
+  }
+}
+
+/// What opening a file finds out, on a connection that is closed again.
+private struct Opening {
+  let identity: FileIdentity
+  let revision: Revision
+  let wake: WakeFile
+  let maximumValueSize: Int
+
+  init(_ place: StorePlace, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
+    let connection = try Connection(place)
+    try Schema.prepare(connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock)
+    if mustVerify { try Self.verify(connection) }
+    guard let identity = FileIdentity(place.path) else { throw Schema.missing(place) }
+    self.identity = identity
+    // SQLite counts the whole row; the other columns fit into a page.
+    let limit = Int(sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, -1)) - 4_096
+    maximumValueSize = min(configuration.maximumValueSize, limit)
+    wake = try WakeFile(place)
+    revision = try Self.agree(connection, wake)
+  }
+
+  /// Makes the wake-up file say what the journal says: after a restored backup it may be ahead, after a crash behind.
+  private static func agree(_ connection: Connection, _ wake: WakeFile) throws -> Revision {
+    let found = try newestRevision(connection)
+    guard wake.revision != found else { return found }
+    try connection.execute("BEGIN IMMEDIATE")
+    defer { connection.rollBack() }
+    let newest = try newestRevision(connection)
+    wake.reset(to: newest)
+    return newest
+  }
+
+  private static func newestRevision(_ connection: Connection) throws -> Revision {
+    Revision(UInt64(bitPattern: try connection.number("SELECT max(revision) FROM coffer_journal") ?? 0))
+  }
+
+  private static func verify(_ connection: Connection) throws {
+    let statement = try connection.prepare("PRAGMA quick_check(1)")
+    guard try statement.step(), statement.text(0) == "ok" else {
+      throw StorageError(
+        .damaged, "The database file is damaged: its pages do not fit together.",
+        advice: "Keep a copy of the file and its -wal file, then restore a backup.",
+        backend: connection.place.description)
+    }
+  }
+}

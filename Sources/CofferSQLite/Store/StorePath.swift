@@ -1,0 +1,82 @@
+import CofferCore
+import Foundation
+
+extension StorePlace {
+  /// The canonical place of a store: one name for every way of writing the path.
+  ///
+  /// Creates the directory (0700) and an empty file (0600) where the store may be created.
+  static func resolve(_ path: String, configuration: SQLiteConfiguration) throws -> StorePlace {
+    let asGiven = "sqlite:\(path)"
+    guard !path.isEmpty, !path.utf8.contains(0) else {
+      throw StorageError(
+        .notFound, "The path of the store is empty or contains a NUL byte.", advice: "Give the path of a file.",
+        backend: asGiven)
+    }
+    let url = URL(fileURLWithPath: path)
+    let directory = url.deletingLastPathComponent().path
+    if configuration.createsIfMissing { try makeDirectory(directory, backend: asGiven) }
+    let file = try canonicalPath(of: url.path, directory: directory, name: url.lastPathComponent, backend: asGiven)
+    // The pauses between two tries add up: seven short ones, then 5 ms each.
+    let place = StorePlace(path: file, busyAttempts: max(1, configuration.busyTimeout / 5))
+    try place.checkFile(mayCreate: configuration.createsIfMissing)
+    return place
+  }
+
+  private static func makeDirectory(_ directory: String, backend: String) throws {
+    do {
+      try FileManager.default.createDirectory(
+        atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch {
+      let code = ((error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError)?.code ?? Int(EACCES)
+      throw StorageError.system("mkdir", path: directory, errno: Int32(code), backend: backend)
+    }
+  }
+
+  private static func canonicalPath(
+    of path: String, directory: String, name: String, backend: String
+  ) throws -> String {
+    if let whole = realpath(path, nil) {
+      defer { free(whole) }
+      return String(cString: whole)
+    }
+    guard let parent = realpath(directory, nil) else {
+      throw StorageError.system("realpath", path: directory, errno: errno, backend: backend)
+    }
+    defer { free(parent) }
+    return String(cString: parent) + "/" + name
+  }
+
+  /// Makes sure that there is a regular file which SQLite may open: what it would destroy silently is refused here.
+  private func checkFile(mayCreate: Bool) throws {
+    var status = stat()
+    if stat(path, &status) != 0 {
+      guard mayCreate else { throw Schema.missing(self) }
+      let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+      guard file >= 0 || errno == EEXIST else {
+        throw StorageError.system("open", path: path, errno: errno, backend: description)
+      }
+      if file >= 0 { close(file) }
+      return
+    }
+    guard status.st_mode & S_IFMT != S_IFDIR else {
+      throw StorageError.system("open", path: path, errno: EISDIR, backend: description)
+    }
+    guard status.st_size == 0 else { return }
+    guard mayCreate else { throw Schema.missing(self) }
+    // Beside an empty file SQLite deletes the log, which may be all that is left of the data.
+    if let log = size(of: logPath), log > 0 { throw emptied("-wal") }
+    if size(of: wakePath) != nil { throw emptied("-wake") }
+  }
+
+  private func size(of path: String) -> Int? {
+    var status = stat()
+    return stat(path, &status) == 0 ? Int(status.st_size) : nil
+  }
+
+  private func emptied(_ suffix: String) -> StorageError {
+    StorageError(
+      .damaged, "The database file is empty, but it was not: its \(suffix) file is still there.",
+      advice: "Keep both files and restore a backup; delete both to start with an empty store. Nothing was changed.",
+      backend: description)
+  }
+}

@@ -1,0 +1,313 @@
+import CofferCSQLite
+import CofferCore
+import Foundation
+
+/// The one connection of this process that writes: takes a group of batches and commits them with one sync.
+///
+/// Not thread-safe; the ``Writer`` gives it to one thread at a time.
+final class GroupCommitter {
+  let connection: Connection
+  private let clock: WallClock
+  private let begin, commitStatement, findRevision, put, delete, clearAll, appendJournal, newestRevision: Statement
+  private(set) lazy var statements = StatementCache(connection)
+  private lazy var clearRange = Result { try connection.prepare(SQL.clearRange) }
+
+  private let retention: Int
+  private var trimmedAt = Revision.zero
+  private(set) var revision = Revision.zero
+  private var seenDataVersion: UInt32?
+  private var isSynchronous = true
+  /// Whether there are relaxed commits that no sync has covered yet.
+  private var hasUnsyncedCommits = false
+  private var isLogExtended = false
+  /// How many pages the write-ahead log holds since its last reset; set by the hook after each commit.
+  private let logPages: UnsafeMutablePointer<Int32>
+
+  private enum SQL {
+    static let put = """
+      INSERT INTO coffer_values (key, revision, checksum, value) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key)
+      DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum, value = excluded.value
+      """
+    static let appendJournal = """
+      INSERT INTO coffer_journal (revision, transaction_id, origin, committed_at, changed) VALUES (?1, ?2, ?3, ?4, ?5)
+      """
+    static let clearRange = "DELETE FROM coffer_values WHERE key >= ?1 AND key < ?2"
+  }
+
+  /// The size that the log is filled up to once, so that commits overwrite it instead of growing it: a growing file
+  /// makes a durable commit 1.6 times slower. Enough for the checkpoint threshold.
+  private static let logSize: Int64 = 32 + Int64(Checkpointer.threshold + 256) * (4_096 + 24)
+
+  init(_ place: StorePlace, configuration: SQLiteConfiguration) throws {
+    connection = try Connection(place)
+    clock = configuration.clock
+    retention = max(1, configuration.journalRetention)
+    try connection.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
+    try connection.execute("PRAGMA cache_size = -8192")
+    begin = try connection.prepare("BEGIN IMMEDIATE")
+    commitStatement = try connection.prepare("COMMIT")
+    findRevision = try connection.prepare("SELECT revision FROM coffer_values WHERE key = ?1")
+    put = try connection.prepare(SQL.put)
+    delete = try connection.prepare("DELETE FROM coffer_values WHERE key = ?1")
+    clearAll = try connection.prepare("DELETE FROM coffer_values")
+    appendJournal = try connection.prepare(SQL.appendJournal)
+    newestRevision = try connection.prepare("SELECT max(revision) FROM coffer_journal")
+    logPages = .allocate(capacity: 1)
+    logPages.initialize(to: 0)
+    sqlite3_wal_hook(connection.handle, countLogPages, logPages)
+  }
+
+  deinit {
+    sqlite3_wal_hook(connection.handle, nil, nil)
+    logPages.deallocate()
+  }
+
+  private var nextCheckpoint = Checkpointer.threshold
+
+  /// Whether the log has grown enough to be copied into the database; says so once per threshold.
+  func takeCheckpointDue() -> Bool {
+    let pages = Int(logPages.pointee)
+    if pages < Checkpointer.threshold { nextCheckpoint = Checkpointer.threshold }  // The log has started again.
+    guard pages >= nextCheckpoint else { return false }
+    nextCheckpoint = pages + Checkpointer.threshold
+    return true
+  }
+
+  /// Whether the journal has become longer than it should be; checked once per some commits, since trimming them one
+  /// by one would cost a page each.
+  func takeTrimDue() -> Bool {
+    let step = UInt64(max(1, min(1_024, retention / 4)))
+    guard revision.rawValue >= trimmedAt.rawValue + step else { return false }
+    trimmedAt = revision
+    return revision.rawValue > UInt64(retention)
+  }
+
+  /// Forgets the oldest journal rows beyond the retention.
+  func trimJournal() throws {
+    let newest = revision
+    try housekeep { try JournalRetention.trim($0, newest: newest, commits: retention) }
+  }
+
+  /// Commits a batch now, or says `nil` when another process is writing.
+  func commitWithoutWaiting(_ batch: PreparedBatch) -> Result<Commit, any Error>? {
+    connection.waitsForLock = false
+    defer { connection.waitsForLock = true }
+    let result = commit([batch], durability: .relaxed)[0]
+    if case .failure(let error as StorageError) = result, error.code == .busy { return nil }
+    return result
+  }
+
+  /// Commits a group. A batch that cannot be applied fails alone.
+  func commit(_ group: [PreparedBatch], durability: Durability) -> [Result<Commit, any Error>] {
+    do {
+      return try write(durability: durability) { try group.map(apply) }
+    } catch let error as StorageError where group.count > 1 && error.code != .outcomeUnknown && error.code != .busy {
+      // Something that only the transaction as a whole could find out (no space, say): find the batch that it is.
+      return group.map { commit([$0], durability: durability)[0] }
+    } catch {
+      return group.map { _ in .failure(error) }
+    }
+  }
+
+  /// Runs `body` in a transaction and, if it changed anything, journals it as one commit.
+  func transact<R>(_ header: TransactionHeader, _ body: (SQLiteTransaction) throws -> R) throws -> (R, Commit?) {
+    try write(durability: header.durability) {
+      let changesBefore = sqlite3_total_changes64(connection.handle)
+      let transaction = SQLiteTransaction(self)
+      defer { transaction.end() }
+      let result = try body(transaction)
+      guard sqlite3_total_changes64(connection.handle) != changesBefore else { return (result, nil) }
+      let batch = PreparedBatch(
+        WriteBatch(transaction.operations, transaction: header.transaction), origin: header.origin)
+      try append(batch, at: revision.next)
+      return (result, batch.commit(at: revision))
+    }
+  }
+
+  /// Runs `body` in a transaction that the journal does not mention: housekeeping.
+  func housekeep(_ body: (Connection) throws -> Void) throws {
+    try write(durability: .relaxed) { try body(connection) }
+  }
+
+  /// Makes all relaxed commits survive power loss.
+  func sync() throws {
+    guard hasUnsyncedCommits else { return }
+    let code = coffer_sqlite_log_sync(connection.handle)
+    guard code == SQLITE_OK else { throw lostSync(code) }
+    hasUnsyncedCommits = false
+  }
+
+  // MARK: One transaction
+
+  private func write<R>(durability: Durability, _ body: () throws -> R) throws -> R {
+    if durability == .full, !isLogExtended { try extendLog() }
+    try setSynchronous(durability == .full)
+    try begin.run()
+    let revisionBefore = revision
+    do {
+      try refreshRevision()
+      let result = try body()
+      try finish()
+      hasUnsyncedCommits = durability == .relaxed
+      return result
+    } catch {
+      connection.rollBack()
+      revision = revisionBefore
+      seenDataVersion = nil
+      throw error
+    }
+  }
+
+  private func finish() throws {
+    do {
+      try commitStatement.run()
+    } catch let error as StorageError {
+      let code = Int32(truncatingIfNeeded: error.underlying?.code ?? 0)
+      throw coffer_sqlite_is_lost_sync(code) == 1 ? lostSync(code) : error
+    }
+  }
+
+  /// After a failed sync nobody knows which bytes the device has; asking again would be answered with a lie.
+  private func lostSync(_ code: Int32) -> StorageError {
+    let cause = connection.error(code)
+    return StorageError(
+      .outcomeUnknown, "The device failed while it confirmed a commit: it may or may not have been stored.",
+      advice: "The store has closed itself. Check the device, open the store again and look at what it holds.",
+      backend: cause.backend, underlying: cause.underlying)
+  }
+
+  private func setSynchronous(_ isFull: Bool) throws {
+    guard isFull != isSynchronous else { return }
+    try connection.execute(isFull ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
+    isSynchronous = isFull
+  }
+
+  /// Reads the newest revision when somebody else has committed since our last commit.
+  private func refreshRevision() throws {
+    let dataVersion = coffer_sqlite_data_version(connection.handle)
+    guard dataVersion != seenDataVersion else { return }
+    defer { newestRevision.reset() }
+    revision = try newestRevision.step() ? Revision(UInt64(newestRevision.integer(0))) : .zero
+    seenDataVersion = dataVersion
+  }
+
+  private func extendLog() throws {
+    isLogExtended = true
+    guard coffer_sqlite_log_size(connection.handle) < Self.logSize else { return }
+    try begin.run()
+    defer { connection.rollBack() }
+    // Without the space for it everything still works, only slower.
+    _ = coffer_sqlite_log_extend(connection.handle, Self.logSize)
+  }
+
+  // MARK: One batch
+
+  private func apply(_ batch: PreparedBatch) throws -> Result<Commit, any Error> {
+    for case .require(let key, let expected) in batch.operations where try currentRevision(of: key) != expected {
+      return .failure(StorageError.preconditionFailed(key, backend: connection.place.description))
+    }
+    guard !batch.selection.isEmpty else { return .success(batch.commit(at: revision)) }
+    let next = revision.next
+    for (operation, checksum) in zip(batch.operations, batch.checksums) {
+      try apply(operation, checksum: checksum, at: next)
+    }
+    try append(batch, at: next)
+    return .success(batch.commit(at: next))
+  }
+
+  /// Applies one operation inside the present transaction, at the revision that the transaction will have.
+  func applyNow(_ operation: WriteBatch.Operation) throws {
+    var sum: UInt32 = 0
+    if case .put(let key, let value) = operation { sum = checksum(key, value) }
+    try apply(operation, checksum: sum, at: revision.next)
+  }
+
+  private func apply(_ operation: WriteBatch.Operation, checksum: UInt32, at revision: Revision) throws {
+    switch operation {
+    case .put(let key, let value):
+      try key.withBytes { name in
+        try value.withUnsafeBytes { content in
+          put.bind(1, borrowing: name)
+          put.bind(2, Int64(bitPattern: revision.rawValue))
+          put.bind(3, Int64(checksum))
+          put.bind(4, borrowing: content)
+          defer { put.resetAndForget() }
+          _ = try put.step()
+        }
+      }
+    case .delete(let key): try run(delete, with: key)
+    case .clear(nil): try clearAll.run()
+    case .clear(let prefix?): try clear(prefix)
+    case .require: break
+    }
+  }
+
+  private func clear(_ prefix: Key) throws {
+    let statement = try clearRange.get()
+    try prefix.withBytes { lower in
+      try prefix.successor.withUnsafeBytes { upper in
+        statement.bind(1, borrowing: lower)
+        statement.bind(2, borrowing: upper)
+        defer { statement.resetAndForget() }
+        _ = try statement.step()
+      }
+    }
+  }
+
+  private func run(_ statement: Statement, with key: Key) throws {
+    try key.withBytes { name in
+      statement.bind(1, borrowing: name)
+      defer { statement.resetAndForget() }
+      _ = try statement.step()
+    }
+  }
+
+  private func currentRevision(of key: Key) throws -> Revision? {
+    try key.withBytes { name in
+      findRevision.bind(1, borrowing: name)
+      defer { findRevision.resetAndForget() }
+      return try findRevision.step() ? Revision(UInt64(bitPattern: findRevision.integer(0))) : nil
+    }
+  }
+
+  private func append(_ batch: PreparedBatch, at next: Revision) throws {
+    try withUnsafeBytes(of: batch.transaction.uuid) { transaction in
+      try withUnsafeBytes(of: batch.origin.handle.uuid) { origin in
+        try batch.journalEntry.withUnsafeBytes { changed in
+          appendJournal.bind(1, Int64(bitPattern: next.rawValue))
+          appendJournal.bind(2, borrowing: transaction)
+          appendJournal.bind(3, borrowing: origin)
+          appendJournal.bind(4, clock.now().unixMilliseconds)
+          appendJournal.bind(5, borrowing: changed)
+          defer { appendJournal.resetAndForget() }
+          _ = try appendJournal.step()
+        }
+      }
+    }
+    revision = next
+  }
+}
+
+/// Who makes a transaction and how durable it is.
+struct TransactionHeader: Sendable {
+  let origin: Origin
+  let transaction: TransactionID?
+  let durability: Durability
+}
+
+extension Key {
+  /// The smallest byte string that is larger than every key with this prefix. UTF-8 has no byte 0xFF, so it exists.
+  var successor: [UInt8] {
+    var bytes = Array(string.utf8)
+    bytes[bytes.count - 1] += 1
+    return bytes
+  }
+}
+
+/// Called by SQLite after each commit with the number of pages in the write-ahead log.
+private nonisolated func countLogPages(
+  _ context: UnsafeMutableRawPointer?, _: OpaquePointer?, _: UnsafePointer<CChar>?, _ pages: Int32
+) -> Int32 {
+  context?.assumingMemoryBound(to: Int32.self).pointee = pages
+  return SQLITE_OK
+}

@@ -1,0 +1,29 @@
+import CofferCore
+import Foundation
+
+/// A batch with everything that can be computed on the caller's thread, so that the writer only writes.
+struct PreparedBatch: Sendable {
+  let operations: [WriteBatch.Operation]
+  /// One for each operation; only those of puts are used.
+  let checksums: [UInt32]
+  let transaction: TransactionID
+  let origin: Origin
+  let selection: Selection
+  let journalEntry: [UInt8]
+
+  init(_ batch: WriteBatch, origin: Origin) {
+    operations = batch.operations
+    checksums = batch.operations.map { operation in
+      guard case .put(let key, let value) = operation else { return 0 }
+      return checksum(key, value)
+    }
+    transaction = batch.transaction ?? TransactionID()
+    self.origin = origin
+    selection = batch.selection
+    journalEntry = selection.encoded()
+  }
+
+  func commit(at revision: Revision) -> Commit {
+    Commit(revision: revision, transaction: transaction, origin: origin, changed: selection)
+  }
+}

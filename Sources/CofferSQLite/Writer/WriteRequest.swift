@@ -1,0 +1,28 @@
+import CofferCore
+
+/// One thing that the writer is asked to do.
+struct WriteRequest: Sendable {
+  enum Kind: Sendable {
+    /// A batch, which shares a transaction with its neighbours in the queue.
+    case batch(PreparedBatch, Durability, CheckedContinuation<Commit, any Error>)
+    /// Anything else, which has a transaction of its own. `run` resumes its own waiter, if it has one.
+    case work(run: @Sendable (GroupCommitter) -> WorkOutcome, refuse: @Sendable (any Error) -> Void)
+  }
+
+  let id: UInt64
+  let kind: Kind
+
+  /// Tells the waiter that the request was not carried out.
+  func refuse(_ error: any Error) {
+    switch kind {
+    case .batch(_, _, let continuation): continuation.resume(throwing: error)
+    case .work(_, let refuse): refuse(error)
+    }
+  }
+}
+
+/// What came of a piece of work: the commit to announce, or why there is none.
+struct WorkOutcome {
+  var commit: Commit?
+  var error: (any Error)?
+}

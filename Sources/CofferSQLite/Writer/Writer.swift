@@ -1,0 +1,331 @@
+import CofferCore
+import Foundation
+
+/// The queue in front of the one connection that writes.
+///
+/// There is no timer: whatever has arrived while a commit was running is the next group. The connection belongs to
+/// whoever has set `isBusy`: the writer's own thread, or, for a relaxed commit on an idle writer, the caller, since
+/// handing over would cost more than the commit. A commit that syncs never runs on the caller, whose thread is one
+/// of the few that Swift's tasks share.
+final class Writer: Sendable {
+  /// What the store does with commits that have happened.
+  struct Listener: Sendable {
+    /// Makes the revision known, before the waiters are resumed: what a task was told of, it can read.
+    let raise: @Sendable (Revision) -> Void
+    /// Tells the subscribers, in the order of the revisions, after the waiters were resumed.
+    let announce: @Sendable ([Commit]) -> Void
+    /// Called once when the device has failed and the store must not be used any more.
+    let fail: @Sendable (StorageError) -> Void
+  }
+
+  private struct Queue {
+    var requests: [WriteRequest] = []
+    var isBusy = false
+    var nextID: UInt64 = 0
+    var hasThread = false
+    /// Why nothing is accepted any more.
+    var refusal: StorageError?
+  }
+
+  /// How many batches share a commit at most, so that the first of them does not wait for ever more of them.
+  private static let groupLimit = 1_024
+
+  private let queue = Locked(Queue())
+  private let committer: Locked<GroupCommitter?>
+  private let doorbell = DispatchSemaphore(value: 0)
+  private let checkpointer: Checkpointer
+  private let place: StorePlace
+  private let listener: Listener
+  private let configuration: SQLiteConfiguration
+
+  init(_ place: StorePlace, configuration: SQLiteConfiguration, listener: Listener) throws {
+    let committer = try GroupCommitter(place, configuration: configuration)
+    self.committer = Locked(committer)
+    checkpointer = Checkpointer(place)
+    self.place = place
+    self.listener = listener
+    self.configuration = configuration
+  }
+
+  /// Commits a batch: alone and at once, or with the next group.
+  func commit(_ batch: PreparedBatch, durability: Durability) async throws -> Commit {
+    try Task.checkCancellation()
+    if durability == .relaxed, let result = try commitInline(batch) { return try result.get() }
+    return try await enqueue { .batch(batch, durability, $0) }
+  }
+
+  /// Runs a closure in a transaction of its own on the writer's thread.
+  func transact<R: Sendable>(
+    _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
+  ) async throws -> R {
+    try Task.checkCancellation()
+    return try await enqueue { (continuation: CheckedContinuation<R, any Error>) in
+      .work(
+        run: { [self] committer in
+          do {
+            let (value, commit) = try committer.transact(header, body)
+            if let commit { raise(commit.revision) }
+            continuation.resume(returning: value)
+            return WorkOutcome(commit: commit)
+          } catch {
+            continuation.resume(throwing: error)
+            return WorkOutcome(error: error)
+          }
+        }, refuse: { continuation.resume(throwing: $0) })
+    }
+  }
+
+  /// Makes every earlier relaxed commit survive power loss.
+  func flush() async throws {
+    try await enqueue { (continuation: CheckedContinuation<Void, any Error>) in
+      .work(
+        run: { committer in
+          do {
+            try committer.sync()
+            continuation.resume()
+            return WorkOutcome()
+          } catch {
+            continuation.resume(throwing: error)
+            return WorkOutcome(error: error)
+          }
+        }, refuse: { continuation.resume(throwing: $0) })
+    }
+  }
+
+  /// Runs housekeeping some time soon; if it fails, a later run will do it.
+  func housekeep(_ body: @escaping @Sendable (GroupCommitter) throws -> Void) {
+    let run: @Sendable (GroupCommitter) -> WorkOutcome = { committer in
+      do {
+        try body(committer)
+        return WorkOutcome()
+      } catch {
+        return WorkOutcome(error: error)
+      }
+    }
+    _ = submit(WriteRequest(id: 0, kind: .work(run: run, refuse: { _ in })))
+  }
+
+  /// Finishes what was accepted, then closes the connections.
+  func close() async {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      stop { continuation.resume() }
+    }
+    checkpointer.close()
+  }
+
+  /// The same without waiting, for a store that nobody closed.
+  func abandon() {
+    // Without a thread nothing refers to this object any more, and the connection goes with it.
+    if queue.withLock({ $0.hasThread }) { stop {} }
+  }
+
+  // MARK: Arriving
+
+  private func enqueue<R: Sendable>(
+    _ kind: (CheckedContinuation<R, any Error>) -> WriteRequest.Kind
+  ) async throws -> R {
+    let id = queue.withLock { queue in
+      queue.nextID += 1
+      return queue.nextID
+    }
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let request = WriteRequest(id: id, kind: kind(continuation))
+        if let refusal = submit(request) { request.refuse(refusal) }
+      }
+    } onCancel: {
+      // Only what no group has taken yet can be called back.
+      let request = queue.withLock { queue -> WriteRequest? in
+        guard let index = queue.requests.firstIndex(where: { $0.id == id }) else { return nil }
+        return queue.requests.remove(at: index)
+      }
+      request?.refuse(CancellationError())
+    }
+  }
+
+  /// Adds a request and wakes the thread if nobody is working; or says why not.
+  private func submit(_ request: WriteRequest) -> (any Error)? {
+    let (refusal, mustWake) = queue.withLock { queue -> ((any Error)?, Bool) in
+      if let refusal = queue.refusal { return (refusal, false) }
+      // A cancellation that came before this point found nothing to call back.
+      if request.id != 0, Task.isCancelled { return (CancellationError(), false) }
+      queue.requests.append(request)
+      defer { queue.isBusy = true }
+      return (nil, !queue.isBusy)
+    }
+    if mustWake { wakeThread() }
+    return refusal
+  }
+
+  private func stop(_ completion: @escaping @Sendable () -> Void) {
+    // Its turn comes after everything that was accepted; the thread sees it by its number.
+    let request = WriteRequest(
+      id: Self.stopID, kind: .work(run: { _ in WorkOutcome() }, refuse: { _ in completion() }))
+    let mustWake = queue.withLock { queue in
+      queue.refusal = queue.refusal ?? StorageError.closed(place.description)
+      queue.requests.append(request)
+      defer { queue.isBusy = true }
+      return !queue.isBusy
+    }
+    if mustWake { wakeThread() }
+  }
+
+  private static let stopID = UInt64.max
+
+  // MARK: Committing on the caller
+
+  /// Commits on the caller's thread; `nil` when somebody else is writing, here or in another process.
+  private func commitInline(_ batch: PreparedBatch) throws -> Result<Commit, any Error>? {
+    let isMine = try queue.withLock { queue in
+      if let refusal = queue.refusal { throw refusal }
+      guard !queue.isBusy else { return false }
+      queue.isBusy = true
+      return true
+    }
+    guard isMine else { return nil }
+    let result = committer.withLock { committer -> Result<Commit, any Error>? in
+      guard let committer, let result = committer.commitWithoutWaiting(batch) else { return nil }
+      if case .success(let commit) = result {
+        raise(commit.revision)
+        listener.announce([commit])
+      }
+      lookAfter(committer, errors: [result.error])
+      return result
+    }
+    release()
+    return result
+  }
+
+  /// Gives the connection back, or on to the thread if requests have arrived meanwhile.
+  private func release() {
+    let mustWake = queue.withLock { queue in
+      queue.isBusy = !queue.requests.isEmpty
+      return queue.isBusy
+    }
+    if mustWake { wakeThread() }
+  }
+
+  // MARK: Committing on the thread
+
+  private func wakeThread() {
+    let mustStart = queue.withLock { queue in
+      defer { queue.hasThread = true }
+      return !queue.hasThread
+    }
+    if mustStart {
+      let thread = Thread { [self] in run() }
+      thread.name = "coffer.writer"
+      thread.start()
+    }
+    doorbell.signal()
+  }
+
+  private func run() {
+    while true {
+      doorbell.wait()
+      while let group = takeGroup() {
+        if let first = group.first, first.id == Self.stopID {
+          committer.withLock { $0 = nil }
+          first.refuse(StorageError.closed(place.description))
+          return
+        }
+        committer.withLock { committer in
+          guard let committer else { return }
+          process(group, committer)
+        }
+      }
+    }
+  }
+
+  /// The next work, or as many batches as are there; gives the connection back when there is nothing.
+  private func takeGroup() -> [WriteRequest]? {
+    queue.withLock { queue in
+      guard let first = queue.requests.first else {
+        queue.isBusy = false
+        return nil
+      }
+      var count = 1
+      if first.isBatch {
+        let limit = min(queue.requests.count, Self.groupLimit)
+        while count < limit, queue.requests[count].isBatch { count += 1 }
+      }
+      defer { queue.requests.removeFirst(count) }
+      return Array(queue.requests[..<count])
+    }
+  }
+
+  private func process(_ group: [WriteRequest], _ committer: GroupCommitter) {
+    guard let first = group.first else { return }
+    if case .work(let run, _) = first.kind {
+      let outcome = run(committer)
+      if let commit = outcome.commit { listener.announce([commit]) }
+      lookAfter(committer, errors: [outcome.error])
+    } else {
+      commit(group, committer)
+    }
+  }
+
+  private func commit(_ group: [WriteRequest], _ committer: GroupCommitter) {
+    var batches: [PreparedBatch] = []
+    var waiters: [CheckedContinuation<Commit, any Error>] = []
+    var durability = Durability.relaxed
+    batches.reserveCapacity(group.count)
+    waiters.reserveCapacity(group.count)
+    for case .batch(let batch, let wanted, let waiter) in group.lazy.map(\.kind) {
+      batches.append(batch)
+      waiters.append(waiter)
+      durability = max(durability, wanted)
+    }
+    let results = committer.commit(batches, durability: durability)
+    var commits: [Commit] = []
+    commits.reserveCapacity(results.count)
+    for case .success(let commit) in results where !commit.changed.isEmpty { commits.append(commit) }
+    if let newest = commits.last { raise(newest.revision) }
+    for (waiter, result) in zip(waiters, results) { waiter.resume(with: result) }
+    listener.announce(commits)
+    lookAfter(committer, errors: results.map(\.error))
+  }
+
+  private func raise(_ revision: Revision) {
+    configuration.afterCommit?(revision)
+    listener.raise(revision)
+  }
+
+  // MARK: After a commit
+
+  private func lookAfter(_ committer: GroupCommitter, errors: [(any Error)?]) {
+    for case let error as StorageError in errors where error.code == .outcomeUnknown {
+      return shutDown(after: error)
+    }
+    if committer.takeCheckpointDue() {
+      checkpointer.start { [self] in housekeep { $0.connection.checkpoint() } }
+    }
+    if committer.takeTrimDue() { housekeep { try $0.trimJournal() } }
+  }
+
+  private func shutDown(after error: StorageError) {
+    let refusal = StorageError(
+      .closed, "The store closed itself after the device failed to confirm a commit.",
+      advice: "Check the device, open the store again and look at what it holds.", backend: place.description,
+      underlying: error.underlying)
+    let requests = queue.withLock { queue in
+      queue.refusal = refusal
+      defer { queue.requests.removeAll { $0.id != Self.stopID } }
+      return queue.requests.filter { $0.id != Self.stopID }
+    }
+    for request in requests { request.refuse(refusal) }
+    listener.fail(refusal)
+  }
+}
+
+extension WriteRequest {
+  fileprivate var isBatch: Bool {
+    if case .batch = kind { true } else { false }
+  }
+}
+
+extension Result {
+  fileprivate var error: (any Error)? {
+    if case .failure(let error) = self { error } else { nil }
+  }
+}

@@ -53,5 +53,6 @@ let package = Package(
     floor("CofferTesting", ["CofferCore", "Coffer"]),
     // Floor 6: applications
     tool("CofferCommand", ["Coffer"]),
+    tests("CofferSQLiteTests", ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting"]),
   ]
 )

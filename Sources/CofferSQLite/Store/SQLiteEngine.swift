@@ -51,6 +51,7 @@ public final class SQLiteEngine: StorageEngine {
 
   public var latestRevision: Revision { store.latestRevision }
 
+  @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     let store = try openStore()
     try batch.checkSizes(limit: capabilities.maximumValueSize, backend: store.place.description)

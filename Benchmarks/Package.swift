@@ -1,0 +1,16 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+// A package of its own, so that what Coffer is compared with never reaches its users.
+let package = Package(
+  name: "coffer-benchmarks",
+  platforms: [.macOS(.v14)],
+  dependencies: [.package(name: "coffer", path: "..")],
+  targets: [
+    .systemLibrary(name: "BenchSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .executableTarget(
+      name: "CofferBench",
+      dependencies: ["BenchSQLite", .product(name: "Coffer", package: "coffer")],
+      swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]),
+  ]
+)

@@ -1,0 +1,142 @@
+import Foundation
+
+/// One line of the table and of `results.json`.
+struct Row: Encodable {
+  let operation: String
+  let subject: String
+  let medianMicroseconds: Double
+  let p99Microseconds: Double
+  let operationsPerSecond: Double
+  let limitOperation: String?
+  let limitSubject: String?
+  let ratio: Double?
+
+  enum CodingKeys: String, CodingKey {
+    case operation, subject, ratio
+    case medianMicroseconds = "median_us"
+    case p99Microseconds = "p99_us"
+    case operationsPerSecond = "ops_per_s"
+    case limitOperation = "limit_operation"
+    case limitSubject = "limit_subject"
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(operation, forKey: .operation)
+    try container.encode(subject, forKey: .subject)
+    try container.encode(medianMicroseconds, forKey: .medianMicroseconds)
+    try container.encode(p99Microseconds, forKey: .p99Microseconds)
+    try container.encode(operationsPerSecond, forKey: .operationsPerSecond)
+    try container.encode(limitOperation, forKey: .limitOperation)  // null where there is none
+    try container.encode(limitSubject, forKey: .limitSubject)
+    try container.encode(ratio, forKey: .ratio)
+  }
+}
+
+/// What a row is compared with, and what it promises.
+struct Limit {
+  var operation: String?
+  var subject: String?
+  var maximumRatio: Double?
+  var maximumMicroseconds: Double?
+}
+
+/// One thing to measure: `run` does `count` operations, the first of which has the number `first`, and returns the
+/// time of each in seconds, or of equal groups of them.
+struct Variant {
+  let subject: String
+  var limit = Limit()
+  let run: (_ first: Int, _ count: Int) async throws -> [Double]
+}
+
+/// Measures variants in turns, so that a slow moment of the machine meets all of them, and drops the first round.
+struct Bench {
+  private(set) var rows: [Row] = []
+  private(set) var failures: [String] = []
+
+  mutating func measure(_ operation: String, rounds: Int = 5, count: Int, _ variants: [Variant]) async throws {
+    var samples = variants.map { _ in [Double]() }
+    var medians = variants.map { _ in [Double]() }
+    var first = 0
+    for round in 0...rounds {
+      // Every other round goes backwards: nobody always comes after the same neighbour.
+      let order = round.isMultiple(of: 2) ? Array(variants.indices) : variants.indices.reversed()
+      for index in order {
+        let times = try await variants[index].run(first, count)
+        guard round > 0 else { continue }
+        samples[index] += times
+        medians[index].append(times.median)
+      }
+      first += count
+    }
+    for (index, variant) in variants.enumerated() {
+      add(operation, variant, median: medians[index].median * 1e6, p99: samples[index].percentile(0.99) * 1e6)
+    }
+  }
+
+  private mutating func add(_ operation: String, _ variant: Variant, median: Double, p99: Double) {
+    let limit = variant.limit
+    var ratio: Double?
+    if let subject = limit.subject {
+      let peer = rows.first { $0.operation == limit.operation ?? operation && $0.subject == subject }
+      ratio = peer.map { median / $0.medianMicroseconds }
+    }
+    rows.append(
+      Row(
+        operation: operation, subject: variant.subject, medianMicroseconds: median, p99Microseconds: p99,
+        operationsPerSecond: 1e6 / median, limitOperation: limit.subject == nil ? nil : limit.operation ?? operation,
+        limitSubject: limit.subject, ratio: ratio))
+    if let maximum = limit.maximumRatio, let ratio, ratio > maximum {
+      failures.append("\(operation) \(variant.subject): ratio \(ratio.short) is above \(maximum.short)")
+    }
+    if let maximum = limit.maximumMicroseconds, median > maximum {
+      failures.append("\(operation) \(variant.subject): \(median.short) µs is above \(maximum.short)")
+    }
+  }
+
+  mutating func fail(_ sentence: String) { failures.append(sentence) }
+}
+
+extension [Double] {
+  var median: Double { percentile(0.5) }
+
+  func percentile(_ fraction: Double) -> Double {
+    guard !isEmpty else { return .nan }
+    let sorted = sorted()
+    return sorted[Swift.min(count - 1, Int(Double(count) * fraction))]
+  }
+}
+
+extension Double {
+  var short: String { String(format: self < 10 ? "%.2f" : "%.1f", self) }
+}
+
+/// Seconds on a clock that all processes of the machine share.
+func now() -> Double {
+  var time = timespec()
+  clock_gettime(CLOCK_MONOTONIC, &time)
+  return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
+}
+
+/// The time of each operation.
+func each(_ first: Int, _ count: Int, _ body: (Int) async throws -> Void) async rethrows -> [Double] {
+  var times: [Double] = []
+  times.reserveCapacity(count)
+  for index in first..<(first + count) {
+    let start = now()
+    try await body(index)
+    times.append(now() - start)
+  }
+  return times
+}
+
+/// The mean time in groups of operations that are too short to be timed one by one.
+func grouped(_ first: Int, _ count: Int, by size: Int, _ body: (Int) async throws -> Void) async rethrows -> [Double] {
+  var times: [Double] = []
+  for group in stride(from: first, to: first + count, by: size) {
+    let start = now()
+    for index in group..<(group + size) { try await body(index) }
+    times.append((now() - start) / Double(size))
+  }
+  return times
+}

@@ -1,0 +1,52 @@
+import Coffer
+import Foundation
+
+let arguments = Array(CommandLine.arguments.dropFirst())
+if arguments.first == "child" {
+  try await runChild(Array(arguments.dropFirst()))
+} else {
+  try await runSuite(arguments)
+}
+
+func runSuite(_ arguments: [String]) async throws {
+  let isChecked = arguments.contains("--check")
+  let filter = arguments.first { !$0.hasPrefix("--") }
+  func wants(_ group: String) -> Bool { filter.map { group.hasPrefix($0) } ?? true }
+  let directory = try temporaryDirectory()
+  defer { try? FileManager.default.removeItem(at: directory) }
+  var bench = Bench()
+  if wants("put") { try await measurePuts(&bench, directory) }
+  if wants("get") { try await measureGets(&bench, directory) }
+  if wants("batch") { try await measureBatches(&bench, directory) }
+  if wants("open") { try await measureLargeStore(&bench, directory) }
+  if wants("notify") { try await measureNotify(&bench, directory) }
+  printTable(bench.rows)
+  if filter == nil {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().appendingPathComponent("results.json")
+    try encoder.encode(bench.rows).write(to: file)
+    print("\nWritten to Benchmarks/results.json")
+  }
+  for failure in bench.failures { print("limit missed: \(failure)") }
+  if bench.failures.isEmpty { print("all limits held") }
+  if isChecked, !bench.failures.isEmpty { exit(1) }
+}
+
+func printTable(_ rows: [Row]) {
+  func pad(_ text: String, _ width: Int) -> String { text.padding(toLength: width, withPad: " ", startingAt: 0) }
+  func right(_ text: String, _ width: Int) -> String { String(repeating: " ", count: max(0, width - text.count)) + text }
+  print()
+  print(
+    pad("operation", 18) + pad("subject", 24) + right("median µs", 12) + right("p99 µs", 12) + right("ops/s", 12)
+      + right("ratio", 8) + "  to")
+  for row in rows {
+    print(
+      pad(row.operation, 18) + pad(row.subject, 24) + right(row.medianMicroseconds.short, 12)
+        + right(row.p99Microseconds.short, 12) + right(String(format: "%.0f", row.operationsPerSecond), 12)
+        + right(row.ratio?.short ?? "", 8)
+        + "  " + [row.limitOperation == row.operation ? nil : row.limitOperation, row.limitSubject].compactMap { $0 }
+        .joined(separator: " "))
+  }
+}

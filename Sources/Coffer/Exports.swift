@@ -1,0 +1,2 @@
+@_exported public import CofferCore
+@_exported public import CofferSQLite

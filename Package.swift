@@ -53,5 +53,8 @@ let package = Package(
     floor("CofferTesting", ["CofferCore", "Coffer"]),
     // Floor 6: applications
     tool("CofferCommand", ["Coffer"]),
+    // The house itself
+    tests("TidyTests", []),
+    tests("ReadmeTests", ["Coffer", "CofferCore", "CofferTesting"]),
   ]
 )

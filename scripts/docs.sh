@@ -21,16 +21,18 @@ printf '==> Documentation\n' >&2
 graphs="$(swift build --show-bin-path)/../symbolgraph"
 rm -rf "$graphs" .docs
 quietly swift package dump-symbol-graph --minimum-access-level public --skip-synthesized-members
-quietly swift scripts/undocumented.swift "$graphs"/*.symbols.json
-
-archives=()
-links=()
 for target in "${targets[@]}"; do
-  mkdir -p "$work/$target"
+  mkdir "$work/$target"
   cp "$graphs/$target.symbols.json" "$work/$target/"
   for extension in "$graphs/$target"@*.symbols.json; do
     if [[ -f $extension ]]; then cp "$extension" "$work/$target/"; fi
   done
+done
+quietly swift scripts/undocumented.swift "$work"/*/*.symbols.json
+
+archives=()
+links=()
+for target in "${targets[@]}"; do
   catalog=()
   if [[ -d Sources/$target/$target.docc ]]; then catalog=("Sources/$target/$target.docc"); fi
   archive="$work/$target.doccarchive"

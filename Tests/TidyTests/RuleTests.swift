@@ -137,7 +137,7 @@ struct TextRuleTests {
     #expect(machinePaths(swift(line)).count == 1)
   }
 
-  @Test(arguments: ["$HOME/wo" + "rk/a", "https://example.org/ho" + "me/a", "~" + "/opt/a", "/usr/lib", "at home/a"])
+  @Test(arguments: ["$HOME/wo" + "rk/a", "https://example.org/ho" + "me/a", "~/op" + "t/a", "/usr/lib", "at home/a"])
   func theseAreNoMachinePaths(_ line: String) {
     #expect(machinePaths(swift(line)) == [])
   }

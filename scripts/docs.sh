@@ -20,6 +20,7 @@ quietly() {
 printf '==> Documentation\n' >&2
 graphs="$(swift build --show-bin-path)/../symbolgraph"
 rm -rf "$graphs" .docs
+quietly swift build --build-tests # the dump covers the modules of the tests too, and fails where they are not built
 quietly swift package dump-symbol-graph --minimum-access-level public --skip-synthesized-members
 for target in "${targets[@]}"; do
   mkdir "$work/$target"

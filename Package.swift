@@ -53,6 +53,10 @@ let package = Package(
     floor("CofferTesting", ["CofferCore", "Coffer"]),
     // Floor 6: applications
     tool("CofferCommand", ["Coffer"]),
+    // Tests
     tests("CofferSQLiteTests", ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting"]),
+    // The house itself
+    tests("TidyTests", []),
+    tests("ReadmeTests", ["Coffer", "CofferCore", "CofferTesting"]),
   ]
 )

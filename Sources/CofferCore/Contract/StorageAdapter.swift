@@ -27,6 +27,7 @@ public protocol StorageAdapter: Actor {
 
 /// An adapter that is a thin actor over an engine: the doors go to the engine directly.
 public protocol EngineBacked: StorageAdapter {
+  /// What the adapter reads and writes.
   nonisolated var engine: any StorageEngine { get }
   /// Says which commits are this adapter's own.
   nonisolated var origin: Origin { get }

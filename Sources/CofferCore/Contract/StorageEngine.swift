@@ -8,7 +8,7 @@ public protocol StorageEngine: Sendable {
   /// What this engine promises.
   var capabilities: Capabilities { get }
 
-  /// The name of the engine and its place, for messages: `sqlite:/home/ann/app.db`.
+  /// The name of the engine and its place, for messages: `sqlite:/var/lib/shop/app.db`.
   var description: String { get }
 
   /// The newest revision known in this process, as cheap as a load from memory. It never goes back while the engine

@@ -14,6 +14,7 @@ public import Foundation
 public struct StorageError: Error, Sendable {
   /// What kind of failure it is. New codes may be added.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
+    /// The code's name, such as `diskFull`.
     public let description: String
     private init(_ name: String) { description = name }
 
@@ -62,6 +63,7 @@ public struct StorageError: Error, Sendable {
     /// Its text there.
     public let text: String
 
+    /// A failure as its reporter gave it.
     public init(domain: String, code: Int, text: String) {
       self.domain = domain
       self.code = code
@@ -69,17 +71,20 @@ public struct StorageError: Error, Sendable {
     }
   }
 
+  /// What kind of failure it is, for programs.
   public let code: Code
   /// What happened.
   public let message: String
   /// What stays valid and what to do; may be empty.
   public let advice: String
-  /// The engine and place, such as `sqlite:/home/ann/app.db`; may be empty.
+  /// The engine and place, such as `sqlite:/var/lib/shop/app.db`; may be empty.
   public let backend: String
   /// The key that was asked for.
   public let key: Key?
+  /// What lies under it, where something does.
   public let underlying: Underlying?
 
+  /// An error for an engine or adapter to throw. Never put a value into the message.
   public init(
     _ code: Code, _ message: String, advice: String = "", backend: String = "", key: Key? = nil,
     underlying: Underlying? = nil

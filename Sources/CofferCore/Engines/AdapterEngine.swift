@@ -19,7 +19,10 @@ public final class AdapterEngine: StorageEngine {
   public let description: String
   public let capabilities = Capabilities([], maximumValueSize: .max)
 
-  /// - Parameter name: what messages call the store; the adapter's type unless given.
+  /// An engine over `adapter`, which is only ever called through its four methods.
+  /// - Parameters:
+  ///   - adapter: where the values are.
+  ///   - name: what messages call the store; the adapter's type unless given.
   public init(_ adapter: any StorageAdapter, name: String? = nil) {
     self.adapter = adapter
     description = "adapter:\(name ?? String(describing: type(of: adapter)))"

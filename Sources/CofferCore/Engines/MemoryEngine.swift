@@ -19,6 +19,7 @@ public final class MemoryEngine: StorageEngine {
   public let description: String
   public let capabilities: Capabilities
 
+  /// An empty store.
   /// - Parameters:
   ///   - name: what messages call this store.
   ///   - maximumValueSize: the largest value in bytes.

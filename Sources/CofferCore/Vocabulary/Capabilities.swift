@@ -2,7 +2,9 @@
 public struct Capabilities: Hashable, Sendable {
   /// The promises that an engine either makes or does not.
   public struct Features: OptionSet, Hashable, Sendable {
+    /// One bit for each promise. The bits are stable from release to release.
     public let rawValue: UInt32
+    /// The promises whose bits are set.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// A batch of several steps happens whole or not at all.
@@ -25,10 +27,12 @@ public struct Capabilities: Hashable, Sendable {
     public static let revisions = Features(rawValue: 1 << 8)
   }
 
+  /// What the engine does.
   public let features: Features
   /// The largest value in bytes.
   public let maximumValueSize: Int
 
+  /// What an engine says of itself. Promise only what passes the conformance suite.
   public init(_ features: Features, maximumValueSize: Int) {
     self.features = features
     self.maximumValueSize = maximumValueSize

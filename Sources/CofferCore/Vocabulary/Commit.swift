@@ -9,6 +9,7 @@ public struct Commit: Hashable, Sendable {
   /// What changed.
   public let changed: Selection
 
+  /// What an engine tells about a batch it has applied.
   public init(revision: Revision, transaction: TransactionID?, origin: Origin?, changed: Selection) {
     self.revision = revision
     self.transaction = transaction

@@ -5,6 +5,7 @@ public struct WallClock: Sendable {
   /// The present date.
   public let now: @Sendable () -> Date
 
+  /// A clock that asks `now` each time: tests give one that they turn by hand.
   public init(now: @escaping @Sendable () -> Date) { self.now = now }
 
   /// The system's clock.

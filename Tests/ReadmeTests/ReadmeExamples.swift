@@ -1,0 +1,1 @@
+// The Swift code of README.md, compiled and run: ReadmeTests compares the two line by line.

@@ -1,0 +1,56 @@
+import Foundation
+import Testing
+
+private let here = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+private let readme = here.deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("README.md")
+
+@Suite("What the README shows")
+struct ReadmeTests {
+  @Test(
+    "Every Swift example of the README is compiled and run",
+    .enabled(if: FileManager.default.fileExists(atPath: readme.path)))
+  func examplesAreCompiled() throws {
+    let text = try String(contentsOf: readme, encoding: .utf8)
+    let examples = try String(contentsOf: here.appendingPathComponent("ReadmeExamples.swift"), encoding: .utf8)
+    for fence in fences(in: text) where fence.language == "swift" {
+      for paragraph in missingParagraphs(of: fence.code, in: examples) {
+        let lines = paragraph.joined(separator: "\n")
+        Issue.record("README.md:\(fence.line): not in ReadmeExamples.swift, so never compiled:\n\(lines)")
+      }
+    }
+  }
+
+  @Test func fencesAreFoundWithTheirLanguage() {
+    let found = fences(in: "# A\n```swift\nlet a = 1\n  let b = 2\n```\ntext\n  ```sh\nls\n  ```\n```\n")
+    #expect(
+      found == [
+        Fence(line: 2, language: "swift", code: ["let a = 1", "let b = 2"]),
+        Fence(line: 7, language: "sh", code: ["ls"]),
+        Fence(line: 10, language: "", code: [""]),
+      ])
+  }
+
+  @Test(arguments: [
+    ["import Coffer", "", "let a = f(1)", "g(a)"], ["g(a)", "", "struct A {", "}"], [], [""], ["public import Coffer"],
+  ])
+  func compiledExamplesPass(_ code: [String]) {
+    #expect(missingParagraphs(of: code, in: examples) == [])
+  }
+
+  @Test(arguments: [["let a = f(2)"], ["g(a)", "let a = f(1)"], ["let a = f(1)", "h(a)"], ["struct A {", "g(a)"]])
+  func otherExamplesDoNot(_ code: [String]) {
+    #expect(missingParagraphs(of: code, in: examples) == [code])
+  }
+
+  private let examples = """
+    import Testing
+    struct A {
+    }
+    @Test func shown() {
+        let a = f(1)
+        #expect(a == 1)
+
+        g(a)
+    }
+    """
+}

@@ -1,0 +1,87 @@
+import Testing
+
+/// A rule and the files that it is for.
+struct Rule: Sendable, CustomTestStringConvertible {
+  let testDescription: String
+  let applies: @Sendable (SourceFile) -> Bool
+  let check: @Sendable (SourceFile) -> [Finding]
+
+  init(
+    _ name: String, for applies: @escaping @Sendable (SourceFile) -> Bool,
+    _ check: @escaping @Sendable (SourceFile) -> [Finding]
+  ) {
+    testDescription = name
+    self.applies = applies
+    self.check = check
+  }
+
+  static let all = [
+    Rule("files are short", for: ours, fileLength),
+    Rule("functions are short", for: ours, functionLength),
+    Rule("lines are short", for: { isSwift($0) || isScript($0) }, lineLength),
+    Rule("nothing crashes on purpose", for: sources, crashes),
+    Rule("nothing is unwrapped by force", for: sources, forceUnwraps),
+    Rule("libraries do not print", for: libraries, prints),
+    Rule("exceptions to the checks are explained", for: ours, unexplainedExceptions),
+    Rule("nothing is keyed by String", for: sources, { stringKeys($0) }),
+    Rule("imports point down", for: sources, imports),
+    Rule("platform differences stay below the front", for: sources, platformConditions),
+    Rule("nothing is left for later", for: isText, unfinished),
+    Rule("no machine is special", for: isText, machinePaths),
+    Rule("no blanks at line ends", for: isText, trailingWhitespace),
+    Rule("links lead somewhere", for: isMarkdown, { brokenLinks($0, paths: Repository.this.paths) }),
+    Rule(
+      "named tasks exist", for: { isMarkdown($0) || isScript($0) },
+      { unknownTasks($0, tasks: Repository.this.file("run").map(tasks) ?? []) }),
+  ]
+}
+
+@Suite("The repository is tidy")
+struct RepositoryTests {
+  @Test(arguments: Rule.all)
+  func follows(_ rule: Rule) {
+    let files = Repository.this.files.filter(rule.applies)
+    #expect(!files.isEmpty, "A rule without files proves nothing.")
+    for finding in files.flatMap(rule.check) {
+      Issue.record("\(finding)")
+    }
+  }
+
+  @Test("Every document is reached by a link")
+  func documentsAreLinked() {
+    #expect(unlinkedDocuments(Repository.this.files, paths: Repository.this.paths) == [])
+  }
+
+  @Test("Every exception for String keys is still needed", arguments: stringKeyExceptions)
+  func exceptionIsNeeded(_ exception: StringKeyException) throws {
+    let file = try #require(Repository.this.file(exception.path))
+    #expect(file.code.contains { $0.contains(exception.text) })
+    #expect(!exception.reason.isEmpty)
+  }
+
+  @Test("Every target has a floor")
+  func targetsHaveFloors() {
+    #expect(Set(Repository.this.files.compactMap(\.target)).subtracting(floors.keys) == [])
+  }
+
+  @Test("The script has the tasks that CI calls")
+  func continuousIntegrationHasItsTasks() throws {
+    let run = try #require(Repository.this.file("run"))
+    #expect(tasks(of: run).isSuperset(of: ["demo", "test", "bench", "prove", "docs", "lint", "format", "clean"]))
+  }
+}
+
+@Sendable private func isSwift(_ file: SourceFile) -> Bool { file.path.hasSuffix(".swift") }
+@Sendable private func isMarkdown(_ file: SourceFile) -> Bool { file.path.hasSuffix(".md") }
+@Sendable private func isScript(_ file: SourceFile) -> Bool {
+  file.path == "run" || file.path.hasSuffix("/run") || file.path.hasSuffix(".sh")
+}
+@Sendable private func ours(_ file: SourceFile) -> Bool { file.isIn("Sources", "Tests") && isSwift(file) }
+@Sendable private func sources(_ file: SourceFile) -> Bool { file.isIn("Sources") && isSwift(file) }
+@Sendable private func libraries(_ file: SourceFile) -> Bool {
+  sources(file) && file.target.flatMap { floors[$0] } ?? 0 < 6
+}
+@Sendable private func isText(_ file: SourceFile) -> Bool {
+  let endings = ["swift", "md", "sh", "h", "c", "json", "yml", "modulemap", "txt", "html", "css", "js"]
+  return isScript(file) || endings.contains { file.path.hasSuffix("." + $0) } || file.path.hasPrefix(".")
+}

@@ -1,0 +1,196 @@
+import Testing
+
+private func swift(_ text: String, at path: String = "Sources/CofferCore/Sample.swift") -> SourceFile {
+  SourceFile(path: path, text: text)
+}
+
+private func lines(_ count: Int) -> String { String(repeating: "  x += 1\n", count: count) }
+
+@Suite("Size rules")
+struct SizeRuleTests {
+  @Test func aFileOf401LinesIsTooLong() {
+    #expect(fileLength(swift(lines(400))) == [])
+    #expect(fileLength(swift(lines(401))).count == 1)
+  }
+
+  @Test func aLineOf121ColumnsIsTooLong() {
+    #expect(lineLength(swift(String(repeating: "é", count: 120))) == [])
+    #expect(lineLength(swift("\n" + String(repeating: "é", count: 121))).map(\.line) == [2])
+  }
+
+  @Test(arguments: [
+    "func f() {\n", "  @MainActor public func f<T>(_ x: T) async throws -> [T]\n  where T: Sendable {\n",
+    "  init(\n    a: Int = { 1 }()\n  ) {\n", "  subscript(_ i: Int) -> Int {\n", "  deinit {\n",
+  ])
+  func aFunctionOf71LinesIsTooLong(_ head: String) {
+    let height = head.filter { $0 == "\n" }.count
+    #expect(functionLength(swift("\n" + head + lines(69 - height) + "}\n")) == [])
+    #expect(functionLength(swift("\n" + head + lines(70 - height) + "}\n")).map(\.line) == [2])
+  }
+
+  @Test func bracesInTextDoNotCount() {
+    let sample = "func f() {\n  let a = \"{\"  // {\n" + lines(10) + "}\n" + lines(70) + "}\n"
+    #expect(functions(in: swift(sample).code).map(\.count) == [13])
+  }
+
+  @Test func aRequirementHasNoBody() {
+    let sample = "protocol P {\n  func f()\n  func g() -> Int\n}\nstruct S {\n" + lines(80) + "}\n"
+    #expect(functions(in: swift(sample).code) == [])
+  }
+
+  @Test func aLongTypeIsNoLongFunction() {
+    #expect(functionLength(swift("struct S {\n  func f() { g() }\n" + lines(80) + "}\n")) == [])
+  }
+}
+
+@Suite("Safety rules")
+struct SafetyRuleTests {
+  @Test(arguments: ["fatalError(\"no\")", "let a = try! f()", "let b = c as! D"])
+  func crashesAreFound(_ line: String) {
+    #expect(crashes(swift(line)).count == 1)
+  }
+
+  @Test(arguments: ["// fatalError()", "let a = \"try! again\"", "let b = c as? D", "try f()", "preconditionFailure()"])
+  func theseAreNoCrashes(_ line: String) {
+    #expect(crashes(swift(line)) == [])
+  }
+
+  @Test(arguments: ["a!", "f()!.b", "c[0]! + 1", "var d: String!", "\"\\(e!)\"", "g?.h!", "{ 1 }()!"])
+  func forceUnwrapsAreFound(_ line: String) {
+    #expect(forceUnwraps(swift(line)).count == 1)
+  }
+
+  @Test(arguments: ["a != b", "!a", "(!a)", "#if !os(Linux)", "\"Stop!\"", "try! f()", "a as! B", "// no!", "a !== b"])
+  func theseAreNoForceUnwraps(_ line: String) {
+    #expect(forceUnwraps(swift(line)) == [])
+  }
+
+  @Test(arguments: ["print(a)", "  Swift.print(a)", "{ debugPrint(a) }"])
+  func printsAreFound(_ line: String) {
+    #expect(prints(swift(line)).count == 1)
+  }
+
+  @Test(arguments: ["fingerprint(a)", "// print(a)", "page.print(a)", "func print(_ a: Int)"])
+  func theseAreNoPrints(_ line: String) {
+    #expect(prints(swift(line)) == [])
+  }
+
+  @Test(arguments: [
+    "final class A: @unchecked Sendable {", "nonisolated(unsafe) var a = 1", "@preconcurrency import B",
+  ])
+  func exceptionsNeedAReason(_ line: String) {
+    #expect(unexplainedExceptions(swift("import C\n" + line)).map(\.line) == [2])
+    #expect(unexplainedExceptions(swift("// The queue guards it.\n" + line)) == [])
+    #expect(unexplainedExceptions(swift("// The queue guards it.\n@frozen\n" + line)) == [])
+    #expect(unexplainedExceptions(swift("import C\n" + line + "  // The queue guards it.")) == [])
+  }
+
+  @Test(arguments: ["var a: [String: Int]", "var b: [ String : Int]", "Dictionary<String, Int>()", "Set<String>()"])
+  func stringKeysAreFound(_ line: String) {
+    let file = swift(line)
+    #expect(stringKeys(file).count == 1)
+    #expect(stringKeys(file, except: [.init(path: file.path, text: line, reason: "printed so")]) == [])
+    #expect(stringKeys(file, except: [.init(path: "Other.swift", text: line, reason: "printed so")]).count == 1)
+  }
+
+  @Test(arguments: ["var a: [String]", "[Key: String]", "// [String: Int]", "func f(_ s: [Substring: Int])"])
+  func theseAreNoStringKeys(_ line: String) {
+    #expect(stringKeys(swift(line)) == [])
+  }
+}
+
+@Suite("Floor rules")
+struct FloorRuleTests {
+  @Test(arguments: ["import Coffer", "public import CofferSQLite", "@testable import struct Coffer.Thing"])
+  func importsPointDown(_ line: String) {
+    #expect(imports(swift(line)).count == 1)
+    #expect(imports(swift(line, at: "Sources/CofferDemo/main.swift")) == [])
+  }
+
+  @Test func aFloorDoesNotImportItself() {
+    #expect(imports(swift("import CofferDemo", at: "Sources/CofferCommand/main.swift")).count == 1)
+  }
+
+  @Test func unknownModulesNeedAFloor() {
+    #expect(imports(swift("import CofferAttic")).count == 1)
+    #expect(imports(swift("import Foundation")) == [])
+    #expect(imports(swift("", at: "Sources/CofferAttic/A.swift")).count == 1)
+  }
+
+  @Test(arguments: ["#if os(Linux)", "  #elseif !os(macOS)"])
+  func theFrontHasNoPlatforms(_ line: String) {
+    #expect(platformConditions(swift(line, at: "Sources/Coffer/A.swift")).count == 1)
+    #expect(platformConditions(swift(line)) == [])
+    #expect(platformConditions(swift("#if canImport(os)", at: "Sources/Coffer/A.swift")) == [])
+  }
+}
+
+@Suite("Text rules")
+struct TextRuleTests {
+  @Test func unfinishedWorkIsFound() {
+    #expect(unfinished(swift("// TO" + "DO: later\n# FIX" + "ME\nXX" + "X")).map(\.line) == [1, 2, 3])
+    #expect(unfinished(swift("mktemp /tmp/a.XX" + "XXXX\n\"todo\"")) == [])
+  }
+
+  @Test(arguments: ["/home" + "/ann/a", "cd \"/opt" + "/swift\"", "file:///root" + "/a", "(/work" + "/x)"])
+  func machinePathsAreFound(_ line: String) {
+    #expect(machinePaths(swift(line)).count == 1)
+  }
+
+  @Test(arguments: ["$HOME/wo" + "rk/a", "https://example.org/ho" + "me/a", "~/op" + "t/a", "/usr/lib", "at home/a"])
+  func theseAreNoMachinePaths(_ line: String) {
+    #expect(machinePaths(swift(line)) == [])
+  }
+
+  @Test func blanksAtTheEndAreFound() {
+    #expect(trailingWhitespace(swift("a \nb\n\t\n")).map(\.line) == [1, 3])
+  }
+}
+
+@Suite("Document rules")
+struct DocumentRuleTests {
+  private let paths: Set<String> = ["README.md", "docs/a.md", "docs/b c.md", "Sources/CofferCore/Key.swift"]
+
+  private func markdown(_ text: String, at path: String = "docs/a.md") -> SourceFile { swift(text, at: path) }
+
+  @Test(arguments: [
+    "[x](gone.md)", "![x](gone.png \"title\")", "<img src=\"../gone.svg\">", "[x]: gone.md", "[x](../../a)",
+  ])
+  func brokenLinksAreFound(_ line: String) {
+    #expect(brokenLinks(markdown("# A\n" + line), paths: paths).map(\.line) == [2])
+  }
+
+  @Test(arguments: [
+    "[x](../README.md#top)", "[x](https://example.org/a)", "[x](#below)", "[x](<b%20c.md>)", "`[x](gone.md)`",
+    "[x](/Sources/CofferCore)", "```\n[x](gone.md)\n```", "[x](mailto:a@example.org)", "[x](..)",
+  ])
+  func theseLinksLeadSomewhere(_ text: String) {
+    #expect(brokenLinks(markdown(text), paths: paths) == [])
+  }
+
+  @Test func documentsNeedALink() {
+    let readme = markdown("[a](docs/a.md)", at: "README.md")
+    #expect(unlinkedDocuments([readme, markdown("[a](a.md)")], paths: paths).map(\.path) == ["docs/b c.md"])
+    #expect(unlinkedDocuments([readme, markdown("[b](b%20c.md)")], paths: paths) == [])
+  }
+
+  @Test func namedTasksExist() {
+    let run = swift("task_test() {\n}\nhelper() {\n}\n", at: "run")
+    #expect(tasks(of: run) == ["test"])
+    #expect(unknownTasks(markdown("`./run test` and ./run fly"), tasks: ["test"]).map(\.message).count == 1)
+    #expect(unknownTasks(markdown("`./run` and `./run test`"), tasks: ["test"]) == [])
+  }
+}
+
+@Suite("What is left when text and comments are masked")
+struct MaskingTests {
+  @Test(arguments: [
+    ("a // b", "a     "), ("a /* b /* c */ d */ e", "a                   e"), ("\"a\\\"b\" + c", "\"    \" + c"),
+    ("\"\\(a(\"b\") + c) d\" e", "\" (a(\" \") + c)  \" e"), ("#\"a\"b\\(c)\"# d", "#\"       \"# d"),
+    ("#\"\\#(a)\"#", "#\"  (a)\"#"), ("\"\"\"\na \"b\"\n\"\"\" c", "\"\"\"\n     \n\"\"\" c"), ("\"é\"!", "\" \"!"),
+    ("x = /\"{/ + y", "x = /  / + y"), ("a / b / c", "a / b / c"), ("x = /\\/\"/; y", "x = /   /; y"),
+  ])
+  func masks(_ text: String, _ expected: String) {
+    #expect(maskingTextAndComments(text) == expected)
+  }
+}

@@ -1,0 +1,66 @@
+import Foundation
+
+/// The relative targets of links and pictures in a Markdown file, with the index of their line.
+func links(in file: SourceFile) -> [(line: Int, target: String)] {
+  var isCode = false
+  var found: [(line: Int, target: String)] = []
+  for (index, line) in file.lines.enumerated() {
+    if line.contains(/^\s*```/) { isCode.toggle() }
+    if isCode { continue }
+    let text = line.replacing(/`[^`]*`/, with: "")
+    let targets =
+      text.matches(of: /\]\(\s*<?([^)>\s]+)>?[^)]*\)/).map(\.output.1)
+      + text.matches(of: /(?:src|href|srcset)="([^"]+)"/).map(\.output.1)
+      + text.matches(of: /^\[[^\]]+\]:\s*(\S+)/).map(\.output.1)
+    for target in targets where !target.contains(/^(?:[a-z]+:|#)/) {
+      found.append((index, String(target.prefix { $0 != "#" && $0 != "?" })))
+    }
+  }
+  return found
+}
+
+/// The path from the top that a link in `file` leads to.
+func resolved(_ target: String, from file: SourceFile) -> String {
+  let target = target.removingPercentEncoding ?? target
+  let folder = target.hasPrefix("/") ? [] : file.path.split(separator: "/").dropLast()
+  var parts: [Substring] = []
+  for part in folder + target.split(separator: "/") where part != "." {
+    if part == "..", !parts.isEmpty, parts.last != ".." { parts.removeLast() } else { parts.append(part) }
+  }
+  return parts.joined(separator: "/")
+}
+
+/// A link that leads nowhere.
+func brokenLinks(_ file: SourceFile, paths: Set<String>) -> [Finding] {
+  links(in: file).compactMap { line, target in
+    let path = resolved(target, from: file)
+    guard !path.isEmpty, !paths.contains(path), !paths.contains(where: { $0.hasPrefix(path + "/") }) else { return nil }
+    return file.finding(line, "the link to '\(target)' leads nowhere")
+  }
+}
+
+/// A document that no other document leads to will not be read, and so not kept right.
+func unlinkedDocuments(_ files: [SourceFile], paths: Set<String>) -> [Finding] {
+  var reached: Set<String> = []
+  for file in files where file.path.hasSuffix(".md") {
+    for (_, target) in links(in: file) {
+      let path = resolved(target, from: file)
+      if path != file.path { reached.insert(path) }
+    }
+  }
+  return paths.sorted().filter { $0.hasPrefix("docs/") && !reached.contains($0) }
+    .map { Finding(path: $0, line: 1, message: "no document leads here: link it, or remove it") }
+}
+
+/// The tasks that the script `run` has.
+func tasks(of run: SourceFile) -> Set<String> {
+  Set(run.lines.compactMap { $0.firstMatch(of: /^task_([a-z]+)\(\)/).map { String($0.output.1) } })
+}
+
+/// A task that a document or a script names and `run` does not have.
+func unknownTasks(_ file: SourceFile, tasks: Set<String>) -> [Finding] {
+  file.lines.indices.flatMap { index in
+    file.lines[index].matches(of: /\.\/run ([a-z]+)/).map { String($0.output.1) }.filter { !tasks.contains($0) }
+      .map { file.finding(index, "'./run \($0)' does not exist") }
+  }
+}

@@ -1,0 +1,56 @@
+/// A library reports what goes wrong; it does not end its user's process.
+func crashes(_ file: SourceFile) -> [Finding] {
+  file.findings("'fatalError' ends the user's process: throw, or make the state impossible") {
+    $0.contains(/\bfatalError\(/)
+  }
+    + file.findings("'try!' ends the user's process: throw") { $0.contains(/\btry!/) }
+    + file.findings("'as!' ends the user's process: use 'as?' and say what to do otherwise") { $0.contains(/\bas!/) }
+}
+
+/// `value!` and `Type!`: both are crashes that wait. (`a != b` is neither, and `try!` has a rule of its own.)
+func forceUnwraps(_ file: SourceFile) -> [Finding] {
+  file.findings("a force unwrap ends the user's process: use 'guard let'") { line in
+    guard line.utf8.contains(UInt8(ascii: "!")) else { return false }
+    return line.replacing(/\b(?:try|as)!/, with: "").contains(/[\w)\]}>"?]!(?!=)/)
+  }
+}
+
+/// A library has no business on its user's standard output.
+func prints(_ file: SourceFile) -> [Finding] {
+  file.findings("a library does not print: throw, or tell a subscriber") {
+    $0.contains(/(?:^|[^\w.]|\bSwift\.)(?:debugPrint|print|dump)\(/) && !$0.contains(/\bfunc\s+(?:print|dump)\(/)
+  }
+}
+
+/// Where the compiler's checks are switched off, the reader needs to know why it is right.
+func unexplainedExceptions(_ file: SourceFile) -> [Finding] {
+  file.code.indices.compactMap { index in
+    guard let match = file.code[index].firstMatch(of: /@unchecked\s+Sendable|nonisolated\(unsafe\)|@preconcurrency/)
+    else { return nil }
+    var above = index - 1
+    while above >= 0, file.lines[above].contains(/^\s*@/) { above -= 1 }  // attributes may stand between
+    if above >= 0, file.lines[above].drop(while: { $0 == " " }).hasPrefix("//") { return nil }
+    if file.lines[index].contains(" // ") { return nil }
+    return file.finding(index, "'\(match.output)' needs a comment above it that says why it is safe")
+  }
+}
+
+/// A place where text is the right key after all.
+struct StringKeyException: Sendable {
+  let path: String
+  /// A part of the line.
+  let text: String
+  let reason: String
+}
+
+/// Swift's `String` equality merges Unicode forms that are different keys to every store.
+func stringKeys(_ file: SourceFile, except exceptions: [StringKeyException] = stringKeyExceptions) -> [Finding] {
+  file.findings("keyed by String, which merges Unicode forms: key it by Key, or add a reason to the allow-list") {
+    line in
+    guard line.contains(/\[\s*String\s*:|\bDictionary<\s*String\b|\bSet<\s*String\b/) else { return false }
+    return !exceptions.contains { $0.path == file.path && line.contains($0.text) }
+  }
+}
+
+/// Each entry says where, what and why. An entry that nothing needs any more fails the tests.
+let stringKeyExceptions: [StringKeyException] = []

@@ -1,0 +1,60 @@
+/// A file of up to 400 lines can be read in one sitting.
+func fileLength(_ file: SourceFile) -> [Finding] {
+  let count = file.lines.last == "" ? file.lines.count - 1 : file.lines.count
+  return count <= 400 ? [] : [file.finding(400, "the file has \(count) lines, the limit is 400: is it one idea?")]
+}
+
+/// What is wider than 120 columns does not fit beside its other version in a review.
+func lineLength(_ file: SourceFile) -> [Finding] {
+  file.lines.indices.filter { file.lines[$0].count > 120 }.map {
+    file.finding($0, "the line has \(file.lines[$0].count) columns, the limit is 120")
+  }
+}
+
+/// A function of up to 70 lines fits on a screen.
+func functionLength(_ file: SourceFile) -> [Finding] {
+  functions(in: file.code).filter { $0.count > 70 }.map {
+    file.finding($0.lowerBound, "the function has \($0.count) lines, the limit is 70: name its parts")
+  }
+}
+
+/// The lines of each function, initializer and subscript that has a body, found by counting brackets.
+func functions(in code: [String]) -> [ClosedRange<Int>] {
+  let declaration = /^\s*(?:[@\w()]+\s+)*(?:func\s|(?:init|deinit|subscript)\b[?<({ ])/
+  return code.indices.compactMap { first in
+    guard code[first].contains(/\b(?:func|init|deinit|subscript)\b/), code[first].contains(declaration) else {
+      return nil
+    }
+    return bodyEnd(of: code, from: first).map { first...$0 }
+  }
+}
+
+/// The line of the brace that closes the first body at or after `first`; `nil` for a requirement without one.
+private func bodyEnd(of code: [String], from first: Int) -> Int? {
+  var parentheses = 0
+  var braces = 0
+  for index in first..<code.endIndex {
+    if braces == 0, parentheses == 0, index > first, !code[index].isContinuation { return nil }
+    for character in code[index] {
+      switch character {
+      case "(", "[": parentheses += 1
+      case ")", "]": parentheses -= 1
+      case "{" where braces > 0 || parentheses == 0: braces += 1
+      case "}" where braces == 0 && parentheses == 0: return nil
+      case "}" where braces > 0:
+        braces -= 1
+        if braces == 0 { return index }
+      default: break
+      }
+    }
+  }
+  return nil
+}
+
+extension String {
+  /// Whether the line goes on with a declaration's head.
+  fileprivate var isContinuation: Bool {
+    let head = drop { $0 == " " }
+    return ["{", "->", "where ", "async", "throws", "rethrows", ")"].contains { head.hasPrefix($0) }
+  }
+}

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Builds the documentation of every library target into .docs, as one static site. Called by ./run docs.
+# A broken link is an error, and so is a public name that nobody has described.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly targets=(CofferCore CofferSQLite Coffer CofferTesting) # lower floors first: later ones link to earlier ones
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Prints what a command says only when it fails.
+quietly() {
+  if ! "$@" >"$work/log" 2>&1; then
+    cat "$work/log" >&2
+    exit 1
+  fi
+}
+
+printf '==> Documentation\n' >&2
+graphs="$(swift build --show-bin-path)/../symbolgraph"
+rm -rf "$graphs" .docs
+quietly swift build --build-tests # the dump covers the modules of the tests too, and fails where they are not built
+quietly swift package dump-symbol-graph --minimum-access-level public --skip-synthesized-members
+for target in "${targets[@]}"; do
+  mkdir "$work/$target"
+  cp "$graphs/$target.symbols.json" "$work/$target/"
+  for extension in "$graphs/$target"@*.symbols.json; do
+    if [[ -f $extension ]]; then cp "$extension" "$work/$target/"; fi
+  done
+done
+quietly swift scripts/undocumented.swift "$work"/*/*.symbols.json
+
+archives=()
+links=()
+for target in "${targets[@]}"; do
+  catalog=()
+  if [[ -d Sources/$target/$target.docc ]]; then catalog=("Sources/$target/$target.docc"); fi
+  archive="$work/$target.doccarchive"
+  quietly docc convert "${catalog[@]}" --additional-symbol-graph-dir "$work/$target" \
+    --fallback-display-name "$target" --fallback-bundle-identifier "coffer.$target" \
+    --transform-for-static-hosting --hosting-base-path docs --warnings-as-errors \
+    --enable-experimental-external-link-support "${links[@]}" --output-path "$archive"
+  archives+=("$archive")
+  links+=(--dependency "$archive")
+done
+quietly docc merge "${archives[@]}" --synthesized-landing-page-name Coffer \
+  --synthesized-landing-page-kind Package --output-path .docs
+printf 'Written to .docs; serve that folder as /docs\n' >&2

@@ -48,7 +48,7 @@ public final class AdapterEngine: StorageEngine {
     return state.withLock { state in
       state.revision = state.revision.next
       let commit = Commit(
-        revision: state.revision, transaction: batch.transaction ?? TransactionID(), origin: origin,
+        revision: state.revision, transaction: batch.transaction ?? .next(), origin: origin,
         changed: batch.selection)
       feed.publish([commit])
       return commit

@@ -46,7 +46,7 @@ public final class MemoryEngine: StorageEngine {
       }
       state.content.apply(batch)
       let commit = Commit(
-        revision: state.content.revision, transaction: batch.transaction ?? TransactionID(), origin: origin,
+        revision: state.content.revision, transaction: batch.transaction ?? .next(), origin: origin,
         changed: selection)
       feed.publish([commit])  // under the lock, so that commits are announced in their order
       return commit

@@ -3,6 +3,23 @@ public import Foundation
 /// Names one logical change. Several commits may carry the same one.
 public typealias TransactionID = UUID
 
+extension TransactionID {
+  /// A fresh identifier: 64 bits that are random for this process, then a counter, as a version 8 UUID (RFC 9562).
+  ///
+  /// Drawing 16 random bytes for each commit would cost more than the rest of its preparation.
+  package static func next() -> TransactionID {
+    let (process, number) = transactionCounter.withLock { counter in
+      counter.number += 1
+      return (counter.process, counter.number)
+    }
+    let high = (process & ~0xF000) | 0x8000
+    let low = (number & ~(3 << 62)) | (2 << 62)
+    return withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+  }
+}
+
+private let transactionCounter = Locked((process: UInt64.random(in: .min ... .max), number: UInt64(0)))
+
 /// A store's version number: every commit gets the next one.
 public struct Revision: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The number. A store that was never written is at 0.

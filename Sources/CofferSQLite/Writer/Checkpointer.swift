@@ -17,7 +17,7 @@ final class Checkpointer: Sendable {
 
   init(_ place: StorePlace) { self.place = place }
 
-  /// Starts copying unless it is under way, then calls `finish` if pages are left for the writer.
+  /// Starts copying unless it is under way, then calls `finish`, which lets the writer copy the rest.
   func start(finish: @escaping @Sendable () -> Void) {
     let isFirst = isScheduled.withLock { isScheduled in
       defer { isScheduled = true }
@@ -25,9 +25,9 @@ final class Checkpointer: Sendable {
     }
     guard isFirst else { return }
     queue.async { [self] in
-      let isComplete = checkpoint()
+      checkpoint()
       isScheduled.withLock { $0 = false }
-      if !isComplete { finish() }
+      finish()
     }
   }
 
@@ -36,26 +36,18 @@ final class Checkpointer: Sendable {
     queue.sync { connection.withLock { $0 = nil } }
   }
 
-  private func checkpoint() -> Bool {
+  private func checkpoint() {
     connection.withLock { connection in
-      do {
-        let present = try connection ?? Connection(place)
-        connection = present
-        return present.checkpoint()
-      } catch {
-        return true  // Nothing to hand over: a later commit asks again.
-      }
+      // If it cannot be opened now, the writer does all of it.
+      if connection == nil { connection = try? Connection(place) }
+      connection?.checkpoint()
     }
   }
 }
 
 extension Connection {
-  /// Copies what can be copied without waiting for anybody. Whether that was all of the log.
-  @discardableResult
-  func checkpoint() -> Bool {
-    var pages: Int32 = 0
-    var copied: Int32 = 0
-    let code = sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_PASSIVE, &pages, &copied)
-    return code == SQLITE_OK && copied == pages
+  /// Copies what can be copied without waiting for anybody.
+  func checkpoint() {
+    sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
   }
 }

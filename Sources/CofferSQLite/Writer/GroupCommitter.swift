@@ -12,8 +12,7 @@ final class GroupCommitter {
   private(set) lazy var statements = StatementCache(connection)
   private lazy var clearRange = Result { try connection.prepare(SQL.clearRange) }
 
-  private let retention: Int
-  private var trimmedAt = Revision.zero
+  private var retention: JournalRetention
   private(set) var revision = Revision.zero
   private var seenDataVersion: UInt32?
   private var isSynchronous = true
@@ -41,7 +40,7 @@ final class GroupCommitter {
   init(_ place: StorePlace, configuration: SQLiteConfiguration) throws {
     connection = try Connection(place)
     clock = configuration.clock
-    retention = max(1, configuration.journalRetention)
+    retention = JournalRetention(commits: configuration.journalRetention)
     try connection.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
     try connection.execute("PRAGMA cache_size = -8192")
     begin = try connection.prepare("BEGIN IMMEDIATE")
@@ -73,19 +72,12 @@ final class GroupCommitter {
     return true
   }
 
-  /// Whether the journal has become longer than it should be; checked once per some commits, since trimming them one
-  /// by one would cost a page each.
-  func takeTrimDue() -> Bool {
-    let step = UInt64(max(1, min(1_024, retention / 4)))
-    guard revision.rawValue >= trimmedAt.rawValue + step else { return false }
-    trimmedAt = revision
-    return revision.rawValue > UInt64(retention)
-  }
+  /// Whether the journal has become longer than it should be.
+  func takeTrimDue() -> Bool { retention.takeDue(at: revision) }
 
   /// Forgets the oldest journal rows beyond the retention.
   func trimJournal() throws {
-    let newest = revision
-    try housekeep { try JournalRetention.trim($0, newest: newest, commits: retention) }
+    try housekeep { try retention.trim($0, newest: revision) }
   }
 
   /// Commits a batch now, or says `nil` when another process is writing.
@@ -285,6 +277,7 @@ final class GroupCommitter {
       }
     }
     revision = next
+    retention.count(bytes: batch.journalEntry.count)
   }
 }
 

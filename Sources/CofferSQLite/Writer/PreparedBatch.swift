@@ -2,7 +2,9 @@ import CofferCore
 import Foundation
 
 /// A batch with everything that can be computed on the caller's thread, so that the writer only writes.
-struct PreparedBatch: Sendable {
+///
+/// A class, since it passes through several hands and a copy of its fields would count five references each time.
+final class PreparedBatch: Sendable {
   let operations: [WriteBatch.Operation]
   /// One for each operation; only those of puts are used.
   let checksums: [UInt32]
@@ -17,7 +19,7 @@ struct PreparedBatch: Sendable {
       guard case .put(let key, let value) = operation else { return 0 }
       return checksum(key, value)
     }
-    transaction = batch.transaction ?? TransactionID()
+    transaction = batch.transaction ?? .next()
     self.origin = origin
     selection = batch.selection
     journalEntry = selection.encoded()

@@ -21,7 +21,6 @@ final class Writer: Sendable {
   private struct Queue {
     var requests: [WriteRequest] = []
     var isBusy = false
-    var nextID: UInt64 = 0
     var hasThread = false
     /// Why nothing is accepted any more.
     var refusal: StorageError?
@@ -31,6 +30,7 @@ final class Writer: Sendable {
   private static let groupLimit = 1_024
 
   private let queue = Locked(Queue())
+  private let lastID = Locked(UInt64(0))  // apart from the queue, whose lock is the one that everybody wants
   private let committer: Locked<GroupCommitter?>
   private let doorbell = DispatchSemaphore(value: 0)
   private let checkpointer: Checkpointer
@@ -124,9 +124,9 @@ final class Writer: Sendable {
   private func enqueue<R: Sendable>(
     _ kind: (CheckedContinuation<R, any Error>) -> WriteRequest.Kind
   ) async throws -> R {
-    let id = queue.withLock { queue in
-      queue.nextID += 1
-      return queue.nextID
+    let id = lastID.withLock { lastID in
+      lastID += 1
+      return lastID
     }
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -248,6 +248,10 @@ final class Writer: Sendable {
       if first.isBatch {
         let limit = min(queue.requests.count, Self.groupLimit)
         while count < limit, queue.requests[count].isBatch { count += 1 }
+      }
+      if count == queue.requests.count {
+        defer { queue.requests = [] }
+        return queue.requests
       }
       defer { queue.requests.removeFirst(count) }
       return Array(queue.requests[..<count])

@@ -54,7 +54,10 @@ let package = Package(
     // Floor 6: applications
     tool("CofferCommand", ["Coffer"]),
     // Tests
-    tests("CofferSQLiteTests", ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting"]),
+    tool("CofferTestHelper", ["CofferCore", "CofferSQLite"], path: "Tests/CofferTestHelper"),
+    tests(
+      "CofferSQLiteTests", ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper"],
+      exclude: ["Faults/fault.c"]),
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["Coffer", "CofferCore", "CofferTesting"]),

@@ -22,13 +22,16 @@ extension StorePlace {
     return place
   }
 
+  /// Makes the directory and those above it, for this user alone.
   private static func makeDirectory(_ directory: String, backend: String) throws {
-    do {
-      try FileManager.default.createDirectory(
-        atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    } catch {
-      let code = ((error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError)?.code ?? Int(EACCES)
-      throw StorageError.system("mkdir", path: directory, errno: Int32(code), backend: backend)
+    if mkdir(directory, 0o700) == 0 || errno == EEXIST { return }
+    let parent = URL(fileURLWithPath: directory).deletingLastPathComponent().path
+    guard errno == ENOENT, parent != directory else {
+      throw StorageError.system("mkdir", path: directory, errno: errno, backend: backend)
+    }
+    try makeDirectory(parent, backend: backend)
+    guard mkdir(directory, 0o700) == 0 || errno == EEXIST else {
+      throw StorageError.system("mkdir", path: directory, errno: errno, backend: backend)
     }
   }
 

@@ -1,0 +1,206 @@
+import CofferCSQLite
+import CofferCore
+import CofferSQLite
+import Foundation
+import Testing
+
+/// What a person meets who points a store at the wrong thing, or at a thing that has broken.
+@Suite struct BadInputTests {
+  let origin = Origin()
+
+  func expectError(
+    _ code: StorageError.Code, contains text: String = "", sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: () async throws -> Void
+  ) async {
+    do {
+      try await body()
+      Issue.record("nothing was thrown", sourceLocation: sourceLocation)
+    } catch let error as StorageError {
+      #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
+      #expect(text.isEmpty || error.description.contains(text), "\(error)", sourceLocation: sourceLocation)
+      #expect(error.backend.hasPrefix("sqlite:"), sourceLocation: sourceLocation)
+      #expect(!error.message.isEmpty && !error.advice.isEmpty, sourceLocation: sourceLocation)
+    } catch {
+      Issue.record("\(error) is not a StorageError", sourceLocation: sourceLocation)
+    }
+  }
+
+  @Test func aPathThatCannotBeWritten() async throws {
+    await expectError(.permissionDenied) { _ = try await SQLiteEngine.open(at: "/sys/kernel/coffer/store.db") }
+    await expectError(.notFound) { _ = try await SQLiteEngine.open(at: "") }
+    await expectError(.notFound) { _ = try await SQLiteEngine.open(at: "a\0b") }
+  }
+
+  @Test func aDirectoryWhereTheFileShouldBe() async throws {
+    let directory = try TemporaryDirectory()
+    await expectError(.notAStore, contains: "directory") {
+      _ = try await SQLiteEngine.open(at: directory.url.path)
+    }
+  }
+
+  @Test func aFileWhereADirectoryShouldBe() async throws {
+    let directory = try TemporaryDirectory()
+    try Data("x".utf8).write(to: directory.url.appendingPathComponent("file"))
+    await expectError(.notFound) { _ = try await SQLiteEngine.open(at: directory.path("file/store.db")) }
+  }
+
+  @Test func aFileThatIsNoDatabase() async throws {
+    let directory = try TemporaryDirectory()
+    let content = Data(repeating: 0x41, count: 8_192)
+    try content.write(to: directory.url.appendingPathComponent("store.db"))
+    await expectError(.notAStore) { _ = try await SQLiteEngine.open(at: directory.path("store.db")) }
+    #expect(try Data(contentsOf: directory.url.appendingPathComponent("store.db")) == content)
+  }
+
+  @Test func aDatabaseOfAnotherApplication() async throws {
+    let directory = try TemporaryDirectory()
+    try sql(directory.path("store.db"), "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine')")
+    let before = try Data(contentsOf: directory.url.appendingPathComponent("store.db"))
+    await expectError(.notAStore, contains: "another application") {
+      _ = try await SQLiteEngine.open(at: directory.path("store.db"))
+    }
+    #expect(try Data(contentsOf: directory.url.appendingPathComponent("store.db")) == before)
+  }
+
+  @Test func aStoreFromTheFuture() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeStore(directory)
+    try sql(directory.path("store.db"), "UPDATE coffer_meta SET value = 99 WHERE name = 'format'")
+    await expectError(.newerFormat, contains: "format 99") {
+      _ = try await SQLiteEngine.open(at: directory.path("store.db"))
+    }
+  }
+
+  @Test func aMissingStoreThatMustExist() async throws {
+    let directory = try TemporaryDirectory()
+    var configuration = SQLiteConfiguration()
+    configuration.createsIfMissing = false
+    await expectError(.notFound) {
+      _ = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.url.path).isEmpty)
+  }
+
+  @Test func aTruncatedDatabase() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeStore(directory, values: 2_000)
+    let file = try FileHandle(forUpdating: directory.url.appendingPathComponent("store.db"))
+    try file.truncate(atOffset: 8_192)
+    try file.close()
+    await expectError(.damaged) {
+      let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+      do {
+        for index in 0..<2_000 { _ = try await engine.entry(Key("key\(index)")) }
+      } catch {
+        try await engine.close()
+        throw error
+      }
+    }
+  }
+
+  @Test func anEmptiedDatabaseIsNotTakenForANewOne() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeStore(directory, keepsLog: true)
+    let log = try Data(contentsOf: directory.url.appendingPathComponent("store.db-wal"))
+    truncate(directory.path("store.db"), 0)
+    await expectError(.damaged, contains: "-wal") { _ = try await SQLiteEngine.open(at: directory.path("store.db")) }
+    #expect(try Data(contentsOf: directory.url.appendingPathComponent("store.db-wal")) == log)
+  }
+
+  @Test func aDamagedValueIsQuarantinedAndReportedOnce() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeStore(directory)
+    // The bytes are changed as a disk would change them: behind the back of SQLite, whose pages carry no checksum.
+    let url = directory.url.appendingPathComponent("store.db")
+    var bytes = try Data(contentsOf: url)
+    let range = try #require(bytes.range(of: Data("value-7!".utf8)))
+    bytes[range.lowerBound + 2] ^= 0x20
+    try bytes.write(to: url)
+
+    let reports = Locked<[DamageReport]>([])
+    var configuration = SQLiteConfiguration()
+    configuration.onDamage = { report in reports.withLock { $0.append(report) } }
+    let engine = try await SQLiteEngine.open(at: url.path, configuration: configuration)
+    for _ in 0..<2 {
+      await expectError(.damaged, contains: "key7") { _ = try await engine.entry(Key("key7")) }
+    }
+    #expect(reports.withLock { $0.map(\.key.string) } == ["key7"])
+    #expect(try await engine.entry(Key("key8"))?.value == Data("value-8!".utf8))
+    // A listing goes up to the damage, names it, and goes on behind it.
+    let firstPage = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 100) }
+    #expect(firstPage.last?.key.string == "key6")
+    await expectError(.damaged, contains: "key7") {
+      _ = try await engine.withSnapshot { try await $0.page(prefix: nil, after: Key("key6"), limit: 100) }
+    }
+    let rest = try await engine.withSnapshot { try await $0.page(prefix: nil, after: Key("key7"), limit: 100) }
+    #expect(rest.map(\.key.string) == ["key8", "key9"])
+    // Writing the key again heals it; the damaged bytes stay in the quarantine.
+    try await engine.commit(WriteBatch([.put(Key("key7"), Data("new".utf8))]), from: origin)
+    #expect(try await engine.entry(Key("key7"))?.value == Data("new".utf8))
+    let kept = try await SQLiteDatabase(engine: engine).read { transaction in
+      try transaction.query("SELECT value FROM coffer_quarantine") { $0.blob(0) }
+    }
+    #expect(kept == [Data("vaLue-7!".utf8)])
+    try await engine.close()
+  }
+
+  @Test func valuesOverTheLimit() async throws {
+    let directory = try TemporaryDirectory()
+    var configuration = SQLiteConfiguration()
+    configuration.maximumValueSize = 1_000
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+    await expectError(.valueTooLarge, contains: "big") {
+      try await engine.commit(
+        WriteBatch([.put(Key("small"), Data()), .put(Key("big"), Data(count: 1_001))]), from: origin)
+    }
+    #expect(try await engine.entry(Key("small")) == nil)
+    try await engine.close()
+    // Whatever is asked for, the limit that is told is one that SQLite keeps.
+    configuration.maximumValueSize = .max
+    let unlimited = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+    #expect(unlimited.capabilities.maximumValueSize > 900_000_000)
+    #expect(unlimited.capabilities.maximumValueSize <= 1_000_000_000)
+    try await unlimited.close()
+  }
+
+  @Test func aLockThatAnotherProcessHoldsForTooLong() async throws {
+    let directory = try TemporaryDirectory()
+    var configuration = SQLiteConfiguration()
+    configuration.busyTimeout = 50
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+    let helper = try HelperProcess(["hold-lock", directory.path("store.db")])
+    #expect(try helper.line() == "holding")
+    for durability in [Durability.full, .relaxed] {
+      await expectError(.busy) {
+        try await engine.commit(WriteBatch([.put(Key("a"), Data())], durability: durability), from: origin)
+      }
+    }
+    #expect(try await engine.entry(Key("held")) == nil)
+    helper.tell("go")
+    helper.wait()
+    try await engine.commit(WriteBatch([.put(Key("a"), Data())]), from: origin)
+    #expect(try await engine.entry(Key("held")) != nil)
+    try await engine.close()
+  }
+
+  /// Ten values under "key0" to "key9", written and closed, so that they are in the database file itself.
+  private func makeStore(_ directory: TemporaryDirectory, values: Int = 10, keepsLog: Bool = false) async throws {
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    var batch = WriteBatch()
+    for index in 0..<values { batch.put(try Key("key\(index)"), Data("value-\(index)!".utf8)) }
+    try await engine.commit(batch, from: origin)
+    try await engine.close()
+    // Closing has copied the log into the database; without the copy in the log, damage of the database shows.
+    guard !keepsLog else { return }
+    try FileManager.default.removeItem(at: directory.url.appendingPathComponent("store.db-wal"))
+  }
+}
+
+/// Runs SQL on a file as another tool would.
+func sql(_ path: String, _ text: String) throws {
+  var handle: OpaquePointer?
+  guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_exec(handle, text, nil, nil, nil) == SQLITE_OK else {
+    throw TestFailure("SQLite: \(String(cString: sqlite3_errmsg(handle)))")
+  }
+  sqlite3_close(handle)
+}

@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+/// The helper executable, running; killed and reaped at the latest when this object goes.
+final class HelperProcess {
+  let process = Process()
+  private let output = Pipe()
+  private let input = Pipe()
+  private var buffer = Data()
+
+  init(_ arguments: [String], environment: [(String, String)] = []) throws {
+    process.executableURL = try Self.executable()
+    process.arguments = arguments
+    process.standardOutput = output
+    process.standardInput = input
+    var variables = ProcessInfo.processInfo.environment
+    for (name, value) in environment { variables[name] = value }
+    process.environment = variables
+    try process.run()
+    try? output.fileHandleForWriting.close()
+  }
+
+  deinit { stop() }
+
+  /// Beside the test bundle, where the build puts it.
+  private static func executable() throws -> URL {
+    var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    for _ in 0..<4 {
+      let candidate = folder.appendingPathComponent("CofferTestHelper")
+      if FileManager.default.isExecutableFile(atPath: candidate.path) { return candidate }
+      folder.deleteLastPathComponent()
+    }
+    let built = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    throw TestFailure("CofferTestHelper is not beside \(built.path)")
+  }
+
+  /// The next line, or `nil` at the end. Throws when nothing comes for a minute.
+  func line() throws -> String? {
+    while true {
+      if let end = buffer.firstIndex(of: 0x0A) {
+        let line = String(decoding: buffer[..<end], as: UTF8.self)
+        buffer = Data(buffer[(end + 1)...])
+        return line
+      }
+      var wait = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+      guard poll(&wait, 1, 60_000) > 0 else { throw TestFailure("the helper has said nothing for a minute") }
+      let more = output.fileHandleForReading.availableData
+      if more.isEmpty { return nil }
+      buffer += more
+    }
+  }
+
+  /// All remaining lines.
+  func lines() throws -> [String] {
+    var lines: [String] = []
+    while let line = try line() { lines.append(line) }
+    return lines
+  }
+
+  func tell(_ line: String) { input.fileHandleForWriting.write(Data((line + "\n").utf8)) }
+
+  func kill() { Foundation.kill(process.processIdentifier, SIGKILL) }
+
+  @discardableResult
+  func wait() -> Int32 {
+    process.waitUntilExit()
+    return process.terminationStatus
+  }
+
+  func stop() {
+    guard process.isRunning else { return }
+    kill()
+    process.waitUntilExit()
+  }
+}
+
+struct TestFailure: Error, CustomStringConvertible {
+  let description: String
+  init(_ description: String) { self.description = description }
+}
+
+/// The preloaded library that makes system calls fail, compiled once per run.
+enum FaultLibrary {
+  static let path: String? = {
+    let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("fault.c")
+    let library = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-fault-\(getpid()).so")
+    for compiler in ["cc", "clang", "gcc"] {
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+      process.arguments = [compiler, "-shared", "-fPIC", "-O1", "-o", library.path, source.path, "-ldl"]
+      process.standardError = Pipe()
+      guard (try? process.run()) != nil else { continue }
+      process.waitUntilExit()
+      if process.terminationStatus == 0 { return library.path }
+    }
+    return nil
+  }()
+}

@@ -1,0 +1,134 @@
+// A process for tests to kill, starve and listen to. Usage: CofferTestHelper COMMAND STORE [ARGUMENT...]
+// What it prints is one line for each step, written at once, so that a killed process has said what it had done.
+
+import CofferCore
+import CofferSQLite
+import Foundation
+
+let arguments = Array(CommandLine.arguments.dropFirst())
+do {
+  guard arguments.count >= 2 else { throw Usage() }
+  try await run(arguments[0], store: arguments[1], rest: Array(arguments.dropFirst(2)))
+} catch let error as StorageError {
+  say("error \(error.code) \(error.description)")
+  exit(1)
+} catch {
+  say("error \(error)")
+  exit(2)
+}
+
+struct Usage: Error {}
+
+/// Straight to the descriptor: a buffer would die with the process.
+func say(_ line: String) {
+  let bytes = Array((line + "\n").utf8)
+  _ = bytes.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+}
+
+func run(_ command: String, store: String, rest: [String]) async throws {
+  switch command {
+  case "write": try await writePairs(store, rest)
+  case "die-before-bell": try await dieBeforeBell(store)
+  case "increment": try await increment(store, count: Int(rest[0]) ?? 0)
+  case "hold-lock": try await holdLock(store)
+  case "armed-commit": try await armedCommit(store, fault: rest[0])
+  default: throw Usage()
+  }
+}
+
+/// Commits numbered pairs for ever, or `count` of them: "begin N", commit, "ack N". Both keys of a pair are one batch.
+func writePairs(_ path: String, _ rest: [String]) async throws {
+  let durability: Durability = rest.first == "full" ? .full : .relaxed
+  let name = rest.count > 1 ? rest[1] : "p"
+  let count = rest.count > 2 ? Int(rest[2]) ?? .max : .max
+  let engine = try await SQLiteEngine.open(at: path)
+  let origin = Origin()
+  var number = 0
+  while number < count {
+    let value = Data("\(number)".utf8) + Data(repeating: UInt8(truncatingIfNeeded: number), count: 200)
+    let batch = WriteBatch(
+      [.put(try Key("\(name)/left/\(number)"), value), .put(try Key("\(name)/right/\(number)"), value)],
+      durability: durability)
+    say("begin \(number)")
+    _ = try await engine.commit(batch, from: origin)
+    say("ack \(number)")
+    number += 1
+  }
+  try await engine.close()
+}
+
+/// Commits once and is killed by itself between the commit and its announcement.
+func dieBeforeBell(_ path: String) async throws {
+  var configuration = SQLiteConfiguration()
+  configuration.afterCommit = { _ in kill(getpid(), SIGKILL) }
+  let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
+  say("ready")
+  _ = readLine()
+  _ = try await engine.commit(WriteBatch([.put(try Key("silent"), Data("x".utf8))]), from: Origin())
+  say("never said")
+}
+
+/// Adds one to a counter by compare and set, `count` times, beside others who do the same.
+func increment(_ path: String, count: Int) async throws {
+  let engine = try await SQLiteEngine.open(at: path)
+  let key = try Key("counter")
+  let origin = Origin()
+  var done = 0
+  while done < count {
+    let entry = try await engine.entry(key)
+    let number = entry.flatMap { Int(String(decoding: $0.value, as: UTF8.self)) } ?? 0
+    let batch = WriteBatch(
+      [.require(key, entry?.revision), .put(key, Data("\(number + 1)".utf8))], durability: .relaxed)
+    do {
+      _ = try await engine.commit(batch, from: origin)
+      done += 1
+    } catch let error as StorageError where error.code == .preconditionFailed {
+      continue
+    }
+  }
+  try await engine.close()
+}
+
+/// Holds the write lock until a line arrives.
+func holdLock(_ path: String) async throws {
+  let database = SQLiteDatabase(engine: try await SQLiteEngine.open(at: path))
+  try await database.write { transaction in
+    try transaction.put(try Key("held"), Data())
+    say("holding")
+    _ = readLine()
+  }
+  try await database.engine.close()
+}
+
+/// Commits a value, arms the fault library that the test has preloaded, and commits more until something happens.
+func armedCommit(_ path: String, fault: String) async throws {
+  let engine = try await SQLiteEngine.open(at: path)
+  let origin = Origin()
+  _ = try await engine.commit(WriteBatch([.put(try Key("before"), Data("1".utf8))]), from: origin)
+  say("ack before")
+  guard let symbol = dlsym(nil, "coffer_fault_arm") else { throw Usage() }
+  let arm = unsafeBitCast(symbol, to: (@convention(c) (UnsafePointer<CChar>) -> Void).self)
+  fault.withCString { arm($0) }
+  for number in 0..<4 {
+    say("begin \(number)")
+    do {
+      _ = try await engine.commit(
+        WriteBatch([.put(try Key("left/\(number)"), Data("x".utf8)), .put(try Key("right/\(number)"), Data("x".utf8))]),
+        from: origin)
+      say("ack \(number)")
+    } catch let error as StorageError {
+      say("failed \(number) \(error.code)")
+    }
+  }
+  do {
+    _ = try await engine.entry(try Key("before"))
+    say("read ok")
+  } catch let error as StorageError {
+    say("read \(error.code)")
+  }
+  try await engine.close()
+  let again = try await SQLiteEngine.open(at: path)
+  let entry = try await again.entry(try Key("before"))
+  say("reopened \(entry == nil ? "empty" : "whole")")
+  try await again.close()
+}

@@ -27,6 +27,7 @@ public final class AdapterEngine: StorageEngine {
 
   public var latestRevision: Revision { state.withLock { $0.revision } }
 
+  @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     try checkOpen()
     try Task.checkCancellation()

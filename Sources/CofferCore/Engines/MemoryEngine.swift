@@ -32,6 +32,7 @@ public final class MemoryEngine: StorageEngine {
 
   public var latestRevision: Revision { state.withLock { $0.content.revision } }
 
+  @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     try batch.checkSizes(limit: capabilities.maximumValueSize, backend: description)
     try Task.checkCancellation()

@@ -53,5 +53,10 @@ let package = Package(
     floor("CofferTesting", ["CofferCore", "Coffer"]),
     // Floor 6: applications
     tool("CofferCommand", ["Coffer"]),
+    // Tests
+    tests("CofferTests", ["Coffer", "CofferTesting"]),
+    // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.
+    .testTarget(
+      name: "VaultDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),
   ]
 )

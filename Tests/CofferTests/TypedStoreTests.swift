@@ -67,7 +67,8 @@ import Testing
     #expect(try await store.load(Data.self, for: "note") == bytes)
 
     for (text, type) in [
-      (#""s3cret""#, Theme.self as any (Codable & Sendable).Type), (#"{"s3cret": {"x": "s3cret"}}"#, [String: Note].self),
+      (#""s3cret""#, Theme.self as any (Codable & Sendable).Type),
+      (#"{"s3cret": {"x": "s3cret"}}"#, [String: Note].self),
       ("s3cret", Int.self),
     ] {
       try await store.save(Data(text.utf8), for: "other")

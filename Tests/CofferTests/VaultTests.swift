@@ -49,7 +49,8 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     try await app.saveBatch([("c", Data()), ("d", Data()), ("c", Data([1]))], transactionID: two)
     try await app.remove(forKey: "a")
     try await app.clearAll()
-    try await engine.commit(WriteBatch([.put(Key("e"), Data()), .clear(prefix: Key("x"))], transaction: two), from: Origin())
+    try await engine.commit(
+      WriteBatch([.put(Key("e"), Data()), .clear(prefix: Key("x"))], transaction: two), from: Origin())
     for stream in [first, second] {
       let changes = try await take(8, from: stream)
       for (change, (key, transaction)) in zip(changes, [("a", one), ("b", one), ("c", two), ("d", two)]) {
@@ -203,7 +204,8 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     #expect(SwiftVaultError.readFailed(key: "K") != .readFailed(key: "L"))
     #expect(SwiftVaultError.clearAllFailed() != .clearAllFailed(underlyingError: one))
     #expect(
-      SwiftVaultError.migrationFailed(key: "K", underlyingErrors: [one]) == .migrationFailed(key: "K", underlyingErrors: []))
+      SwiftVaultError.migrationFailed(key: "K", underlyingErrors: [one])
+        == .migrationFailed(key: "K", underlyingErrors: []))
     #expect(
       SwiftVaultError.userDefaultsEncodingFailed(key: "K", type: "T", underlyingError: one)
         != .userDefaultsEncodingFailed(key: "K", type: "U", underlyingError: one))

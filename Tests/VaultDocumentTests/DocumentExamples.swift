@@ -35,10 +35,10 @@ func saveExample(service: any SwiftVaultService, user: User) async throws {
 
 func loadExample(service: any SwiftVaultService) async throws {
   if let userData = try await service.loadData(forKey: "current_user") {
-      let user = try JSONDecoder().decode(User.self, from: userData)
-      print("Loaded user: \(user.name)")
+    let user = try JSONDecoder().decode(User.self, from: userData)
+    print("Loaded user: \(user.name)")
   } else {
-      print("No user data found")
+    print("No user data found")
   }
 }
 
@@ -52,12 +52,12 @@ func removeExample(service: any SwiftVaultService) async throws {
 
 func existsExample(service: any SwiftVaultService) async throws {
   if await service.exists(forKey: "user_preferences") {
-      let preferences = try await service.loadData(forKey: "user_preferences")
-      // Process existing preferences
+    let preferences = try await service.loadData(forKey: "user_preferences")
+    // Process existing preferences
   } else {
-      // Set up default preferences
-      let defaultPrefs = createDefaultPreferences()
-      try await service.saveData(defaultPrefs, forKey: "user_preferences", transactionID: UUID())
+    // Set up default preferences
+    let defaultPrefs = createDefaultPreferences()
+    try await service.saveData(defaultPrefs, forKey: "user_preferences", transactionID: UUID())
   }
 }
 
@@ -73,62 +73,62 @@ func clearExample(service: any SwiftVaultService) async throws {
 func monitorExample(service: any SwiftVaultService) {
   // Monitor all external changes
   Task {
-      for await (key, transactionID) in service.externalChanges {
-          if let key = key {
-              print("Key '\(key)' changed externally")
-              // Reload specific data
-          } else {
-              print("Bulk change detected")
-              // Reload all data
-          }
+    for await (key, transactionID) in service.externalChanges {
+      if let key = key {
+        print("Key '\(key)' changed externally")
+        // Reload specific data
+      } else {
+        print("Bulk change detected")
+        // Reload all data
       }
+    }
   }
 
   // Monitor specific key changes
   Task {
-      for await (key, transactionID) in service.externalChanges {
-          guard key == "user_preferences" else { continue }
-          
-          // Reload user preferences
-          if let data = try? await service.loadData(forKey: "user_preferences") {
-              let preferences = try JSONDecoder().decode(UserPreferences.self, from: data)
-              await updateUI(with: preferences)
-          }
+    for await (key, transactionID) in service.externalChanges {
+      guard key == "user_preferences" else { continue }
+
+      // Reload user preferences
+      if let data = try? await service.loadData(forKey: "user_preferences") {
+        let preferences = try JSONDecoder().decode(UserPreferences.self, from: data)
+        await updateUI(with: preferences)
       }
+    }
   }
 }
 
 // MARK: - Reactive Data Monitoring
 
 class DataManager {
-    private let service: SwiftVaultService
-    private var monitoringTask: Task<Void, Never>?
-    
-    init(service: SwiftVaultService) {
-        self.service = service
-        startMonitoring()
+  private let service: SwiftVaultService
+  private var monitoringTask: Task<Void, Never>?
+
+  init(service: SwiftVaultService) {
+    self.service = service
+    startMonitoring()
+  }
+
+  private func startMonitoring() {
+    monitoringTask = Task {
+      for await (key, transactionID) in service.externalChanges {
+        await handleExternalChange(key: key, transactionID: transactionID)
+      }
     }
-    
-    private func startMonitoring() {
-        monitoringTask = Task {
-            for await (key, transactionID) in service.externalChanges {
-                await handleExternalChange(key: key, transactionID: transactionID)
-            }
-        }
+  }
+
+  private func handleExternalChange(key: String?, transactionID: UUID?) async {
+    // Handle external changes
+    if let key = key {
+      await reloadData(for: key)
+    } else {
+      await reloadAllData()
     }
-    
-    private func handleExternalChange(key: String?, transactionID: UUID?) async {
-        // Handle external changes
-        if let key = key {
-            await reloadData(for: key)
-        } else {
-            await reloadAllData()
-        }
-    }
-    
-    deinit {
-        monitoringTask?.cancel()
-    }
+  }
+
+  deinit {
+    monitoringTask?.cancel()
+  }
 }
 
 extension DataManager {
@@ -144,13 +144,13 @@ func batchExample(service: any SwiftVaultService, data1: Data, data2: Data, data
   let transactionID = UUID()
 
   for (key, data) in items {
-      try await service.saveData(data, forKey: key, transactionID: transactionID)
+    try await service.saveData(data, forKey: key, transactionID: transactionID)
   }
 
   // Check multiple items
   let keys = ["item1", "item2", "item3"]
   let existingKeys = await keys.asyncFilter { key in
-      await service.exists(forKey: key)
+    await service.exists(forKey: key)
   }
 
   return existingKeys

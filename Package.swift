@@ -12,6 +12,8 @@ let settings: [SwiftSetting] =
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
   ] + (strict ? [.treatAllWarnings(as: .error)] : [])
+  // Set it for `swift test --sanitize=thread`: locks that the sanitizer can see.
+  + (Context.environment["COFFER_TSAN"] != nil ? [.define("COFFER_TSAN")] : [])
 
 func floor(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .target(name: name, dependencies: dependencies, swiftSettings: settings)

@@ -192,6 +192,7 @@ final class Draft: Codable {
     #expect(try await persistence.load(Int.self, for: "a") == 1)
     try await engine.close()
     #expect(await codeThrown { try await persistence.save(1, for: "a") } == .closed)
+    #expect(await !persistence.isAvailable)
   }
 }
 

@@ -18,6 +18,7 @@ public enum SwiftVault {
     EngineVaultService(engine: engine, origin: origin)
   }
 
-  // PLUG IN SQLITE HERE: `database(at path: String, configuration: SQLiteConfiguration = .init()) async throws(SwiftVaultError)
-  // -> EngineVaultService`, opening with `SQLiteEngine.open` and wrapping failures by `VaultOperation.open`.
+  // PLUG IN SQLITE HERE: `database(at path: String, configuration: SQLiteConfiguration = .init()) async throws ->
+  // EngineVaultService`; open with `try await VaultOperation.open.run { try await SQLiteEngine.open(...) }`, which gives
+  // failures the vault's error type.
 }

@@ -8,7 +8,7 @@ public import CofferCore
 /// ```
 ///
 /// Values are JSON unless you give another codec; `Data` and `String` are stored as they are. All errors are
-/// ``StorageError``, or `CancellationError` when the task was cancelled.
+/// `StorageError`, or `CancellationError` when the task was cancelled.
 ///
 /// The capability's values need not be `Sendable`, so it keeps their bytes in memory and decodes them each time. Use
 /// ``store`` for decoded values in memory, atomic updates and observation of the same data.
@@ -31,7 +31,10 @@ public actor AdapterBasedPersistence: PersistenceCapability {
   }
 
   /// Persistence over an engine.
-  /// - Parameter origin: the handle that it writes as; a fresh one unless given.
+  /// - Parameters:
+  ///   - engine: where the bytes are kept.
+  ///   - codec: how values other than `Data` and `String` become bytes.
+  ///   - origin: the handle that it writes as; a fresh one unless given.
   public init(engine: any StorageEngine, codec: any Codec = JSONCodec(), origin: Origin = Origin()) {
     store = TypedStore(engine: engine, codec: codec, origin: origin)
   }
@@ -55,12 +58,12 @@ public actor AdapterBasedPersistence: PersistenceCapability {
   }
 
   /// Stores a value; it survives power loss where the engine can promise that.
-  /// - Throws: ``StorageError``; nothing was written, except after `outcomeUnknown`.
+  /// - Throws: `StorageError`; nothing was written, except after `outcomeUnknown`.
   public func save<T: Codable>(_ value: T, for key: String) async throws {
     try await calls.save(value, for: key)
   }
 
-  /// - Throws: ``StorageError``: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
+  /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
   public func load<T: Codable>(_ type: T.Type, for key: String) async throws -> T? {
     try await calls.load(type, for: key)
   }
@@ -90,7 +93,7 @@ public actor AdapterBasedPersistence: PersistenceCapability {
   }
 
   /// Does nothing when the versions are equal.
-  /// - Throws: ``StorageError`` with code `unsupported` otherwise, since no step is registered: saying nothing would
+  /// - Throws: `StorageError` with code `unsupported` otherwise, since no step is registered: saying nothing would
   ///   let an app believe that its data has the new form.
   public func migrate(from oldVersion: String, to newVersion: String) async throws {
     try calls.migrate(from: oldVersion, to: newVersion)

@@ -22,9 +22,9 @@ public import Foundation
 ///
 /// A codec may be used by many tasks at once.
 public protocol Codec: Sendable {
-  /// The bytes of a value. Whatever it throws becomes a ``StorageError`` with code `encodingFailed`.
+  /// The bytes of a value. Whatever it throws becomes a `StorageError` with code `encodingFailed`.
   func encode<T: Encodable>(_ value: T) throws -> Data
-  /// The value of some bytes. Whatever it throws becomes a ``StorageError`` with code `decodingFailed`.
+  /// The value of some bytes. Whatever it throws becomes a `StorageError` with code `decodingFailed`.
   func decode<T: Decodable>(_ type: T.Type, from data: Data) throws -> T
 }
 

@@ -7,7 +7,7 @@ extension TypedStore {
   /// try await store.saveAll([(nameKey, "Ann"), (cityKey, "Bern")])
   /// ```
   ///
-  /// - Throws: ``StorageError``: `unsupported` when there are several and the engine has no atomic batches. Whatever
+  /// - Throws: `StorageError`: `unsupported` when there are several and the engine has no atomic batches. Whatever
   ///   is thrown, nothing was written, except after `outcomeUnknown`.
   public func saveAll<T: Encodable & Sendable>(
     _ items: [(Key, T)], durability: Durability = .full, transaction: TransactionID? = nil
@@ -21,7 +21,7 @@ extension TypedStore {
   }
 
   /// Removes several values in one commit. Missing ones are no error.
-  /// - Throws: ``StorageError``: `unsupported` when there are several and the engine has no atomic batches.
+  /// - Throws: `StorageError`: `unsupported` when there are several and the engine has no atomic batches.
   public func deleteAll(
     _ keys: [Key], durability: Durability = .full, transaction: TransactionID? = nil
   ) async throws {
@@ -33,7 +33,7 @@ extension TypedStore {
   }
 
   /// The values of several keys in the same order, all of one state of the store where the engine has snapshots.
-  /// - Throws: ``StorageError``: `decodingFailed` when the bytes of one of them are not a `T`.
+  /// - Throws: `StorageError`: `decodingFailed` when the bytes of one of them are not a `T`.
   public func loadAll<T: Decodable & Sendable>(_ type: T.Type, keys: [Key]) async throws -> [T?] {
     guard !keys.isEmpty else { return [] }
     // Values in memory may be of different states, so they are of no use here.

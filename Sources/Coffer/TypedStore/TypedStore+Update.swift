@@ -14,7 +14,7 @@ extension TypedStore {
   /// but compute.
   ///
   /// - Returns: the value that was stored; `nil` when it was removed.
-  /// - Throws: what `transform` throws, ``StorageError`` (`unsupported` for an engine without preconditions), or
+  /// - Throws: what `transform` throws, `StorageError` (`unsupported` for an engine without preconditions), or
   ///   `CancellationError`. Nothing was written then, except after `outcomeUnknown`.
   @discardableResult
   public func update<T: Codable & Sendable>(

@@ -13,7 +13,9 @@ public final class EngineVaultService: SwiftVaultService {
   /// Says which commits are this service's own.
   public let origin: Origin
 
-  /// - Parameter origin: the handle that the service writes as; a fresh one unless given.
+  /// - Parameters:
+  ///   - engine: where the bytes are kept.
+  ///   - origin: the handle that the service writes as; a fresh one unless given.
   public init(engine: any StorageEngine, origin: Origin = Origin()) {
     self.engine = engine
     self.origin = origin

@@ -13,7 +13,9 @@ public enum SwiftVault {
   }
 
   /// A vault over any engine. Two services over one engine hear each other in `externalChanges`.
-  /// - Parameter origin: the handle that the service writes as; a fresh one unless given.
+  /// - Parameters:
+  ///   - engine: where the bytes are kept.
+  ///   - origin: the handle that the service writes as; a fresh one unless given.
   public static func service(over engine: any StorageEngine, origin: Origin = Origin()) -> EngineVaultService {
     EngineVaultService(engine: engine, origin: origin)
   }

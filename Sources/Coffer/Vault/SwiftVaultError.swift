@@ -2,7 +2,7 @@ public import Foundation
 
 /// What a vault throws (document 0).
 ///
-/// The underlying error of a vault of this package is a ``StorageError``, whose `code` tells more.
+/// The underlying error of a vault of this package is a `StorageError`, whose `code` tells more.
 ///
 /// Two errors are equal when their texts are equal and both have, or both lack, an underlying error: errors in general
 /// cannot be compared.

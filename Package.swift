@@ -12,6 +12,8 @@ let settings: [SwiftSetting] =
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
   ] + (strict ? [.treatAllWarnings(as: .error)] : [])
+  // Set it for `swift test --sanitize=thread`: locks that the sanitizer can see.
+  + (Context.environment["COFFER_TSAN"] != nil ? [.define("COFFER_TSAN")] : [])
 
 func floor(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .target(name: name, dependencies: dependencies, swiftSettings: settings)
@@ -58,6 +60,10 @@ let package = Package(
     tests(
       "CofferSQLiteTests", ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper"],
       exclude: ["Faults/fault.c"]),
+    tests("CofferTests", ["Coffer", "CofferTesting"]),
+    // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.
+    .testTarget(
+      name: "VaultDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["Coffer", "CofferCore", "CofferTesting"]),

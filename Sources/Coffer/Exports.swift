@@ -1,2 +1,3 @@
+// `import Coffer` gives everything that works on one machine.
 @_exported public import CofferCore
 @_exported public import CofferSQLite

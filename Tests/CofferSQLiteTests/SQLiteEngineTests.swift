@@ -31,7 +31,8 @@ import Testing
           for index in 0..<20 {
             let key = try Key("w\(writer)/\(index)")
             _ = try await engine.commit(
-              WriteBatch([.put(key, Data("\(index)".utf8))], durability: index % 2 == 0 ? .full : .relaxed), from: origin)
+              WriteBatch([.put(key, Data("\(index)".utf8))], durability: index % 2 == 0 ? .full : .relaxed),
+              from: origin)
           }
         }
       }

@@ -23,7 +23,8 @@ func measureLargeStore(_ bench: inout Bench, _ directory: URL) async throws {
           precondition(database.read(values.names[values.slot(index)]) != nil)
         }
       },
-      Variant(subject: "coffer.sqlite", limit: Limit(subject: "sqlite.c", maximumMicroseconds: 50_000)) { first, count in
+      Variant(subject: "coffer.sqlite", limit: Limit(subject: "sqlite.c", maximumMicroseconds: 50_000)) {
+        first, count in
         var times: [Double] = []
         for index in first..<(first + count) {
           let start = now()
@@ -63,7 +64,8 @@ private func measureMemory(_ bench: inout Bench, large: String, small: String) t
     try (0..<3).map { _ in Double(try child(["memory", path]).output.trimmed) ?? .nan }.median
   }
   let difference = (sizes[1] - sizes[0]) / 1_024
-  print("resident memory with a store open: \((sizes[0] / 1_024).short) MB with 1,000 keys,",
+  print(
+    "resident memory with a store open: \((sizes[0] / 1_024).short) MB with 1,000 keys,",
     "\((sizes[1] / 1_024).short) MB with 1,000,000")
   if !(difference <= 8) { bench.fail("memory: \(difference.short) MB more than a store of 1,000 keys is above 8") }
 }

@@ -36,7 +36,9 @@ func runSuite(_ arguments: [String]) async throws {
 
 func printTable(_ rows: [Row]) {
   func pad(_ text: String, _ width: Int) -> String { text.padding(toLength: width, withPad: " ", startingAt: 0) }
-  func right(_ text: String, _ width: Int) -> String { String(repeating: " ", count: max(0, width - text.count)) + text }
+  func right(_ text: String, _ width: Int) -> String {
+    String(repeating: " ", count: max(0, width - text.count)) + text
+  }
   print()
   print(
     pad("operation", 18) + pad("subject", 24) + right("median µs", 12) + right("p99 µs", 12) + right("ops/s", 12)
@@ -46,7 +48,8 @@ func printTable(_ rows: [Row]) {
       pad(row.operation, 18) + pad(row.subject, 24) + right(row.medianMicroseconds.short, 12)
         + right(row.p99Microseconds.short, 12) + right(String(format: "%.0f", row.operationsPerSecond), 12)
         + right(row.ratio?.short ?? "", 8)
-        + "  " + [row.limitOperation == row.operation ? nil : row.limitOperation, row.limitSubject].compactMap { $0 }
+        + "  "
+        + [row.limitOperation == row.operation ? nil : row.limitOperation, row.limitSubject].compactMap { $0 }
         .joined(separator: " "))
   }
 }

@@ -42,7 +42,9 @@ package final class AvailabilityFeed: Sendable {
     for subscriber in subscribers { subscriber.yield(availability) }
   }
 
+  /// Ends all streams. A closed store is not available, and says so to whoever asks later.
   package func finish() {
+    set(.unavailable(reason: "The store was closed."))
     let subscribers = state.withLock { state in
       state.isFinished = true
       defer { state.subscribers.removeAll() }

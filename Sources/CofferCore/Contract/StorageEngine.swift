@@ -12,7 +12,8 @@ public protocol StorageEngine: Sendable {
   var description: String { get }
 
   /// The newest revision known in this process, as cheap as a load from memory. It never goes back while the engine
-  /// is open, and it is at least the revision of every commit that this process has been told of.
+  /// is open, and it is at least the revision of every commit that this process has been told of. A read that begins
+  /// after it was asked sees that revision or a later one: caches rely on it.
   var latestRevision: Revision { get }
 
   /// Applies a batch, whole or not at all, and returns once it is as durable as the batch asks.

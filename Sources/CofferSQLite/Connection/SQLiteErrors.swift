@@ -32,7 +32,8 @@ extension StorageError {
     let cause = SQLiteFailure(systemError: code)
     return StorageError(
       cause.code, cause.message, advice: cause.advice, backend: backend,
-      underlying: Underlying(domain: "errno", code: Int(code), text: "\(call) \(path): \(String(cString: strerror(code)))"))
+      underlying: Underlying(
+        domain: "errno", code: Int(code), text: "\(call) \(path): \(String(cString: strerror(code)))"))
   }
 }
 

@@ -17,9 +17,11 @@ import Testing
 
   /// The process is killed in front of each write and each sync of its commits in turn, so every kill but the last few
   /// is inside a commit.
-  @Test(.enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"), arguments: [
-    "pwrite", "sync",
-  ])
+  @Test(
+    .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"),
+    arguments: [
+      "pwrite", "sync",
+    ])
   func aKillAtEveryStepOfACommitLeavesWholeBatches(call: String) async throws {
     var killsInsideCommits = 0
     for step in 1...60 {

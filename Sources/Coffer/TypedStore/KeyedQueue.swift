@@ -1,0 +1,67 @@
+/// Lets one task at a time work on a key, in the order of arrival. Tasks with different keys do not wait.
+final class KeyedQueue: Sendable {
+  private struct Waiter {
+    let id: UInt64
+    let continuation: CheckedContinuation<Bool, Never>
+  }
+
+  private struct State {
+    /// The waiters of each key that somebody is working on.
+    var waiters: [Key: [Waiter]] = [:]
+    var nextID: UInt64 = 0
+  }
+
+  private let state = Locked(State())
+
+  /// - Throws: `CancellationError` when the task was cancelled while it waited; what `body` throws.
+  func run<R>(_ key: Key, _ body: () async throws -> R) async throws -> R {
+    guard await enter(key) else { throw CancellationError() }
+    defer { leave(key) }
+    return try await body()
+  }
+
+  /// Returns true when it is the caller's turn, false when its task was cancelled first.
+  private func enter(_ key: Key) async -> Bool {
+    let id = state.withLock { state -> UInt64? in
+      guard state.waiters[key] != nil else {
+        state.waiters[key] = []
+        return nil
+      }
+      state.nextID += 1
+      return state.nextID
+    }
+    guard let id else { return true }
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let answer = state.withLock { state -> Bool? in
+          // A cancellation before this point has set the flag already; one after it finds the waiter.
+          guard !Task.isCancelled else { return false }
+          guard state.waiters[key] != nil else {
+            state.waiters[key] = []
+            return true
+          }
+          state.waiters[key]?.append(Waiter(id: id, continuation: continuation))
+          return nil
+        }
+        if let answer { continuation.resume(returning: answer) }
+      }
+    } onCancel: {
+      let waiter = state.withLock { state -> Waiter? in
+        guard let index = state.waiters[key]?.firstIndex(where: { $0.id == id }) else { return nil }
+        return state.waiters[key]?.remove(at: index)
+      }
+      waiter?.continuation.resume(returning: false)
+    }
+  }
+
+  private func leave(_ key: Key) {
+    let next = state.withLock { state -> Waiter? in
+      guard state.waiters[key]?.isEmpty == false else {
+        state.waiters[key] = nil
+        return nil
+      }
+      return state.waiters[key]?.removeFirst()
+    }
+    next?.continuation.resume(returning: true)
+  }
+}

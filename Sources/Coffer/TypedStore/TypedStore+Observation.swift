@@ -1,0 +1,77 @@
+public import Foundation
+
+/// What a subscriber to one key hears.
+public enum KeyChange: Hashable, Sendable {
+  /// A commit has put or removed the value. `isOwn` tells whether this store made it; `transaction` is nil for a
+  /// writer that does not know us.
+  case changed(revision: Revision, transaction: TransactionID?, isOwn: Bool)
+  /// Changes up to this revision can no longer be told one by one: read the value again.
+  case reload(upTo: Revision)
+
+  /// The revision up to which the subscriber has been told.
+  public var revision: Revision {
+    switch self {
+    case .changed(let revision, _, _): revision
+    case .reload(let revision): revision
+    }
+  }
+}
+
+extension TypedStore {
+  /// The changes of one key from now on, own ones included.
+  ///
+  /// Every caller gets a stream of its own, open when this returns. It ends when the engine is closed or the task is
+  /// cancelled.
+  public func changes(of key: Key) -> AsyncStream<KeyChange> {
+    let changes = engine.changes(since: nil)
+    let origin = origin
+    return AsyncStream { await Self.next(of: key, in: changes, origin: origin) }
+  }
+
+  /// The present value, then the value after each change by anybody; `nil` while there is none.
+  ///
+  /// A subscriber that is slow, or a value that changes quickly, may skip states, never the last one. The stream ends
+  /// when the engine is closed, and throws when a value cannot be read or decoded.
+  public func values<T: Decodable & Sendable>(of key: Key, as type: T.Type) -> AsyncThrowingStream<T?, any Error> {
+    // Open before the first read, so that no change falls between the two.
+    let changes = engine.changes(since: nil)
+    let seen = Locked<Revision?>(nil)
+    return AsyncThrowingStream { [self] in
+      if let known = seen.withLock({ $0 }) {
+        while true {
+          guard let change = await Self.next(of: key, in: changes, origin: origin) else { return nil }
+          if change.revision > known { break }  // Older ones are part of what was delivered.
+        }
+      }
+      let (value, revision) = try await present(type, key)
+      seen.withLock { $0 = revision }
+      return .some(value)
+    }
+  }
+
+  /// A value and the revision of the state that it was read from; zero where the engine has no snapshots.
+  private func present<T: Decodable & Sendable>(_ type: T.Type, _ key: Key) async throws -> (T?, Revision) {
+    guard engine.capabilities.contains(.snapshots) else { return (try await load(type, for: key), .zero) }
+    let (entry, revision) = try await engine.withSnapshot { snapshot in
+      (try await snapshot.entries([key]).first ?? nil, snapshot.revision)
+    }
+    guard let entry else { return (nil, revision) }
+    let value = try coding.decode(type, from: entry.value, for: key)
+    cache?.insert([(key, Box(value))], readAt: revision)
+    return (value, revision)
+  }
+
+  /// All iterators of an `AsyncStream` share its position, so a fresh one per call loses nothing.
+  private static func next(of key: Key, in changes: AsyncStream<Change>, origin: Origin) async -> KeyChange? {
+    for await change in changes {
+      switch change {
+      case .commit(let commit) where commit.changed.contains(key):
+        return .changed(
+          revision: commit.revision, transaction: commit.transaction, isOwn: commit.origin == origin)
+      case .commit: continue
+      case .reload(let revision): return .reload(upTo: revision)
+      }
+    }
+    return nil
+  }
+}

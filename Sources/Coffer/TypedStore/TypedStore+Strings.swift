@@ -1,0 +1,53 @@
+public import Foundation
+
+// The same calls with the key as text. Each throws `StorageError` with code `invalidKey` for an empty string or one of
+// more than `Key.maximumSize` bytes; make a `Key` once where the same key is used often.
+extension TypedStore {
+  /// Stores a value; see ``save(_:for:durability:transaction:)-(_,Key,_,_)``.
+  public func save<T: Encodable & Sendable>(
+    _ value: T, for key: String, durability: Durability = .full, transaction: TransactionID? = nil
+  ) async throws {
+    try await save(value, for: Key(key), durability: durability, transaction: transaction)
+  }
+
+  /// The value of a key; see ``load(_:for:)-(_,Key)``.
+  public func load<T: Decodable & Sendable>(_ type: T.Type, for key: String) async throws -> T? {
+    try await load(type, for: Key(key))
+  }
+
+  /// The value of a key if it is in memory; see ``cached(_:for:)-(_,Key)``. No key that is invalid is in memory.
+  public func cached<T: Sendable>(_ type: T.Type, for key: String) -> T? {
+    guard let key = try? Key(key) else { return nil }
+    return cached(type, for: key)
+  }
+
+  /// Removes a value; see ``delete(_:durability:transaction:)-(Key,_,_)``.
+  public func delete(
+    _ key: String, durability: Durability = .full, transaction: TransactionID? = nil
+  ) async throws {
+    try await delete(Key(key), durability: durability, transaction: transaction)
+  }
+
+  /// Whether there is a value; see ``exists(_:)-(Key)``.
+  public func exists(_ key: String) async throws -> Bool {
+    try await exists(Key(key))
+  }
+
+  /// Changes a value depending on what it is; see ``update(_:for:durability:transaction:_:)-(_,Key,_,_,_)``.
+  @discardableResult
+  public func update<T: Codable & Sendable>(
+    _ type: T.Type, for key: String, durability: Durability = .full, transaction: TransactionID? = nil,
+    _ transform: @Sendable (T?) throws -> T?
+  ) async throws -> T? {
+    try await update(type, for: Key(key), durability: durability, transaction: transaction, transform)
+  }
+
+  /// Changes a value in place; see ``update(_:default:durability:transaction:_:)-(Key,_,_,_,_)``.
+  @discardableResult
+  public func update<T: Codable & Sendable>(
+    _ key: String, default defaultValue: T, durability: Durability = .full, transaction: TransactionID? = nil,
+    _ transform: @Sendable (inout T) throws -> Void
+  ) async throws -> T {
+    try await update(Key(key), default: defaultValue, durability: durability, transaction: transaction, transform)
+  }
+}

@@ -1,0 +1,35 @@
+/// What a vault was doing when something failed: the one place where errors of the engine room become the vault's.
+package enum VaultOperation: Sendable {
+  case open
+  case save(String)
+  case load(String)
+  case remove(String)
+  case clear
+
+  @discardableResult
+  package func run<R>(_ body: () async throws -> R) async throws -> R {
+    do { return try await body() } catch { throw map(error) }
+  }
+
+  private func map(_ error: any Error) -> any Error {
+    if error is CancellationError || error is SwiftVaultError { return error }
+    let stored = error as? StorageError
+    switch (self, stored?.code) {
+    case (.open, _): return SwiftVaultError.initializationFailed(Self.clause(error))
+    case (_, .unsupported): return SwiftVaultError.unsupportedOperation(description: Self.clause(error))
+    case (_, .permissionDenied): return SwiftVaultError.backendError(reason: Self.clause(error), underlyingError: error)
+    // In a batch, the engine knows better which key it was.
+    case (.save(let key), _):
+      return SwiftVaultError.writeFailed(key: stored?.key?.string ?? key, underlyingError: error)
+    case (.load(let key), _): return SwiftVaultError.readFailed(key: key, underlyingError: error)
+    case (.remove(let key), _): return SwiftVaultError.deleteFailed(key: key, underlyingError: error)
+    case (.clear, _): return SwiftVaultError.clearAllFailed(underlyingError: error)
+    }
+  }
+
+  /// The error's text without its full stop: the vault's texts put one after it.
+  private static func clause(_ error: any Error) -> String {
+    let text = String(describing: error)
+    return text.hasSuffix(".") ? String(text.dropLast()) : text
+  }
+}

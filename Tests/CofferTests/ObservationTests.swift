@@ -1,0 +1,99 @@
+import Coffer
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ObservationTests {
+  let engine = MemoryEngine()
+
+  @Test func changesSayWhoWroteAndUnderWhichTransaction() async throws {
+    let store = TypedStore(engine: engine)
+    let other = TypedStore(engine: engine)
+    let (mine, theirs) = (TransactionID(), TransactionID())
+    var changes = store.changes(of: try Key("a")).makeAsyncIterator()
+    try await store.save(1, for: "a", transaction: mine)
+    try await store.save(1, for: "b")
+    try await other.save(2, for: "a", transaction: theirs)
+    try await other.delete("a")
+    #expect(await changes.next() == .changed(revision: Revision(1), transaction: mine, isOwn: true))
+    #expect(await changes.next() == .changed(revision: Revision(3), transaction: theirs, isOwn: false))
+    #expect(await changes.next()?.revision == Revision(4))
+    try await engine.close()
+    #expect(await changes.next() == nil)
+  }
+
+  @Test func aSlowSubscriberIsToldToReload() async throws {
+    let engine = MemoryEngine(journalCapacity: 8)
+    let store = TypedStore(engine: engine)
+    var changes = store.changes(of: try Key("a")).makeAsyncIterator()
+    for number in 1...50 { try await store.save(number, for: "a") }
+    #expect(await changes.next() == .reload(upTo: Revision(50)))
+    try await store.save(51, for: "a")
+    #expect(await changes.next()?.revision == Revision(51))
+  }
+
+  @Test func valuesBeginWithThePresentOneAndEndWithTheLast() async throws {
+    let store = TypedStore(engine: engine)
+    let other = TypedStore(engine: engine)
+    var values = store.values(of: try Key("a"), as: Int.self).makeAsyncIterator()
+    #expect(try await values.next() == .some(nil))
+    try await store.save(1, for: "a")
+    #expect(try await values.next() == 1)
+    for number in 2...9 { try await other.save(number, for: "a") }
+    #expect(try await values.next() == 9)  // what lies between was skipped, and is not repeated
+    try await other.delete("a")
+    #expect(try await values.next() == .some(nil))
+    try await engine.close()
+    #expect(try await values.next() == nil)
+  }
+
+  @Test func everySubscriberSeesTheLastState() async throws {
+    let store = TypedStore(engine: engine)
+    let key = try Key("a")
+    try await withThrowingTaskGroup { group in
+      for _ in 0..<8 {
+        group.addTask {
+          var last = -1
+          for try await value in store.values(of: key, as: Int.self) {
+            #expect((value ?? 0) >= last)
+            last = value ?? 0
+            if last == 500 { return }
+          }
+        }
+      }
+      group.addTask {
+        for number in 1...500 { try await store.save(number, for: key) }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  @Test func valuesThrowWhatCannotBeDecoded() async throws {
+    let store = TypedStore(engine: engine)
+    var values = store.values(of: try Key("a"), as: Int.self).makeAsyncIterator()
+    _ = try await values.next()
+    try await store.save("text", for: "a")
+    do {
+      _ = try await values.next()
+      Issue.record("did not throw")
+    } catch let error as StorageError { #expect(error.code == .decodingFailed) }
+  }
+
+  @Test func cancellationEndsAStream() async throws {
+    let store = TypedStore(engine: engine)
+    let key = try Key("a")
+    let task = Task {
+      for await _ in store.changes(of: key) {}
+      for try await _ in store.values(of: key, as: Int.self) {}
+    }
+    task.cancel()
+    _ = await task.result
+  }
+
+  @Test func valuesWorkOverAnAdapterToo() async throws {
+    let store = TypedStore(engine: AdapterEngine(ThirdPartyAdapter()))
+    var values = store.values(of: try Key("a"), as: Int.self).makeAsyncIterator()
+    #expect(try await values.next() == .some(nil))
+    try await store.save(1, for: "a")
+    #expect(try await values.next() == 1)
+  }
+}

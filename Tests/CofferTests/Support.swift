@@ -1,0 +1,100 @@
+import Coffer
+import Foundation
+import Synchronization
+import Testing
+
+struct Note: Codable, Hashable, Sendable {
+  var title: String
+  var count = 0
+}
+
+enum Theme: String, Codable, Sendable { case system, dark }
+
+/// An engine that counts reads, and can fail them, fail commits, or hold a read until it is let go.
+final class ProbeEngine: StorageEngine {
+  private let base: any StorageEngine
+  private let counter = Atomic<Int>(0)
+  private let failure = Mutex<StorageError?>(nil)
+  private let commitHook = Mutex<(@Sendable () async -> Void)?>(nil)
+  private let readHook = Mutex<(@Sendable () async -> Void)?>(nil)
+  private let missing: Capabilities.Features
+  let forgetsCommits: Bool
+
+  init(
+    _ base: any StorageEngine = MemoryEngine(), without missing: Capabilities.Features = [],
+    forgetsCommits: Bool = false
+  ) {
+    self.base = base
+    self.missing = missing
+    self.forgetsCommits = forgetsCommits
+  }
+
+  var reads: Int { counter.load(ordering: .sequentiallyConsistent) }
+  func fail(_ error: StorageError?) { failure.withLock { $0 = error } }
+  /// Runs after a read has its result and before it returns.
+  func afterRead(_ hook: (@Sendable () async -> Void)?) { readHook.withLock { $0 = hook } }
+  /// Runs before each commit.
+  func beforeCommit(_ hook: (@Sendable () async -> Void)?) { commitHook.withLock { $0 = hook } }
+
+  var capabilities: Capabilities {
+    Capabilities(
+      base.capabilities.features.subtracting(missing), maximumValueSize: base.capabilities.maximumValueSize)
+  }
+  var description: String { "probe" }
+  var latestRevision: Revision { base.latestRevision }
+
+  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+    if let error = failure.withLock({ $0 }) { throw error }
+    await commitHook.withLock { $0 }?()
+    return try await base.commit(batch, from: origin)
+  }
+
+  func entry(_ key: Key) async throws -> Entry? { try await read { try await base.entry(key) } }
+  func entries(_ keys: [Key]) async throws -> [Entry?] { try await read { try await base.entries(keys) } }
+
+  func withSnapshot<R: Sendable>(
+    _ body: @Sendable (any StorageSnapshot) async throws -> R
+  ) async throws -> R {
+    try await read { try await base.withSnapshot(body) }
+  }
+
+  func recentCommits(after revision: Revision) -> [Commit]? {
+    forgetsCommits ? nil : base.recentCommits(after: revision)
+  }
+  func changes(since revision: Revision?) -> AsyncStream<Change> { base.changes(since: revision) }
+  func availability() -> AsyncStream<Availability> { base.availability() }
+  func close() async throws { try await base.close() }
+
+  private func read<R>(_ body: () async throws -> R) async throws -> R {
+    counter.add(1, ordering: .sequentiallyConsistent)
+    if let error = failure.withLock({ $0 }) { throw error }
+    let result = try await body()
+    await readHook.withLock { $0 }?()
+    return result
+  }
+}
+
+/// A third party's adapter.
+actor ThirdPartyAdapter: StorageAdapter {
+  struct Unreachable: Error {}
+  private var values: [Key: Data] = [:]
+  private(set) var isReachable = true
+
+  func setReachable(_ isReachable: Bool) { self.isReachable = isReachable }
+
+  func read(key: String) async throws -> Data? {
+    guard isReachable else { throw Unreachable() }
+    return try values[Key(key)]
+  }
+  func write(key: String, data: Data) async throws { try values[Key(key)] = data }
+  func delete(key: String) async throws { try values[Key(key)] = nil }
+  func exists(key: String) async -> Bool { (try? Key(key)).map { values[$0] != nil } ?? false }
+}
+
+/// The code of the `StorageError` that `body` throws.
+func codeThrown(_ body: () async throws -> Void) async -> StorageError.Code? {
+  do { try await body() } catch let error as StorageError { return error.code } catch {}
+  return nil
+}
+
+let unavailable = StorageError(.unavailable, "The keyring is locked.")

@@ -1,0 +1,56 @@
+import Coffer
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ExampleTests {
+  let engine = MemoryEngine()
+  var service: any SwiftVaultService { SwiftVault.service(over: engine) }
+
+  @Test func theSingleCallsWork() async throws {
+    let service = service
+    let user = User(name: "John", email: "john@example.com")
+    try await loadExample(service: service)
+    try await saveExample(service: service, user: user)
+    try await loadExample(service: service)
+    let stored = try await service.loadData(forKey: "current_user")
+    #expect(try stored.map { try JSONDecoder().decode(User.self, from: $0) } == user)
+    try await removeExample(service: service)
+    try await existsExample(service: service)
+    try await existsExample(service: service)
+    #expect(try await service.loadData(forKey: "user_preferences") == createDefaultPreferences())
+    try await clearExample(service: service)
+    #expect(await !service.exists(forKey: "current_user"))
+  }
+
+  @Test func theBatchWorks() async throws {
+    let data = Data([1])
+    let existing = try await batchExample(service: service, data1: data, data2: data, data3: data)
+    #expect(existing == ["item1", "item2", "item3"])
+  }
+
+  /// The examples subscribe at some time after they were called, so the other service writes until it is heard.
+  @Test func theMonitorsHearAnotherService() async throws {
+    let other = service
+    let preferences = UserPreferences(theme: "dark")
+    monitorExample(service: service)
+    while await !Seen.preferences.contains(preferences) {
+      let data = try JSONEncoder().encode(preferences)
+      try await other.saveData(data, forKey: "user_preferences", transactionID: UUID())
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    try await engine.close()  // ends the monitors
+  }
+
+  @Test func theDataManagerHearsAnotherService() async throws {
+    let other = service
+    let manager = DataManager(service: service)
+    while await !Seen.reloadedKeys.contains("managed") {
+      try await other.saveData(Data(), forKey: "managed", transactionID: UUID())
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    try await other.clearAll()
+    while await Seen.fullReloads == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    withExtendedLifetime(manager) {}
+    try await engine.close()
+  }
+}

@@ -59,7 +59,7 @@ let package = Package(
     tool("CofferTestHelper", ["CofferCore", "CofferSQLite"], path: "Tests/CofferTestHelper"),
     tests(
       "CofferSQLiteTests", ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper"],
-      exclude: ["Faults/fault.c"]),
+      exclude: ["Faults/fault.c", "Golden"]),
     tests("CofferTests", ["Coffer", "CofferTesting"]),
     // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.
     .testTarget(

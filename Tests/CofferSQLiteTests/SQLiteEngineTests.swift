@@ -4,57 +4,125 @@ import Foundation
 import Testing
 
 @Suite struct SQLiteEngineTests {
-  @Test func valuesSurviveReopening() async throws {
+  let origin = Origin()
+
+  @Test func oneFileIsOpenedOnceHoweverItsPathIsWritten() async throws {
     let directory = try TemporaryDirectory()
-    let origin = Origin()
-    let key = try Key("theme")
-    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    let commit = try await engine.commit(WriteBatch([.put(key, Data("dark".utf8))]), from: origin)
-    #expect(commit.revision == Revision(1))
-    #expect(engine.latestRevision == Revision(1))
-    try await engine.close()
-    let again = try await SQLiteEngine.open(at: directory.path("store.db"))
-    let entry = try await again.entry(key)
-    #expect(entry?.value == Data("dark".utf8))
-    #expect(entry?.revision == Revision(1))
-    try await again.close()
+    try FileManager.default.createSymbolicLink(
+      atPath: directory.path("link.db"), withDestinationPath: directory.path("store.db"))
+    let first = try await SQLiteEngine.open(at: directory.path("store.db"))
+    let others = [
+      try await SQLiteEngine.open(at: directory.path("./store.db")),
+      try await SQLiteEngine.open(at: directory.path("link.db")),
+    ]
+    #expect(others.allSatisfy { $0.path == first.path })
+    #expect(try openDescriptors(of: first.path) == openDescriptors(of: others[0].path))
+    let before = try openDescriptors(of: first.path)
+    let another = try await SQLiteEngine.open(at: directory.path("store.db"))
+    #expect(try openDescriptors(of: first.path) == before, "a second open must share the first one's connections")
+    // Closing one handle leaves the others alone.
+    try await first.close()
+    try await others[0].commit(WriteBatch([.put(Key("a"), Data("1".utf8))]), from: origin)
+    #expect(try await another.entry(Key("a"))?.value == Data("1".utf8))
+    for engine in others + [another] { try await engine.close() }
+    #expect(try openDescriptors(of: first.path) == 0, "the last close must close the file")
   }
 
-  @Test func manyWritersShareCommits() async throws {
+  @Test func aHandleThatNobodyClosesClosesItself() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    do {
+      let engine = try await SQLiteEngine.open(at: path)
+      try await engine.commit(WriteBatch([.put(Key("a"), Data("1".utf8))]), from: origin)
+    }
+    let deadline = ContinuousClock.now + .seconds(20)
+    while try openDescriptors(of: path) > 0, ContinuousClock.now < deadline {
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    #expect(try openDescriptors(of: path) == 0)
+  }
+
+  @Test func filesAreForThisUserAlone() async throws {
+    let directory = try TemporaryDirectory()
+    let engine = try await SQLiteEngine.open(at: directory.path("new/deep/store.db"))
+    try await engine.commit(WriteBatch([.put(Key("a"), Data("1".utf8))]), from: origin)
+    for (name, mode) in [("new", 0o700), ("new/deep", 0o700)] {
+      #expect(try permissions(directory.path(name)) == mode)
+    }
+    for name in try FileManager.default.contentsOfDirectory(atPath: directory.path("new/deep")) {
+      #expect(try permissions(directory.path("new/deep/\(name)")) == 0o600, "\(name)")
+    }
+    try await engine.close()
+  }
+
+  @Test func relaxedAndFullCommitsMix() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    let start = ContinuousClock.now
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      for writer in 0..<64 {
+    try await withThrowingTaskGroup(of: Commit.self) { [origin] group in
+      for index in 0..<400 {
         group.addTask {
-          let origin = Origin()
-          for index in 0..<20 {
-            let key = try Key("w\(writer)/\(index)")
-            _ = try await engine.commit(
-              WriteBatch([.put(key, Data("\(index)".utf8))], durability: index % 2 == 0 ? .full : .relaxed),
-              from: origin)
-          }
+          let batch = WriteBatch(
+            [.put(try Key("k\(index)"), Data("\(index)".utf8))], durability: index % 3 == 0 ? .full : .relaxed)
+          return try await engine.commit(batch, from: origin)
         }
       }
-      try await group.waitForAll()
+      var revisions: Set<Revision> = []
+      for try await commit in group { revisions.insert(commit.revision) }
+      #expect(revisions.count == 400)
     }
-    print("64x20", ContinuousClock.now - start)
-    #expect(engine.latestRevision == Revision(1280))
-    let count = try await engine.withSnapshot { snapshot in
-      try await snapshot.page(prefix: Key("w"), after: nil, limit: 10_000).count
+    try await engine.flush()
+    #expect(engine.latestRevision == Revision(400))
+    try await engine.close()
+  }
+
+  @Test func theLogStartsAgainAndStaysSmall() async throws {
+    let directory = try TemporaryDirectory()
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    // 40 MB go through the log, which is meant to hold 4.
+    for index in 0..<2_500 {
+      let value = Data(repeating: UInt8(truncatingIfNeeded: index), count: 16_000)
+      try await engine.commit(
+        WriteBatch([.put(Key("k\(index % 10)"), value)], durability: index % 50 == 0 ? .full : .relaxed), from: origin)
     }
-    #expect(count == 1280)
+    let attributes = try FileManager.default.attributesOfItem(atPath: engine.path + "-wal")
+    let size = try #require(attributes[.size] as? NSNumber).intValue
+    #expect(size < 20_000_000, "the log has grown to \(size) bytes")
+    try await engine.close()
+  }
+
+  @Test func aFileOfTheFirstFormatOpensForEver() async throws {
+    let directory = try TemporaryDirectory()
+    let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appendingPathComponent("Golden/format-1.db")
+    try FileManager.default.copyItem(at: golden, to: directory.url.appendingPathComponent("store.db"))
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    #expect(engine.latestRevision == Revision(3))
+    #expect(try await engine.entry(Key("greeting"))?.value == Data("hello".utf8))
+    #expect(try await engine.entry(Key("empty"))?.value == Data())
+    #expect(try await engine.entry(Key("caf\u{e9}"))?.revision == Revision(2))
+    #expect(try await engine.entry(Key("gone")) == nil)
+    var heard: [Commit] = []
+    for await change in engine.changes(since: .zero) {
+      guard case .commit(let commit) = change else { break }
+      heard.append(commit)
+      if commit.revision == Revision(3) { break }
+    }
+    #expect(heard.map(\.changed.keys.count) == [3, 1, 0])
+    #expect(heard.last?.changed.prefixes == [try Key("go")])
+    #expect(heard.first?.transaction == UUID(uuidString: "6B29FC40-CA47-1067-B31D-00DD010662DA"))
     try await engine.close()
   }
 }
 
-/// A directory that goes away with its owner.
-final class TemporaryDirectory: Sendable {
-  let url: URL
-  init() throws {
-    url = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-  }
-  deinit { try? FileManager.default.removeItem(at: url) }
-  func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+func permissions(_ path: String) throws -> Int {
+  let attributes = try FileManager.default.attributesOfItem(atPath: path)
+  return try #require(attributes[.posixPermissions] as? NSNumber).intValue & 0o777
+}
+
+/// How many descriptors of this process lead to the file.
+func openDescriptors(of path: String) throws -> Int {
+  let folder = "/proc/self/fd"
+  return try FileManager.default.contentsOfDirectory(atPath: folder).filter {
+    (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == path
+  }.count
 }

@@ -9,8 +9,21 @@ final class Statement {
 
   init(_ sql: String, on connection: Connection) throws {
     var pointer: OpaquePointer?
-    let code = sqlite3_prepare_v3(connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &pointer, nil)
+    var hasMore = false
+    let code = sql.withCString { text in
+      var rest: UnsafePointer<CChar>?
+      let code = sqlite3_prepare_v3(
+        connection.handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &pointer, &rest)
+      hasMore = rest.map { strspn($0, " \t\r\n;") != strlen($0) } ?? false
+      return code
+    }
     guard code == SQLITE_OK, let pointer else { throw connection.error(code) }
+    guard !hasMore else {
+      sqlite3_finalize(pointer)
+      throw StorageError(
+        .unsupported, "The SQL holds more than one statement.",
+        advice: "Run them one by one, or without arguments.", backend: connection.place.description)
+    }
     self.pointer = pointer
     self.connection = connection
   }
@@ -108,8 +121,9 @@ final class Statement {
 /// SQLITE_TRANSIENT, a cast that the importer does not bring over: "copy the bytes before you return".
 private let copyBoundBytes = unsafeBitCast(-1 as Int, to: sqlite3_destructor_type.self)
 
+/// SQLite wants an address even for no bytes. Allocated once for the process and never written after that, so any
+/// number of threads may read it.
 private nonisolated(unsafe) let emptyText: UnsafePointer<CChar> = {
-  // Allocated once for the process and never written: SQLite wants an address even for no bytes.
   let text = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
   text.initialize(to: 0)
   return UnsafePointer(text)

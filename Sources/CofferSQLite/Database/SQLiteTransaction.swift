@@ -12,7 +12,7 @@ package final class SQLiteTransaction {
 
   func end() { isOpen = false }
 
-  /// Runs a statement that returns nothing of interest.
+  /// Runs a statement that returns nothing of interest; without arguments there may be several, divided by `;`.
   package func execute(_ sql: String, _ arguments: [SQLiteValue] = []) throws {
     try statements().execute(sql, arguments)
   }

@@ -19,7 +19,9 @@ final class StatementCache {
     return statement
   }
 
+  /// Runs one statement, or any number of them without arguments.
   func execute(_ sql: String, _ arguments: [SQLiteValue]) throws {
+    if arguments.isEmpty { return try connection.execute(sql) }
     let statement = try statement(sql, arguments)
     defer { statement.resetAndForget() }
     while try statement.step() {}

@@ -10,7 +10,7 @@ public struct SQLiteConfiguration: Sendable {
   /// A subscriber that is further behind is told to reload. The journal also stays below 64 MiB.
   public var journalRetention = 10_000
 
-  /// The largest value in bytes; never more than the SQLite library takes (1,000,000,000 unless it was built otherwise).
+  /// The largest value in bytes; never more than the SQLite library takes (just below 1,000,000,000 on Debian).
   public var maximumValueSize = 1 << 30
 
   /// How long a commit waits, in milliseconds, while another process holds the write lock, before it fails with `busy`.

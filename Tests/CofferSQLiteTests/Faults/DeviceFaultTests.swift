@@ -1,0 +1,117 @@
+import CofferCore
+import CofferSQLite
+import Foundation
+import Testing
+
+/// Devices that fail and fill up.
+@Suite struct DeviceFaultTests {
+  /// After a failed sync nobody knows what the device has: the waiter is told so, and the store closes itself.
+  @Test(.enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
+  func aFailedSyncIsNeverAskedAgain() async throws {
+    let directory = try TemporaryDirectory()
+    let helper = try HelperProcess(
+      ["armed-commit", directory.path("store.db"), "fail:sync:1"],
+      environment: [("LD_PRELOAD", FaultLibrary.path ?? "")])
+    let lines = try helper.lines()
+    #expect(
+      lines == [
+        "ack before", "begin 0", "failed 0 outcomeUnknown", "begin 1", "failed 1 closed", "begin 2", "failed 2 closed",
+        "begin 3", "failed 3 closed", "read closed", "reopened whole",
+      ])
+    #expect(helper.wait() == 0)
+  }
+
+  /// A write that fails is an error of that commit; the next one works.
+  @Test(
+    .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"), arguments: 1...12)
+  func aFailedWriteFailsOneCommit(step: Int) async throws {
+    let directory = try TemporaryDirectory()
+    let helper = try HelperProcess(
+      ["armed-commit", directory.path("store.db"), "fail:pwrite:\(step)"],
+      environment: [("LD_PRELOAD", FaultLibrary.path ?? "")])
+    let lines = try helper.lines()
+    #expect(helper.wait() == 0, "\(lines)")
+    let failed = lines.filter { $0.hasPrefix("failed") }
+    #expect(failed.count <= 1, "\(lines)")
+    #expect(failed.allSatisfy { $0.hasSuffix("inputOutput") || $0.hasSuffix("diskFull") }, "\(lines)")
+    #expect(lines.suffix(2) == ["read ok", "reopened whole"], "\(lines)")
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    for number in 0..<4 {
+      let isThere = try await engine.entry(Key("left/\(number)")) != nil
+      let both = try await engine.entry(Key("right/\(number)")) != nil
+      #expect(isThere == both)
+      if lines.contains("ack \(number)") { #expect(isThere) }
+      if lines.contains(where: { $0.hasPrefix("failed \(number)") }) { #expect(!isThere) }
+    }
+    try await engine.close()
+  }
+
+  /// A real file system of 8 MB that is full.
+  @Test(.enabled(if: getuid() == 0, "mounting a small file system needs root"))
+  func aFullDiskLosesNothing() async throws {
+    let directory = try TemporaryDirectory()
+    let disk = directory.path("disk")
+    try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
+    guard mount("tmpfs", disk, "tmpfs", 0, "size=8m") == 0 else {
+      try Test.cancel("this machine does not let root mount a tmpfs: \(String(cString: strerror(errno)))")
+    }
+    defer { umount2(disk, Int32(MNT_DETACH)) }
+    let engine = try await SQLiteEngine.open(at: disk + "/store.db")
+    let origin = Origin()
+    var stored = 0
+    var failure: StorageError?
+    for index in 0..<200 where failure == nil {
+      do {
+        let value = Data(repeating: UInt8(index), count: 100_000)
+        try await engine.commit(WriteBatch([.put(Key("v\(index)"), value)]), from: origin)
+        stored += 1
+      } catch let error as StorageError {
+        failure = error
+      }
+    }
+    #expect(failure?.code == .diskFull, "\(String(describing: failure))")
+    #expect(stored > 10)
+    // Everything that was stored is there, the store lives, and after some room was made it takes values again.
+    for index in 0..<stored {
+      #expect(try await engine.entry(Key("v\(index)"))?.value == Data(repeating: UInt8(index), count: 100_000))
+    }
+    #expect(try await engine.entry(Key("v\(stored)")) == nil)
+    #expect(mount("tmpfs", disk, "tmpfs", UInt(MS_REMOUNT), "size=32m") == 0)
+    try await engine.commit(WriteBatch([.put(Key("after"), Data("x".utf8))]), from: origin)
+    #expect(try await engine.entry(Key("after")) != nil)
+    try await engine.close()
+  }
+
+  /// In a group, the batch that does not fit fails alone.
+  @Test(.enabled(if: getuid() == 0, "mounting a small file system needs root"))
+  func aBatchThatDoesNotFitFailsAlone() async throws {
+    let directory = try TemporaryDirectory()
+    let disk = directory.path("disk")
+    try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
+    guard mount("tmpfs", disk, "tmpfs", 0, "size=12m") == 0 else {
+      try Test.cancel("this machine does not let root mount a tmpfs: \(String(cString: strerror(errno)))")
+    }
+    defer { umount2(disk, Int32(MNT_DETACH)) }
+    let engine = try await SQLiteEngine.open(at: disk + "/store.db")
+    let results = await withTaskGroup(of: (Int, StorageError.Code?).self) { group in
+      for index in 0..<40 {
+        group.addTask {
+          let size = index == 20 ? 30_000_000 : 100
+          do {
+            let batch = WriteBatch([.put(try Key("k\(index)"), Data(repeating: UInt8(index), count: size))])
+            _ = try await engine.commit(batch, from: Origin())
+            return (index, nil)
+          } catch {
+            return (index, (error as? StorageError)?.code ?? .inputOutput)
+          }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    for (index, code) in results {
+      #expect(code == (index == 20 ? .diskFull : nil), "batch \(index)")
+      #expect((try await engine.entry(Key("k\(index)")) != nil) == (index != 20))
+    }
+    try await engine.close()
+  }
+}

@@ -1,0 +1,84 @@
+import CofferCore
+import CofferSQLite
+import Foundation
+import Testing
+
+@Suite struct JournalTests {
+  @Test func selectionsSurviveTheJournal() throws {
+    let keys = try ["a", "b/c", "caf\u{e9}", "cafe\u{301}", String(repeating: "x", count: 1_024)].map { try Key($0) }
+    for selection in [.none, .everything, Selection(keys: keys), Selection(keys: keys, prefixes: keys.reversed())] {
+      let bytes = selection.encoded()
+      #expect(bytes.withUnsafeBytes { Selection(decoding: $0) } == selection)
+      // Any shorter form is refused, and so is any longer one.
+      for count in 0..<bytes.count {
+        #expect(bytes[..<count].withUnsafeBytes { Selection(decoding: $0) } == nil)
+      }
+      #expect((bytes + [0]).withUnsafeBytes { Selection(decoding: $0) } == nil)
+    }
+  }
+
+  @Test func damagedSelectionsAreRefusedWithoutHarm() throws {
+    var random = SeededGenerator(seed: 7)
+    let good = Selection(keys: try (0..<20).map { try Key("key/\($0)") }).encoded()
+    for _ in 0..<20_000 {
+      var bytes = good
+      for _ in 0..<Int.random(in: 1...4, using: &random) {
+        bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+      }
+      // Whatever it answers, the answer is one that it would write itself.
+      if let selection = bytes.withUnsafeBytes({ Selection(decoding: $0) }) {
+        #expect(selection.encoded().withUnsafeBytes { Selection(decoding: $0) } == selection)
+      }
+    }
+    // A count that promises more than there is must not be believed.
+    let lie: [UInt8] = [1, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F]
+    #expect(lie.withUnsafeBytes { Selection(decoding: $0) } == nil)
+  }
+
+  @Test func theJournalKeepsItsRetentionAndNoMore() async throws {
+    let directory = try TemporaryDirectory()
+    var configuration = SQLiteConfiguration()
+    configuration.journalRetention = 50
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+    let origin = Origin()
+    for index in 0..<500 {
+      try await engine.commit(WriteBatch([.put(Key("k"), Data("\(index)".utf8))], durability: .relaxed), from: origin)
+    }
+    try await engine.flush()
+    let rows = try await SQLiteDatabase(engine: engine).read { transaction in
+      try transaction.query("SELECT count(*), max(revision) FROM coffer_journal") { ($0.integer(0), $0.integer(1)) }
+    }
+    #expect(rows[0].0 >= 50 && rows[0].0 <= 80, "\(rows)")
+    #expect(rows[0].1 == 500)
+    var iterator = engine.changes(since: .zero).makeAsyncIterator()
+    #expect(await iterator.next() == .reload(upTo: Revision(500)))
+    try await engine.close()
+  }
+
+  @Test func onlyTheNewestRowOutlivesARetentionOfOne() async throws {
+    let directory = try TemporaryDirectory()
+    var configuration = SQLiteConfiguration()
+    configuration.journalRetention = 1
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+    for index in 0..<10 {
+      try await engine.commit(WriteBatch([.put(Key("k"), Data("\(index)".utf8))]), from: Origin())
+    }
+    try await engine.close()
+    let again = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+    #expect(again.latestRevision == Revision(10))
+    try await again.close()
+  }
+
+  @Test func datesComeFromTheGivenClock() async throws {
+    let directory = try TemporaryDirectory()
+    var configuration = SQLiteConfiguration()
+    configuration.clock = WallClock { Date(timeIntervalSince1970: 1_000_000) }
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+    try await engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+    let dates = try await SQLiteDatabase(engine: engine).read { transaction in
+      try transaction.query("SELECT committed_at FROM coffer_journal") { $0.integer(0) }
+    }
+    #expect(dates == [1_000_000_000])
+    try await engine.close()
+  }
+}

@@ -1,0 +1,125 @@
+import CofferCore
+import CofferSQLite
+import Foundation
+import Testing
+
+/// Several processes on one file.
+@Suite struct ProcessTests {
+  @Test func threeProcessesLoseNoUpdate() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let helpers = try (0..<3).map { _ in try HelperProcess(["increment", path, "200"]) }
+    for helper in helpers {
+      _ = try helper.lines()
+      #expect(helper.wait() == 0)
+    }
+    let engine = try await SQLiteEngine.open(at: path)
+    let entry = try #require(try await engine.entry(Key("counter")))
+    #expect(String(decoding: entry.value, as: UTF8.self) == "600")
+    #expect(engine.latestRevision == Revision(600))
+    try await engine.close()
+  }
+
+  @Test func everyCommitOfTwoOtherProcessesIsHeardOnceAndInOrder() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    let stream = engine.changes(since: nil)
+    let heard = Task { () -> [Commit] in
+      var commits: [Commit] = []
+      for await change in stream {
+        guard case .commit(let commit) = change else { throw TestFailure("told to reload") }
+        commits.append(commit)
+        if commits.count == 900 { break }
+      }
+      return commits
+    }
+    // This process writes too, so that what it announces and what it reads of others have to be put in order.
+    let helpers = try ["a", "b"].map { try HelperProcess(["write", path, "relaxed", $0, "300"]) }
+    let origin = Origin()
+    for index in 0..<300 {
+      try await engine.commit(WriteBatch([.put(Key("own/\(index)"), Data())], durability: .relaxed), from: origin)
+    }
+    for helper in helpers { _ = try helper.lines() }
+    let commits = try await finish(heard, within: .seconds(60))
+    #expect(commits.map(\.revision.rawValue) == Array(1...900))
+    #expect(commits.filter { $0.origin == origin }.count == 300)
+    #expect(Set(commits.compactMap(\.origin)).count == 3)
+    #expect(Set(commits.compactMap(\.transaction)).count == 900)
+    let keys = commits.filter { $0.origin != origin }.flatMap(\.changed.keys)
+    #expect(Set(keys).count == 1_200)
+    try await engine.close()
+  }
+
+  @Test func aWriterThatDiesBeforeTheBellIsFoundByTheSlowPoll() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    let stream = engine.changes(since: nil)
+    let first = Task { () -> Change? in
+      for await change in stream { return change }
+      return nil
+    }
+    let helper = try HelperProcess(["die-before-bell", path])
+    #expect(try helper.line() == "ready")
+    helper.tell("go")
+    #expect(try helper.lines().isEmpty)
+    let change = try #require(try await finish(first, within: .seconds(30)))
+    guard case .commit(let commit) = change else {
+      Issue.record("\(change)")
+      return
+    }
+    #expect(commit.changed.keys == [try Key("silent")])
+    #expect(engine.latestRevision == commit.revision)
+    try await engine.close()
+  }
+
+  @Test func aDeletedWakeUpFileIsReplaced() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    let stream = engine.changes(since: nil)
+    try FileManager.default.removeItem(atPath: path + "-wake")
+    let helper = try HelperProcess(["write", path, "relaxed", "w", "1"])
+    _ = try helper.lines()
+    let first = Task { () -> Change? in
+      for await change in stream { return change }
+      return nil
+    }
+    #expect(try await finish(first, within: .seconds(30)) != nil)
+    #expect(engine.latestRevision == Revision(1))
+    try await engine.close()
+  }
+
+  @Test func anotherProcessesCommitEndsTheLifeOfACachedRevision() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    #expect(engine.latestRevision == .zero)
+    let helper = try HelperProcess(["write", path, "full", "w", "2"])
+    #expect(try helper.lines().last == "ack 1")
+    // No subscriber and no waiting: the number is in memory that both processes map.
+    #expect(engine.latestRevision == Revision(2))
+    #expect(engine.recentCommits(after: Revision(1))?.map(\.changed.keys.count) == [2])
+    try await engine.close()
+  }
+}
+
+/// The task's value, or an error when it takes too long.
+func finish<R: Sendable>(_ task: Task<R, any Error>, within limit: Duration) async throws -> R {
+  let watchdog = Task {
+    try await Task.sleep(for: limit)
+    task.cancel()
+  }
+  defer { watchdog.cancel() }
+  return try await task.value
+}
+
+func finish<R: Sendable>(_ task: Task<R, Never>, within limit: Duration) async throws -> R {
+  let watchdog = Task {
+    try await Task.sleep(for: limit)
+    task.cancel()
+  }
+  defer { watchdog.cancel() }
+  return await task.value
+}

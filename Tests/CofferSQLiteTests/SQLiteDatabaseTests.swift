@@ -1,0 +1,116 @@
+import CofferCore
+import CofferSQLite
+import Foundation
+import Testing
+
+@Suite struct SQLiteDatabaseTests {
+  private let shop = [
+    SQLiteMigration("shops") { try $0.execute("CREATE TABLE shops (id INTEGER PRIMARY KEY, name TEXT NOT NULL)") },
+    SQLiteMigration("prices") { transaction in
+      try transaction.execute("CREATE TABLE prices (shop INTEGER NOT NULL REFERENCES shops, cents INTEGER NOT NULL)")
+    },
+  ]
+
+  private func open(_ directory: TemporaryDirectory) async throws -> SQLiteDatabase {
+    SQLiteDatabase(engine: try await SQLiteEngine.open(at: directory.path("store.db")))
+  }
+
+  @Test func tablesAndKeysChangeTogether() async throws {
+    let directory = try TemporaryDirectory()
+    let database = try await open(directory)
+    try await database.migrate(shop)
+    let stream = database.engine.changes(since: nil)
+    let transaction = TransactionID()
+    let count = try await database.write(transaction: transaction) { transaction in
+      try transaction.execute("INSERT INTO shops (name) VALUES (?1), (?2)", ["A", "B"])
+      try transaction.put(try Key("last"), Data("B".utf8))
+      #expect(try transaction.value(Key("last")) == Data("B".utf8))
+      return try transaction.query("SELECT count(*) FROM shops") { $0.integer(0) }[0]
+    }
+    #expect(count == 2)
+    #expect(try await database.engine.entry(Key("last"))?.value == Data("B".utf8))
+    var iterator = stream.makeAsyncIterator()
+    guard case .commit(let commit)? = await iterator.next() else { throw TestFailure("no commit was heard") }
+    #expect(commit.transaction == transaction)
+    #expect(commit.origin == database.origin)
+    #expect(commit.changed.keys == [try Key("last")])
+    try await database.engine.close()
+  }
+
+  @Test func aTransactionThatThrowsHasNotHappened() async throws {
+    struct Refused: Error {}
+    let directory = try TemporaryDirectory()
+    let database = try await open(directory)
+    try await database.migrate(shop)
+    let before = database.engine.latestRevision
+    await #expect(throws: Refused.self) {
+      try await database.write { transaction in
+        try transaction.execute("INSERT INTO shops (name) VALUES ('A')")
+        try transaction.put(try Key("last"), Data())
+        throw Refused()
+      }
+    }
+    await #expect(throws: StorageError.self) {
+      try await database.write { try $0.execute("INSERT INTO prices VALUES (99, 1)") }  // no such shop
+    }
+    #expect(try await database.read { try $0.query("SELECT * FROM shops") { _ in 1 } }.isEmpty)
+    #expect(try await database.engine.entry(Key("last")) == nil)
+    #expect(database.engine.latestRevision == before)
+    try await database.engine.close()
+  }
+
+  @Test func migrationsRunOnceAndAnUnknownOneIsRefused() async throws {
+    let directory = try TemporaryDirectory()
+    let database = try await open(directory)
+    try await database.migrate(Array(shop.prefix(1)))
+    try await database.migrate(shop)
+    try await database.migrate(shop)
+    await #expect(throws: StorageError.self) { try await database.migrate(Array(shop.prefix(1))) }
+    let failing = shop + [SQLiteMigration("broken") { try $0.execute("CREATE TABLE broken (id); SELECT nonsense") }]
+    await #expect(throws: StorageError.self) { try await database.migrate(failing) }
+    let names = try await database.read { transaction in
+      try transaction.query("SELECT name FROM coffer_migrations ORDER BY position") { $0.text(0) }
+    }
+    #expect(names == ["shops", "prices"])
+    try await database.engine.close()
+  }
+
+  @Test func allKindsOfValuesGoInAndOut() async throws {
+    let directory = try TemporaryDirectory()
+    let database = try await open(directory)
+    try await database.write { transaction in
+      try transaction.execute("CREATE TABLE things (a, b, c, d, e)")
+      try transaction.execute(
+        "INSERT INTO things VALUES (?1, ?2, ?3, ?4, ?5)", [nil, 7, 2.5, "h\u{e9}\0llo", .blob(Data([0, 255]))])
+    }
+    let rows = try await database.read { transaction in
+      try transaction.query("SELECT a, b, c, d, e, '' FROM things") { row in
+        (row.isNull(0), row.integer(1), row.real(2), row.text(3), row.blob(4), row.text(5))
+      }
+    }
+    #expect(rows.count == 1)
+    #expect(rows[0] == (true, 7, 2.5, "h\u{e9}\0llo", Data([0, 255]), ""))
+    try await database.engine.close()
+  }
+
+  @Test func readsAreOneStateAndWriteNothing() async throws {
+    let directory = try TemporaryDirectory()
+    let database = try await open(directory)
+    try await database.migrate(shop)
+    await #expect(throws: StorageError.self) {
+      _ = try await database.read { try $0.query("INSERT INTO shops (name) VALUES ('x') RETURNING id") { _ in 1 } }
+    }
+    try await database.engine.close()
+  }
+
+  @Test func aTransactionKeptForLaterIsRefused() async throws {
+    let directory = try TemporaryDirectory()
+    let database = try await open(directory)
+    let kept = Locked<SQLiteTransaction?>(nil)
+    nonisolated(unsafe) var leaked: SQLiteTransaction?  // one thread after the other
+    try await database.write { transaction in leaked = transaction }
+    #expect(throws: StorageError.self) { try leaked?.execute("SELECT 1") }
+    _ = kept
+    try await database.engine.close()
+  }
+}

@@ -1,0 +1,106 @@
+import CofferCore
+import CofferSQLite
+import Foundation
+import Testing
+
+/// What the writer's queue promises, with a writer that the test holds still.
+@Suite struct WriterTests {
+  @Test func aCancelledBatchIsTakenOutOfTheQueueAndTheOthersGoOn() async throws {
+    let directory = try TemporaryDirectory()
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    let database = SQLiteDatabase(engine: engine)
+    let isHeld = DispatchSemaphore(value: 0)
+    let mayGo = DispatchSemaphore(value: 0)
+    let holder = Task {
+      try await database.write { _ in
+        isHeld.signal()
+        mayGo.wait()
+      }
+    }
+    await blocking { isHeld.wait() }
+    let doomed = Task { try await engine.commit(WriteBatch([.put(Key("doomed"), Data())]), from: Origin()) }
+    let good = Task { try await engine.commit(WriteBatch([.put(Key("good"), Data())]), from: Origin()) }
+    doomed.cancel()
+    // It ends although the writer still stands: it was called back, not waited for.
+    await #expect(throws: CancellationError.self) { _ = try await doomed.value }
+    mayGo.signal()
+    try await holder.value
+    _ = try await good.value
+    #expect(try await engine.entry(Key("good")) != nil)
+    #expect(try await engine.entry(Key("doomed")) == nil)
+    try await engine.close()
+  }
+
+  @Test func whatWasAcceptedIsFinishedBeforeClosing() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    let writers = (0..<100).map { index in
+      Task { try await engine.commit(WriteBatch([.put(Key("k\(index)"), Data())]), from: Origin()) }
+    }
+    await Task.yield()
+    try await engine.close()
+    var accepted: [Int] = []
+    for (index, writer) in writers.enumerated() {
+      do {
+        _ = try await writer.value
+        accepted.append(index)
+      } catch let error as StorageError {
+        #expect(error.code == .closed)
+      }
+    }
+    let again = try await SQLiteEngine.open(at: path)
+    let stored = try await again.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 1_000) }
+    #expect(Set(stored.map(\.key.string)) == Set(accepted.map { "k\($0)" }))
+    try await again.close()
+  }
+
+  @Test func batchesThatWaitTogetherShareACommit() async throws {
+    let directory = try TemporaryDirectory()
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    let database = SQLiteDatabase(engine: engine)
+    let isHeld = DispatchSemaphore(value: 0)
+    let mayGo = DispatchSemaphore(value: 0)
+    let holder = Task {
+      try await database.write { _ in
+        isHeld.signal()
+        mayGo.wait()
+      }
+    }
+    await blocking { isHeld.wait() }
+    let key = try Key("contested")
+    // One of them is bad in a way that only the transaction can find out.
+    let results = Task {
+      await withTaskGroup(of: StorageError.Code?.self) { group in
+        for index in 0..<50 {
+          group.addTask {
+            var batch = WriteBatch([.put(try! Key("k\(index)"), Data())])
+            if index == 25 { batch.require(key, at: Revision(999)) }
+            do {
+              _ = try await engine.commit(batch, from: Origin())
+              return nil
+            } catch { return (error as? StorageError)?.code ?? .inputOutput }
+          }
+        }
+        return await group.reduce(into: [StorageError.Code]()) { codes, code in if let code { codes.append(code) } }
+      }
+    }
+    mayGo.signal()
+    try await holder.value
+    #expect(await results.value == [.preconditionFailed])
+    let stored = try await engine.withSnapshot { try await $0.page(prefix: Key("k"), after: nil, limit: 1_000) }
+    #expect(stored.count == 49)
+    #expect(!stored.contains { $0.key.string == "k25" })
+    try await engine.close()
+  }
+}
+
+/// Waits on a thread of its own, since tasks must not block theirs.
+func blocking(_ body: @escaping @Sendable () -> Void) async {
+  await withCheckedContinuation { continuation in
+    Thread.detachNewThread {
+      body()
+      continuation.resume()
+    }
+  }
+}

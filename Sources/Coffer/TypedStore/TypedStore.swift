@@ -37,7 +37,7 @@ public final class TypedStore: Sendable {
   ///   - cacheCapacity: how many decoded values are kept in memory at most; 0 keeps none.
   ///   - origin: the handle that this store writes as; a fresh one unless given.
   public init(
-    engine: any StorageEngine, codec: any Codec = JSONCodec(), cacheCapacity: Int = 1_024, origin: Origin = Origin()
+    engine: any StorageEngine, codec: any Codec = JSONCodec(), cacheCapacity: Int = 10_000, origin: Origin = Origin()
   ) {
     self.engine = engine
     self.origin = origin

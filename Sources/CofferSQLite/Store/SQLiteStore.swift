@@ -17,7 +17,7 @@ final class SQLiteStore: Sendable {
   let readers: ReaderPool
   private let feed: ChangeFeed
   private let availabilityFeed = AvailabilityFeed()
-  private let wake: Locked<WakeFile>
+  private let wake: WakeFile
   private let quarantine: Quarantine
   private let state = Locked(State())
 
@@ -27,7 +27,7 @@ final class SQLiteStore: Sendable {
     self.place = place
     identity = opening.identity
     maximumValueSize = opening.maximumValueSize
-    let wake = Locked(opening.wake)
+    let wake = opening.wake
     let quarantine = Quarantine(place, configuration: configuration)
     let readers = ReaderPool { try Reader(place) { quarantine.report($0, $1, size: $2) } }
     let feed = ChangeFeed(
@@ -36,11 +36,11 @@ final class SQLiteStore: Sendable {
     let availability = availabilityFeed
     let identity = opening.identity
     let listener = Writer.Listener(
-      raise: { revision in wake.withLock { $0.raise(to: revision) } },
+      raise: { wake.raise(to: $0) },
       announce: { commits in
         guard !commits.isEmpty else { return }
         feed.publish(commits)
-        wake.withLock { $0.ring() }
+        wake.ring()
       },
       fail: { error in
         StoreRegistry.shared.remove(identity, mustVerify: true)
@@ -63,7 +63,7 @@ final class SQLiteStore: Sendable {
     writer.abandon()
   }
 
-  var latestRevision: Revision { wake.withLock { $0.revision } }
+  var latestRevision: Revision { wake.revision }
 
   func recentCommits(after revision: Revision) -> [Commit]? {
     let latest = latestRevision
@@ -137,11 +137,10 @@ final class SQLiteStore: Sendable {
 
   /// Finds what nobody has rung for: a writer that died between its commit and the bell, or a deleted wake-up file.
   private func checkWakeFile() {
-    if !wake.withLock({ $0.isAttached(place) }), let file = try? WakeFile(place) {
-      wake.withLock { $0 = file }
-      if let watch = state.withLock({ $0.listens ? $0.watch : nil }) { WakeWatcher.shared.listen(watch) }
+    if wake.reattach(), let watch = state.withLock({ $0.listens ? $0.watch : nil }) {
+      WakeWatcher.shared.listen(watch)
     }
-    if let revision = try? readers.read({ try $0.revision() }) { wake.withLock { $0.raise(to: revision) } }
+    if let revision = try? readers.read({ try $0.revision() }) { wake.raise(to: revision) }
   }
 }
 

@@ -13,31 +13,42 @@ final class WakeFile: Sendable {
   private static let bellOffset: off_t = 16
   private static let magic = Array("COFWAKE1".utf8)
 
-  private let descriptor: Int32
-  private let address: Int  // of the mapping, which lives exactly as long as this object
+  private let place: StorePlace
+  private let descriptor: Locked<Int32>
+  /// Where the file is mapped: the same address for the life of this object, so that reading takes no lock.
+  private let address: UInt
 
   init(_ place: StorePlace) throws {
-    let descriptor = Foundation.open(place.wakePath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw Self.error("open", place) }
-    guard ftruncate(descriptor, off_t(Self.size)) == 0,
-      pwrite(descriptor, Self.magic, Self.magic.count, 0) == Self.magic.count,
-      let mapping = mmap(nil, Self.size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0), mapping != MAP_FAILED
-    else {
-      let error = Self.error("write", place)
-      Foundation.close(descriptor)
-      throw error
-    }
-    self.descriptor = descriptor
-    address = Int(bitPattern: mapping)
+    self.place = place
+    let (descriptor, mapping) = try Self.map(place, at: nil)
+    self.descriptor = Locked(descriptor)
+    address = UInt(bitPattern: mapping)
   }
 
   deinit {
     munmap(UnsafeMutableRawPointer(bitPattern: address), Self.size)
-    Foundation.close(descriptor)
+    descriptor.withLock { _ = Foundation.close($0) }
+  }
+
+  /// Opens the file, makes it whole and maps it, over the mapping that is there if `address` is given.
+  private static func map(
+    _ place: StorePlace, at address: UnsafeMutableRawPointer?
+  ) throws -> (descriptor: Int32, mapping: UnsafeMutableRawPointer) {
+    let descriptor = Foundation.open(place.wakePath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw error("open", place) }
+    let flags = MAP_SHARED | (address == nil ? 0 : MAP_FIXED)
+    guard ftruncate(descriptor, off_t(size)) == 0, pwrite(descriptor, magic, magic.count, 0) == magic.count,
+      let mapping = mmap(address, size, PROT_READ | PROT_WRITE, flags, descriptor, 0), mapping != MAP_FAILED
+    else {
+      let error = error("write", place)
+      Foundation.close(descriptor)
+      throw error
+    }
+    return (descriptor, mapping)
   }
 
   private var number: UnsafeMutableRawPointer? {
-    UnsafeMutableRawPointer(bitPattern: address + Self.revisionOffset)
+    UnsafeMutableRawPointer(bitPattern: address + UInt(Self.revisionOffset))
   }
 
   /// The newest revision that any process has announced.
@@ -53,15 +64,27 @@ final class WakeFile: Sendable {
   func ring() {
     var byte: UInt8 = 0
     // A lost ring is found by the watchers' slow poll.
-    _ = pwrite(descriptor, &byte, 1, Self.bellOffset)
+    descriptor.withLock { _ = pwrite($0, &byte, 1, Self.bellOffset) }
   }
 
-  /// Whether the path still leads to this file: somebody may have deleted or replaced it.
-  func isAttached(_ place: StorePlace) -> Bool {
-    var mine = stat()
-    var present = stat()
-    return fstat(descriptor, &mine) == 0 && stat(place.wakePath, &present) == 0 && mine.st_ino == present.st_ino
-      && mine.st_dev == present.st_dev
+  /// Follows the path to another file, after somebody has deleted or replaced this one. Whether that had happened.
+  func reattach() -> Bool {
+    descriptor.withLock { descriptor in
+      var mine = stat()
+      var present = stat()
+      let isAttached =
+        fstat(descriptor, &mine) == 0 && stat(place.wakePath, &present) == 0 && mine.st_ino == present.st_ino
+        && mine.st_dev == present.st_dev
+      guard !isAttached else { return false }
+      let known = revision
+      guard let (fresh, _) = try? Self.map(place, at: UnsafeMutableRawPointer(bitPattern: address)) else {
+        return false
+      }
+      Foundation.close(descriptor)
+      descriptor = fresh
+      raise(to: known)
+      return true
+    }
   }
 
   private static func error(_ call: String, _ place: StorePlace) -> StorageError {

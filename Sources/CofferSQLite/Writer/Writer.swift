@@ -225,7 +225,10 @@ final class Writer: Sendable {
       doorbell.wait()
       while let group = takeGroup() {
         if let first = group.first, first.id == Self.stopID {
-          committer.withLock { $0 = nil }
+          committer.withLock { committer in
+            committer?.prepareToClose()
+            committer = nil
+          }
           first.refuse(StorageError.closed(place.description))
           return
         }

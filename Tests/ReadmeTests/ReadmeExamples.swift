@@ -1,1 +1,118 @@
 // The Swift code of README.md, compiled and run: ReadmeTests compares the two line by line.
+import Coffer
+import CofferTesting
+import Foundation
+import Testing
+
+struct Theme: Codable, Equatable, Sendable {
+  var name: String
+  var isDark: Bool
+}
+
+actor DictionaryAdapter: StorageAdapter {
+  var values: [Data: Data] = [:]
+  func read(key: String) async throws -> Data? { values[Data(key.utf8)] }
+  func write(key: String, data: Data) async throws { values[Data(key.utf8)] = data }
+  func delete(key: String) async throws { values[Data(key.utf8)] = nil }
+  func exists(key: String) async -> Bool { values[Data(key.utf8)] != nil }
+}
+
+@Suite("The README's examples run")
+struct ReadmeExamples {
+  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-readme-\(UUID())")
+
+  /// Runs an example on a store of its own.
+  private func withStore(_ body: (SQLiteEngine, TypedStore) async throws -> Void) async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let engine = try await SQLiteEngine.open(at: folder.appendingPathComponent("store.db").path)
+    try await body(engine, TypedStore(engine: engine))
+    try await engine.close()
+  }
+
+  @Test func first() async throws {
+    let path = folder.appendingPathComponent("store.db").path
+    defer { try? FileManager.default.removeItem(at: folder) }
+    var applied: [Theme?] = []
+    func apply(_ theme: Theme?) { applied.append(theme) }
+
+    let engine = try await SQLiteEngine.open(at: path)
+    let store = TypedStore(engine: engine)
+
+    let ending = Task {
+      while applied(engine) < 2 { try await Task.sleep(for: .milliseconds(5)) }
+      try await engine.close()
+    }
+    try await store.save(Theme(name: "Night", isDark: true), for: "theme")  // survives power loss when it returns
+    let theme = try await store.load(Theme.self, for: "theme")  // nil only when it is proven absent
+    let quick = store.cached(Theme.self, for: "theme")  // no await, and true across processes
+    try await store.update(Int.self, for: "launches") { ($0 ?? 0) + 1 }  // atomic, whoever else writes
+    for try await theme in store.values(of: try Key("theme"), as: Theme.self) {
+      apply(theme)  // the present value first, then after each change by anybody
+    }
+    try await ending.value
+    #expect(theme == Theme(name: "Night", isDark: true))
+    #expect(quick == theme)
+    #expect(applied.first == theme)
+  }
+
+  /// How far the store has come.
+  private func applied(_ engine: SQLiteEngine) -> UInt64 { engine.latestRevision.rawValue }
+
+  @Test func severalValues() async throws {
+    try await withStore { _, store in
+      let transaction = TransactionID()
+      try await store.saveAll([(try Key("a"), 1), (try Key("b"), 2)], transaction: transaction)  // both or neither
+      let values = try await store.loadAll(Int.self, [try Key("a"), try Key("b")])  // one state of the store
+      #expect(values == [1, 2])
+    }
+  }
+
+  @Test func durability() async throws {
+    try await withStore { engine, store in
+      let draft = "once upon a time"
+      try await store.save(draft, for: "draft", durability: .relaxed)  // a killed process, at a tenth of the price
+      try await engine.flush()  // and now power loss, all of them at once
+      #expect(try await store.load(String.self, for: "draft") == draft)
+    }
+  }
+
+  @Test func ownChanges() async throws {
+    try await withStore { engine, store in
+      let ending = Task {
+        try await TypedStore(engine: engine).save(Theme(name: "Day", isDark: false), for: "theme")
+        try await engine.close()
+      }
+      for await change in store.changes(of: try Key("theme")) {
+        if case .changed(_, let transaction, let isOwn) = change, !isOwn { print("changed by \(transaction as Any)") }
+      }
+      try await ending.value
+    }
+  }
+
+  @Test func otherDoors() async throws {
+    try await withStore { engine, store in
+      let persistence: any PersistenceCapability = AdapterBasedPersistence(adapter: SQLiteAdapter(engine: engine))
+      try await persistence.save(["en", "de"], for: "languages")
+      #expect(try await store.load([String].self, for: "languages") == ["en", "de"])
+
+      let vault = SwiftVault.service(over: engine)
+      try await vault.saveData(Data("secret".utf8), forKey: "token", transactionID: UUID())
+      #expect(try await store.load(String.self, for: "token") == "secret")
+    }
+  }
+
+  @Test func errors() async throws {
+    do {
+      _ = try await SQLiteEngine.open(at: "/")
+    } catch let error as StorageError {
+      print(error.code, error.localizedDescription)
+      // notAStore There is a directory where the database file should be. Store: sqlite:/. Give the path of a file. ...
+      #expect(error.code == .notAStore)
+    }
+  }
+
+  @Test func ownBackend() async throws {
+    let report = try await StorageConformance(name: "dictionary", adapter: { _ in DictionaryAdapter() }).run()
+    #expect(report.failures.isEmpty)
+  }
+}

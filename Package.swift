@@ -54,6 +54,7 @@ let package = Package(
     // Floor 6: applications
     tool("CofferCommand", ["Coffer"]),
     // Tests
+    tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite"]),
     tests("CofferSQLiteTests", ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting"]),
     // The house itself
     tests("TidyTests", []),

@@ -81,7 +81,7 @@ extension Syntax {
     ],
     examples: [
       Example("coffer ls", "all keys"),
-      Example("coffer ls --long settings/", "some keys, with size and revision"),
+      Example("coffer ls --long settings/", "with size and revision"),
       Example("coffer ls -0 tmp/ | xargs -0 -r coffer rm --", "safe for any key"),
     ],
     aliases: ["list", "keys", "dir"])

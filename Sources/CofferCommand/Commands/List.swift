@@ -7,9 +7,9 @@ func listKeys(_ invocation: Invocation) async throws -> ExitStatus {
     throw UsageError("'ls' takes --null or --json, not both.", .ls)
   }
   let output = Output.standard
-  let printer = ListPrinter(invocation, output: output)
   var status = ExitStatus.ok
   try await withStore(invocation) { engine in
+    let printer = ListPrinter(invocation, latest: engine.latestRevision, output: output)
     try printer.begin()
     try await Listing(engine: engine, prefix: prefix).forEach { item in
       if case .damaged = item { status = .failure }
@@ -22,15 +22,16 @@ func listKeys(_ invocation: Invocation) async throws -> ExitStatus {
 
 private struct ListPrinter {
   private static let sizeWidth = 10
-  private static let revisionWidth = 10
 
   private let output: Output
   private let isJSON: Bool
   private let isLong: Bool
   private let end: String
+  private let revisionWidth: Int
 
-  init(_ invocation: Invocation, output: Output) {
+  init(_ invocation: Invocation, latest: Revision, output: Output) {
     self.output = output
+    revisionWidth = max("REVISION".count, latest.description.count)
     isJSON = invocation.has(.json)
     isLong = invocation.has(.long)
     end = invocation.has(.null) ? "\0" : "\n"
@@ -39,7 +40,7 @@ private struct ListPrinter {
   /// Prints the headings, for people only.
   func begin() throws {
     guard isLong, !isJSON, output.isTerminal, end == "\n" else { return }
-    let heading = "SIZE".paddedLeft(to: Self.sizeWidth) + "  " + "REVISION".paddedLeft(to: Self.revisionWidth) + "  KEY"
+    let heading = "SIZE".paddedLeft(to: Self.sizeWidth) + "  " + "REVISION".paddedLeft(to: revisionWidth) + "  KEY"
     try output.writeLine(output.style.dim(heading))
   }
 
@@ -50,10 +51,10 @@ private struct ListPrinter {
     switch item {
     case .entry(let entry) where isLong:
       let size = byteCount(entry.value.count).paddedLeft(to: Self.sizeWidth)
-      let revision = String(entry.revision.rawValue).paddedLeft(to: Self.revisionWidth)
+      let revision = String(entry.revision.rawValue).paddedLeft(to: revisionWidth)
       try output.write("\(size)  \(revision)  \(key)\(end)")
     case .damaged where isLong:
-      let columns = "damaged".paddedLeft(to: Self.sizeWidth) + "  " + "-".paddedLeft(to: Self.revisionWidth)
+      let columns = "damaged".paddedLeft(to: Self.sizeWidth) + "  " + "-".paddedLeft(to: revisionWidth)
       try output.write("\(output.style.red(columns))  \(key)\(end)")
     case .entry: try output.write(key + end)
     case .damaged where end == "\0": try output.write(key + end)

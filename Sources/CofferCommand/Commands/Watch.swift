@@ -98,7 +98,7 @@ private final class WatchPrinter {
       let name: StaticString = event == .cleared ? "prefix" : "key"
       try output.writeLine(
         JSON.object([
-          ("time", .text(now.formatted(.iso8601.time(includingFractionalSeconds: true)))),
+          ("time", .text(now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))),
           ("event", .text(event.rawValue)), (name, .optional(key?.string)), ("revision", .number(revision.rawValue)),
           ("transaction", .optional(transaction?.uuidString)),
         ]).line)

@@ -81,9 +81,9 @@ private struct Parser {
   private func check(_ option: Option, for command: Command) throws {
     guard !command.syntax.allOptions.contains(option), option != .version else { return }
     let takers = Command.allCases.filter { $0.syntax.options.contains(option) }.map(\.rawValue)
+    let verb = takers.count == 1 ? "has" : "have"
     throw UsageError(
-      "'\(command.rawValue)' has no option \(option.name); \(takers.joined(separator: ", ")) \(takers.count == 1 ? "has" : "have").",
-      command)
+      "'\(command.rawValue)' has no option \(option.name); \(takers.joined(separator: ", ")) \(verb).", command)
   }
 
   /// Says what is wrong without repeating a word that may be a value: `coffer set key -secret`.

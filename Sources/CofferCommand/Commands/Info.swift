@@ -34,7 +34,7 @@ private struct StoreFacts {
     revision = engine.latestRevision
     capabilities = engine.capabilities
     journalStart = await oldestKnownCommit(engine)
-    try await Listing(engine: engine, prefix: nil).forEach { item in
+    try await Listing(engine: engine, prefix: nil).visit { item in
       keys += 1
       switch item {
       case .entry(let entry): valueBytes += entry.value.count

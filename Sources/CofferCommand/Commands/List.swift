@@ -11,7 +11,7 @@ func listKeys(_ invocation: Invocation) async throws -> ExitStatus {
   try await withStore(invocation) { engine in
     let printer = ListPrinter(invocation, latest: engine.latestRevision, output: output)
     try printer.begin()
-    try await Listing(engine: engine, prefix: prefix).forEach { item in
+    try await Listing(engine: engine, prefix: prefix).visit { item in
       if case .damaged = item { status = .failure }
       try printer.print(item)
     }

@@ -69,7 +69,7 @@ private func remove(
   _ prefix: Key, from engine: any StorageEngine, asking: Bool, asJSON: Bool
 ) async throws -> ExitStatus {
   var count = 0
-  if asking || asJSON { try await Listing(engine: engine, prefix: prefix).forEach { _ in count += 1 } }
+  if asking || asJSON { try await Listing(engine: engine, prefix: prefix).visit { _ in count += 1 } }
   if asking {
     let question = "Remove \(counted(count, "key")) starting with '\(prefix.string.oneLine())'?"
     guard count > 0, try await confirm(question) else {

@@ -8,17 +8,22 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
   let since = try invocation.number(.since, minimum: 0).map(Revision.init)
   let asJSON = invocation.has(.json)
   return try await withStore(invocation) { engine in
+    let (stops, stop) = AsyncStream.makeStream(of: Void.self)
+    let signals = Signals([SIGINT, SIGTERM, SIGHUP]) { stop.finish() }
+    defer { withExtendedLifetime(signals) {} }
+    whenReaderLeaves { stop.finish() }
     let changes = engine.changes(since: since)
-    // The watch is a task of its own, so that a signal can cancel it wherever it waits.
+    // The watch is a task of its own, so that it can be cancelled wherever it waits.
     let task = Task {
       let printer = WatchPrinter(engine: engine, prefix: prefix, limit: limit, asJSON: asJSON)
       try printer.begin()
       for await change in changes where try await printer.print(change) { return true }
       return Task.isCancelled
     }
-    let signals = Signals([SIGINT, SIGTERM, SIGHUP]) { task.cancel() }
-    whenReaderLeaves { task.cancel() }
-    defer { withExtendedLifetime(signals) {} }
+    Task {
+      for await _ in stops {}
+      task.cancel()
+    }
     guard try await task.value else {
       throw CommandError(
         .failure, StorageError.Code.closed.description, "The store can no longer be watched: its device has failed.",

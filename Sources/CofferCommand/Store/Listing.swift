@@ -15,7 +15,8 @@ struct Listing {
   let engine: any StorageEngine
   let prefix: Key?
 
-  func forEach(_ body: (Item) throws -> Void) async throws {
+  /// Calls `body` with each item.
+  func visit(_ body: (Item) throws -> Void) async throws {
     var last: Key?
     while let page = try await page(after: last) {
       for item in page {

@@ -4,9 +4,11 @@ import Foundation
 
 /// Calls back on signals, in place of what the system would do, for as long as it lives.
 final class Signals {
+  private let numbers: [Int32]
   private let sources: [any DispatchSourceSignal]
 
   init(_ numbers: [Int32], _ handler: @escaping @Sendable () -> Void) {
+    self.numbers = numbers
     sources = numbers.map { number in
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
@@ -18,6 +20,7 @@ final class Signals {
 
   deinit {
     for source in sources { source.cancel() }
+    for number in numbers { signal(number, SIG_DFL) }
   }
 }
 

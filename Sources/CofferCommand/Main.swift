@@ -8,7 +8,15 @@ enum CofferCommand {
 
   static func main() async {
     signal(SIGPIPE, SIG_IGN)  // A reader who leaves is an error of `write`, which is quieter.
+    keepStandardStreams()
     exit(await run(Argument.ofThisProcess()).rawValue)
+  }
+
+  /// Where a standard stream was closed (`>&-`), the store's files would take its number and get what we print.
+  private static func keepStandardStreams() {
+    for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+      _ = open("/dev/null", O_RDONLY)  // It takes the lowest free number; writing to it fails, as it should.
+    }
   }
 
   private static func run(_ arguments: [Argument]) async -> ExitStatus {

@@ -116,6 +116,8 @@ struct ValueTests {
     try await sandbox.coffer("set", "a", "1")
     let full = try await sandbox.bash("coffer get a > /dev/full")
     #expect(full.status == 1 && full.errors == "coffer: The output could not be written: No space left on device.\n")
+    let closed = try await sandbox.bash("coffer get a >&-; s=$?; coffer set b 2 <&- >&- 2>&- && coffer get a; exit $s")
+    #expect(closed.status == 1 && closed.text == "1" && closed.errors.contains("Bad file descriptor"))
     let missing = try await sandbox.coffer("set", "b", "--file", "nope")
     #expect(missing.status == 1)
     #expect(

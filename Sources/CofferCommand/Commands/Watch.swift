@@ -9,7 +9,7 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
   let asJSON = invocation.has(.json)
   return try await withStore(invocation) { engine in
     let (stops, stop) = AsyncStream.makeStream(of: Void.self)
-    let signals = Signals([SIGINT, SIGTERM, SIGHUP]) { stop.finish() }
+    let signals = Signals([SIGINT, SIGTERM]) { stop.finish() }
     defer { withExtendedLifetime(signals) {} }
     whenReaderLeaves { stop.finish() }
     let changes = engine.changes(since: since)

@@ -19,7 +19,7 @@ func confirm(_ question: String) async throws -> Bool {
 /// The line that somebody types; `nil` when they press Ctrl-C or Ctrl-D instead.
 private func answer() async -> String? {
   let (lines, continuation) = AsyncStream.makeStream(of: String?.self, bufferingPolicy: .bufferingOldest(1))
-  let signals = Signals([SIGINT, SIGTERM, SIGHUP]) { continuation.yield(nil) }
+  let signals = Signals([SIGINT, SIGTERM]) { continuation.yield(nil) }
   // A thread of its own waits: it may wait for ever, and nobody waits for it.
   let thread = Thread { continuation.yield(readLine()) }
   thread.start()

@@ -64,6 +64,7 @@ let package = Package(
     // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.
     .testTarget(
       name: "VaultDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),
+    tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite"]),
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["Coffer", "CofferCore", "CofferTesting"]),

@@ -39,7 +39,7 @@ struct ReadmeExamples {
     let store = TypedStore(engine: engine)
 
     let ending = Task {
-      while applied(engine) < 2 { try await Task.sleep(for: .milliseconds(5)) }
+      while engine.latestRevision < Revision(2) { try await Task.sleep(for: .milliseconds(5)) }
       try await engine.close()
     }
     try await store.save(Theme(name: "Night", isDark: true), for: "theme")  // survives power loss when it returns
@@ -55,14 +55,11 @@ struct ReadmeExamples {
     #expect(applied.first == theme)
   }
 
-  /// How far the store has come.
-  private func applied(_ engine: SQLiteEngine) -> UInt64 { engine.latestRevision.rawValue }
-
   @Test func severalValues() async throws {
     try await withStore { _, store in
       let transaction = TransactionID()
       try await store.saveAll([(try Key("a"), 1), (try Key("b"), 2)], transaction: transaction)  // both or neither
-      let values = try await store.loadAll(Int.self, [try Key("a"), try Key("b")])  // one state of the store
+      let values = try await store.loadAll(Int.self, keys: [try Key("a"), try Key("b")])  // one state of the store
       #expect(values == [1, 2])
     }
   }
@@ -91,10 +88,12 @@ struct ReadmeExamples {
 
   @Test func otherDoors() async throws {
     try await withStore { engine, store in
+      // Persistence: an actor that clients get injected
       let persistence: any PersistenceCapability = AdapterBasedPersistence(adapter: SQLiteAdapter(engine: engine))
       try await persistence.save(["en", "de"], for: "languages")
       #expect(try await store.load([String].self, for: "languages") == ["en", "de"])
 
+      // Vault: bytes with transaction ids
       let vault = SwiftVault.service(over: engine)
       try await vault.saveData(Data("secret".utf8), forKey: "token", transactionID: UUID())
       #expect(try await store.load(String.self, for: "token") == "secret")

@@ -13,6 +13,13 @@ package final class AvailabilityFeed: Sendable {
     state = Locked(State(present: present))
   }
 
+  /// What somebody hears who asks a closed handle.
+  package static func closed() -> AsyncStream<Availability> {
+    let feed = AvailabilityFeed()
+    feed.finish()
+    return feed.subscribe()
+  }
+
   package func subscribe() -> AsyncStream<Availability> {
     // Only the newest state matters to a subscriber that was slow.
     let (stream, continuation) = AsyncStream.makeStream(of: Availability.self, bufferingPolicy: .bufferingNewest(1))

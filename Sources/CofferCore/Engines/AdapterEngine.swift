@@ -78,6 +78,8 @@ public final class AdapterEngine: StorageEngine {
 
   public func availability() -> AsyncStream<Availability> { availabilityFeed.subscribe() }
 
+  public func flush() async throws { try checkOpen() }
+
   public func close() async throws {
     state.withLock { $0.isClosed = true }
     feed.finish()

@@ -71,6 +71,8 @@ public final class MemoryEngine: StorageEngine {
 
   public func availability() -> AsyncStream<Availability> { availabilityFeed.subscribe() }
 
+  public func flush() async throws { _ = try content() }
+
   public func close() async throws {
     state.withLock { $0.isClosed = true }
     feed.finish()

@@ -81,7 +81,9 @@ public final class SQLiteEngine: StorageEngine {
     store.changes(since: revision, group: group)
   }
 
-  public func availability() -> AsyncStream<Availability> { store.availability() }
+  public func availability() -> AsyncStream<Availability> {
+    isClosed.withLock { $0 } ? AvailabilityFeed.closed() : store.availability()
+  }
 
   public func flush() async throws {
     try await openStore().writer.flush()

@@ -127,11 +127,16 @@ final class SQLiteStore: Sendable {
       state.listens = true
       return state.watch
     }
-    if let watch { WakeWatcher.shared.listen(watch) }
+    guard let watch else { return }
+    WakeWatcher.shared.listen(watch)
+    wake.giveSignOfLife()
   }
 
   private func hear(_ event: WakeWatcher.Event) {
-    if event == .interval { checkWakeFile() }
+    if event == .interval {
+      if state.withLock({ $0.listens }) { wake.giveSignOfLife() }
+      checkWakeFile()
+    }
     feed.advance(to: latestRevision)
   }
 

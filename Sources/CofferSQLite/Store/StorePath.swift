@@ -24,15 +24,24 @@ extension StorePlace {
 
   /// Makes the directory and those above it, for this user alone.
   private static func makeDirectory(_ directory: String, backend: String) throws {
-    if mkdir(directory, 0o700) == 0 || errno == EEXIST { return }
+    if mkdir(directory, 0o700) == 0 { return }
     let parent = URL(fileURLWithPath: directory).deletingLastPathComponent().path
-    guard errno == ENOENT, parent != directory else {
-      throw StorageError.system("mkdir", path: directory, errno: errno, backend: backend)
+    if errno == ENOENT, parent != directory {
+      try makeDirectory(parent, backend: backend)
+      if mkdir(directory, 0o700) == 0 { return }
     }
-    try makeDirectory(parent, backend: backend)
-    guard mkdir(directory, 0o700) == 0 || errno == EEXIST else {
-      throw StorageError.system("mkdir", path: directory, errno: errno, backend: backend)
+    var failure = errno
+    if failure == EEXIST {
+      var status = stat()
+      if stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { return }
+      failure = ENOTDIR
     }
+    let cause = StorageError.system("mkdir", path: directory, errno: failure, backend: backend)
+    guard cause.code == .notFound else { throw cause }
+    throw StorageError(
+      .inputOutput, "The directory of the store cannot be made.",
+      advice: "Check the path: a part of it is a file, or its file system takes no directories.", backend: backend,
+      underlying: cause.underlying)
   }
 
   private static func canonicalPath(
@@ -63,6 +72,11 @@ extension StorePlace {
     }
     guard status.st_mode & S_IFMT != S_IFDIR else {
       throw StorageError.system("open", path: path, errno: EISDIR, backend: description)
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw StorageError(
+        .notAStore, "There is a device, pipe or socket where the database file should be.",
+        advice: "Give the path of a file. Nothing was changed.", backend: description)
     }
     guard status.st_size == 0 else { return }
     guard mayCreate else { throw Schema.missing(self) }

@@ -11,6 +11,9 @@ final class WakeFile: Sendable {
   private static let size = 64
   private static let revisionOffset = 8
   private static let bellOffset: off_t = 16
+  private static let listenedOffset = 24
+  /// How long after a listener's last sign of life the bell is still rung, in seconds. Listeners give one per second.
+  private static let listenerPatience: UInt64 = 5
   private static let magic = Array("COFWAKE1".utf8)
 
   private let place: StorePlace
@@ -47,8 +50,10 @@ final class WakeFile: Sendable {
     return (descriptor, mapping)
   }
 
-  private var number: UnsafeMutableRawPointer? {
-    UnsafeMutableRawPointer(bitPattern: address + UInt(Self.revisionOffset))
+  private var number: UnsafeMutableRawPointer? { field(Self.revisionOffset) }
+
+  private func field(_ offset: Int) -> UnsafeMutableRawPointer? {
+    UnsafeMutableRawPointer(bitPattern: address + UInt(offset))
   }
 
   /// The newest revision that any process has announced.
@@ -60,11 +65,28 @@ final class WakeFile: Sendable {
   /// Sets the number to what the journal says. Only while the write lock is held.
   func reset(to revision: Revision) { coffer_atomic_store(number, revision.rawValue) }
 
-  /// Wakes the watchers in other processes.
+  /// Wakes the watchers, unless nobody has been watching lately: ringing costs as much as a third of a relaxed commit.
   func ring() {
+    let now = Self.uptime
+    let heard = coffer_atomic_load(field(Self.listenedOffset))
+    guard now < heard + Self.listenerPatience else { return }
     var byte: UInt8 = 0
     // A lost ring is found by the watchers' slow poll.
     descriptor.withLock { _ = pwrite($0, &byte, 1, Self.bellOffset) }
+  }
+
+  /// Tells the writers in all processes that somebody is watching now.
+  func giveSignOfLife() { coffer_atomic_store(field(Self.listenedOffset), Self.uptime) }
+
+  /// Seconds on a clock that all processes share; cheap, since it need not be exact.
+  private static var uptime: UInt64 {
+    var time = timespec()
+    #if os(Linux)
+      clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+    #else
+      clock_gettime(CLOCK_MONOTONIC, &time)
+    #endif
+    return UInt64(time.tv_sec) + 1  // never zero, which is what a new file says
   }
 
   /// Follows the path to another file, after somebody has deleted or replaced this one. Whether that had happened.

@@ -41,7 +41,21 @@ import Testing
   @Test func aFileWhereADirectoryShouldBe() async throws {
     let directory = try TemporaryDirectory()
     try Data("x".utf8).write(to: directory.url.appendingPathComponent("file"))
-    await expectError(.notFound) { _ = try await SQLiteEngine.open(at: directory.path("file/store.db")) }
+    await expectError(.inputOutput, contains: "directory") {
+      _ = try await SQLiteEngine.open(at: directory.path("file/store.db"))
+    }
+    await expectError(.inputOutput, contains: "directory") {
+      _ = try await SQLiteEngine.open(at: "/proc/none/store.db")
+    }
+  }
+
+  @Test func aDeviceOrPipeWhereTheFileShouldBe() async throws {
+    let directory = try TemporaryDirectory()
+    mkfifo(directory.path("pipe"), 0o600)
+    for path in ["/dev/null", directory.path("pipe")] {
+      await expectError(.notAStore, contains: "device") { _ = try await SQLiteEngine.open(at: path) }
+    }
+    #expect(!FileManager.default.fileExists(atPath: "/dev/null-wal"))
   }
 
   @Test func aFileThatIsNoDatabase() async throws {

@@ -1,0 +1,64 @@
+/// Every option of every command, as data. An option means the same wherever it is taken.
+enum Option: String, CaseIterable, Sendable {
+  case file, relaxed
+  case prefix, yes
+  case long, null
+  case since, count
+  case store, json, help, version
+
+  /// What completes the value of an option.
+  enum ValueKind: Sendable { case path, key, number }
+
+  struct Value: Sendable {
+    let name: String
+    let kind: ValueKind
+  }
+
+  /// `--file`
+  var name: String { "--\(rawValue)" }
+
+  /// The letter of the short form, where there is one.
+  var letter: Character? {
+    switch self {
+    case .help: "h"
+    case .long: "l"
+    case .null: "0"
+    case .yes: "y"
+    default: nil
+    }
+  }
+
+  /// The value that follows; `nil` for a switch.
+  var value: Value? {
+    switch self {
+    case .file, .store: Value(name: "PATH", kind: .path)
+    case .prefix: Value(name: "PREFIX", kind: .key)
+    case .since: Value(name: "REVISION", kind: .number)
+    case .count: Value(name: "N", kind: .number)
+    case .relaxed, .yes, .long, .null, .json, .help, .version: nil
+    }
+  }
+
+  /// One line for help and completions.
+  var summary: String {
+    switch self {
+    case .file: "take the value from a file, byte by byte"
+    case .relaxed: "do not wait for the disk: power loss may undo it"
+    case .prefix: "remove every key that starts with PREFIX"
+    case .yes: "do not ask"
+    case .long: "show size and revision too"
+    case .null: "end each key with a NUL byte, not a line end"
+    case .since: "first show what was committed after REVISION"
+    case .count: "end after N events"
+    case .store: "the store: PATH, sqlite:PATH or memory:"
+    case .json: "print JSON, errors too"
+    case .help: "show help"
+    case .version: "show the version"
+    }
+  }
+
+  /// What `--help` shows on the left: `-l, --long`.
+  var synopsis: String {
+    (letter.map { "-\($0), " } ?? "") + name + (value.map { " \($0.name)" } ?? "")
+  }
+}

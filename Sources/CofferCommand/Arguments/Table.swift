@@ -1,0 +1,145 @@
+extension Syntax {
+  static let set = Syntax(
+    summary: "store a value",
+    operands: [
+      Operand(name: "KEY", kind: .key, summary: "its name: 1 to 1,024 bytes of UTF-8", isRequired: true),
+      Operand(name: "VALUE", kind: .value, summary: "the bytes to store; - reads standard input"),
+    ],
+    options: [.file, .relaxed, .store, .json],
+    details: [
+      """
+      Without VALUE the value comes from a pipe or a redirected file. It is stored
+      byte by byte: nothing is trimmed, nothing is added. Arguments can be seen by
+      other users while the command runs, so give a secret through a pipe or a file.
+      """,
+      """
+      The store is created if it is missing. When the command ends, the value has
+      survived power loss, unless it was --relaxed.
+      """,
+    ],
+    examples: [
+      Example("coffer set theme dark", "store four bytes"),
+      Example("coffer set logo --file logo.png", "store a file"),
+      Example("date | coffer set built -", "store what another command prints"),
+      Example("coffer set -- -x 1", "-- ends the options: the key is -x"),
+      Example("coffer set dash -- -", "after -- a dash is just a dash"),
+    ],
+    aliases: ["put", "write", "store", "save", "add"])
+
+  static let get = Syntax(
+    summary: "print a value",
+    operands: [Operand(name: "KEY", kind: .key, summary: "the key to read", isRequired: true)],
+    options: [.store, .json],
+    details: [
+      """
+      Prints exactly the bytes that were stored. On a terminal a missing line end is
+      added, and binary data is refused. An absent key ends with status 3.
+      """,
+      """
+      --json gives key, size, revision, base64 and, where the value is UTF-8, text.
+      """,
+    ],
+    examples: [
+      Example("coffer get theme", "print a value"),
+      Example("coffer get logo > copy.png", "copy it into a file, byte by byte"),
+      Example("coffer get theme --json", "with its revision, for scripts"),
+    ],
+    aliases: ["read", "cat", "show", "fetch"])
+
+  static let rm = Syntax(
+    summary: "remove keys",
+    operands: [Operand(name: "KEY", kind: .key, summary: "the keys to remove", repeats: true)],
+    options: [.prefix, .yes, .store, .json],
+    details: [
+      """
+      All keys go in one atomic commit. A missing key is not an error; --json tells
+      which keys existed. --prefix asks first; where there is no terminal to ask on,
+      it needs --yes.
+      """
+    ],
+    examples: [
+      Example("coffer rm theme", "remove one key"),
+      Example("coffer rm built logo --json", "remove two at once, and tell which existed"),
+      Example("coffer rm --prefix tmp/ --yes", "remove all keys that start with tmp/"),
+    ],
+    aliases: ["remove", "delete", "del", "unset", "clear"])
+
+  static let ls = Syntax(
+    summary: "list keys",
+    operands: [Operand(name: "PREFIX", kind: .key, summary: "only keys that start with it")],
+    options: [.long, .null, .store, .json],
+    details: [
+      """
+      Keys come in the order of their bytes. On a terminal their control characters
+      are escaped; elsewhere keys are printed as they are, so use -0 or --json where
+      a key may contain a line end.
+      """,
+      """
+      A damaged value is listed as damaged, does not stop the listing, and makes the
+      command end with status 1.
+      """,
+    ],
+    examples: [
+      Example("coffer ls", "all keys"),
+      Example("coffer ls --long settings/", "with size and revision"),
+      Example("coffer ls -0 tmp/ | xargs -0 -r coffer rm --", "safe for any key"),
+    ],
+    aliases: ["list", "keys", "dir"])
+
+  static let watch = Syntax(
+    summary: "print changes as they happen",
+    operands: [Operand(name: "PREFIX", kind: .key, summary: "only keys that start with it")],
+    options: [.since, .count, .store, .json],
+    details: [
+      """
+      One line for each changed key: time, event, transaction, key. It ends on Ctrl-C
+      with status 0. The event is what a read finds: put, deleted, or damaged; a
+      removed prefix is one line, cleared. Control characters in keys are escaped.
+      """,
+      """
+      A reload means that the journal no longer knows some changes one by one: read
+      again what you hold.
+      """,
+    ],
+    examples: [
+      Example("coffer watch", "everything, until Ctrl-C"),
+      Example("coffer watch --count 1 settings/", "wait for one change"),
+      Example("coffer watch --since 0 --json", "from the first commit on, for scripts"),
+    ],
+    aliases: ["tail", "monitor", "follow", "listen"])
+
+  static let info = Syntax(
+    summary: "describe the store",
+    options: [.store, .json],
+    details: [
+      """
+      Reads every value once, to count and to check it. Status 1 means that damaged
+      values were found.
+      """
+    ],
+    examples: [
+      Example("coffer info", "for people"),
+      Example("coffer info --json", "for scripts"),
+    ],
+    aliases: ["stat", "stats", "status", "check"])
+
+  static let completions = Syntax(
+    summary: "print shell completions",
+    operands: [Operand(name: "SHELL", kind: .shell, summary: "bash, zsh or fish", isRequired: true)],
+    details: ["They complete commands, options, files, and the keys of the store."],
+    examples: [
+      Example("source <(coffer completions bash)", "in ~/.bashrc"),
+      Example("coffer completions zsh > _coffer", "into a folder of $fpath"),
+      Example("coffer completions fish > coffer.fish", "into ~/.config/fish/completions"),
+    ],
+    aliases: ["completion"])
+
+  static let help = Syntax(
+    summary: "show help",
+    operands: [Operand(name: "COMMAND", kind: .command, summary: "the command to explain")],
+    examples: [Example("coffer help set", "the same as coffer set --help")])
+
+  static let version = Syntax(
+    summary: "show the version", options: [.json], examples: [Example("coffer version", "the same as coffer --version")]
+  )
+}

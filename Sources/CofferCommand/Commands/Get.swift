@@ -1,0 +1,42 @@
+import Coffer
+import Foundation
+
+/// `coffer get`: prints a value.
+func getValue(_ invocation: Invocation) async throws -> ExitStatus {
+  guard let key = try invocation.keys().first else { throw UsageError("'get' needs a KEY.", .get) }
+  let (found, store) = try await withStore(invocation) { (try await $0.entry(key), $0.description) }
+  guard let entry = found else {
+    throw CommandError(
+      .notFound, StorageError.Code.notFound.description, "There is no key '\(key.string.oneLine())' in \(store).",
+      key: key, store: store)
+  }
+  if invocation.has(.json) {
+    try print(entry.json)
+  } else {
+    try show(entry.value, on: .standard)
+  }
+  return .ok
+}
+
+private func show(_ value: Data, on output: Output) throws {
+  guard output.isTerminal else { return try output.write(value) }
+  guard let text = String(validating: value, as: UTF8.self), text.isShowable else {
+    throw CommandError(
+      .failure, "binaryValue",
+      "The value is \(counted(value.count, "byte")) of binary data, which a terminal cannot show.",
+      advice: "Redirect it, coffer get KEY > FILE, or use --json, which gives base64.")
+  }
+  try output.write(text.isEmpty || text.utf8.last == UInt8(ascii: "\n") ? text : text + "\n")
+  try output.flush()
+}
+
+extension Entry {
+  fileprivate var json: JSON {
+    var members: [(StaticString, JSON)] = [
+      ("key", .text(key.string)), ("size", .number(value.count)), ("revision", .number(revision.rawValue)),
+      ("base64", .text(value.base64EncodedString())),
+    ]
+    if let text = String(validating: value, as: UTF8.self) { members.append(("text", .text(text))) }
+    return .object(members)
+  }
+}

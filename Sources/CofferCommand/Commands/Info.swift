@@ -1,0 +1,112 @@
+import Coffer
+import Foundation
+
+/// `coffer info`: describes the store.
+func describeStore(_ invocation: Invocation) async throws -> ExitStatus {
+  let facts = try await withStore(invocation) { try await StoreFacts($0) }
+  if invocation.has(.json) {
+    try print(facts.json)
+  } else {
+    let output = Output.standard
+    try output.write(facts.text(output.style))
+    try output.flush()
+  }
+  return facts.damaged == 0 ? .ok : .failure
+}
+
+private struct StoreFacts {
+  let store: String
+  let path: String?
+  let databaseBytes: Int?
+  let logBytes: Int?
+  let revision: Revision
+  let journalStart: Revision?
+  let capabilities: Capabilities
+  private(set) var keys = 0
+  private(set) var valueBytes = 0
+  private(set) var damaged = 0
+
+  init(_ engine: any StorageEngine) async throws {
+    store = engine.description
+    path = (engine as? SQLiteEngine)?.path
+    databaseBytes = path.flatMap(size)
+    logBytes = path.flatMap { size(of: $0 + "-wal") }
+    revision = engine.latestRevision
+    capabilities = engine.capabilities
+    journalStart = await oldestKnownCommit(engine)
+    try await Listing(engine: engine, prefix: nil).visit { item in
+      keys += 1
+      switch item {
+      case .entry(let entry): valueBytes += entry.value.count
+      case .damaged: damaged += 1
+      }
+    }
+  }
+
+  private var format: String { String(store.prefix { $0 != ":" }) }
+
+  func text(_ style: Style) -> String {
+    var rows = [("Store", store.oneLine()), ("Format", format)]
+    if let databaseBytes {
+      rows.append(("On disk", byteCount(databaseBytes) + (logBytes.map { " and a log of \(byteCount($0))" } ?? "")))
+    }
+    let exact = valueBytes < 1_024 ? "" : " (\(grouped(valueBytes)) bytes)"
+    rows.append(("Keys", grouped(keys)))
+    rows.append(("Values", byteCount(valueBytes) + exact))
+    if damaged > 0 { rows.append(("Damaged", style.red(counted(damaged, "value") + ": see coffer ls"))) }
+    rows.append(("Revision", "\(revision)"))
+    if let journalStart { rows.append(("Journal", "revisions \(journalStart) to \(revision)")) }
+    rows.append(("Largest", "values up to \(byteCount(capabilities.maximumValueSize))"))
+    let names = capabilities.names
+    for start in stride(from: 0, to: names.count, by: 4) {
+      let line = names[start..<min(start + 4, names.count)].joined(separator: ", ")
+      rows.append((start == 0 ? "Can do" : "", line + (start + 4 < names.count ? "," : "")))
+    }
+    return rows.map { "\(style.bold($0.0.padded(to: 8)))  \($0.1)\n" }.joined()
+  }
+
+  var json: JSON {
+    let journal = journalStart.map { start in
+      JSON.object([("first", .number(start.rawValue)), ("last", .number(revision.rawValue))])
+    }
+    return .object([
+      ("store", .text(store)), ("format", .text(format)), ("path", .optional(path)),
+      ("databaseBytes", databaseBytes.map { .number($0) } ?? .none),
+      ("logBytes", logBytes.map { .number($0) } ?? .none),
+      ("keys", .number(keys)), ("valueBytes", .number(valueBytes)), ("damaged", .number(damaged)),
+      ("revision", .number(revision.rawValue)), ("journal", journal ?? .none),
+      ("maximumValueSize", .number(capabilities.maximumValueSize)),
+      ("capabilities", .list(capabilities.names.map(JSON.text))),
+    ])
+  }
+}
+
+private func size(of path: String) -> Int? {
+  var status = stat()
+  return stat(path, &status) == 0 ? Int(status.st_size) : nil
+}
+
+/// The first commit that the journal can still tell; found by halving, since all after it are known too.
+private func oldestKnownCommit(_ engine: any StorageEngine) async -> Revision? {
+  guard engine.capabilities.contains(.replay), engine.latestRevision > .zero else { return nil }
+  var low: UInt64 = 0
+  var high = engine.latestRevision.rawValue
+  while low < high {
+    let middle = low + (high - low) / 2
+    var changes = engine.changes(since: Revision(middle)).makeAsyncIterator()
+    if case .commit = await changes.next() { high = middle } else { low = middle + 1 }
+  }
+  return low < engine.latestRevision.rawValue ? Revision(low + 1) : nil
+}
+
+extension Capabilities {
+  /// What is promised, in words.
+  fileprivate var names: [String] {
+    let all: [(Features, String)] = [
+      (.atomicBatches, "atomic batches"), (.preconditions, "preconditions"), (.snapshots, "snapshots"),
+      (.listing, "listing"), (.persistence, "persistence"), (.replay, "replay"),
+      (.foreignWriters, "foreign writers"), (.powerLossSafety, "power loss safety"), (.revisions, "revisions"),
+    ]
+    return all.filter { contains($0.0) }.map(\.1)
+  }
+}

@@ -1,0 +1,76 @@
+import Coffer
+
+/// `coffer ls`: lists keys.
+func listKeys(_ invocation: Invocation) async throws -> ExitStatus {
+  let prefix = try invocation.prefix()
+  if invocation.has(.null), invocation.has(.json) {
+    throw UsageError("'ls' takes --null or --json, not both.", .ls)
+  }
+  let output = Output.standard
+  var status = ExitStatus.ok
+  try await withStore(invocation) { engine in
+    let printer = ListPrinter(invocation, latest: engine.latestRevision, output: output)
+    try printer.begin()
+    try await Listing(engine: engine, prefix: prefix).visit { item in
+      if case .damaged = item { status = .failure }
+      try printer.print(item)
+    }
+  }
+  try output.flush()
+  return status
+}
+
+private struct ListPrinter {
+  private static let sizeWidth = 10
+
+  private let output: Output
+  private let isJSON: Bool
+  private let isLong: Bool
+  private let end: String
+  private let revisionWidth: Int
+
+  init(_ invocation: Invocation, latest: Revision, output: Output) {
+    self.output = output
+    revisionWidth = max("REVISION".count, latest.description.count)
+    isJSON = invocation.has(.json)
+    isLong = invocation.has(.long)
+    end = invocation.has(.null) ? "\0" : "\n"
+  }
+
+  /// Prints the headings, for people only.
+  func begin() throws {
+    guard isLong, !isJSON, output.isTerminal, end == "\n" else { return }
+    let heading = "SIZE".paddedLeft(to: Self.sizeWidth) + "  " + "REVISION".paddedLeft(to: revisionWidth) + "  KEY"
+    try output.writeLine(output.style.dim(heading))
+  }
+
+  func print(_ item: Listing.Item) throws {
+    if isJSON { return try output.writeLine(json(item).line) }
+    // Elsewhere than on a terminal a key is printed as it is: another program reads it.
+    let key = output.isTerminal ? item.key.string.oneLine() : item.key.string
+    switch item {
+    case .entry(let entry) where isLong:
+      let size = byteCount(entry.value.count).paddedLeft(to: Self.sizeWidth)
+      let revision = String(entry.revision.rawValue).paddedLeft(to: revisionWidth)
+      try output.write("\(size)  \(revision)  \(key)\(end)")
+    case .damaged where isLong:
+      let columns = "damaged".paddedLeft(to: Self.sizeWidth) + "  " + "-".paddedLeft(to: revisionWidth)
+      try output.write("\(output.style.red(columns))  \(key)\(end)")
+    case .entry: try output.write(key + end)
+    case .damaged where end == "\0": try output.write(key + end)
+    case .damaged: try output.write("\(key)\(output.style.red("  (damaged)"))\(end)")
+    }
+  }
+
+  private func json(_ item: Listing.Item) -> JSON {
+    switch item {
+    case .entry(let entry):
+      .object([
+        ("key", .text(entry.key.string)), ("size", .number(entry.value.count)),
+        ("revision", .number(entry.revision.rawValue)), ("damaged", .flag(false)),
+      ])
+    case .damaged(let key):
+      .object([("key", .text(key.string)), ("size", .none), ("revision", .none), ("damaged", .flag(true))])
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import Coffer
+import Foundation
+
+/// `coffer rm`: removes keys, or all that start with a prefix.
+func removeKeys(_ invocation: Invocation) async throws -> ExitStatus {
+  let keys = try invocation.keys()
+  guard let text = invocation.options[.prefix] else {
+    guard !keys.isEmpty else { throw UsageError("'rm' needs a KEY or --prefix PREFIX: \(Command.rm.usage).", .rm) }
+    return try await withStore(invocation) { try await remove(keys, from: $0, asJSON: invocation.has(.json)) }
+  }
+  guard keys.isEmpty else { throw UsageError("'rm' takes keys or --prefix PREFIX, not both.", .rm) }
+  let prefix = try invocation.makeKey(text)
+  let mayAsk = Input.isTerminal && isatty(STDERR_FILENO) == 1
+  guard mayAsk || invocation.has(.yes) else {
+    throw UsageError("'rm --prefix' needs --yes where there is no terminal to ask on.", .rm)
+  }
+  return try await withStore(invocation) { engine in
+    try await remove(prefix, from: engine, asking: !invocation.has(.yes), asJSON: invocation.has(.json))
+  }
+}
+
+private func remove(_ keys: [Key], from engine: any StorageEngine, asJSON: Bool) async throws -> ExitStatus {
+  let deletions = keys.map(WriteBatch.Operation.delete)
+  guard asJSON else {
+    try await engine.commit(WriteBatch(deletions), from: Origin())
+    return .ok
+  }
+  // To tell for sure what existed, the commit requires that nobody has changed it since it was read.
+  var attempts = 0
+  while true {
+    let found = try await lookUp(keys, in: engine)
+    do {
+      let commit = try await engine.commit(WriteBatch(found.requirements + deletions), from: Origin())
+      try print(
+        .object(
+          commit.members + [
+            ("removed", .list(found.present.map { .text($0.string) })),
+            ("missing", .list(found.missing.map { .text($0.string) })),
+          ]))
+      return .ok
+    } catch let error as StorageError where error.code == .preconditionFailed && attempts < 100 {
+      attempts += 1
+    }
+  }
+}
+
+private struct Found {
+  var present: [Key] = []
+  var missing: [Key] = []
+  var requirements: [WriteBatch.Operation] = []
+}
+
+private func lookUp(_ keys: [Key], in engine: any StorageEngine) async throws -> Found {
+  var found = Found()
+  var seen: Set<Key> = []
+  for key in keys where seen.insert(key).inserted {
+    do {
+      let entry = try await engine.entry(key)
+      if entry == nil { found.missing.append(key) } else { found.present.append(key) }
+      found.requirements.append(.require(key, entry?.revision))
+    } catch let error as StorageError where error.code == .damaged && error.key == key {
+      found.present.append(key)  // Damaged is there; removing it needs no condition.
+    }
+  }
+  return found
+}
+
+private func remove(
+  _ prefix: Key, from engine: any StorageEngine, asking: Bool, asJSON: Bool
+) async throws -> ExitStatus {
+  var count = 0
+  if asking || asJSON { try await Listing(engine: engine, prefix: prefix).visit { _ in count += 1 } }
+  if asking {
+    let question = "Remove \(counted(count, "key")) starting with '\(prefix.string.oneLine())'?"
+    guard count > 0, try await confirm(question) else {
+      throw CommandError(
+        .failure, "notConfirmed", count > 0 ? "Nothing was removed." : "No key starts with the prefix.")
+    }
+  }
+  var batch = WriteBatch()
+  batch.clear(prefix: prefix)
+  let commit = try await engine.commit(batch, from: Origin())
+  if asJSON { try print(.object(commit.members + [("prefix", .text(prefix.string)), ("removed", .number(count))])) }
+  return .ok
+}

@@ -1,0 +1,47 @@
+import Coffer
+import Foundation
+
+/// `coffer set`: stores a value.
+func setValue(_ invocation: Invocation) async throws -> ExitStatus {
+  let key = try invocation.makeKeyOfFirstOperand()
+  let value = try newValue(invocation)
+  let durability: Durability = invocation.has(.relaxed) ? .relaxed : .full
+  let commit = try await withStore(invocation, creating: true) { engine in
+    try await engine.commit(WriteBatch([.put(key, value)], durability: durability), from: Origin())
+  }
+  if invocation.has(.json) { try print(JSON.object(commit.members)) }
+  return .ok
+}
+
+/// The value from an argument, a file, or standard input.
+private func newValue(_ invocation: Invocation) throws -> Data {
+  let operand = invocation.operands.dropFirst().first
+  if let path = invocation.options[.file] {
+    guard operand == nil else { throw UsageError("'set' takes VALUE or --file PATH, not both.", .set) }
+    return try Input.file(path)
+  }
+  guard let operand else {
+    guard Input.isConnected else {
+      throw UsageError("The value is missing: coffer set KEY VALUE, or --file PATH, or - for standard input.", .set)
+    }
+    return try Input.standard()
+  }
+  guard operand.argument == Argument("-"), !operand.isLiteral else { return Data(operand.argument.bytes) }
+  return try Input.standard()
+}
+
+extension Invocation {
+  fileprivate func makeKeyOfFirstOperand() throws -> Key {
+    guard let key = try Invocation(command, operands: Array(operands.prefix(1))).keys().first else {
+      throw UsageError("'\(command.rawValue)' needs a KEY.", command)
+    }
+    return key
+  }
+}
+
+extension Commit {
+  /// What `--json` tells of a commit.
+  var members: [(StaticString, JSON)] {
+    [("revision", .number(revision.rawValue)), ("transaction", .optional(transaction?.uuidString))]
+  }
+}

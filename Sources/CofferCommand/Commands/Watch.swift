@@ -1,0 +1,153 @@
+import Coffer
+import Foundation
+
+/// `coffer watch`: prints what others commit, until a signal, a number of events, or a reader who leaves.
+func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
+  let prefix = try invocation.prefix()
+  let limit = try invocation.number(.count, minimum: 1)
+  let since = try invocation.number(.since, minimum: 0).map(Revision.init)
+  let asJSON = invocation.has(.json)
+  return try await withStore(invocation) { engine in
+    let (stops, stop) = AsyncStream.makeStream(of: Void.self)
+    let signals = Signals([SIGINT, SIGTERM]) { stop.finish() }
+    defer { withExtendedLifetime(signals) {} }
+    whenReaderLeaves { stop.finish() }
+    let changes = engine.changes(since: since)
+    // The watch is a task of its own, so that it can be cancelled wherever it waits.
+    let task = Task {
+      let printer = WatchPrinter(engine: engine, prefix: prefix, limit: limit, asJSON: asJSON)
+      try printer.begin()
+      for await change in changes where try await printer.print(change) { return true }
+      return Task.isCancelled
+    }
+    Task {
+      for await _ in stops {}
+      task.cancel()
+    }
+    guard try await task.value else {
+      throw CommandError(
+        .failure, StorageError.Code.closed.description, "The store can no longer be watched: its device has failed.",
+        advice: "Check it with coffer info.", store: engine.description)
+    }
+    return .ok
+  }
+}
+
+/// What happened to a key, as far as a read can tell.
+private enum Event: String {
+  case put, deleted, cleared, damaged, reload
+}
+
+private final class WatchPrinter {
+  private static let eventWidth = 7
+
+  private let engine: any StorageEngine
+  private let prefix: Key?
+  private let limit: UInt64?
+  private let asJSON: Bool
+  private let output = Output.standard
+  private var printed: UInt64 = 0
+
+  init(engine: any StorageEngine, prefix: Key?, limit: UInt64?, asJSON: Bool) {
+    self.engine = engine
+    self.prefix = prefix
+    self.limit = limit
+    self.asJSON = asJSON
+  }
+
+  /// Tells somebody who looks that silence is not a failure.
+  func begin() throws {
+    guard output.isTerminal, !asJSON else { return }
+    let notice = Output.error
+    try notice.writeLine(notice.style.dim("Watching \(engine.description.oneLine()). Ctrl-C ends."))
+    try notice.flush()
+  }
+
+  /// Prints what is of interest; whether that was all.
+  func print(_ change: Change) async throws -> Bool {
+    switch change {
+    case .reload(let revision):
+      return try print(.reload, nil, revision, nil)
+    case .commit(let commit):
+      if commit.changed.isEverything { return try print(.cleared, nil, commit.revision, commit.transaction) }
+      for cleared in commit.changed.prefixes where overlaps(cleared) {
+        if try print(.cleared, cleared, commit.revision, commit.transaction) { return true }
+      }
+      var seen: Set<Key> = []
+      for key in commit.changed.keys where prefix.map(key.hasPrefix) ?? true && seen.insert(key).inserted {
+        if try print(await event(of: key), key, commit.revision, commit.transaction) { return true }
+      }
+      return false
+    }
+  }
+
+  private func overlaps(_ cleared: Key) -> Bool {
+    guard let prefix else { return true }
+    return cleared.hasPrefix(prefix) || prefix.hasPrefix(cleared)
+  }
+
+  /// The journal says which keys changed; a read says what they are now.
+  private func event(of key: Key) async throws -> Event {
+    do {
+      return try await engine.entry(key) == nil ? .deleted : .put
+    } catch let error as StorageError where error.code == .damaged && error.key == key {
+      return .damaged
+    }
+  }
+
+  private func print(
+    _ event: Event, _ key: Key?, _ revision: Revision, _ transaction: TransactionID?
+  ) throws -> Bool {
+    let now = Date()
+    if asJSON {
+      let name: StaticString = event == .cleared ? "prefix" : "key"
+      try output.writeLine(
+        JSON.object([
+          ("time", .text(now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))),
+          ("event", .text(event.rawValue)), (name, .optional(key?.string)), ("revision", .number(revision.rawValue)),
+          ("transaction", .optional(transaction?.uuidString)),
+        ]).line)
+    } else {
+      let style = output.style
+      let id = transaction.map { String($0.uuidString.prefix(8)).lowercased() } ?? "-"
+      let columns = [
+        style.dim(localTime(now)), colored(event, style), style.dim(id.padded(to: 8)), subject(event, key, revision),
+      ]
+      try output.writeLine(columns.joined(separator: "  "))
+    }
+    try output.flush()
+    printed += 1
+    return printed == limit
+  }
+
+  private func colored(_ event: Event, _ style: Style) -> String {
+    let name = event.rawValue.padded(to: Self.eventWidth)
+    return switch event {
+    case .put: style.green(name)
+    case .deleted, .cleared: style.red(name)
+    case .damaged, .reload: style.yellow(name)
+    }
+  }
+
+  private func subject(_ event: Event, _ key: Key?, _ revision: Revision) -> String {
+    switch event {
+    case .reload: "changes up to revision \(revision) are no longer known one by one: read again"
+    case .cleared: key.map { "all keys starting with '\($0.string.oneLine())'" } ?? "all keys"
+    case .put, .deleted, .damaged: key?.string.oneLine() ?? ""
+    }
+  }
+}
+
+/// `09:05:07.042`, where the user is.
+private func localTime(_ date: Date) -> String {
+  let milliseconds = Int((date.timeIntervalSince1970 * 1_000).rounded(.down))
+  var seconds = time_t(milliseconds / 1_000)
+  var parts = tm()
+  localtime_r(&seconds, &parts)
+  func digits(_ number: some BinaryInteger, _ width: Int) -> String {
+    let text = String(number)
+    return String(repeating: "0", count: max(0, width - text.count)) + text
+  }
+  return [digits(parts.tm_hour, 2), digits(parts.tm_min, 2), digits(parts.tm_sec, 2)].joined(separator: ":") + "."
+    + digits(milliseconds % 1_000, 3)
+}

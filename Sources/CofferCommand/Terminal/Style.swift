@@ -1,0 +1,23 @@
+import Foundation
+
+/// Colours, where somebody sees them: on a terminal, and not against `NO_COLOR`.
+struct Style: Sendable {
+  let isOn: Bool
+
+  init(isOn: Bool) { self.isOn = isOn }
+
+  /// The style for what is written to a descriptor.
+  init(for descriptor: Int32) {
+    let refusal = getenv("NO_COLOR").map { $0.pointee != 0 } ?? false
+    let isDumb = getenv("TERM").map { strcmp($0, "dumb") == 0 } ?? true
+    isOn = isatty(descriptor) == 1 && !refusal && !isDumb
+  }
+
+  func bold(_ text: String) -> String { wrap(text, "1") }
+  func dim(_ text: String) -> String { wrap(text, "2") }
+  func red(_ text: String) -> String { wrap(text, "31") }
+  func green(_ text: String) -> String { wrap(text, "32") }
+  func yellow(_ text: String) -> String { wrap(text, "33") }
+
+  private func wrap(_ text: String, _ code: String) -> String { isOn ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text }
+}

@@ -1,0 +1,60 @@
+import Coffer
+
+extension String {
+  /// The string with everything escaped that could forge a line or turn a terminal's text around.
+  func oneLine(limit: Int = .max) -> String {
+    let escaped = unicodeScalars.map { scalar in
+      scalar.isDangerous ? scalar.escaped(asASCII: true) : String(scalar)
+    }.joined()
+    return escaped.count > limit ? escaped.prefix(limit - 1) + "…" : escaped
+  }
+
+  /// The string with blanks after it, up to a width.
+  func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+
+  /// The string with blanks before it, up to a width.
+  func paddedLeft(to width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
+
+  /// Whether a terminal can show it as it is: no control characters but those of ordinary text.
+  var isShowable: Bool {
+    unicodeScalars.allSatisfy { !$0.isDangerous || $0 == "\n" || $0 == "\t" || $0 == "\r" }
+  }
+}
+
+extension Unicode.Scalar {
+  /// Control characters, line separators, and the marks that reorder what comes after them.
+  fileprivate var isDangerous: Bool {
+    switch value {
+    case 0..<0x20, 0x7F..<0xA0, 0x2028...0x2029, 0x202A...0x202E, 0x2066...0x2069: true
+    default: false
+    }
+  }
+}
+
+/// `1.5 KiB`: never more than ten columns.
+func byteCount(_ count: some BinaryInteger) -> String {
+  guard count >= 1_024 else { return "\(count) B" }
+  var tenths = Double(count) / 1_024
+  var unit = 0
+  while tenths >= 999.95, unit < 4 {
+    tenths /= 1_024
+    unit += 1
+  }
+  let rounded = UInt64((tenths * 10).rounded())
+  return "\(rounded / 10).\(rounded % 10) \(["KiB", "MiB", "GiB", "TiB", "PiB"][unit])"
+}
+
+/// `1,234,567`
+func grouped(_ number: some BinaryInteger) -> String {
+  var text = ""
+  for (index, digit) in String(number).reversed().enumerated() {
+    if index > 0, index % 3 == 0 { text.append(",") }
+    text.append(digit)
+  }
+  return String(text.reversed())
+}
+
+/// `1 key`, `2 keys`
+func counted(_ number: some BinaryInteger, _ noun: String) -> String {
+  "\(grouped(number)) \(noun)\(number == 1 ? "" : "s")"
+}

@@ -1,0 +1,64 @@
+import Foundation
+import Testing
+
+@testable import CofferCommand
+
+@Suite("Completions")
+struct ShellTests {
+  let sandbox: Sandbox
+
+  init() throws { sandbox = try Sandbox() }
+
+  /// What bash would offer for the last of some words.
+  private func complete(_ words: String...) async throws -> [String] {
+    let quoted = words.map { "'\($0)'" }.joined(separator: " ")
+    let ended = try await sandbox.bash(
+      """
+      source <(coffer completions bash) && complete -p coffer >/dev/null || exit 1
+      COMP_WORDS=(coffer \(quoted)); COMP_CWORD=\(words.count)
+      _coffer && ((${#COMPREPLY[@]})) && printf '%s\\n' "${COMPREPLY[@]}"
+      exit 0
+      """)
+    #expect(ended.status == 0 && ended.errors.isEmpty, "\(ended.errors)")
+    return ended.lines
+  }
+
+  @Test("bash completes commands, options, files and keys")
+  func bash() async throws {
+    try sandbox.write(Data(), to: "logo.png")
+    for key in ["theme", "two words", "-dash"] { try await sandbox.bash("coffer set --relaxed -- '\(key)' 1") }
+    try await sandbox.coffer("set", "elsewhere", "1", "--store", "other.db")
+    #expect(try await complete("") == Command.allCases.map(\.rawValue))
+    #expect(try await complete("w") == ["watch"])
+    #expect(try await complete("--v") == ["--version"])
+    #expect(try await complete("set", "--re") == ["--relaxed"])
+    #expect(try await complete("set", "logo", "--file", "lo") == ["logo.png"])
+    #expect(try await complete("get", "t") == ["theme", "two\\ words"])
+    #expect(try await complete("get", "theme", "t") == [])
+    #expect(try await complete("rm", "theme", "t") == ["theme", "two\\ words"])
+    #expect(try await complete("rm", "--prefix", "th") == ["theme"])
+    #expect(try await complete("--store", "other.db", "get", "") == ["elsewhere"])
+    #expect(try await complete("get", "--store", "none.db", "") == [])
+    #expect(try await complete("completions", "") == ["bash", "zsh", "fish"])
+    #expect(try await complete("help", "co") == ["completions"])
+    #expect(!sandbox.exists("none.db"))
+  }
+
+  @Test("The scripts are valid for their shells", arguments: Shell.allCases)
+  func syntax(_ shell: Shell) async throws {
+    guard try await sandbox.bash("command -v \(shell.rawValue)").status == 0 else {
+      print("Not checked: the completions for \(shell.rawValue), which is not installed.")
+      return
+    }
+    let ended = try await sandbox.bash(
+      "coffer completions \(shell.rawValue) > script && \(shell.rawValue) -n script")
+    #expect(ended.status == 0 && ended.errors.isEmpty, "\(ended.errors)")
+  }
+
+  @Test("Every option of a command is in every script", arguments: Shell.allCases)
+  func options(_ shell: Shell) {
+    for option in Command.allCases.flatMap(\.syntax.allOptions) {
+      #expect(shell.script.contains(shell == .fish ? "-l \(option.rawValue)" : option.name))
+    }
+  }
+}

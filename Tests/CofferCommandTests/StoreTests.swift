@@ -1,0 +1,87 @@
+import Foundation
+import Testing
+
+@Suite("Where the store is")
+struct StoreTests {
+  let sandbox: Sandbox
+
+  init() throws { sandbox = try Sandbox() }
+
+  @Test(
+    "Reading never creates a store",
+    arguments: [["get", "k"], ["ls"], ["watch"], ["info"], ["rm", "k"], ["rm", "--prefix", "k", "--yes"]])
+  func missing(_ command: [String]) async throws {
+    let line = "coffer \(command.joined(separator: " ")) --store folder/none.db"
+    let ended = try await sandbox.bash("\(line); s=$?; \(line) --json; exit $s")
+    #expect(ended.status == 3 && ended.output.isEmpty)
+    #expect(ended.errors.split(separator: "\n").count == 2)
+    #expect(ended.errors.hasPrefix("coffer: There is no store at this path."))
+    #expect(!sandbox.exists("folder") && !sandbox.exists("store.db"))
+  }
+
+  @Test("The default follows XDG_DATA_HOME, then HOME")
+  func defaults() async throws {
+    let data = [(name: "COFFER_STORE", value: nil), (name: "XDG_DATA_HOME", value: sandbox.path("data") as String?)]
+    #expect(try await sandbox.coffer("set", "a", "1", environment: data).status == 0)
+    #expect(sandbox.exists("data/coffer/coffer.db"))
+    let home = [(name: "COFFER_STORE", value: "" as String?), (name: "XDG_DATA_HOME", value: "relative")]
+    #expect(try await sandbox.coffer("set", "a", "1", environment: home).status == 0)
+    #expect(sandbox.exists(".local/share/coffer/coffer.db"))
+    let homeless = [(name: "COFFER_STORE", value: nil as String?), (name: "HOME", value: nil)]
+    let nowhere = try await sandbox.coffer("ls", environment: homeless)
+    #expect(nowhere.status == 2 && nowhere.errors.contains("--store PATH"))
+  }
+
+  @Test("--store beats the environment, before or after the command, and takes sqlite:")
+  func option() async throws {
+    try await sandbox.coffer("--store", "one.db", "set", "a", "1")
+    #expect(try await sandbox.coffer("get", "a", "--store=sqlite:one.db").text == "1")
+    try await sandbox.coffer("set", "a", "2", "--store", "./with:colon.db")
+    #expect(sandbox.exists("with:colon.db") && !sandbox.exists("store.db"))
+  }
+
+  @Test("memory: is there for an instant")
+  func memory() async throws {
+    #expect(try await sandbox.coffer("set", "a", "1", "--store", "memory:").status == 0)
+    let list = try await sandbox.coffer("ls", "--store", "memory:")
+    #expect(list.status == 0 && list.output.isEmpty)
+    let info = try await sandbox.coffer("info", "--store", "memory:", "--json").json()
+    #expect(info["format"] as? String == "memory" && info["keys"] as? Int == 0)
+  }
+
+  @Test("An unknown kind of store is named, with the known ones; what follows it is not")
+  func unknownScheme() async throws {
+    let ended = try await sandbox.coffer("ls", "--store", "postgres://user:secret@host")
+    #expect(ended.status == 2 && !ended.errors.contains("secret"))
+    #expect(ended.errors.hasPrefix("coffer: 'postgres:' is no kind of store; known are sqlite:PATH and memory:."))
+  }
+
+  @Test("What cannot be a store is told apart")
+  func notAStore() async throws {
+    let directory = try await sandbox.coffer("set", "a", "1", "--store", ".", "--json")
+    #expect(directory.status == 1)
+    #expect(try directory.errorJSON()["code"] as? String == "notAStore")
+    try sandbox.write(Data(repeating: 0x41, count: 10_000), to: "text")
+    let file = try await sandbox.coffer("ls", "--store", "text", "--json")
+    #expect(file.status == 1)
+    #expect(try file.errorJSON()["code"] as? String == "notAStore")
+    try sql("CREATE TABLE t (x)", on: sandbox.path("other.db"))
+    #expect(try await sandbox.coffer("set", "a", "1", "--store", "other.db").status == 1)
+    let unwritable = try await sandbox.coffer("set", "a", "1", "--store", "/proc/x/store.db")
+    #expect(unwritable.status != 0 && unwritable.errors.split(separator: "\n").count == 1)
+    #expect(unwritable.errors.contains("/proc/x"))
+  }
+
+  @Test("info describes the store")
+  func info() async throws {
+    for index in 0..<3 { try await sandbox.coffer("set", "k\(index)", "value") }
+    let json = try await sandbox.coffer("info", "--json").json()
+    #expect(json["path"] as? String == sandbox.storePath && json["format"] as? String == "sqlite")
+    #expect(json["keys"] as? Int == 3 && json["valueBytes"] as? Int == 15 && json["revision"] as? Int == 3)
+    #expect(json["journal"] as? NSDictionary == ["first": 1, "last": 3])
+    #expect(json["databaseBytes"] as? Int ?? 0 > 0)
+    #expect((json["capabilities"] as? [String])?.contains("replay") == true)
+    let text = try await sandbox.coffer("info").lines
+    #expect(text.contains("Keys      3") && text.contains("Journal   revisions 1 to 3"))
+  }
+}

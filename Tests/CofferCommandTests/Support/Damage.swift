@@ -1,0 +1,17 @@
+import CofferCSQLite
+import Foundation
+import Testing
+
+/// Runs SQL on a store behind its back.
+func sql(_ statement: String, on path: String) throws {
+  var handle: OpaquePointer?
+  try #require(sqlite3_open(path, &handle) == SQLITE_OK)
+  defer { sqlite3_close(handle) }
+  try #require(sqlite3_exec(handle, statement, nil, nil, nil) == SQLITE_OK)
+}
+
+/// Changes a stored value so that its checksum is wrong.
+func damage(_ key: String, in sandbox: Sandbox) throws {
+  let name = key.utf8.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+  try sql("UPDATE coffer_values SET value = x'00ff' WHERE key = x'\(name)'", on: sandbox.storePath)
+}

@@ -1,0 +1,68 @@
+import Foundation
+import Testing
+
+/// A program that runs. Its output goes to files, so that no pipe can fill up.
+final class Running: Sendable {
+  /// What no test should ever take; a program that does is ended.
+  private static let deadline = 60.0
+
+  let identifier: Int32
+  private let sandbox: Sandbox
+  private let name = UUID().uuidString
+  private let statuses: AsyncStream<Int32>
+
+  init(_ process: Process, in sandbox: Sandbox, input: Data?) throws {
+    self.sandbox = sandbox
+    let (statuses, continuation) = AsyncStream.makeStream(of: Int32.self)
+    self.statuses = statuses
+    let stem = sandbox.url.appendingPathComponent(name)
+    process.standardInput = FileHandle.nullDevice
+    if let input {
+      try input.write(to: stem.appendingPathExtension("in"))
+      process.standardInput = try FileHandle(forReadingFrom: stem.appendingPathExtension("in"))
+    }
+    process.standardOutput = try Self.file(stem.appendingPathExtension("out"))
+    process.standardError = try Self.file(stem.appendingPathExtension("err"))
+    process.terminationHandler = { process in
+      let wasKilled = process.terminationReason == .uncaughtSignal
+      continuation.yield(wasKilled ? 128 + process.terminationStatus : process.terminationStatus)
+      continuation.finish()
+    }
+    try process.run()
+    let identifier = process.processIdentifier
+    self.identifier = identifier
+    DispatchQueue.global().asyncAfter(deadline: .now() + Self.deadline) {
+      if process.isRunning { kill(identifier, SIGKILL) }
+    }
+  }
+
+  private static func file(_ url: URL) throws -> FileHandle {
+    _ = FileManager.default.createFile(atPath: url.path, contents: nil)
+    return try FileHandle(forWritingTo: url)
+  }
+
+  func signal(_ number: Int32) { kill(identifier, number) }
+
+  /// What it has printed so far.
+  func output() throws -> String { String(decoding: try sandbox.read(name + ".out"), as: UTF8.self) }
+
+  /// Waits for its end.
+  func ended() async throws -> Ended {
+    var status: Int32 = -1
+    for await end in statuses { status = end }
+    let errors = String(decoding: try sandbox.read(name + ".err"), as: UTF8.self)
+    return Ended(status: status, output: try sandbox.read(name + ".out"), errors: errors)
+  }
+}
+
+/// Repeats `attempt` until it says that all is well, or the deadline has passed.
+func eventually(
+  _ what: Comment, within limit: Duration = .seconds(30), sourceLocation: SourceLocation = #_sourceLocation,
+  _ attempt: () async throws -> Bool
+) async throws {
+  let start = ContinuousClock.now
+  while try await !attempt() {
+    try #require(ContinuousClock.now - start < limit, what, sourceLocation: sourceLocation)
+    try await Task.sleep(for: .milliseconds(10))
+  }
+}

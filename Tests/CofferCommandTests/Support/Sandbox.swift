@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+/// A folder of the test's own, with a store in it, and the real program to use it with.
+final class Sandbox: Sendable {
+  let url: URL
+
+  init() throws {
+    url = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-cli-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: url) }
+
+  func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+  func exists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: path(name)) }
+  func write(_ data: Data, to name: String) throws { try data.write(to: url.appendingPathComponent(name)) }
+  func read(_ name: String) throws -> Data { try Data(contentsOf: url.appendingPathComponent(name)) }
+
+  /// Where the store is that commands use unless they say otherwise.
+  var storePath: String { path("store.db") }
+
+  /// The folder that has the built program in it.
+  static var binaries: URL {
+    let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") } ?? .main
+    return bundle.bundlePath.hasSuffix(".xctest") ? bundle.bundleURL.deletingLastPathComponent() : bundle.bundleURL
+  }
+
+  private var environment: [(name: String, value: String)] {
+    let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+    return [
+      ("PATH", Self.binaries.path + ":" + path), ("HOME", url.path), ("COFFER_STORE", storePath), ("TZ", "UTC"),
+      ("TERM", "xterm"), ("LC_ALL", "C.UTF-8"),
+    ]
+  }
+
+  /// Runs `coffer` with the arguments and nothing on standard input.
+  @discardableResult
+  func coffer(
+    _ arguments: String..., input: Data? = nil, environment: [(name: String, value: String?)] = []
+  ) async throws -> Ended {
+    let program = Self.binaries.appendingPathComponent("coffer")
+    return try await start(program, arguments, input: input, environment: environment).ended()
+  }
+
+  /// Runs a line of the shell; `coffer` is in its PATH.
+  @discardableResult
+  func bash(_ line: String, environment: [(name: String, value: String?)] = []) async throws -> Ended {
+    try await start(URL(fileURLWithPath: "/bin/bash"), ["-c", line], environment: environment).ended()
+  }
+
+  /// Runs a line on a terminal of its own and returns what the terminal shows.
+  func terminal(_ line: String, environment: [(name: String, value: String?)] = []) async throws -> Ended {
+    let program = URL(fileURLWithPath: "/usr/bin/script")
+    return try await start(program, ["-qec", line, "/dev/null"], environment: environment).ended()
+  }
+
+  func startCoffer(_ arguments: String...) throws -> Running {
+    try start(Self.binaries.appendingPathComponent("coffer"), arguments)
+  }
+
+  private func start(
+    _ program: URL, _ arguments: [String], input: Data? = nil,
+    environment changes: [(name: String, value: String?)] = []
+  ) throws -> Running {
+    let process = Process()
+    process.executableURL = program
+    process.arguments = arguments
+    process.currentDirectoryURL = url
+    var variables = Dictionary(uniqueKeysWithValues: environment.map { ($0.name, $0.value) })
+    for change in changes { variables[change.name] = change.value }
+    process.environment = variables
+    return try Running(process, in: self, input: input)
+  }
+}
+
+/// How a program ended and what it printed.
+struct Ended: Sendable {
+  let status: Int32
+  let output: Data
+  let errors: String
+
+  var text: String { String(decoding: output, as: UTF8.self) }
+  var lines: [String] { text.split(whereSeparator: \.isNewline).map(String.init) }
+
+  /// The output as one JSON object.
+  func json() throws -> NSDictionary { try Self.object(output) }
+  /// The standard error as one JSON object.
+  func errorJSON() throws -> NSDictionary {
+    try #require(Self.object(Data(errors.utf8))["error"] as? NSDictionary)
+  }
+  /// Each line as a JSON object.
+  func jsonLines() throws -> [NSDictionary] { try lines.map { try Self.object(Data($0.utf8)) } }
+
+  private static func object(_ data: Data) throws -> NSDictionary {
+    try #require(JSONSerialization.jsonObject(with: data) as? NSDictionary)
+  }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import Testing
+
+@testable import CofferCommand
+
+@Suite("The command line")
+struct UsageTests {
+  struct Mistake: Sendable, CustomTestStringConvertible {
+    let line: String
+    let message: String
+    var testDescription: String { line }
+
+    init(_ line: String, _ message: String) {
+      self.line = line
+      self.message = message
+    }
+  }
+
+  static let mistakes = [
+    Mistake("gte k", "There is no command 'gte'. Did you mean 'get'? Try 'coffer help'."),
+    Mistake("delete k", "There is no command 'delete'. Did you mean 'rm'? Try 'coffer help'."),
+    Mistake(
+      "frobnicate",
+      "There is no command 'frobnicate'. The commands are set, get, rm, ls, watch, info, completions, help, version. "
+        + "Try 'coffer help'."),
+    Mistake("get", "'get' needs a KEY: coffer get [OPTIONS] KEY. Try 'coffer help get'."),
+    Mistake("get ''", "A key must not be empty. Give the value a name of at least one byte. Try 'coffer help get'."),
+    Mistake(
+      "get a b",
+      "'get' takes one argument, not 2: coffer get [OPTIONS] KEY. Quote a value that contains spaces. "
+        + "Try 'coffer help get'."),
+    Mistake("info x", "'info' takes no arguments, not 1: coffer info [OPTIONS]. Try 'coffer help info'."),
+    Mistake("get k --jsno", "There is no option '--jsno'. Did you mean '--json'? Try 'coffer help get'."),
+    Mistake("ls --count 3", "'ls' has no option --count; watch has. Try 'coffer help ls'."),
+    Mistake("--long get k", "'get' has no option --long; ls has. Try 'coffer help get'."),
+    Mistake("ls --store", "--store needs a value: --store PATH. Try 'coffer help ls'."),
+    Mistake("ls --store=", "--store needs a value that is not empty. Try 'coffer help ls'."),
+    Mistake("ls --json=yes", "--json takes no value. Try 'coffer help ls'."),
+    Mistake(
+      "ls -x", "There is no option '-x': put -- before a key or value that starts with a dash. Try 'coffer help ls'."),
+    Mistake("watch --count 0", "--count takes a whole number of at least 1: --count 10. Try 'coffer help watch'."),
+    Mistake("watch --since x", "--since takes a whole number of at least 0: --since 10. Try 'coffer help watch'."),
+    Mistake("rm", "'rm' needs a KEY or --prefix PREFIX: coffer rm [OPTIONS] [KEY...]. Try 'coffer help rm'."),
+    Mistake("rm a --prefix b", "'rm' takes keys or --prefix PREFIX, not both. Try 'coffer help rm'."),
+    Mistake(
+      "rm --prefix b", "'rm --prefix' needs --yes where there is no terminal to ask on. Try 'coffer help rm'."),
+    Mistake("set k v --file f", "'set' takes VALUE or --file PATH, not both. Try 'coffer help set'."),
+    Mistake(
+      "set k",
+      "The value is missing: coffer set KEY VALUE, or --file PATH, or - for standard input. Try 'coffer help set'."),
+    Mistake("ls --store sqlite:", "The store has no path: sqlite:PATH. Try 'coffer help'."),
+    Mistake(
+      "completions bsh",
+      "There are completions for bash, zsh, fish. Did you mean 'bash'? Try 'coffer help completions'."),
+    Mistake("help gett", "There is no command 'gett'. Did you mean 'get'? Try 'coffer help'."),
+  ]
+
+  @Test("A mistake is one line that says what is right, and status 2", arguments: mistakes)
+  func mistake(_ mistake: Mistake) async throws {
+    let sandbox = try Sandbox()
+    let ended = try await sandbox.bash("coffer \(mistake.line) </dev/null")
+    #expect(ended.status == 2 && ended.output.isEmpty)
+    #expect(ended.errors == "coffer: \(mistake.message)\n")
+    #expect(!sandbox.exists("store.db"))
+  }
+
+  @Test(
+    "No error repeats a value", arguments: ["set k -hunter2", "set k --hunter2", "set k hunter2 x", "set -hunter2"])
+  func secrets(_ line: String) async throws {
+    let ended = try await Sandbox().bash("coffer \(line) </dev/null; coffer \(line) --json </dev/null")
+    #expect(ended.status == 2 && !ended.errors.contains("hunter2"))
+  }
+
+  @Test("A usage error is JSON too")
+  func json() async throws {
+    let error = try await Sandbox().coffer("get", "--json").errorJSON()
+    #expect(error["code"] as? String == "usage" && error["advice"] as? String == "Try 'coffer help get'.")
+    #expect(error["key"] is NSNull && error["store"] is NSNull)
+    let both = try await Sandbox().coffer("ls", "-0", "--json")
+    #expect(both.status == 2)
+    #expect(try both.errorJSON()["message"] as? String == "'ls' takes --null or --json, not both.")
+  }
+
+  @Test("Without arguments it explains itself, with status 2")
+  func nothing() async throws {
+    let ended = try await Sandbox().coffer()
+    #expect(ended.status == 2 && ended.output.isEmpty && ended.errors.hasPrefix("Usage:") == false)
+    #expect(ended.errors.contains("Usage: coffer COMMAND"))
+  }
+
+  @Test("Help has an example for every command and fits a terminal", arguments: Command.allCases)
+  func help(_ command: Command) async throws {
+    let sandbox = try Sandbox()
+    let help = try await sandbox.coffer("help", command.rawValue)
+    #expect(help.status == 0 && help.errors.isEmpty)
+    #expect(help.text.contains("Examples\n  ") && help.text.contains("coffer \(command.rawValue)"))
+    #expect(help.text.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(help.text)")
+    #expect(try await sandbox.coffer(command.rawValue, "--help").text == help.text)
+    #expect(try await sandbox.coffer(command.rawValue, "-h").text == help.text)
+  }
+
+  @Test("The overview names commands and exit statuses")
+  func overview() async throws {
+    let help = try await Sandbox().coffer("--help")
+    for command in Command.allCases { #expect(help.text.contains("\n  \(command.rawValue) ")) }
+    for status in ExitStatus.allCases { #expect(help.text.contains("\n  \(status.rawValue) ")) }
+    #expect(help.text.split(separator: "\n").allSatisfy { $0.count <= 80 })
+  }
+
+  @Test("The version, three ways")
+  func version() async throws {
+    let sandbox = try Sandbox()
+    let text = try await sandbox.coffer("version").text
+    #expect(text.wholeMatch(of: /coffer \d+\.\d+\.\d+\n/) != nil)
+    #expect(try await sandbox.coffer("--version").text == text)
+    #expect(try await sandbox.coffer("version", "--json").json()["name"] as? String == "coffer")
+  }
+
+  @Test("Every example in help works as it stands")
+  func examples() async throws {
+    let sandbox = try Sandbox()
+    try sandbox.write(Data([0, 1, 2]), to: "logo.png")
+    try await sandbox.coffer("set", "tmp/seed", "1")
+    // A watch without --count never ends by itself.
+    for command in Command.allCases where command != .watch {
+      for example in command.syntax.examples {
+        let ended = try await sandbox.bash("set -o pipefail; \(example.line)")
+        #expect(ended.status == 0 && ended.errors.isEmpty, "\(example.line): \(ended.errors)")
+      }
+      if command == .rm { try await sandbox.coffer("set", "tmp/seed", "1") }
+    }
+    #expect(try sandbox.read("copy.png") == Data([0, 1, 2]))
+  }
+
+  @Test("A misspelling is close, another word is not")
+  func distances() {
+    #expect(editDistance("get", "gte") == 1 && editDistance("", "ab") == 2 && editDistance("kitten", "sitting") == 3)
+    #expect(suggestion(for: "rn", among: ["rm", "ls"]) == "rm")
+    #expect(suggestion(for: "comp", among: ["completions", "get"]) == "completions")
+    #expect(suggestion(for: "xyz", among: ["rm", "ls", "get"]) == nil)
+  }
+}

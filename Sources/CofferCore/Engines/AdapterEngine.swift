@@ -27,9 +27,13 @@ public final class AdapterEngine: StorageEngine {
 
   public var latestRevision: Revision { state.withLock { $0.revision } }
 
+  @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     try checkOpen()
     try Task.checkCancellation()
+    if batch.operations.isEmpty {
+      return Commit(revision: latestRevision, transaction: batch.transaction, origin: origin, changed: .none)
+    }
     guard batch.operations.count == 1, let operation = batch.operations.first else {
       throw refuse("batches of several steps", "Write the values one by one; they will not be atomic.")
     }
@@ -73,6 +77,8 @@ public final class AdapterEngine: StorageEngine {
   public func changes(since revision: Revision?) -> AsyncStream<Change> { feed.subscribe(since: revision) }
 
   public func availability() -> AsyncStream<Availability> { availabilityFeed.subscribe() }
+
+  public func flush() async throws { try checkOpen() }
 
   public func close() async throws {
     state.withLock { $0.isClosed = true }

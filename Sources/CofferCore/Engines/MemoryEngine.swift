@@ -32,6 +32,7 @@ public final class MemoryEngine: StorageEngine {
 
   public var latestRevision: Revision { state.withLock { $0.content.revision } }
 
+  @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     try batch.checkSizes(limit: capabilities.maximumValueSize, backend: description)
     try Task.checkCancellation()
@@ -68,6 +69,8 @@ public final class MemoryEngine: StorageEngine {
   public func changes(since revision: Revision?) -> AsyncStream<Change> { feed.subscribe(since: revision) }
 
   public func availability() -> AsyncStream<Availability> { availabilityFeed.subscribe() }
+
+  public func flush() async throws { _ = try content() }
 
   public func close() async throws {
     state.withLock { $0.isClosed = true }

@@ -53,5 +53,7 @@ let package = Package(
     floor("CofferTesting", ["CofferCore", "Coffer"]),
     // Floor 6: applications
     tool("CofferCommand", ["Coffer"]),
+    // Tests
+    tests("CofferTestingTests", ["CofferTesting", "CofferCore"]),
   ]
 )

@@ -189,7 +189,7 @@ extension StorageConformance {
         subject: name, check: check.name, sentence: unmet.sentence, file: unmet.file, line: unmet.line)
     } catch where !Task.isCancelled {
       throw ConformanceFailure(
-        subject: name, check: check.name, sentence: "Expected no error; got \(error).", file: check.file,
+        subject: name, check: check.name, sentence: "Expected no error; got this one: \(error)", file: check.file,
         line: check.line)
     }
   }

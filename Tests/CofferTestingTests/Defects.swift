@@ -68,7 +68,9 @@ extension Defect {
         return try await base.commit(WriteBatch(operations), from: origin)
       }
     },
-    Defect("answers with revisions that go backwards", failing: "revisions increase by commit, and latestRevision keeps up") {
+    Defect(
+      "answers with revisions that go backwards", failing: "revisions increase by commit, and latestRevision keeps up"
+    ) {
       $0.onCommit = { base, batch, origin in
         let commit = try await base.commit(batch, from: origin)
         let revision = Revision(1_000 - commit.revision.rawValue)
@@ -153,9 +155,11 @@ extension Defect {
     },
     Defect("pages through the present state", failing: "a snapshot's pages stay as they were while others write") {
       $0.onSnapshot = { engine, snapshot in
-        SnapshotWrapper(base: snapshot, onPage: { _, prefix, after, limit in
-          try await engine.withSnapshot { try await $0.page(prefix: prefix, after: after, limit: limit) }
-        })
+        SnapshotWrapper(
+          base: snapshot,
+          onPage: { _, prefix, after, limit in
+            try await engine.withSnapshot { try await $0.page(prefix: prefix, after: after, limit: limit) }
+          })
       }
     },
     Defect("lets a snapshot live on", failing: "a snapshot that is used after its call is closed") {
@@ -188,7 +192,8 @@ extension Defect {
     Defect("always begins in the past", failing: "a subscriber from now hears nothing from before") {
       $0.onChanges = { base, revision in base.changes(since: revision ?? .zero) }
     },
-    Defect("steals between subscribers", failing: "three subscribers each hear every commit once, in order") { wrapper in
+    Defect("steals between subscribers", failing: "three subscribers each hear every commit once, in order") {
+      wrapper in
       // One stream for all, of which every subscriber gets a share.
       let subscribers = Locked(UInt64(0))
       wrapper.onChanges = { base, revision in
@@ -237,16 +242,27 @@ extension Defect {
   ]
 
   private static let promising = [
-    Defect("declares snapshots that it does not have", failing: "a snapshot stays as it was while others write", byThrowing: true, open: { _ in
-      var wrapper = Wrapper(base: AdapterEngine(MemoryAdapter()))
-      wrapper.features = { $0.union(.snapshots) }
-      return wrapper
-    }),
-    Defect("declares atomic batches that it does not have", failing: "every step of a batch happens", byThrowing: true, open: { _ in
-      var wrapper = Wrapper(base: AdapterEngine(MemoryAdapter()))
-      wrapper.features = { $0.union(.atomicBatches) }
-      return wrapper
-    }),
+    Defect(
+      "declares snapshots that it does not have", failing: "a snapshot stays as it was while others write",
+      byThrowing: true,
+      open: { _ in
+        var wrapper = Wrapper(base: AdapterEngine(MemoryAdapter()))
+        wrapper.features = { $0.union(.snapshots) }
+        return wrapper
+      }),
+    Defect(
+      "declares atomic batches that it does not have", failing: "every step of a batch happens", byThrowing: true,
+      open: { _ in
+        var wrapper = Wrapper(base: AdapterEngine(MemoryAdapter()))
+        wrapper.features = { $0.union(.atomicBatches) }
+        return wrapper
+      }),
+    Defect(
+      "says that it hears foreign writers, and has none",
+      failing: "two handles hear each other and know their own commits by origin"
+    ) {
+      $0.features = { $0.union(.foreignWriters) }
+    },
     Defect("lists without declaring it", failing: "without listing, clear is refused") {
       $0.features = { $0.subtracting(.listing) }
     },

@@ -40,7 +40,7 @@ struct FaultInjectingEngineTests {
 
   @Test("reads fail, in snapshots too, until the faults are removed")
   func reads() async throws {
-    engine.inject(.fail(StorageError(.unavailable, "Locked.")), into: .read, times: nil)
+    engine.inject(.fail(StorageError(.unavailable, "Locked.")), into: .read, times: .max)
     let key = try Key("k")
     #expect(await code { _ = try await engine.entry(key) } == .unavailable)
     #expect(await code { _ = try await engine.entries([key]) } == .unavailable)

@@ -21,6 +21,7 @@ public struct ConformanceFailure: Error, Hashable, Sendable, CustomStringConvert
 public struct ConformanceReport: Sendable, CustomStringConvertible {
   /// A check that does not apply to the store.
   public struct Skipped: Sendable {
+    /// The check.
     public let check: StorageConformance.Check
     /// Why it does not apply.
     public let reason: String

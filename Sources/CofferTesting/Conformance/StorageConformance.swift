@@ -74,6 +74,7 @@ public struct StorageConformance: Sendable {
 
   /// How a check ended that did not fail.
   public enum Outcome: Hashable, Sendable {
+    /// The promise is kept.
     case passed
     /// The check does not apply, for this reason.
     case skipped(reason: String)
@@ -109,9 +110,12 @@ public struct StorageConformance: Sendable {
   /// ```swift
   /// try await StorageConformance(name: "redis") { _ in RedisAdapter(database: 7, empty: true) }.run()
   /// ```
-  /// - Parameter adapter: makes an adapter over the store at a location.
+  /// - Parameters:
+  ///   - name: what messages call it.
+  ///   - options: what the suite must know of it.
+  ///   - adapter: makes an adapter over the store at a location.
   public init(
-    name: String, options: Options = Options(),
+    name: String = "adapter", options: Options = Options(),
     adapter: @escaping @Sendable (Location) async throws -> any StorageAdapter
   ) {
     self.name = name
@@ -187,7 +191,7 @@ extension StorageConformance {
     } catch let unmet as Unmet {
       throw ConformanceFailure(
         subject: name, check: check.name, sentence: unmet.sentence, file: unmet.file, line: unmet.line)
-    } catch where !Task.isCancelled {
+    } catch  where !Task.isCancelled {
       throw ConformanceFailure(
         subject: name, check: check.name, sentence: "Expected no error; got this one: \(error)", file: check.file,
         line: check.line)

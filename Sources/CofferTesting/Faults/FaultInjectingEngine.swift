@@ -27,8 +27,8 @@ public final class FaultInjectingEngine: StorageEngine {
   public enum Fault: Sendable {
     /// The call throws, and the engine below does not hear of it.
     case fail(StorageError)
-    /// The engine below does it, then the call throws: what ``CofferCore/StorageError/Code-swift.struct/outcomeUnknown``
-    /// means.
+    /// The engine below does it, then the call throws: this is what
+    /// ``CofferCore/StorageError/Code-swift.struct/outcomeUnknown`` means.
     case failAfter(StorageError)
     /// The call waits first. The wait ends early, with `CancellationError`, when the task is cancelled.
     case delay(Duration)
@@ -65,11 +65,11 @@ public final class FaultInjectingEngine: StorageEngine {
   ///   - number: the first call that it happens to, counted from now: 1 is the next one.
   ///   - times: how many calls in a row it happens to; `nil` for all that follow.
   public func inject(_ fault: Fault, into call: Call, at number: Int = 1, times: Int? = 1) {
-    precondition(number >= 1 && times.map { $0 >= 1 } ?? true, "Calls are counted from 1.")
+    precondition(number >= 1 && (times ?? 1) >= 1, "Calls are counted from 1.")
     state.withLock { state in
       let first = (state.counts[call] ?? 0) + number
-      let last = times.map { first + $0 - 1 } ?? .max
-      state.plans.append(Plan(fault: fault, call: call, numbers: first...last))
+      let (last, isEndless) = first.addingReportingOverflow((times ?? .max) - 1)
+      state.plans.append(Plan(fault: fault, call: call, numbers: first...(isEndless ? .max : last)))
     }
   }
 

@@ -39,7 +39,8 @@ enum ChangeChecks {
     }
     let heard = try await listener.commits(upTo: commits[2].revision)
     try bench.expect("the revisions heard", heard.map(\.revision), equals: commits.map(\.revision))
-    try bench.expect("the transactions heard", heard.map(\.transaction), equals: [transaction, transaction, transaction])
+    try bench.expect(
+      "the transactions heard", heard.map(\.transaction), equals: [transaction, transaction, transaction])
   }
 
   private static let madeTransaction = Check("a commit without a transaction is given one") { bench in

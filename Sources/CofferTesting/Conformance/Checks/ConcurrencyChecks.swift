@@ -27,7 +27,8 @@ enum ConcurrencyChecks {
     }
   }
 
-  private static let heardInOrder = Check("commits of concurrent writers are heard in the order of revisions") { bench in
+  private static let heardInOrder = Check("commits of concurrent writers are heard in the order of revisions") {
+    bench in
     let listener = try bench.listen()
     let engine = try bench.engine
     let commits = try await gather(try keys(12)) { key in

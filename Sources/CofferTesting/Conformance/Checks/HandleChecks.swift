@@ -82,9 +82,16 @@ enum HandleChecks {
   private static func otherThatHears(
     _ bench: Bench
   ) async throws -> (engine: any StorageEngine, origin: Origin) {
-    if bench.options.handles == .openAgain, try !bench.engine.capabilities.contains(.foreignWriters) {
+    switch (bench.options.handles, try bench.engine.capabilities.contains(.foreignWriters)) {
+    case (.openAgain, false):
       throw Skip(reason: "The engine does not declare foreignWriters, and its handles are opened apart.")
+    case (.shareEngine, true):
+      // Passing here would say that a promise was tested which was not.
+      throw Unmet(
+        sentence: "Expected Options.handles to be openAgain for an engine that declares foreignWriters; "
+          + "it is shareEngine.",
+        file: #fileID, line: #line)
+    case (.openAgain, true), (.shareEngine, false): return try await bench.secondHandle()
     }
-    return try await bench.secondHandle()
   }
 }

@@ -114,6 +114,7 @@ enum JournalChecks {
         rest = rest.dropFirst(told)
       }
     }
-    try bench.expect(rest.isEmpty, "Expected to hear of every commit; \(rest.count) are missing.", file: file, line: line)
+    try bench.expect(
+      rest.isEmpty, "Expected to hear of every commit; \(rest.count) are missing.", file: file, line: line)
   }
 }

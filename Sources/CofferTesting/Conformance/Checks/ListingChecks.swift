@@ -79,7 +79,8 @@ enum ListingChecks {
     }
   }
 
-  private static let valuesInPages = Check("pages carry the values that single reads give", requires: listing) { bench in
+  private static let valuesInPages = Check("pages carry the values that single reads give", requires: listing) {
+    bench in
     let keys = try await fill(bench, ["a", "b", "c", "d"])
     try await bench.commit(.put(Key("b"), Data()))
     try await bench.commit(.put(Key("c"), Data(0...255)))

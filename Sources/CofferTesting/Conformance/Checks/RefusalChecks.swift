@@ -26,7 +26,8 @@ enum RefusalChecks {
     for name in ["a", "b"] { try await bench.expectValue(Key(name), nil, "after its batch was refused") }
   }
 
-  private static let preconditions = Check("without preconditions, require is refused", lacks: .preconditions) { bench in
+  private static let preconditions = Check("without preconditions, require is refused", lacks: .preconditions) {
+    bench in
     try await bench.expect(.unsupported, from: "a require") { try await bench.commit(.require(Key("k"), nil)) }
     try await bench.expect(.unsupported, from: "a require before a put") {
       try await bench.commit(.require(Key("k"), nil), .put(Key("k"), bytes("v")))

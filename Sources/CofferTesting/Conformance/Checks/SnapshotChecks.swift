@@ -7,7 +7,8 @@ enum SnapshotChecks {
 
   private struct Probe: Error {}
 
-  private static let passesThrough = Check("a snapshot passes on what its body returns or throws",
+  private static let passesThrough = Check(
+    "a snapshot passes on what its body returns or throws",
     requires: .snapshots
   ) { bench in
     let number = try await bench.engine.withSnapshot { _ in 42 }
@@ -31,10 +32,10 @@ enum SnapshotChecks {
       let first = try await snapshot.entries(keys)
       try await bench.commit(.delete(keys[1]))
       try await bench.commit(.put(keys[2], bytes("3")))
-      return [first, try await snapshot.entries(keys)] + (snapshot.revision == revision ? [] : [[]])
+      return (entries: [first, try await snapshot.entries(keys)], revisions: [revision, snapshot.revision])
     }
-    try bench.expect("the number of a snapshot's revisions", seen.count - 1, equals: 1)
-    for entries in seen {
+    try bench.expect("the revision of the snapshot afterwards", seen.revisions[1], equals: seen.revisions[0])
+    for entries in seen.entries {
       try bench.expect(
         "the values in the snapshot", entries.map { $0?.value }, equals: [bytes("1"), bytes("2"), nil])
     }

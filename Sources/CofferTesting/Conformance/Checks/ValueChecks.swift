@@ -88,7 +88,8 @@ enum ValueChecks {
     try bench.expect("the entries of no keys", try await bench.engine.entries([]), equals: [])
   }
 
-  private static let limit = Check("a value over the limit is refused by name, one at the limit is kept",
+  private static let limit = Check(
+    "a value over the limit is refused by name, one at the limit is kept",
     maximumValueSize: 4_096
   ) { bench in
     let limit = try cheapLimit(bench)
@@ -101,7 +102,8 @@ enum ValueChecks {
     try await bench.expectValue(Key("large"), nil, "after it was refused")
   }
 
-  private static let limitInBatch = Check("a value over the limit refuses its whole batch",
+  private static let limitInBatch = Check(
+    "a value over the limit refuses its whole batch",
     requires: .atomicBatches, maximumValueSize: 4_096
   ) { bench in
     let limit = try cheapLimit(bench)

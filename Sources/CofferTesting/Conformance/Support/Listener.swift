@@ -88,7 +88,8 @@ extension Listener where Element == Change {
   func changes(
     upTo revision: Revision, _ who: String = "a subscriber", file: String = #fileID, line: UInt = #line
   ) async throws -> [Change] {
-    let heard = try await wait("\(who) to hear of revision \(revision)", file: file, line: line) { changes, isFinished in
+    let heard = try await wait("\(who) to hear of revision \(revision)", file: file, line: line) {
+      changes, isFinished in
       isFinished || changes.contains { $0.revision >= revision }
     }
     guard let end = heard.firstIndex(where: { $0.revision >= revision }) else {

@@ -61,6 +61,7 @@ let package = Package(
       "CofferSQLiteTests", ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper"],
       exclude: ["Faults/fault.c", "Golden"]),
     tests("CofferTests", ["Coffer", "CofferTesting"]),
+    tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
     // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.
     .testTarget(
       name: "VaultDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),

@@ -34,6 +34,9 @@ public final class AdapterEngine: StorageEngine {
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     try checkOpen()
     try Task.checkCancellation()
+    if batch.operations.isEmpty {
+      return Commit(revision: latestRevision, transaction: batch.transaction, origin: origin, changed: .none)
+    }
     guard batch.operations.count == 1, let operation = batch.operations.first else {
       throw refuse("batches of several steps", "Write the values one by one; they will not be atomic.")
     }

@@ -1,0 +1,159 @@
+import CofferCore
+import Foundation
+
+/// Every subscriber hears every commit, once, in order, and whose it was.
+enum ChangeChecks {
+  static let all = [
+    threeSubscribers, transactionAndOrigin, sharedTransaction, madeTransaction, names, namesPrefix, fromNow,
+    readsWhatItHears, abandoned, cancelled, availability, flush,
+  ]
+
+  private static let threeSubscribers = Check("three subscribers each hear every commit once, in order") { bench in
+    let listeners = try (0..<3).map { _ in try bench.listen() }
+    let expected = try await bench.commitMany(12).map(\.revision)
+    guard let last = expected.last else { return }
+    for (number, listener) in listeners.enumerated() {
+      let heard = try await listener.commits(upTo: last, "subscriber \(number + 1) of 3").map(\.revision)
+      try bench.expect("the revisions that subscriber \(number + 1) of 3 heard", heard, equals: expected)
+    }
+  }
+
+  private static let transactionAndOrigin = Check("a change carries the transaction and the origin of its commit") {
+    bench in
+    let listener = try bench.listen()
+    let transaction = TransactionID()
+    let commit = try await bench.commit(.put(Key("k"), bytes("v")), transaction: transaction)
+    try bench.expect("the transaction of the commit", commit.transaction, equals: transaction)
+    try bench.expect("the origin of the commit", commit.origin, equals: bench.origin)
+    let heard = try await listener.commits(upTo: commit.revision)
+    try bench.expect("the transaction of the change", heard.last?.transaction, equals: transaction)
+    try bench.expect("the origin of the change", heard.last?.origin, equals: bench.origin)
+  }
+
+  private static let sharedTransaction = Check("several commits may share one transaction") { bench in
+    let listener = try bench.listen()
+    let transaction = TransactionID()
+    var commits: [Commit] = []
+    for number in 0..<3 {
+      commits.append(try await bench.commit(.put(Key("k/\(number)"), bytes("v")), transaction: transaction))
+    }
+    let heard = try await listener.commits(upTo: commits[2].revision)
+    try bench.expect("the revisions heard", heard.map(\.revision), equals: commits.map(\.revision))
+    try bench.expect(
+      "the transactions heard", heard.map(\.transaction), equals: [transaction, transaction, transaction])
+  }
+
+  private static let madeTransaction = Check("a commit without a transaction is given one") { bench in
+    let listener = try bench.listen()
+    let commits = try await bench.commitMany(2)
+    try bench.expect(
+      commits.allSatisfy { $0.transaction != nil }, "Expected the engine to make transactions; got nil.")
+    try bench.expect(
+      commits[0].transaction != commits[1].transaction, "Expected two transactions; both commits have the same.")
+    let heard = try await listener.commits(upTo: commits[1].revision)
+    try bench.expect("the transactions heard", heard.map(\.transaction), equals: commits.map(\.transaction))
+  }
+
+  private static let names = Check("a change names the key that changed and no other") { bench in
+    let listener = try bench.listen()
+    let put = try await bench.commit(.put(Key("a"), bytes("1")))
+    let delete = try await bench.commit(.delete(Key("a")))
+    let last = try await bench.commit(.put(Key("b"), bytes("2")))
+    let heard = try await listener.commits(upTo: last.revision)
+    for (commit, name) in zip([put, delete, last] + heard, ["a", "a", "b", "a", "a", "b"]) {
+      try bench.expect(
+        commit.changed.contains(try Key(name)), "Expected a change of '\(name)'; got \(commit.changed).")
+      for other in ["a", "b", "aa"] where other != name {
+        try bench.expect(
+          !commit.changed.contains(try Key(other)), "Expected no change of '\(other)'; got \(commit.changed).")
+      }
+    }
+  }
+
+  private static let namesPrefix = Check("a change names the prefix that was cleared", requires: .listing) { bench in
+    try await bench.commit(.put(Key("p/1"), bytes("1")))
+    let listener = try bench.listen()
+    let prefix = try await bench.commit(.clear(prefix: Key("p/")))
+    let everything = try await bench.commit(.clear(prefix: nil))
+    let heard = try await listener.commits(upTo: everything.revision)
+    try bench.expect("the revisions heard", heard.map(\.revision), equals: [prefix.revision, everything.revision])
+    try bench.expect(
+      heard[0].changed.contains(try Key("p/1")) && !heard[0].changed.contains(try Key("q")),
+      "Expected a change of what starts with 'p/' and nothing else; got \(heard[0].changed).")
+    try bench.expect(
+      heard[1].changed.contains(try Key("p/1")) && heard[1].changed.contains(try Key("q")),
+      "Expected a change of everything; got \(heard[1].changed).")
+  }
+
+  private static let fromNow = Check("a subscriber from now hears nothing from before") { bench in
+    _ = try await bench.commitMany(3)
+    let stream = try bench.engine.changes(since: nil)
+    // Open when it returns: what is committed before anybody reads from it is heard.
+    let commit = try await bench.commit(.put(Key("k"), bytes("new")))
+    let heard = try await Listener(stream, deadline: bench.options.deadline).commits(upTo: commit.revision)
+    try bench.expect("the revisions heard", heard.map(\.revision), equals: [commit.revision])
+  }
+
+  private static let readsWhatItHears = Check("what a subscriber heard of can be read") { bench in
+    let listener = try bench.listen()
+    let writer = Task { try await bench.commitMany(12) }
+    var heard = 0
+    while heard < 12 {
+      let count = heard
+      let changes = try await listener.wait("a subscriber to hear of 12 commits") { changes, isFinished in
+        changes.count > count || isFinished
+      }
+      guard changes.count > count else { break }
+      heard = changes.count
+      let value = try await bench.engine.entry(Key("k"))?.value
+      let number = value.flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? -1
+      try bench.expect(
+        number >= heard - 1, "Expected the value of commit \(heard - 1) or later once it was heard; got \(number).")
+      let latest = try bench.engine.latestRevision
+      let told = changes[count..<heard].map(\.revision).max() ?? .zero
+      try bench.expect(latest >= told, "Expected latestRevision to be at least \(told) once heard; got \(latest).")
+    }
+    let commits = try await writer.value
+    try bench.expect("the number of changes heard", heard, equals: commits.count)
+  }
+
+  private static let abandoned = Check("a subscriber that never reads holds up nobody") { bench in
+    let unread = try bench.engine.changes(since: nil)
+    _ = try bench.engine.changes(since: nil)
+    let listener = try bench.listen()
+    let commits = try await bench.commitMany(12)
+    let heard = try await listener.commits(upTo: commits[11].revision)
+    try bench.expect("the revisions heard", heard.map(\.revision), equals: commits.map(\.revision))
+    withExtendedLifetime(unread) {}
+  }
+
+  private static let cancelled = Check("a cancelled subscriber ends, and the others hear on") { bench in
+    let first = try bench.listen()
+    let second = try bench.listen()
+    let before = try await bench.commit(.put(Key("k"), bytes("1")))
+    _ = try await first.commits(upTo: before.revision)
+    first.cancel()
+    _ = try await first.untilEnd("the stream of a cancelled subscriber")
+    let after = try await bench.commit(.put(Key("k"), bytes("2")))
+    let heard = try await second.commits(upTo: after.revision)
+    try bench.expect("the revisions heard", heard.map(\.revision), equals: [before.revision, after.revision])
+  }
+
+  private static let availability = Check("availability gives the present state first") { bench in
+    for _ in 0..<2 {
+      let listener = Listener(try bench.engine.availability(), deadline: bench.options.deadline)
+      let heard = try await listener.wait("availability to give the present state") { states, isFinished in
+        isFinished || !states.isEmpty
+      }
+      try bench.expect("the first state of an open store", heard.first, equals: .available)
+    }
+  }
+
+  private static let flush = Check("flush succeeds") { bench in
+    try await bench.engine.flush()
+    try await bench.commit(.put(Key("k"), bytes("v")), durability: .relaxed)
+    try await bench.engine.flush()
+    try await bench.engine.flush()
+    try await bench.expectValue(Key("k"), bytes("v"), "after flush")
+  }
+}

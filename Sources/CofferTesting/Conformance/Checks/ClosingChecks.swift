@@ -1,0 +1,88 @@
+import CofferCore
+import Foundation
+
+/// A closed handle says so, whatever it is asked.
+enum ClosingChecks {
+  static let all = [everyCall, twice, streamsEnd, subscribeAfter, racing]
+
+  private static let everyCall = Check("after close every call throws closed") { bench in
+    let engine = try bench.engine
+    let key = try Key("k")
+    try await bench.commit(.put(key, bytes("v")))
+    try await engine.close()
+    let origin = bench.origin
+    try await bench.expect(.closed, from: "entry after close") { try await engine.entry(key) }
+    try await bench.expect(.closed, from: "entry of an absent key after close") {
+      try await engine.entry(Key("absent"))
+    }
+    try await bench.expect(.closed, from: "entries after close") { try await engine.entries([key]) }
+    try await bench.expect(.closed, from: "withSnapshot after close") { try await engine.withSnapshot { _ in } }
+    for operation in [WriteBatch.Operation.put(key, bytes("w")), .delete(key)] {
+      try await bench.expect(.closed, from: "commit after close") {
+        try await engine.commit(WriteBatch([operation]), from: origin)
+      }
+    }
+    try await bench.expect(.closed, from: "flush after close") { try await engine.flush() }
+  }
+
+  private static let twice = Check("closing twice is harmless") { bench in
+    let engine = try bench.engine
+    try await bench.commit(.put(Key("k"), bytes("v")))
+    try await engine.close()
+    try await engine.close()
+    try await bench.expect(.closed, from: "entry after closing twice") { try await engine.entry(Key("k")) }
+  }
+
+  private static let streamsEnd = Check("streams end at close") { bench in
+    let engine = try bench.engine
+    let waiting = try bench.listen()
+    let availability = Listener(engine.availability(), deadline: bench.options.deadline)
+    let unread = engine.changes(since: nil)
+    let commits = try await bench.commitMany(3)
+    _ = try await waiting.commits(upTo: commits[2].revision)
+    try await engine.close()
+    _ = try await waiting.untilEnd("a stream of changes after close")
+    _ = try await availability.untilEnd("the stream of availability after close")
+    // What nobody had read yet may be delivered or not, but not in part, twice or in another order.
+    let late = try await Listener(unread, deadline: bench.options.deadline).untilEnd("an unread stream after close")
+    let heard = late.map(\.revision)
+    try bench.expect(
+      heard == Array(commits.map(\.revision).prefix(heard.count)) || heard == [commits[2].revision],
+      "Expected an unread stream to give what was committed, in order, then to end; got revisions \(heard).")
+  }
+
+  private static let subscribeAfter = Check("a stream that is opened after close ends") { bench in
+    let engine = try bench.engine
+    try await engine.close()
+    let changes = Listener(engine.changes(since: nil), deadline: bench.options.deadline)
+    let heard = try await changes.untilEnd("a stream of changes opened after close")
+    try bench.expect("what a stream opened after close gives", heard, equals: [])
+    let availability = Listener(engine.availability(), deadline: bench.options.deadline)
+    _ = try await availability.untilEnd("a stream of availability opened after close")
+  }
+
+  private static let racing = Check("a commit that races with close happens or is refused") { bench in
+    let engine = try bench.engine
+    let tasks = try (0..<32).map { number in
+      let key = try Key("key/\(number)")
+      return Task { try await engine.commit(WriteBatch([.put(key, bytes("v"))]), from: Origin()) }
+    }
+    try await engine.close()
+    var isThere: [Bool] = []
+    for task in tasks {
+      do {
+        _ = try await task.value
+        isThere.append(true)
+      } catch let error as StorageError where error.code == .closed {
+        isThere.append(false)
+      }
+    }
+    guard engine.capabilities.contains(.persistence) else { return }
+    _ = try await bench.reopen()
+    for (number, isThere) in isThere.enumerated() {
+      try await bench.expectValue(
+        Key("key/\(number)"), isThere ? bytes("v") : nil,
+        isThere ? "after its commit returned during close" : "after its commit was refused with closed")
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import CofferCore
+import Foundation
+
+/// Two handles on one store: what one writes, the other reads and hears.
+enum HandleChecks {
+  static let all = [reads, hears, requires, closesAlone, transactionAcross]
+
+  private static let reads = Check("two handles read each other's writes") { bench in
+    let other = try await bench.secondHandle()
+    try await bench.commit(.put(Key("a"), bytes("1")))
+    try await bench.expectValue(Key("a"), bytes("1"), "through the other handle", in: other.engine)
+    try await other.engine.commit(WriteBatch([.put(Key("a"), bytes("2"))], durability: .relaxed), from: other.origin)
+    try await bench.expectValue(Key("a"), bytes("2"), "after the other handle wrote it")
+    try await bench.commit(.delete(Key("a")))
+    try await bench.expectValue(Key("a"), nil, "through the other handle", in: other.engine)
+  }
+
+  private static let hears = Check("two handles hear each other and know their own commits by origin") { bench in
+    let other = try await otherThatHears(bench)
+    let mine = try bench.listen()
+    let theirs = Listener(other.engine.changes(since: nil), deadline: bench.options.deadline)
+    var commits: [Commit] = []
+    for number in 0..<6 {
+      let batch = WriteBatch([.put(try Key("k"), bytes("\(number)"))], durability: .relaxed)
+      commits.append(
+        number.isMultiple(of: 2)
+          ? try await bench.engine.commit(batch, from: bench.origin)
+          : try await other.engine.commit(batch, from: other.origin))
+    }
+    for (listener, who) in [(mine, "the first handle"), (theirs, "the second handle")] {
+      let heard = try await listener.commits(upTo: commits[5].revision, who)
+      try bench.expect("the revisions that \(who) heard", heard.map(\.revision), equals: commits.map(\.revision))
+      let expected = (0..<6).map { $0.isMultiple(of: 2) ? bench.origin : other.origin }
+      try bench.expect("the origins that \(who) heard", heard.map(\.origin), equals: expected)
+    }
+    let latest = try [bench.engine.latestRevision, other.engine.latestRevision]
+    try bench.expect(
+      latest.allSatisfy { $0 >= commits[5].revision },
+      "Expected latestRevision of both to be at least \(commits[5].revision) once heard; got \(latest).")
+  }
+
+  private static let transactionAcross = Check("a transaction arrives at the other handle") { bench in
+    let other = try await otherThatHears(bench)
+    let listener = Listener(other.engine.changes(since: nil), deadline: bench.options.deadline)
+    let transaction = TransactionID()
+    let commit = try await bench.commit(.put(Key("k"), bytes("v")), transaction: transaction)
+    let heard = try await listener.commits(upTo: commit.revision, "the second handle")
+    try bench.expect("the commit that the second handle heard", heard, equals: [commit])
+  }
+
+  private static let requires = Check(
+    "preconditions hold between two handles", requires: [.preconditions, .revisions]
+  ) { bench in
+    let other = try await bench.secondHandle()
+    let key = try Key("k")
+    let seen = try await bench.commit(.put(key, bytes("1"))).revision
+    try await other.engine.commit(WriteBatch([.require(key, seen), .put(key, bytes("2"))]), from: other.origin)
+    try await bench.expect(.preconditionFailed, from: "a require at what was before the other handle's write") {
+      try await bench.commit(.require(key, seen), .put(key, bytes("3")))
+    }
+    try await bench.expectValue(key, bytes("2"), "after the second writer was refused")
+  }
+
+  private static let closesAlone = Check("closing one handle leaves the other open") { bench in
+    guard bench.options.handles == .openAgain else {
+      throw Skip(reason: "Options.handles is shareEngine: there is one engine to close.")
+    }
+    let other = try await bench.secondHandle()
+    try await other.engine.commit(WriteBatch([.put(Key("k"), bytes("1"))]), from: other.origin)
+    let listener = try bench.listen()
+    try await other.engine.close()
+    try await bench.expect(.closed, from: "a read through the closed handle") {
+      try await other.engine.entry(Key("k"))
+    }
+    try await bench.expectValue(Key("k"), bytes("1"), "after the other handle was closed")
+    let commit = try await bench.commit(.put(Key("k"), bytes("2")))
+    let heard = try await listener.commits(upTo: commit.revision)
+    try bench.expect("the revisions heard", heard.map(\.revision), equals: [commit.revision])
+  }
+
+  /// A second handle, if commits through it are promised to be heard.
+  private static func otherThatHears(
+    _ bench: Bench
+  ) async throws -> (engine: any StorageEngine, origin: Origin) {
+    switch (bench.options.handles, try bench.engine.capabilities.contains(.foreignWriters)) {
+    case (.openAgain, false):
+      throw Skip(reason: "The engine does not declare foreignWriters, and its handles are opened apart.")
+    case (.shareEngine, true):
+      // Passing here would say that a promise was tested which was not.
+      throw Unmet(
+        sentence: "Expected Options.handles to be openAgain for an engine that declares foreignWriters; "
+          + "it is shareEngine.",
+        file: #fileID, line: #line)
+    case (.openAgain, true), (.shareEngine, false): return try await bench.secondHandle()
+    }
+  }
+}

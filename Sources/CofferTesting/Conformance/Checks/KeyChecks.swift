@@ -1,0 +1,77 @@
+import CofferCore
+import Foundation
+
+/// Every string of 1 to 1,024 bytes is an ordinary key, and only equal bytes are the same key.
+enum KeyChecks {
+  static let all = [distinct, deletedAlone, listed, unicodeForms, invalid]
+
+  /// Names that file systems, databases, patterns and Swift's own strings treat as special.
+  static let evil: [String] =
+    [
+      "../x", "../../etc/passwd", "a/b", "a//b", "/", "//", "/a", ".", "..", "...", "~", "a\\b", "C:\\x",
+      "CON", "con", "nul", "NUL", "nul.txt", "aux.", "name.", "name", "name:stream", "-rf", "*", "?",
+      "a\0b", "a\0", "a", "\0", "\u{1}", "\u{7F}", "line\nbreak", "line\r\nbreak", "\t", " ", "  ", " x", "x ", "x",
+      "\u{FEFF}x", "\u{200B}", "\u{202E}abc", "Key", "KEY", "key", "kEy", "\u{1F600}", "\u{1F468}\u{200D}\u{1F469}",
+      "caf\u{E9}", "cafe\u{301}", "caff", "\u{DF}", "ss", "SS", "\u{130}", "i", "I", "\u{131}", "\u{212B}", "\u{C5}",
+      "%", "%2F", "%2f", "%00", "%%", "a%b", "_", "a_b", "axb", "'", "''", "\"", "`", "'; DROP TABLE entries; --",
+      "1 OR 1=1", "NULL", "null", "0", "00", "1e1", "10", "true", "{\"a\":1}", "<xml/>", "$(id)", "${HOME}", "\\0",
+      "\u{FFFF}", "\u{10000}", "\u{10FFFF}", "\u{E000}", "\u{D7FF}",
+      String(repeating: "n", count: 255), String(repeating: "n", count: 256),
+      String(repeating: "k", count: 1_024), String(repeating: "k", count: 1_023),
+      String(repeating: "\u{1F600}", count: 256), String(repeating: "/", count: 1_024),
+    ]
+
+  private static func keys() throws -> [Key] { try evil.map { try Key($0) } }
+
+  private static let distinct = Check("unusual keys are ordinary and distinct") { bench in
+    let keys = try keys()
+    for (number, key) in keys.enumerated() { try await bench.commit(.put(key, bytes("\(number)"))) }
+    for (number, key) in keys.enumerated() {
+      try await bench.expectValue(key, bytes("\(number)"), "after \(keys.count) unusual keys were put")
+    }
+  }
+
+  private static let deletedAlone = Check("an unusual key is deleted alone") { bench in
+    let keys = try keys()
+    for (number, key) in keys.enumerated() { try await bench.commit(.put(key, bytes("\(number)"))) }
+    for key in keys.enumerated() where key.offset.isMultiple(of: 2) { try await bench.commit(.delete(key.element)) }
+    for (number, key) in keys.enumerated() {
+      let value = number.isMultiple(of: 2) ? nil : bytes("\(number)")
+      try await bench.expectValue(key, value, "after every other unusual key was deleted")
+    }
+  }
+
+  private static let listed = Check(
+    "unusual keys are listed byte for byte, in the order of their bytes", requires: [.listing, .snapshots]
+  ) { bench in
+    let keys = try keys()
+    for key in keys { try await bench.commit(.put(key, bytes("v"))) }
+    let listed = try await bench.keys()
+    try bench.expect("the number of keys", listed.count, equals: keys.count)
+    for (actual, expected) in zip(listed, keys.sorted()) {
+      try bench.expect("the next key", actual, equals: expected)
+    }
+  }
+
+  private static let unicodeForms = Check("composed and decomposed forms of a word are two keys") { bench in
+    let composed = try Key("caf\u{E9}")
+    let decomposed = try Key("cafe\u{301}")
+    try await bench.commit(.put(composed, bytes("composed")))
+    try await bench.expectValue(decomposed, nil, "when only the composed form was put")
+    try await bench.commit(.put(decomposed, bytes("decomposed")))
+    try await bench.expectValue(composed, bytes("composed"), "after the decomposed form was put")
+    try await bench.commit(.delete(composed))
+    try await bench.expectValue(decomposed, bytes("decomposed"), "after the composed form was deleted")
+  }
+
+  private static let invalid = Check("an empty key and one of 1,025 bytes are invalid") { bench in
+    // No engine can be handed such a key; an adapter can, and answers through the same type.
+    try await bench.expect(.invalidKey, from: "an empty key") {
+      try await bench.commit(.put(Key(""), bytes("v")))
+    }
+    try await bench.expect(.invalidKey, from: "a key of 1,025 bytes") {
+      try await bench.engine.entry(Key(String(repeating: "k", count: 1_025)))
+    }
+    try bench.expect("the revision after both were refused", try bench.engine.latestRevision, equals: .zero)
+  }
+}

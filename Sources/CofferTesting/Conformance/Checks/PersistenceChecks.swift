@@ -1,0 +1,81 @@
+import CofferCore
+import Foundation
+
+/// What was there at close is there after opening again.
+enum PersistenceChecks {
+  static let all = [values, unusualKeys, deletions, revisions, positions, afterwards, powerLoss]
+
+  private static let values = Check("values survive closing", requires: .persistence) { bench in
+    let values = [Data(), Data([0]), Data(0...255), Data(repeating: 7, count: 100_000)]
+    for (number, value) in values.enumerated() {
+      // Closing is no power loss: relaxed commits survive it, too.
+      try await bench.commit(.put(Key("key/\(number)"), value), durability: number == 0 ? .full : .relaxed)
+    }
+    for _ in 0..<2 {
+      _ = try await bench.reopen()
+      for (number, value) in values.enumerated() {
+        try await bench.expectValue(Key("key/\(number)"), value, "after opening again")
+      }
+    }
+  }
+
+  private static let unusualKeys = Check("unusual keys survive closing", requires: .persistence) { bench in
+    let keys = try KeyChecks.evil.map { try Key($0) }
+    for (number, key) in keys.enumerated() { try await bench.commit(.put(key, bytes("\(number)"))) }
+    _ = try await bench.reopen()
+    for (number, key) in keys.enumerated() {
+      try await bench.expectValue(key, bytes("\(number)"), "after opening again")
+    }
+  }
+
+  private static let deletions = Check("deletions survive closing", requires: .persistence) { bench in
+    try await bench.commit(.put(Key("a"), bytes("1")))
+    try await bench.commit(.put(Key("b"), bytes("2")))
+    try await bench.commit(.delete(Key("a")))
+    _ = try await bench.reopen()
+    try await bench.expectValue(Key("a"), nil, "after deleting it and opening again")
+    try await bench.expectValue(Key("b"), bytes("2"), "after opening again")
+  }
+
+  private static let revisions = Check("revisions go on after opening again", requires: .persistence) { bench in
+    var last = try await bench.commitMany(3)[2].revision
+    let entry = try await bench.engine.entry(Key("k"))
+    for _ in 0..<2 {
+      let engine = try await bench.reopen()
+      let latest = engine.latestRevision
+      try bench.expect(latest >= last, "Expected latestRevision to be at least \(last) after opening; got \(latest).")
+      try bench.expect("the entry after opening again", try await engine.entry(Key("k")), equals: entry)
+      let commit = try await bench.commit(.put(Key("other"), bytes("v")))
+      try bench.expect(
+        commit.revision > last, "Expected a revision after \(last) after opening again; got \(commit.revision).")
+      last = commit.revision
+    }
+  }
+
+  private static let positions = Check(
+    "a position in the journal survives closing", requires: [.persistence, .replay]
+  ) { bench in
+    let old = try await bench.commitMany(4)
+    _ = try await bench.reopen()
+    let new = try await bench.commitMany(2)
+    let listener = try bench.listen(since: old[0].revision)
+    let heard = try await listener.commits(upTo: new[1].revision)
+    try bench.expect("the commits since a position from before closing", heard, equals: Array(old[1...]) + new)
+  }
+
+  private static let powerLoss = Check("full commits survive power loss", requires: .powerLossSafety) { _ in
+    throw Skip(reason: "No power can be cut from inside a process: the engine's own tests must show this.")
+  }
+
+  private static let afterwards = Check(
+    "a subscriber after opening again hears only new commits",
+    requires: .persistence
+  ) { bench in
+    _ = try await bench.commitMany(4)
+    _ = try await bench.reopen()
+    let listener = try bench.listen()
+    let commit = try await bench.commit(.put(Key("k"), bytes("new")))
+    let heard = try await listener.commits(upTo: commit.revision)
+    try bench.expect("the revisions heard", heard.map(\.revision), equals: [commit.revision])
+  }
+}

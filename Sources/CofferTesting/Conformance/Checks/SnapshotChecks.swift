@@ -1,0 +1,144 @@
+import CofferCore
+import Foundation
+
+/// A snapshot is one state of the store.
+enum SnapshotChecks {
+  static let all = [passesThrough, unchanged, pagesUnchanged, oneState, pagesAreOneState, ended, revision]
+
+  private struct Probe: Error {}
+
+  private static let passesThrough = Check(
+    "a snapshot passes on what its body returns or throws",
+    requires: .snapshots
+  ) { bench in
+    let number = try await bench.engine.withSnapshot { _ in 42 }
+    try bench.expect("what withSnapshot returns", number, equals: 42)
+    do {
+      try await bench.engine.withSnapshot { _ in throw Probe() }
+      try bench.expect(false, "Expected withSnapshot to throw what its body throws; it returned.")
+    } catch is Probe {}
+    try await bench.commit(.put(Key("k"), bytes("v")))
+    try await bench.expectValue(Key("k"), bytes("v"), "after a snapshot's body threw")
+  }
+
+  private static let unchanged = Check("a snapshot stays as it was while others write", requires: .snapshots) { bench in
+    let keys = try ["a", "b", "c"].map { try Key($0) }
+    try await bench.commit(.put(keys[0], bytes("1")))
+    try await bench.commit(.put(keys[1], bytes("2")))
+    let seen = try await bench.engine.withSnapshot { snapshot in
+      // The first read comes after the writes, too: a state that begins at the first read would be a later one.
+      let revision = snapshot.revision
+      try await bench.commit(.put(keys[0], bytes("new")))
+      let first = try await snapshot.entries(keys)
+      try await bench.commit(.delete(keys[1]))
+      try await bench.commit(.put(keys[2], bytes("3")))
+      return (entries: [first, try await snapshot.entries(keys)], revisions: [revision, snapshot.revision])
+    }
+    try bench.expect("the revision of the snapshot afterwards", seen.revisions[1], equals: seen.revisions[0])
+    for entries in seen.entries {
+      try bench.expect(
+        "the values in the snapshot", entries.map { $0?.value }, equals: [bytes("1"), bytes("2"), nil])
+    }
+    try await bench.expectValue(keys[0], bytes("new"), "after the snapshot")
+    try await bench.expectValue(keys[1], nil, "after the snapshot")
+  }
+
+  private static let pagesUnchanged = Check(
+    "a snapshot's pages stay as they were while others write", requires: [.snapshots, .listing]
+  ) { bench in
+    let names = (0..<10).map { "key/\($0)" }
+    for name in names { try await bench.commit(.put(Key(name), bytes("old"))) }
+    let entries = try await bench.engine.withSnapshot { snapshot in
+      var entries = try await snapshot.page(prefix: nil, after: nil, limit: 3)
+      try await bench.commit(.delete(Key("key/5")))
+      try await bench.commit(.put(Key("key/55"), bytes("new")))
+      try await bench.commit(.put(Key("key/6"), bytes("new")))
+      entries += try await snapshot.list(after: entries.last?.key, pageSize: 3)
+      try await bench.commit(.clear(prefix: nil))
+      return entries + (try await snapshot.list(pageSize: 4))
+    }
+    try bench.expect("the keys in the snapshot, twice", entries.map(\.key.string), equals: names + names)
+    try bench.expect(
+      "the values in the snapshot", entries.map(\.value), equals: entries.map { _ in bytes("old") })
+  }
+
+  private static let oneState = Check(
+    "a snapshot never shows half of a batch", requires: [.snapshots, .atomicBatches]
+  ) { bench in
+    let keys = try (0..<8).map { try Key("key/\($0)") }
+    try await whileRewriting(bench, keys) {
+      for _ in 0..<50 {
+        let entries = try await bench.engine.withSnapshot { snapshot in
+          // Two calls: the state is the snapshot's, not the call's.
+          try await snapshot.entries(Array(keys[..<4])) + snapshot.entries(Array(keys[4...]))
+        }
+        try expectOneState(bench, entries.map { $0?.value }, of: keys.count)
+      }
+    }
+  }
+
+  private static let pagesAreOneState = Check(
+    "pages are one state while others write", requires: [.snapshots, .listing, .atomicBatches]
+  ) { bench in
+    let keys = try (0..<20).map { try Key("key/\($0)") }
+    try await whileRewriting(bench, keys) {
+      for size in [1, 2, 7, 1_000, 3, 19, 20] {
+        let entries = try await bench.engine.withSnapshot { try await $0.list(pageSize: size) }
+        try expectOneState(bench, entries.map(\.value), of: keys.count)
+      }
+    }
+  }
+
+  /// Runs `body` while another task gives all keys a new value at once, again and again.
+  private static func whileRewriting(
+    _ bench: Bench, _ keys: [Key], _ body: @Sendable () async throws -> Void
+  ) async throws {
+    @Sendable func rewrite(_ generation: Int) async throws {
+      let operations = keys.map { WriteBatch.Operation.put($0, bytes("\(generation)")) }
+      try await bench.engine.commit(WriteBatch(operations, durability: .relaxed), from: bench.origin)
+    }
+    try await rewrite(0)
+    let writer = Task {
+      var generation = 0
+      while !Task.isCancelled {
+        generation += 1
+        try await rewrite(generation)
+        await Task.yield()
+      }
+    }
+    defer { writer.cancel() }
+    try await body()
+    writer.cancel()
+    do { try await writer.value } catch is CancellationError {}
+  }
+
+  private static func expectOneState(_ bench: Bench, _ values: [Data?], of count: Int) throws {
+    try bench.expect("the number of entries", values.count, equals: count)
+    try bench.expect(
+      values.allSatisfy { $0 == values.first },
+      "Expected the values of one batch in one snapshot; got \(shown(values)).")
+  }
+
+  private static let ended = Check("a snapshot that is used after its call is closed", requires: .snapshots) { bench in
+    try await bench.commit(.put(Key("k"), bytes("v")))
+    let snapshot = try await bench.engine.withSnapshot { snapshot in
+      _ = try await snapshot.entries([Key("k")])
+      return snapshot
+    }
+    try await bench.expect(.closed, from: "entries of a snapshot that has ended") {
+      try await snapshot.entries([Key("k")])
+    }
+    guard try bench.engine.capabilities.contains(.listing) else { return }
+    try await bench.expect(.closed, from: "a page of a snapshot that has ended") {
+      try await snapshot.page(prefix: nil, after: nil, limit: 1)
+    }
+  }
+
+  private static let revision = Check("a snapshot knows its revision", requires: .snapshots) { bench in
+    for _ in 0..<3 {
+      let commit = try await bench.commit(.put(Key("k"), bytes("v")))
+      let revision = try await bench.engine.withSnapshot { $0.revision }
+      try bench.expect("the snapshot's revision", revision, equals: commit.revision)
+    }
+  }
+}

@@ -1,0 +1,144 @@
+import CofferCore
+import Foundation
+
+/// One check's store and what is open on it.
+final class Bench: Sendable {
+  private struct State {
+    var opened: [any StorageEngine] = []
+  }
+
+  private let conformance: StorageConformance
+  private let check: StorageConformance.Check
+  private let state = Locked(State())
+
+  let location: StorageConformance.Location
+  /// The first handle's origin.
+  let origin = Origin()
+
+  var options: StorageConformance.Options { conformance.options }
+
+  init(_ conformance: StorageConformance, check: StorageConformance.Check) {
+    self.conformance = conformance
+    self.check = check
+    let id = UUID()
+    location = StorageConformance.Location(
+      id: id,
+      directory: conformance.options.temporaryDirectory.appendingPathComponent("coffer-conformance-\(id.uuidString)"),
+      maximumValueSize: check.maximumValueSize)
+  }
+
+  /// Opens the store, runs the check if it applies, and removes the store.
+  func run() async throws {
+    try FileManager.default.createDirectory(at: location.directory, withIntermediateDirectories: true)
+    let result: Result<Void, any Error>
+    do {
+      let capabilities = try await open().capabilities
+      if let reason = check.reasonToSkip(capabilities) { throw Skip(reason: reason) }
+      result = .success(try await check.body(self))
+    } catch {
+      result = .failure(error)
+    }
+    for engine in state.withLock({ $0.opened }) { try? await engine.close() }
+    try? FileManager.default.removeItem(at: location.directory)
+    try result.get()
+  }
+
+  /// The first handle that is open.
+  var engine: any StorageEngine {
+    get throws {
+      guard let engine = state.withLock({ $0.opened.first }) else {
+        throw Unmet(sentence: "Expected a store to be open.", file: #fileID, line: #line)
+      }
+      return engine
+    }
+  }
+
+  /// A second handle on the store that ``engine`` has open.
+  func secondHandle() async throws -> (engine: any StorageEngine, origin: Origin) {
+    switch options.handles {
+    case .shareEngine: (try engine, Origin())
+    case .openAgain: (try await open(), Origin())
+    }
+  }
+
+  /// Closes every handle and opens the store again.
+  func reopen() async throws -> any StorageEngine {
+    let opened = state.withLock { state in
+      defer { state.opened.removeAll() }
+      return state.opened
+    }
+    for engine in opened { try await engine.close() }
+    return try await open()
+  }
+
+  /// The adapter under test, over the same store; ends the check when the subject is an engine.
+  func adapter() async throws -> any StorageAdapter {
+    guard let makeAdapter = conformance.makeAdapter else { throw Skip(reason: "The subject is an engine.") }
+    return try await makeAdapter(location)
+  }
+
+  private func open() async throws -> any StorageEngine {
+    let engine = try await conformance.open(location)
+    state.withLock { $0.opened.append(engine) }
+    return engine
+  }
+}
+
+extension Bench {
+  /// Commits a batch through the first handle. Bulk work is relaxed, so that the suite does not wait for disks.
+  @discardableResult
+  func commit(
+    _ operations: WriteBatch.Operation..., transaction: TransactionID? = nil, durability: Durability = .relaxed
+  ) async throws -> Commit {
+    try await engine.commit(
+      WriteBatch(operations, transaction: transaction, durability: durability), from: origin)
+  }
+
+  /// Commits `count` single puts, each to the same key, and gives what `commit` returned.
+  func commitMany(_ count: Int, key: String = "k") async throws -> [Commit] {
+    var commits: [Commit] = []
+    for number in 0..<count { commits.append(try await commit(.put(Key(key), Data("\(number)".utf8)))) }
+    return commits
+  }
+
+  /// A reader of the first handle's changes.
+  func listen(since revision: Revision? = nil) throws -> Listener<Change> {
+    Listener(try engine.changes(since: revision), deadline: options.deadline)
+  }
+
+  /// Every key of the store, in the order in which the engine lists them.
+  func keys(prefix: Key? = nil) async throws -> [Key] {
+    try await engine.withSnapshot { snapshot in try await snapshot.list(prefix: prefix, pageSize: 1_000).map(\.key) }
+  }
+}
+
+extension StorageSnapshot {
+  /// Reads page by page until an empty page. A page that is too long or does not advance is an unmet expectation.
+  func list(
+    prefix: Key? = nil, after: Key? = nil, pageSize: Int, file: String = #fileID, line: UInt = #line
+  ) async throws -> [Entry] {
+    var entries: [Entry] = []
+    var last = after
+    while true {
+      let page = try await page(prefix: prefix, after: last, limit: pageSize)
+      if page.isEmpty { return entries }
+      if page.count > pageSize {
+        throw Unmet(
+          sentence: "Expected a page of up to \(pageSize) entries; got \(page.count).", file: file, line: line)
+      }
+      // Without this, a store that gives the same page again would be read for ever.
+      for entry in page {
+        if let last, entry.key <= last {
+          throw Unmet(
+            sentence: "Expected keys in the order of their bytes; got \(shown(entry.key)) after \(shown(last)).",
+            file: file, line: line)
+        }
+        last = entry.key
+      }
+      entries += page
+    }
+  }
+}
+
+/// Bytes of a text.
+func bytes(_ text: String) -> Data { Data(text.utf8) }

@@ -1,0 +1,116 @@
+import CofferCore
+
+/// Reads a stream in a task of its own, so that a check can wait for what it says with a deadline.
+final class Listener<Element: Sendable>: Sendable {
+  private struct State {
+    var elements: [Element] = []
+    var isFinished = false
+    var waiter: (isEnough: @Sendable ([Element], _ isFinished: Bool) -> Bool, CheckedContinuation<Void, Never>)?
+
+    mutating func takeWaiter() -> CheckedContinuation<Void, Never>? {
+      guard let waiter, waiter.isEnough(elements, isFinished) else { return nil }
+      self.waiter = nil
+      return waiter.1
+    }
+  }
+
+  private let state: Locked<State>
+  private let task: Task<Void, Never>
+  private let deadline: Duration
+
+  init(_ stream: AsyncStream<Element>, deadline: Duration) {
+    let state = Locked(State())
+    self.state = state
+    self.deadline = deadline
+    task = Task {
+      for await element in stream {
+        let waiter = state.withLock { state in
+          state.elements.append(element)
+          return state.takeWaiter()
+        }
+        waiter?.resume()
+      }
+      let waiter = state.withLock { state in
+        state.isFinished = true
+        return state.takeWaiter()
+      }
+      waiter?.resume()
+    }
+  }
+
+  deinit { task.cancel() }
+
+  /// What was heard by now.
+  var elements: [Element] { state.withLock { $0.elements } }
+
+  /// Stops reading, as a subscriber does who is cancelled.
+  func cancel() { task.cancel() }
+
+  /// What was heard when the stream ended.
+  func untilEnd(_ what: String, file: String = #fileID, line: UInt = #line) async throws -> [Element] {
+    try await wait("\(what) to end", file: file, line: line) { _, isFinished in isFinished }
+  }
+
+  /// What was heard as soon as it is enough.
+  func wait(
+    _ what: String, file: String = #fileID, line: UInt = #line,
+    until isEnough: @escaping @Sendable ([Element], _ isFinished: Bool) -> Bool
+  ) async throws -> [Element] {
+    do {
+      try await withDeadline(deadline, what, file: file, line: line) { [self] in
+        await suspend(until: isEnough)
+      }
+    } catch {
+      // The continuation must not be left behind.
+      state.withLock { state in
+        defer { state.waiter = nil }
+        return state.waiter?.1
+      }?.resume()
+      throw error
+    }
+    return elements
+  }
+
+  private func suspend(until isEnough: @escaping @Sendable ([Element], Bool) -> Bool) async {
+    await withCheckedContinuation { continuation in
+      let isReady = state.withLock { state in
+        if isEnough(state.elements, state.isFinished) { return true }
+        state.waiter = (isEnough, continuation)
+        return false
+      }
+      if isReady { continuation.resume() }
+    }
+  }
+}
+
+extension Listener where Element == Change {
+  /// What was heard up to the first change that reaches `revision`.
+  func changes(
+    upTo revision: Revision, _ who: String = "a subscriber", file: String = #fileID, line: UInt = #line
+  ) async throws -> [Change] {
+    let heard = try await wait("\(who) to hear of revision \(revision)", file: file, line: line) {
+      changes, isFinished in
+      isFinished || changes.contains { $0.revision >= revision }
+    }
+    guard let end = heard.firstIndex(where: { $0.revision >= revision }) else {
+      throw Unmet(
+        sentence: "Expected \(who) to hear of revision \(revision); its stream ended after \(heard.map(\.revision)).",
+        file: file, line: line)
+    }
+    return Array(heard[...end])
+  }
+
+  /// The commits up to `revision`; a `reload` among them is an unmet expectation.
+  func commits(
+    upTo revision: Revision, _ who: String = "a subscriber", file: String = #fileID, line: UInt = #line
+  ) async throws -> [Commit] {
+    try await changes(upTo: revision, who, file: file, line: line).map { change in
+      guard case .commit(let commit) = change else {
+        throw Unmet(
+          sentence: "Expected \(who) to hear every commit up to \(revision); it was told to \(change).", file: file,
+          line: line)
+      }
+      return commit
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import CofferCore
+import CofferTesting
+import Foundation
+import Testing
+
+/// What a third party writes: the example of `StorageAdapter`.
+private actor DictionaryAdapter: StorageAdapter {
+  private var values: [Data: Data] = [:]
+  func read(key: String) async throws -> Data? { values[Data(key.utf8)] }
+  func write(key: String, data: Data) async throws { values[Data(key.utf8)] = data }
+  func delete(key: String) async throws { values[Data(key.utf8)] = nil }
+  func exists(key: String) async -> Bool { values[Data(key.utf8)] != nil }
+}
+
+@Suite("Engines keep the storage contract")
+struct ConformanceTests {
+  static let memory = StorageConformance(name: "memory", options: .init(commitsToOutrunJournal: 64)) { location in
+    MemoryEngine(maximumValueSize: location.maximumValueSize ?? 16 << 20, journalCapacity: 64)
+  }
+  static let faults = StorageConformance(name: "faults", options: .init(commitsToOutrunJournal: 64)) { location in
+    FaultInjectingEngine(
+      MemoryEngine(maximumValueSize: location.maximumValueSize ?? 16 << 20, journalCapacity: 64))
+  }
+  static let adapter = StorageConformance(name: "adapter") { _ in DictionaryAdapter() }
+  static let memoryAdapter = StorageConformance(name: "memory adapter") { _ in MemoryAdapter() }
+
+  static func handles(_ stores: MemoryStores = MemoryStores()) -> StorageConformance {
+    StorageConformance(
+      name: "handles", options: .init(handles: .openAgain, commitsToOutrunJournal: 64)
+    ) { location in HandleEngine(stores.engine(at: location)) }
+  }
+
+  @Test("MemoryEngine", arguments: StorageConformance.checks)
+  func memory(_ check: StorageConformance.Check) async throws { try await Self.memory.run(check) }
+
+  @Test("FaultInjectingEngine, quiet", arguments: StorageConformance.checks)
+  func faults(_ check: StorageConformance.Check) async throws { try await Self.faults.run(check) }
+
+  @Test("A four-method adapter", arguments: StorageConformance.checks)
+  func adapter(_ check: StorageConformance.Check) async throws { try await Self.adapter.run(check) }
+
+  @Test("MemoryAdapter by its four methods", arguments: StorageConformance.checks)
+  func memoryAdapter(_ check: StorageConformance.Check) async throws { try await Self.memoryAdapter.run(check) }
+
+  @Test("Handles opened apart, that persist", arguments: StorageConformance.checks)
+  func handles(_ check: StorageConformance.Check) async throws { try await Self.handles().run(check) }
+
+  @Test("An engine in front of which everything is passed on", arguments: StorageConformance.checks)
+  func wrapper(_ check: StorageConformance.Check) async throws {
+    try await StorageConformance(name: "wrapper") { location in
+      Wrapper(base: MemoryEngine(maximumValueSize: location.maximumValueSize ?? 16 << 20))
+    }.run(check)
+  }
+}
+
+@Suite("A report says how every check ended")
+struct ReportTests {
+  @Test("names are unique, and find their check")
+  func names() throws {
+    let checks = StorageConformance.checks
+    #expect(Set(checks).count == checks.count)
+    for check in checks { #expect(StorageConformance.check(named: check.name) == check) }
+  }
+
+  @Test("a correct engine passes, and every skip has a reason")
+  func correct() async throws {
+    let report = try await ConformanceTests.memory.run()
+    #expect(report.failures.isEmpty)
+    #expect(report.passed.count + report.skipped.count == StorageConformance.checks.count)
+    #expect(report.skipped.allSatisfy { !$0.reason.isEmpty })
+    func reason(_ name: String) -> String? { report.skipped.first { $0.check.name == name }?.reason }
+    #expect(reason("values survive closing") == "The engine does not declare persistence.")
+    #expect(
+      reason("without listing, clear is refused") == "The engine declares listing, so there is nothing to refuse.")
+    #expect(reason("an adapter's exists agrees with its reads") == "The subject is an engine.")
+    #expect(report.description.contains("0 failed"))
+  }
+
+  @Test("handles opened apart skip only refusals, the adapter's check and power loss")
+  func handles() async throws {
+    let report = try await ConformanceTests.handles().run()
+    let others = report.skipped.map(\.check.name).filter { !$0.hasPrefix("without ") }
+    #expect(others == ["full commits survive power loss", "an adapter's exists agrees with its reads"])
+  }
+
+  @Test("an adapter is tested for what it can, and for refusing the rest")
+  func adapter() async throws {
+    let report = try await ConformanceTests.adapter.run()
+    let passed = report.passed.map(\.name)
+    for name in [
+      "without atomicBatches, a batch of steps is refused", "without preconditions, require is refused",
+      "without snapshots, withSnapshot is refused", "without listing, clear is refused",
+      "without replay, an earlier position is answered, never skipped",
+      "without revisions, entries are at revision zero", "an adapter's exists agrees with its reads",
+      "unusual keys are ordinary and distinct", "64 concurrent writers all succeed, with distinct revisions",
+    ] {
+      #expect(passed.contains(name), "\(name)")
+    }
+  }
+
+  @Test("the journal's check is skipped when the suite is not told its length")
+  func journalLength() async throws {
+    let conformance = StorageConformance(name: "memory") { _ in MemoryEngine() }
+    let outcome = try await conformance.run(named: "a subscriber older than the journal is told to reload")
+    #expect(outcome == .skipped(reason: "Options.commitsToOutrunJournal is nil."))
+  }
+
+  @Test("the limit's check is skipped when the limit is out of reach")
+  func limit() async throws {
+    let conformance = StorageConformance(name: "memory") { _ in MemoryEngine() }
+    let outcome = try await conformance.run(named: "a value over the limit refuses its whole batch")
+    guard case .skipped(let reason) = outcome else {
+      Issue.record("\(outcome)")
+      return
+    }
+    #expect(reason.contains("Location.maximumValueSize"))
+  }
+
+  @Test("an unknown name is a failure")
+  func unknown() async throws {
+    await #expect(throws: ConformanceFailure.self) { try await ConformanceTests.memory.run(named: "no such check") }
+  }
+
+  @Test("run throws every failure, each with its check, sentence and line")
+  func failures() async throws {
+    let conformance = StorageConformance(name: "shut") { _ in
+      let engine = MemoryEngine()
+      try await engine.close()
+      return engine
+    }
+    let error = try await #require(throws: ConformanceFailures.self) { try await conformance.run() }
+    #expect(error.failures.count > 10)
+    #expect(error.failures.allSatisfy { $0.line > 0 && $0.sentence.hasPrefix("Expected") && $0.subject == "shut" })
+    #expect(error.description.contains("an empty value is kept, and is not absent"))
+  }
+}

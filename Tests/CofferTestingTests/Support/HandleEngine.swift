@@ -1,0 +1,87 @@
+import CofferCore
+import CofferTesting
+import Foundation
+
+/// Memory stores that are found again by location, so that a memory engine can be opened twice and outlive closing.
+final class MemoryStores: Sendable {
+  private let engines = Locked<[UUID: MemoryEngine]>([:])
+
+  func engine(at location: StorageConformance.Location) -> MemoryEngine {
+    engines.withLock { engines in
+      if let engine = engines[location.id] { return engine }
+      let engine = MemoryEngine(maximumValueSize: location.maximumValueSize ?? 1 << 30, journalCapacity: 64)
+      engines[location.id] = engine
+      return engine
+    }
+  }
+}
+
+/// A handle of its own on a shared memory engine: closing it closes nobody else's. It stands in for an engine on disk.
+final class HandleEngine: StorageEngine {
+  private struct State {
+    var isClosed = false
+    var endings: [@Sendable () -> Void] = []
+  }
+
+  private let base: any StorageEngine
+  private let state = Locked(State())
+  let capabilities: Capabilities
+
+  init(_ base: any StorageEngine) {
+    self.base = base
+    capabilities = Capabilities(
+      base.capabilities.features.union([.persistence, .foreignWriters]),
+      maximumValueSize: base.capabilities.maximumValueSize)
+  }
+
+  var description: String { base.description }
+  var latestRevision: Revision { base.latestRevision }
+
+  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+    try checkOpen()
+    return try await base.commit(batch, from: origin)
+  }
+
+  func entry(_ key: Key) async throws -> Entry? {
+    try checkOpen()
+    return try await base.entry(key)
+  }
+
+  func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
+    try checkOpen()
+    return try await base.withSnapshot(body)
+  }
+
+  func recentCommits(after revision: Revision) -> [Commit]? { base.recentCommits(after: revision) }
+  func changes(since revision: Revision?) -> AsyncStream<Change> { untilClosed(base.changes(since: revision)) }
+  func availability() -> AsyncStream<Availability> { untilClosed(base.availability()) }
+  func flush() async throws { try checkOpen() }
+
+  func close() async throws {
+    let endings = state.withLock { state in
+      state.isClosed = true
+      defer { state.endings.removeAll() }
+      return state.endings
+    }
+    for end in endings { end() }
+  }
+
+  private func checkOpen() throws {
+    guard !state.withLock({ $0.isClosed }) else { throw StorageError(.closed, "The handle was closed.") }
+  }
+
+  private func untilClosed<T: Sendable>(_ source: AsyncStream<T>) -> AsyncStream<T> {
+    let (stream, continuation) = AsyncStream.makeStream(of: T.self)
+    let relay = Task {
+      for await element in source { continuation.yield(element) }
+      continuation.finish()
+    }
+    continuation.onTermination = { _ in relay.cancel() }
+    let isClosed = state.withLock { state in
+      if !state.isClosed { state.endings.append { continuation.finish() } }
+      return state.isClosed
+    }
+    if isClosed { continuation.finish() }
+    return stream
+  }
+}

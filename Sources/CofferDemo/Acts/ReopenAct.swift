@@ -1,0 +1,38 @@
+import Coffer
+
+/// Opens the closed store again and compares every product with what was saved.
+func reopenAct(_ stage: Stage) async throws {
+  let items = stage.catalogue.items
+  let start = monotonicNanoseconds()
+  try await stage.withEngine { engine in
+    let opened = seconds(since: start)
+    // A new typed store has nothing in memory: every value comes from the file.
+    let store = TypedStore(engine: engine, cacheCapacity: items.count)
+    var equal = 0
+    let readStart = monotonicNanoseconds()
+    for (index, item) in items.enumerated() {
+      if try await store.load(Product.self, for: item.key) == item.product { equal += 1 }
+      if index.isMultiple(of: 250) { stage.console.progress("read \(grouped(index)) of \(grouped(items.count))") }
+    }
+    let read = seconds(since: readStart)
+    let cacheStart = monotonicNanoseconds()
+    var inMemory = 0
+    for item in items where store.cached(Product.self, for: item.key) != nil { inMemory += 1 }
+    let cached = seconds(since: cacheStart)
+    let stored = try await engine.withSnapshot { try await $0.page(prefix: Key("product/"), after: nil, limit: .max) }
+    let size = stored.reduce(0) { $0 + $1.value.count }
+
+    stage.console.line(
+      "   Opened in \(duration(opened)); \(decimals(Double(size) / 1e6, 1)) MB of products in the store.")
+    let each = Double(max(1, items.count))
+    stage.console.table(
+      ["", "products", "took", "each"],
+      [
+        ["from the file, decoded, compared", grouped(items.count), duration(read), duration(read / each)],
+        ["once more, from memory", grouped(inMemory), duration(cached), duration(cached / each)],
+      ])
+    stage.summary.readBack = equal
+    stage.check(equal == items.count, "products came back exactly as they were saved", count: equal)
+    stage.check(stored.count == items.count, "products in the store, none more and none less", count: stored.count)
+  }
+}

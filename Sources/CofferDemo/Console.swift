@@ -42,8 +42,10 @@ struct Console: Sendable {
     line(styled("\(number). \(heading)", .cyan))
   }
 
-  func result(_ isPassed: Bool, _ text: String) {
-    line((isPassed ? styled("   ok      ", .green) : styled("   FAILED  ", .red)) + text)
+  func result(_ isPassed: Bool, _ count: Int, _ what: String) {
+    let number = grouped(count)
+    let blanks = String(repeating: " ", count: max(0, 7 - number.count))
+    line((isPassed ? styled("   ok    ", .green) : styled("   FAILED", .red)) + "\(blanks)\(number)  \(what)")
   }
 
   /// Rows of cells; the first column is flush left, numbers are flush right.
@@ -56,7 +58,8 @@ struct Console: Sendable {
         let blanks = String(repeating: " ", count: widths[column] - cell.count)
         return column == 0 ? cell + blanks : blanks + cell
       }
-      return "   " + padded.joined(separator: "   ")
+      let row = "   " + padded.joined(separator: "   ")
+      return String(row.reversed().drop { $0 == " " }.reversed())
     }
     line(styled(text(header), .faint))
     for row in rows { line(text(row)) }

@@ -40,6 +40,21 @@ struct Product: Codable, Hashable, Sendable {
     var src: String
     var width: Int?
     var height: Int?
+
+    init(src: String, width: Int?, height: Int?) { (self.src, self.width, self.height) = (src, width, height) }
+
+    /// Most shops give an object, some the address alone.
+    init(from decoder: any Decoder) throws {
+      if let address = try? decoder.singleValueContainer().decode(String.self) {
+        self.init(src: address, width: nil, height: nil)
+        return
+      }
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      self.init(
+        src: try container.decode(String.self, forKey: .src),
+        width: try container.decodeIfPresent(Int.self, forKey: .width),
+        height: try container.decodeIfPresent(Int.self, forKey: .height))
+    }
   }
 }
 
@@ -60,6 +75,9 @@ struct Price: Codable, Hashable, Comparable, Sendable, CustomStringConvertible {
     var container = encoder.singleValueContainer()
     try container.encode("\(amount)")
   }
+
+  /// With two places, for people.
+  var text: String { decimals(NSDecimalNumber(decimal: amount).doubleValue, 2) }
 
   static func < (left: Price, right: Price) -> Bool { left.amount < right.amount }
   var description: String { "\(amount)" }

@@ -41,6 +41,7 @@ struct Summary: Encodable {
   var checks: [Check] = []
   var acts: [ActTime] = []
   var seconds = 0.0
+  /// The database file, when it is kept.
   var store: String?
 }
 
@@ -67,7 +68,7 @@ final class Stage {
     do {
       try await body(self)
     } catch {
-      check(false, "this act was not finished: \(error)", count: 0)
+      check(false, "acts finished: \(error)", count: 0)
     }
     summary.acts.append(ActTime(act: act, seconds: seconds(since: start)))
   }
@@ -76,7 +77,7 @@ final class Stage {
   func check(_ isPassed: Bool, _ what: String, count: Int) {
     summary.checks.append(Check(act: act, what: what, count: count, isPassed: isPassed))
     summary.isPassed = summary.isPassed && isPassed
-    console.result(isPassed, "\(what): \(grouped(count))")
+    console.result(isPassed, count, what)
     if !isPassed, console.isQuiet { write("FAILED in act \(act): \(what) (\(count))\n", to: STDERR_FILENO) }
   }
 

@@ -45,7 +45,8 @@ private func readAll(_ stage: Stage, _ engine: SQLiteEngine, except victim: Item
   do {
     _ = try await store.load(Product.self, for: victim.key)
   } catch let error as StorageError {
-    stage.console.line("   Reading that product says: \"\(error.message)\"")
+    stage.console.line("   Reading that product now fails, and the error says:")
+    stage.console.line("   \"\(error.message)\"")
   }
   var equal = 0
   for item in stage.catalogue.items where item.key != victim.key {

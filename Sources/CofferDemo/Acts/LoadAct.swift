@@ -12,7 +12,7 @@ func loadAct(_ stage: Stage) {
     let high = product.variants.map(\.price).max()
   {
     stage.console.line("   For example \"\(product.title.prefix(50))\": \(product.variants.count) variants")
-    stage.console.line("   from \(low) to \(high), each with a price, a stock state and an article number.")
+    stage.console.line("   from \(low.text) to \(high.text), each with a price, a stock state and a number.")
   }
   stage.check(
     !catalogue.items.isEmpty, "products, with \(grouped(catalogue.variants)) variants", count: catalogue.items.count)

@@ -11,14 +11,17 @@ func plugAct(_ stage: Stage) async throws {
     stage.console.progress("kill \(round + 1)")
     let lines = try saveUntilKilled(stage.path, round: round, random: &random)
     total.kills += 1
-    try await stage.withEngine { try await total.examine($0, round: round, lines) }
+    let start = monotonicNanoseconds()
+    try await stage.withEngine { engine in
+      total.slowestOpen = max(total.slowestOpen, seconds(since: start))
+      try await total.examine(engine, round: round, lines)
+    }
     round += 1
   }
+  let inside = total.killsInsideASave
   stage.console.line(
-    "   Killed \(total.kills) times, \(total.killsInsideASave) of them in the middle of a save. Of those")
-  stage.console.line(
-    "   saves \(total.finished) had reached the disk whole and \(total.killsInsideASave - total.finished) left no trace."
-  )
+    "   Killed \(counted(total.kills, "time")), \(inside) of them in the middle of a save. Of those saves")
+  stage.console.line("   \(total.finished) had reached the disk whole, and \(inside - total.finished) left no trace.")
   stage.console.line("   Opening the store after a kill took \(duration(total.slowestOpen)) at most.")
   stage.summary.kills = total.kills
   stage.summary.killsInsideASave = total.killsInsideASave
@@ -28,10 +31,10 @@ func plugAct(_ stage: Stage) async throws {
   stage.check(total.killsInsideASave > 0, "kills in the middle of a save", count: total.killsInsideASave)
   stage.check(
     total.lost == 0 && total.confirmed > 0,
-    total.lost == 0 ? "products confirmed before a kill, all there" : "batches lost of those confirmed before a kill",
+    total.lost == 0 ? "products confirmed before a kill, all there" : "confirmed batches lost",
     count: total.lost == 0 ? total.confirmed * PlugBatch.size : total.lost)
-  stage.check(total.half == 0, "batches that are half there", count: total.half)
-  stage.check(total.wrong == 0, "products that are not what was saved", count: total.wrong)
+  stage.check(total.half == 0, "batches half there", count: total.half)
+  stage.check(total.wrong == 0, "products other than what was saved", count: total.wrong)
 }
 
 /// Lets a second process save, kills it after a random number of steps, and returns what it had said.

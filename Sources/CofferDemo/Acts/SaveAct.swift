@@ -24,9 +24,11 @@ func saveAct(_ stage: Stage) async throws {
       },
     ]
     stage.console.table(["", "products", "took", "each", "syncs to disk"], rows.map(\.cells))
+    let encoding = duration(try encodingTime(items))
     stage.console.line("   Each save returned only when the disk had confirmed it. The \(writers) writers")
     stage.console.line(
       "   shared their syncs, about \(rest.count / max(1, rows[2].syncs)) saves each, so each save cost less.")
+    stage.console.line("   Turning a product into JSON took \(encoding) of each save, whichever the way.")
     stage.summary.savedOneByOne = single.count
     stage.summary.savedInOneBatch = batch.count
     stage.summary.savedConcurrently = rest.count
@@ -36,6 +38,14 @@ func saveAct(_ stage: Stage) async throws {
     stage.check(rows[1].syncs == 1, "products in one batch, saved in one go", count: batch.count)
     stage.check(rows.reduce(0) { $0 + $1.count } == items.count, "products saved and confirmed", count: items.count)
   }
+}
+
+/// What turning one product into bytes takes.
+private func encodingTime(_ items: ArraySlice<Item>) throws -> Double {
+  let codec = JSONCodec()
+  let start = monotonicNanoseconds()
+  for item in items { _ = try codec.encode(item.product) }
+  return seconds(since: start) / Double(max(1, items.count))
 }
 
 private struct Measurement {

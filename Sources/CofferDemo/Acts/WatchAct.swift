@@ -40,9 +40,8 @@ private func report(_ stage: Stage, _ sent: [Sent], _ heard: [Heard], _ latencie
     stage.console.line("   heard \(message.key)  transaction \(message.transaction.prefix(13))...  after \(time)")
   }
   let median = latencies.isEmpty ? 0 : latencies[latencies.count / 2]
-  stage.console.line(
-    "   From calling save here to hearing it there, \(counted(latencies.count, "change")) one at a time:")
-  stage.console.line("   median \(duration(median)), slowest \(duration(latencies.last ?? 0)).")
+  stage.console.line("   From calling save here to hearing it there: median \(duration(median)), slowest")
+  stage.console.line("   \(duration(latencies.last ?? 0)), in \(counted(latencies.count, "change")) one at a time.")
   stage.console.line("   Then \(grouped(sent.count - latencies.count)) more, as fast as possible.")
 
   var times: [Key: Int] = [:]

@@ -32,7 +32,9 @@ final class Child {
       buffer.removeSubrange(..<start)
       start = 0
       var wait = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
-      guard poll(&wait, 1, milliseconds) > 0 else {
+      let ready = poll(&wait, 1, milliseconds)
+      if ready < 0, errno == EINTR { continue }
+      guard ready > 0 else {
         throw DemoError("the second process has said nothing for \(milliseconds / 1_000) seconds")
       }
       let more = output.fileHandleForReading.availableData

@@ -97,3 +97,18 @@ final class Stage {
     return result
   }
 }
+
+extension SQLiteEngine {
+  /// Calls `body` with every entry under a prefix, page by page, all of one state of the store.
+  func forEachEntry(under prefix: Key, _ body: @Sendable (Entry) -> Void) async throws {
+    try await withSnapshot { snapshot in
+      var last: Key?
+      while true {
+        let page = try await snapshot.page(prefix: prefix, after: last, limit: 1_000)
+        guard let end = page.last else { return }
+        for entry in page { body(entry) }
+        last = end.key
+      }
+    }
+  }
+}

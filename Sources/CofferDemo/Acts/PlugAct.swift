@@ -61,10 +61,11 @@ private struct Aftermath {
   var slowestOpen = 0.0
 
   mutating func examine(_ engine: SQLiteEngine, round: UInt64, _ lines: [String]) async throws {
-    let entries = try await engine.withSnapshot { snapshot in
-      try await snapshot.page(prefix: PlugBatch.prefix(round: round), after: nil, limit: .max)
+    let found = Locked<[Key: Data]>([:])
+    try await engine.forEachEntry(under: PlugBatch.prefix(round: round)) { entry in
+      found.withLock { $0[entry.key] = entry.value }
     }
-    let stored = Dictionary(uniqueKeysWithValues: entries.map { ($0.key, $0.value) })
+    let stored = found.withLock { $0 }
     let begun = lines.filter { $0.hasPrefix("begin") }.count
     let acknowledged = lines.filter { $0.hasPrefix("confirmed") }.count
     confirmed += acknowledged
@@ -83,6 +84,6 @@ private struct Aftermath {
         if (try? JSONDecoder().decode(Product.self, from: value)) != item.product { wrong += 1 }
       }
     }
-    wrong += entries.count - expected  // what nobody began to save
+    wrong += stored.count - expected  // what nobody began to save
   }
 }

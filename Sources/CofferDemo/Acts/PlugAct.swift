@@ -23,6 +23,7 @@ func plugAct(_ stage: Stage) async throws {
     "   Killed \(counted(total.kills, "time")), \(inside) of them in the middle of a save. Of those saves")
   stage.console.line("   \(total.finished) had reached the disk whole, and \(inside - total.finished) left no trace.")
   stage.console.line("   Opening the store after a kill took \(duration(total.slowestOpen)) at most.")
+  stage.console.line("   (A kill is not yet a power cut, which no program can try on your machine.)")
   stage.summary.kills = total.kills
   stage.summary.killsInsideASave = total.killsInsideASave
   stage.summary.productsConfirmedBeforeAKill = total.confirmed * PlugBatch.size

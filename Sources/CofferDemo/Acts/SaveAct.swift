@@ -3,7 +3,7 @@ import Foundation
 
 /// Saves every product in one of three ways and compares what each way costs.
 func saveAct(_ stage: Stage) async throws {
-  // Called once for each transaction, so once for each sync: it tells how many saves shared one.
+  // Called once for each transaction, and a durable transaction ends with one sync: it tells how many saves shared one.
   let syncs = Locked(0)
   var configuration = SQLiteConfiguration()
   configuration.afterCommit = { _ in syncs.withLock { $0 += 1 } }
@@ -28,7 +28,7 @@ func saveAct(_ stage: Stage) async throws {
     stage.console.line("   Each save returned only when the disk had confirmed it. The \(writers) writers")
     stage.console.line(
       "   shared their syncs, about \(rest.count / max(1, rows[2].syncs)) saves each, so each save cost less.")
-    stage.console.line("   Turning a product into JSON took \(encoding) of each save, whichever the way.")
+    stage.console.line("   A part of every save is turning the product into JSON: \(encoding) on one core.")
     stage.summary.savedOneByOne = single.count
     stage.summary.savedInOneBatch = batch.count
     stage.summary.savedConcurrently = rest.count

@@ -39,6 +39,7 @@ let package = Package(
     .library(name: "CofferCore", targets: ["CofferCore"]),
     .library(name: "CofferTesting", targets: ["CofferTesting"]),
     .executable(name: "coffer", targets: ["CofferCommand"]),
+    .executable(name: "coffer-demo", targets: ["CofferDemo"]),
   ],
   targets: [
     // Floor 0: system libraries
@@ -55,6 +56,7 @@ let package = Package(
     floor("CofferTesting", ["CofferCore", "Coffer"]),
     // Floor 6: applications
     tool("CofferCommand", ["Coffer"]),
+    tool("CofferDemo", ["Coffer"]),
     // Tests
     tool("CofferTestHelper", ["CofferCore", "CofferSQLite"], path: "Tests/CofferTestHelper"),
     tests(
@@ -62,6 +64,7 @@ let package = Package(
       exclude: ["Faults/fault.c", "Golden"]),
     tests("CofferTests", ["Coffer", "CofferTesting"]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
+    tests("CofferDemoTests", ["CofferDemo"]),
     // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.
     .testTarget(
       name: "VaultDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),

@@ -1,0 +1,11 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+let package = Package(
+  name: "TwoDoors",
+  platforms: [.macOS(.v14)],
+  dependencies: [.package(name: "coffer", path: "../..")],
+  targets: [
+    .executableTarget(name: "TwoDoors", dependencies: [.product(name: "Coffer", package: "coffer")])
+  ]
+)

@@ -1,0 +1,124 @@
+import Coffer
+import Foundation
+
+/// This program once more, as a second process: what it prints is read line by line, each with a deadline.
+final class Child {
+  private let process = Process()
+  private let output = Pipe()
+  private let input = Pipe()
+  private var buffer: [UInt8] = []
+  private var start = 0
+
+  init(_ command: ChildCommand, _ arguments: [String]) throws {
+    process.executableURL = URL(fileURLWithPath: Bundle.main.executablePath ?? CommandLine.arguments[0])
+    process.arguments = [command.rawValue] + arguments
+    process.standardOutput = output
+    process.standardInput = input
+    try process.run()
+    Cleanup.watch(child: process.processIdentifier)
+    try output.fileHandleForWriting.close()
+    try input.fileHandleForReading.close()
+  }
+
+  deinit { stop() }
+
+  /// The next line, or `nil` at the end.
+  func line(within milliseconds: Int32 = 15_000) throws -> String? {
+    while true {
+      if let end = buffer[start...].firstIndex(of: 0x0A) {
+        defer { start = end + 1 }
+        return String(decoding: buffer[start..<end], as: UTF8.self)
+      }
+      buffer.removeSubrange(..<start)
+      start = 0
+      var wait = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+      let ready = poll(&wait, 1, milliseconds)
+      if ready < 0, errno == EINTR { continue }
+      guard ready > 0 else {
+        throw DemoError("the second process has said nothing for \(milliseconds / 1_000) seconds")
+      }
+      let more = output.fileHandleForReading.availableData
+      if more.isEmpty { return nil }
+      buffer += more
+    }
+  }
+
+  /// All lines that are left, to the end.
+  func lines() throws -> [String] {
+    var lines: [String] = []
+    while let line = try line() { lines.append(line) }
+    return lines
+  }
+
+  /// Without warning, as a power cut or `kill -9` would.
+  func kill() { Foundation.kill(process.processIdentifier, SIGKILL) }
+
+  func stop() {
+    if process.isRunning { kill() }
+    process.waitUntilExit()
+    Cleanup.watch(child: nil)
+  }
+}
+
+/// What a second process can be asked to do. Not for people, and so not in the help.
+enum ChildCommand: String {
+  case watch = "__watch"
+  case save = "__save"
+
+  func run(_ arguments: [String]) async throws {
+    endWithParent()
+    guard arguments.count == 2 else { throw UsageError("\(rawValue) needs two arguments.") }
+    switch self {
+    case .watch: try await watch(store: arguments[0], last: arguments[1])
+    case .save: try await save(store: arguments[0], round: UInt64(arguments[1]) ?? 0)
+    }
+  }
+
+  /// Says what others change, until the key `last` has changed.
+  private func watch(store path: String, last: String) async throws {
+    let vault: any SwiftVaultService = try await SwiftVault.database(at: path)
+    let changes = vault.externalChanges
+    say("ready")
+    for await (key, transaction) in changes {
+      let now = monotonicNanoseconds()
+      say("heard \(now) \(transaction?.uuidString ?? "-") \(key ?? "-")")
+      if key == last { return }
+    }
+  }
+
+  /// Saves batches of products as fast as it can until somebody kills it, and says when each begins and is confirmed.
+  private func save(store path: String, round: UInt64) async throws {
+    let store = TypedStore(engine: try await SQLiteEngine.open(at: path))
+    for number in 0... {
+      let batch = try PlugBatch(round: round, number: number)
+      say("begin \(number)")
+      try await store.saveAll(batch.items.map { ($0.key, $0.product) })
+      say("confirmed \(number)")
+    }
+  }
+
+  private func say(_ line: String) { write(line + "\n", to: STDOUT_FILENO) }
+
+  /// The parent's end of the pipe closes when the parent ends, however it ends.
+  private func endWithParent() {
+    Thread {
+      while FileHandle.standardInput.availableData.count > 0 {}
+      exit(1)
+    }.start()
+  }
+}
+
+/// Five products that are saved together. Both processes make the same ones from the numbers.
+struct PlugBatch {
+  static let size = 5
+  let items: [Item]
+
+  static func prefix(round: UInt64) throws -> Key { try Key("plug/\(round)/") }
+
+  init(round: UInt64, number: Int) throws {
+    var generator = Generator(seed: round << 32 | UInt64(number))
+    items = try generator.products(Self.size).enumerated().map { index, product in
+      Item(key: try Key("plug/\(round)/\(number)/\(index)"), product: product)
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import Coffer
+import Foundation
+
+/// Plays all acts; true when every check has passed.
+func demonstrate(_ options: Options) async throws -> Bool {
+  if options.wantsHelp {
+    write(Options.help + "\n", to: STDOUT_FILENO)
+    return true
+  }
+  let start = monotonicNanoseconds()
+  let catalogue = try options.catalogue()
+  let folder = try makeFolder(keep: options.keep)
+  Cleanup.guardProcess(limit: 110)
+  let console = Console(isQuiet: options.isJSON)
+  let stage = Stage(catalogue, path: folder.appendingPathComponent("shop.db").path, console: console)
+  console.line(console.styled("Coffer keeps what an app must not lose. Seven acts put that to the test.", .bold))
+  console.line("Every \"ok\" below was measured just now, on this machine.")
+  if isInMemory(folder) {
+    console.line("Note: \(folder.path) is a folder in memory; on a disk, saves take longer.")
+  }
+
+  await stage.play("Real data: what web shops publish is what we store here", loadAct)
+  await stage.play("Save it all: a confirmed save must outlive a power cut; what does it cost?", saveAct)
+  await stage.play("Close and reopen: everything must come back exactly as it was saved", reopenAct)
+  await stage.play("Two doors, one store: what enters by one is heard and read at the other", doorsAct)
+  await stage.play("A second process watches: it must hear every change, once, and quickly", watchAct)
+  await stage.play("Pull the plug: a process saves as fast as it can; we kill it 10 times", plugAct)
+  await stage.play("A damaged byte: one bad spot on a disk must not take the rest along", damageAct)
+
+  stage.summary.seconds = seconds(since: start)
+  stage.summary.store = options.keep == nil ? nil : stage.path
+  if options.isJSON {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    write(String(decoding: try encoder.encode(stage.summary), as: UTF8.self) + "\n", to: STDOUT_FILENO)
+  } else {
+    close(stage)
+  }
+  return stage.summary.isPassed
+}
+
+/// The closing table.
+private func close(_ stage: Stage) {
+  let (console, summary) = (stage.console, stage.summary)
+  console.line()
+  console.line(console.styled("What was checked", .bold))
+  var actBefore = 0
+  let rows = summary.checks.map { check in
+    let time = summary.acts.first { $0.act == check.act && $0.act != actBefore }.map { duration($0.seconds) } ?? ""
+    let act = check.act == actBefore ? " " : "\(check.act)"
+    actBefore = check.act
+    return ["\(act)  \(check.isPassed ? "ok    " : "FAILED")  \(check.what)", grouped(check.count), time]
+  }
+  console.table(["act", "count", "act took"], rows)
+  console.line()
+  let failed = summary.checks.filter { !$0.isPassed }.count
+  let verdict =
+    failed == 0
+    ? console.styled("All \(summary.checks.count) checks passed", .green)
+    : console.styled("\(failed) of \(summary.checks.count) checks FAILED", .red)
+  console.line("\(verdict) in \(duration(summary.seconds)).")
+  console.line(summary.store.map { "The store is kept: \($0)" } ?? "The store was removed; --keep DIR keeps it.")
+}
+
+/// The folder for the store: the one to keep, or a temporary one that goes with the program.
+private func makeFolder(keep: String?) throws -> URL {
+  let files = FileManager.default
+  guard let keep else {
+    let folder = files.temporaryDirectory.appendingPathComponent("coffer-demo-\(UUID().uuidString.prefix(8))")
+    Cleanup.remove(folder)
+    try files.createDirectory(at: folder, withIntermediateDirectories: false)
+    return folder
+  }
+  let folder = URL(fileURLWithPath: keep)
+  guard !files.fileExists(atPath: folder.appendingPathComponent("shop.db").path) else {
+    throw UsageError("There is a store in '\(keep)' already. Choose an empty folder.")
+  }
+  do {
+    try files.createDirectory(at: folder, withIntermediateDirectories: true)
+  } catch {
+    throw UsageError("The folder '\(keep)' cannot be made: \(error.localizedDescription)")
+  }
+  return folder
+}
+
+/// Whether the folder is in memory (tmpfs), where a sync costs nothing and promises nothing. Only Linux can tell.
+private func isInMemory(_ folder: URL) -> Bool {
+  guard let mounts = try? String(contentsOfFile: "/proc/mounts", encoding: .utf8) else { return false }
+  let path = folder.resolvingSymlinksInPath().path + "/"
+  var longest = 0
+  var kind: Substring = ""
+  for line in mounts.split(separator: "\n") {
+    let words = line.split(separator: " ")
+    guard words.count > 2 else { continue }
+    let mount: String = words[1] == "/" ? "/" : words[1] + "/"
+    if path.hasPrefix(mount), mount.count >= longest { (longest, kind) = (mount.count, words[2]) }
+  }
+  return kind == "tmpfs"
+}

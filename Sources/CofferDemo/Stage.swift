@@ -1,0 +1,114 @@
+import Coffer
+import Foundation
+
+/// One thing that was checked.
+struct Check: Encodable {
+  let act: Int
+  let what: String
+  let count: Int
+  let isPassed: Bool
+}
+
+/// How long one act took.
+struct ActTime: Encodable {
+  let act: Int
+  let seconds: Double
+}
+
+/// What happened, for programs: `--json`.
+struct Summary: Encodable {
+  var isPassed = true
+  var source = ""
+  var products = 0
+  var variants = 0
+  var savedOneByOne = 0
+  var savedInOneBatch = 0
+  var savedConcurrently = 0
+  var concurrentWriters = 0
+  var syncsForConcurrentSaves = 0
+  var microsecondsPerSave: [Double] = []
+  var readBack = 0
+  var changesSent = 0
+  var changesHeard = 0
+  var medianLatencyMicroseconds = 0.0
+  var kills = 0
+  var killsInsideASave = 0
+  var productsConfirmedBeforeAKill = 0
+  var lost = 0
+  var halfBatches = 0
+  var damagedValuesReported = 0
+  var readBesideTheDamage = 0
+  var checks: [Check] = []
+  var acts: [ActTime] = []
+  var seconds = 0.0
+  /// The database file, when it is kept.
+  var store: String?
+}
+
+/// Where the acts play: the store's place, the data, what is printed and what is counted.
+final class Stage {
+  let console: Console
+  let catalogue: Catalogue
+  let path: String
+  var summary = Summary()
+  private var act = 0
+
+  init(_ catalogue: Catalogue, path: String, console: Console) {
+    self.catalogue = catalogue
+    self.path = path
+    self.console = console
+    summary.source = catalogue.source
+  }
+
+  /// Plays one act. An act that stops with an error is a failed check; the next one plays all the same.
+  func play(_ heading: String, _ body: (Stage) async throws -> Void) async {
+    act += 1
+    console.act(act, heading)
+    let start = monotonicNanoseconds()
+    do {
+      try await body(self)
+    } catch {
+      check(false, "acts finished: \(error)", count: 0)
+    }
+    summary.acts.append(ActTime(act: act, seconds: seconds(since: start)))
+  }
+
+  /// Notes what was found; a failed check is printed at once and makes the exit code 1.
+  func check(_ isPassed: Bool, _ what: String, count: Int) {
+    summary.checks.append(Check(act: act, what: what, count: count, isPassed: isPassed))
+    summary.isPassed = summary.isPassed && isPassed
+    console.result(isPassed, count, what)
+    if !isPassed, console.isQuiet { write("FAILED in act \(act): \(what) (\(count))\n", to: STDERR_FILENO) }
+  }
+
+  /// Opens the store, and closes it again whatever happens.
+  func withEngine<R>(
+    _ configuration: SQLiteConfiguration = SQLiteConfiguration(), _ body: (SQLiteEngine) async throws -> R
+  ) async throws -> R {
+    let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
+    let result: R
+    do {
+      result = try await body(engine)
+    } catch {
+      try? await engine.close()  // The first error says more.
+      throw error
+    }
+    try await engine.close()
+    return result
+  }
+}
+
+extension SQLiteEngine {
+  /// Calls `body` with every entry under a prefix, page by page, all of one state of the store.
+  func forEachEntry(under prefix: Key, _ body: @Sendable (Entry) -> Void) async throws {
+    try await withSnapshot { snapshot in
+      var last: Key?
+      while true {
+        let page = try await snapshot.page(prefix: prefix, after: last, limit: 1_000)
+        guard let end = page.last else { return }
+        for entry in page { body(entry) }
+        last = end.key
+      }
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import Testing
+
+/// The demonstration as a user runs it: a program with options, an exit code and a summary.
+@Suite struct DemoTests {
+  @Test func allActsPassAndCountWhatTheyDid() throws {
+    let run = try DemoRun(["--generate", "200", "--json"])
+    #expect(run.exitCode == 0, "\(run.errors)")
+    let summary = try JSONDecoder().decode(Summary.self, from: run.output)
+    #expect(summary.isPassed && summary.checks.allSatisfy(\.isPassed))
+    #expect(Set(summary.checks.map(\.act)) == Set(1...7))
+    #expect(summary.products == 200 && summary.variants >= 200)
+    #expect(summary.savedOneByOne == 50 && summary.savedInOneBatch == 50 && summary.savedConcurrently == 100)
+    #expect(summary.readBack == 200)
+    #expect(summary.changesSent == 401 && summary.changesHeard == 401)
+    #expect(summary.kills >= 10 && summary.killsInsideASave > 0 && summary.productsConfirmedBeforeAKill > 0)
+    #expect(summary.lost == 0 && summary.halfBatches == 0)
+    #expect(summary.damagedValuesReported == 1 && summary.readBesideTheDamage == 199)
+    #expect(summary.store == nil)
+  }
+
+  @Test func feedsAreReadBareAndWrappedAndTheStoreIsKept() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-demo-test-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let feeds = folder.appendingPathComponent("feeds/shop")
+    try FileManager.default.createDirectory(at: feeds, withIntermediateDirectories: true)
+    let products = (1...20).map { number in
+      let variant = #"{"id": \#(number)1, "title": "M", "sku": null, "price": "12.50", "available": true}"#
+      let image = number.isMultiple(of: 2) ? #""https://shop.example/a.jpg""# : #"{"src": "b.jpg", "width": 10}"#
+      return #"{"id": \#(number), "title": "Mat", "handle": "mat-\#(number)", "vendor": "V", "#
+        + #""variants": [\#(variant)], "images": [\#(image)]}"#
+    }
+    let feed = #"{"products": [\#(products.joined(separator: ","))]}"#
+    try Data(feed.utf8).write(to: feeds.appendingPathComponent("bare.json"))
+    try Data(#"{"url": "u", "status": 200, "body": \#(feed)}"#.utf8)
+      .write(to: feeds.appendingPathComponent("wrapped.json"))
+    try Data("[]".utf8).write(to: feeds.appendingPathComponent("other.json"))
+
+    let kept = folder.appendingPathComponent("kept")
+    let options = ["--data", folder.appendingPathComponent("feeds").path, "--keep", kept.path]
+    let run = try DemoRun(options + ["--json"])
+    #expect(run.exitCode == 0, "\(run.errors)")
+    #expect(try JSONDecoder().decode(Summary.self, from: run.output).readBack == 40)
+    #expect(FileManager.default.fileExists(atPath: kept.appendingPathComponent("shop.db").path))
+    // It is not played over a store that somebody has kept.
+    #expect(try DemoRun(options).exitCode == 2)
+  }
+
+  @Test(arguments: [
+    (["--data", "no/such/folder"], "no folder 'no/such/folder'"), (["--generate", "many"], "not 'many'"),
+    (["--generate"], "needs a value"), (["--fast"], "no option '--fast'"),
+    (["--data", "a", "--generate", "20"], "exclude each other"),
+  ])
+  func wrongOptionsAreExplained(_ options: [String], _ text: String) throws {
+    let run = try DemoRun(options)
+    #expect(run.exitCode == 2)
+    #expect(run.errors.contains(text), "\(run.errors)")
+    #expect(run.output.isEmpty)
+  }
+
+  @Test func theOutputOfAPipeHasNoColoursAndFitsIn80Columns() throws {
+    let run = try DemoRun(["--generate", "20"])
+    #expect(run.exitCode == 0, "\(run.errors)")
+    let text = String(decoding: run.output, as: UTF8.self)
+    #expect(!text.contains("\u{1B}") && !text.contains("\r"))
+    #expect(text.split(separator: "\n").filter { $0.count > 80 } == [])
+    #expect(text.contains("checks passed in"))
+  }
+}
+
+/// What the tests look at of the summary.
+private struct Summary: Decodable {
+  struct Check: Decodable {
+    let act: Int
+    let isPassed: Bool
+  }
+  let isPassed: Bool
+  let products, variants, savedOneByOne, savedInOneBatch, savedConcurrently, readBack: Int
+  let changesSent, changesHeard, kills, killsInsideASave, productsConfirmedBeforeAKill: Int
+  let lost, halfBatches, damagedValuesReported, readBesideTheDamage: Int
+  let checks: [Check]
+  let store: String?
+}
+
+/// One run of the built program. It stops itself when it takes too long.
+private struct DemoRun {
+  let exitCode: Int32
+  let output: Data
+  let errors: String
+
+  init(_ arguments: [String]) throws {
+    let process = Process()
+    let (output, errors) = (Pipe(), Pipe())
+    process.executableURL = try Self.executable()
+    process.arguments = arguments
+    process.standardOutput = output
+    process.standardError = errors
+    try process.run()
+    self.output = output.fileHandleForReading.readDataToEndOfFile()
+    self.errors = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    exitCode = process.terminationStatus
+  }
+
+  /// Beside the test bundle, where the build puts it.
+  private static func executable() throws -> URL {
+    var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    for _ in 0..<4 {
+      let candidate = folder.appendingPathComponent("coffer-demo")
+      if FileManager.default.isExecutableFile(atPath: candidate.path) { return candidate }
+      folder.deleteLastPathComponent()
+    }
+    throw CocoaError(.fileNoSuchFile)
+  }
+}

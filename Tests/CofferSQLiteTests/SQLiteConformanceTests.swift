@@ -1,0 +1,21 @@
+import CofferCore
+import CofferSQLite
+import CofferTesting
+import Foundation
+import Testing
+
+@Suite struct SQLiteConformanceTests {
+  @Test(arguments: StorageConformance.checks)
+  func sqliteConforms(_ check: StorageConformance.Check) async throws {
+    let conformance = StorageConformance(
+      name: "sqlite", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
+    ) { location in
+      var configuration = SQLiteConfiguration()
+      configuration.maximumValueSize = location.maximumValueSize ?? 1 << 30
+      configuration.journalRetention = 64
+      return try await SQLiteEngine.open(
+        at: location.directory.appendingPathComponent("store.db").path, configuration: configuration)
+    }
+    try await conformance.run(check)
+  }
+}

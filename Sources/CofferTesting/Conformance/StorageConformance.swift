@@ -180,7 +180,9 @@ extension StorageConformance {
   @discardableResult
   public func run(_ check: Check) async throws -> Outcome {
     let bench = Bench(self, check: check)
+    defer { bench.removeDirectory() }
     do {
+      try bench.makeDirectory()
       // A call that never returns is left behind, so that it fails this check and not the whole run.
       try await withDeadline(options.deadline * 2, "the check to end (a call of the engine did not return)") {
         try await bench.run()

@@ -27,9 +27,14 @@ final class Bench: Sendable {
       maximumValueSize: check.maximumValueSize)
   }
 
-  /// Opens the store, runs the check if it applies, and removes the store.
-  func run() async throws {
+  func makeDirectory() throws {
     try FileManager.default.createDirectory(at: location.directory, withIntermediateDirectories: true)
+  }
+
+  func removeDirectory() { try? FileManager.default.removeItem(at: location.directory) }
+
+  /// Opens the store, runs the check if it applies, and closes what it opened.
+  func run() async throws {
     let result: Result<Void, any Error>
     do {
       let capabilities = try await open().capabilities
@@ -39,7 +44,6 @@ final class Bench: Sendable {
       result = .failure(error)
     }
     for engine in state.withLock({ $0.opened }) { try? await engine.close() }
-    try? FileManager.default.removeItem(at: location.directory)
     try result.get()
   }
 

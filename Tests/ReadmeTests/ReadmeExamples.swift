@@ -1,5 +1,6 @@
 // The Swift code of README.md, compiled and run: ReadmeTests compares the two line by line.
 import Coffer
+import CofferCore
 import CofferTesting
 import Foundation
 import Testing
@@ -32,14 +33,14 @@ struct ReadmeExamples {
   @Test func first() async throws {
     let path = folder.appendingPathComponent("store.db").path
     defer { try? FileManager.default.removeItem(at: folder) }
-    var applied: [Theme?] = []
-    func apply(_ theme: Theme?) { applied.append(theme) }
+    let applied = Locked<[Theme?]>([])
+    func apply(_ theme: Theme?) { applied.withLock { $0.append(theme) } }
 
     let engine = try await SQLiteEngine.open(at: path)
     let store = TypedStore(engine: engine)
 
     let ending = Task {
-      while engine.latestRevision < Revision(2) { try await Task.sleep(for: .milliseconds(5)) }
+      while applied.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(5)) }
       try await engine.close()
     }
     try await store.save(Theme(name: "Night", isDark: true), for: "theme")  // survives power loss when it returns
@@ -52,7 +53,7 @@ struct ReadmeExamples {
     try await ending.value
     #expect(theme == Theme(name: "Night", isDark: true))
     #expect(quick == theme)
-    #expect(applied.first == theme)
+    #expect(applied.withLock { $0 } == [theme])
   }
 
   @Test func severalValues() async throws {

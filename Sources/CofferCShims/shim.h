@@ -18,3 +18,21 @@ static inline void coffer_atomic_raise(void *address, uint64_t value) {
          !__atomic_compare_exchange_n((uint64_t *)address, &seen, value, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
   }
 }
+
+static inline uint64_t coffer_atomic_exchange(void *address, uint64_t value) {
+  return __atomic_exchange_n((uint64_t *)address, value, __ATOMIC_ACQ_REL);
+}
+
+// Stores `value` if the number is `expected`; whether it was.
+static inline int coffer_atomic_compare_exchange(void *address, uint64_t expected, uint64_t value) {
+  return __atomic_compare_exchange_n((uint64_t *)address, &expected, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+// Tells the processor that this is a loop that waits.
+static inline void coffer_spin_hint(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}

@@ -32,7 +32,7 @@ final class Writer: Sendable {
   private let queue = Locked(Queue())
   private let lastID = Locked(UInt64(0))  // apart from the queue, whose lock is the one that everybody wants
   private let committer: Locked<GroupCommitter?>
-  private let doorbell = DispatchSemaphore(value: 0)
+  private let doorbell = Doorbell()
   private let checkpointer: Checkpointer
   private let place: StorePlace
   private let listener: Listener
@@ -217,7 +217,7 @@ final class Writer: Sendable {
       thread.name = "coffer.writer"
       thread.start()
     }
-    doorbell.signal()
+    doorbell.ring()
   }
 
   private func run() {

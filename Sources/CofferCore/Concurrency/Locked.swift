@@ -3,12 +3,13 @@
 #elseif COFFER_TSAN
   import Glibc
 #else
-  import Synchronization
+  package import Synchronization
 #endif
 
 /// A value that one thread at a time can touch.
 ///
-/// `Synchronization.Mutex` needs newer Apple systems than this package does, so it is wrapped here, once.
+/// `Synchronization.Mutex` needs newer Apple systems than this package does, so it is wrapped here, once. Inlinable,
+/// since it is on every hot path and a generic call across modules costs more than the lock.
 package final class Locked<Value>: Sendable {
   #if canImport(os)
     private let mutex: OSAllocatedUnfairLock<Value>
@@ -38,9 +39,11 @@ package final class Locked<Value>: Sendable {
       return try body(&value)
     }
   #else
-    private let mutex: Mutex<Value>
-    package init(_ value: sending Value) { mutex = Mutex(value) }
-    package func withLock<R, E: Error>(_ body: (inout sending Value) throws(E) -> sending R) throws(E) -> sending R {
+    @usableFromInline let mutex: Mutex<Value>
+    @inlinable package init(_ value: sending Value) { mutex = Mutex(value) }
+    @inlinable package func withLock<R, E: Error>(
+      _ body: (inout sending Value) throws(E) -> sending R
+    ) throws(E) -> sending R {
       try mutex.withLock(body)
     }
   #endif

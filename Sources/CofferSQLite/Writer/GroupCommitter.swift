@@ -81,7 +81,7 @@ final class GroupCommitter {
   }
 
   /// Commits a batch now, or says `nil` when another process is writing.
-  func commitWithoutWaiting(_ batch: PreparedBatch) -> Result<Commit, any Error>? {
+  func commitWithoutWaiting(_ batch: PreparedBatch) -> Result<Revision, any Error>? {
     connection.waitsForLock = false
     defer { connection.waitsForLock = true }
     let result = commit([batch], durability: .relaxed)[0]
@@ -89,8 +89,8 @@ final class GroupCommitter {
     return result
   }
 
-  /// Commits a group. A batch that cannot be applied fails alone.
-  func commit(_ group: [PreparedBatch], durability: Durability) -> [Result<Commit, any Error>] {
+  /// Commits a group and answers with the revision after each batch. A batch that cannot be applied fails alone.
+  func commit(_ group: [PreparedBatch], durability: Durability) -> [Result<Revision, any Error>] {
     do {
       return try write(durability: durability) { try group.map(apply) }
     } catch let error as StorageError where group.count > 1 && error.code != .outcomeUnknown && error.code != .busy {
@@ -206,17 +206,17 @@ final class GroupCommitter {
 
   // MARK: One batch
 
-  private func apply(_ batch: PreparedBatch) throws -> Result<Commit, any Error> {
+  private func apply(_ batch: PreparedBatch) throws -> Result<Revision, any Error> {
     for case .require(let key, let expected) in batch.operations where try currentRevision(of: key) != expected {
       return .failure(StorageError.preconditionFailed(key, backend: connection.place.description))
     }
-    guard !batch.selection.isEmpty else { return .success(batch.commit(at: revision)) }
+    guard batch.isChange else { return .success(revision) }
     let next = revision.next
     for (operation, checksum) in zip(batch.operations, batch.checksums) {
       try apply(operation, checksum: checksum, at: next)
     }
     try append(batch, at: next)
-    return .success(batch.commit(at: next))
+    return .success(next)
   }
 
   /// Applies one operation inside the present transaction, at the revision that the transaction will have.
@@ -235,7 +235,7 @@ final class GroupCommitter {
           put.bind(2, Int64(bitPattern: revision.rawValue))
           put.bind(3, Int64(checksum))
           put.bind(4, borrowing: content)
-          defer { put.resetAndForget() }
+          defer { put.reset() }  // all parameters are bound again before the next use
           _ = try put.step()
         }
       }
@@ -283,7 +283,7 @@ final class GroupCommitter {
           appendJournal.bind(3, borrowing: origin)
           appendJournal.bind(4, clock.now().unixMilliseconds)
           appendJournal.bind(5, borrowing: changed)
-          defer { appendJournal.resetAndForget() }
+          defer { appendJournal.reset() }
           _ = try appendJournal.step()
         }
       }

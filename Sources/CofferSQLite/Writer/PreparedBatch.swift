@@ -12,6 +12,8 @@ final class PreparedBatch: Sendable {
   let origin: Origin
   let selection: Selection
   let journalEntry: [UInt8]
+  /// Whether there is anything to write.
+  let isChange: Bool
 
   init(_ batch: WriteBatch, origin: Origin) {
     operations = batch.operations
@@ -23,6 +25,7 @@ final class PreparedBatch: Sendable {
     self.origin = origin
     selection = batch.selection
     journalEntry = selection.encoded()
+    isChange = !selection.isEmpty
   }
 
   func commit(at revision: Revision) -> Commit {

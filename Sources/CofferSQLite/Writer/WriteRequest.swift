@@ -4,7 +4,7 @@ import CofferCore
 struct WriteRequest: Sendable {
   enum Kind: Sendable {
     /// A batch, which shares a transaction with its neighbours in the queue.
-    case batch(PreparedBatch, Durability, CheckedContinuation<Commit, any Error>)
+    case batch(PreparedBatch, Durability, CheckedContinuation<Revision, any Error>)
     /// Anything else, which has a transaction of its own. `run` resumes its own waiter, if it has one.
     case work(run: @Sendable (GroupCommitter) -> WorkOutcome, refuse: @Sendable (any Error) -> Void)
   }

@@ -50,8 +50,8 @@ final class Writer: Sendable {
   /// Commits a batch: alone and at once, or with the next group.
   func commit(_ batch: PreparedBatch, durability: Durability) async throws -> Commit {
     try Task.checkCancellation()
-    if durability == .relaxed, let result = try commitInline(batch) { return try result.get() }
-    return try await enqueue { .batch(batch, durability, $0) }
+    if durability == .relaxed, let result = try commitInline(batch) { return batch.commit(at: try result.get()) }
+    return batch.commit(at: try await enqueue { .batch(batch, durability, $0) })
   }
 
   /// Runs a closure in a transaction of its own on the writer's thread.
@@ -175,7 +175,7 @@ final class Writer: Sendable {
   // MARK: Committing on the caller
 
   /// Commits on the caller's thread; `nil` when somebody else is writing, here or in another process.
-  private func commitInline(_ batch: PreparedBatch) throws -> Result<Commit, any Error>? {
+  private func commitInline(_ batch: PreparedBatch) throws -> Result<Revision, any Error>? {
     let isMine = try queue.withLock { queue in
       if let refusal = queue.refusal { throw refusal }
       guard !queue.isBusy else { return false }
@@ -183,13 +183,13 @@ final class Writer: Sendable {
       return true
     }
     guard isMine else { return nil }
-    let result = committer.withLock { committer -> Result<Commit, any Error>? in
+    let result = committer.withLock { committer -> Result<Revision, any Error>? in
       guard let committer, let result = committer.commitWithoutWaiting(batch) else { return nil }
-      if case .success(let commit) = result {
-        raise(commit.revision)
-        listener.announce([commit])
+      if case .success(let revision) = result, batch.isChange {
+        raise(revision)
+        listener.announce([batch.commit(at: revision)])
       }
-      lookAfter(committer, errors: [result.error])
+      lookAfter(committer, failure: result.error)
       return result
     }
     release()
@@ -266,7 +266,7 @@ final class Writer: Sendable {
     if case .work(let run, _) = first.kind {
       let outcome = run(committer)
       if let commit = outcome.commit { listener.announce([commit]) }
-      lookAfter(committer, errors: [outcome.error])
+      lookAfter(committer, failure: outcome.error)
     } else {
       commit(group, committer)
     }
@@ -274,23 +274,28 @@ final class Writer: Sendable {
 
   private func commit(_ group: [WriteRequest], _ committer: GroupCommitter) {
     var batches: [PreparedBatch] = []
-    var waiters: [CheckedContinuation<Commit, any Error>] = []
     var durability = Durability.relaxed
     batches.reserveCapacity(group.count)
-    waiters.reserveCapacity(group.count)
-    for case .batch(let batch, let wanted, let waiter) in group.lazy.map(\.kind) {
+    for request in group {
+      guard case .batch(let batch, let wanted, _) = request.kind else { continue }
       batches.append(batch)
-      waiters.append(waiter)
       durability = max(durability, wanted)
     }
     let results = committer.commit(batches, durability: durability)
+    if case .success(let newest)? = results.last(where: { $0.error == nil }) { raise(newest) }
     var commits: [Commit] = []
     commits.reserveCapacity(results.count)
-    for case .success(let commit) in results where !commit.changed.isEmpty { commits.append(commit) }
-    if let newest = commits.last { raise(newest.revision) }
-    for (waiter, result) in zip(waiters, results) { waiter.resume(with: result) }
+    var failure: (any Error)?
+    for (request, result) in zip(group, results) {
+      guard case .batch(let batch, _, let waiter) = request.kind else { continue }
+      waiter.resume(with: result)
+      switch result {
+      case .success(let revision): if batch.isChange { commits.append(batch.commit(at: revision)) }
+      case .failure(let error): failure = error
+      }
+    }
     listener.announce(commits)
-    lookAfter(committer, errors: results.map(\.error))
+    lookAfter(committer, failure: failure)
   }
 
   private func raise(_ revision: Revision) {
@@ -300,10 +305,9 @@ final class Writer: Sendable {
 
   // MARK: After a commit
 
-  private func lookAfter(_ committer: GroupCommitter, errors: [(any Error)?]) {
-    for case let error as StorageError in errors where error.code == .outcomeUnknown {
-      return shutDown(after: error)
-    }
+  private func lookAfter(_ committer: GroupCommitter, failure: (any Error)?) {
+    // It is the last failure of the group, or that of all of them: a sync is shared.
+    if let error = failure as? StorageError, error.code == .outcomeUnknown { return shutDown(after: error) }
     if committer.takeCheckpointDue() {
       checkpointer.start { [self] in housekeep { $0.connection.checkpoint() } }
     }

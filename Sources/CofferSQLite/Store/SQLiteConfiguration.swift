@@ -25,6 +25,7 @@ public struct SQLiteConfiguration: Sendable {
   /// Runs on the writer between a commit and its announcement: where tests kill the process.
   package var afterCommit: (@Sendable (Revision) -> Void)?
 
+  /// The usual settings.
   public init() {}
 }
 
@@ -33,6 +34,7 @@ public struct SQLiteConfiguration: Sendable {
 /// Reading it throws `damaged`; its bytes were copied to the quarantine, where nothing changes them, so that writing
 /// the key again loses nothing.
 public struct DamageReport: Hashable, Sendable {
+  /// The key whose value is damaged.
   public let key: Key
   /// The commit that wrote the value.
   public let revision: Revision

@@ -21,7 +21,9 @@ public final class ManualClock: Clock, Sendable {
     /// A moment that long after the clock was made.
     public init(offset: Duration = .zero) { self.offset = offset }
 
+    /// The moment that much later.
     public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+    /// The time from this moment to another; negative when the other one is earlier.
     public func duration(to other: Instant) -> Duration { other.offset - offset }
     public static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
   }
@@ -61,7 +63,9 @@ public final class ManualClock: Clock, Sendable {
   /// A clock at its first moment.
   public init() {}
 
+  /// The present moment, which only ``advance(by:)`` moves.
   public var now: Instant { state.withLock { $0.now } }
+  /// Zero: the clock moves by any step.
   public var minimumResolution: Duration { .zero }
   /// How many tasks are asleep.
   public var sleeperCount: Int { state.withLock { $0.sleepers.count } }
@@ -101,6 +105,8 @@ public final class ManualClock: Clock, Sendable {
     }
   }
 
+  /// Sleeps until the clock was moved to the deadline. The tolerance does not matter.
+  /// - Throws: `CancellationError` when the task is cancelled.
   public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
     let id = state.withLock { $0.makeID() }
     try await withTaskCancellationHandler {

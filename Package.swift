@@ -31,6 +31,18 @@ func tests(
     swiftSettings: settings.dropFirst() + [.swiftLanguageMode(mode)])
 }
 
+// Fuzzers need a sanitizer's flags, so they exist only where ./run fuzz asks for them.
+let fuzzers: [Target] =
+  Context.environment["COFFER_FUZZ"] == nil
+  ? []
+  : [
+    .target(name: "CFuzzer", path: "Fuzz/CFuzzer"),
+    .executableTarget(
+      name: "FuzzSelection", dependencies: ["CofferCore", "CofferSQLite", "CFuzzer"], path: "Fuzz/FuzzSelection",
+      swiftSettings: settings,
+      linkerSettings: [.unsafeFlags(["-use-ld=lld", "-Xlinker", "--allow-multiple-definition"])]),
+  ]
+
 let package = Package(
   name: "coffer",
   platforms: [.macOS(.v14), .iOS(.v17), .watchOS(.v10)],
@@ -72,5 +84,5 @@ let package = Package(
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["Coffer", "CofferCore", "CofferTesting"]),
-  ]
+  ] + fuzzers
 )

@@ -1,6 +1,6 @@
 public import CofferCore
 
-/// A ``StorageAdapter`` over a ``SQLiteEngine`` (document 1): the embedded default.
+/// A `StorageAdapter` over a ``SQLiteEngine`` (document 1): the embedded default.
 public actor SQLiteAdapter: EngineBacked {
   public nonisolated let engine: any StorageEngine
   public nonisolated let origin = Origin()

@@ -26,7 +26,7 @@ public final class SQLiteEngine: StorageEngine {
 
   /// Opens a store, creating it, its directory (0700) and its file (0600) unless the configuration says otherwise.
   ///
-  /// - Throws: ``StorageError``: `permissionDenied`, `diskFull`, `notAStore` (a directory, another application's
+  /// - Throws: `StorageError`: `permissionDenied`, `diskFull`, `notAStore` (a directory, another application's
   ///   database, no database), `damaged` (an emptied or truncated file), `newerFormat`, `notFound`, `inputOutput`.
   public static func open(
     at path: String, configuration: SQLiteConfiguration = SQLiteConfiguration()

@@ -23,8 +23,8 @@ public import Foundation
 /// print(report)  // what passed, what was skipped and why
 /// ```
 ///
-/// Which checks apply is read from the engine's ``CofferCore/Capabilities``: a declared promise is tested, and what is
-/// not declared must be refused with ``CofferCore/StorageError/Code-swift.struct/unsupported``.
+/// Which checks apply is read from the engine's `Capabilities`: a declared promise is tested, and what is
+/// not declared must be refused with `StorageError` `.unsupported`.
 public struct StorageConformance: Sendable {
   /// Where a store is. The same location opened again is the same store; every check gets a new one.
   public struct Location: Hashable, Sendable {
@@ -105,7 +105,7 @@ public struct StorageConformance: Sendable {
     makeAdapter = nil
   }
 
-  /// The suite for a four-method adapter, lifted by ``CofferCore/AdapterEngine``.
+  /// The suite for a four-method adapter, lifted by `AdapterEngine`.
   ///
   /// ```swift
   /// try await StorageConformance(name: "redis") { _ in RedisAdapter(database: 7, empty: true) }.run()
@@ -184,7 +184,7 @@ extension StorageConformance {
     do {
       try bench.makeDirectory()
       // A call that never returns is left behind, so that it fails this check and not the whole run.
-      try await withDeadline(options.deadline * 2, "the check to end (a call of the engine did not return)") {
+      try await withDeadline(options.deadline * 6, "the check to end (a call of the engine did not return)") {
         try await bench.run()
       }
       return .passed

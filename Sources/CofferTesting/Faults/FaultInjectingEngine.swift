@@ -28,7 +28,7 @@ public final class FaultInjectingEngine: StorageEngine {
     /// The call throws, and the engine below does not hear of it.
     case fail(StorageError)
     /// The engine below does it, then the call throws: this is what
-    /// ``CofferCore/StorageError/Code-swift.struct/outcomeUnknown`` means.
+    /// `StorageError` `.outcomeUnknown` means.
     case failAfter(StorageError)
     /// The call waits first. The wait ends early, with `CancellationError`, when the task is cancelled.
     case delay(Duration)

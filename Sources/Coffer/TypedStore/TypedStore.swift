@@ -34,7 +34,8 @@ public final class TypedStore: Sendable {
   /// - Parameters:
   ///   - engine: where the bytes are kept.
   ///   - codec: how values other than `Data` and `String` become bytes.
-  ///   - cacheCapacity: how many decoded values are kept in memory at most; 0 keeps none.
+  ///   - cacheCapacity: how many decoded values are kept in memory at most; 0 keeps none. The half of them that were
+  ///     used last are certain to be there.
   ///   - origin: the handle that this store writes as; a fresh one unless given.
   public init(
     engine: any StorageEngine, codec: any Codec = JSONCodec(), cacheCapacity: Int = 10_000, origin: Origin = Origin()

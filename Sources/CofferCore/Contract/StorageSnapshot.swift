@@ -11,6 +11,7 @@ public protocol StorageSnapshot: Sendable {
 
   /// Up to `limit` entries in the order of their keys: those whose key starts with `prefix` and sorts after `after`.
   ///
-  /// Ask for the next page with the last key of the one before; an empty page is the end.
+  /// Ask for the next page with the last key of the one before. Only an empty page is the end: a page may be shorter
+  /// than `limit` although more follow, since engines keep pages of large values small.
   func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry]
 }

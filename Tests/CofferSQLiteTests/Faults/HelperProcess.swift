@@ -79,11 +79,13 @@ struct TestFailure: Error, CustomStringConvertible {
   init(_ description: String) { self.description = description }
 }
 
-/// The preloaded library that makes system calls fail, compiled once per run.
+/// The preloaded library that makes system calls fail, compiled once per run, beside the test bundle.
 enum FaultLibrary {
   static let path: String? = {
     let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("fault.c")
-    let library = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-fault-\(getpid()).so")
+    let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+    let library = folder.appendingPathComponent("coffer-fault-\(getpid()).so")
+    atexit { removeFaultLibrary() }
     for compiler in ["cc", "clang", "gcc"] {
       let process = Process()
       process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -95,4 +97,8 @@ enum FaultLibrary {
     }
     return nil
   }()
+}
+
+private nonisolated func removeFaultLibrary() {
+  if let path = FaultLibrary.path { unlink(path) }
 }

@@ -59,6 +59,7 @@ private struct KillLoop {
   func run() async throws {
     var random = SeededGenerator(seed: seed)
     let directory = try TemporaryDirectory()
+    defer { withExtendedLifetime(directory) {} }  // an optimised build would remove it after its last use
     let path = directory.path("store.db")
     var killsInsideCommits = 0
     for round in 0..<rounds {

@@ -24,10 +24,17 @@ package final class SQLiteTransaction {
     try statements().query(sql, arguments, row)
   }
 
-  /// The value of a key as it is in this transaction.
+  /// The value of a key as it is in this transaction. A damaged one throws `damaged`.
   package func value(_ key: Key) throws -> Data? {
     let name = Data(key.string.utf8)
-    return try query("SELECT value FROM coffer_values WHERE key = ?1", [.blob(name)]) { $0.blob(0) }.first
+    let sql = "SELECT checksum, value FROM coffer_values WHERE key = ?1"
+    guard let row = try query(sql, [.blob(name)], { (checksum: $0.integer(0), value: $0.blob(1)) }).first else {
+      return nil
+    }
+    guard row.checksum == Int64(checksum(key, row.value)) else {
+      throw StorageError.damagedValue(key, backend: committer.connection.place.description)
+    }
+    return row.value
   }
 
   /// Stores a value under a key.

@@ -111,11 +111,18 @@ final class Reader: @unchecked Sendable {
     let bytes = statement.bytes(firstColumn + 2)
     guard Int64(checksum(key, bytes)) == statement.integer(firstColumn + 1) else {
       onDamage(key, revision, bytes.count)
-      throw StorageError(
-        .damaged, "The stored value is damaged: its checksum does not match.",
-        advice: "Its bytes were kept in the quarantine; write the key again to go on. Other keys are not affected.",
-        backend: connection.place.description, key: key)
+      throw StorageError.damagedValue(key, backend: connection.place.description)
     }
     return Entry(key: key, value: bytes.isEmpty ? Data() : Data(bytes), revision: revision)
+  }
+}
+
+extension StorageError {
+  /// What the reader of a value hears whose bytes are not those that were written.
+  static func damagedValue(_ key: Key, backend: String) -> StorageError {
+    StorageError(
+      .damaged, "The stored value is damaged: its checksum does not match.",
+      advice: "Its bytes were kept in the quarantine; write the key again to go on. Other keys are not affected.",
+      backend: backend, key: key)
   }
 }

@@ -12,6 +12,7 @@ final class SQLiteStore: Sendable {
 
   let place: StorePlace
   let identity: FileIdentity
+  let token = StoreToken()
   let maximumValueSize: Int
   let writer: Writer
   let readers: ReaderPool
@@ -34,7 +35,7 @@ final class SQLiteStore: Sendable {
       latest: opening.revision, capacity: min(4_096, max(1, configuration.journalRetention)),
       journal: { revision, limit in try readers.read { try $0.journalPage(after: revision, limit: limit) } })
     let availability = availabilityFeed
-    let identity = opening.identity
+    let (identity, token) = (opening.identity, token)
     let listener = Writer.Listener(
       raise: { wake.raise(to: $0) },
       announce: { commits in
@@ -43,7 +44,7 @@ final class SQLiteStore: Sendable {
         wake.ring()
       },
       fail: { error in
-        StoreRegistry.shared.remove(identity, mustVerify: true)
+        StoreRegistry.shared.remove(identity, token, mustVerify: true)
         readers.close(error)
         availability.set(.unavailable(reason: error.message))
         feed.finish()
@@ -110,7 +111,7 @@ final class SQLiteStore: Sendable {
 
   /// Finishes what was accepted and closes everything, after the last handle was closed.
   func close() async {
-    StoreRegistry.shared.remove(identity, mustVerify: false)
+    StoreRegistry.shared.remove(identity, token, mustVerify: false)
     if let watch = state.withLock({ $0.watch }) { WakeWatcher.shared.unwatch(watch) }
     await writer.close()
     readers.close(StorageError.closed(place.description))

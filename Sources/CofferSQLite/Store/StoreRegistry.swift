@@ -5,12 +5,13 @@ import Foundation
 final class StoreRegistry: Sendable {
   static let shared = StoreRegistry()
 
-  private struct WeakStore {
+  private struct Registration {
     weak var store: SQLiteStore?
+    let token: StoreToken
   }
 
   private struct State {
-    var stores: [FileIdentity: WeakStore] = [:]
+    var stores: [FileIdentity: Registration] = [:]
     /// Files whose device has failed while this process wrote them.
     var suspects: Set<FileIdentity> = []
   }
@@ -40,16 +41,20 @@ final class StoreRegistry: Sendable {
     }
     let store = try SQLiteStore(place: place, configuration: configuration, mustVerify: mustVerify ?? false)
     state.withLock { state in
-      state.stores[store.identity] = WeakStore(store: store)
+      state.stores[store.identity] = Registration(store: store, token: store.token)
       state.suspects.remove(store.identity)
     }
     return store
   }
 
-  func remove(_ identity: FileIdentity, mustVerify: Bool) {
+  /// Forgets a store that ends, unless another has taken its place meanwhile.
+  func remove(_ identity: FileIdentity, _ token: StoreToken, mustVerify: Bool) {
     state.withLock { state in
-      state.stores[identity] = nil
+      if state.stores[identity]?.token === token { state.stores[identity] = nil }
       if mustVerify { state.suspects.insert(identity) }
     }
   }
 }
+
+/// Tells one opening of a file from the next.
+final class StoreToken: Sendable {}

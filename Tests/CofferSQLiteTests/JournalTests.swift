@@ -69,6 +69,18 @@ import Testing
     try await again.close()
   }
 
+  @Test func aPositionThatTheStoreDoesNotHaveIsToldToReload() async throws {
+    let directory = try TemporaryDirectory()
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    try await engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+    var iterator = engine.changes(since: Revision(1_000_000)).makeAsyncIterator()
+    #expect(await iterator.next() == .reload(upTo: Revision(1)))
+    try await engine.commit(WriteBatch([.put(Key("k"), Data("2".utf8))]), from: Origin())
+    guard case .commit(let commit)? = await iterator.next() else { throw TestFailure("no commit was heard") }
+    #expect(commit.revision == Revision(2))
+    try await engine.close()
+  }
+
   @Test func datesComeFromTheGivenClock() async throws {
     let directory = try TemporaryDirectory()
     var configuration = SQLiteConfiguration()

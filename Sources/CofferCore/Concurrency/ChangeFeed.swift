@@ -31,6 +31,7 @@ package final class ChangeFeed: Sendable {
   fileprivate enum Step {
     case deliver([Commit])
     case readJournal(upTo: Revision)
+    case startAgain(at: Revision)
     case wait
     case end
   }
@@ -111,6 +112,8 @@ package final class ChangeFeed: Sendable {
 
   fileprivate func step(from cursor: Revision, group: SubscriptionGroup?) -> Step {
     state.withLock { state in
+      // A position of another life of the store, before a backup was restored: it must not wait for ever.
+      if cursor > state.latest { return .startAgain(at: state.latest) }
       let isFinished = state.isFinished || group?.isFinished.withLock { $0 } ?? false
       guard cursor < state.latest else { return isFinished ? .end : .wait }
       if let commits = state.commits(after: cursor) { return .deliver(commits) }
@@ -209,6 +212,9 @@ private final class Subscription: Sendable {
       case .deliver(let commits): state.withLock { $0.pending = commits[...] }
       case .wait: await feed.wait(beyond: cursor, group: group)
       case .end: return nil
+      case .startAgain(let latest):
+        state.withLock { $0.cursor = latest }
+        return .reload(upTo: latest)
       case .readJournal(let latest):
         if let reload = await readJournal(after: cursor, latest: latest) { return reload }
       }

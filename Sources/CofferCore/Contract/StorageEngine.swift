@@ -41,7 +41,8 @@ public protocol StorageEngine: Sendable {
   /// The commits after `revision` (`nil`: from now on), each once and in order, whoever made them.
   ///
   /// Every caller gets a stream of its own, open when this returns. A subscriber that falls behind what the engine
-  /// remembers gets one ``Change/reload(upTo:)`` in place of what it missed.
+  /// remembers gets one ``Change/reload(upTo:)`` in place of what it missed; so does one whose revision the store does
+  /// not have, as after a restored backup.
   func changes(since revision: Revision?) -> AsyncStream<Change>
 
   /// Whether the store can be used: the present state first, then each change of it.

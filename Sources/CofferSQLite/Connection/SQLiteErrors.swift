@@ -80,12 +80,15 @@ private struct SQLiteFailure {
         "Nothing was written and everything stored before is still there. Free some space and try again.")
     case EACCES, EPERM, EROFS:
       self.init(
-        .permissionDenied, "The store cannot be written: permission denied.",
-        "Give this user write permission for the file and its directory (SQLite keeps its log beside the file).")
+        .permissionDenied, "The store cannot be opened: permission denied.",
+        "Give this user write permission for the file and its directory: reading needs it too, since SQLite keeps its "
+          + "log beside the file.")
     case EISDIR:
       self.init(.notAStore, "There is a directory where the database file should be.", "Give the path of a file.")
-    case ENOENT, ENOTDIR:
+    case ENOENT:
       self.init(.notFound, "There is no store at this path.", "Check the path, or create the store by writing to it.")
+    case ENOTDIR, ELOOP, ENAMETOOLONG:
+      self.init(.inputOutput, "The path of the store leads nowhere.", "Check the path. Nothing was changed.")
     default:
       self.init(
         .inputOutput, "The store's file could not be read or written.",

@@ -55,20 +55,16 @@ extension StorePlace {
       throw StorageError.system("realpath", path: directory, errno: errno, backend: backend)
     }
     defer { free(parent) }
-    return String(cString: parent) + "/" + name
+    let prefix = String(cString: parent)
+    return (prefix == "/" ? "" : prefix) + "/" + name
   }
 
   /// Makes sure that there is a regular file which SQLite may open: what it would destroy silently is refused here.
   private func checkFile(mayCreate: Bool) throws {
     var status = stat()
-    if stat(path, &status) != 0 {
-      guard mayCreate else { throw Schema.missing(self) }
-      let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-      guard file >= 0 || errno == EEXIST else {
-        throw StorageError.system("open", path: path, errno: errno, backend: description)
-      }
-      if file >= 0 { close(file) }
-      return
+    guard stat(path, &status) == 0 else {
+      guard errno == ENOENT else { throw StorageError.system("stat", path: path, errno: errno, backend: description) }
+      return try create(mayCreate: mayCreate)
     }
     guard status.st_mode & S_IFMT != S_IFDIR else {
       throw StorageError.system("open", path: path, errno: EISDIR, backend: description)
@@ -79,10 +75,29 @@ extension StorePlace {
         advice: "Give the path of a file. Nothing was changed.", backend: description)
     }
     guard status.st_size == 0 else { return }
+    try checkLeftovers("is empty, but it was not")
+    if size(of: wakePath) != nil { throw lost("is empty, but it was not", beside: "-wake") }
     guard mayCreate else { throw Schema.missing(self) }
-    // Beside an empty file SQLite deletes the log, which may be all that is left of the data.
-    if let log = size(of: logPath), log > 0 { throw emptied("-wal") }
-    if size(of: wakePath) != nil { throw emptied("-wake") }
+  }
+
+  private func create(mayCreate: Bool) throws {
+    try checkLeftovers("is gone")
+    guard mayCreate else { throw Schema.missing(self) }
+    let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard file >= 0 || errno == EEXIST else {
+      let cause = StorageError.system("open", path: path, errno: errno, backend: description)
+      guard cause.code == .notFound else { throw cause }
+      throw StorageError(
+        .inputOutput, "The store cannot be created at this path.",
+        advice: "Check the path: its file system may take no new files.", backend: description,
+        underlying: cause.underlying)
+    }
+    if file >= 0 { close(file) }
+  }
+
+  /// Beside a missing or empty database SQLite deletes the log, which may be all that is left of the data.
+  private func checkLeftovers(_ what: String) throws {
+    if let log = size(of: logPath), log > 0 { throw lost(what, beside: "-wal") }
   }
 
   private func size(of path: String) -> Int? {
@@ -90,10 +105,10 @@ extension StorePlace {
     return stat(path, &status) == 0 ? Int(status.st_size) : nil
   }
 
-  private func emptied(_ suffix: String) -> StorageError {
+  private func lost(_ what: String, beside suffix: String) -> StorageError {
     StorageError(
-      .damaged, "The database file is empty, but it was not: its \(suffix) file is still there.",
-      advice: "Keep both files and restore a backup; delete both to start with an empty store. Nothing was changed.",
+      .damaged, "The database file \(what), and its \(suffix) file, which may hold the newest values, is still there.",
+      advice: "Put the file back or restore a backup; move both away to start with an empty store. Nothing was changed.",
       backend: description)
   }
 }

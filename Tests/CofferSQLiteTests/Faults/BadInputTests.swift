@@ -121,6 +121,28 @@ import Testing
     #expect(try Data(contentsOf: directory.url.appendingPathComponent("store.db-wal")) == log)
   }
 
+  /// SQLite would delete the log beside a new file, and with it what only the log had.
+  @Test func aStoreWhoseFileWasMovedAwayIsNotTakenForANewOne() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let helper = try HelperProcess(["write", path, "full"])
+    while try helper.line() != "ack 20" {}
+    helper.kill()
+    helper.wait()
+    try FileManager.default.moveItem(atPath: path, toPath: path + ".moved")
+    for creates in [true, false] {
+      var configuration = SQLiteConfiguration()
+      configuration.createsIfMissing = creates
+      await expectError(.damaged, contains: "-wal") {
+        _ = try await SQLiteEngine.open(at: path, configuration: configuration)
+      }
+    }
+    try FileManager.default.moveItem(atPath: path + ".moved", toPath: path)
+    let engine = try await SQLiteEngine.open(at: path)
+    #expect(try await engine.entry(Key("p/left/20")) != nil)
+    try await engine.close()
+  }
+
   @Test func aDamagedValueIsQuarantinedAndReportedOnce() async throws {
     let directory = try TemporaryDirectory()
     try await makeStore(directory)

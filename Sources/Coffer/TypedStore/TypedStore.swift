@@ -7,7 +7,7 @@ public import Foundation
 /// try await store.save(Theme.dark, for: "theme")
 /// let theme = try await store.load(Theme.self, for: "theme") ?? .system
 ///
-/// for try await theme in store.values(of: "theme", as: Theme.self) {
+/// for try await theme in try store.values(of: "theme", as: Theme.self) {
 ///   apply(theme ?? .system)               // the present value first, then after each change by anybody
 /// }
 /// ```
@@ -19,7 +19,8 @@ public import Foundation
 /// Decoded values are kept in memory, so that reading one again neither reads nor decodes. The store drops what
 /// anybody has changed, in this process or another, before it answers. A value that was saved is kept as the object
 /// that was given; if encoding loses something of it, save a value that has gone through the codec. Engines that
-/// cannot tell what others write (`AdapterEngine`) are read each time.
+/// cannot tell what others write (`AdapterEngine`) are read each time. What is in memory may still be answered after
+/// the engine was closed.
 ///
 /// Each store has an ``origin`` of its own: it is how ``changes(of:)`` tells own writes from those of others.
 public final class TypedStore: Sendable {

@@ -95,6 +95,31 @@ extension SwiftVaultError: LocalizedError {
   }
 }
 
+extension SwiftVaultError {
+  /// What happened, in the words of the engine: the texts of `errorDescription` are document 0's and leave it out.
+  public var failureReason: String? { underlying.map { ($0 as? StorageError)?.message ?? $0.localizedDescription } }
+
+  /// What to do, if the engine knows.
+  public var recoverySuggestion: String? { (underlying as? StorageError)?.recoverySuggestion }
+
+  private var underlying: (any Error)? {
+    switch self {
+    case .encodingFailed(_, let error), .decodingFailed(_, _, let error), .readFailed(_, let error),
+      .writeFailed(_, let error), .deleteFailed(_, let error), .clearAllFailed(let error), .backendError(_, let error),
+      .appGroupContainerUnavailable(_, let error), .fileCoordinationFailed(_, let error):
+      error
+    case .couldNotCreateDirectory(_, let error), .couldNotSaveFile(_, let error), .couldNotReadFile(_, let error),
+      .couldNotDeleteFile(_, let error), .directoryListingFailed(_, let error),
+      .userDefaultsEncodingFailed(_, _, let error), .userDefaultsDecodingFailed(_, _, let error):
+      error
+    case .migrationFailed(_, let errors): errors.first
+    case .initializationFailed, .unsupportedOperation, .fileDoesNotExist, .couldNotLocateSystemDirectory,
+      .userDefaultsTypeCastingFailed:
+      nil
+    }
+  }
+}
+
 extension SwiftVaultError: Equatable {
   public static func == (left: SwiftVaultError, right: SwiftVaultError) -> Bool {
     left.identity == right.identity

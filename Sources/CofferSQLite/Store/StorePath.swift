@@ -108,7 +108,8 @@ extension StorePlace {
   private func lost(_ what: String, beside suffix: String) -> StorageError {
     StorageError(
       .damaged, "The database file \(what), and its \(suffix) file, which may hold the newest values, is still there.",
-      advice: "Put the file back or restore a backup; move both away to start with an empty store. Nothing was changed.",
+      advice:
+        "Put the file back or restore a backup; move both away to start with an empty store. Nothing was changed.",
       backend: description)
   }
 }

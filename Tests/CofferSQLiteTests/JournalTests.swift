@@ -69,6 +69,38 @@ import Testing
     try await again.close()
   }
 
+  /// Batches of one group that had to be committed one by one, with others' commits between them.
+  @Test func aGapInWhatIsAnnouncedIsReadFromTheJournal() async throws {
+    func commit(_ number: UInt64) -> Commit {
+      Commit(revision: Revision(number), transaction: TransactionID(), origin: Origin(), changed: .everything)
+    }
+    let all = (1...9).map { commit(UInt64($0)) }
+    let feed = ChangeFeed(latest: .zero) { revision, limit in
+      JournalPage(commits: Array(all[Int(revision.rawValue)...].prefix(limit)), isContiguous: true)
+    }
+    let stream = feed.subscribe(since: nil)
+    feed.publish([all[0], all[1]])
+    feed.publish([all[4], all[6], all[8]])
+    #expect(feed.recentCommits(after: Revision(7)) == nil)
+    #expect(feed.recentCommits(after: Revision(8)) == [all[8]])
+    var heard: [Commit] = []
+    for await change in stream {
+      guard case .commit(let commit) = change else { throw TestFailure("told to reload") }
+      heard.append(commit)
+      if commit.revision == Revision(9) { break }
+    }
+    #expect(heard == all)
+  }
+
+  @Test func oneLargeBatchIsHeardAsOneCommit() async throws {
+    let engine = MemoryEngine(journalCapacity: 16)
+    let stream = engine.changes(since: nil)
+    let batch = WriteBatch(try (0..<100).map { .put(try Key("k\($0)"), Data()) })
+    let commit = try await engine.commit(batch, from: Origin())
+    var iterator = stream.makeAsyncIterator()
+    #expect(await iterator.next() == .commit(commit))
+  }
+
   @Test func aPositionThatTheStoreDoesNotHaveIsToldToReload() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))

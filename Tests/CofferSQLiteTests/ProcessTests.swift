@@ -20,6 +20,18 @@ import Testing
     try await engine.close()
   }
 
+  @Test func manyProcessesMayCreateOneStoreAtOnce() async throws {
+    for round in 0..<6 {
+      let directory = try TemporaryDirectory()
+      let path = directory.path("store.db")
+      let helpers = try (0..<6).map { try HelperProcess(["write", path, "relaxed", "w\($0)", "3"]) }
+      for helper in helpers { #expect(try helper.lines().last == "ack 2", "round \(round)") }
+      let engine = try await SQLiteEngine.open(at: path)
+      #expect(engine.latestRevision == Revision(18), "round \(round)")
+      try await engine.close()
+    }
+  }
+
   @Test func everyCommitOfTwoOtherProcessesIsHeardOnceAndInOrder() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")

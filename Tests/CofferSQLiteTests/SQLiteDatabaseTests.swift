@@ -103,6 +103,60 @@ import Testing
     try await database.engine.close()
   }
 
+  @Test func aTransactionThatIsEndedInsideItsClosureIsRefused() async throws {
+    let directory = try TemporaryDirectory()
+    let database = try await open(directory)
+    try await database.migrate(shop)
+    for end in ["COMMIT", "ROLLBACK"] {
+      do {
+        try await database.write { transaction in
+          try transaction.execute("INSERT INTO shops (name) VALUES ('A')")
+          try transaction.execute(end)
+          try transaction.put(try Key("after"), Data())
+        }
+        Issue.record("nothing was thrown")
+      } catch let error as StorageError {
+        #expect(error.code == .statementFailed)
+      }
+    }
+    #expect(try await database.engine.entry(Key("after")) == nil)
+    try await database.engine.close()
+  }
+
+  @Test func statementsThatDoNotFitAreRefusedInWords() async throws {
+    let directory = try TemporaryDirectory()
+    let database = try await open(directory)
+    try await database.migrate(shop)
+    let bad: [(String, [SQLiteValue])] = [
+      ("INSERT INTO shops (name) VALUES (?1)", []), ("SELECT nonsense", []),
+      ("INSERT INTO shops (name) VALUES (?1)", [nil]), ("SELECT ?1", [1, 2]),
+    ]
+    for (sql, arguments) in bad {
+      do {
+        try await database.write { _ = try $0.query(sql, arguments) { _ in 1 } }
+        Issue.record("nothing was thrown for \(sql)")
+      } catch let error as StorageError {
+        #expect(error.code == .statementFailed, "\(error)")
+      }
+    }
+    try await database.engine.close()
+  }
+
+  @Test func aQueryMayRunItselfForEachOfItsRows() async throws {
+    let directory = try TemporaryDirectory()
+    let database = try await open(directory)
+    try await database.migrate(shop)
+    let names = try await database.write { transaction in
+      try transaction.execute("INSERT INTO shops (name) VALUES ('A'), ('B'), ('C')")
+      let sql = "SELECT name FROM shops WHERE id >= ?1 ORDER BY id"
+      return try transaction.query(sql, [1]) { row in
+        row.text(0) + (try transaction.query(sql, [3]) { $0.text(0) }).joined()
+      }
+    }
+    #expect(names == ["AC", "BC", "CC"])
+    try await database.engine.close()
+  }
+
   @Test func aTransactionKeptForLaterIsRefused() async throws {
     let directory = try TemporaryDirectory()
     let database = try await open(directory)

@@ -90,6 +90,42 @@ import Testing
     try await engine.close()
   }
 
+  @Test func aLogThatOneLargeValueHasBlownUpShrinksAgain() async throws {
+    let directory = try TemporaryDirectory()
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    try await engine.commit(WriteBatch([.put(Key("large"), Data(count: 60 << 20))]), from: origin)
+    try await engine.commit(WriteBatch([.delete(Key("large"))]), from: origin)
+    let deadline = ContinuousClock.now + .seconds(30)
+    var size = Int.max
+    while size > 8 << 20, ContinuousClock.now < deadline {
+      try await engine.commit(WriteBatch([.put(Key("k"), Data("\(size)".utf8))]), from: origin)
+      let attributes = try FileManager.default.attributesOfItem(atPath: engine.path + "-wal")
+      size = try #require(attributes[.size] as? NSNumber).intValue
+    }
+    #expect(size <= 8 << 20, "the log still has \(size) bytes")
+    try await engine.close()
+  }
+
+  @Test func tooManySnapshotsAreRefusedInWords() async throws {
+    let directory = try TemporaryDirectory()
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    let codes = Locked<[StorageError.Code]>([])
+    // Each is held inside the one before.
+    @Sendable func nest(_ depth: Int) async throws {
+      guard depth > 0 else { return }
+      try await engine.withSnapshot { _ in try await nest(depth - 1) }
+    }
+    do {
+      try await nest(300)
+    } catch let error as StorageError {
+      codes.withLock { $0.append(error.code) }
+    }
+    #expect(codes.withLock { $0 } == [.busy])
+    try await engine.commit(WriteBatch([.put(Key("a"), Data())]), from: origin)
+    #expect(try await engine.entry(Key("a")) != nil)
+    try await engine.close()
+  }
+
   @Test func aFileOfTheFirstFormatOpensForEver() async throws {
     let directory = try TemporaryDirectory()
     let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

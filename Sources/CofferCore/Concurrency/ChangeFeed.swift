@@ -55,15 +55,15 @@ package final class ChangeFeed: Sendable {
 
   /// Announces commits of this process. They may leave a gap after what was announced before: the commits of others.
   package func publish(_ commits: [Commit]) {
-    guard let first = commits.first, let last = commits.last else { return }
+    guard let last = commits.last else { return }
     let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
       guard last.revision > state.latest else { return [] }
-      if first.revision != state.latest.next { state.forgetRecent() }
       for commit in commits where commit.revision > state.latest {
+        if commit.revision != state.latest.next { state.forgetRecent() }
         state.recent.append(commit)
         state.weight += commit.weight
+        state.latest = commit.revision
       }
-      state.latest = last.revision
       state.trim(to: capacity)
       return state.takeWaiters()
     }
@@ -154,7 +154,7 @@ extension ChangeFeed.State {
   fileprivate mutating func trim(to capacity: Int) {
     guard weight > capacity else { return }
     var dropped = 0
-    while weight > capacity / 2, dropped < recent.count {
+    while weight > capacity / 2, dropped < recent.count - 1 {
       weight -= recent[dropped].weight
       dropped += 1
     }

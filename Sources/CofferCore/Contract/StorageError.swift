@@ -50,6 +50,8 @@ public struct StorageError: Error, Sendable {
     public static let encodingFailed = Code("encodingFailed")
     /// Stored bytes could not be decoded as the type that was asked for. They are kept.
     public static let decodingFailed = Code("decodingFailed")
+    /// A statement of an application's own tables failed.
+    public static let statementFailed = Code("statementFailed")
     /// Any other failure of the operating system or a library.
     public static let inputOutput = Code("inputOutput")
   }

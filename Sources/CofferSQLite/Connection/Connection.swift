@@ -22,7 +22,6 @@ final class Connection {
     self.handle = handle
     guard code == SQLITE_OK else { throw error(code) }
     setBusyHandler()
-    _ = coffer_sqlite_keep_log(handle)
     _ = coffer_sqlite_defensive(handle)
   }
 
@@ -61,6 +60,26 @@ final class Connection {
     return try statement.step() ? statement.integer(0) : nil
   }
 
+  /// Makes the file keep a write-ahead log, whatever it was before; waits while another process does the same.
+  func requireWriteAheadLog() throws {
+    // SQLite does not call its busy handler here: the switch needs a lock that it already half holds.
+    for attempt in 0..<place.busyAttempts {
+      do {
+        let statement = try prepare("PRAGMA journal_mode = WAL")
+        defer { statement.reset() }
+        guard try statement.step(), statement.text(0) == "wal" else {
+          throw StorageError(
+            .unsupported, "SQLite cannot keep a write-ahead log for this file.",
+            advice: "Put the store on a local file system that other processes can map. Nothing was changed.",
+            backend: place.description)
+        }
+        return
+      } catch let error as StorageError where error.code == .busy && attempt + 1 < place.busyAttempts {
+        pause(beforeAttempt: attempt)
+      }
+    }
+  }
+
   /// Leaves the transaction, if one is open, undoing it. Never throws: SQLite has already undone it when this fails.
   func rollBack() {
     if isInTransaction { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
@@ -77,8 +96,11 @@ final class Connection {
 /// Waits a little and lets SQLite try again for the write lock: 0.1 ms first, 5 ms in the end.
 private nonisolated func waitWhileBusy(_ limit: UnsafeMutableRawPointer?, _ attempts: Int32) -> Int32 {
   guard Int(attempts) < Int(bitPattern: limit) else { return 0 }
-  var pause = timespec(tv_sec: 0, tv_nsec: 100_000 << min(Int(attempts), 6))
-  if pause.tv_nsec > 5_000_000 { pause.tv_nsec = 5_000_000 }
-  nanosleep(&pause, nil)
+  pause(beforeAttempt: Int(attempts))
   return 1
+}
+
+private nonisolated func pause(beforeAttempt attempt: Int) {
+  var pause = timespec(tv_sec: 0, tv_nsec: min(100_000 << min(attempt, 6), 5_000_000))
+  nanosleep(&pause, nil)
 }

@@ -67,7 +67,14 @@ private struct SQLiteFailure {
     case SQLITE_TOOBIG:
       self.init(.valueTooLarge, "The value is larger than SQLite takes.", "Split it. Nothing was written.")
     case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH: self.init(systemError: EACCES)
-    case SQLITE_CANTOPEN, SQLITE_IOERR: self.init(systemError: systemError)
+    case SQLITE_PROTOCOL: self.init(code: SQLITE_BUSY, systemError: 0)
+    case SQLITE_CANTOPEN: self.init(systemError: systemError)
+    // A file that is gone in the middle of its use is not a store that was never there.
+    case SQLITE_IOERR: self.init(systemError: systemError == ENOENT ? EIO : systemError)
+    case SQLITE_ERROR, SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_RANGE, SQLITE_MISUSE:
+      self.init(
+        .statementFailed, "A statement of the application's own tables failed.",
+        "Nothing of its transaction was stored. The detail names the table and the rule.")
     default: self.init(systemError: 0)
     }
   }
@@ -87,6 +94,10 @@ private struct SQLiteFailure {
       self.init(.notAStore, "There is a directory where the database file should be.", "Give the path of a file.")
     case ENOENT:
       self.init(.notFound, "There is no store at this path.", "Check the path, or create the store by writing to it.")
+    case EMFILE, ENFILE:
+      self.init(
+        .inputOutput, "The process has too many files open.",
+        "Close some, or raise its limit (ulimit -n). Nothing was written by this call.")
     case ENOTDIR, ELOOP, ENAMETOOLONG:
       self.init(.inputOutput, "The path of the store leads nowhere.", "Check the path. Nothing was changed.")
     default:

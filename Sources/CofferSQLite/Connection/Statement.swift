@@ -98,11 +98,7 @@ final class Statement {
 
   func isNull(_ column: Int32) -> Bool { sqlite3_column_type(pointer, column) == SQLITE_NULL }
 
-  func type(_ column: Int32) -> Int32 { sqlite3_column_type(pointer, column) }
-
-  var columnCount: Int32 { sqlite3_column_count(pointer) }
-
-  func columnName(_ column: Int32) -> String { sqlite3_column_name(pointer, column).map { String(cString: $0) } ?? "" }
+  var parameterCount: Int { Int(sqlite3_bind_parameter_count(pointer)) }
 
   /// The column's bytes, valid until the next step or reset.
   func bytes(_ column: Int32) -> UnsafeRawBufferPointer {

@@ -45,6 +45,8 @@ package final class SQLiteTransaction {
 
   private func apply(_ operation: WriteBatch.Operation) throws {
     _ = try statements()
+    try WriteBatch([operation]).checkSizes(
+      limit: committer.maximumValueSize, backend: committer.connection.place.description)
     try committer.applyNow(operation)
     operations.append(operation)
   }
@@ -55,6 +57,7 @@ package final class SQLiteTransaction {
         .closed, "The transaction was used after the call that gave it had ended.",
         advice: "Do everything inside the closure.", backend: committer.connection.place.description)
     }
+    guard committer.connection.isInTransaction else { throw committer.endedTransaction }
     return committer.statements
   }
 }

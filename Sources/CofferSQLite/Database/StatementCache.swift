@@ -11,25 +11,34 @@ final class StatementCache {
   init(_ connection: Connection) { self.connection = connection }
 
   func statement(_ sql: String, _ arguments: [SQLiteValue]) throws -> Statement {
-    let name = Array(sql.utf8)
-    let statement = try statements[name] ?? connection.prepare(sql)
-    if statements.count >= Self.limit { statements.removeAll() }
-    statements[name] = statement
+    // Taken out while it is used: a closure that runs the same SQL for a row gets another one.
+    let statement = try statements.removeValue(forKey: Array(sql.utf8)) ?? connection.prepare(sql)
+    guard arguments.count == statement.parameterCount else {
+      throw StorageError(
+        .statementFailed, "The SQL has \(statement.parameterCount) parameters and \(arguments.count) were given.",
+        advice: "Give one value for each parameter. Nothing was run.", backend: connection.place.description)
+    }
     for (index, argument) in arguments.enumerated() { statement.bind(Int32(index + 1), argument) }
     return statement
+  }
+
+  private func giveBack(_ statement: Statement, _ sql: String) {
+    statement.resetAndForget()
+    if statements.count >= Self.limit { statements.removeAll() }
+    statements[Array(sql.utf8)] = statement
   }
 
   /// Runs one statement, or any number of them without arguments.
   func execute(_ sql: String, _ arguments: [SQLiteValue]) throws {
     if arguments.isEmpty { return try connection.execute(sql) }
     let statement = try statement(sql, arguments)
-    defer { statement.resetAndForget() }
+    defer { giveBack(statement, sql) }
     while try statement.step() {}
   }
 
   func query<R>(_ sql: String, _ arguments: [SQLiteValue], _ row: (SQLiteRow) throws -> R) throws -> [R] {
     let statement = try statement(sql, arguments)
-    defer { statement.resetAndForget() }
+    defer { giveBack(statement, sql) }
     var rows: [R] = []
     while try statement.step() { rows.append(try row(SQLiteRow(statement))) }
     return rows

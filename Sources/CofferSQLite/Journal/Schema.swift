@@ -13,6 +13,7 @@ enum Schema {
   static func prepare(_ connection: Connection, mayCreate: Bool, clock: WallClock) throws {
     if try isEmpty(connection) {
       guard mayCreate else { throw missing(connection.place) }
+      try connection.requireWriteAheadLog()
       try create(connection, clock: clock)
     }
     guard try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_meta'") != nil else {
@@ -27,6 +28,8 @@ enum Schema {
         .newerFormat, "The store was written by a newer version: format \(found), this one reads up to \(format).",
         advice: "Update the application that opens it. Nothing was changed.", backend: connection.place.description)
     }
+    // Another tool may have taken it away (VACUUM INTO, a backup): readers and writers would block each other.
+    try connection.requireWriteAheadLog()
   }
 
   static func missing(_ place: StorePlace) -> StorageError {
@@ -40,7 +43,6 @@ enum Schema {
   }
 
   private static func create(_ connection: Connection, clock: WallClock) throws {
-    try connection.execute("PRAGMA journal_mode = WAL")
     try connection.execute("BEGIN IMMEDIATE")
     defer { connection.rollBack() }
     // Another process may have been first.

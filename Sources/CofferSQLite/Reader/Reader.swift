@@ -13,12 +13,12 @@ final class Reader: @unchecked Sendable {
   private(set) lazy var statements = StatementCache(connection)
   private lazy var journal = Result { try JournalReader(connection) }
   private var pages = [Statement?](repeating: nil, count: 4)
-  private let onDamage: @Sendable (Key, Revision, Int) -> Void
+  private let onDamage: @Sendable (Finding) -> Void
 
   /// How many bytes of values a page holds at most, so that a page of large values stays small.
   private static let pageBytes = 16 << 20
 
-  init(_ place: StorePlace, onDamage: @escaping @Sendable (Key, Revision, Int) -> Void) throws {
+  init(_ place: StorePlace, onDamage: @escaping @Sendable (Finding) -> Void) throws {
     connection = try Connection(place)
     self.onDamage = onDamage
     try connection.execute("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -8192")
@@ -66,8 +66,7 @@ final class Reader: @unchecked Sendable {
     return try lower.withUnsafeBytes { lowerBytes in
       try (upper ?? []).withUnsafeBytes { upperBytes in
         statement.bind(1, borrowing: lowerBytes)
-        statement.bind(2, Int64(limit))
-        if upper != nil { statement.bind(3, borrowing: upperBytes) }
+        if upper != nil { statement.bind(2, borrowing: upperBytes) }
         defer { statement.resetAndForget() }
         return try collect(statement, limit: limit)
       }
@@ -80,7 +79,7 @@ final class Reader: @unchecked Sendable {
     let statement = try connection.prepare(
       """
       SELECT key, revision, checksum, value FROM coffer_values
-      WHERE key \(isAfter ? ">" : ">=") ?1 \(hasEnd ? "AND key < ?3" : "") ORDER BY key LIMIT ?2
+      WHERE key \(isAfter ? ">" : ">=") ?1 \(hasEnd ? "AND key < ?2" : "") ORDER BY key
       """)
     pages[index] = statement
     return statement
@@ -110,7 +109,8 @@ final class Reader: @unchecked Sendable {
     let revision = Revision(UInt64(bitPattern: statement.integer(firstColumn)))
     let bytes = statement.bytes(firstColumn + 2)
     guard Int64(checksum(key, bytes)) == statement.integer(firstColumn + 1) else {
-      onDamage(key, revision, bytes.count)
+      onDamage(
+        Finding(key: key, revision: revision, checksum: statement.integer(firstColumn + 1), value: Data(bytes)))
       throw StorageError.damagedValue(key, backend: connection.place.description)
     }
     return Entry(key: key, value: bytes.isEmpty ? Data() : Data(bytes), revision: revision)

@@ -4,14 +4,14 @@ import Foundation
 
 /// Keeps damaged bytes aside and reports each damage once.
 final class Quarantine: Sendable {
-  private struct Finding: Hashable {
+  private struct Identity: Hashable {
     let key: Key
     let revision: Revision
   }
 
   private struct State {
     weak var writer: Writer?
-    var reported: Set<Finding> = []
+    var reported: Set<Identity> = []
   }
 
   private let state = Locked(State())
@@ -23,33 +23,47 @@ final class Quarantine: Sendable {
     self.configuration = configuration
   }
 
-  /// The writer copies the bytes; weakly, since it is the store's.
+  /// The writer keeps the bytes; weakly, since it is the store's.
   func connect(_ writer: Writer) { state.withLock { $0.writer = writer } }
 
-  /// Called by a reader that has found a wrong checksum. The copy is queued before the reader's caller can write the
-  /// key again, so the bytes are safe whatever it does.
-  func report(_ key: Key, _ revision: Revision, size: Int) {
-    let writer = state.withLock { state -> Writer? in
-      state.reported.insert(Finding(key: key, revision: revision)).inserted ? state.writer : nil
-    }
+  /// Called by a reader that has found a wrong checksum, with the bytes that it has read: they are kept even if the key
+  /// is written again before the writer comes to it.
+  func report(_ finding: Finding) {
+    let identity = Identity(key: finding.key, revision: finding.revision)
+    let writer = state.withLock { $0.reported.insert(identity).inserted ? $0.writer : nil }
     guard let writer else { return }
     let now = configuration.clock.now().unixMilliseconds
-    writer.housekeep { committer in
-      try committer.housekeep { try Self.keep(key, foundAt: now, on: $0) }
+    writer.housekeep { [state] committer in
+      do {
+        try committer.housekeep { try finding.keep(foundAt: now, on: $0) }
+      } catch {
+        _ = state.withLock { $0.reported.remove(identity) }  // The next reader tries again.
+        throw error
+      }
     }
-    configuration.onDamage?(DamageReport(key: key, revision: revision, size: size, backend: place.description))
+    configuration.onDamage?(
+      DamageReport(
+        key: finding.key, revision: finding.revision, size: finding.value.count, backend: place.description))
   }
+}
 
-  private static func keep(_ key: Key, foundAt: Int64, on connection: Connection) throws {
+/// A value with a wrong checksum, as it was read.
+struct Finding: Sendable {
+  let key: Key
+  let revision: Revision
+  let checksum: Int64
+  let value: Data
+
+  fileprivate func keep(foundAt: Int64, on connection: Connection) throws {
     let statement = try connection.prepare(
       """
-      INSERT OR IGNORE INTO coffer_quarantine (key, revision, checksum, found_at, value)
-      SELECT key, revision, checksum, ?2, value FROM coffer_values WHERE key = ?1
+      INSERT OR IGNORE INTO coffer_quarantine (key, revision, checksum, found_at, value) VALUES (?1, ?2, ?3, ?4, ?5)
       """)
-    try key.withBytes { name in
-      statement.bind(1, copying: name)
-      statement.bind(2, foundAt)
-      try statement.run()
-    }
+    key.withBytes { statement.bind(1, copying: $0) }
+    statement.bind(2, Int64(bitPattern: revision.rawValue))
+    statement.bind(3, checksum)
+    statement.bind(4, foundAt)
+    value.withUnsafeBytes { statement.bind(5, copying: $0) }
+    try statement.run()
   }
 }

@@ -30,7 +30,7 @@ final class SQLiteStore: Sendable {
     maximumValueSize = opening.maximumValueSize
     let wake = opening.wake
     let quarantine = Quarantine(place, configuration: configuration)
-    let readers = ReaderPool { try Reader(place) { quarantine.report($0, $1, size: $2) } }
+    let readers = ReaderPool { try Reader(place) { quarantine.report($0) } }
     let feed = ChangeFeed(
       latest: opening.revision, capacity: min(4_096, max(1, configuration.journalRetention)),
       journal: { revision, limit in try readers.read { try $0.journalPage(after: revision, limit: limit) } })
@@ -49,7 +49,9 @@ final class SQLiteStore: Sendable {
         availability.set(.unavailable(reason: error.message))
         feed.finish()
       })
-    writer = try Writer(place, configuration: configuration, listener: listener)
+    var writing = configuration
+    writing.maximumValueSize = opening.maximumValueSize
+    writer = try Writer(place, configuration: writing, listener: listener)
     self.wake = wake
     self.quarantine = quarantine
     self.readers = readers
@@ -143,10 +145,23 @@ final class SQLiteStore: Sendable {
 
   /// Finds what nobody has rung for: a writer that died between its commit and the bell, or a deleted wake-up file.
   private func checkWakeFile() {
+    guard FileIdentity(place.path) == identity else { return endAfterReplacement() }
     if wake.reattach(), let watch = state.withLock({ $0.listens ? $0.watch : nil }) {
       WakeWatcher.shared.listen(watch)
     }
     if let revision = try? readers.read({ try $0.revision() }) { wake.raise(to: revision) }
+  }
+}
+
+extension SQLiteStore {
+  /// Somebody has moved, deleted or replaced the file under us: what is written now would go nowhere.
+  private func endAfterReplacement() {
+    let error = StorageError(
+      .closed, "The database file was moved, deleted or replaced while the store was open.",
+      advice: "Open the store again. The latest values may be in the file that was there before.",
+      backend: place.description)
+    StoreRegistry.shared.remove(identity, token, mustVerify: false)
+    writer.refuse(error)
   }
 }
 
@@ -185,7 +200,11 @@ private struct Opening {
     Revision(UInt64(bitPattern: try connection.number("SELECT max(revision) FROM coffer_journal") ?? 0))
   }
 
+  /// After a failed sync the log is not to be trusted on the device, whatever memory says of it: its content is written
+  /// to the database and synced there, and the log emptied, before the structure is checked.
   private static func verify(_ connection: Connection) throws {
+    let code = sqlite3_wal_checkpoint_v2(connection.handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    guard code == SQLITE_OK else { throw connection.error(code) }
     let statement = try connection.prepare("PRAGMA quick_check(1)")
     guard try statement.step(), statement.text(0) == "ok" else {
       throw StorageError(

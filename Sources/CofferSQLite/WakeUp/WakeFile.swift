@@ -39,15 +39,38 @@ final class WakeFile: Sendable {
   ) throws -> (descriptor: Int32, mapping: UnsafeMutableRawPointer) {
     let descriptor = Foundation.open(place.wakePath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw error("open", place) }
-    let flags = MAP_SHARED | (address == nil ? 0 : MAP_FIXED)
-    guard ftruncate(descriptor, off_t(size)) == 0, pwrite(descriptor, magic, magic.count, 0) == magic.count,
-      let mapping = mmap(address, size, PROT_READ | PROT_WRITE, flags, descriptor, 0), mapping != MAP_FAILED
-    else {
-      let error = error("write", place)
+    do {
+      try makeWhole(descriptor, place)
+      return (descriptor, try map(descriptor, place, at: address))
+    } catch {
       Foundation.close(descriptor)
       throw error
     }
-    return (descriptor, mapping)
+  }
+
+  private static func map(
+    _ descriptor: Int32, _ place: StorePlace, at address: UnsafeMutableRawPointer?
+  ) throws -> UnsafeMutableRawPointer {
+    let flags = MAP_SHARED | (address == nil ? 0 : MAP_FIXED)
+    let mapping = mmap(address, size, PROT_READ | PROT_WRITE, flags, descriptor, 0)
+    guard let mapping, mapping != MAP_FAILED else { throw error("mmap", place) }
+    return mapping
+  }
+
+  /// Writes what a new file lacks, and nothing over a file that is somebody else's.
+  private static func makeWhole(_ descriptor: Int32, _ place: StorePlace) throws {
+    var found = [UInt8](repeating: 0, count: magic.count)
+    let count = pread(descriptor, &found, found.count, 0)
+    guard count <= 0 || found == magic || found.allSatisfy({ $0 == 0 }) else {
+      throw StorageError(
+        .notAStore, "There is another file where the store keeps its wake-up file.",
+        advice: "Move \(place.wakePath) away. Nothing was changed.", backend: place.description)
+    }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0,
+      status.st_size >= off_t(size) || ftruncate(descriptor, off_t(size)) == 0,
+      pwrite(descriptor, magic, magic.count, 0) == magic.count
+    else { throw error("write", place) }
   }
 
   private var number: UnsafeMutableRawPointer? { field(Self.revisionOffset) }
@@ -69,7 +92,7 @@ final class WakeFile: Sendable {
   func ring() {
     let now = Self.uptime
     let heard = coffer_atomic_load(field(Self.listenedOffset))
-    guard now < heard + Self.listenerPatience else { return }
+    guard now < heard &+ Self.listenerPatience else { return }
     var byte: UInt8 = 0
     // A lost ring is found by the watchers' slow poll.
     descriptor.withLock { _ = pwrite($0, &byte, 1, Self.bellOffset) }
@@ -98,13 +121,16 @@ final class WakeFile: Sendable {
         fstat(descriptor, &mine) == 0 && stat(place.wakePath, &present) == 0 && mine.st_ino == present.st_ino
         && mine.st_dev == present.st_dev
       guard !isAttached else { return false }
-      let known = revision
-      guard let (fresh, _) = try? Self.map(place, at: UnsafeMutableRawPointer(bitPattern: address)) else {
+      // The new file knows the revision before readers see it, so that it never goes back for them.
+      guard let (fresh, mapping) = try? Self.map(place, at: nil) else { return false }
+      coffer_atomic_raise(mapping + Self.revisionOffset, revision.rawValue)
+      munmap(mapping, Self.size)
+      guard (try? Self.map(fresh, place, at: UnsafeMutableRawPointer(bitPattern: address))) != nil else {
+        Foundation.close(fresh)
         return false
       }
       Foundation.close(descriptor)
       descriptor = fresh
-      raise(to: known)
       return true
     }
   }

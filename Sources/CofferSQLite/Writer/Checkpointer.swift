@@ -32,22 +32,28 @@ final class Checkpointer: Sendable {
   }
 
   /// Closes the connection once the work under way is done.
-  func close() {
-    queue.sync { connection.withLock { $0 = nil } }
+  func close() async {
+    await withCheckedContinuation { continuation in
+      queue.async { [self] in
+        connection.withLock { $0 = nil }
+        continuation.resume()
+      }
+    }
   }
 
   private func checkpoint() {
     connection.withLock { connection in
       // If it cannot be opened now, the writer does all of it.
       if connection == nil { connection = try? Connection(place) }
-      connection?.checkpoint()
+      // A failed sync is reported to every descriptor once: the writer's own will say so too.
+      _ = connection?.checkpoint()
     }
   }
 }
 
 extension Connection {
-  /// Copies what can be copied without waiting for anybody.
-  func checkpoint() {
+  /// Copies what can be copied without waiting for anybody; answers with SQLite's code.
+  func checkpoint() -> Int32 {
     sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
   }
 }

@@ -12,13 +12,15 @@ final class GroupCommitter {
   private(set) lazy var statements = StatementCache(connection)
   private lazy var clearRange = Result { try connection.prepare(SQL.clearRange) }
 
+  let maximumValueSize: Int
   private var retention: JournalRetention
   private(set) var revision = Revision.zero
   private var seenDataVersion: UInt32?
   private var isSynchronous = true
   /// Whether there are relaxed commits that no sync has covered yet.
   private var hasUnsyncedCommits = false
-  private var isLogExtended = false
+  private static let fullCommitsBeforeExtension = 32
+  private var fullCommits = 0
   /// How many pages the write-ahead log holds since its last reset; set by the hook after each commit.
   private let logPages: UnsafeMutablePointer<Int32>
 
@@ -40,9 +42,12 @@ final class GroupCommitter {
   init(_ place: StorePlace, configuration: SQLiteConfiguration) throws {
     connection = try Connection(place)
     clock = configuration.clock
+    maximumValueSize = configuration.maximumValueSize
     retention = JournalRetention(commits: configuration.journalRetention)
     try connection.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
-    try connection.execute("PRAGMA cache_size = -8192")
+    // A log that one large value has blown up shrinks again. (`fullfsync` is what Apple's systems need to mean it.)
+    try connection.execute(
+      "PRAGMA cache_size = -8192; PRAGMA journal_size_limit = \(Self.logSize); PRAGMA fullfsync = ON")
     begin = try connection.prepare("BEGIN IMMEDIATE")
     commitStatement = try connection.prepare("COMMIT")
     findRevision = try connection.prepare("SELECT revision FROM coffer_values WHERE key = ?1")
@@ -95,7 +100,16 @@ final class GroupCommitter {
       return try write(durability: durability) { try group.map(apply) }
     } catch let error as StorageError where group.count > 1 && error.code != .outcomeUnknown && error.code != .busy {
       // Something that only the transaction as a whole could find out (no space, say): find the batch that it is.
-      return group.map { commit([$0], durability: durability)[0] }
+      var results: [Result<Revision, any Error>] = []
+      for batch in group {
+        // After a failed sync nothing more is asked of the device.
+        if let failure = results.last?.lostSync {
+          results.append(.failure(failure))
+        } else {
+          results += commit([batch], durability: durability)
+        }
+      }
+      return results
     } catch {
       return group.map { _ in .failure(error) }
     }
@@ -121,16 +135,23 @@ final class GroupCommitter {
     try write(durability: .relaxed) { try body(connection) }
   }
 
-  /// Copies the log into the database and starts it again with one short commit, so that the next process to open the
-  /// file reads a page or two of it instead of megabytes. A store that is killed skips this and only opens slower.
-  func prepareToClose() {
-    guard logPages.pointee > Checkpointer.threshold / 16 else { return }
-    connection.checkpoint()
-    try? housekeep { [clock] connection in
+  /// Copies the rest of the log into the database and starts the log again with a short commit: starting it syncs,
+  /// which must not happen in a relaxed commit on a caller's thread.
+  func finishCheckpoint() throws {
+    try checkpoint(connection)
+    try housekeep { [clock] connection in
       let now = clock.now().unixMilliseconds
       try connection.execute(
-        "INSERT INTO coffer_meta VALUES ('closed_at', \(now)) ON CONFLICT (name) DO UPDATE SET value = \(now)")
+        """
+        INSERT INTO coffer_meta VALUES ('copied_at', \(now))
+        ON CONFLICT (name) DO UPDATE SET value = max(value + 1, excluded.value)
+        """)
     }
+  }
+
+  private func checkpoint(_ connection: Connection) throws {
+    let code = connection.checkpoint()
+    if coffer_sqlite_is_lost_sync(code) == 1 { throw lostSync(code) }
   }
 
   /// Makes all relaxed commits survive power loss.
@@ -144,15 +165,19 @@ final class GroupCommitter {
   // MARK: One transaction
 
   private func write<R>(durability: Durability, _ body: () throws -> R) throws -> R {
-    if durability == .full, !isLogExtended { try extendLog() }
+    if durability == .full { try extendLogIfBusy() }
     try setSynchronous(durability == .full)
     try begin.run()
     let revisionBefore = revision
+    let changesBefore = sqlite3_total_changes64(connection.handle)
     do {
       try refreshRevision()
       let result = try body()
+      guard connection.isInTransaction else { throw endedTransaction }
       try finish()
-      hasUnsyncedCommits = durability == .relaxed
+      seenDataVersion = coffer_sqlite_data_version(connection.handle)
+      // A commit that wrote nothing has synced nothing.
+      if sqlite3_total_changes64(connection.handle) != changesBefore { hasUnsyncedCommits = durability == .relaxed }
       return result
     } catch {
       connection.rollBack()
@@ -160,6 +185,14 @@ final class GroupCommitter {
       seenDataVersion = nil
       throw error
     }
+  }
+
+  /// What somebody hears whose statements have ended the transaction, or whose error had made SQLite end it.
+  var endedTransaction: StorageError {
+    StorageError(
+      .statementFailed, "The transaction has ended before its work was done.",
+      advice: "Nothing of it was stored. Let errors of statements end the closure, and do not commit inside it.",
+      backend: connection.place.description)
   }
 
   private func finish() throws {
@@ -191,17 +224,22 @@ final class GroupCommitter {
     let dataVersion = coffer_sqlite_data_version(connection.handle)
     guard dataVersion != seenDataVersion else { return }
     defer { newestRevision.reset() }
-    revision = try newestRevision.step() ? Revision(UInt64(newestRevision.integer(0))) : .zero
+    revision = try newestRevision.step() ? Revision(UInt64(bitPattern: newestRevision.integer(0))) : .zero
     seenDataVersion = dataVersion
   }
 
-  private func extendLog() throws {
-    isLogExtended = true
-    guard coffer_sqlite_log_size(connection.handle) < Self.logSize else { return }
+  /// Fills the log up with zeros once this process has shown that it commits often: overwriting costs one flush, growing
+  /// more. Who saves a value or two does not pay for it.
+  private func extendLogIfBusy() throws {
+    fullCommits += 1
+    guard fullCommits == Self.fullCommitsBeforeExtension,
+      coffer_sqlite_log_size(connection.handle) < Self.logSize
+    else { return }
     try begin.run()
     defer { connection.rollBack() }
-    // Without the space for it everything still works, only slower.
-    _ = coffer_sqlite_log_extend(connection.handle, Self.logSize)
+    // Without the space for it everything still works, only slower. A failed sync is another matter.
+    let code = coffer_sqlite_log_extend(connection.handle, Self.logSize)
+    if coffer_sqlite_is_lost_sync(code) == 1 { throw lostSync(code) }
   }
 
   // MARK: One batch
@@ -290,6 +328,14 @@ final class GroupCommitter {
     }
     revision = next
     retention.count(bytes: batch.journalEntry.count)
+  }
+}
+
+extension Result {
+  /// The error of a device that has not confirmed a commit.
+  var lostSync: StorageError? {
+    guard case .failure(let error as StorageError) = self, error.code == .outcomeUnknown else { return nil }
+    return error
   }
 }
 

@@ -14,6 +14,8 @@ final class PreparedBatch: Sendable {
   let journalEntry: [UInt8]
   /// Whether there is anything to write.
   let isChange: Bool
+  /// The bytes of all values.
+  let size: Int
 
   init(_ batch: WriteBatch, origin: Origin) {
     operations = batch.operations
@@ -26,6 +28,9 @@ final class PreparedBatch: Sendable {
     selection = batch.selection
     journalEntry = selection.encoded()
     isChange = !selection.isEmpty
+    size = batch.operations.reduce(0) { size, operation in
+      if case .put(_, let value) = operation { size + value.count } else { size }
+    }
   }
 
   func commit(at revision: Revision) -> Commit {

@@ -28,6 +28,10 @@ final class Writer: Sendable {
 
   /// How many batches share a commit at most, so that the first of them does not wait for ever more of them.
   private static let groupLimit = 1_024
+  /// The same in bytes of values.
+  private static let groupBytes = 16 << 20
+  /// What a caller's thread commits itself, in bytes of values.
+  private static let inlineLimit = 64 << 10
 
   private let queue = Locked(Queue())
   private let lastID = Locked(UInt64(0))  // apart from the queue, whose lock is the one that everybody wants
@@ -50,7 +54,9 @@ final class Writer: Sendable {
   /// Commits a batch: alone and at once, or with the next group.
   func commit(_ batch: PreparedBatch, durability: Durability) async throws -> Commit {
     try Task.checkCancellation()
-    if durability == .relaxed, let result = try commitInline(batch) { return batch.commit(at: try result.get()) }
+    if durability == .relaxed, batch.size <= Self.inlineLimit, let result = try commitInline(batch) {
+      return batch.commit(at: try result.get())
+    }
     return batch.commit(at: try await enqueue { .batch(batch, durability, $0) })
   }
 
@@ -110,13 +116,17 @@ final class Writer: Sendable {
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       stop { continuation.resume() }
     }
-    checkpointer.close()
+    await checkpointer.close()
   }
 
   /// The same without waiting, for a store that nobody closed.
   func abandon() {
+    let hasThread = queue.withLock { queue in
+      queue.refusal = queue.refusal ?? StorageError.closed(place.description)
+      return queue.hasThread
+    }
     // Without a thread nothing refers to this object any more, and the connection goes with it.
-    if queue.withLock({ $0.hasThread }) { stop {} }
+    if hasThread { stop {} }
   }
 
   // MARK: Arriving
@@ -189,7 +199,8 @@ final class Writer: Sendable {
         raise(revision)
         listener.announce([batch.commit(at: revision)])
       }
-      lookAfter(committer, failure: result.error)
+      if let lost = result.lostSync { shutDown(after: lost) }
+      lookAfter(committer)
       return result
     }
     release()
@@ -225,10 +236,7 @@ final class Writer: Sendable {
       doorbell.wait()
       while let group = takeGroup() {
         if let first = group.first, first.id == Self.stopID {
-          committer.withLock { committer in
-            committer?.prepareToClose()
-            committer = nil
-          }
+          committer.withLock { $0 = nil }
           first.refuse(StorageError.closed(place.description))
           return
         }
@@ -248,9 +256,12 @@ final class Writer: Sendable {
         return nil
       }
       var count = 1
-      if first.isBatch {
+      if var bytes = first.batchSize {
         let limit = min(queue.requests.count, Self.groupLimit)
-        while count < limit, queue.requests[count].isBatch { count += 1 }
+        while count < limit, bytes < Self.groupBytes, let size = queue.requests[count].batchSize {
+          bytes += size
+          count += 1
+        }
       }
       if count == queue.requests.count {
         defer { queue.requests = [] }
@@ -266,7 +277,8 @@ final class Writer: Sendable {
     if case .work(let run, _) = first.kind {
       let outcome = run(committer)
       if let commit = outcome.commit { listener.announce([commit]) }
-      lookAfter(committer, failure: outcome.error)
+      if let error = outcome.error as? StorageError, error.code == .outcomeUnknown { shutDown(after: error) }
+      lookAfter(committer)
     } else {
       commit(group, committer)
     }
@@ -282,20 +294,18 @@ final class Writer: Sendable {
       durability = max(durability, wanted)
     }
     let results = committer.commit(batches, durability: durability)
+    // First the store closes, then its callers hear why: what they do next must not slip through.
+    if let lost = results.lazy.compactMap(\.lostSync).first { shutDown(after: lost) }
     if case .success(let newest)? = results.last(where: { $0.error == nil }) { raise(newest) }
     var commits: [Commit] = []
     commits.reserveCapacity(results.count)
-    var failure: (any Error)?
     for (request, result) in zip(group, results) {
       guard case .batch(let batch, _, let waiter) = request.kind else { continue }
       waiter.resume(with: result)
-      switch result {
-      case .success(let revision): if batch.isChange { commits.append(batch.commit(at: revision)) }
-      case .failure(let error): failure = error
-      }
+      if case .success(let revision) = result, batch.isChange { commits.append(batch.commit(at: revision)) }
     }
     listener.announce(commits)
-    lookAfter(committer, failure: failure)
+    lookAfter(committer)
   }
 
   private func raise(_ revision: Revision) {
@@ -305,20 +315,23 @@ final class Writer: Sendable {
 
   // MARK: After a commit
 
-  private func lookAfter(_ committer: GroupCommitter, failure: (any Error)?) {
-    // It is the last failure of the group, or that of all of them: a sync is shared.
-    if let error = failure as? StorageError, error.code == .outcomeUnknown { return shutDown(after: error) }
+  private func lookAfter(_ committer: GroupCommitter) {
     if committer.takeCheckpointDue() {
-      checkpointer.start { [self] in housekeep { $0.connection.checkpoint() } }
+      checkpointer.start { [self] in housekeep { try $0.finishCheckpoint() } }
     }
     if committer.takeTrimDue() { housekeep { try $0.trimJournal() } }
   }
 
   private func shutDown(after error: StorageError) {
-    let refusal = StorageError(
-      .closed, "The store closed itself after the device failed to confirm a commit.",
-      advice: "Check the device, open the store again and look at what it holds.", backend: place.description,
-      underlying: error.underlying)
+    refuse(
+      StorageError(
+        .closed, "The store closed itself after the device failed to confirm a commit.",
+        advice: "Check the device, open the store again and look at what it holds.", backend: place.description,
+        underlying: error.underlying))
+  }
+
+  /// Takes nothing more, and refuses what is waiting.
+  func refuse(_ refusal: StorageError) {
     let requests = queue.withLock { queue in
       queue.refusal = refusal
       defer { queue.requests.removeAll { $0.id != Self.stopID } }
@@ -330,8 +343,9 @@ final class Writer: Sendable {
 }
 
 extension WriteRequest {
-  fileprivate var isBatch: Bool {
-    if case .batch = kind { true } else { false }
+  /// The bytes of a batch's values; `nil` for other work.
+  fileprivate var batchSize: Int? {
+    if case .batch(let batch, _, _) = kind { batch.size } else { nil }
   }
 }
 

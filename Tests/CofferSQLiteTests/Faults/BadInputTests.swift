@@ -114,11 +114,82 @@ import Testing
 
   @Test func anEmptiedDatabaseIsNotTakenForANewOne() async throws {
     let directory = try TemporaryDirectory()
-    try await makeStore(directory, keepsLog: true)
-    let log = try Data(contentsOf: directory.url.appendingPathComponent("store.db-wal"))
+    try await makeStore(directory)
     truncate(directory.path("store.db"), 0)
-    await expectError(.damaged, contains: "-wal") { _ = try await SQLiteEngine.open(at: directory.path("store.db")) }
-    #expect(try Data(contentsOf: directory.url.appendingPathComponent("store.db-wal")) == log)
+    for creates in [true, false] {
+      var configuration = SQLiteConfiguration()
+      configuration.createsIfMissing = creates
+      await expectError(.damaged, contains: "-wake") {
+        _ = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+      }
+    }
+  }
+
+  /// A backup by `cp` of a closed store, put back by `cp` over the closed store.
+  @Test func aRestoredCopyIsWhatItWas() async throws {
+    let directory = try TemporaryDirectory()
+    let (path, backup) = (directory.path("store.db"), directory.path("backup.db"))
+    try await makeStore(directory, values: 40)
+    try FileManager.default.copyItem(atPath: path, toPath: backup)
+    let engine = try await SQLiteEngine.open(at: path)
+    for index in 0..<200 {
+      try await engine.commit(WriteBatch([.put(Key("later\(index)"), Data(count: 300))]), from: origin)
+    }
+    try await engine.commit(WriteBatch([.clear(prefix: Key("key"))]), from: origin)
+    try await engine.close()
+    try FileManager.default.removeItem(atPath: path)
+    try FileManager.default.copyItem(atPath: backup, toPath: path)
+    let restored = try await SQLiteEngine.open(at: path)
+    let entries = try await restored.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 1_000) }
+    #expect(entries.count == 40)
+    #expect(restored.latestRevision == Revision(1))
+    let check = try await SQLiteDatabase(engine: restored).read { transaction in
+      try transaction.query("PRAGMA integrity_check") { $0.text(0) }
+    }
+    #expect(check == ["ok"])
+    try await restored.close()
+  }
+
+  @Test func aFileThatAnotherToolHasRewrittenGetsItsLogBack() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeStore(directory)
+    try sql(directory.path("store.db"), "PRAGMA journal_mode = DELETE; VACUUM")
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    let mode = try await SQLiteDatabase(engine: engine).read { try $0.query("PRAGMA journal_mode") { $0.text(0) } }
+    #expect(mode == ["wal"])
+    try await engine.commit(WriteBatch([.put(Key("a"), Data())]), from: origin)
+    try await engine.close()
+  }
+
+  @Test func anotherFileInPlaceOfTheWakeUpFileIsLeftAlone() async throws {
+    let directory = try TemporaryDirectory()
+    let notes = directory.url.appendingPathComponent("store.db-wake")
+    try Data("somebody's notes".utf8).write(to: notes)
+    await expectError(.notAStore, contains: "wake-up") {
+      _ = try await SQLiteEngine.open(at: directory.path("store.db"))
+    }
+    #expect(try Data(contentsOf: notes) == Data("somebody's notes".utf8))
+  }
+
+  @Test func aFileThatIsReplacedUnderAnOpenStoreEndsIt() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeStore(directory)
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    try FileManager.default.moveItem(atPath: path, toPath: path + ".moved")
+    let deadline = ContinuousClock.now + .seconds(30)
+    var refusal: StorageError?
+    while refusal == nil, ContinuousClock.now < deadline {
+      do {
+        try await engine.commit(WriteBatch([.put(Key("a"), Data())]), from: origin)
+        try await Task.sleep(for: .milliseconds(20))
+      } catch let error as StorageError {
+        refusal = error
+      }
+    }
+    #expect(refusal?.code == .closed)
+    #expect(refusal?.message.contains("moved") == true)
+    try await engine.close()
   }
 
   /// SQLite would delete the log beside a new file, and with it what only the log had.
@@ -220,15 +291,12 @@ import Testing
   }
 
   /// Ten values under "key0" to "key9", written and closed, so that they are in the database file itself.
-  private func makeStore(_ directory: TemporaryDirectory, values: Int = 10, keepsLog: Bool = false) async throws {
+  private func makeStore(_ directory: TemporaryDirectory, values: Int = 10) async throws {
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     var batch = WriteBatch()
     for index in 0..<values { batch.put(try Key("key\(index)"), Data("value-\(index)!".utf8)) }
     try await engine.commit(batch, from: origin)
     try await engine.close()
-    // Closing has copied the log into the database; without the copy in the log, damage of the database shows.
-    guard !keepsLog else { return }
-    try FileManager.default.removeItem(at: directory.url.appendingPathComponent("store.db-wal"))
   }
 }
 

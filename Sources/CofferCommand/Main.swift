@@ -51,11 +51,15 @@ enum CofferCommand {
     }
   }
 
-  /// Says on standard error, in one line, why the command ends.
+  /// Says on standard error, in one line that a terminal may wrap, why the command ends.
   private static func report(_ error: CommandError, asJSON: Bool) {
     let output = Output.error
-    let line = asJSON ? error.json.line : "\(output.style.red("coffer:")) \(error.text.oneLine())"
-    try? output.writeLine(line)  // Where standard error is closed, the status has to do.
-    try? output.flush()
+    // Where standard error is closed, the status has to do.
+    if asJSON {
+      try? output.writeLine(error.json.line)
+      try? output.flush()
+    } else {
+      try? output.note(error.text.oneLine(), after: "coffer:")
+    }
   }
 }

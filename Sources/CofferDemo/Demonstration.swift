@@ -71,6 +71,9 @@ private func makeFolder(keep: String?) throws -> URL {
     try files.createDirectory(at: folder, withIntermediateDirectories: false)
     return folder
   }
+  guard !files.fileExists(atPath: keep) || Options.isFolder(keep) else {
+    throw UsageError("'\(keep)' is a file; --keep needs a folder.")
+  }
   let folder = URL(fileURLWithPath: keep)
   guard !files.fileExists(atPath: folder.appendingPathComponent("shop.db").path) else {
     throw UsageError("There is a store in '\(keep)' already. Choose an empty folder.")

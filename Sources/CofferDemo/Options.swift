@@ -51,6 +51,7 @@ struct Options {
         generate = number
       case "--json": isJSON = true
       case "--help", "-h": wantsHelp = true
+      case _ where !option.hasPrefix("-"): throw UsageError("coffer-demo takes no argument '\(option)'.")
       default: throw UsageError("There is no option '\(option)'.")
       }
     }
@@ -75,7 +76,7 @@ struct Options {
     return try Catalogue.captured(in: folder)
   }
 
-  private static func isFolder(_ path: String) -> Bool {
+  static func isFolder(_ path: String) -> Bool {
     var isFolder: ObjCBool = false
     return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
   }

@@ -16,6 +16,8 @@ struct StoreTests {
     #expect(ended.status == 3 && ended.output.isEmpty)
     #expect(ended.errors.split(separator: "\n").count == 2)
     #expect(ended.errors.hasPrefix("coffer: There is no store at this path."))
+    let advice = "Check the path; 'coffer set KEY VALUE' creates it."
+    #expect(ended.errors.contains(" \(advice)\n") && ended.errors.contains("\"advice\":\"\(advice)\""))
     #expect(!sandbox.exists("folder") && !sandbox.exists("store.db"))
   }
 

@@ -50,6 +50,24 @@ struct TerminalTests {
     #expect(try await sandbox.coffer("ls").output.isEmpty)
   }
 
+  @Test("rm --prefix with nothing to remove asks nothing and is no failure")
+  func nothingToRemove() async throws {
+    try await sandbox.coffer("set", "tmp/a", "1")
+    let ended = try await sandbox.terminal("coffer rm --prefix zzz; echo $?; coffer rm --prefix zzz --yes; echo $?")
+    #expect(ended.lines == ["No key starts with 'zzz'.", "0", "0"])
+    let json = try await sandbox.terminal("coffer rm --prefix zzz --json").json()
+    #expect(json["removed"] as? Int == 0 && json["transaction"] is NSNull)
+  }
+
+  @Test("Errors wrap between words at the terminal's width")
+  func wrapping() async throws {
+    let ended = try await sandbox.terminal("stty cols 40; coffer gte; coffer gte --json")
+    let text = ended.text.replacing(/\u{1B}\[\d*m/, with: "")
+    #expect(
+      text.hasPrefix("coffer: There is no command 'gte'. Did\r\nyou mean 'get'? Try 'coffer help'.\r\n{"), "\(text)")
+    #expect(ended.lines.count == 3)
+  }
+
   @Test("A question that is interrupted is status 130")
   func interruptedPrompt() async throws {
     try await sandbox.coffer("set", "tmp/a", "1")

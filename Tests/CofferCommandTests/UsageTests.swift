@@ -19,6 +19,8 @@ struct UsageTests {
   static let mistakes = [
     Mistake("gte k", "There is no command 'gte'. Did you mean 'get'? Try 'coffer help'."),
     Mistake("delete k", "There is no command 'delete'. Did you mean 'rm'? Try 'coffer help'."),
+    Mistake("SET k v", "There is no command 'SET'. Did you mean 'set'? Try 'coffer help'."),
+    Mistake("DELETE k", "There is no command 'DELETE'. Did you mean 'rm'? Try 'coffer help'."),
     Mistake(
       "frobnicate",
       "There is no command 'frobnicate'. The commands are set, get, rm, ls, watch, info, completions, help, version. "
@@ -40,6 +42,10 @@ struct UsageTests {
       "ls -x", "There is no option '-x': put -- before a key or value that starts with a dash. Try 'coffer help ls'."),
     Mistake("watch --count 0", "--count takes a whole number of at least 1: --count 10. Try 'coffer help watch'."),
     Mistake("watch --since x", "--since takes a whole number of at least 0: --since 10. Try 'coffer help watch'."),
+    Mistake(
+      "watch --since 99999999999999999999",
+      "--since takes a whole number of at least 0 and at most 18446744073709551615: --since 10. "
+        + "Try 'coffer help watch'."),
     Mistake("rm", "'rm' needs a KEY or --prefix PREFIX: coffer rm [OPTIONS] [KEY...]. Try 'coffer help rm'."),
     Mistake("rm a --prefix b", "'rm' takes keys or --prefix PREFIX, not both. Try 'coffer help rm'."),
     Mistake(
@@ -49,6 +55,8 @@ struct UsageTests {
       "set k",
       "The value is missing: coffer set KEY VALUE, or --file PATH, or - for standard input. Try 'coffer help set'."),
     Mistake("ls --store sqlite:", "The store has no path: sqlite:PATH. Try 'coffer help'."),
+    Mistake(
+      "set k v --store not-there/", "A store is a file, and this path ends in a slash. Try 'coffer help'."),
     Mistake(
       "completions bsh",
       "There are completions for bash, zsh, fish. Did you mean 'bash'? Try 'coffer help completions'."),
@@ -132,11 +140,21 @@ struct UsageTests {
     #expect(try sandbox.read("copy.png") == Data([0, 1, 2]))
   }
 
+  @Test("Lines break between words, and only there")
+  func wrapping() {
+    let text = "one two /a/long/path three"
+    #expect(text.wrapped(to: 8) == "one two\n/a/long/path\nthree")
+    #expect(text.wrapped(to: 7) == "one two\n/a/long/path\nthree")
+    #expect(text.wrapped(to: 26) == text && text.wrapped(to: 25) == "one two /a/long/path\nthree")
+    #expect(text.wrapped(to: .max) == text && "  a".wrapped(to: 80) == "  a" && "".wrapped(to: 1) == "")
+  }
+
   @Test("A misspelling is close, another word is not")
   func distances() {
     #expect(editDistance("get", "gte") == 1 && editDistance("", "ab") == 2 && editDistance("kitten", "sitting") == 3)
     #expect(suggestion(for: "rn", among: ["rm", "ls"]) == "rm")
     #expect(suggestion(for: "comp", among: ["completions", "get"]) == "completions")
+    #expect(suggestion(for: "--JSNO", among: ["--json", "--store"]) == "--json")
     #expect(suggestion(for: "xyz", among: ["rm", "ls", "get"]) == nil)
   }
 }

@@ -121,7 +121,19 @@ struct ValueTests {
     let missing = try await sandbox.coffer("set", "b", "--file", "nope")
     #expect(missing.status == 1)
     #expect(
-      missing.errors == "coffer: The file could not be read: No such file or directory. Nothing was written.\n")
+      missing.errors == "coffer: The file 'nope' could not be read: No such file or directory. Nothing was written.\n")
     #expect(try await sandbox.coffer("set", "b", "--file", ".").status == 1)
+  }
+
+  @Test("A file that the store cannot take is refused before it is read", arguments: ["--file big", "< big"])
+  func tooLarge(_ source: String) async throws {
+    try await sandbox.coffer("set", "a", "1")
+    let limit = try #require(try await sandbox.coffer("info", "--json").json()["maximumValueSize"] as? Int)
+    let ended = try await sandbox.bash("truncate -s \(limit + 1) big; coffer set a \(source) --json")
+    #expect(ended.status == 1)
+    let error = try ended.errorJSON()
+    let digits = (error["message"] as? String)?.filter(\.isNumber)
+    #expect(error["code"] as? String == "valueTooLarge" && digits == "\(limit)")
+    #expect(try await sandbox.coffer("get", "a").text == "1")
   }
 }

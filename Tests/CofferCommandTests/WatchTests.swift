@@ -71,6 +71,20 @@ struct WatchTests {
     #expect(journal == ["first": 3, "last": 3])
   }
 
+  @Test("--since a revision that is still to come says so, and watches from now")
+  func future() async throws {
+    try await sandbox.coffer("set", "a", "1")
+    let watch = try sandbox.startCoffer("watch", "--since", "500", "--count", "1")
+    try await eventually("the event") {
+      try await sandbox.coffer("set", "b", "2")
+      return try watch.output().contains("  b\n")
+    }
+    let ended = try await watch.ended()
+    #expect(ended.status == 0)
+    let note = /The store is at revision \d+; it has no revision 500 yet\.\n/
+    #expect(ended.errors.wholeMatch(of: note) != nil, "\(ended.errors)")
+  }
+
   @Test("A signal ends it well", arguments: [SIGINT, SIGTERM])
   func signals(_ signal: Int32) async throws {
     try await sandbox.coffer("set", "a", "1")

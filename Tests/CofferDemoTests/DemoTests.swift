@@ -49,6 +49,8 @@ import Testing
   @Test(arguments: [
     (["--data", "no/such/folder"], "no folder 'no/such/folder'"), (["--generate", "many"], "not 'many'"),
     (["--generate"], "needs a value"), (["--fast"], "no option '--fast'"),
+    (["--keep", "/etc/passwd", "--generate", "20"], "'/etc/passwd' is a file; --keep needs a folder."),
+    (["--json", "extra"], "coffer-demo takes no argument 'extra'."),
     (["--data", "a", "--generate", "20"], "exclude each other"),
   ])
   func wrongOptionsAreExplained(_ options: [String], _ text: String) throws {

@@ -43,8 +43,10 @@ struct Invocation: Equatable, Sendable {
   func number(_ option: Option, minimum: UInt64) throws -> UInt64? {
     guard let text = options[option] else { return nil }
     guard let number = UInt64(text), number >= minimum else {
+      let isTooLarge = UInt64(text) == nil && text.utf8.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+      let limits = "of at least \(minimum)\(isTooLarge ? " and at most \(UInt64.max)" : "")"
       throw UsageError(
-        "\(option.name) takes a whole number of at least \(minimum): \(option.name) \(max(minimum, 10)).", command)
+        "\(option.name) takes a whole number \(limits): \(option.name) \(max(minimum, 10)).", command)
     }
     return number
   }

@@ -134,7 +134,7 @@ extension Command {
   }
 
   private static func closest(to word: String) -> Command? {
-    if let command = allCases.first(where: { $0.syntax.aliases.contains(word) }) { return command }
+    if let command = allCases.first(where: { $0.syntax.aliases.contains(word.lowercased()) }) { return command }
     return suggestion(for: word, among: allCases.map(\.rawValue)).flatMap(Command.init(rawValue:))
   }
 }

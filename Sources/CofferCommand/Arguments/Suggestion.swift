@@ -1,5 +1,6 @@
-/// The candidate that somebody most likely meant; `nil` when none is close.
+/// The candidate, in small letters, that somebody most likely meant; `nil` when none is close.
 func suggestion(for word: String, among candidates: [String]) -> String? {
+  let word = word.lowercased()
   let best = candidates.map { (candidate: $0, distance: editDistance(word, $0)) }
     .min { $0.distance < $1.distance }
   if let best, best.distance <= (best.candidate.count <= 4 ? 1 : 2) { return best.candidate }

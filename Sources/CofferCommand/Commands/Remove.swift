@@ -72,14 +72,28 @@ private func remove(
   if asking || asJSON { try await Listing(engine: engine, prefix: prefix).visit { _ in count += 1 } }
   if asking {
     let question = "Remove \(counted(count, "key")) starting with '\(prefix.string.oneLine())'?"
-    guard count > 0, try await confirm(question) else {
-      throw CommandError(
-        .failure, "notConfirmed", count > 0 ? "Nothing was removed." : "No key starts with the prefix.")
-    }
+    guard count > 0 else { return try sayNothingStarts(with: prefix, in: engine, asJSON: asJSON) }
+    guard try await confirm(question) else { throw CommandError(.failure, "notConfirmed", "Nothing was removed.") }
   }
   var batch = WriteBatch()
   batch.clear(prefix: prefix)
   let commit = try await engine.commit(batch, from: Origin())
   if asJSON { try print(.object(commit.members + [("prefix", .text(prefix.string)), ("removed", .number(count))])) }
+  return .ok
+}
+
+/// Nothing to remove is no failure, and there is nothing to ask.
+private func sayNothingStarts(
+  with prefix: Key, in engine: any StorageEngine, asJSON: Bool
+) throws -> ExitStatus {
+  guard asJSON else {
+    try Output.error.note("No key starts with '\(prefix.string.oneLine())'.")
+    return .ok
+  }
+  try print(
+    .object([
+      ("revision", .number(engine.latestRevision.rawValue)), ("transaction", .none), ("prefix", .text(prefix.string)),
+      ("removed", .number(0)),
+    ]))
   return .ok
 }

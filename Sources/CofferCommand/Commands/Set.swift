@@ -7,27 +7,42 @@ func setValue(_ invocation: Invocation) async throws -> ExitStatus {
   let value = try newValue(invocation)
   let durability: Durability = invocation.has(.relaxed) ? .relaxed : .full
   let commit = try await withStore(invocation, creating: true) { engine in
-    try await engine.commit(WriteBatch([.put(key, value)], durability: durability), from: Origin())
+    // Only the store knows how much it takes.
+    let value = try value.read(limit: engine.capabilities.maximumValueSize)
+    return try await engine.commit(WriteBatch([.put(key, value)], durability: durability), from: Origin())
   }
   if invocation.has(.json) { try print(JSON.object(commit.members)) }
   return .ok
 }
 
-/// The value from an argument, a file, or standard input.
-private func newValue(_ invocation: Invocation) throws -> Data {
+/// Where the value is.
+private enum NewValue {
+  case argument(Data)
+  case input(Input)
+
+  func read(limit: Int) throws -> Data {
+    switch self {
+    case .argument(let data): data
+    case .input(let input): try input.read(limit: limit)
+    }
+  }
+}
+
+/// The value as an argument, a file, or standard input.
+private func newValue(_ invocation: Invocation) throws -> NewValue {
   let operand = invocation.operands.dropFirst().first
   if let path = invocation.options[.file] {
     guard operand == nil else { throw UsageError("'set' takes VALUE or --file PATH, not both.", .set) }
-    return try Input.file(path)
+    return .input(try Input.file(path))
   }
   guard let operand else {
     guard Input.isConnected else {
       throw UsageError("The value is missing: coffer set KEY VALUE, or --file PATH, or - for standard input.", .set)
     }
-    return try Input.standard()
+    return .input(.standard)
   }
-  guard operand.argument == Argument("-"), !operand.isLiteral else { return Data(operand.argument.bytes) }
-  return try Input.standard()
+  guard operand.argument == Argument("-"), !operand.isLiteral else { return .argument(Data(operand.argument.bytes)) }
+  return .input(.standard)
 }
 
 extension Invocation {

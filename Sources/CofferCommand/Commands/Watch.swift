@@ -12,7 +12,11 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
     let signals = Signals([SIGINT, SIGTERM]) { stop.finish() }
     defer { withExtendedLifetime(signals) {} }
     whenReaderLeaves { stop.finish() }
-    let changes = engine.changes(since: since)
+    let latest = engine.latestRevision
+    if let since, since > latest {
+      try Output.error.note("The store is at revision \(latest); it has no revision \(since) yet.")
+    }
+    let changes = engine.changes(since: since.map { min($0, latest) })
     // The watch is a task of its own, so that it can be cancelled wherever it waits.
     let task = Task {
       let printer = WatchPrinter(engine: engine, prefix: prefix, limit: limit, asJSON: asJSON)

@@ -42,9 +42,18 @@ func openStore(_ location: String, creating: Bool) async throws -> any StorageEn
 
 private func openSQLite(_ path: String, creating: Bool) async throws -> any StorageEngine {
   guard !path.isEmpty else { throw UsageError("The store has no path: sqlite:PATH.") }
+  guard !path.hasSuffix("/") else { throw UsageError("A store is a file, and this path ends in a slash.") }
   var configuration = SQLiteConfiguration()
   configuration.createsIfMissing = creating
-  return try await SQLiteEngine.open(at: path, configuration: configuration)
+  do {
+    return try await SQLiteEngine.open(at: path, configuration: configuration)
+  } catch let error as StorageError where error.code == .notFound && !creating {
+    // What the system said, such as "No such file or directory", says nothing more.
+    throw CommandError(
+      StorageError(
+        error.code, error.message, advice: "Check the path; 'coffer set KEY VALUE' creates it.",
+        backend: error.backend))
+  }
 }
 
 /// Opens the store that is meant, and closes it when `body` has ended, however it ends.

@@ -1,10 +1,14 @@
 import Coffer
 import Foundation
 
-/// Reads whole values, byte by byte.
-enum Input {
-  /// The largest value that any store takes.
-  private static let limit = 1 << 30
+/// Standard input or a file, of which a whole value is read, byte by byte.
+final class Input {
+  private let descriptor: Int32
+  private let name: String
+
+  private init(_ descriptor: Int32, _ name: String) { (self.descriptor, self.name) = (descriptor, name) }
+
+  deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
 
   static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
@@ -15,16 +19,18 @@ enum Input {
     return [S_IFIFO, S_IFSOCK, S_IFREG].contains(status.st_mode & S_IFMT)
   }
 
-  static func standard() throws -> Data { try read(STDIN_FILENO, from: "Standard input") }
+  static var standard: Input { Input(STDIN_FILENO, "Standard input") }
 
-  static func file(_ path: String) throws -> Data {
+  static func file(_ path: String) throws -> Input {
+    let name = "The file '\(path.oneLine())'"
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw failure("The file", errno) }
-    defer { close(descriptor) }
-    return try read(descriptor, from: "The file")
+    guard descriptor >= 0 else { throw failure(name, errno) }
+    return Input(descriptor, name)
   }
 
-  private static func read(_ descriptor: Int32, from source: String) throws -> Data {
+  /// Everything up to the end, which must come after at most `limit` bytes.
+  func read(limit: Int) throws -> Data {
+    guard (size ?? 0) <= limit else { throw tooLarge(limit) }
     var data = Data()
     var chunk = [UInt8](repeating: 0, count: 64 << 10)
     while true {
@@ -32,20 +38,29 @@ enum Input {
       if count == 0 { return data }
       if count < 0 {
         if errno == EINTR { continue }
-        throw failure(source, errno)
+        throw Self.failure(name, errno)
       }
       data.append(contentsOf: chunk[..<count])
-      guard data.count <= limit else {
-        throw CommandError(
-          .failure, StorageError.Code.valueTooLarge.description, "\(source) has more than \(grouped(limit)) bytes.",
-          advice: "Split the value. Nothing was written.")
-      }
+      guard data.count <= limit else { throw tooLarge(limit) }
     }
   }
 
-  private static func failure(_ source: String, _ code: Int32) -> CommandError {
+  /// What is left of a regular file; `nil` for anything else.
+  private var size: Int? {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    return Int(status.st_size) - Int(max(0, lseek(descriptor, 0, SEEK_CUR)))
+  }
+
+  private func tooLarge(_ limit: Int) -> CommandError {
+    CommandError(
+      .failure, StorageError.Code.valueTooLarge.description, "\(name) has more than \(grouped(limit)) bytes.",
+      advice: "Split the value. Nothing was written.")
+  }
+
+  private static func failure(_ name: String, _ code: Int32) -> CommandError {
     CommandError(
       .failure, StorageError.Code.inputOutput.description,
-      "\(source) could not be read: \(String(cString: strerror(code))).", advice: "Nothing was written.")
+      "\(name) could not be read: \(String(cString: strerror(code))).", advice: "Nothing was written.")
   }
 }

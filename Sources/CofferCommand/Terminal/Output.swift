@@ -25,6 +25,20 @@ final class Output {
     if buffer.count >= Self.capacity { try flush() }
   }
 
+  /// Writes a sentence for people at once, broken between words where a terminal would break it within one.
+  func note(_ text: String, after label: String? = nil) throws {
+    let text = (label.map { $0 + " " + text } ?? text).wrapped(to: columns)
+    try writeLine(label.map { style.red($0) + text.dropFirst($0.count) } ?? text)
+    try flush()
+  }
+
+  /// How wide the terminal is; as wide as it likes where there is none or where it does not say.
+  var columns: Int {
+    var size = winsize()
+    guard isTerminal, ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return .max }
+    return Int(size.ws_col)
+  }
+
   func writeLine(_ text: String) throws { try write(text + "\n") }
 
   /// Writes bytes without copying them.

@@ -15,6 +15,24 @@ extension String {
   /// The string with blanks before it, up to a width.
   func paddedLeft(to width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
 
+  /// The string with a line end in place of the last blank before each `width` columns; no word is broken.
+  func wrapped(to width: Int) -> String {
+    var text = ""
+    var column = 0
+    for (index, word) in split(separator: " ", omittingEmptySubsequences: false).enumerated() {
+      if column > 0, word.count >= width - column {
+        text += "\n"
+        column = 0
+      } else if index > 0 {
+        text += " "
+        column += 1
+      }
+      text += word
+      column += word.count
+    }
+    return text
+  }
+
   /// Whether a terminal can show it as it is: no control characters but those of ordinary text.
   var isShowable: Bool {
     unicodeScalars.allSatisfy { !$0.isDangerous || $0 == "\n" || $0 == "\t" || $0 == "\r" }

@@ -92,6 +92,23 @@ import Testing
     #expect(heard == all)
   }
 
+  /// The journal may be further than what was announced when it is read.
+  @Test func whatTheJournalKnowsBeforeItWasAnnouncedIsHeardOnce() async throws {
+    let all = (1...20).map { number in
+      Commit(
+        revision: Revision(UInt64(number)), transaction: TransactionID(), origin: Origin(), changed: .everything)
+    }
+    let feed = ChangeFeed(latest: .zero) { revision, limit in
+      JournalPage(commits: Array(all[Int(revision.rawValue)...].prefix(limit)), isContiguous: true)
+    }
+    let stream = feed.subscribe(since: nil)
+    feed.advance(to: Revision(5))
+    var iterator = stream.makeAsyncIterator()
+    for commit in all.prefix(10) { #expect(await iterator.next() == .commit(commit)) }
+    feed.advance(to: Revision(12))
+    for commit in all.suffix(10) { #expect(await iterator.next() == .commit(commit)) }
+  }
+
   @Test func oneLargeBatchIsHeardAsOneCommit() async throws {
     let engine = MemoryEngine(journalCapacity: 16)
     let stream = engine.changes(since: nil)

@@ -51,7 +51,7 @@ extension TypedStore {
     try await update(Key(key), default: defaultValue, durability: durability, transaction: transaction, transform)
   }
 
-  /// Stores several values in one commit; see ``saveAll(_:durability:transaction:)-([(Key,T)],_,_)``.
+  /// Stores several values in one commit; see the same with keys.
   @_disfavoredOverload  // an empty list is a list of keys
   public func saveAll<T: Encodable & Sendable>(
     _ items: [(String, T)], durability: Durability = .full, transaction: TransactionID? = nil
@@ -60,18 +60,18 @@ extension TypedStore {
     try await saveAll(items, durability: durability, transaction: transaction)
   }
 
-  /// The values of several keys; see ``loadAll(_:keys:)-(_,[Key])``.
+  /// The values of several keys; see the same with keys.
   @_disfavoredOverload  // an empty list is a list of keys
   public func loadAll<T: Decodable & Sendable>(_ type: T.Type, keys: [String]) async throws -> [T?] {
     try await loadAll(type, keys: keys.map { try Key($0) })
   }
 
-  /// The changes of one key from now on; see ``changes(of:)-(Key)``.
+  /// The changes of one key from now on; see the same with a key.
   public func changes(of key: String) throws -> AsyncStream<KeyChange> {
     changes(of: try Key(key))
   }
 
-  /// The present value, then the value after each change; see ``values(of:as:)-(Key,_)``.
+  /// The present value, then the value after each change; see the same with a key.
   public func values<T: Decodable & Sendable>(
     of key: String, as type: T.Type
   ) throws -> AsyncThrowingStream<T?, any Error> {

@@ -31,7 +31,6 @@ package final class ChangeFeed: Sendable {
   fileprivate enum Step {
     case deliver([Commit])
     case readJournal(upTo: Revision)
-    case startAgain(at: Revision)
     case wait
     case end
   }
@@ -88,7 +87,11 @@ package final class ChangeFeed: Sendable {
 
   /// A stream for one subscriber, at its position when this returns; it also ends when its group does.
   package func subscribe(since revision: Revision?, group: SubscriptionGroup? = nil) -> AsyncStream<Change> {
-    let subscription = Subscription(feed: self, cursor: revision ?? latest, group: group)
+    let latest = latest
+    // A position of another life of the store, before a backup was restored, must not wait for ever.
+    let isAhead = revision.map { $0 > latest } ?? false
+    let cursor = isAhead ? latest : revision ?? latest
+    let subscription = Subscription(feed: self, cursor: cursor, mustReload: isAhead, group: group)
     return AsyncStream { await subscription.next() }
   }
 
@@ -112,8 +115,6 @@ package final class ChangeFeed: Sendable {
 
   fileprivate func step(from cursor: Revision, group: SubscriptionGroup?) -> Step {
     state.withLock { state in
-      // A position of another life of the store, before a backup was restored: it must not wait for ever.
-      if cursor > state.latest { return .startAgain(at: state.latest) }
       let isFinished = state.isFinished || group?.isFinished.withLock { $0 } ?? false
       guard cursor < state.latest else { return isFinished ? .end : .wait }
       if let commits = state.commits(after: cursor) { return .deliver(commits) }
@@ -189,6 +190,7 @@ package final class SubscriptionGroup: Sendable {
 private final class Subscription: Sendable {
   private struct State {
     var cursor: Revision
+    var mustReload: Bool
     var pending: ArraySlice<Commit> = []
   }
 
@@ -198,13 +200,18 @@ private final class Subscription: Sendable {
   private let group: SubscriptionGroup?
   private let state: Locked<State>
 
-  init(feed: ChangeFeed, cursor: Revision, group: SubscriptionGroup?) {
+  init(feed: ChangeFeed, cursor: Revision, mustReload: Bool, group: SubscriptionGroup?) {
     self.feed = feed
     self.group = group
-    state = Locked(State(cursor: cursor))
+    state = Locked(State(cursor: cursor, mustReload: mustReload))
   }
 
   func next() async -> Change? {
+    let reload = state.withLock { state in
+      defer { state.mustReload = false }
+      return state.mustReload ? Change.reload(upTo: state.cursor) : nil
+    }
+    if let reload { return reload }
     while !Task.isCancelled {
       if let commit = takePending() { return .commit(commit) }
       let cursor = state.withLock { $0.cursor }
@@ -212,9 +219,6 @@ private final class Subscription: Sendable {
       case .deliver(let commits): state.withLock { $0.pending = commits[...] }
       case .wait: await feed.wait(beyond: cursor, group: group)
       case .end: return nil
-      case .startAgain(let latest):
-        state.withLock { $0.cursor = latest }
-        return .reload(upTo: latest)
       case .readJournal(let latest):
         if let reload = await readJournal(after: cursor, latest: latest) { return reload }
       }

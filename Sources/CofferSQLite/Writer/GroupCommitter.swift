@@ -228,8 +228,8 @@ final class GroupCommitter {
     seenDataVersion = dataVersion
   }
 
-  /// Fills the log up with zeros once this process has shown that it commits often: overwriting costs one flush, growing
-  /// more. Who saves a value or two does not pay for it.
+  /// Fills the log up with zeros once this process has shown that it commits often: overwriting costs one flush,
+  /// growing more. Who saves a value or two does not pay for it.
   private func extendLogIfBusy() throws {
     fullCommits += 1
     guard fullCommits == Self.fullCommitsBeforeExtension,

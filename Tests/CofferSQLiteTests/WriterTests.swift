@@ -8,23 +8,13 @@ import Testing
   @Test func aCancelledBatchIsTakenOutOfTheQueueAndTheOthersGoOn() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    let database = SQLiteDatabase(engine: engine)
-    let isHeld = DispatchSemaphore(value: 0)
-    let mayGo = DispatchSemaphore(value: 0)
-    let holder = Task {
-      try await database.write { _ in
-        isHeld.signal()
-        mayGo.wait()
-      }
-    }
-    await blocking { isHeld.wait() }
+    let release = await holdWriter(of: engine)
     let doomed = Task { try await engine.commit(WriteBatch([.put(Key("doomed"), Data())]), from: Origin()) }
     let good = Task { try await engine.commit(WriteBatch([.put(Key("good"), Data())]), from: Origin()) }
     doomed.cancel()
     // It ends although the writer still stands: it was called back, not waited for.
     await #expect(throws: CancellationError.self) { _ = try await doomed.value }
-    mayGo.signal()
-    try await holder.value
+    try await release()
     _ = try await good.value
     #expect(try await engine.entry(Key("good")) != nil)
     #expect(try await engine.entry(Key("doomed")) == nil)
@@ -58,16 +48,7 @@ import Testing
   @Test func batchesThatWaitTogetherShareACommit() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    let database = SQLiteDatabase(engine: engine)
-    let isHeld = DispatchSemaphore(value: 0)
-    let mayGo = DispatchSemaphore(value: 0)
-    let holder = Task {
-      try await database.write { _ in
-        isHeld.signal()
-        mayGo.wait()
-      }
-    }
-    await blocking { isHeld.wait() }
+    let release = await holdWriter(of: engine)
     let key = try Key("contested")
     // One of them is bad in a way that only the transaction can find out.
     let results = Task {
@@ -85,8 +66,7 @@ import Testing
         return await group.reduce(into: [StorageError.Code]()) { codes, code in if let code { codes.append(code) } }
       }
     }
-    mayGo.signal()
-    try await holder.value
+    try await release()
     #expect(await results.value == [.preconditionFailed])
     let stored = try await engine.withSnapshot { try await $0.page(prefix: Key("k"), after: nil, limit: 1_000) }
     #expect(stored.count == 49)
@@ -102,5 +82,22 @@ func blocking(_ body: @escaping @Sendable () -> Void) async {
       body()
       continuation.resume()
     }
+  }
+}
+
+/// Keeps the writer's thread in a transaction until the result is called.
+private func holdWriter(of engine: SQLiteEngine) async -> () async throws -> Void {
+  let isHeld = DispatchSemaphore(value: 0)
+  let mayGo = DispatchSemaphore(value: 0)
+  let holder = Task {
+    try await SQLiteDatabase(engine: engine).write { _ in
+      isHeld.signal()
+      mayGo.wait()
+    }
+  }
+  await blocking { isHeld.wait() }
+  return {
+    mayGo.signal()
+    try await holder.value
   }
 }

@@ -31,7 +31,8 @@ func run(_ command: String, store: String, rest: [String]) async throws {
   case "die-before-bell": try await dieBeforeBell(store)
   case "increment": try await increment(store, count: Int(rest[0]) ?? 0)
   case "hold-lock": try await holdLock(store)
-  case "armed-commit": try await armedCommit(store, fault: rest[0])
+  case "armed-commit": try await armedCommit(store, fault: rest[0], count: rest.count > 1 ? Int(rest[1]) ?? 4 : 4)
+  case "armed-flush": try await armedFlush(store, fault: rest[0])
   default: throw Usage()
   }
 }
@@ -100,16 +101,39 @@ func holdLock(_ path: String) async throws {
   try await database.engine.close()
 }
 
+/// Tells the fault library that the test has preloaded what to do from now on.
+func arm(_ fault: String) throws {
+  guard let symbol = dlsym(nil, "coffer_fault_arm") else { throw Usage() }
+  let arm = unsafeBitCast(symbol, to: (@convention(c) (UnsafePointer<CChar>) -> Void).self)
+  fault.withCString { arm($0) }
+}
+
+/// A relaxed commit, then a full one that writes nothing and so syncs nothing, then a flush, which must sync.
+func armedFlush(_ path: String, fault: String) async throws {
+  let engine = try await SQLiteEngine.open(at: path)
+  let origin = Origin()
+  let key = try Key("k")
+  _ = try await engine.commit(WriteBatch([.put(key, Data("1".utf8))]), from: origin)
+  _ = try await engine.commit(WriteBatch([.put(key, Data("2".utf8))], durability: .relaxed), from: origin)
+  _ = try? await engine.commit(WriteBatch([.require(key, nil), .delete(key)]), from: origin)
+  try arm(fault)
+  do {
+    try await engine.flush()
+    say("flushed")
+  } catch let error as StorageError {
+    say("flush \(error.code)")
+  }
+  try await engine.close()
+}
+
 /// Commits a value, arms the fault library that the test has preloaded, and commits more until something happens.
-func armedCommit(_ path: String, fault: String) async throws {
+func armedCommit(_ path: String, fault: String, count: Int) async throws {
   let engine = try await SQLiteEngine.open(at: path)
   let origin = Origin()
   _ = try await engine.commit(WriteBatch([.put(try Key("before"), Data("1".utf8))]), from: origin)
   say("ack before")
-  guard let symbol = dlsym(nil, "coffer_fault_arm") else { throw Usage() }
-  let arm = unsafeBitCast(symbol, to: (@convention(c) (UnsafePointer<CChar>) -> Void).self)
-  fault.withCString { arm($0) }
-  for number in 0..<4 {
+  try arm(fault)
+  for number in 0..<count {
     say("begin \(number)")
     do {
       _ = try await engine.commit(

@@ -21,6 +21,30 @@ import Testing
     #expect(helper.wait() == 0)
   }
 
+  /// Whichever sync it is: that of a commit, or that of filling up the log, which a busy process does once.
+  @Test(
+    .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"), arguments: 28...36)
+  func nothingIsAcknowledgedAfterAFailedSync(step: Int) async throws {
+    let directory = try TemporaryDirectory()
+    let helper = try HelperProcess(
+      ["armed-commit", directory.path("store.db"), "fail:sync:\(step)", "40"],
+      environment: [("LD_PRELOAD", FaultLibrary.path ?? "")])
+    let lines = try helper.lines()
+    let failure = try #require(lines.firstIndex { $0.hasSuffix("outcomeUnknown") }, "\(lines)")
+    #expect(!lines[failure...].contains { $0.hasPrefix("ack") }, "\(lines)")
+    #expect(lines.suffix(2) == ["read closed", "reopened whole"])
+    #expect(helper.wait() == 0)
+  }
+
+  @Test(.enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
+  func aFlushSyncsEvenAfterAFullCommitThatWroteNothing() async throws {
+    let directory = try TemporaryDirectory()
+    let helper = try HelperProcess(
+      ["armed-flush", directory.path("store.db"), "fail:sync:1"],
+      environment: [("LD_PRELOAD", FaultLibrary.path ?? "")])
+    #expect(try helper.lines() == ["flush outcomeUnknown"])
+  }
+
   /// A write that fails is an error of that commit; the next one works.
   @Test(
     .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"), arguments: 1...12)
@@ -50,11 +74,7 @@ import Testing
   @Test(.enabled(if: getuid() == 0, "mounting a small file system needs root"))
   func aFullDiskLosesNothing() async throws {
     let directory = try TemporaryDirectory()
-    let disk = directory.path("disk")
-    try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
-    guard mount("tmpfs", disk, "tmpfs", 0, "size=8m") == 0 else {
-      try Test.cancel("this machine does not let root mount a tmpfs: \(String(cString: strerror(errno)))")
-    }
+    let disk = try mountSmallDisk(in: directory, size: "8m")
     defer { umount2(disk, Int32(MNT_DETACH)) }
     let engine = try await SQLiteEngine.open(at: disk + "/store.db")
     let origin = Origin()
@@ -86,11 +106,7 @@ import Testing
   @Test(.enabled(if: getuid() == 0, "mounting a small file system needs root"))
   func aBatchThatDoesNotFitFailsAlone() async throws {
     let directory = try TemporaryDirectory()
-    let disk = directory.path("disk")
-    try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
-    guard mount("tmpfs", disk, "tmpfs", 0, "size=12m") == 0 else {
-      try Test.cancel("this machine does not let root mount a tmpfs: \(String(cString: strerror(errno)))")
-    }
+    let disk = try mountSmallDisk(in: directory, size: "12m")
     defer { umount2(disk, Int32(MNT_DETACH)) }
     let engine = try await SQLiteEngine.open(at: disk + "/store.db")
     let results = await withTaskGroup(of: (Int, StorageError.Code?).self) { group in
@@ -113,5 +129,15 @@ import Testing
       #expect((try await engine.entry(Key("k\(index)")) != nil) == (index != 20))
     }
     try await engine.close()
+  }
+
+  /// A real file system in memory, of that size; cancels the test where root may not mount one.
+  private func mountSmallDisk(in directory: TemporaryDirectory, size: String) throws -> String {
+    let disk = directory.path("disk")
+    try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
+    guard mount("tmpfs", disk, "tmpfs", 0, "size=\(size)") == 0 else {
+      try Test.cancel("this machine does not let root mount a tmpfs: \(String(cString: strerror(errno)))")
+    }
+    return disk
   }
 }

@@ -96,7 +96,7 @@ public final class SQLiteEngine: StorageEngine {
     }
     guard isFirst else { return }
     store.finishChanges(group)
-    if store.release() { await store.close() }
+    if store.release() { await store.close() } else { await store.writer.drain() }
   }
 
   func openStore() throws -> SQLiteStore {

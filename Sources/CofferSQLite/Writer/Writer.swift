@@ -111,6 +111,18 @@ final class Writer: Sendable {
     _ = submit(WriteRequest(id: 0, kind: .work(run: run, refuse: { _ in })))
   }
 
+  /// Returns when everything that was accepted before has been done.
+  func drain() async {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      let run: @Sendable (GroupCommitter) -> WorkOutcome = { _ in
+        continuation.resume()
+        return WorkOutcome()
+      }
+      let request = WriteRequest(id: 0, kind: .work(run: run, refuse: { _ in continuation.resume() }))
+      if let refusal = submit(request) { request.refuse(refusal) }
+    }
+  }
+
   /// Finishes what was accepted, then closes the connections.
   func close() async {
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in

@@ -116,7 +116,7 @@ import Testing
       try await engine.withSnapshot { _ in try await nest(depth - 1) }
     }
     do {
-      try await nest(300)
+      try await nest(100)
     } catch let error as StorageError {
       codes.withLock { $0.append(error.code) }
     }

@@ -3,8 +3,8 @@ import CofferCore
 /// Lends readers, one borrower each. There are as many as are borrowed at once; a few stay open for the next.
 final class ReaderPool: Sendable {
   private static let idleLimit = 4
-  /// How many may be lent at once: each has three file descriptors, of which a process has a thousand.
-  private static let lentLimit = 200
+  /// How many may be lent at once: each has some file descriptors, of which a process often has no more than 1,024.
+  private static let lentLimit = 64
 
   private struct State {
     var idle: [Reader] = []

@@ -3,7 +3,7 @@ import CofferSQLite
 import Foundation
 import Testing
 
-@Suite struct JournalTests {
+@Suite(.serialized) struct JournalTests {
   @Test func selectionsSurviveTheJournal() throws {
     let keys = try ["a", "b/c", "caf\u{e9}", "cafe\u{301}", String(repeating: "x", count: 1_024)].map { try Key($0) }
     for selection in [.none, .everything, Selection(keys: keys), Selection(keys: keys, prefixes: keys.reversed())] {

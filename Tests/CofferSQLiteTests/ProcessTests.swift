@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// Several processes on one file.
-@Suite struct ProcessTests {
+@Suite(.serialized) struct ProcessTests {
   @Test func threeProcessesLoseNoUpdate() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")

@@ -4,8 +4,10 @@ import CofferTesting
 import Foundation
 import Testing
 
-@Suite struct SQLiteConformanceTests {
-  @Test(arguments: StorageConformance.checks)
+@Suite(.serialized) struct SQLiteConformanceTests {
+  // One after the other: a hundred stores at once have more than a thousand files open, which is more than Foundation's
+  // Process can count without reading beyond its buffer.
+  @Test(.serialized, arguments: StorageConformance.checks)
   func sqliteConforms(_ check: StorageConformance.Check) async throws {
     let conformance = StorageConformance(
       name: "sqlite", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)

@@ -3,7 +3,7 @@ import CofferSQLite
 import Foundation
 import Testing
 
-@Suite struct SQLiteDatabaseTests {
+@Suite(.serialized) struct SQLiteDatabaseTests {
   private let shop = [
     SQLiteMigration("shops") { try $0.execute("CREATE TABLE shops (id INTEGER PRIMARY KEY, name TEXT NOT NULL)") },
     SQLiteMigration("prices") { transaction in

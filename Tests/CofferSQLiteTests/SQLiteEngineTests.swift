@@ -3,7 +3,7 @@ import CofferSQLite
 import Foundation
 import Testing
 
-@Suite struct SQLiteEngineTests {
+@Suite(.serialized) struct SQLiteEngineTests {
   let origin = Origin()
 
   @Test func oneFileIsOpenedOnceHoweverItsPathIsWritten() async throws {

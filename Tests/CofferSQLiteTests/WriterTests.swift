@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// What the writer's queue promises, with a writer that the test holds still.
-@Suite struct WriterTests {
+@Suite(.serialized) struct WriterTests {
   @Test func aCancelledBatchIsTakenOutOfTheQueueAndTheOthersGoOn() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 /// What a person meets who points a store at the wrong thing, or at a thing that has broken.
-@Suite struct BadInputTests {
+@Suite(.serialized) struct BadInputTests {
   let origin = Origin()
 
   func expectError(

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// Real processes, killed with SIGKILL while they commit.
-@Suite struct KillTests {
+@Suite(.serialized) struct KillTests {
   @Test func nothingAcknowledgedIsLostInSixtyKills() async throws {
     try await KillLoop(rounds: 60, seed: 20_261_121).run()
   }

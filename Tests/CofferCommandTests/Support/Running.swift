@@ -21,14 +21,19 @@ final class Running: Sendable {
       try input.write(to: stem.appendingPathExtension("in"))
       process.standardInput = try FileHandle(forReadingFrom: stem.appendingPathExtension("in"))
     }
-    process.standardOutput = try Self.file(stem.appendingPathExtension("out"))
-    process.standardError = try Self.file(stem.appendingPathExtension("err"))
+    let output = try Self.file(stem.appendingPathExtension("out"))
+    let errors = try Self.file(stem.appendingPathExtension("err"))
+    process.standardOutput = output
+    process.standardError = errors
     process.terminationHandler = { process in
       let wasKilled = process.terminationReason == .uncaughtSignal
       continuation.yield(wasKilled ? 128 + process.terminationStatus : process.terminationStatus)
       continuation.finish()
     }
     try process.run()
+    // The child has its own; ours would stay open for as long as the watchdog below.
+    try output.close()
+    try errors.close()
     let identifier = process.processIdentifier
     self.identifier = identifier
     DispatchQueue.global().asyncAfter(deadline: .now() + Self.deadline) {

@@ -15,7 +15,6 @@ final class SQLiteByHand {
       path, &handle, SQLITE_OPEN_READWRITE | (creates ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX, nil)
     guard let handle else { throw Failure("cannot open \(path)") }
     self.handle = handle
-    _ = bench_keep_log(handle)
     for sql in [
       "PRAGMA journal_mode = WAL", "PRAGMA synchronous = \(synchronous)", "PRAGMA cache_size = -8192",
       "PRAGMA wal_autocheckpoint = 1000",

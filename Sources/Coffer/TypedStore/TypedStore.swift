@@ -87,8 +87,8 @@ public final class TypedStore: Sendable {
 
   /// The value of a key if it is in memory and still what the store holds; `nil` says nothing.
   ///
-  /// It never waits and never reads: about 0.2 µs. Use it where an interface must be drawn at once, and
-  /// ``load(_:for:)-(_,Key)`` when it has no answer.
+  /// About 0.2 µs; some more after others have committed, when what they touched is read from the journal. Use it where
+  /// an interface must be drawn at once, and ``load(_:for:)-(_,Key)`` when it has no answer.
   public func cached<T: Sendable>(_ type: T.Type, for key: Key) -> T? {
     Self.unbox(cache?.lookUp(key).box)
   }

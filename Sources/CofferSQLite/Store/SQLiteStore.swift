@@ -145,7 +145,7 @@ final class SQLiteStore: Sendable {
 
   /// Finds what nobody has rung for: a writer that died between its commit and the bell, or a deleted wake-up file.
   private func checkWakeFile() {
-    guard FileIdentity(place.path) == identity else { return endAfterReplacement() }
+    if isReplaced { return endAfterReplacement() }
     if wake.reattach(), let watch = state.withLock({ $0.listens ? $0.watch : nil }) {
       WakeWatcher.shared.listen(watch)
     }
@@ -154,6 +154,13 @@ final class SQLiteStore: Sendable {
 }
 
 extension SQLiteStore {
+  /// Whether the path leads to another file or to none. That it cannot be looked up now (a permission was taken away)
+  /// says nothing: the open file still works.
+  private var isReplaced: Bool {
+    if let present = FileIdentity(place.path) { return present != identity }
+    return errno == ENOENT
+  }
+
   /// Somebody has moved, deleted or replaced the file under us: what is written now would go nowhere.
   private func endAfterReplacement() {
     let error = StorageError(

@@ -124,7 +124,7 @@ final class GroupCommitter {
       let result = try body(transaction)
       guard sqlite3_total_changes64(connection.handle) != changesBefore else { return (result, nil) }
       let batch = PreparedBatch(
-        WriteBatch(transaction.operations, transaction: header.transaction), origin: header.origin)
+        WriteBatch(transaction.operations, transaction: header.transaction), origin: header.origin, isApplied: true)
       try append(batch, at: revision.next)
       return (result, batch.commit(at: revision))
     }

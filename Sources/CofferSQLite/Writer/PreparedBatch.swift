@@ -6,7 +6,7 @@ import Foundation
 /// A class, since it passes through several hands and a copy of its fields would count five references each time.
 final class PreparedBatch: Sendable {
   let operations: [WriteBatch.Operation]
-  /// One for each operation; only those of puts are used.
+  /// One for each operation, of which those of puts are used; none when the operations were applied already.
   let checksums: [UInt32]
   let transaction: TransactionID
   let origin: Origin
@@ -17,9 +17,10 @@ final class PreparedBatch: Sendable {
   /// The bytes of all values.
   let size: Int
 
-  init(_ batch: WriteBatch, origin: Origin) {
+  /// - Parameter isApplied: whether only the journal is still to be written.
+  init(_ batch: WriteBatch, origin: Origin, isApplied: Bool = false) {
     operations = batch.operations
-    checksums = batch.operations.map { operation in
+    checksums = (isApplied ? [] : batch.operations).map { operation in
       guard case .put(let key, let value) = operation else { return 0 }
       return checksum(key, value)
     }

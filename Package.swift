@@ -57,23 +57,30 @@ let package = Package(
     // Floor 0: system libraries
     .systemLibrary(name: "CofferCSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CofferCZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CofferCOpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CofferCShims"),
     // Floor 1: contracts
     floor("CofferCore", []),
     // Floor 2: base
     floor("CofferSQLite", ["CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims"]),
+    floor("CofferCrypto", ["CofferCOpenSSL"]),
+    // Floor 3: homes
+    floor("CofferFiles", ["CofferCore", "CofferCrypto", "CofferSQLite"]),
     // Floor 4: front
-    floor("Coffer", ["CofferCore", "CofferSQLite"]),
+    floor("Coffer", ["CofferCore", "CofferFiles", "CofferSQLite"]),
     // Floor 5: services
     floor("CofferTesting", ["CofferCore", "Coffer"]),
     // Floor 6: applications
     tool("CofferCommand", ["Coffer"]),
     tool("CofferDemo", ["Coffer"]),
     // Tests
-    tool("CofferTestHelper", ["CofferCore", "CofferSQLite"], path: "Tests/CofferTestHelper"),
+    tool("CofferTestHelper", ["CofferCore", "CofferFiles", "CofferSQLite"], path: "Tests/CofferTestHelper"),
     tests(
       "CofferSQLiteTests", ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper"],
       exclude: ["Faults/fault.c", "Golden"]),
+    tests("CofferCryptoTests", ["CofferCrypto"]),
+    tests(
+      "CofferFilesTests", ["CofferCore", "CofferFiles", "CofferSQLite", "CofferTesting", "CofferTestHelper"]),
     tests("CofferTests", ["Coffer", "CofferTesting"]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),

@@ -1,0 +1,6 @@
+import CofferCore
+
+/// How a key is written as the name of a file.
+struct FileName: Hashable, Sendable {
+  let string: String
+}

@@ -8,10 +8,12 @@ package struct StorePlace: Sendable {
   package let path: String
   /// How many times a connection asks for a lock that another process holds.
   let busyAttempts: Int
+  /// What messages call it in place of its path.
+  var name: String?
 
   var logPath: String { path + "-wal" }
   var wakePath: String { path + "-wake" }
-  var description: String { "sqlite:\(path)" }
+  var description: String { name ?? "sqlite:\(path)" }
 }
 
 extension StorageError {

@@ -36,9 +36,12 @@ struct JournalReader {
   }
 
   private func commit(at revision: Revision) -> Commit? {
-    guard let transaction = UUID(statement.bytes(1)), let origin = UUID(statement.bytes(2)),
-      let changed = Selection(decoding: statement.bytes(3))
-    else { return nil }
+    guard let changed = Selection(decoding: statement.bytes(3)) else { return nil }
+    // Both are empty for a change that a writer made who does not know us.
+    if statement.bytes(1).isEmpty, statement.bytes(2).isEmpty {
+      return Commit(revision: revision, transaction: nil, origin: nil, changed: changed)
+    }
+    guard let transaction = UUID(statement.bytes(1)), let origin = UUID(statement.bytes(2)) else { return nil }
     return Commit(revision: revision, transaction: transaction, origin: Origin(handle: origin), changed: changed)
   }
 }

@@ -32,6 +32,16 @@ enum Schema {
     try connection.requireWriteAheadLog()
   }
 
+  /// What the journal of a home with slots has beside it: what is still to be put into its place.
+  static func prepareSlots(_ connection: Connection) throws {
+    try connection.execute(
+      """
+      CREATE TABLE IF NOT EXISTS coffer_intents (
+        position INTEGER PRIMARY KEY NOT NULL, key BLOB NOT NULL, staged BLOB, previous BLOB
+      ) STRICT
+      """)
+  }
+
   static func missing(_ place: StorePlace) -> StorageError {
     StorageError(
       .notFound, "There is no store at this path.", advice: "Check the path, or create the store by writing to it.",

@@ -53,6 +53,18 @@ final class Reader: @unchecked Sendable {
     }
   }
 
+  /// Looks at a value in place, without copying it.
+  func withValue<R>(_ key: Key, _ body: (Revision, UnsafeRawBufferPointer) throws -> R) throws -> R? {
+    try key.withBytes { name in
+      get.bind(1, borrowing: name)
+      defer { get.resetAndForget() }
+      guard try get.step() else { return nil }
+      let bytes = get.bytes(2)
+      guard Int64(checksum(key, bytes)) == get.integer(1) else { return try body(.zero, .init(start: nil, count: 0)) }
+      return try body(Revision(UInt64(bitPattern: get.integer(0))), bytes)
+    }
+  }
+
   func journalPage(after revision: Revision, limit: Int) throws -> JournalPage {
     try journal.get().page(after: revision, limit: limit)
   }

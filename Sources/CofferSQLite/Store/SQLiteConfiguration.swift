@@ -22,6 +22,12 @@ public struct SQLiteConfiguration: Sendable {
   /// Is told, once for each damaged value, what was found. The bytes are kept in the quarantine.
   public var onDamage: (@Sendable (DamageReport) -> Void)?
 
+  /// What messages call the store in place of `sqlite:` and its path.
+  package var name: String?
+
+  /// Whether the database is the journal of a home whose values are elsewhere.
+  package var keepsSlots = false
+
   /// Runs on the writer between a commit and its announcement: where tests kill the process.
   package var afterCommit: (@Sendable (Revision) -> Void)?
 

@@ -34,6 +34,11 @@ public final class SQLiteEngine: StorageEngine {
     SQLiteEngine(try await StoreRegistry.shared.open(path, configuration: configuration))
   }
 
+  /// The same for callers that cannot suspend: it blocks their thread while the file is opened.
+  static func openBlocking(at path: String, configuration: SQLiteConfiguration) throws -> SQLiteEngine {
+    SQLiteEngine(try StoreRegistry.shared.openBlocking(path, configuration: configuration))
+  }
+
   private init(_ store: SQLiteStore) {
     self.store = store
     capabilities = Capabilities(

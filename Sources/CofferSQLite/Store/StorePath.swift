@@ -6,7 +6,7 @@ extension StorePlace {
   ///
   /// Creates the directory (0700) and an empty file (0600) where the store may be created.
   static func resolve(_ path: String, configuration: SQLiteConfiguration) throws -> StorePlace {
-    let asGiven = "sqlite:\(path)"
+    let asGiven = configuration.name ?? "sqlite:\(path)"
     guard !path.isEmpty, !path.utf8.contains(0) else {
       throw StorageError(
         .notFound, "The path of the store is empty or contains a NUL byte.", advice: "Give the path of a file.",
@@ -17,7 +17,7 @@ extension StorePlace {
     if configuration.createsIfMissing { try makeDirectory(directory, backend: asGiven) }
     let file = try canonicalPath(of: url.path, directory: directory, name: url.lastPathComponent, backend: asGiven)
     // The pauses between two tries add up: seven short ones, then 5 ms each.
-    let place = StorePlace(path: file, busyAttempts: max(1, configuration.busyTimeout / 5))
+    let place = StorePlace(path: file, busyAttempts: max(1, configuration.busyTimeout / 5), name: configuration.name)
     try place.checkFile(mayCreate: configuration.createsIfMissing)
     return place
   }

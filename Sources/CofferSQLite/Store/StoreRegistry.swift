@@ -29,6 +29,11 @@ final class StoreRegistry: Sendable {
     }
   }
 
+  /// The same for callers that cannot suspend: it blocks their thread while the file is opened.
+  func openBlocking(_ path: String, configuration: SQLiteConfiguration) throws -> SQLiteStore {
+    try queue.sync { try openNow(path, configuration: configuration) }
+  }
+
   private func openNow(_ path: String, configuration: SQLiteConfiguration) throws -> SQLiteStore {
     let place = try StorePlace.resolve(path, configuration: configuration)
     if let identity = FileIdentity(place.path),

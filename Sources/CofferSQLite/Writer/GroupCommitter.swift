@@ -124,7 +124,8 @@ final class GroupCommitter {
       let result = try body(transaction)
       guard sqlite3_total_changes64(connection.handle) != changesBefore else { return (result, nil) }
       let batch = PreparedBatch(
-        WriteBatch(transaction.operations, transaction: header.transaction), origin: header.origin, isApplied: true)
+        WriteBatch(transaction.operations, transaction: header.transaction), origin: header.origin ?? Origin(),
+        isApplied: true, isForeign: header.origin == nil)
       try append(batch, at: revision.next)
       return (result, batch.commit(at: revision))
     }
@@ -250,6 +251,11 @@ final class GroupCommitter {
     }
     guard batch.isChange else { return .success(revision) }
     let next = revision.next
+    if let steps = batch.steps {
+      let transaction = SQLiteTransaction(self)
+      defer { transaction.end() }
+      try steps.apply(transaction)
+    }
     for (operation, checksum) in zip(batch.operations, batch.checksums) {
       try apply(operation, checksum: checksum, at: next)
     }
@@ -317,8 +323,8 @@ final class GroupCommitter {
       try withUnsafeBytes(of: batch.origin.handle.uuid) { origin in
         try batch.journalEntry.withUnsafeBytes { changed in
           appendJournal.bind(1, Int64(bitPattern: next.rawValue))
-          appendJournal.bind(2, borrowing: transaction)
-          appendJournal.bind(3, borrowing: origin)
+          appendJournal.bind(2, borrowing: batch.isForeign ? .init(start: nil, count: 0) : transaction)
+          appendJournal.bind(3, borrowing: batch.isForeign ? .init(start: nil, count: 0) : origin)
           appendJournal.bind(4, clock.now().unixMilliseconds)
           appendJournal.bind(5, borrowing: changed)
           defer { appendJournal.reset() }
@@ -341,7 +347,8 @@ extension Result {
 
 /// Who makes a transaction and how durable it is.
 struct TransactionHeader: Sendable {
-  let origin: Origin
+  /// `nil` for a writer that does not know us.
+  let origin: Origin?
   let transaction: TransactionID?
   let durability: Durability
 }

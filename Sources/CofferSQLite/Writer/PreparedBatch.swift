@@ -10,6 +10,10 @@ final class PreparedBatch: Sendable {
   let checksums: [UInt32]
   let transaction: TransactionID
   let origin: Origin
+  /// Whether the journal shall say that a writer that does not know us made it.
+  let isForeign: Bool
+  /// What to do in place of the operations; `nil` to apply them.
+  let steps: BatchSteps?
   let selection: Selection
   let journalEntry: [UInt8]
   /// Whether there is anything to write.
@@ -18,9 +22,13 @@ final class PreparedBatch: Sendable {
   let size: Int
 
   /// - Parameter isApplied: whether only the journal is still to be written.
-  init(_ batch: WriteBatch, origin: Origin, isApplied: Bool = false) {
+  init(
+    _ batch: WriteBatch, origin: Origin, isApplied: Bool = false, isForeign: Bool = false, steps: BatchSteps? = nil
+  ) {
     operations = batch.operations
-    checksums = (isApplied ? [] : batch.operations).map { operation in
+    self.isForeign = isForeign
+    self.steps = steps
+    checksums = (isApplied || steps != nil ? [] : batch.operations).map { operation in
       guard case .put(let key, let value) = operation else { return 0 }
       return checksum(key, value)
     }
@@ -35,6 +43,21 @@ final class PreparedBatch: Sendable {
   }
 
   func commit(at revision: Revision) -> Commit {
-    Commit(revision: revision, transaction: transaction, origin: origin, changed: selection)
+    Commit(
+      revision: revision, transaction: isForeign ? nil : transaction, origin: isForeign ? nil : origin,
+      changed: selection)
   }
+}
+
+/// A batch was committed, and what comes after that has failed.
+struct UnfinishedBatch: Error {
+  let cause: any Error
+}
+
+/// How a batch is written whose values are not in the database.
+struct BatchSteps: Sendable {
+  /// Runs inside the transaction of the commit.
+  let apply: @Sendable (SQLiteTransaction) throws -> Void
+  /// Runs once after the commit of a group, before its waiters are resumed; answers with what went wrong for which keys.
+  let finish: @Sendable (GroupCommitter) throws -> [Key: StorageError]
 }

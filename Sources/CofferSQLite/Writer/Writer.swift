@@ -82,13 +82,15 @@ final class Writer: Sendable {
   }
 
   /// Makes every earlier relaxed commit survive power loss.
-  func flush() async throws {
-    try await enqueue { (continuation: CheckedContinuation<Void, any Error>) in
+  func flush() async throws { try await perform { try $0.sync() } }
+
+  /// Does something with the connection on the writer's thread.
+  func perform<R: Sendable>(_ body: @escaping @Sendable (GroupCommitter) throws -> R) async throws -> R {
+    try await enqueue { (continuation: CheckedContinuation<R, any Error>) in
       .work(
         run: { committer in
           do {
-            try committer.sync()
-            continuation.resume()
+            continuation.resume(returning: try body(committer))
             return WorkOutcome()
           } catch {
             continuation.resume(throwing: error)
@@ -309,15 +311,35 @@ final class Writer: Sendable {
     // First the store closes, then its callers hear why: what they do next must not slip through.
     if let lost = results.lazy.compactMap(\.lostSync).first { shutDown(after: lost) }
     if case .success(let newest)? = results.last(where: { $0.error == nil }) { raise(newest) }
+    let unfinished = finish(batches, results, committer)
     var commits: [Commit] = []
     commits.reserveCapacity(results.count)
     for (request, result) in zip(group, results) {
       guard case .batch(let batch, _, let waiter) = request.kind else { continue }
-      waiter.resume(with: result)
+      if result.error == nil, let error = unfinished(batch) { waiter.resume(throwing: error) } else { waiter.resume(with: result) }
       if case .success(let revision) = result, batch.isChange { commits.append(batch.commit(at: revision)) }
     }
     listener.announce(commits)
     lookAfter(committer)
+  }
+
+  /// Lets batches whose values are elsewhere put them into their places; answers with what went wrong for a batch.
+  private func finish(
+    _ batches: [PreparedBatch], _ results: [Result<Revision, any Error>], _ committer: GroupCommitter
+  ) -> (PreparedBatch) -> (any Error)? {
+    let committed = zip(batches, results).first { $0.0.steps != nil && $0.0.isChange && $0.1.error == nil }
+    guard let steps = committed?.0.steps else { return { _ in nil } }
+    do {
+      let failures = try steps.finish(committer)
+      guard !failures.isEmpty else { return { _ in nil } }
+      return { batch in
+        guard batch.steps != nil else { return nil }
+        return failures.first { batch.selection.contains($0.key) }.map { UnfinishedBatch(cause: $0.value) }
+      }
+    } catch {
+      if let error = error as? StorageError, error.code == .outcomeUnknown { shutDown(after: error) }
+      return { batch in batch.steps == nil || !batch.isChange ? nil : UnfinishedBatch(cause: error) }
+    }
   }
 
   private func raise(_ revision: Revision) {

@@ -1,0 +1,60 @@
+public import CofferCore
+
+/// How a ``SlotEngine`` is opened.
+public struct SlotConfiguration: Sendable {
+  /// Whether a missing store is created; otherwise opening it throws `notFound`.
+  public var createsIfMissing = true
+
+  /// The largest value in bytes.
+  public var maximumValueSize = 1 << 30
+
+  /// How many commits the journal keeps for subscribers that fall behind, at least 1.
+  public var journalRetention = 10_000
+
+  /// How long a commit waits, in milliseconds, while another process holds the write lock, before it fails with `busy`.
+  public var busyTimeout = 30_000
+
+  /// Where the journal takes its dates from.
+  public var clock = WallClock.system
+
+  /// Is told, once for each damaged value, what was found. The bytes are kept in the quarantine.
+  public var onDamage: (@Sendable (DamageReport) -> Void)?
+
+  /// Is told what opening had to mend, if there was anything.
+  public var onRecovery: (@Sendable (RecoveryReport) -> Void)?
+
+  /// Runs at each step of a commit and of a recovery: where tests kill the process.
+  package var atStep: (@Sendable (SlotStep) -> Void)?
+
+  /// The usual settings.
+  public init() {}
+}
+
+/// What opening a store had to mend.
+public struct RecoveryReport: Hashable, Sendable {
+  /// The store.
+  public let backend: String
+  /// How many values were put into their places for a writer that was killed after its commit.
+  public let completed: Int
+  /// How many values others had added, edited or removed while nobody had the store open.
+  public let edited: Int
+  /// Whether there was no journal although there were values: it was made anew from them. Revisions start again, and
+  /// transaction ids of earlier commits are gone.
+  public let wasRebuilt: Bool
+}
+
+/// Where a commit is.
+package enum SlotStep: String, Sendable {
+  /// A value was put aside.
+  case staged
+  /// The journal's rows are written, not yet committed.
+  case recorded
+  /// The batch is committed; its values are still aside.
+  case committed
+  /// A value was put into its place, or removed.
+  case placed
+  /// All places have survived power loss.
+  case synced
+  /// The journal knows that nothing is left to do.
+  case finished
+}

@@ -1,0 +1,84 @@
+import CofferCore
+import Foundation
+
+/// The directory beside a home where its journal and its locks are.
+struct SlotControl: Sendable {
+  let directory: String
+  /// How messages call the store.
+  let name: String
+
+  var journal: String { directory + "/journal.db" }
+  private var owners: String { directory + "/owners" }
+  private var snapshots: String { directory + "/snapshots" }
+
+  /// Uses a directory that exists, never following a link that was planted in it.
+  init(_ directory: String, name: String) throws {
+    self.directory = directory
+    self.name = name
+    guard mkdir(owners, 0o700) == 0 || errno == EEXIST else { throw failure("mkdir", owners) }
+    for path in [directory, owners] { try require(path, S_IFDIR, "a directory") }
+    for suffix in ["", "-wal", "-shm", "-wake"] { try require(journal + suffix, S_IFREG, "a file") }
+  }
+
+  private func require(_ path: String, _ kind: mode_t, _ what: String) throws {
+    var status = stat()
+    guard lstat(path, &status) == 0 else {
+      guard errno == ENOENT, kind == S_IFREG else { throw failure("lstat", path) }
+      return
+    }
+    guard status.st_mode & S_IFMT == kind else {
+      throw StorageError(
+        .notAStore, "There should be \(what) at \(path), and there is something else.",
+        advice: "A symbolic link there is not followed. Move it away; the journal is made anew from the values.",
+        backend: name)
+    }
+  }
+
+  private func failure(_ call: String, _ path: String) -> StorageError {
+    .system(call, path: path, errno: errno, backend: name)
+  }
+
+  // MARK: Journal
+
+  /// Whether the journal is there.
+  var hasJournal: Bool {
+    var status = stat()
+    return lstat(journal, &status) == 0 && status.st_size > 0
+  }
+
+  /// Moves aside what belongs to a journal that somebody has deleted: it means nothing without it.
+  func setLeftoversAside() {
+    for suffix in ["-wal", "-shm", "-wake"] { rename(journal + suffix, journal + suffix + ".lost") }
+  }
+
+  // MARK: Owners
+
+  /// A lock under a fresh number: as long as it is held, what this number has put aside belongs to a living handle.
+  func becomeOwner() throws -> (lock: LockFile, id: UInt64) {
+    while true {
+      let id = UInt64.random(in: .min ... .max)
+      let lock = try LockFile(owners + "/" + id.hexadecimal, .exclusive, backend: name)
+      // Between its making and its locking somebody may have taken it for a dead one's.
+      if let lock, lock.isAtPath { return (lock, id) }
+    }
+  }
+
+  /// Whether the handle of that number is gone.
+  func isGone(_ owner: UInt64) -> Bool { !LockFile.isHeld(owners + "/" + owner.hexadecimal) }
+
+  /// Removes the signs of life of the dead.
+  func forgetGoneOwners() {
+    for file in (try? FileManager.default.contentsOfDirectory(atPath: owners)) ?? [] {
+      let path = owners + "/" + file
+      if let lock = try? LockFile(path, .exclusive, backend: name) { lock.remove() }
+    }
+  }
+
+  // MARK: Snapshots
+
+  /// Says, as long as it lives, that a snapshot is open.
+  func announceSnapshot() throws -> LockFile? { try LockFile(snapshots, .shared, backend: name) }
+
+  /// Whether a snapshot is open in any process.
+  var hasSnapshots: Bool { LockFile.isHeld(snapshots) }
+}

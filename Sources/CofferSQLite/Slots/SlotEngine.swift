@@ -1,0 +1,222 @@
+public import CofferCore
+import Foundation
+
+/// A storage engine over a home that can only read, write and delete one named thing.
+///
+/// The order of a commit: the new values are put aside in the home; the journal commits what belongs where, at once for
+/// the whole batch; the values are moved to their places; the journal notes that nothing is left to do. From the commit
+/// of the journal on the batch has happened: who reads finds the new values, in their places or aside, and whoever
+/// writes or opens the store next moves what a killed writer has left.
+///
+/// What others do to the home, who do not know this engine, is heard as a commit without transaction and origin.
+/// `.relaxed` commits are as durable as `.full` ones: a batch whose values are not all on the device could be left half
+/// done by a power loss.
+public final class SlotEngine: StorageEngine {
+  private let inner: SQLiteEngine
+  private let home: SlotHome
+  private let quarantine: SlotQuarantine
+  private let reconciler: SlotReconciler
+  private let queue: DispatchQueue
+  private let endWatch: Locked<(@Sendable () -> Void)?>
+  /// What opening has still to look at: listings wait for it.
+  private let recovery: Task<RecoveryReport, any Error>
+
+  public let capabilities: Capabilities
+
+  /// How messages call the store.
+  public var description: String { home.name }
+
+  /// Opens a home, finishing what a killed writer has left and taking in what others have changed meanwhile.
+  ///
+  /// - Parameters:
+  ///   - slots: the home.
+  ///   - directory: where the journal is kept, on a local file system; made if it is missing. It belongs to this engine.
+  ///   - name: what messages call the store, such as `file:/var/lib/shop`.
+  ///   - configuration: how it is opened.
+  /// - Throws: `StorageError` as ``SQLiteEngine/open(at:configuration:)`` does, for the journal, and what the home
+  ///   throws.
+  public static func open(
+    _ slots: any Slots, journalIn directory: String, name: String,
+    configuration: SlotConfiguration = SlotConfiguration()
+  ) async throws -> SlotEngine {
+    let engine = try await withCheckedThrowingContinuation { continuation in
+      openQueue.async {
+        continuation.resume(
+          with: Result { try SlotEngine(slots, journalIn: directory, name: name, configuration: configuration) })
+      }
+    }
+    _ = try await engine.recovery.value
+    return engine
+  }
+
+  private static let openQueue = DispatchQueue(label: "coffer.slots.open")
+
+  /// The same for callers that cannot suspend. It blocks their thread while the journal is opened; recovery goes on
+  /// afterwards, and listings wait for it.
+  package init(
+    _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration
+  ) throws {
+    let control = try SlotControl(directory, name: name)
+    let journalWasMissing = !control.hasJournal
+    if journalWasMissing { control.setLeftoversAside() }
+    let home = try SlotHome(slots: slots, name: name, control: control, configuration: configuration)
+    inner = try SQLiteEngine.openBlocking(at: control.journal, configuration: configuration.forJournal(named: name))
+    let store = try inner.openStore()
+    let queue = DispatchQueue(label: "coffer.slots", attributes: .concurrent)
+    let quarantine = SlotQuarantine(home)
+    let reconciler = SlotReconciler(home: home, store: store, quarantine: quarantine, queue: queue)
+    self.home = home
+    self.queue = queue
+    self.quarantine = quarantine
+    self.reconciler = reconciler
+    let features = inner.capabilities.features
+    capabilities = Capabilities(features, maximumValueSize: configuration.maximumValueSize)
+    // First the watch, then the look at everything: so nothing is missed in between.
+    endWatch = Locked(try slots.watch { [weak reconciler] in reconciler?.hear($0) })
+    recovery = Task {
+      let report = try await reconciler.recover(journalWasMissing: journalWasMissing)
+      let isWorthTelling = report.completed > 0 || report.edited > 0
+      if isWorthTelling { configuration.onRecovery?(report) }
+      return report
+    }
+  }
+
+  deinit { end() }
+
+  private func end() {
+    let endWatch = endWatch.withLock { endWatch in
+      defer { endWatch = nil }
+      return endWatch
+    }
+    guard let endWatch else { return }
+    endWatch()
+  }
+
+  /// What opening had to mend.
+  public func recoveryReport() async throws -> RecoveryReport { try await recovery.value }
+
+  public var latestRevision: Revision { inner.latestRevision }
+
+  // MARK: Writing
+
+  @discardableResult
+  public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+    let store = try inner.openStore()
+    try batch.checkSizes(limit: capabilities.maximumValueSize, backend: description)
+    try Task.checkCancellation()
+    try await reconcileBefore(batch)
+    guard !batch.selection.isEmpty else {
+      return try await store.writer.commit(PreparedBatch(batch, origin: origin), durability: .full)
+    }
+    let home = home
+    let operations = batch.operations
+    let staged = try await onQueue { try home.stage(operations) }
+    let steps = BatchSteps(
+      apply: { transaction in
+        try SlotJournal.record(operations, staged, in: transaction)
+        home.reached(.recorded)
+      },
+      finish: { try home.publish($0) })
+    do {
+      return try await store.writer.commit(
+        PreparedBatch(batch, origin: origin, steps: steps), durability: .full)
+    } catch let unfinished as UnfinishedBatch {
+      throw unfinished.cause
+    } catch let error as StorageError where error.code == .outcomeUnknown {
+      throw error  // The values aside may be the only ones.
+    } catch {
+      try? await onQueue { home.discard(staged) }
+      throw error
+    }
+  }
+
+  /// A precondition must see what others have edited, and a clear must know what others have added.
+  private func reconcileBefore(_ batch: WriteBatch) async throws {
+    var required: [Key] = []
+    for operation in batch.operations {
+      switch operation {
+      case .clear:
+        _ = try await reconciler.scan()
+        return
+      case .require(let key, _): required.append(key)
+      case .put, .delete: break
+      }
+    }
+    for key in required { _ = try await entry(key) }
+  }
+
+  private func onQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+    try await withCheckedThrowingContinuation { continuation in
+      queue.async { continuation.resume(with: Result { try body() }) }
+    }
+  }
+
+  // MARK: Reading
+
+  public func entry(_ key: Key) async throws -> Entry? {
+    for _ in 0..<16 {
+      switch try home.look(key, inner.openStore().readers, quarantine) {
+      case .entry(let entry): return entry
+      case .absent: return nil
+      case .differs: try await reconciler.reconcile([key])
+      }
+    }
+    throw StorageError(
+      .busy, "Somebody else is changing the value all the time.", advice: "Try again.", backend: description, key: key)
+  }
+
+  public func withSnapshot<R: Sendable>(
+    _ body: @Sendable (any StorageSnapshot) async throws -> R
+  ) async throws -> R {
+    let readers = try inner.openStore().readers
+    _ = try await recovery.value
+    let sign = try home.control.announceSnapshot()
+    defer { withExtendedLifetime(sign) {} }
+    return try await inner.withSnapshot { [home, quarantine] records in
+      try await body(SlotSnapshot(records, home: home, readers: readers, quarantine: quarantine))
+    }
+  }
+
+  /// The sizes of the values whose keys start with `prefix`, in the order of the keys, without reading the values.
+  package func sizes(prefix: Key?) async throws -> [(key: Key, size: Int)] {
+    _ = try await recovery.value
+    return try await inner.withSnapshot { [home] snapshot in
+      var sizes: [(key: Key, size: Int)] = []
+      while true {
+        let page = try await snapshot.page(prefix: prefix, after: sizes.last?.key, limit: 1_000)
+        if page.isEmpty { return sizes }
+        sizes += try page.map { ($0.key, try home.recorded($0).record.size) }
+      }
+    }
+  }
+
+  // MARK: Following
+
+  public func recentCommits(after revision: Revision) -> [Commit]? { inner.recentCommits(after: revision) }
+
+  public func changes(since revision: Revision?) -> AsyncStream<Change> { inner.changes(since: revision) }
+
+  public func availability() -> AsyncStream<Availability> { inner.availability() }
+
+  public func flush() async throws { try await inner.flush() }
+
+  public func close() async throws {
+    end()
+    _ = try? await recovery.value
+    try await inner.close()
+    home.close()
+  }
+}
+
+extension SlotConfiguration {
+  fileprivate func forJournal(named name: String) -> SQLiteConfiguration {
+    var journal = SQLiteConfiguration()
+    journal.createsIfMissing = createsIfMissing
+    journal.journalRetention = journalRetention
+    journal.busyTimeout = busyTimeout
+    journal.clock = clock
+    journal.name = name
+    journal.keepsSlots = true
+    return journal
+  }
+}

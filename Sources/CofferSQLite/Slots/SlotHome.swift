@@ -1,0 +1,102 @@
+import CofferCore
+import Foundation
+
+/// A home with what one open handle needs to write to it: fresh ids and a sign of life for other processes.
+final class SlotHome: Sendable {
+  let slots: any Slots
+  /// How messages call the store.
+  let name: String
+  let configuration: SlotConfiguration
+  let control: SlotControl
+  private let owner: (lock: LockFile, id: UInt64)
+  private let lastNumber = Locked(UInt64(0))
+  /// What was kept for snapshots and can go when none is open.
+  private let retained = Locked<[SlotID]>([])
+
+  init(slots: any Slots, name: String, control: SlotControl, configuration: SlotConfiguration) throws {
+    self.slots = slots
+    self.name = name
+    self.control = control
+    self.configuration = configuration
+    owner = try control.becomeOwner()
+  }
+
+  func nextID() -> SlotID {
+    lastNumber.withLock { number in
+      number += 1
+      return SlotID(owner: owner.id, number: number)
+    }
+  }
+
+  func reached(_ step: SlotStep) { configuration.atStep?(step) }
+
+  /// Ends what only a living handle may have.
+  func close() {
+    discardRetained()
+    owner.lock.remove()
+  }
+
+  // MARK: Before the commit
+
+  /// Puts the values of a batch aside, so that from its commit on nothing but moving them is left to do.
+  /// - Returns: For each operation that stores a value its record.
+  func stage(_ operations: [WriteBatch.Operation]) throws -> [SlotRecord?] {
+    var records: [SlotRecord?] = []
+    records.reserveCapacity(operations.count)
+    do {
+      for operation in operations {
+        switch operation {
+        case .put(let key, let data): records.append(try stage(key, data))
+        case .delete(let key):
+          try locating(key) { try slots.check(key) }
+          records.append(nil)
+        case .clear, .require: records.append(nil)
+        }
+      }
+      // The names of several values must survive together; one that is lost alone has simply not happened.
+      if operations.count > 1 { try slots.sync() }
+    } catch {
+      discard(records)
+      throw error
+    }
+    return records
+  }
+
+  private func stage(_ key: Key, _ data: Data) throws -> SlotRecord {
+    try locating(key) {
+      try slots.check(key)
+      let id = nextID()
+      let stamp = try slots.write(data, to: .staged(id))
+      reached(.staged)
+      return SlotRecord(id: id, key: key, content: SlotContent(data, stamp: stamp))
+    }
+  }
+
+  /// Removes what was put aside for a batch that was not committed.
+  func discard(_ records: [SlotRecord?]) {
+    // What cannot be removed now is found by the next open.
+    for record in records.compactMap({ $0 }) { try? slots.delete(.staged(record.id)) }
+  }
+
+  // MARK: Snapshots
+
+  /// Keeps what a commit is about to replace, if a snapshot may still read it.
+  func retain(_ key: Key, _ id: SlotID) throws {
+    try slots.copy(.value(key), to: .retained(id))
+    retained.withLock { $0.append(id) }
+  }
+
+  /// Removes what was kept for snapshots once none is open. A snapshot that begins now needs nothing that was replaced
+  /// before.
+  func discardRetained() {
+    let ids = retained.withLock { $0 }
+    guard !ids.isEmpty, !control.hasSnapshots else { return }
+    for id in ids { try? slots.delete(.retained(id)) }
+    retained.withLock { $0.removeFirst(ids.count) }
+  }
+
+  /// Says of an error which store and key it is about.
+  func locating<R>(_ key: Key, _ body: () throws -> R) throws -> R {
+    do { return try body() } catch let error as StorageError { throw error.locating(backend: name, key: key) }
+  }
+}

@@ -1,0 +1,113 @@
+import CofferCore
+import Foundation
+
+/// What the journal database says of values in slots: their records, and what is still to be put into its place.
+///
+/// The records are the values of the database's own store, so revisions, preconditions, listings and the feed of
+/// changes are those of ``SQLiteEngine``. `docs/formats/files.md` describes both tables.
+struct SlotJournal {
+  /// One value that a committed batch has stored or removed, until it is so in the home.
+  struct Intent {
+    let position: Int64
+    let key: Key
+    /// Where the new value waits; `nil` when the value is removed.
+    let staged: SlotID?
+    /// The version that it replaces.
+    let previous: SlotID?
+  }
+
+  private enum SQL {
+    /// A record has its id in the bytes 2 to 17.
+    static let intend = """
+      INSERT INTO coffer_intents (key, staged, previous)
+      VALUES (?1, ?2, (SELECT substr(value, 2, 16) FROM coffer_values WHERE key = ?1))
+      """
+    static let intendClear = """
+      INSERT INTO coffer_intents (key, staged, previous)
+      SELECT key, NULL, substr(value, 2, 16) FROM coffer_values
+      """
+    static let range = " WHERE key >= ?1 AND key < ?2"
+  }
+
+  // MARK: In the transaction of a commit
+
+  /// Records a batch whose values were put aside.
+  static func record(
+    _ operations: [WriteBatch.Operation], _ staged: [SlotRecord?], in transaction: SQLiteTransaction
+  ) throws {
+    for (operation, record) in zip(operations, staged) {
+      switch operation {
+      case .put(let key, _):
+        guard let record else { continue }
+        try transaction.execute(SQL.intend, [key.blob, .blob(record.id.bytes)])
+        try transaction.put(key, record.encoded)
+      case .delete(let key):
+        try transaction.execute(SQL.intend, [key.blob, .null])
+        try transaction.delete(key)
+      case .clear(nil):
+        try transaction.execute(SQL.intendClear)
+        try transaction.execute("DELETE FROM coffer_values")
+      case .clear(let prefix?):
+        let range: [SQLiteValue] = [prefix.blob, .blob(Data(prefix.successor))]
+        try transaction.execute(SQL.intendClear + SQL.range, range)
+        try transaction.execute("DELETE FROM coffer_values" + SQL.range, range)
+      case .require: break
+      }
+    }
+  }
+
+  /// The record of a key in the state of a transaction.
+  static func record(of key: Key, in transaction: SQLiteTransaction) throws -> SlotRecord? {
+    try transaction.value(key).flatMap { $0.withUnsafeBytes { SlotRecord($0) } }
+  }
+
+  /// The keys that wait for being put into their places.
+  static func intendedKeys(in transaction: SQLiteTransaction) throws -> Set<Key> {
+    Set(try transaction.query("SELECT key FROM coffer_intents") { $0.blob(0).key }.compactMap { $0 })
+  }
+
+  // MARK: After the commit
+
+  static func intents(_ committer: GroupCommitter) throws -> [Intent] {
+    try committer.statements.query("SELECT position, key, staged, previous FROM coffer_intents ORDER BY position", []) {
+      row -> Intent? in
+      guard let key = row.blob(1).key else { return nil }
+      return Intent(
+        position: row.integer(0), key: key, staged: row.isNull(2) ? nil : SlotID(row.blob(2)),
+        previous: row.isNull(3) ? nil : SlotID(row.blob(3)))
+    }.compactMap { $0 }
+  }
+
+  /// Forgets what has been done, but for what has failed.
+  static func forget(_ intents: [Intent], except failed: Set<Key>, _ committer: GroupCommitter) throws {
+    guard let last = intents.last else { return }
+    if failed.isEmpty {
+      try committer.statements.execute("DELETE FROM coffer_intents WHERE position <= ?1", [.integer(last.position)])
+    } else {
+      for intent in intents where !failed.contains(intent.key) {
+        try committer.statements.execute("DELETE FROM coffer_intents WHERE position = ?1", [.integer(intent.position)])
+      }
+    }
+  }
+
+  /// Notes the stamp that a version has in its place, if the version is still the newest.
+  static func note(_ stamp: SlotStamp?, of id: SlotID, _ key: Key, _ committer: GroupCommitter) throws {
+    let sql = "SELECT value FROM coffer_values WHERE key = ?1"
+    let found = try committer.statements.query(sql, [key.blob]) { $0.blob(0) }.first
+    guard var record = found?.withUnsafeBytes({ SlotRecord($0) }), record.id == id, record.stamp != stamp else { return }
+    record.stamp = stamp
+    let value = record.encoded
+    try committer.statements.execute(
+      "UPDATE coffer_values SET value = ?2, checksum = ?3 WHERE key = ?1",
+      [key.blob, .blob(value), .integer(Int64(checksum(key, value)))])
+  }
+}
+
+extension Key {
+  fileprivate var blob: SQLiteValue { .blob(Data(string.utf8)) }
+}
+
+extension Data {
+  /// The key that these bytes are, if they are one.
+  fileprivate var key: Key? { String(validating: self, as: UTF8.self).flatMap { try? Key($0) } }
+}

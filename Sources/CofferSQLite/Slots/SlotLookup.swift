@@ -1,0 +1,130 @@
+import CofferCore
+import Foundation
+
+extension SlotHome {
+  /// What a look at a key has found.
+  enum Finding: Sendable {
+    case entry(Entry)
+    case absent
+    /// The slot does not hold what the journal says: somebody who does not know us has written it.
+    case differs
+  }
+
+  /// A record with the revision that wrote it.
+  struct Recorded: Sendable {
+    let revision: Revision
+    let record: SlotRecord
+  }
+
+  /// Looks at the newest state. Takes one read of the journal and one of the slot when nothing is unusual.
+  func look(_ key: Key, _ readers: ReaderPool, _ quarantine: SlotQuarantine) throws -> Finding {
+    var seen: SlotID?
+    while true {
+      guard let recorded = try recorded(key, readers) else {
+        return try locating(key) { try slots.stamp(.value(key)) } == nil ? .absent : .differs
+      }
+      let content = try locating(key) { try slots.read(.value(key)) }
+      if let content, recorded.record.matches(key, content.data) { return .entry(recorded.entry(key, content.data)) }
+      if let data = try aside(.staged(recorded.record.id), key, recorded.record) {
+        return .entry(recorded.entry(key, data))
+      }
+      if seen == recorded.record.id {
+        // Twice the same record, and its value is nowhere: it is not on its way from one place to another.
+        if recorded.record.isDamaged(content) { throw quarantine.report(key, recorded, content) }
+        return .differs
+      }
+      seen = recorded.record.id
+    }
+  }
+
+  /// Looks at the state of a snapshot, whose record may have been replaced since.
+  func look(
+    _ key: Key, at recorded: Recorded, _ readers: ReaderPool, _ quarantine: SlotQuarantine
+  ) throws -> Data? {
+    let record = recorded.record
+    func inPlace() throws -> SlotContent? { try locating(key) { try slots.read(.value(key)) } }
+    if let content = try inPlace(), record.matches(key, content.data) { return content.data }
+    // A value moves from aside to its place and from there to what is kept: looking in this order cannot miss it.
+    if let data = try aside(.staged(record.id), key, record) { return data }
+    let content = try inPlace()
+    if let content, record.matches(key, content.data) { return content.data }
+    if let data = try aside(.retained(record.id), key, record) { return data }
+    guard try self.recorded(key, readers)?.record.id == record.id else {
+      throw StorageError(
+        .unavailable, "The value was replaced while the snapshot was open, and the old one could not be kept.",
+        advice: "Read again with a new snapshot.", backend: name, key: key)
+    }
+    if record.isDamaged(content) { throw quarantine.report(key, recorded, content) }
+    // Somebody who does not know us has edited it: no snapshot can hold that back.
+    return content?.data
+  }
+
+  private func aside(_ slot: Slot, _ key: Key, _ record: SlotRecord) throws -> Data? {
+    let content = try locating(key) { try slots.read(slot) }
+    return content.flatMap { record.matches(key, $0.data) ? $0.data : nil }
+  }
+
+  private func recorded(_ key: Key, _ readers: ReaderPool) throws -> Recorded? {
+    let found = try readers.read { reader in
+      try reader.withValue(key) { revision, bytes in (revision, SlotRecord(bytes)) }
+    }
+    guard let (revision, record) = found else { return nil }
+    guard let record else { throw damagedRecord(key) }
+    return Recorded(revision: revision, record: record)
+  }
+
+  /// The record of an entry of the journal database.
+  func recorded(_ entry: Entry) throws -> Recorded {
+    guard let record = entry.value.withUnsafeBytes({ SlotRecord($0) }) else { throw damagedRecord(entry.key) }
+    return Recorded(revision: entry.revision, record: record)
+  }
+
+  private func damagedRecord(_ key: Key) -> StorageError {
+    StorageError(
+      .damaged, "What the journal says of the value is damaged; the value itself may be whole.",
+      advice: "Write the key again, or delete the journal: it is made anew from the values.", backend: name, key: key)
+  }
+}
+
+extension SlotHome.Recorded {
+  func entry(_ key: Key, _ data: Data) -> Entry { Entry(key: key, value: data, revision: revision) }
+}
+
+extension SlotRecord {
+  /// Whether wrong bytes are damage: nobody has touched the slot, as far as its stamp can tell.
+  func isDamaged(_ content: SlotContent?) -> Bool {
+    guard let stamp, let content else { return false }
+    return content.stamp == stamp
+  }
+}
+
+/// Keeps damaged bytes aside and reports each damage once.
+final class SlotQuarantine: Sendable {
+  private let reported = Locked<Set<SlotID>>([])
+  private let home: SlotHome
+
+  init(_ home: SlotHome) { self.home = home }
+
+  /// - Returns: What the reader hears.
+  func report(_ key: Key, _ recorded: SlotHome.Recorded, _ content: SlotContent?) -> StorageError {
+    let id = recorded.record.id
+    let isFirst = reported.withLock { $0.insert(id).inserted }
+    var isKept = true
+    if isFirst, let content {
+      do {
+        _ = try home.slots.write(content.data, to: .quarantined(id))
+      } catch {
+        isKept = false
+        reported.withLock { _ = $0.remove(id) }  // The next reader tries again.
+      }
+      home.configuration.onDamage?(
+        DamageReport(key: key, revision: recorded.revision, size: content.data.count, backend: home.name))
+    }
+    return StorageError(
+      .damaged, "The stored value is damaged: its checksum does not match, although nobody has edited it.",
+      advice: isKept
+        ? "Its bytes were kept in the quarantine as \(id); write the key again to go on. Other keys are not affected."
+        : "Copy it before you write the key again: its bytes could not be kept. Other keys are not affected.",
+      backend: home.name, key: key)
+  }
+}

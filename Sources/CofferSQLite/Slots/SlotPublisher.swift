@@ -1,0 +1,72 @@
+import CofferCore
+import Foundation
+
+extension SlotHome {
+  /// Puts everything that was committed into its place, whoever committed it: a writer that was killed in between
+  /// leaves it to the next. Doing it twice does no harm.
+  ///
+  /// Runs on the writer's thread and under the write lock of the journal, so that no two processes do it at once.
+  /// - Returns: What could not be put into its place; it stays committed, readable, and is tried again with the next
+  ///   commit.
+  func publish(_ committer: GroupCommitter) throws -> [Key: StorageError] {
+    reached(.committed)
+    var failures: [Key: StorageError] = [:]
+    var isPublished = false
+    do {
+      try committer.housekeep { _ in
+        let intents = try SlotJournal.intents(committer)
+        guard !intents.isEmpty else { return }
+        let mustRetain = control.hasSnapshots
+        for intent in intents {
+          do {
+            try locating(intent.key) { try place(intent, mustRetain: mustRetain, committer) }
+          } catch let error as StorageError {
+            failures[intent.key] = waiting(error, key: intent.key)
+          }
+        }
+        try syncPlaces()
+        isPublished = true
+        reached(.synced)
+        try SlotJournal.forget(intents, except: Set(failures.keys), committer)
+      }
+    } catch let error as StorageError where isPublished && error.code != .outcomeUnknown {
+      // All is in its place; only that the journal still lists it, which the next commit mends.
+    }
+    reached(.finished)
+    discardRetained()
+    return failures
+  }
+
+  private func place(_ intent: SlotJournal.Intent, mustRetain: Bool, _ committer: GroupCommitter) throws {
+    if mustRetain, let previous = intent.previous { try retain(intent.key, previous) }
+    if let staged = intent.staged {
+      do {
+        let stamp = try slots.move(.staged(staged), to: .value(intent.key))
+        if let stamp { try SlotJournal.note(stamp, of: staged, intent.key, committer) }
+      } catch let error as StorageError where error.code == .notFound {
+        // Somebody who was killed afterwards has moved it. Whether the right bytes are there is for readers to see.
+      }
+    } else {
+      try slots.delete(.value(intent.key))
+    }
+    reached(.placed)
+  }
+
+  private func syncPlaces() throws {
+    do {
+      try slots.sync()
+    } catch let error as StorageError {
+      throw StorageError(
+        .outcomeUnknown, "The device failed while it confirmed a commit: it may or may not have been stored.",
+        advice: "The store has closed itself. Check the device, open the store again and look at what it holds.",
+        backend: name, underlying: error.underlying)
+    }
+  }
+
+  private func waiting(_ error: StorageError, key: Key) -> StorageError {
+    StorageError(
+      error.code, "The value is stored, but it could not be put into its place: \(error.message)",
+      advice: "Reads find it, and the next commit tries again. \(error.advice)", backend: name, key: key,
+      underlying: error.underlying)
+  }
+}

@@ -1,0 +1,60 @@
+import CofferCore
+import Foundation
+
+/// One state of a home: the records of a read transaction, and the values where they were or where they are kept.
+final class SlotSnapshot: StorageSnapshot {
+  /// How many bytes of values a page holds at most, so that a page of large values stays small.
+  private static let pageBytes = 16 << 20
+
+  private let records: any StorageSnapshot
+  private let home: SlotHome
+  private let readers: ReaderPool
+  private let quarantine: SlotQuarantine
+
+  init(_ records: any StorageSnapshot, home: SlotHome, readers: ReaderPool, quarantine: SlotQuarantine) {
+    self.records = records
+    self.home = home
+    self.readers = readers
+    self.quarantine = quarantine
+  }
+
+  var revision: Revision { records.revision }
+
+  func entries(_ keys: [Key]) async throws -> [Entry?] {
+    try await records.entries(keys).map { try $0.flatMap(value) }
+  }
+
+  func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
+    var last = after
+    while true {
+      let found = try await records.page(prefix: prefix, after: last, limit: limit)
+      guard let end = found.last else { return [] }
+      let entries = try collect(found)
+      // A page of nothing but files that were removed under us is not the end.
+      if !entries.isEmpty { return entries }
+      last = end.key
+    }
+  }
+
+  private func collect(_ records: [Entry]) throws -> [Entry] {
+    var entries: [Entry] = []
+    var bytes = 0
+    for record in records where bytes < Self.pageBytes {
+      do {
+        guard let entry = try value(record) else { continue }
+        entries.append(entry)
+        bytes += entry.value.count
+      } catch {
+        // The entries before a damaged one are good: the damage is the next page's business.
+        guard entries.isEmpty else { break }
+        throw error
+      }
+    }
+    return entries
+  }
+
+  private func value(_ entry: Entry) throws -> Entry? {
+    let recorded = try home.recorded(entry)
+    return try home.look(entry.key, at: recorded, readers, quarantine).map { recorded.entry(entry.key, $0) }
+  }
+}

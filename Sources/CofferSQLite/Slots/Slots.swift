@@ -1,0 +1,173 @@
+public import CofferCore
+public import Foundation
+
+/// A home that can read, write and delete one named thing: a file, a preference, a keyring item.
+///
+/// ``SlotEngine`` makes a whole storage engine of it: atomic batches, transaction ids, checksums, revisions, changes and
+/// recovery come from a small journal database beside the home. No value is ever written to that database: what a batch
+/// stores waits in slots of the home itself, where it is as secret as any other value there.
+///
+/// ```swift
+/// final class ShelfSlots: Slots {
+///   func read(_ slot: Slot) throws -> SlotContent? { try shelf.item(slot.description).map { SlotContent($0) } }
+///   func write(_ data: Data, to slot: Slot) throws -> SlotStamp? { try shelf.put(data, as: slot.description); return nil }
+///   func delete(_ slot: Slot) throws { try shelf.remove(slot.description) }
+///   func list() throws -> [Slot] { try shelf.names.compactMap(Slot.init(description:)) }
+/// }
+/// ```
+///
+/// Calls come from several threads at once, but never two writes to one slot. They may block; none comes from a thread
+/// that Swift's tasks share, except `read` and `stamp`, which are called where the value is asked for.
+public protocol Slots: Sendable {
+  /// What a slot holds; `nil` only when it is proven empty. Throw when it cannot be told.
+  func read(_ slot: Slot) throws -> SlotContent?
+
+  /// Fills a slot, whole or not at all, replacing what was there.
+  /// - Returns: A stamp that the slot keeps, wherever it is moved, until somebody writes it again; `nil` where the home
+  ///   has none or where ``move(_:to:)`` changes it.
+  func write(_ data: Data, to slot: Slot) throws -> SlotStamp?
+
+  /// Empties a slot. An empty one is no error.
+  func delete(_ slot: Slot) throws
+
+  /// Every slot that is filled, in any order.
+  func list() throws -> [Slot]
+
+  /// Puts what `source` holds into `target`, replacing what was there, and empties `source`. Reading `target` meanwhile
+  /// gives the old content or the new.
+  /// - Returns: The new stamp of `target` where moving changes it.
+  /// - Throws: `notFound` when `source` is empty; then `target` is as it was.
+  func move(_ source: Slot, to target: Slot) throws -> SlotStamp?
+
+  /// Puts what `source` holds into `target` too, if it holds anything.
+  func copy(_ source: Slot, to target: Slot) throws
+
+  /// The stamp of a slot without its content; `nil` when it is empty.
+  func stamp(_ slot: Slot) throws -> SlotPresence?
+
+  /// Throws when a value of this key could not be put into its place now, before anything is stored.
+  func check(_ key: Key) throws
+
+  /// Returns when every change to a slot so far has survived power loss.
+  func sync() throws
+
+  /// Tells of changes that others make to slots of values: of which key, or `nil` for "look at everything". Own changes
+  /// may be told, too. The calls must be short.
+  /// - Returns: What ends it; `nil` where the home cannot tell.
+  func watch(_ changed: @escaping @Sendable (Key?) -> Void) throws -> (@Sendable () -> Void)?
+}
+
+extension Slots {
+  public func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
+    guard let content = try read(source) else {
+      throw StorageError(.notFound, "There is nothing to move: the slot is empty.", backend: "\(source)")
+    }
+    let stamp = try write(content.data, to: target)
+    try delete(source)
+    return stamp
+  }
+
+  public func copy(_ source: Slot, to target: Slot) throws {
+    if let content = try read(source) { _ = try write(content.data, to: target) }
+  }
+
+  public func stamp(_ slot: Slot) throws -> SlotPresence? {
+    try read(slot).map { SlotPresence(stamp: $0.stamp) }
+  }
+
+  public func check(_ key: Key) throws {}
+  public func sync() throws {}
+  public func watch(_ changed: @escaping @Sendable (Key?) -> Void) throws -> (@Sendable () -> Void)? { nil }
+}
+
+/// One named place in a home.
+public enum Slot: Hashable, Sendable {
+  /// Where people find the value of a key.
+  case value(Key)
+  /// A value that waits for its batch to be committed and then to be moved to its place.
+  case staged(SlotID)
+  /// A value that was replaced while a snapshot was reading.
+  case retained(SlotID)
+  /// Damaged bytes that are kept for people to look at. Nothing here reads or changes them again.
+  case quarantined(SlotID)
+}
+
+/// Names one version of one value: who wrote it and the how-manieth of theirs it was.
+public struct SlotID: Hashable, Sendable, CustomStringConvertible, LosslessStringConvertible {
+  /// The open handle that made it.
+  public let owner: UInt64
+  /// Its number there.
+  public let number: UInt64
+
+  /// The version with this number of this handle.
+  public init(owner: UInt64, number: UInt64) {
+    self.owner = owner
+    self.number = number
+  }
+
+  /// The 32 lowercase hexadecimal digits of ``description``; `nil` for anything else.
+  public init?(_ description: String) {
+    let digits = Array(description.utf8)
+    guard digits.count == 32, digits.allSatisfy({ $0 < 0x47 ? (0x30...0x39).contains($0) : (0x61...0x66).contains($0) }),
+      let owner = UInt64(description.prefix(16), radix: 16), let number = UInt64(description.suffix(16), radix: 16)
+    else { return nil }
+    self.init(owner: owner, number: number)
+  }
+
+  /// 32 lowercase hexadecimal digits.
+  public var description: String { owner.hexadecimal + number.hexadecimal }
+}
+
+/// What a home says of a slot's content without reading it: for a file its inode, size and date.
+///
+/// A value that does not match its checksum under an unchanged stamp is damaged; under a changed one it was edited by
+/// somebody else. A home that has no stamps takes every such value for edited.
+public struct SlotStamp: Hashable, Sendable {
+  /// Four numbers that mean something to the home only.
+  public let words: (UInt64, UInt64, UInt64, UInt64)
+
+  /// A stamp of up to four numbers.
+  public init(_ first: UInt64, _ second: UInt64 = 0, _ third: UInt64 = 0, _ fourth: UInt64 = 0) {
+    words = (first, second, third, fourth)
+  }
+
+  public static func == (left: SlotStamp, right: SlotStamp) -> Bool { left.words == right.words }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(words.0)
+    hasher.combine(words.1)
+    hasher.combine(words.2)
+    hasher.combine(words.3)
+  }
+}
+
+/// What a filled slot holds.
+public struct SlotContent: Sendable {
+  /// The value's bytes.
+  public let data: Data
+  /// The stamp under which they were read.
+  public let stamp: SlotStamp?
+
+  /// Bytes and the stamp under which they were read.
+  public init(_ data: Data, stamp: SlotStamp? = nil) {
+    self.data = data
+    self.stamp = stamp
+  }
+}
+
+/// That a slot is filled, and under which stamp.
+public struct SlotPresence: Hashable, Sendable {
+  /// The stamp, where the home has one.
+  public let stamp: SlotStamp?
+
+  /// A filled slot.
+  public init(stamp: SlotStamp?) { self.stamp = stamp }
+}
+
+extension UInt64 {
+  /// Sixteen lowercase hexadecimal digits.
+  var hexadecimal: String {
+    let digits = String(self, radix: 16)
+    return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+  }
+}

@@ -1,0 +1,22 @@
+import CofferCore
+import CofferSQLite
+import CofferTesting
+import Foundation
+import Testing
+
+@Suite(.serialized) struct SlotConformanceTests {
+  @Test(.serialized, arguments: StorageConformance.checks)
+  func slotsConform(_ check: StorageConformance.Check) async throws {
+    let conformance = StorageConformance(
+      name: "shelf", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
+    ) { location in
+      var configuration = SlotConfiguration()
+      configuration.maximumValueSize = location.maximumValueSize ?? 1 << 30
+      configuration.journalRetention = 64
+      return try await SlotEngine.open(
+        ShelfSlots.shelf(location.id), journalIn: location.directory.path, name: "shelf:\(location.id)",
+        configuration: configuration)
+    }
+    try await conformance.run(check)
+  }
+}

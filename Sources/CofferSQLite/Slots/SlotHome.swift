@@ -47,14 +47,11 @@ final class SlotHome: Sendable {
       for operation in operations {
         switch operation {
         case .put(let key, let data): records.append(try stage(key, data))
-        case .delete(let key):
-          try locating(key) { try slots.check(key) }
-          records.append(nil)
-        case .clear, .require: records.append(nil)
+        case .delete, .clear, .require: records.append(nil)
         }
       }
       // The names of several values must survive together; one that is lost alone has simply not happened.
-      if operations.count > 1 { try slots.sync() }
+      if operations.count > 1 { try slots.syncStaged() }
     } catch {
       discard(records)
       throw error

@@ -48,7 +48,10 @@ public protocol Slots: Sendable {
   /// Throws when a value of this key could not be put into its place now, before anything is stored.
   func check(_ key: Key) throws
 
-  /// Returns when every change to a slot so far has survived power loss.
+  /// Returns when everything that was put aside so far would be found after power loss, by its name, too.
+  func syncStaged() throws
+
+  /// Returns when every change to a slot of a value so far has survived power loss.
   func sync() throws
 
   /// Tells of changes that others make to slots of values: of which key, or `nil` for "look at everything". Own changes
@@ -76,6 +79,7 @@ extension Slots {
   }
 
   public func check(_ key: Key) throws {}
+  public func syncStaged() throws {}
   public func sync() throws {}
   public func watch(_ changed: @escaping @Sendable (Key?) -> Void) throws -> (@Sendable () -> Void)? { nil }
 }

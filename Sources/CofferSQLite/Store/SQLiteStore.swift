@@ -57,12 +57,12 @@ final class SQLiteStore: Sendable {
     self.readers = readers
     self.feed = feed
     quarantine.connect(writer)
-    let watch = WakeWatcher.shared.watch(place.wakePath) { [weak self] event in self?.hear(event) }
+    let watch = FileWatcher.shared.watch(place.wakePath) { [weak self] event in self?.hear(event) }
     state.withLock { $0.watch = watch }
   }
 
   deinit {
-    if let watch = state.withLock({ $0.watch }) { WakeWatcher.shared.unwatch(watch) }
+    if let watch = state.withLock({ $0.watch }) { FileWatcher.shared.unwatch(watch) }
     writer.abandon()
   }
 
@@ -114,7 +114,7 @@ final class SQLiteStore: Sendable {
   /// Finishes what was accepted and closes everything, after the last handle was closed.
   func close() async {
     StoreRegistry.shared.remove(identity, token, mustVerify: false)
-    if let watch = state.withLock({ $0.watch }) { WakeWatcher.shared.unwatch(watch) }
+    if let watch = state.withLock({ $0.watch }) { FileWatcher.shared.unwatch(watch) }
     await writer.close()
     readers.close(StorageError.closed(place.description))
     feed.finish()
@@ -131,11 +131,11 @@ final class SQLiteStore: Sendable {
       return state.watch
     }
     guard let watch else { return }
-    WakeWatcher.shared.listen(watch)
+    FileWatcher.shared.listen(watch)
     wake.giveSignOfLife()
   }
 
-  private func hear(_ event: WakeWatcher.Event) {
+  private func hear(_ event: FileWatcher.Event) {
     if event == .interval {
       if state.withLock({ $0.listens }) { wake.giveSignOfLife() }
       checkWakeFile()
@@ -147,7 +147,7 @@ final class SQLiteStore: Sendable {
   private func checkWakeFile() {
     if isReplaced { return endAfterReplacement() }
     if wake.reattach(), let watch = state.withLock({ $0.listens ? $0.watch : nil }) {
-      WakeWatcher.shared.listen(watch)
+      FileWatcher.shared.listen(watch)
     }
     if let revision = try? readers.read({ try $0.revision() }) { wake.raise(to: revision) }
   }

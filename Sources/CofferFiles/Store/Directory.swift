@@ -1,0 +1,244 @@
+import CofferCore
+import CofferSQLite
+import Foundation
+
+/// An open directory: its files are reached through it, whatever happens to its path.
+///
+/// No call follows a symbolic link in the place of a file.
+final class Directory: Sendable {
+  private let path: String
+  private let backend: String
+  private let descriptor: Int32
+  private let hasChanged = Locked(false)
+
+  /// Opens a directory; a link that leads to it is followed, since it is the user who gives this path.
+  convenience init(_ path: String, backend: String) throws {
+    let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw StorageError.file("open", path, backend: backend) }
+    self.init(descriptor, path: path, backend: backend)
+  }
+
+  private init(_ descriptor: Int32, path: String, backend: String) {
+    self.descriptor = descriptor
+    self.path = path
+    self.backend = backend
+  }
+
+  deinit { close(descriptor) }
+
+  /// Opens a directory in this one, making it (0700) if it is missing.
+  func directory(_ name: String) throws -> Directory {
+    if mkdirat(descriptor, name, 0o700) == 0 {
+      hasChanged.withLock { $0 = true }
+    } else if errno != EEXIST {
+      throw failure("mkdir", name)
+    }
+    let child = openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+    guard child >= 0 else {
+      guard errno == ENOTDIR || errno == ELOOP else { throw failure("open", name) }
+      throw StorageError(
+        .notAStore, "There should be a directory at \(path)/\(name), and there is something else.",
+        advice: "A symbolic link there is not followed. Move it away. Nothing was changed.", backend: backend)
+    }
+    return Directory(child, path: path + "/" + name, backend: backend)
+  }
+
+  // MARK: Reading
+
+  /// The bytes of a regular file; `nil` when there is none.
+  func read(_ name: String) throws -> SlotContent? {
+    // Not blocking: somebody may have put a pipe there.
+    let file = openat(descriptor, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard file >= 0 else {
+      guard errno != ENOENT else { return nil }
+      throw errno == ELOOP ? notAFile(name) : failure("open", name)
+    }
+    defer { close(file) }
+    var status = stat()
+    guard fstat(file, &status) == 0 else { throw failure("fstat", name) }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw notAFile(name) }
+    return SlotContent(try bytes(of: file, size: Int(status.st_size), name), stamp: SlotStamp(status))
+  }
+
+  private func bytes(of file: Int32, size: Int, _ name: String) throws -> Data {
+    guard size > 0 else { return Data() }
+    guard let buffer = malloc(size) else {
+      throw StorageError(.inputOutput, "There is no memory for a value of \(size) bytes.", backend: backend)
+    }
+    var count = 0
+    while count < size {
+      let step = Foundation.read(file, buffer + count, size - count)
+      if step < 0 {
+        if errno == EINTR { continue }
+        let failure = failure("read", name)
+        free(buffer)
+        throw failure
+      }
+      if step == 0 { break }  // Somebody has cut it short: the checksum will tell.
+      count += step
+    }
+    return Data(bytesNoCopy: buffer, count: count, deallocator: .free)
+  }
+
+  /// What a regular file is recognised by; `nil` when there is none. A directory is nobody's value.
+  func stamp(_ name: String) throws -> SlotStamp? {
+    var status = stat()
+    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      guard errno != ENOENT else { return nil }
+      throw failure("stat", name)
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      if status.st_mode & S_IFMT == S_IFDIR { return nil }
+      throw notAFile(name)
+    }
+    return SlotStamp(status)
+  }
+
+  /// What this directory is recognised by; it changes when a file comes or goes.
+  func ownStamp() throws -> SlotStamp {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw failure("fstat", ".") }
+    return SlotStamp(status)
+  }
+
+  func isDirectory(_ name: String) throws -> Bool {
+    var status = stat()
+    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      guard errno == ENOENT else { throw failure("stat", name) }
+      return false
+    }
+    return status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// The names of the regular files in the directory.
+  func fileNames() throws -> [String] {
+    // A descriptor of its own: reading moves the position.
+    let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard copy >= 0 else { throw failure("open", ".") }
+    guard let stream = fdopendir(copy) else {
+      close(copy)
+      throw failure("opendir", ".")
+    }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while true {
+      errno = 0
+      guard let entry = readdir(stream) else {
+        guard errno == 0 else { throw failure("readdir", ".") }
+        return names
+      }
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+        tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
+      }
+      // What is not UTF-8 is nobody's we know.
+      if let name, try isFile(name, entry.pointee.d_type) { names.append(name) }
+    }
+  }
+
+  /// Some file systems do not say in the listing what an entry is.
+  private func isFile(_ name: String, _ type: UInt8) throws -> Bool {
+    if Int(type) == Int(DT_REG) { return true }
+    guard Int(type) == Int(DT_UNKNOWN) else { return false }
+    var status = stat()
+    return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_mode & S_IFMT == S_IFREG
+  }
+
+  // MARK: Writing
+
+  /// Makes a file (0600) with these bytes and returns when they have survived power loss; its name may not have.
+  func write(_ data: Data, to name: String) throws -> SlotStamp {
+    let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard file >= 0 else { throw failure("open", name) }
+    hasChanged.withLock { $0 = true }
+    defer { close(file) }
+    do {
+      try data.withUnsafeBytes { bytes in
+        var rest = bytes
+        while !rest.isEmpty {
+          let count = Foundation.write(file, rest.baseAddress, rest.count)
+          guard count >= 0 || errno == EINTR else { throw failure("write", name) }
+          rest = UnsafeRawBufferPointer(rebasing: rest[max(0, count)...])
+        }
+      }
+      guard synchronize(file) == 0 else { throw failure("fsync", name) }
+      var status = stat()
+      guard fstat(file, &status) == 0 else { throw failure("fstat", name) }
+      return SlotStamp(status)
+    } catch {
+      // After a failed sync nobody knows what is in it: it is made anew, never synced again.
+      unlinkat(descriptor, name, 0)
+      throw error
+    }
+  }
+
+  /// Gives a file another name, replacing what has it.
+  func rename(_ name: String, to target: String, in directory: Directory) throws {
+    guard renameat(descriptor, name, directory.descriptor, target) == 0 else {
+      guard errno == ENOENT else { throw failure("rename", target) }
+      throw StorageError(.notFound, "There is no file to move: \(name).", backend: backend)
+    }
+    hasChanged.withLock { $0 = true }
+    directory.hasChanged.withLock { $0 = true }
+  }
+
+  /// Gives a file a second name, if there is a file.
+  func link(_ name: String, to target: String, in directory: Directory) throws {
+    guard linkat(descriptor, name, directory.descriptor, target, 0) == 0 || errno == ENOENT || errno == EEXIST else {
+      throw failure("link", target)
+    }
+  }
+
+  /// Removes a file or a link. A missing one is no error; a directory is left alone.
+  func delete(_ name: String) throws {
+    guard unlinkat(descriptor, name, 0) == 0 else {
+      if errno == ENOENT || errno == EISDIR { return }
+      let failure = failure("unlink", name)
+      if try isDirectory(name) { return }  // which some systems call a lack of permission
+      throw failure
+    }
+    hasChanged.withLock { $0 = true }
+  }
+
+  /// Returns when the names in it have survived power loss.
+  func syncIfChanged() throws {
+    let mustSync = hasChanged.withLock { hasChanged in
+      defer { hasChanged = false }
+      return hasChanged
+    }
+    guard mustSync else { return }
+    guard synchronize(descriptor) == 0 else { throw failure("fsync", ".") }
+  }
+
+  private func notAFile(_ name: String) -> StorageError {
+    StorageError(
+      .notAStore, "There is something else than a file where the value should be: \(name).",
+      advice: "A symbolic link, directory or pipe there is not followed or read. Move it away, or write the key again.",
+      backend: backend)
+  }
+
+  private func failure(_ call: String, _ name: String) -> StorageError {
+    .file(call, path + "/" + name, backend: backend)
+  }
+}
+
+extension SlotStamp {
+  /// A file that has the same inode, size and date has not been written, as far as anybody can tell.
+  fileprivate init(_ status: stat) {
+    #if canImport(Darwin)
+      let time = status.st_mtimespec
+    #else
+      let time = status.st_mtim
+    #endif
+    self.init(
+      UInt64(status.st_ino), UInt64(status.st_size), UInt64(bitPattern: Int64(time.tv_sec)), UInt64(time.tv_nsec))
+  }
+}
+
+/// Returns when the device has the file; what Apple's systems need to mean it.
+private func synchronize(_ descriptor: Int32) -> Int32 {
+  #if canImport(Darwin)
+    fcntl(descriptor, F_FULLFSYNC)
+  #else
+    fsync(descriptor)
+  #endif
+}

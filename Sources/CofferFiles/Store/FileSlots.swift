@@ -1,0 +1,163 @@
+import CofferCore
+import CofferSQLite
+import Foundation
+
+/// A directory with a file per key, whose bytes are the value's and nothing else.
+///
+/// Beside the files there is `.coffer`, where the journal is and where values wait: on the same file system, so that
+/// putting one into its place is a rename. Every file is opened relative to a directory that was opened once, and no
+/// symbolic link is ever followed, so that nothing outside is read or written.
+final class FileSlots: Slots {
+  /// Where a slot's file is.
+  private struct Place {
+    let directory: Directory
+    let name: String
+  }
+
+  let path: String
+  private let name: String
+  private let values, control, staged, retained, quarantine, names: Directory
+  private let seen = Locked(SlotStamp(0))
+
+  /// Where the journal and the values that wait are.
+  static let controlName = ".coffer"
+
+  /// Opens a directory, making what is missing of it.
+  init(_ path: String, name: String) throws {
+    self.path = path
+    self.name = name
+    values = try Directory(path, backend: name)
+    control = try values.directory(Self.controlName)
+    staged = try control.directory("staged")
+    retained = try control.directory("retained")
+    quarantine = try control.directory("quarantine")
+    names = try control.directory("names")
+  }
+
+  private func place(_ slot: Slot) -> Place {
+    switch slot {
+    case .value(let key): Place(directory: values, name: FileName(key).string)
+    case .staged(let id): Place(directory: staged, name: id.description)
+    case .retained(let id): Place(directory: retained, name: id.description)
+    case .quarantined(let id): Place(directory: quarantine, name: id.description)
+    }
+  }
+
+  // MARK: Reading
+
+  func read(_ slot: Slot) throws -> SlotContent? {
+    let place = place(slot)
+    return try place.directory.read(place.name)
+  }
+
+  func stamp(_ slot: Slot) throws -> SlotPresence? {
+    let place = place(slot)
+    return try place.directory.stamp(place.name).map { SlotPresence(stamp: $0) }
+  }
+
+  /// A directory where a file should be cannot be replaced by one: said before anything is stored.
+  func check(_ key: Key) throws {
+    let name = FileName(key).string
+    guard try values.isDirectory(name) else { return }
+    throw StorageError(
+      .notAStore, "There is a directory where the value's file should be: \(name).",
+      advice: "Move it away. Nothing was written.")
+  }
+
+  func list() throws -> [Slot] {
+    var slots: [Slot] = []
+    for name in try values.fileNames() {
+      if let key = FileName.key(of: name) {
+        slots.append(.value(key))
+      } else if FileName.isHashed(name), let key = try hashedKey(name) {
+        slots.append(.value(key))
+      }
+    }
+    slots += try staged.fileNames().compactMap { SlotID($0).map { .staged($0) } }
+    slots += try retained.fileNames().compactMap { SlotID($0).map { .retained($0) } }
+    return slots
+  }
+
+  // MARK: Writing
+
+  func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
+    let place = place(slot)
+    if case .value(let key) = slot { try keepName(of: key) }
+    guard case .staged = slot else {
+      // Only what waits may be written in place: whatever is read under its name must be whole.
+      let temporary = place.name + ".new"
+      _ = try place.directory.write(data, to: temporary)
+      try place.directory.rename(temporary, to: place.name, in: place.directory)
+      return try place.directory.stamp(place.name)
+    }
+    return try place.directory.write(data, to: place.name)
+  }
+
+  func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
+    let (from, to) = (place(source), place(target))
+    if case .value(let key) = target { try keepName(of: key) }
+    try from.directory.rename(from.name, to: to.name, in: to.directory)
+    return nil  // A file keeps its inode, size and date.
+  }
+
+  func copy(_ source: Slot, to target: Slot) throws {
+    let (from, to) = (place(source), place(target))
+    try from.directory.link(from.name, to: to.name, in: to.directory)
+  }
+
+  func delete(_ slot: Slot) throws {
+    let place = place(slot)
+    try place.directory.delete(place.name)
+    if case .value(let key) = slot { try forgetName(of: key) }
+  }
+
+  func syncStaged() throws { try staged.syncIfChanged() }
+
+  func sync() throws { try values.syncIfChanged() }
+
+  // MARK: Names that do not hold their key
+
+  /// A hashed name does not tell its key, so a file under the same name in `names` holds it.
+  private func keepName(of key: Key) throws {
+    let name = FileName(key)
+    guard name.isHashed, try names.stamp(name.string) == nil else { return }
+    _ = try names.write(Data(key.string.utf8), to: name.string + ".new")
+    try names.rename(name.string + ".new", to: name.string, in: names)
+    try names.syncIfChanged()
+  }
+
+  private func forgetName(of key: Key) throws {
+    let name = FileName(key)
+    if name.isHashed { try names.delete(name.string) }
+  }
+
+  private func hashedKey(_ name: String) throws -> Key? {
+    guard let content = try names.read(name), let text = String(validating: content.data, as: UTF8.self),
+      let key = try? Key(text), FileName(key).string == name
+    else { return nil }
+    return key
+  }
+
+  // MARK: Watching
+
+  func watch(_ changed: @escaping @Sendable (Key?) -> Void) throws -> (@Sendable () -> Void)? {
+    let id = FileWatcher.shared.watch(directory: path) { [weak self] event in self?.hear(event, changed) }
+    return { FileWatcher.shared.unwatch(id) }
+  }
+
+  private func hear(_ event: FileWatcher.Event, _ changed: (Key?) -> Void) {
+    switch event {
+    case .changed(let name):
+      if let key = FileName.key(of: name) ?? (FileName.isHashed(name) ? try? hashedKey(name) : nil) { changed(key) }
+    case .unknown: changed(nil)
+    case .unheard:
+      guard let stamp = try? values.ownStamp() else { return }
+      let isNew = seen.withLock { seen in
+        defer { seen = stamp }
+        return seen != stamp
+      }
+      if isNew { changed(nil) }
+    case .interval, .rung: break
+    }
+  }
+}

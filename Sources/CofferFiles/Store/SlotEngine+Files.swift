@@ -1,0 +1,75 @@
+import CofferCore
+public import CofferSQLite
+public import Foundation
+
+extension SlotEngine {
+  /// Opens a directory in which every value is a file of its own, whose bytes are exactly the value's.
+  ///
+  /// ```swift
+  /// let engine = try await SlotEngine.files(in: URL(fileURLWithPath: "/var/lib/shop/settings"))
+  /// let store = TypedStore(engine: engine)
+  /// try await store.save("dark", for: "theme")   // /var/lib/shop/settings/theme
+  /// ```
+  ///
+  /// Any editor can read and change the files, also while the store is open: that is a change like any other, without
+  /// transaction and origin. Any number of processes can use one directory. Ordinary keys are names of files as they
+  /// are; `docs/formats/files.md` tells how others are written. The journal is in `.coffer`, beside the files; deleted,
+  /// it is made anew from them.
+  ///
+  /// - Parameters:
+  ///   - directory: made with those above it (0700) unless the configuration says otherwise; files are 0600.
+  ///   - configuration: how the store is opened.
+  /// - Throws: `StorageError`: `permissionDenied`, `diskFull`, `notAStore` (something else than a directory is there),
+  ///   `notFound`, `newerFormat`, `damaged` (the journal), `inputOutput`.
+  public static func files(
+    in directory: URL, configuration: SlotConfiguration = SlotConfiguration()
+  ) async throws -> SlotEngine {
+    let slots = try FileSlots.open(directory, configuration)
+    return try await open(
+      slots, journalIn: slots.controlPath, name: slots.description, configuration: configuration)
+  }
+
+  /// The same for callers that cannot suspend: it blocks their thread while the journal is opened.
+  package static func filesBlocking(
+    in directory: URL, configuration: SlotConfiguration = SlotConfiguration()
+  ) throws -> SlotEngine {
+    let slots = try FileSlots.open(directory, configuration)
+    return try SlotEngine(
+      slots, journalIn: slots.controlPath, name: slots.description, configuration: configuration)
+  }
+}
+
+extension FileSlots {
+  var description: String { "file:\(path)" }
+  var controlPath: String { path + "/" + Self.controlName }
+
+  /// The directory under its canonical path: one name for every way of writing it.
+  fileprivate static func open(_ directory: URL, _ configuration: SlotConfiguration) throws -> FileSlots {
+    let asGiven = directory.path
+    let name = "file:\(asGiven)"
+    guard directory.isFileURL, !asGiven.isEmpty, !asGiven.utf8.contains(0) else {
+      throw StorageError(
+        .notFound, "The path of the store is empty, contains a NUL byte or is no path of a file.",
+        advice: "Give the path of a directory.", backend: name)
+    }
+    if configuration.createsIfMissing {
+      try StorePlace.makeDirectory(asGiven, backend: name)
+    } else {
+      try requireStore(asGiven, name)
+    }
+    guard let canonical = realpath(asGiven, nil) else { throw StorageError.file("realpath", asGiven, backend: name) }
+    defer { free(canonical) }
+    let path = String(cString: canonical)
+    return try FileSlots(path, name: "file:\(path)")
+  }
+
+  private static func requireStore(_ path: String, _ name: String) throws {
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      guard errno == ENOENT else { throw StorageError.file("stat", path, backend: name) }
+      throw StorageError(
+        .notFound, "There is no store at this path.", advice: "Check the path, or create the store by writing to it.",
+        backend: name)
+    }
+  }
+}

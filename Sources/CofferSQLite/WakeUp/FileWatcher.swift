@@ -1,0 +1,190 @@
+import CofferCore
+import Foundation
+
+/// Calls back when a wake-up file was rung or a directory has changed, and once per interval in any case: one thread
+/// for the whole process.
+///
+/// The calls come from the watcher's thread, so they must be short. Where the system has no inotify, the interval is
+/// all there is, and it is shorter.
+package final class FileWatcher: Sendable {
+  package static let shared = FileWatcher()
+
+  /// What happened to a watched path, as far as the watcher can tell.
+  package enum Event: Sendable, Equatable {
+    /// A wake-up file was rung.
+    case rung
+    /// A file of this name in a directory was written, made, moved or removed.
+    case changed(name: String)
+    /// Events were lost: anything may have happened.
+    case unknown
+    /// Some time has passed.
+    case interval
+    /// Some time has passed, and the system tells nothing of this directory: look at it.
+    case unheard
+  }
+
+  /// How long a lost wake-up can stay unnoticed, in milliseconds.
+  #if os(Linux)
+    private static let interval: Int32 = 1_000
+  #else
+    private static let interval: Int32 = 20
+  #endif
+
+  private struct Watch: Sendable {
+    let path: String
+    let isDirectory: Bool
+    var descriptor: Int32
+    let callback: @Sendable (Event) -> Void
+  }
+
+  private struct State {
+    var watches: [UInt64: Watch] = [:]
+    var nextID: UInt64 = 0
+    var isRunning = false
+  }
+
+  /// What the system has told of one of its watches.
+  private struct Report {
+    let descriptor: Int32
+    let name: String
+  }
+
+  private let state = Locked(State())
+  private let queue: Int32  // the inotify descriptor, -1 where there is none
+
+  private init() {
+    #if os(Linux)
+      queue = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
+    #else
+      queue = -1
+    #endif
+  }
+
+  /// Calls back once per interval; and, after ``listen(_:)``, at once when the file is rung.
+  func watch(_ path: String, _ callback: @escaping @Sendable (Event) -> Void) -> UInt64 {
+    add(Watch(path: path, isDirectory: false, descriptor: -1, callback: callback))
+  }
+
+  /// Calls back for each file of a directory that somebody has changed. Files are not watched themselves: a watch on a
+  /// file ends when an editor replaces it.
+  package func watch(directory path: String, _ callback: @escaping @Sendable (Event) -> Void) -> UInt64 {
+    let id = add(Watch(path: path, isDirectory: true, descriptor: -1, callback: callback))
+    listen(id)
+    return id
+  }
+
+  private func add(_ watch: Watch) -> UInt64 {
+    state.withLock { state in
+      state.nextID += 1
+      state.watches[state.nextID] = watch
+      if !state.isRunning {
+        state.isRunning = true
+        let thread = Thread { [self] in run() }
+        thread.name = "coffer.watcher"
+        thread.start()
+      }
+      return state.nextID
+    }
+  }
+
+  package func unwatch(_ id: UInt64) {
+    state.withLock { state in
+      guard let watch = state.watches.removeValue(forKey: id) else { return }
+      // The same file watched twice has one descriptor.
+      if watch.descriptor >= 0, !state.watches.values.contains(where: { $0.descriptor == watch.descriptor }) {
+        removeWatch(watch.descriptor)
+      }
+    }
+  }
+
+  /// Hears of the file that is at the path now; call it again after the file was replaced.
+  func listen(_ id: UInt64) {
+    state.withLock { state in
+      guard let watch = state.watches[id] else { return }
+      state.watches[id]?.descriptor = addWatch(watch)
+    }
+  }
+
+  private func run() {
+    var due = DispatchTime.now().uptimeNanoseconds
+    let step = UInt64(Self.interval) * 1_000_000
+    while !stopWhenIdle() {
+      let reports = waitForEvents(milliseconds: Self.interval)
+      let watches = state.withLock { Array($0.watches.values) }
+      if let reports { tell(watches, reports) } else { for watch in watches { watch.callback(.unknown) } }
+      let now = DispatchTime.now().uptimeNanoseconds
+      guard now >= due else { continue }
+      due = now + step
+      for watch in watches { watch.callback(watch.isDirectory && watch.descriptor < 0 ? .unheard : .interval) }
+    }
+  }
+
+  private func tell(_ watches: [Watch], _ reports: [Report]) {
+    guard !reports.isEmpty else { return }
+    for watch in watches {
+      let mine = reports.filter { $0.descriptor == watch.descriptor }
+      guard !mine.isEmpty else { continue }
+      if watch.isDirectory {
+        for report in mine { watch.callback(.changed(name: report.name)) }
+      } else {
+        watch.callback(.rung)
+      }
+    }
+  }
+
+  private func stopWhenIdle() -> Bool {
+    state.withLock { state in
+      if state.watches.isEmpty { state.isRunning = false }
+      return !state.isRunning
+    }
+  }
+
+  #if os(Linux)
+    /// Files of a directory are told of once they are whole: closed, or moved into it.
+    private static let directoryEvents =
+      UInt32(IN_CLOSE_WRITE) | UInt32(IN_MOVED_TO) | UInt32(IN_MOVED_FROM) | UInt32(IN_DELETE) | UInt32(IN_ONLYDIR)
+
+    private func addWatch(_ watch: Watch) -> Int32 {
+      inotify_add_watch(queue, watch.path, watch.isDirectory ? Self.directoryEvents : UInt32(IN_MODIFY))
+    }
+
+    private func removeWatch(_ descriptor: Int32) { inotify_rm_watch(queue, descriptor) }
+
+    /// What has happened; `nil` after an overflow.
+    private func waitForEvents(milliseconds: Int32) -> [Report]? {
+      var wait = pollfd(fd: queue, events: Int16(POLLIN), revents: 0)
+      guard poll(&wait, 1, milliseconds) > 0 else { return [] }
+      var reports: [Report]? = []
+      withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 8) { buffer in
+        while true {
+          let count = read(queue, buffer.baseAddress, buffer.count)
+          guard count > 0 else { return }
+          var rest = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+          while let report = Self.takeReport(&rest) {
+            if report.descriptor < 0 { reports = nil } else { reports?.append(report) }
+          }
+        }
+      }
+      return reports
+    }
+
+    /// The first report of some; its descriptor is -1 after an overflow.
+    private static func takeReport(_ rest: inout UnsafeRawBufferPointer) -> Report? {
+      let header = MemoryLayout<inotify_event>.size
+      guard rest.count >= header else { return nil }
+      let event = rest.loadUnaligned(as: inotify_event.self)
+      let end = header + Int(event.len)
+      // The name is padded with NUL bytes.
+      let name = rest[header..<end].prefix { $0 != 0 }
+      rest = UnsafeRawBufferPointer(rebasing: rest[end...])
+      return Report(descriptor: event.wd, name: String(decoding: name, as: UTF8.self))
+    }
+  #else
+    private func addWatch(_ watch: Watch) -> Int32 { -1 }
+    private func removeWatch(_ descriptor: Int32) {}
+    private func waitForEvents(milliseconds: Int32) -> [Report]? {
+      poll(nil, 0, milliseconds)
+      return []
+    }
+  #endif
+}

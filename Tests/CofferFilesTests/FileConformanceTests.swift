@@ -1,0 +1,30 @@
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTesting
+import Foundation
+import Testing
+
+@Suite(.serialized) struct FileConformanceTests {
+  @Test(.serialized, arguments: StorageConformance.checks)
+  func filesConform(_ check: StorageConformance.Check) async throws {
+    let conformance = StorageConformance(
+      name: "file", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
+    ) { location in
+      var configuration = SlotConfiguration()
+      configuration.maximumValueSize = location.maximumValueSize ?? 1 << 30
+      configuration.journalRetention = 64
+      return try await SlotEngine.files(in: location.directory, configuration: configuration)
+    }
+    try await conformance.run(check)
+  }
+
+  /// The adapter as document 1 prints it: through its four methods and nothing else.
+  @Test(.serialized, arguments: StorageConformance.checks)
+  func adapterConforms(_ check: StorageConformance.Check) async throws {
+    let conformance = StorageConformance(name: "file adapter") { location in
+      FileStorageAdapter(directory: location.directory)
+    }
+    try await conformance.run(check)
+  }
+}

@@ -18,6 +18,7 @@ func runSuite(_ arguments: [String]) async throws {
   if wants("put") { try await measurePuts(&bench, directory) }
   if wants("get") { try await measureGets(&bench, directory) }
   if wants("batch") { try await measureBatches(&bench, directory) }
+  if wants("file") { try await measureFiles(&bench, directory) }
   if wants("open") { try await measureLargeStore(&bench, directory) }
   if wants("notify") { try await measureNotify(&bench, directory) }
   printTable(bench.rows)

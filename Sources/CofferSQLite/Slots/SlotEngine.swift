@@ -108,24 +108,28 @@ public final class SlotEngine: StorageEngine {
     guard !batch.selection.isEmpty else {
       return try await store.writer.commit(PreparedBatch(batch, origin: origin), durability: .full)
     }
-    let home = home
-    let operations = batch.operations
-    let staged = try await onQueue { try home.stage(operations) }
+    let (home, operations) = (home, batch.operations)
+    let staged = Locked<[SlotRecord?]>([])
     let steps = BatchSteps(
       apply: { transaction in
-        try SlotJournal.record(operations, staged, in: transaction)
+        try SlotJournal.record(operations, staged.withLock { $0 }, in: transaction)
         home.reached(.recorded)
       },
-      finish: { try home.publish($0) })
+      finish: { committer, resume in try home.publish(committer, resume: resume) })
     do {
       return try await store.writer.commit(
-        PreparedBatch(batch, origin: origin, steps: steps), durability: .full)
+        PreparedBatch(batch, origin: origin, steps: steps),
+        after: {
+          let records = try home.stage(operations)
+          staged.withLock { $0 = records }
+        }, on: queue)
     } catch let unfinished as UnfinishedBatch {
       throw unfinished.cause
     } catch let error as StorageError where error.code == .outcomeUnknown {
       throw error  // The values aside may be the only ones.
     } catch {
-      try? await onQueue { home.discard(staged) }
+      let records = staged.withLock { $0 }
+      if !records.isEmpty { try? await onQueue { home.discard(records) } }
       throw error
     }
   }
@@ -155,7 +159,7 @@ public final class SlotEngine: StorageEngine {
 
   public func entry(_ key: Key) async throws -> Entry? {
     for _ in 0..<16 {
-      switch try home.look(key, inner.openStore().readers, quarantine) {
+      switch try home.look(key, inner.openStore(), quarantine) {
       case .entry(let entry): return entry
       case .absent: return nil
       case .differs: try await reconciler.reconcile([key])

@@ -8,6 +8,7 @@ final class SlotHome: Sendable {
   let name: String
   let configuration: SlotConfiguration
   let control: SlotControl
+  let records = RecordCache()
   private let owner: (lock: LockFile, id: UInt64)
   private let lastNumber = Locked(UInt64(0))
   /// What was kept for snapshots and can go when none is open.

@@ -16,13 +16,20 @@ extension SlotHome {
     let record: SlotRecord
   }
 
-  /// Looks at the newest state. Takes one read of the journal and one of the slot when nothing is unusual.
-  func look(_ key: Key, _ readers: ReaderPool, _ quarantine: SlotQuarantine) throws -> Finding {
+  /// Looks at the newest state. Takes one read of the slot when its record is known and nothing is unusual.
+  func look(_ key: Key, _ store: SQLiteStore, _ quarantine: SlotQuarantine) throws -> Finding {
+    let latest = store.latestRevision
+    if let recorded = records.record(of: key, in: store, latest: latest),
+      let content = try locating(key, { try slots.read(.value(key)) }), recorded.record.matches(key, content.data)
+    {
+      return .entry(recorded.entry(key, content.data))
+    }
     var seen: SlotID?
     while true {
-      guard let recorded = try recorded(key, readers) else {
+      guard let recorded = try recorded(key, store.readers) else {
         return try locating(key) { try slots.stamp(.value(key)) } == nil ? .absent : .differs
       }
+      records.keep(recorded, of: key, latest: latest)
       let content = try locating(key) { try slots.read(.value(key)) }
       if let content, recorded.record.matches(key, content.data) { return .entry(recorded.entry(key, content.data)) }
       if let data = try aside(.staged(recorded.record.id), key, recorded.record) {

@@ -6,27 +6,17 @@ extension SlotHome {
   /// leaves it to the next. Doing it twice does no harm.
   ///
   /// Runs on the writer's thread and under the write lock of the journal, so that no two processes do it at once.
-  /// - Returns: What could not be put into its place; it stays committed, readable, and is tried again with the next
-  ///   commit.
-  func publish(_ committer: GroupCommitter) throws -> [Key: StorageError] {
+  /// - Parameter resume: called when all is in its place and has survived power loss, with what could not be put into
+  ///   its place: it stays committed, readable, and is tried again with the next commit.
+  func publish(_ committer: GroupCommitter, resume: ([Key: StorageError]) -> Void = { _ in }) throws {
     reached(.committed)
-    var failures: [Key: StorageError] = [:]
     var isPublished = false
     do {
       try committer.housekeep { _ in
         let intents = try SlotJournal.intents(committer)
-        guard !intents.isEmpty else { return }
-        let mustRetain = control.hasSnapshots
-        for intent in intents {
-          do {
-            try locating(intent.key) { try place(intent, mustRetain: mustRetain, committer) }
-          } catch let error as StorageError {
-            failures[intent.key] = waiting(error, key: intent.key)
-          }
-        }
-        try syncPlaces()
+        let failures = try place(intents, committer)
         isPublished = true
-        reached(.synced)
+        resume(failures)
         try SlotJournal.forget(intents, except: Set(failures.keys), committer)
       }
     } catch let error as StorageError where isPublished && error.code != .outcomeUnknown {
@@ -34,6 +24,21 @@ extension SlotHome {
     }
     reached(.finished)
     discardRetained()
+  }
+
+  private func place(_ intents: [SlotJournal.Intent], _ committer: GroupCommitter) throws -> [Key: StorageError] {
+    guard !intents.isEmpty else { return [:] }
+    var failures: [Key: StorageError] = [:]
+    let mustRetain = control.hasSnapshots
+    for intent in intents {
+      do {
+        try locating(intent.key) { try place(intent, mustRetain: mustRetain, committer) }
+      } catch let error as StorageError {
+        failures[intent.key] = waiting(error, key: intent.key)
+      }
+    }
+    try syncPlaces()
+    reached(.synced)
     return failures
   }
 

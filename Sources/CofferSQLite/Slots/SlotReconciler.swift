@@ -30,8 +30,9 @@ final class SlotReconciler: Sendable {
 
   // MARK: When the home tells of changes
 
-  /// Looks at a key soon, or at everything. Cheap: called for own changes, too.
+  /// Looks at a key soon, or at everything. Own changes are told, too, and cost a look at the journal and the slot.
   func hear(_ key: Key?) {
+    if let key, !isSuspect(key) { return }
     let mustSchedule = pending.withLock { pending in
       if let key { pending.keys.insert(key) } else { pending.everything = true }
       defer { pending.isScheduled = true }
@@ -50,7 +51,7 @@ final class SlotReconciler: Sendable {
       if everything {
         _ = try await scan()
       } else {
-        _ = try await reconcile(keys.filter(isSuspect))
+        _ = try await reconcile(Array(keys))
       }
     } catch {}
   }
@@ -84,7 +85,7 @@ final class SlotReconciler: Sendable {
   }
 
   private func reconcileChunk(_ keys: [Key]) async throws -> Int {
-    _ = try await store.writer.perform { [home] in try home.publish($0) }
+    try await store.writer.perform { [home] in try home.publish($0) }
     let header = TransactionHeader(origin: nil, transaction: nil, durability: .full)
     let (count, touched) = try await store.writer.transact(header) { [self] transaction in
       let waiting = try SlotJournal.intendedKeys(in: transaction)
@@ -185,7 +186,7 @@ final class SlotReconciler: Sendable {
   func recover(journalWasMissing: Bool) async throws -> RecoveryReport {
     let waiting = try await store.writer.perform { [home] committer in
       let intents = try SlotJournal.intents(committer)
-      if !intents.isEmpty { _ = try home.publish(committer) }
+      if !intents.isEmpty { try home.publish(committer) }
       return intents.count
     }
     let (changed, slots) = try await scan()

@@ -58,6 +58,7 @@ struct UnfinishedBatch: Error {
 struct BatchSteps: Sendable {
   /// Runs inside the transaction of the commit.
   let apply: @Sendable (SQLiteTransaction) throws -> Void
-  /// Runs once after the commit of a group, before its waiters are resumed; answers with what went wrong for which keys.
-  let finish: @Sendable (GroupCommitter) throws -> [Key: StorageError]
+  /// Runs once after the commit of a group. It calls `resume` once what its waiters wait for is done, with what went
+  /// wrong for which keys; when it throws before that, it went wrong for all.
+  let finish: @Sendable (_ committer: GroupCommitter, _ resume: ([Key: StorageError]) -> Void) throws -> Void
 }

@@ -60,6 +60,22 @@ final class Writer: Sendable {
     return batch.commit(at: try await enqueue { .batch(batch, durability, $0) })
   }
 
+  /// Commits a batch whose values are put aside first, on a queue for long work: from there it goes straight to the
+  /// writer, since every thread that a save passes costs as much as a write.
+  func commit(
+    _ batch: PreparedBatch, after prepare: @escaping @Sendable () throws -> Void, on work: DispatchQueue
+  ) async throws -> Commit {
+    try Task.checkCancellation()
+    let isCancelled = Locked(false)
+    let revision = try await enqueue(isCancelled) { (request: WriteRequest) in
+      work.async { [self] in
+        do { try prepare() } catch { return request.refuse(error) }
+        if let refusal = submit(request, isCancelled: isCancelled.withLock { $0 }) { request.refuse(refusal) }
+      }
+    } _: { .batch(batch, .full, $0) }
+    return batch.commit(at: revision)
+  }
+
   /// Runs a closure in a transaction of its own on the writer's thread.
   func transact<R: Sendable>(
     _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
@@ -148,16 +164,25 @@ final class Writer: Sendable {
   private func enqueue<R: Sendable>(
     _ kind: (CheckedContinuation<R, any Error>) -> WriteRequest.Kind
   ) async throws -> R {
+    try await enqueue(nil) { [self] request in
+      // A cancellation that came before this point found nothing to call back.
+      if let refusal = submit(request, isCancelled: Task.isCancelled) { request.refuse(refusal) }
+    } _: { kind($0) }
+  }
+
+  /// Makes a request that a cancellation calls back, and lets `submit` bring it to the queue.
+  private func enqueue<R: Sendable>(
+    _ isCancelled: Locked<Bool>?, submit: (WriteRequest) -> Void,
+    _ kind: (CheckedContinuation<R, any Error>) -> WriteRequest.Kind
+  ) async throws -> R {
     let id = lastID.withLock { lastID in
       lastID += 1
       return lastID
     }
     return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        let request = WriteRequest(id: id, kind: kind(continuation))
-        if let refusal = submit(request) { request.refuse(refusal) }
-      }
+      try await withCheckedThrowingContinuation { submit(WriteRequest(id: id, kind: kind($0))) }
     } onCancel: {
+      isCancelled?.withLock { $0 = true }
       // Only what no group has taken yet can be called back.
       let request = queue.withLock { queue -> WriteRequest? in
         guard let index = queue.requests.firstIndex(where: { $0.id == id }) else { return nil }
@@ -168,11 +193,10 @@ final class Writer: Sendable {
   }
 
   /// Adds a request and wakes the thread if nobody is working; or says why not.
-  private func submit(_ request: WriteRequest) -> (any Error)? {
+  private func submit(_ request: WriteRequest, isCancelled: Bool = false) -> (any Error)? {
     let (refusal, mustWake) = queue.withLock { queue -> ((any Error)?, Bool) in
       if let refusal = queue.refusal { return (refusal, false) }
-      // A cancellation that came before this point found nothing to call back.
-      if request.id != 0, Task.isCancelled { return (CancellationError(), false) }
+      if isCancelled { return (CancellationError(), false) }
       queue.requests.append(request)
       defer { queue.isBusy = true }
       return (nil, !queue.isBusy)
@@ -311,34 +335,44 @@ final class Writer: Sendable {
     // First the store closes, then its callers hear why: what they do next must not slip through.
     if let lost = results.lazy.compactMap(\.lostSync).first { shutDown(after: lost) }
     if case .success(let newest)? = results.last(where: { $0.error == nil }) { raise(newest) }
-    let unfinished = finish(batches, results, committer)
-    var commits: [Commit] = []
-    commits.reserveCapacity(results.count)
-    for (request, result) in zip(group, results) {
-      guard case .batch(let batch, _, let waiter) = request.kind else { continue }
-      if result.error == nil, let error = unfinished(batch) { waiter.resume(throwing: error) } else { waiter.resume(with: result) }
-      if case .success(let revision) = result, batch.isChange { commits.append(batch.commit(at: revision)) }
+    finish(batches, results, committer) { failure in
+      for (request, result) in zip(group, results) {
+        guard case .batch(let batch, _, let waiter) = request.kind else { continue }
+        if result.error == nil, let failure = failure(batch) {
+          waiter.resume(throwing: UnfinishedBatch(cause: failure))
+        } else {
+          waiter.resume(with: result)
+        }
+      }
+    }
+    let commits = zip(batches, results).compactMap { batch, result -> Commit? in
+      guard case .success(let revision) = result, batch.isChange else { return nil }
+      return batch.commit(at: revision)
     }
     listener.announce(commits)
     lookAfter(committer)
   }
 
-  /// Lets batches whose values are elsewhere put them into their places; answers with what went wrong for a batch.
+  /// Resumes the waiters, with what went wrong after the commit of a batch. Batches whose values are elsewhere are put
+  /// into their places before that.
   private func finish(
-    _ batches: [PreparedBatch], _ results: [Result<Revision, any Error>], _ committer: GroupCommitter
-  ) -> (PreparedBatch) -> (any Error)? {
+    _ batches: [PreparedBatch], _ results: [Result<Revision, any Error>], _ committer: GroupCommitter,
+    resume: ((PreparedBatch) -> (any Error)?) -> Void
+  ) {
     let committed = zip(batches, results).first { $0.0.steps != nil && $0.0.isChange && $0.1.error == nil }
-    guard let steps = committed?.0.steps else { return { _ in nil } }
+    guard let steps = committed?.0.steps else { return resume { _ in nil } }
+    var isResumed = false
     do {
-      let failures = try steps.finish(committer)
-      guard !failures.isEmpty else { return { _ in nil } }
-      return { batch in
-        guard batch.steps != nil else { return nil }
-        return failures.first { batch.selection.contains($0.key) }.map { UnfinishedBatch(cause: $0.value) }
+      try steps.finish(committer) { failures in
+        isResumed = true
+        resume { batch in
+          guard batch.steps != nil, !failures.isEmpty else { return nil }
+          return failures.first { batch.selection.contains($0.key) }?.value
+        }
       }
     } catch {
       if let error = error as? StorageError, error.code == .outcomeUnknown { shutDown(after: error) }
-      return { batch in batch.steps == nil || !batch.isChange ? nil : UnfinishedBatch(cause: error) }
+      if !isResumed { resume { $0.steps == nil || !$0.isChange ? nil : error } }
     }
   }
 

@@ -31,16 +31,20 @@ func tests(
     swiftSettings: settings.dropFirst() + [.swiftLanguageMode(mode)])
 }
 
+func fuzzer(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .executableTarget(
+    name: name, dependencies: dependencies + ["CFuzzer"], path: "Fuzz/\(name)", swiftSettings: settings,
+    linkerSettings: [.unsafeFlags(["-use-ld=lld", "-Xlinker", "--allow-multiple-definition"])])
+}
+
 // Fuzzers need a sanitizer's flags, so they exist only where ./run fuzz asks for them.
 let fuzzers: [Target] =
   Context.environment["COFFER_FUZZ"] == nil
   ? []
   : [
     .target(name: "CFuzzer", path: "Fuzz/CFuzzer"),
-    .executableTarget(
-      name: "FuzzSelection", dependencies: ["CofferCore", "CofferSQLite", "CFuzzer"], path: "Fuzz/FuzzSelection",
-      swiftSettings: settings,
-      linkerSettings: [.unsafeFlags(["-use-ld=lld", "-Xlinker", "--allow-multiple-definition"])]),
+    fuzzer("FuzzSelection", ["CofferCore", "CofferSQLite"]),
+    fuzzer("FuzzFileName", ["CofferCore", "CofferFiles"]),
   ]
 
 let package = Package(

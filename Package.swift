@@ -85,7 +85,7 @@ let package = Package(
     tests("CofferCryptoTests", ["CofferCrypto"]),
     tests(
       "CofferFilesTests", ["CofferCore", "CofferFiles", "CofferSQLite", "CofferTesting", "CofferTestHelper"]),
-    tests("CofferTests", ["Coffer", "CofferTesting"]),
+    tests("CofferTests", ["Coffer", "CofferFiles", "CofferTesting"]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),
     // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.

@@ -76,9 +76,11 @@ extension FileManager.Path {
     let text = url.absoluteString
     guard url.isFileURL else { throw Self.refusal(text, "is not the URL of a file") }
     guard ["", "localhost"].contains(url.host ?? "") else { throw Self.refusal(text, "is on another machine") }
-    // An escape that stands for no character or for NUL would cut the path short or change it.
-    guard PathParts(url.path).isAbsolute, url.withUnsafeFileSystemRepresentation({ $0.map { String(cString: $0) } }) == url.path
-    else { throw Self.refusal(text, "is not the path of a file") }
-    return url.path
+    // `URL.path` keeps escapes that stand for no character or for NUL, and so would be another file's path.
+    let decoded = url.absoluteURL.path(percentEncoded: true).removingPercentEncoding ?? ""
+    let parts = PathParts(decoded)
+    guard parts.isAbsolute, !decoded.utf8.contains(0) else { throw Self.refusal(text, "is not the path of a file") }
+    // Without a slash at its end, which would have the system follow a link.
+    return "/" + parts.names.joined(separator: "/")
   }
 }

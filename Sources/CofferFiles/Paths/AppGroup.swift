@@ -9,8 +9,9 @@ public import Foundation
 public enum AppGroup {
   /// The directory that the applications of a group share; it is made if it is missing.
   ///
-  /// On Apple systems it is the group's container, which needs an entitlement. Elsewhere it is `$XDG_DATA_HOME/<group>`,
-  /// by default `~/.local/share/<group>`, which only this user may read: there, membership is not checked by anybody.
+  /// On Apple systems it is the group's container, which needs an entitlement. Elsewhere it is
+  /// `$XDG_DATA_HOME/<group>`, by default `~/.local/share/<group>`, which only this user may read; there, nobody checks
+  /// who belongs to the group.
   /// - Parameter identifier: up to 128 letters, digits, `.`, `_` and `-`; the first is not a dot.
   /// - Throws: `StorageError` with code `unsupported` when the identifier cannot be one, `permissionDenied` when there
   ///   is something in the container's place that others control, `notFound` when there is no place for it.

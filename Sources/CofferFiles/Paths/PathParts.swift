@@ -1,4 +1,5 @@
-/// A path in its parts, by bytes: for Swift, a slash with a combining mark after it is no slash, and for the system it is.
+/// A path in its parts, by bytes: a slash with a combining mark after it is one character for Swift, which is no slash,
+/// and for the system it is one.
 package struct PathParts: Sendable {
   /// The names between the slashes.
   package let names: [String]

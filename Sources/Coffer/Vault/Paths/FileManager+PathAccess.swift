@@ -100,8 +100,8 @@ extension FileManager {
   /// Document 0 empties the three directories themselves, which on iOS belong to the application. On Linux and macOS
   /// they are those of all applications (`~/Documents`, `~/.local/share`): emptying them would destroy what the user
   /// has. So only the folder in each that has the name of the application's bundle identifier goes, and with it the
-  /// vaults in it. A program without a bundle identifier goes by its process name, and then the user's documents are not
-  /// touched: a folder there with so plain a name may well be the user's own.
+  /// vaults in it. A program without a bundle identifier goes by its process name, and then the user's documents are
+  /// not touched: a folder there with so plain a name may well be the user's own.
   ///
   /// A symbolic link in the folder's place is removed itself; what it leads to stays. All folders are tried before an
   /// error is thrown.

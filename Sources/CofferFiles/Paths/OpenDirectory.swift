@@ -44,8 +44,9 @@ package struct OpenDirectory: ~Copyable {
   package static func sync(_ path: String) throws(StorageError) {
     do {
       try OpenDirectory(path).sync()
-    } catch where error.code == .permissionDenied {
-      return  // Who may write into a directory but not list it cannot open it, and so cannot sync it.
+    } catch {
+      // Who may write into a directory but not list it cannot open it, and so cannot sync it.
+      guard error.code == .permissionDenied else { throw error }
     }
   }
 

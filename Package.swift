@@ -31,16 +31,20 @@ func tests(
     swiftSettings: settings.dropFirst() + [.swiftLanguageMode(mode)])
 }
 
+func fuzzer(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .executableTarget(
+    name: name, dependencies: dependencies + ["CFuzzer"], path: "Fuzz/\(name)", swiftSettings: settings,
+    linkerSettings: [.unsafeFlags(["-use-ld=lld", "-Xlinker", "--allow-multiple-definition"])])
+}
+
 // Fuzzers need a sanitizer's flags, so they exist only where ./run fuzz asks for them.
 let fuzzers: [Target] =
   Context.environment["COFFER_FUZZ"] == nil
   ? []
   : [
     .target(name: "CFuzzer", path: "Fuzz/CFuzzer"),
-    .executableTarget(
-      name: "FuzzSelection", dependencies: ["CofferCore", "CofferSQLite", "CFuzzer"], path: "Fuzz/FuzzSelection",
-      swiftSettings: settings,
-      linkerSettings: [.unsafeFlags(["-use-ld=lld", "-Xlinker", "--allow-multiple-definition"])]),
+    fuzzer("FuzzSelection", ["CofferCore", "CofferSQLite"]),
+    fuzzer("FuzzFileName", ["CofferCore", "CofferFiles"]),
   ]
 
 let package = Package(
@@ -81,7 +85,7 @@ let package = Package(
     tests("CofferCryptoTests", ["CofferCrypto"]),
     tests(
       "CofferFilesTests", ["CofferCore", "CofferFiles", "CofferSQLite", "CofferTesting", "CofferTestHelper"]),
-    tests("CofferTests", ["Coffer", "CofferTesting"]),
+    tests("CofferTests", ["Coffer", "CofferFiles", "CofferTesting"]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),
     // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.

@@ -1,0 +1,43 @@
+// Feeds arbitrary bytes to what reads keys from file names. ./run fuzz builds and runs it.
+//
+// With COFFER_FUZZ_CANARY set it fails on purpose, so that a run shows that failures are seen.
+
+import CFuzzer
+import CofferCore
+import CofferFiles
+import Foundation
+
+private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"] != nil
+
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+  let text = String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+  check(name: text)
+  if let key = try? Key(text) { check(key: key) }
+  return 0
+}
+
+/// As a name that somebody has put into the directory.
+private func check(name: String) {
+  let isHashed = FileName.isHashed(name)
+  guard let key = FileName.key(of: name) else { return }
+  precondition(!(isCanary && key.string.hasPrefix("A")), "the canary: a failure must be seen")
+  precondition(!isHashed, "a name was both a key's and a hash")
+  precondition(FileName(key).string == name, "a name that was accepted is not the name of its key")
+}
+
+/// As a key that somebody stores.
+private func check(key: Key) {
+  let name = FileName(key)
+  precondition(name.string.utf8.count <= 255, "a name was too long")
+  precondition(FileName.isHashed(name.string) == name.isHashed, "a hashed name was not seen as one")
+  precondition(FileName.key(of: name.string) == (name.isHashed ? nil : key), "a key did not come back from its name")
+}
+
+@main enum FuzzFileName {
+  static func main() {
+    var count = CommandLine.argc
+    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
+    exit(LLVMFuzzerRunDriver(&count, &arguments) { fuzzOne($0, $1) })
+  }
+}

@@ -1,0 +1,160 @@
+package import CofferCore
+package import Foundation
+
+/// A directory that is held open, so that files are replaced in this one even if its path leads elsewhere meanwhile.
+package struct OpenDirectory: ~Copyable {
+  private let descriptor: Int32
+  private let path: String
+
+  /// Opens an existing directory.
+  package init(_ path: String) throws(StorageError) {
+    try Self.refuseForeignLinks(in: path)
+    let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .fileSystem("open", path: path, errno: errno) }
+    self.descriptor = descriptor
+    self.path = path
+  }
+
+  deinit { close(descriptor) }
+
+  /// Makes a directory and those above it where they are missing, for this user alone.
+  package static func make(_ path: String) throws(StorageError) {
+    try refuseForeignLinks(in: path)
+    try makeWithParents(path)
+  }
+
+  private static func makeWithParents(_ path: String) throws(StorageError) {
+    var failure = mkdir(path, 0o700) == 0 ? 0 : errno
+    let parent = PathParts(path).parent
+    if failure == ENOENT, parent != path {
+      try makeWithParents(parent)
+      failure = mkdir(path, 0o700) == 0 ? 0 : errno
+    }
+    if failure == 0 { return try sync(parent) }
+    // Some systems say that the root is busy or read-only before they say that it exists.
+    var status = stat()
+    if stat(path, &status) == 0 {
+      guard status.st_mode & S_IFMT == S_IFDIR else { throw .fileSystem("mkdir", path: path, errno: ENOTDIR) }
+      return
+    }
+    throw .fileSystem("mkdir", path: path, errno: failure)
+  }
+
+  /// Makes what was created, renamed or removed in a directory survive power loss.
+  package static func sync(_ path: String) throws(StorageError) {
+    do {
+      try OpenDirectory(path).sync()
+    } catch {
+      // Who may write into a directory but not list it cannot open it, and so cannot sync it.
+      guard error.code == .permissionDenied else { throw error }
+    }
+  }
+
+  /// Makes what was created, renamed or removed here survive power loss.
+  package borrowing func sync() throws(StorageError) {
+    // Some file systems have nothing to sync for a directory and say so.
+    let failure = fsync(descriptor) == 0 ? 0 : errno
+    guard failure == 0 || failure == EINVAL || failure == ENOTSUP else {
+      throw StorageError(
+        .outcomeUnknown, "The device does not confirm the change of a directory.",
+        advice: "The change may or may not survive power loss. Check the device.",
+        underlying: StorageError.fileSystem("fsync", path: path, errno: failure).underlying)
+    }
+  }
+
+  /// Replaces the file of that name as a whole: whoever reads it, also after power loss, sees the old bytes or the new.
+  ///
+  /// A new file is for this user alone (0600), an old one keeps its rights. A symbolic link of that name is replaced
+  /// itself; what it led to stays as it is.
+  package borrowing func replace(_ name: String, with data: Data) throws(StorageError) {
+    guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "/") })
+    else { throw .fileSystem("open", path: "\(path)/\(name)", errno: EISDIR) }
+    let old = try statusOfFile(name)
+    let temporary = ".coffer-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp"
+    // `O_EXCL` follows no link, whoever may have guessed the name.
+    let file = openat(descriptor, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw .fileSystem("open", path: "\(path)/\(temporary)", errno: errno) }
+    do throws(StorageError) {
+      defer { close(file) }
+      try fill(file, with: data, like: old)
+      guard renameat(descriptor, temporary, descriptor, name) == 0 else {
+        throw .fileSystem("rename", path: "\(path)/\(name)", errno: errno)
+      }
+    } catch {
+      unlinkat(descriptor, temporary, 0)
+      throw error
+    }
+    try sync()
+  }
+
+  /// What is there now; `nil` for nothing and for a link. A device or pipe is not something to replace.
+  private borrowing func statusOfFile(_ name: String) throws(StorageError) -> stat? {
+    var status = stat()
+    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      if errno == ENOENT { return nil }
+      throw .fileSystem("stat", path: "\(path)/\(name)", errno: errno)
+    }
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: return status
+    case S_IFLNK: return nil
+    case S_IFDIR: throw .fileSystem("open", path: "\(path)/\(name)", errno: EISDIR)
+    default:
+      throw StorageError(
+        .inputOutput, "There is a device, pipe or socket where a file should be.",
+        advice: "Give the path of a file. Nothing was changed.")
+    }
+  }
+
+  private borrowing func fill(_ file: Int32, with data: Data, like old: stat?) throws(StorageError) {
+    var failure = write(data, to: file)
+    if failure == 0, let old {
+      var rights = old.st_mode & 0o777
+      // The group's rights are the old group's: another one does not get them.
+      if fchown(file, old.st_uid, old.st_gid) != 0, fchown(file, uid_t.max, old.st_gid) != 0 { rights &= ~0o070 }
+      if fchmod(file, rights) != 0 { failure = errno }
+    }
+    if failure == 0 { failure = flush(file) }
+    guard failure == 0 else { throw .fileSystem("write", path: path, errno: failure) }
+  }
+
+  /// Refuses a path through symbolic links that others have planted: they could lead our writes anywhere.
+  ///
+  /// Links of this user and of the system (`/tmp` on macOS) are followed, as everywhere else.
+  private static func refuseForeignLinks(in path: String) throws(StorageError) {
+    let parts = PathParts(path)
+    var place = ""
+    for name in parts.names {
+      place += place.isEmpty && !parts.isAbsolute ? name : "/" + name
+      var status = stat()
+      guard lstat(place, &status) == 0 else { return }  // What is missing is no link; the next call says what is wrong.
+      guard status.st_mode & S_IFMT == S_IFLNK, status.st_uid != 0, status.st_uid != geteuid() else { continue }
+      throw StorageError(
+        .permissionDenied, "\(place.escapingControlCharacters) is a symbolic link of another user.",
+        advice: "Give the path that it leads to, if that is right. Nothing was changed.")
+    }
+  }
+}
+
+/// Writes all bytes; the `errno` of what failed, or 0.
+private func write(_ data: Data, to file: Int32) -> Int32 {
+  data.withUnsafeBytes { bytes in
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      // Some systems refuse to write two gigabytes at once.
+      let part = UnsafeRawBufferPointer(rebasing: rest.prefix(1 << 30))
+      let count = write(file, part.baseAddress, part.count)
+      if count < 0 && errno != EINTR { return errno }
+      rest = rest.dropFirst(max(0, count))
+    }
+    return 0
+  }
+}
+
+/// Has the device confirm what was written; the `errno` of what failed, or 0.
+private func flush(_ file: Int32) -> Int32 {
+  #if canImport(Darwin)
+    // `fsync` alone leaves the bytes in the device's own memory there; file systems that cannot do more say so.
+    if fcntl(file, F_FULLFSYNC) == 0 { return 0 }
+  #endif
+  return fsync(file) == 0 ? 0 : errno
+}

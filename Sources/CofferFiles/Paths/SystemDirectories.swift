@@ -1,0 +1,72 @@
+package import CofferCore
+package import Foundation
+
+/// Where the system wants the files of this user and this application.
+///
+/// On Apple systems `FileManager` knows. Elsewhere the directories are those of the XDG specification, and the
+/// environment is asked at each call.
+package struct SystemDirectories: Sendable {
+  /// What a directory is for.
+  package enum Purpose: String, CaseIterable, Sendable {
+    case documents = "documents"
+    case caches = "caches"
+    case applicationSupport = "application support"
+  }
+
+  /// The directories that everything in the present task uses. Tests put their own here.
+  @TaskLocal package static var current = SystemDirectories()
+
+  /// The application's registered name, such as `com.example.shop`, if it has one.
+  package let bundleIdentifier: String?
+  /// The name of the running program, which any other program may have too.
+  package let processName: String
+  private let variable: @Sendable (_ name: String) -> String?
+
+  package init(
+    bundleIdentifier: String? = Bundle.main.bundleIdentifier,
+    processName: String = ProcessInfo.processInfo.processName,
+    variable: @escaping @Sendable (_ name: String) -> String? = { getenv($0).map { String(cString: $0) } }
+  ) {
+    self.bundleIdentifier = bundleIdentifier
+    self.processName = processName
+    self.variable = variable
+  }
+
+  /// The directory, which may not exist yet.
+  package func url(for purpose: Purpose) throws(StorageError) -> URL {
+    #if canImport(Darwin)
+      let found = registered(purpose)
+    #else
+      let found =
+        switch purpose {
+        case .documents: absolute("XDG_DOCUMENTS_DIR") ?? registered(purpose)
+        case .caches: absolute("XDG_CACHE_HOME") ?? home(".cache")
+        case .applicationSupport: absolute("XDG_DATA_HOME") ?? home(".local/share")
+        }
+    #endif
+    guard let found else {
+      throw StorageError(
+        .notFound, "The system does not say where this user's \(purpose.rawValue) are.",
+        advice: "Set HOME, or give the path of a directory.")
+    }
+    return found
+  }
+
+  private func registered(_ purpose: Purpose) -> URL? {
+    let directory: FileManager.SearchPathDirectory =
+      switch purpose {
+      case .documents: .documentDirectory
+      case .caches: .cachesDirectory
+      case .applicationSupport: .applicationSupportDirectory
+      }
+    return FileManager.default.urls(for: directory, in: .userDomainMask).first
+  }
+
+  private func home(_ path: String) -> URL? { absolute("HOME")?.appendingPathComponent(path, isDirectory: true) }
+
+  /// The directory that a variable names. A relative one is invalid and ignored: so says the XDG specification.
+  private func absolute(_ name: String) -> URL? {
+    guard let path = variable(name), path.hasPrefix("/") else { return nil }
+    return URL(fileURLWithPath: path, isDirectory: true)
+  }
+}

@@ -1,0 +1,56 @@
+import Coffer
+import CofferFiles
+import Foundation
+import Testing
+
+/// System directories of a test's own, which go away with their owner.
+final class PrivateDirectories: Sendable {
+  let root: URL
+
+  init() throws {
+    root = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-paths-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: root, withIntermediateDirectories: false)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: root) }
+
+  var documents: URL { root.appendingPathComponent("Documents") }
+  var caches: URL { root.appendingPathComponent(".cache") }
+  var applicationSupport: URL { root.appendingPathComponent(".local/share") }
+
+  func path(_ name: String) -> String { root.appendingPathComponent(name).path }
+
+  /// Runs `body` with these directories in place of the user's.
+  @discardableResult
+  func use<R>(bundleIdentifier: String? = nil, processName: String = "shop", _ body: () throws -> R) throws -> R {
+    let root = root.path
+    let system = SystemDirectories(bundleIdentifier: bundleIdentifier, processName: processName) { name in
+      switch name {
+      case "HOME": root
+      case "XDG_DOCUMENTS_DIR": root + "/Documents"
+      default: nil
+      }
+    }
+    return try SystemDirectories.$current.withValue(system, operation: body)
+  }
+
+  /// What lies in the directory, at any depth.
+  func contents() throws -> [String] { try FileManager.default.subpathsOfDirectory(atPath: root.path).sorted() }
+}
+
+/// The rights of what is at the path, a link's own if it is one.
+func mode(_ path: String) -> mode_t? {
+  var status = stat()
+  return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
+}
+
+/// Expects that `body` is refused because of what it asks for.
+func expectUnsupported(sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void) {
+  do {
+    try body()
+    Issue.record("nothing was thrown", sourceLocation: sourceLocation)
+  } catch SwiftVaultError.unsupportedOperation {
+  } catch {
+    Issue.record(error, sourceLocation: sourceLocation)
+  }
+}

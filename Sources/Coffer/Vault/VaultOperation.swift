@@ -11,6 +11,11 @@ package enum VaultOperation: Sendable {
     do { return try await body() } catch { throw map(error) }
   }
 
+  /// The same for what does not suspend.
+  func runNow<R>(_ body: () throws -> R) throws -> R {
+    do { return try body() } catch { throw map(error) }
+  }
+
   private func map(_ error: any Error) -> any Error {
     if error is CancellationError || error is SwiftVaultError { return error }
     let stored = error as? StorageError

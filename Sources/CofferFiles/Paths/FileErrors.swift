@@ -3,11 +3,13 @@ import Foundation
 
 extension StorageError {
   /// Translates the `errno` of a failed call on a file or directory.
-  package static func fileSystem(_ call: String, path: String, errno code: Int32) -> StorageError {
+  package static func fileSystem(
+    _ call: String, path: String, errno code: Int32, backend: String = ""
+  ) -> StorageError {
     let cause = FileFailure(code)
     let text = "\(call) \(path.escapingControlCharacters): \(String(cString: strerror(code)))"
     return StorageError(
-      cause.code, cause.message, advice: cause.advice,
+      cause.code, cause.message, advice: cause.advice, backend: backend,
       underlying: Underlying(domain: "errno", code: Int(code), text: text))
   }
 }

@@ -14,7 +14,7 @@ final class Directory: Sendable {
   /// Opens a directory; a link that leads to it is followed, since it is the user who gives this path.
   convenience init(_ path: String, backend: String) throws {
     let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw StorageError.file("open", path, backend: backend) }
+    guard descriptor >= 0 else { throw StorageError.fileSystem("open", path: path, errno: errno, backend: backend) }
     self.init(descriptor, path: path, backend: backend)
   }
 
@@ -152,15 +152,10 @@ final class Directory: Sendable {
     hasChanged.withLock { $0 = true }
     defer { close(file) }
     do {
-      try data.withUnsafeBytes { bytes in
-        var rest = bytes
-        while !rest.isEmpty {
-          let count = Foundation.write(file, rest.baseAddress, rest.count)
-          guard count >= 0 || errno == EINTR else { throw failure("write", name) }
-          rest = UnsafeRawBufferPointer(rebasing: rest[max(0, count)...])
-        }
-      }
-      guard synchronize(file) == 0 else { throw failure("fsync", name) }
+      let written = writeAll(data, to: file)
+      guard written == 0 else { throw failure("write", name, written) }
+      let flushed = flush(file)
+      guard flushed == 0 else { throw failure("fsync", name, flushed) }
       var status = stat()
       guard fstat(file, &status) == 0 else { throw failure("fstat", name) }
       return SlotStamp(status)
@@ -206,7 +201,9 @@ final class Directory: Sendable {
       return hasChanged
     }
     guard mustSync else { return }
-    guard synchronize(descriptor) == 0 else { throw failure("fsync", ".") }
+    let failure = flush(descriptor)
+    // Some file systems have nothing to sync for a directory and say so.
+    guard failure == 0 || failure == EINVAL || failure == ENOTSUP else { throw self.failure("fsync", ".", failure) }
   }
 
   private func notAFile(_ name: String) -> StorageError {
@@ -216,8 +213,8 @@ final class Directory: Sendable {
       backend: backend)
   }
 
-  private func failure(_ call: String, _ name: String) -> StorageError {
-    .file(call, path + "/" + name, backend: backend)
+  private func failure(_ call: String, _ name: String, _ code: Int32 = errno) -> StorageError {
+    .fileSystem(call, path: path + "/" + name, errno: code, backend: backend)
   }
 }
 
@@ -232,13 +229,4 @@ extension SlotStamp {
     self.init(
       UInt64(status.st_ino), UInt64(status.st_size), UInt64(bitPattern: Int64(time.tv_sec)), UInt64(time.tv_nsec))
   }
-}
-
-/// Returns when the device has the file; what Apple's systems need to mean it.
-private func synchronize(_ descriptor: Int32) -> Int32 {
-  #if canImport(Darwin)
-    fcntl(descriptor, F_FULLFSYNC)
-  #else
-    fsync(descriptor)
-  #endif
 }

@@ -53,11 +53,13 @@ extension FileSlots {
         advice: "Give the path of a directory.", backend: name)
     }
     if configuration.createsIfMissing {
-      try StorePlace.makeDirectory(asGiven, backend: name)
+      do { try OpenDirectory.make(asGiven) } catch { throw error.locating(backend: name) }
     } else {
       try requireStore(asGiven, name)
     }
-    guard let canonical = realpath(asGiven, nil) else { throw StorageError.file("realpath", asGiven, backend: name) }
+    guard let canonical = realpath(asGiven, nil) else {
+      throw StorageError.fileSystem("realpath", path: asGiven, errno: errno, backend: name)
+    }
     defer { free(canonical) }
     let path = String(cString: canonical)
     return try FileSlots(path, name: "file:\(path)")
@@ -66,7 +68,7 @@ extension FileSlots {
   private static func requireStore(_ path: String, _ name: String) throws {
     var status = stat()
     guard stat(path, &status) == 0 else {
-      guard errno == ENOENT else { throw StorageError.file("stat", path, backend: name) }
+      guard errno == ENOENT else { throw StorageError.fileSystem("stat", path: path, errno: errno, backend: name) }
       throw StorageError(
         .notFound, "There is no store at this path.", advice: "Check the path, or create the store by writing to it.",
         backend: name)

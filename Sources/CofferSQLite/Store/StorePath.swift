@@ -23,7 +23,7 @@ extension StorePlace {
   }
 
   /// Makes the directory and those above it, for this user alone.
-  package static func makeDirectory(_ directory: String, backend: String) throws {
+  private static func makeDirectory(_ directory: String, backend: String) throws {
     if mkdir(directory, 0o700) == 0 { return }
     let parent = URL(fileURLWithPath: directory).deletingLastPathComponent().path
     if errno == ENOENT, parent != directory {

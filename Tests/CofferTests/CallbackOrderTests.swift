@@ -95,6 +95,23 @@ import Testing
     }
   }
 
+  /// A closure that is formed on the main actor belongs there, and the compiler cannot see where it is called.
+  @MainActor @Test func theMainActorsCompletionsRunOnItsQueue() async {
+    final class Screen {
+      var shown = 0
+    }
+    let screen = Screen()
+    let storage = EngineKeyValueStorage(engine: MemoryEngine(), queue: .main)
+    let shown = await withCheckedContinuation { continuation in
+      storage.store(value: [1], for: "a") { _ in
+        MainActor.preconditionIsolated()
+        screen.shown += 1
+        continuation.resume(returning: screen.shown)
+      }
+    }
+    #expect(shown == 1)
+  }
+
   @Test func aReleasedStorageStillAnswers() async {
     let probe = ProbeEngine()
     let gate = Gate()

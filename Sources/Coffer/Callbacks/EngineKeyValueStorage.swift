@@ -15,8 +15,8 @@ import Foundation
 /// - **Completions** run on ``queue``, exactly once, never inside the call that they belong to. What runs on a serial
 ///   queue and starts an operation there has ended before its completion begins.
 /// - **Lifetime**: what was started is finished and answered, also when the storage is released meanwhile.
-/// - **Errors** are `StorageError`. A missing key is `notFound`, and nothing else is; a key that is empty or longer than
-///   1,024 bytes is `invalidKey`.
+/// - **Errors** are `StorageError`. A missing key is `notFound`, and nothing else is; a key that is empty or longer
+///   than 1,024 bytes is `invalidKey`.
 ///
 /// A completion may touch what belongs to ``queue`` and what is `Sendable`, and nothing else: the compiler cannot check
 /// it, since the document's closures are not `@Sendable`. On the main actor pass `queue: .main`, or use `await` with
@@ -118,8 +118,8 @@ extension StorageEngine {
 /// A caller's closure on its way to the queue that calls it.
 ///
 /// It is not `Sendable`, because the document's signature is not, and crosses threads all the same. That is safe as far
-/// as this side goes: from here on nobody but the one block on the queue has it, and that block calls it once; the queue
-/// is the storage's and known to the caller, who answers for what the closure touches there.
+/// as this side goes: from here on nobody but the one block on the queue has it, and that block calls it once. The
+/// queue is stated, so the caller, who knows what the closure touches, can choose the one where that belongs.
 private struct Completion<R: Sendable>: @unchecked Sendable {
   let call: (Result<R, any Error>) -> Void
 

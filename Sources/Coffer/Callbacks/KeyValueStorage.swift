@@ -61,7 +61,7 @@ public protocol KeyValueStorage {
 
   /// Removes the value of a key.
   ///
-  /// The document does not say what the removal of a missing key is, and its implementations disagreed.
+  /// The document does not say what the removal of a missing key is, and the implementations of it disagreed.
   /// ``EngineKeyValueStorage`` succeeds, since what was asked for holds; ``KeyValueStorageAdapter`` takes both.
   /// - Parameters:
   ///   - key: the name of the value.

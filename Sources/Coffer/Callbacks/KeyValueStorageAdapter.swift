@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Somebody's callback storage as a ``StorageAdapter``, so that typed values and the other doors work over it.
+/// Somebody's callback storage as a `StorageAdapter`, so that typed values and the other doors work over it.
 ///
 /// ```swift
 /// let adapter = KeyValueStorageAdapter(LegacyStorage()) { ($0 as? LegacyStorage.Failure) == .noSuchValue }

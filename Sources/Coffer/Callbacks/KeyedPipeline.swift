@@ -1,4 +1,5 @@
-/// Runs the jobs of one key one after the other, in the order in which they were added; those of different keys at once.
+/// Runs the jobs of one key one after the other, in the order in which they were added. Those of different keys run at
+/// once.
 ///
 /// `KeyedQueue` orders tasks, and two tasks that were started one after the other may arrive in any order. Here the
 /// place in the line is taken before `add` returns.

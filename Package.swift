@@ -91,6 +91,9 @@ let package = Package(
     // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.
     .testTarget(
       name: "VaultDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),
+    // Document 3's, in the same way.
+    .testTarget(
+      name: "CallbackDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),
     tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite"]),
     // The house itself
     tests("TidyTests", []),

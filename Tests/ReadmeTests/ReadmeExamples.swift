@@ -101,6 +101,23 @@ struct ReadmeExamples {
     }
   }
 
+  @Test func callbacks() async throws {
+    try await withStore { engine, store in
+      let shown: Bytes = await withCheckedContinuation { continuation in
+        func show(_ value: Bytes) { continuation.resume(returning: value) }
+        let storage = EngineKeyValueStorage(engine: engine)
+        storage.store(value: Bytes("dark".utf8), for: "mode") { error in
+          if let error { print("not stored: \(error)") }
+        }
+        storage.retrieve(for: "mode") { value, error in
+          if let value { show(value) }  // what the call above stores
+        }
+      }
+      let mode = try await store.load(String.self, for: "mode")
+      #expect((shown, mode) == (Bytes("dark".utf8), "dark"))
+    }
+  }
+
   @Test func errors() async throws {
     do {
       _ = try await SQLiteEngine.open(at: "/")

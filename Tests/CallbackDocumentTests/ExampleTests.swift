@@ -1,0 +1,82 @@
+import Coffer
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ExampleTests {
+  /// The storage of this package, and one that somebody wrote as the document prints it.
+  static let storages: [() -> any KeyValueStorage] = [
+    { EngineKeyValueStorage(engine: MemoryEngine()) }, { PrintedStorage() },
+  ]
+
+  @Test(arguments: [0, 1]) func theExamplesWork(index: Int) async throws {
+    let storage = WatchedStorage(Self.storages[index]())
+    #expect(await storage.answer(to: retrieveExample).value == nil)
+    #expect(await storage.answer(to: storeExample).error == nil)
+    #expect(await storage.answer(to: retrieveExample).value == Bytes("John Doe".utf8))
+    #expect(await storage.answer(to: removeExample).error == nil)
+    #expect(await storage.answer(to: retrieveExample).value == nil)
+  }
+
+  /// What a storage answers satisfies the postcondition, and so never the precondition that is printed above it.
+  @Test(arguments: [0, 1]) func thePrintedPreconditionWouldFail(index: Int) async {
+    let storage = WatchedStorage(Self.storages[index]())
+    let missing = await storage.answer(to: retrieveExample)
+    #expect(missing.error != nil)
+    #expect(!printedPrecondition(missing.value, missing.error))
+    #expect(await storage.answer(to: storeExample).error == nil)
+    let found = await storage.answer(to: retrieveExample)
+    #expect(found.error == nil)
+    #expect(!printedPrecondition(found.value, found.error))
+  }
+
+  @Test func aPrintedStorageServesTypedValues() async throws {
+    let adapter = KeyValueStorageAdapter(PrintedStorage()) { $0 is PrintedStorage.NoSuchValue }
+    let store = TypedStore(engine: AdapterEngine(adapter))
+    #expect(try await store.load([Int].self, for: "numbers") == nil)
+    try await store.save([1, 2, 3], for: "numbers")
+    #expect(try await store.load([Int].self, for: "numbers") == [1, 2, 3])
+    try await store.delete("numbers")
+    try await store.delete("numbers")  // the storage calls that an error; the adapter does not
+    #expect(try await !store.exists("numbers"))
+  }
+}
+
+/// Tells what an example was answered, since the examples tell nobody.
+final class WatchedStorage: KeyValueStorage {
+  private let storage: any KeyValueStorage
+  private var seen: ((Bytes?, Error?) -> Void)?
+
+  init(_ storage: any KeyValueStorage) { self.storage = storage }
+
+  /// Runs an example and returns what its completion was given, after the completion has ended.
+  func answer(to example: (any KeyValueStorage) -> Void) async -> (value: Bytes?, error: Error?) {
+    await withCheckedContinuation { continuation in
+      seen = { continuation.resume(returning: ($0, $1)) }
+      example(self)
+    }
+  }
+
+  func store(value: Value, for key: String, finished: @escaping (_ error: Error?) -> Void) {
+    storage.store(value: value, for: key, finished: telling(finished))
+  }
+
+  func retrieve(for key: String, finished: @escaping (_ value: Value?, _ error: Error?) -> Void) {
+    let seen = seen
+    storage.retrieve(for: key) {
+      finished($0, $1)
+      seen?($0, $1)
+    }
+  }
+
+  func remove(for key: String, finished: @escaping (_ error: Error?) -> Void) {
+    storage.remove(for: key, finished: telling(finished))
+  }
+
+  private func telling(_ finished: @escaping (Error?) -> Void) -> (Error?) -> Void {
+    let seen = seen
+    return {
+      finished($0)
+      seen?(nil, $0)
+    }
+  }
+}

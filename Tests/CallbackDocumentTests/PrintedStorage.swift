@@ -1,0 +1,28 @@
+// What an app has that implements document 3 as it is printed: Swift 5 mode, and no `Sendable` anywhere.
+import Foundation
+
+import protocol Coffer.KeyValueStorage
+
+class PrintedStorage: KeyValueStorage {
+  struct NoSuchValue: Error {}
+
+  private let queue = DispatchQueue(label: "printed")
+  private var values: [Key: Value] = [:]
+
+  func store(value: Value, for key: Key, finished: @escaping (_ error: Error?) -> Void) {
+    queue.async {
+      self.values[key] = value
+      finished(nil)
+    }
+  }
+
+  func retrieve(for key: Key, finished: @escaping (_ value: Value?, _ error: Error?) -> Void) {
+    queue.async {
+      if let value = self.values[key] { finished(value, nil) } else { finished(nil, NoSuchValue()) }
+    }
+  }
+
+  func remove(for key: Key, finished: @escaping (_ error: Error?) -> Void) {
+    queue.async { finished(self.values.removeValue(forKey: key) == nil ? NoSuchValue() : nil) }
+  }
+}

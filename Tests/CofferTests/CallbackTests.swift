@@ -1,0 +1,89 @@
+import Coffer
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct CallbackTests {
+  let engine = MemoryEngine()
+  var storage: EngineKeyValueStorage { EngineKeyValueStorage(engine: engine) }
+
+  @Test(arguments: [Bytes("John Doe".utf8), [], Bytes(0...255), Bytes(repeating: 7, count: 1_000_000)])
+  func storesAnyBytesUnderAnyKey(value: Bytes) async throws {
+    let storage = storage
+    for key in ["name", "../x", "a/b", "CON", "👩‍👩‍👧", String(repeating: "k", count: 1_024)] {
+      #expect(await storage.missing(key))
+      #expect(await storage.stored(value, key) == nil)
+      #expect(await storage.retrieved(key).value == value)
+      #expect(try await engine.entry(Key(key))?.value == Data(value))
+      #expect(await storage.stored([1], key) == nil)  // overwrites
+      #expect(await storage.retrieved(key).value == [1])
+      #expect(await storage.removed(key) == nil)
+      #expect(await storage.missing(key))
+      #expect(await storage.removed(key) == nil)  // a missing one is no error
+    }
+  }
+
+  @Test func keysAreBytes() async {
+    let storage = storage
+    #expect(await storage.stored([1], "caf\u{E9}") == nil)
+    #expect(await storage.missing("cafe\u{301}"))
+  }
+
+  @Test func theFormsOfTheDocumentsExamplesWork() async {
+    let storage = storage
+    let stored = await answer { storage.store(key: "name", value: Data("John Doe".utf8), finished: $0) }
+    #expect(stored == nil)
+    #expect(await storage.retrieved("name").value == Bytes("John Doe".utf8))
+    let removed = await answer { storage.remove(key: "name", finished: $0) }
+    #expect(removed == nil)
+    #expect(await storage.missing("name"))
+  }
+
+  @Test func aMissingKeyIsAnErrorThatHelps() async throws {
+    let error = try #require(await storage.retrieved("name").error as? StorageError)
+    #expect(error.code == .notFound)
+    #expect(try error.key == Key("name"))
+    #expect(error.backend == engine.description)
+    #expect(!error.advice.isEmpty)
+  }
+
+  @Test(arguments: ["", String(repeating: "k", count: 1_025)])
+  func anInvalidKeyIsAnError(key: String) async {
+    let storage = storage
+    let retrieved = await storage.retrieved(key)
+    #expect(retrieved.value == nil)
+    for error in await [storage.stored([1], key), retrieved.error, storage.removed(key)] {
+      #expect((error as? StorageError)?.code == .invalidKey)
+      #expect((error as? StorageError)?.backend == engine.description)
+    }
+  }
+
+  @Test func aClosedEngineIsAnError() async throws {
+    let storage = storage
+    #expect(await storage.stored([1], "a") == nil)
+    try await engine.close()
+    let retrieved = await storage.retrieved("a")
+    #expect(retrieved.value == nil)
+    for error in await [storage.stored([1], "a"), retrieved.error, storage.removed("a")] {
+      #expect((error as? StorageError)?.code == .closed)
+      #expect(try (error as? StorageError)?.key == Key("a"))
+    }
+  }
+
+  /// The engine calls a missing store `notFound`; a user of callbacks would take it for a missing key.
+  @Test func aLostStoreIsNotAMissingKey() async {
+    let probe = ProbeEngine(engine)
+    probe.fail(StorageError(.notFound, "There is no store at this path."))
+    let error = await EngineKeyValueStorage(engine: probe).retrieved("a").error as? StorageError
+    #expect(error?.code == .unavailable)
+    #expect(error?.message == "There is no store at this path.")
+    #expect(error?.backend == "probe")
+  }
+
+  @Test func commitsCarryTheStoragesOrigin() async throws {
+    let storage = storage
+    let changes = engine.changes(since: nil)
+    #expect(await storage.stored([1], "a") == nil)
+    guard case .commit(let commit) = try await take(1, from: changes)[0] else { return #expect(Bool(false)) }
+    #expect(commit.origin == storage.origin)
+  }
+}

@@ -23,8 +23,8 @@ struct UsageTests {
     Mistake("DELETE k", "There is no command 'DELETE'. Did you mean 'rm'? Try 'coffer help'."),
     Mistake(
       "frobnicate",
-      "There is no command 'frobnicate'. The commands are set, get, rm, ls, cp, watch, info, verify, completions, help, "
-        + "version. Try 'coffer help'."),
+      "There is no command 'frobnicate'. The commands are set, get, rm, ls, cp, watch, info, verify, completions, "
+        + "help, version. Try 'coffer help'."),
     Mistake("copy a b", "There is no command 'copy'. Did you mean 'cp'? Try 'coffer help'."),
     Mistake("check", "There is no command 'check'. Did you mean 'verify'? Try 'coffer help'."),
     Mistake("cp", "'cp' needs a FROM: coffer cp [OPTIONS] FROM TO. Try 'coffer help cp'."),

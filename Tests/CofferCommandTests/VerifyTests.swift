@@ -76,6 +76,25 @@ struct VerifyTests {
     #expect((try json.json()["structure"] as? [String])?.isEmpty == false)
   }
 
+  @Test("A signal ends it, and it tells what it has found so far")
+  func interrupted() async throws {
+    try await sandbox.coffer("set", "a", "1")
+    try sql(
+      """
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
+      INSERT INTO coffer_values SELECT CAST(printf('k%03d', i) || hex(zeroblob(450)) AS BLOB), 1, 0, x'00' FROM n
+      """, on: sandbox.storePath)
+    // It has begun once it prints, and soon waits: a pipe does not hold all the names.
+    let ended = try await sandbox.bash(
+      """
+      mkfifo names; coffer verify > names & exec 3< names
+      read -r -u 3 && kill -INT $! && cat <&3 >/dev/null; wait $!; echo $?
+      """)
+    #expect(ended.lines == ["130"])
+    let summary = /Checked \d+ values \(1 B\) in .* s, then interrupted: \d+ damaged\.\n/
+    #expect(ended.errors.wholeMatch(of: summary) != nil, "\(ended.errors)")
+  }
+
   @Test("A memory store has no file to check")
   func memory() async throws {
     let json = try await sandbox.coffer("verify", "--store", "memory:", "--json").json()

@@ -67,7 +67,11 @@ private final class Verifier {
     progress.show("Checking the structure of the file")
     do {
       structure = try await engine.structuralDamage()
-    } catch  where failure != nil {}  // It is the same failure, and it has been told.
+    } catch is CancellationError {
+      isInterrupted = true
+    } catch {
+      guard failure != nil else { throw error }  // It is the same failure, and it has been told.
+    }
     for problem in structure ?? [] { note("The structure of the file is damaged: \(problem)") }
   }
 

@@ -72,7 +72,7 @@ actor Copier {
       for item in items {
         try Task.checkCancellation()
         try await copy(item)
-        progress.update(values: tally.values, bytes: tally.bytes)
+        progress.update(values: tally.values + waiting.count, bytes: tally.bytes)
       }
       last = end.key
     }

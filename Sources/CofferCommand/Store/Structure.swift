@@ -7,12 +7,21 @@ extension StorageEngine {
   /// tables claim, a journal or an application's table that is torn.
   func structuralDamage() async throws -> [String]? {
     guard let engine = self as? SQLiteEngine else { return nil }
-    do {
-      return try await SQLiteDatabase(engine: engine).read { database in
-        try database.query("PRAGMA quick_check(100)") { $0.text(0) }.filter { $0 != "ok" }
+    let (results, continuation) = AsyncStream.makeStream(of: Result<[String], any Error>.self)
+    // A task of its own: SQLite cannot be called back, and Ctrl-C must not wait for a file of many gigabytes.
+    Task {
+      do {
+        let findings = try await SQLiteDatabase(engine: engine).read { database in
+          try database.query("PRAGMA quick_check(100)") { $0.text(0) }
+        }
+        continuation.yield(.success(findings.filter { $0 != "ok" }))
+      } catch let error as StorageError where error.code == .damaged {
+        continuation.yield(.success([error.message]))
+      } catch {
+        continuation.yield(.failure(error))
       }
-    } catch let error as StorageError where error.code == .damaged {
-      return [error.message]
     }
+    for await result in results { return try result.get() }
+    throw CancellationError()
   }
 }

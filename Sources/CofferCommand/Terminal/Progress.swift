@@ -49,16 +49,17 @@ final class Progress {
   /// Takes the line away: before something else is printed, and at the end.
   func clear() {
     guard width > 0 else { return }
-    // Blanks do what an escape sequence would, also where NO_COLOR asks for none.
-    try? output.write("\r" + String(repeating: " ", count: width) + "\r")
+    // Blanks do what an escape sequence would, also where NO_COLOR asks for none. Two more: a terminal prints ^C.
+    try? output.write("\r" + String(repeating: " ", count: min(width + 2, columns)) + "\r")
     try? output.flush()
     width = 0
   }
 
+  /// Something in the last column would make some terminals begin a new line. 80 where they do not say how wide.
+  private var columns: Int { max(0, (output.columns == .max ? 80 : output.columns) - 1) }
+
   private func draw(_ text: String) {
-    // Something in the last column would make some terminals begin a new line. 80 where they do not say how wide.
-    let columns = output.columns == .max ? 80 : output.columns
-    let text = String(text.prefix(max(0, columns - 1)))
+    let text = String(text.prefix(columns))
     let blanks = String(repeating: " ", count: max(0, width - text.count))
     try? output.write("\r" + output.style.dim(text) + blanks)
     try? output.flush()

@@ -1,5 +1,4 @@
 import Coffer
-import CofferCSQLite
 import Foundation
 import Testing
 
@@ -49,16 +48,4 @@ func destroyPage(holding key: String, in path: String) throws {
     return try file.write(to: URL(fileURLWithPath: path))
   }
   Issue.record("No page has \(key).")
-}
-
-/// Keeps the write lock of a store, so that another process has to wait, for as long as it lives.
-final class HeldLock {
-  private var handle: OpaquePointer?
-
-  init(_ path: String) throws {
-    try #require(sqlite3_open(path, &handle) == SQLITE_OK)
-    try #require(sqlite3_exec(handle, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
-  }
-
-  deinit { sqlite3_close(handle) }
 }

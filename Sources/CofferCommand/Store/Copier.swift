@@ -61,7 +61,7 @@ actor Copier {
   /// After a failure: says what stays.
   func tellWhatIsCopied() {
     guard tally.copied > 0 else { return }
-    progress.note("\(counted(tally.copied, "value")) had been copied. Running the same command again copies the rest.")
+    progress.note("\(counted(tally.copied, "value")) had been copied and stay. The same command goes on from there.")
   }
 
   private func copy(_ snapshot: any StorageSnapshot) async throws {

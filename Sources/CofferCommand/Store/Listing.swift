@@ -38,11 +38,10 @@ struct Listing {
     do {
       return try await read(pageSize)
     } catch let error as StorageError {
-      let first = try item(error, prefix: prefix, after: last)
-      // An engine may refuse a whole page for one of its values: those before it come one by one.
+      // A page fails as a whole, for one of its values or a torn file: those before that come one by one.
       do {
         let items = try await read(1)
-        return items.isEmpty ? [first] : items
+        return items.isEmpty ? [try item(error, prefix: prefix, after: last)] : items
       } catch let error as StorageError {
         return [try item(error, prefix: prefix, after: last)]
       }

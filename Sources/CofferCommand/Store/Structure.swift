@@ -11,12 +11,7 @@ extension StorageEngine {
     // A task of its own: SQLite cannot be called back, and Ctrl-C must not wait for a file of many gigabytes.
     Task {
       do {
-        let findings = try await SQLiteDatabase(engine: engine).read { database in
-          try database.query("PRAGMA quick_check(100)") { $0.text(0) }
-        }
-        continuation.yield(.success(findings.filter { $0 != "ok" }))
-      } catch let error as StorageError where error.code == .damaged {
-        continuation.yield(.success([error.message]))
+        continuation.yield(.success(try await SQLiteDatabase(engine: engine).read(findings)))
       } catch {
         continuation.yield(.failure(error))
       }
@@ -24,4 +19,18 @@ extension StorageEngine {
     for await result in results { return try result.get() }
     throw CancellationError()
   }
+}
+
+private func findings(_ database: SQLiteReadTransaction) throws -> [String] {
+  var findings: [String] = []
+  do {
+    // A row is one sentence or several lines, of which the first is a heading.
+    _ = try database.query("PRAGMA quick_check(100)") { row in
+      findings += row.text(0).split(separator: "\n").filter { $0 != "ok" && !$0.hasPrefix("***") }.map(String.init)
+    }
+  } catch let error as StorageError where error.code == .damaged {
+    // The check itself cannot go on; what it has said before says where.
+    if findings.isEmpty { findings.append(error.underlying?.text ?? error.message) }
+  }
+  return findings
 }

@@ -23,17 +23,16 @@ extension Sandbox {
   /// Every value of a store.
   func contents(_ name: String) async throws -> [Key: Data] {
     let engine = try await SQLiteEngine.open(at: path(name))
-    var values: [Key: Data] = [:]
-    try await engine.withSnapshot { snapshot in
+    let entries = try await engine.withSnapshot { snapshot in
       var found: [Entry] = []
       while true {
         let page = try await snapshot.page(prefix: nil, after: found.last?.key, limit: 1_000)
         if page.isEmpty { return found }
         found += page
       }
-    }.forEach { values[$0.key] = $0.value }
+    }
     try await engine.close()
-    return values
+    return Dictionary(uniqueKeysWithValues: entries.map { ($0.key, $0.value) })
   }
 }
 

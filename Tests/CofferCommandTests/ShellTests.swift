@@ -42,6 +42,7 @@ struct ShellTests {
     #expect(try await complete("cp", "logo") == ["logo.png"])
     #expect(try await complete("cp", "other.db", "--json", "st") == ["store.db", "store.db-wake"])
     #expect(try await complete("cp", "sqlite", ":", "logo") == ["logo.png"])
+    #expect(try await complete("cp", "other.db", "to.db", "--prefix", "e") == ["elsewhere"])
     #expect(try await complete("ver") == ["verify", "version"])
     #expect(try await complete("completions", "") == ["bash", "zsh", "fish"])
     #expect(try await complete("help", "co") == ["completions"])

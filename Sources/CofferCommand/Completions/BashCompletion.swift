@@ -27,7 +27,13 @@ struct BashCompletion {
           --store) store=${COMP_WORDS[++index]/#\\~/$HOME} ;;
           \(skippedOptions)) ((++index)) ;;
           -*) ;;
-          *) if [[ -z $command ]]; then command=${COMP_WORDS[index]}; else ((++count)); fi ;;
+          *)
+            if [[ -z $command ]]; then
+              command=${COMP_WORDS[index]}
+            elif ((++count == 1)) && [[ $command == cp ]]; then
+              store=${COMP_WORDS[index]/#\\~/$HOME}
+            fi
+            ;;
         esac
       done
       case $previous in

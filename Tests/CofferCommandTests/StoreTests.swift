@@ -9,7 +9,9 @@ struct StoreTests {
 
   @Test(
     "Reading never creates a store",
-    arguments: [["get", "k"], ["ls"], ["watch"], ["info"], ["rm", "k"], ["rm", "--prefix", "k", "--yes"]])
+    arguments: [
+      ["get", "k"], ["ls"], ["watch"], ["info"], ["verify"], ["rm", "k"], ["rm", "--prefix", "k", "--yes"],
+    ])
   func missing(_ command: [String]) async throws {
     let line = "coffer \(command.joined(separator: " ")) --store folder/none.db"
     let ended = try await sandbox.bash("\(line); s=$?; \(line) --json; exit $s")

@@ -1,6 +1,6 @@
 /// Every command by its name.
 enum Command: String, CaseIterable, Sendable {
-  case set, get, rm, ls, watch, info, completions, help, version
+  case set, get, rm, ls, cp, watch, info, verify, completions, help, version
 
   /// What the command takes and what its help says.
   var syntax: Syntax {
@@ -9,8 +9,10 @@ enum Command: String, CaseIterable, Sendable {
     case .get: .get
     case .rm: .rm
     case .ls: .ls
+    case .cp: .cp
     case .watch: .watch
     case .info: .info
+    case .verify: .verify
     case .completions: .completions
     case .help: .help
     case .version: .version
@@ -34,7 +36,7 @@ enum Command: String, CaseIterable, Sendable {
 /// has no dependencies, and these few files start faster than it links.
 struct Syntax: Sendable {
   /// What an operand is, for completions.
-  enum OperandKind: Sendable { case key, value, shell, command }
+  enum OperandKind: Sendable { case key, value, store, shell, command }
 
   struct Operand: Sendable {
     let name: String

@@ -19,7 +19,8 @@ struct Help {
 
       \(heading("Store"))
         --store, else $COFFER_STORE, else $XDG_DATA_HOME/coffer/coffer.db, else
-        ~/.local/share/coffer/coffer.db. 'set' creates it; nothing else does.
+        ~/.local/share/coffer/coffer.db. 'set' creates it, and 'cp' creates its TO;
+        nothing else does.
 
       \(heading("Exit status"))
       \(table(ExitStatus.allCases.map { (String($0.rawValue), $0.meaning) }))

@@ -28,6 +28,16 @@ struct Invocation: Equatable, Sendable {
     }
   }
 
+  /// Every operand as a store's location.
+  func locations() throws -> [String] {
+    try operands.enumerated().map { index, operand in
+      let name = command.syntax.operands[index].name
+      guard let text = operand.argument.text else { throw UsageError("\(name) is not valid UTF-8.", command) }
+      guard !text.isEmpty else { throw UsageError("\(name) is empty: \(command.usage).", command) }
+      return text
+    }
+  }
+
   /// The operand as a prefix; `nil` where there is none, or an empty one.
   func prefix() throws -> Key? {
     if let operand = operands.first, operand.argument.bytes.isEmpty { return nil }

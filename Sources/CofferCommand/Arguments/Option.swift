@@ -44,7 +44,7 @@ enum Option: String, CaseIterable, Sendable {
     switch self {
     case .file: "take the value from a file, byte by byte"
     case .relaxed: "do not wait for the disk: power loss may undo it"
-    case .prefix: "remove every key that starts with PREFIX"
+    case .prefix: "all keys that start with PREFIX, and no others"
     case .yes: "do not ask"
     case .long: "show size and revision too"
     case .null: "end each key with a NUL byte, not a line end"

@@ -86,6 +86,35 @@ extension Syntax {
     ],
     aliases: ["list", "keys", "dir"])
 
+  static let cp = Syntax(
+    summary: "copy all values into another store",
+    operands: [
+      Operand(name: "FROM", kind: .store, summary: "the store to read, which must exist", isRequired: true),
+      Operand(name: "TO", kind: .store, summary: "the store to write; created if missing", isRequired: true),
+    ],
+    options: [.prefix, .json],
+    details: [
+      """
+      FROM and TO are PATH, sqlite:PATH or memory:. What is copied is one state of
+      FROM, whatever is written meanwhile. Keys that TO has too are overwritten; its
+      other keys stay.
+      """,
+      """
+      Copying again is cheap: a value that TO has already is not written. So after
+      Ctrl-C or a failure, the same command copies the rest.
+      """,
+      """
+      A value that is damaged in FROM, or too large for TO, is named on standard
+      error and skipped, and makes the command end with status 1.
+      """,
+    ],
+    examples: [
+      Example("coffer cp app.db backup.db", "copy everything"),
+      Example("coffer cp app.db new.db --prefix settings/", "only some of the keys"),
+      Example("coffer cp app.db memory: --json", "a trial that keeps nothing"),
+    ],
+    aliases: ["copy", "clone", "backup", "migrate", "duplicate"])
+
   static let watch = Syntax(
     summary: "print changes as they happen",
     operands: [Operand(name: "PREFIX", kind: .key, summary: "only keys that start with it")],
@@ -121,7 +150,28 @@ extension Syntax {
       Example("coffer info", "for people"),
       Example("coffer info --json", "for scripts"),
     ],
-    aliases: ["stat", "stats", "status", "check"])
+    aliases: ["stat", "stats", "status"])
+
+  static let verify = Syntax(
+    summary: "check every value",
+    options: [.null, .store, .json],
+    details: [
+      """
+      Reads every value once and compares its checksum. Damaged keys are printed, one
+      per line and nothing else; on standard error is which values could not be
+      read, and a summary. For SQLite, the structure of the file is checked too.
+      """,
+      """
+      Status 0 means that all is good, 1 that something is damaged or could not be
+      read.
+      """,
+    ],
+    examples: [
+      Example("coffer verify", "check the store"),
+      Example("coffer verify -0 | xargs -0 -r coffer rm --", "remove what is damaged"),
+      Example("coffer verify --json", "for scripts"),
+    ],
+    aliases: ["check", "fsck", "validate", "scrub", "test"])
 
   static let completions = Syntax(
     summary: "print shell completions",

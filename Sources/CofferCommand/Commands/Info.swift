@@ -38,7 +38,8 @@ private struct StoreFacts {
       keys += 1
       switch item {
       case .entry(let entry): valueBytes += entry.value.count
-      case .damaged: damaged += 1
+      case .skipped(let skipped) where skipped.isDamaged: damaged += 1
+      case .skipped(let skipped): throw skipped.error
       }
     }
   }
@@ -53,7 +54,7 @@ private struct StoreFacts {
     let exact = valueBytes < 1_024 ? "" : " (\(grouped(valueBytes)) bytes)"
     rows.append(("Keys", grouped(keys)))
     rows.append(("Values", byteCount(valueBytes) + exact))
-    if damaged > 0 { rows.append(("Damaged", style.red(counted(damaged, "value") + ": see coffer ls"))) }
+    if damaged > 0 { rows.append(("Damaged", style.red(counted(damaged, "value") + ": see coffer verify"))) }
     rows.append(("Revision", "\(revision)"))
     if let journalStart { rows.append(("Journal", "revisions \(journalStart) to \(revision)")) }
     rows.append(("Largest", "values up to \(byteCount(capabilities.maximumValueSize))"))

@@ -12,7 +12,7 @@ func listKeys(_ invocation: Invocation) async throws -> ExitStatus {
     let printer = ListPrinter(invocation, latest: engine.latestRevision, output: output)
     try printer.begin()
     try await Listing(engine: engine, prefix: prefix).visit { item in
-      if case .damaged = item { status = .failure }
+      if case .skipped = item { status = .failure }
       try printer.print(item)
     }
   }
@@ -53,12 +53,12 @@ private struct ListPrinter {
       let size = byteCount(entry.value.count).paddedLeft(to: Self.sizeWidth)
       let revision = String(entry.revision.rawValue).paddedLeft(to: revisionWidth)
       try output.write("\(size)  \(revision)  \(key)\(end)")
-    case .damaged where isLong:
-      let columns = "damaged".paddedLeft(to: Self.sizeWidth) + "  " + "-".paddedLeft(to: revisionWidth)
+    case .skipped(let skipped) where isLong:
+      let columns = skipped.word.paddedLeft(to: Self.sizeWidth) + "  " + "-".paddedLeft(to: revisionWidth)
       try output.write("\(output.style.red(columns))  \(key)\(end)")
     case .entry: try output.write(key + end)
-    case .damaged where end == "\0": try output.write(key + end)
-    case .damaged: try output.write("\(key)\(output.style.red("  (damaged)"))\(end)")
+    case .skipped where end == "\0": try output.write(key + end)
+    case .skipped(let skipped): try output.write("\(key)\(output.style.red("  (\(skipped.word))"))\(end)")
     }
   }
 
@@ -69,8 +69,16 @@ private struct ListPrinter {
         ("key", .text(entry.key.string)), ("size", .number(entry.value.count)),
         ("revision", .number(entry.revision.rawValue)), ("damaged", .flag(false)),
       ])
-    case .damaged(let key):
-      .object([("key", .text(key.string)), ("size", .none), ("revision", .none), ("damaged", .flag(true))])
+    case .skipped(let skipped):
+      .object([
+        ("key", .text(skipped.key.string)), ("size", .none), ("revision", .none),
+        ("damaged", .flag(skipped.isDamaged)),
+      ])
     }
   }
+}
+
+extension Skipped {
+  /// No wider than a size.
+  fileprivate var word: String { isDamaged ? "damaged" : "unreadable" }
 }

@@ -31,7 +31,7 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
     guard try await task.value else {
       throw CommandError(
         .failure, StorageError.Code.closed.description, "The store can no longer be watched: its device has failed.",
-        advice: "Check it with coffer info.", store: engine.description)
+        advice: "Check it with coffer verify.", store: engine.description)
     }
     return .ok
   }

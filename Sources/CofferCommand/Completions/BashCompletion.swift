@@ -13,6 +13,11 @@ struct BashCompletion {
       done < <("$program" ls -0 ${store:+--store "$store"} -- "$1" 2>/dev/null)
     }
 
+    _coffer_files() {
+      compopt -o filenames 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -f -- "$1")
+    }
+
     _coffer() {
       local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
       local program=${COMP_WORDS[0]} command='' store='' options='' operand='' count=0 index
@@ -22,13 +27,18 @@ struct BashCompletion {
           --store) store=${COMP_WORDS[++index]/#\\~/$HOME} ;;
           \(skippedOptions)) ((++index)) ;;
           -*) ;;
-          *) if [[ -z $command ]]; then command=${COMP_WORDS[index]}; else ((++count)); fi ;;
+          *)
+            if [[ -z $command ]]; then
+              command=${COMP_WORDS[index]}
+            elif ((++count == 1)) && [[ $command == cp ]]; then
+              store=${COMP_WORDS[index]/#\\~/$HOME}
+            fi
+            ;;
         esac
       done
       case $previous in
         \(Option.pattern([.path])))
-          compopt -o filenames 2>/dev/null
-          mapfile -t COMPREPLY < <(compgen -f -- "$word")
+          _coffer_files "$word"
           return
           ;;
         \(Option.pattern([.key])))
@@ -48,6 +58,8 @@ struct BashCompletion {
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
       elif [[ $operand == KEY ]]; then
         _coffer_keys "$word"
+      elif [[ $operand == STORE ]]; then
+        _coffer_files "$word"
       else
         mapfile -t COMPREPLY < <(compgen -W "$operand" -- "$word")
       fi
@@ -68,11 +80,13 @@ struct BashCompletion {
       let words =
         switch operand.kind {
         case .key: "KEY"
+        case .store: "STORE"
         case .value: ""
         case .shell: Shell.allCases.map(\.rawValue).joined(separator: " ")
         case .command: Command.allCases.map(\.rawValue).joined(separator: " ")
         }
-      let condition = operand.repeats ? "" : "((count == 0)) && "
+      // To bash `sqlite:PATH` is three words, so the position of a store says nothing.
+      let condition = operand.repeats || operand.kind == .store ? "" : "((count == 0)) && "
       lines.append("      \(condition)operand='\(words)'")
     }
     return (lines + ["      ;;"]).joined(separator: "\n")

@@ -34,10 +34,11 @@ struct FishCompletion {
   }
 
   private func operand(_ kind: Syntax.OperandKind, _ condition: String) -> String {
+    if kind == .store { return "complete -c coffer -n '\(condition)' -F" }
     let words =
       switch kind {
       case .key: "(__coffer_keys)"
-      case .value: ""
+      case .value, .store: ""
       case .shell: Shell.allCases.map(\.rawValue).joined(separator: " ")
       case .command: Command.allCases.map(\.rawValue).joined(separator: " ")
       }

@@ -13,6 +13,12 @@ struct ZshCompletion {
       compadd -a keys
     }
 
+    # Files, after sqlite: too.
+    _coffer_stores() {
+      compset -P '[a-z]*:'
+      _files
+    }
+
     _coffer() {
       local context state line ret=1
       local -A opt_args
@@ -62,6 +68,7 @@ struct ZshCompletion {
       let action =
         switch operand.kind {
         case .key: "_coffer_keys"
+        case .store: "_coffer_stores"
         case .value: " "
         case .shell: "(\(Shell.allCases.map(\.rawValue).joined(separator: " ")))"
         case .command: "(\(Command.allCases.map(\.rawValue).joined(separator: " ")))"

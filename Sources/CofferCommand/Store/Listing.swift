@@ -7,7 +7,8 @@ import Coffer
 struct Listing {
   enum Item {
     case entry(Entry)
-    case damaged(Key)
+    /// A value that is damaged, or that is there and could not be read: permission, a device that fails.
+    case skipped(Skipped)
   }
 
   private static let pageSize = 256
@@ -17,28 +18,40 @@ struct Listing {
 
   /// Calls `body` with each item.
   func visit(_ body: (Item) throws -> Void) async throws {
+    let prefix = prefix
     var last: Key?
-    while let page = try await page(after: last) {
-      for item in page {
-        try body(item)
-        last = item.key
+    while true {
+      let items = try await engine.withSnapshot { [last] snapshot in
+        try await Self.page(of: snapshot, prefix: prefix, after: last)
+      }
+      guard let end = items.last else { return }
+      for item in items { try body(item) }
+      last = end.key
+    }
+  }
+
+  /// The next items of a snapshot; none at the end.
+  static func page(of snapshot: any StorageSnapshot, prefix: Key?, after last: Key?) async throws -> [Item] {
+    func read(_ limit: Int) async throws -> [Item] {
+      try await snapshot.page(prefix: prefix, after: last, limit: limit).map(Item.entry)
+    }
+    do {
+      return try await read(pageSize)
+    } catch let error as StorageError {
+      // A page fails as a whole, for one of its values or a torn file: those before that come one by one.
+      do {
+        let items = try await read(1)
+        return items.isEmpty ? [try item(error, prefix: prefix, after: last)] : items
+      } catch let error as StorageError {
+        return [try item(error, prefix: prefix, after: last)]
       }
     }
   }
 
-  /// The next items; `nil` at the end.
-  private func page(after last: Key?) async throws -> [Item]? {
-    let prefix = prefix
-    do {
-      let entries = try await engine.withSnapshot { snapshot in
-        try await snapshot.page(prefix: prefix, after: last, limit: Self.pageSize)
-      }
-      return entries.isEmpty ? nil : entries.map(Item.entry)
-    } catch let error as StorageError where error.code == .damaged {
-      // One damaged value says its key; a damaged file does not.
-      guard let key = error.key, last.map({ key > $0 }) ?? true else { throw error }
-      return [.damaged(key)]
-    }
+  /// The value that a page failed at. One bad value says its key; a damaged file does not, and has no next page.
+  private static func item(_ error: StorageError, prefix: Key?, after last: Key?) throws -> Item {
+    guard let key = error.key, last.map({ key > $0 }) ?? true, prefix.map(key.hasPrefix) ?? true else { throw error }
+    return .skipped(Skipped(key: key, error: error))
   }
 }
 
@@ -46,7 +59,7 @@ extension Listing.Item {
   var key: Key {
     switch self {
     case .entry(let entry): entry.key
-    case .damaged(let key): key
+    case .skipped(let skipped): skipped.key
     }
   }
 }

@@ -60,7 +60,14 @@ private func openSQLite(_ path: String, creating: Bool) async throws -> any Stor
 func withStore<R>(
   _ invocation: Invocation, creating: Bool = false, _ body: (any StorageEngine) async throws -> R
 ) async throws -> R {
-  let engine = try await openStore(StoreLocation.of(invocation), creating: creating)
+  try await withStore(at: StoreLocation.of(invocation), creating: creating, body)
+}
+
+/// Opens a store, and closes it when `body` has ended, however it ends.
+func withStore<R>(
+  at location: String, creating: Bool = false, _ body: (any StorageEngine) async throws -> R
+) async throws -> R {
+  let engine = try await openStore(location, creating: creating)
   let result: R
   do {
     result = try await body(engine)

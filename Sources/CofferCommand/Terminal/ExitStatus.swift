@@ -6,7 +6,7 @@
 /// | 1 | it failed, or damaged values were found |
 /// | 2 | the command line is wrong |
 /// | 3 | there is no such key, or no store |
-/// | 130 | a question was interrupted |
+/// | 130 | it was interrupted |
 enum ExitStatus: Int32, CaseIterable, Sendable {
   case ok = 0
   case failure = 1
@@ -21,7 +21,7 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
     case .failure: "it failed, or damaged values were found"
     case .usage: "the command line is wrong"
     case .notFound: "there is no such key, or no store"
-    case .interrupted: "a question was interrupted"
+    case .interrupted: "it was interrupted"
     }
   }
 }

@@ -24,6 +24,18 @@ final class Signals {
   }
 }
 
+/// Runs `body` as a task that Ctrl-C and SIGTERM cancel, so that it can end in good order. A second one does not wait:
+/// every commit is whole or not at all, so that nothing is torn.
+func interruptible<R: Sendable>(_ body: @escaping @Sendable () async throws -> R) async throws -> R {
+  let task = Task { try await body() }
+  let signals = Signals([SIGINT, SIGTERM]) {
+    if task.isCancelled { _exit(ExitStatus.interrupted.rawValue) }
+    task.cancel()
+  }
+  defer { withExtendedLifetime(signals) {} }
+  return try await task.value
+}
+
 /// Calls back when the reader of standard output leaves, as `head` does, even while there is nothing to write.
 func whenReaderLeaves(_ handler: @escaping @Sendable () -> Void) {
   var status = stat()

@@ -9,9 +9,11 @@ struct Style: Sendable {
   /// The style for what is written to a descriptor.
   init(for descriptor: Int32) {
     let refusal = getenv("NO_COLOR").map { $0.pointee != 0 } ?? false
-    let isDumb = getenv("TERM").map { strcmp($0, "dumb") == 0 } ?? true
-    isOn = isatty(descriptor) == 1 && !refusal && !isDumb
+    isOn = isatty(descriptor) == 1 && !refusal && !Self.isDumb
   }
+
+  /// Whether the terminal says that it can only print one character after the other.
+  static var isDumb: Bool { getenv("TERM").map { strcmp($0, "dumb") == 0 } ?? true }
 
   func bold(_ text: String) -> String { wrap(text, "1") }
   func dim(_ text: String) -> String { wrap(text, "2") }

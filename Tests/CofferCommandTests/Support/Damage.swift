@@ -15,3 +15,15 @@ func damage(_ key: String, in sandbox: Sandbox) throws {
   let name = key.utf8.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
   try sql("UPDATE coffer_values SET value = x'00ff' WHERE key = x'\(name)'", on: sandbox.storePath)
 }
+
+/// The number that a query yields.
+func number(_ query: String, on path: String) throws -> Int64 {
+  var handle: OpaquePointer?
+  try #require(sqlite3_open(path, &handle) == SQLITE_OK)
+  defer { sqlite3_close(handle) }
+  var statement: OpaquePointer?
+  try #require(sqlite3_prepare_v2(handle, query, -1, &statement, nil) == SQLITE_OK)
+  defer { sqlite3_finalize(statement) }
+  try #require(sqlite3_step(statement) == SQLITE_ROW)
+  return sqlite3_column_int64(statement, 0)
+}

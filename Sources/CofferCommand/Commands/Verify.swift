@@ -1,0 +1,126 @@
+import Coffer
+
+/// `coffer verify`: reads every value once and names those that are damaged.
+func verifyStore(_ invocation: Invocation) async throws -> ExitStatus {
+  if invocation.has(.null), invocation.has(.json) {
+    throw UsageError("'verify' takes --null or --json, not both.", .verify)
+  }
+  return try await interruptible {
+    do {
+      return try await withStore(invocation) { engine in
+        let verifier = Verifier(engine, invocation)
+        try await verifier.run()
+        try verifier.tell()
+        return verifier.status
+      }
+    } catch is CancellationError {
+      throw CommandError(.interrupted, "interrupted", "Interrupted: nothing was checked.")
+    }
+  }
+}
+
+private final class Verifier {
+  private let engine: any StorageEngine
+  private let asJSON: Bool
+  private let end: String
+  private let output = Output.standard
+  private let progress = Progress("Checking:")
+  private var values = 0
+  private var last: Key?
+  private var bytes = 0
+  private var damaged: [Key] = []
+  private var unreadable: [Skipped] = []
+  /// What SQLite says about the file; `nil` where there is no such check.
+  private var structure: [String]?
+  /// Why the values after some key could not be read.
+  private var failure: StorageError?
+  private var isInterrupted = false
+
+  init(_ engine: any StorageEngine, _ invocation: Invocation) {
+    self.engine = engine
+    asJSON = invocation.has(.json)
+    end = invocation.has(.null) ? "\0" : "\n"
+  }
+
+  var status: ExitStatus {
+    if isInterrupted { return .interrupted }
+    let isGood = damaged.isEmpty && unreadable.isEmpty && failure == nil && structure?.isEmpty ?? true
+    return isGood ? .ok : .failure
+  }
+
+  func run() async throws {
+    defer { progress.clear() }
+    do {
+      try await Listing(engine: engine, prefix: nil).visit { item in
+        try Task.checkCancellation()
+        try take(item)
+        progress.update(values: values, bytes: bytes)
+      }
+    } catch is CancellationError {
+      isInterrupted = true
+      return
+    } catch let error as StorageError where error.code != .unsupported {
+      failure = error
+      let which = last.map { "The values after '\($0.string.oneLine())'" } ?? "The values"
+      note("\(which) could not be read: \(error.message)")
+    }
+    progress.show("Checking the structure of the file")
+    do {
+      structure = try await engine.structuralDamage()
+    } catch is CancellationError {
+      isInterrupted = true
+    } catch {
+      guard failure != nil else { throw error }  // It is the same failure, and it has been told.
+    }
+    for problem in structure ?? [] { note("The structure of the file is damaged: \(problem)") }
+  }
+
+  private func take(_ item: Listing.Item) throws {
+    values += 1
+    last = item.key
+    switch item {
+    case .entry(let entry):
+      bytes += entry.value.count
+    case .skipped(let skipped) where skipped.isDamaged:
+      damaged.append(skipped.key)
+      if !asJSON { try name(skipped.key) }
+    case .skipped(let skipped):
+      unreadable.append(skipped)
+      note("'\(skipped.key.string.oneLine())' could not be read: \(skipped.error.message)")
+    }
+  }
+
+  /// At once, and nothing else on standard output: somebody may be reading the names in a pipe.
+  private func name(_ key: Key) throws {
+    progress.clear()
+    try output.write((output.isTerminal ? output.style.red(key.string.oneLine()) : key.string) + end)
+    try output.flush()
+  }
+
+  private func note(_ text: String) {
+    if !asJSON { progress.note(text.oneLine(), after: "coffer:") }
+  }
+
+  func tell() throws {
+    if asJSON { return try print(json) }
+    var findings: [String] = []
+    if !damaged.isEmpty { findings.append("\(grouped(damaged.count)) damaged") }
+    if !unreadable.isEmpty { findings.append("\(grouped(unreadable.count)) could not be read") }
+    if failure != nil { findings.append("the rest could not be read") }
+    if structure?.isEmpty == false { findings.append("the structure of the file is damaged") }
+    if findings.isEmpty { findings.append(isInterrupted ? "nothing damaged so far" : "all good") }
+    let extent = "\(counted(values, "value")) (\(byteCount(bytes))) in \(seconds(progress.elapsed))"
+    let interruption = isInterrupted ? ", then interrupted" : ""
+    progress.note("Checked \(extent)\(interruption): \(findings.joined(separator: ", ")).")
+  }
+
+  private var json: JSON {
+    let reason = failure.map { JSON.object([("code", .text($0.code.description)), ("message", .text($0.message))]) }
+    return .object([
+      ("store", .text(engine.description)), ("checked", .number(values)), ("valueBytes", .number(bytes)),
+      ("damaged", .list(damaged.map { .text($0.string) })), ("unreadable", .list(unreadable.map(\.json))),
+      ("structure", structure.map { .list($0.map(JSON.text)) } ?? .none), ("failure", reason ?? .none),
+      ("interrupted", .flag(isInterrupted)),
+    ])
+  }
+}

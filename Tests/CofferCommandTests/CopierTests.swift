@@ -1,0 +1,148 @@
+import Coffer
+import Foundation
+import Testing
+
+@testable import CofferCommand
+
+/// What no store that the command opens does: stores that refuse, and stores that are less able.
+@Suite("Copying between engines")
+struct CopierTests {
+  private func store(_ values: KeyValuePairs<String, String>, limit: Int = 1 << 20) async throws -> MemoryEngine {
+    let engine = MemoryEngine(name: "\(values.count)", maximumValueSize: limit)
+    let puts = try values.map { WriteBatch.Operation.put(try Key($0.key), Data($0.value.utf8)) }
+    if !puts.isEmpty { try await engine.commit(WriteBatch(puts), from: Origin()) }
+    return engine
+  }
+
+  private func copy(_ from: any StorageEngine, _ to: any StorageEngine) async throws -> Copier.Tally {
+    try await Copier(from: from, to: to, prefix: nil, isQuiet: true).run()
+  }
+
+  private func keys(_ engine: any StorageEngine) async throws -> [String] {
+    try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 100) }.map(\.key.string)
+  }
+
+  @Test("A value that is too large for TO is skipped, the others are copied")
+  func tooLarge() async throws {
+    let from = try await store(["a": "1", "b": "12345", "c": "1234"])
+    let to = try await store([:], limit: 4)
+    let tally = try await copy(from, to)
+    #expect(tally.copied == 2 && tally.copiedBytes == 5)
+    #expect(tally.skipped.map(\.key.string) == ["b"] && tally.skipped.first?.error.code == .valueTooLarge)
+    #expect(try await keys(to) == ["a", "c"])
+  }
+
+  @Test("A value that TO refuses only when it is written is skipped, the others are copied")
+  func refusedLate() async throws {
+    let from = try await store(["a": "1", "b": "2", "c": "3"])
+    let to = FussyEngine(try await store([:]), refused: "b")
+    let tally = try await copy(from, to)
+    #expect(tally.copied == 2 && tally.copiedBytes == 2 && tally.skipped.map(\.key.string) == ["b"])
+    #expect(try await keys(to.base) == ["a", "c"])
+  }
+
+  @Test("A page that fails for one value loses none of the others")
+  func fussyPages() async throws {
+    let from = FussyEngine(
+      try await store(["a": "1", "b": "2", "c": "3", "d": "4", "e": "5"]), damaged: "c", locked: "d")
+    let to = try await store([:])
+    let tally = try await copy(from, to)
+    #expect(try await keys(to) == ["a", "b", "e"])
+    #expect(tally.skipped.map(\.key.string) == ["c", "d"])
+    #expect(tally.skipped.map(\.error.code) == [.damaged, .permissionDenied])
+    var seen: [String] = []
+    try await Listing(engine: from, prefix: nil).visit { seen.append($0.key.string) }
+    #expect(seen == ["a", "b", "c", "d", "e"])
+  }
+
+  @Test("A store without batches gets the values one by one; one that cannot list says so itself")
+  func lessAble() async throws {
+    let adapter = AdapterEngine(MemoryAdapter())
+    let tally = try await copy(try await store(["a": "1", "b": "2"]), adapter)
+    #expect(tally.copied == 2)
+    #expect(try await adapter.entry(Key("b"))?.value == Data("2".utf8))
+    let error = await #expect(throws: StorageError.self) { try await copy(adapter, try await store([:])) }
+    #expect(error?.code == .unsupported)
+  }
+
+  @Test("Values of many megabytes go in commits of a few")
+  func largeValues() async throws {
+    let from = try await store([:], limit: 8 << 20)
+    for number in 1...5 {
+      let value = Data(count: number == 3 ? 6 << 20 : 2 << 20)
+      try await from.commit(WriteBatch([.put(Key("\(number)"), value)]), from: Origin())
+    }
+    let to = try await store([:], limit: 8 << 20)
+    #expect(try await copy(from, to).copied == 5)
+    #expect(to.latestRevision == Revision(3))
+  }
+
+  @Test("A copy that is cancelled before it begins has copied nothing")
+  func cancelled() async throws {
+    let (from, to) = (try await store(["a": "1"]), try await store([:]))
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await copy(from, to)
+    }
+    let tally = try await task.value
+    #expect(tally.isInterrupted && tally.copied == 0 && to.latestRevision == .zero)
+    #expect(tally.sentence.hasSuffix("then interrupted. Run the same command again to copy the rest."))
+  }
+}
+
+/// A memory store with a damaged value, one that may not be read, and one that it refuses to take.
+private final class FussyEngine: StorageEngine {
+  let base: MemoryEngine
+  private let damaged: String?
+  private let locked: String?
+  private let refused: String?
+
+  init(_ base: MemoryEngine, damaged: String? = nil, locked: String? = nil, refused: String? = nil) {
+    self.base = base
+    self.damaged = damaged
+    self.locked = locked
+    self.refused = refused
+  }
+
+  var capabilities: Capabilities { base.capabilities }
+  var description: String { "fussy:\(base.description)" }
+  var latestRevision: Revision { base.latestRevision }
+
+  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+    if let key = batch.selection.keys.first(where: { $0.string == refused }) {
+      throw StorageError(.valueTooLarge, "Too large after all.", key: key)
+    }
+    return try await base.commit(batch, from: origin)
+  }
+
+  /// Fails a whole page for one value in it, however many come before.
+  func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
+    try await base.withSnapshot { try await body(FussySnapshot(base: $0, damaged: self.damaged, locked: self.locked)) }
+  }
+
+  func changes(since revision: Revision?) -> AsyncStream<Change> { base.changes(since: revision) }
+  func availability() -> AsyncStream<Availability> { base.availability() }
+  func close() async throws { try await base.close() }
+}
+
+private struct FussySnapshot: StorageSnapshot {
+  let base: any StorageSnapshot
+  let damaged: String?
+  let locked: String?
+
+  var revision: Revision { base.revision }
+
+  func entries(_ keys: [Key]) async throws -> [Entry?] { try check(try await base.entries(keys)) }
+
+  func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
+    try check(try await base.page(prefix: prefix, after: after, limit: limit)).compactMap { $0 }
+  }
+
+  private func check(_ entries: [Entry?]) throws -> [Entry?] {
+    for key in entries.compactMap({ $0?.key }) {
+      if key.string == damaged { throw StorageError(.damaged, "Damaged.", key: key) }
+      if key.string == locked { throw StorageError(.permissionDenied, "Not allowed.", key: key) }
+    }
+    return entries
+  }
+}

@@ -4,7 +4,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly targets=(CofferCore CofferSQLite CofferFiles Coffer CofferTesting) # lower floors first: later ones link to earlier ones
+# Lower floors first: later ones link to earlier ones.
+readonly targets=(CofferCore CofferSQLite CofferFiles Coffer CofferTesting)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,4 +1,4 @@
-public import CofferCore
+import CofferCore
 import CofferFiles
 public import CofferSQLite
 public import Foundation

@@ -50,7 +50,7 @@ enum Option: String, CaseIterable, Sendable {
     case .null: "end each key with a NUL byte, not a line end"
     case .since: "first show what was committed after REVISION"
     case .count: "end after N events"
-    case .store: "the store: PATH, sqlite:PATH or memory:"
+    case .store: "the store: PATH, sqlite:PATH, file:DIR or memory:"
     case .json: "print JSON, errors too"
     case .help: "show help"
     case .version: "show the version"

@@ -95,9 +95,9 @@ extension Syntax {
     options: [.prefix, .json],
     details: [
       """
-      FROM and TO are PATH, sqlite:PATH or memory:. What is copied is one state of
-      FROM, whatever is written meanwhile. Keys that TO has too are overwritten; its
-      other keys stay.
+      FROM and TO are PATH, sqlite:PATH, file:DIR or memory:. What is copied is one
+      state of FROM, whatever is written meanwhile. Keys that TO has too are
+      overwritten; its other keys stay.
       """,
       """
       Copying again is cheap: a value that TO has already is not written. So after
@@ -111,6 +111,7 @@ extension Syntax {
     examples: [
       Example("coffer cp app.db backup.db", "copy everything"),
       Example("coffer cp app.db new.db --prefix settings/", "only some of the keys"),
+      Example("coffer cp app.db file:settings", "a file per key, to read and edit"),
       Example("coffer cp app.db memory: --json", "a trial that keeps nothing"),
     ],
     aliases: ["copy", "clone", "backup", "migrate", "duplicate"])

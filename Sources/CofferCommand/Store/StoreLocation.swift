@@ -4,7 +4,7 @@ import Foundation
 /// Which store is meant, and how it was written.
 enum StoreLocation {
   /// The kinds of store that a location can begin with.
-  private static let schemes = ["sqlite:PATH", "memory:"]
+  private static let schemes = "sqlite:PATH, file:DIR and memory:"
 
   /// `--store`, else `COFFER_STORE`, else the user's own store.
   static func of(_ invocation: Invocation) throws -> String {
@@ -23,18 +23,19 @@ enum StoreLocation {
 
   fileprivate static func unknown(_ scheme: Substring) -> UsageError {
     UsageError(
-      "'\(String(scheme).oneLine(limit: 20)):' is no kind of store; known are \(schemes.joined(separator: " and ")). "
+      "'\(String(scheme).oneLine(limit: 20)):' is no kind of store; known are \(schemes). "
         + "Write ./ before a file name that contains a colon.")
   }
 }
 
-/// Opens what a location names: `PATH`, `sqlite:PATH` or `memory:`. Other homes become further cases here.
+/// Opens what a location names: `PATH`, `sqlite:PATH`, `file:DIR` or `memory:`. Other homes become further cases here.
 func openStore(_ location: String, creating: Bool) async throws -> any StorageEngine {
   let scheme = location.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "+" || $0 == "-") }
   let rest = location.dropFirst(scheme.count)
   guard !scheme.isEmpty, rest.first == ":" else { return try await openSQLite(location, creating: creating) }
   switch scheme {
   case "sqlite": return try await openSQLite(String(rest.dropFirst()), creating: creating)
+  case "file": return try await openFiles(String(rest.dropFirst()), creating: creating)
   case "memory": return MemoryEngine(name: String(rest.dropFirst()))
   default: throw StoreLocation.unknown(scheme)
   }
@@ -48,12 +49,39 @@ private func openSQLite(_ path: String, creating: Bool) async throws -> any Stor
   do {
     return try await SQLiteEngine.open(at: path, configuration: configuration)
   } catch let error as StorageError where error.code == .notFound && !creating {
-    // What the system said, such as "No such file or directory", says nothing more.
-    throw CommandError(
-      StorageError(
-        error.code, error.message, advice: "Check the path; 'coffer set KEY VALUE' creates it.",
-        backend: error.backend))
+    throw missing(error)
+  } catch let error as StorageError where error.code == .notAStore && isStoreOfFiles(path) {
+    throw UsageError("The path is a store of files: write file:\(path.oneLine()).")
   }
+}
+
+private func openFiles(_ path: String, creating: Bool) async throws -> any StorageEngine {
+  guard !path.isEmpty else { throw UsageError("The store has no directory: file:DIR.") }
+  var configuration = SlotConfiguration()
+  configuration.createsIfMissing = creating
+  configuration.onRecovery = { report in
+    guard report.wasRebuilt else { return }
+    // It can be said nowhere else, and the command goes on.
+    try? Output.error.note(
+      "\(report.backend.oneLine()) had no journal: it was made anew from \(counted(report.edited, "file")). "
+        + "Revisions start again.", after: "coffer:")
+  }
+  do {
+    return try await SlotEngine.files(in: URL(fileURLWithPath: path, isDirectory: true), configuration: configuration)
+  } catch let error as StorageError where error.code == .notFound && !creating {
+    throw missing(error)
+  }
+}
+
+private func isStoreOfFiles(_ path: String) -> Bool {
+  FileManager.default.fileExists(atPath: URL(fileURLWithPath: path).appendingPathComponent(".coffer/journal.db").path)
+}
+
+private func missing(_ error: StorageError) -> CommandError {
+  // What the system said, such as "No such file or directory", says nothing more.
+  CommandError(
+    StorageError(
+      error.code, error.message, advice: "Check the path; 'coffer set KEY VALUE' creates it.", backend: error.backend))
 }
 
 /// Opens the store that is meant, and closes it when `body` has ended, however it ends.

@@ -65,13 +65,15 @@ extension FileSlots {
     return try FileSlots(path, name: "file:\(path)")
   }
 
+  /// A directory is a store once `.coffer` is in it. The journal in there may be missing: it is made anew.
   private static func requireStore(_ path: String, _ name: String) throws {
     var status = stat()
-    guard stat(path, &status) == 0 else {
-      guard errno == ENOENT else { throw StorageError.fileSystem("stat", path: path, errno: errno, backend: name) }
-      throw StorageError(
-        .notFound, "There is no store at this path.", advice: "Check the path, or create the store by writing to it.",
-        backend: name)
+    if lstat(path + "/" + controlName, &status) == 0 { return }
+    guard errno == ENOENT || errno == ENOTDIR else {
+      throw StorageError.fileSystem("stat", path: path, errno: errno, backend: name)
     }
+    throw StorageError(
+      .notFound, "There is no store at this path.", advice: "Check the path, or create the store by writing to it.",
+      backend: name)
   }
 }

@@ -2,7 +2,7 @@ public import CofferCore
 
 /// How a ``SlotEngine`` is opened.
 public struct SlotConfiguration: Sendable {
-  /// Whether a missing store is created; otherwise opening it throws `notFound`.
+  /// Whether a missing home is made; otherwise opening it throws `notFound`. A missing journal is always made.
   public var createsIfMissing = true
 
   /// The largest value in bytes.

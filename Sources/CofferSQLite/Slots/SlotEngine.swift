@@ -30,7 +30,7 @@ public final class SlotEngine: StorageEngine {
   ///
   /// - Parameters:
   ///   - slots: the home.
-  ///   - directory: where the journal is kept, on a local file system; made if it is missing. It belongs to this engine.
+  ///   - directory: where the journal is kept, an existing directory of this engine's own on a local file system.
   ///   - name: what messages call the store, such as `file:/var/lib/shop`.
   ///   - configuration: how it is opened.
   /// - Throws: `StorageError` as ``SQLiteEngine/open(at:configuration:)`` does, for the journal, and what the home
@@ -215,7 +215,6 @@ public final class SlotEngine: StorageEngine {
 extension SlotConfiguration {
   fileprivate func forJournal(named name: String) -> SQLiteConfiguration {
     var journal = SQLiteConfiguration()
-    journal.createsIfMissing = createsIfMissing
     journal.journalRetention = journalRetention
     journal.busyTimeout = busyTimeout
     journal.clock = clock

@@ -94,7 +94,8 @@ struct SlotJournal {
   static func note(_ stamp: SlotStamp?, of id: SlotID, _ key: Key, _ committer: GroupCommitter) throws {
     let sql = "SELECT value FROM coffer_values WHERE key = ?1"
     let found = try committer.statements.query(sql, [key.blob]) { $0.blob(0) }.first
-    guard var record = found?.withUnsafeBytes({ SlotRecord($0) }), record.id == id, record.stamp != stamp else { return }
+    guard var record = found?.withUnsafeBytes({ SlotRecord($0) }) else { return }
+    guard record.id == id, record.stamp != stamp else { return }
     record.stamp = stamp
     let value = record.encoded
     try committer.statements.execute(

@@ -202,7 +202,7 @@ final class SlotReconciler: Sendable {
 extension SlotHome {
   /// Removes what the dead have put aside and no commit of theirs refers to.
   ///
-  /// - Parameter keepsStaged: without their journal nobody knows whether it was committed, so it goes to the quarantine.
+  /// - Parameter keepsStaged: without the journal nobody knows whether it was committed: it goes to the quarantine.
   fileprivate func cleanUp(_ slots: [Slot], except needed: Set<SlotID>, keepsStaged: Bool) {
     let hasSnapshots = control.hasSnapshots
     for slot in slots {

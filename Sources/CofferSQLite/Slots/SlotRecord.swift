@@ -21,7 +21,8 @@ struct SlotRecord: Hashable {
   }
 
   init(id: SlotID, key: Key, content: SlotContent) {
-    self.init(id: id, checksum: CofferSQLite.checksum(key, content.data), size: content.data.count, stamp: content.stamp)
+    let checksum = CofferSQLite.checksum(key, content.data)
+    self.init(id: id, checksum: checksum, size: content.data.count, stamp: content.stamp)
   }
 
   /// Whether these are the bytes that were recorded.

@@ -3,14 +3,17 @@ public import Foundation
 
 /// A home that can read, write and delete one named thing: a file, a preference, a keyring item.
 ///
-/// ``SlotEngine`` makes a whole storage engine of it: atomic batches, transaction ids, checksums, revisions, changes and
-/// recovery come from a small journal database beside the home. No value is ever written to that database: what a batch
-/// stores waits in slots of the home itself, where it is as secret as any other value there.
+/// ``SlotEngine`` makes a whole storage engine of it: atomic batches, transaction ids, checksums, revisions, changes
+/// and recovery come from a small journal database beside the home. No value is ever written to that database: what a
+/// batch stores waits in slots of the home itself, where it is as secret as any other value there.
 ///
 /// ```swift
 /// final class ShelfSlots: Slots {
 ///   func read(_ slot: Slot) throws -> SlotContent? { try shelf.item(slot.description).map { SlotContent($0) } }
-///   func write(_ data: Data, to slot: Slot) throws -> SlotStamp? { try shelf.put(data, as: slot.description); return nil }
+///   func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
+///     try shelf.put(data, as: slot.description)
+///     return nil
+///   }
 ///   func delete(_ slot: Slot) throws { try shelf.remove(slot.description) }
 ///   func list() throws -> [Slot] { try shelf.names.compactMap(Slot.init(description:)) }
 /// }
@@ -112,7 +115,8 @@ public struct SlotID: Hashable, Sendable, CustomStringConvertible, LosslessStrin
   /// The 32 lowercase hexadecimal digits of ``description``; `nil` for anything else.
   public init?(_ description: String) {
     let digits = Array(description.utf8)
-    guard digits.count == 32, digits.allSatisfy({ $0 < 0x47 ? (0x30...0x39).contains($0) : (0x61...0x66).contains($0) }),
+    let isHexadecimal = digits.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    guard digits.count == 32, isHexadecimal,
       let owner = UInt64(description.prefix(16), radix: 16), let number = UInt64(description.suffix(16), radix: 16)
     else { return nil }
     self.init(owner: owner, number: number)

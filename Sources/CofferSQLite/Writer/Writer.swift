@@ -67,78 +67,14 @@ final class Writer: Sendable {
   ) async throws -> Commit {
     try Task.checkCancellation()
     let isCancelled = Locked(false)
-    let revision = try await enqueue(isCancelled) { (request: WriteRequest) in
+    let bring: (WriteRequest) -> Void = { [self] request in
       work.async { [self] in
         do { try prepare() } catch { return request.refuse(error) }
         if let refusal = submit(request, isCancelled: isCancelled.withLock { $0 }) { request.refuse(refusal) }
       }
-    } _: { .batch(batch, .full, $0) }
+    }
+    let revision = try await enqueue(isCancelled, through: bring) { .batch(batch, .full, $0) }
     return batch.commit(at: revision)
-  }
-
-  /// Runs a closure in a transaction of its own on the writer's thread.
-  func transact<R: Sendable>(
-    _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
-  ) async throws -> R {
-    try Task.checkCancellation()
-    return try await enqueue { (continuation: CheckedContinuation<R, any Error>) in
-      .work(
-        run: { [self] committer in
-          do {
-            let (value, commit) = try committer.transact(header, body)
-            if let commit { raise(commit.revision) }
-            continuation.resume(returning: value)
-            return WorkOutcome(commit: commit)
-          } catch {
-            continuation.resume(throwing: error)
-            return WorkOutcome(error: error)
-          }
-        }, refuse: { continuation.resume(throwing: $0) })
-    }
-  }
-
-  /// Makes every earlier relaxed commit survive power loss.
-  func flush() async throws { try await perform { try $0.sync() } }
-
-  /// Does something with the connection on the writer's thread.
-  func perform<R: Sendable>(_ body: @escaping @Sendable (GroupCommitter) throws -> R) async throws -> R {
-    try await enqueue { (continuation: CheckedContinuation<R, any Error>) in
-      .work(
-        run: { committer in
-          do {
-            continuation.resume(returning: try body(committer))
-            return WorkOutcome()
-          } catch {
-            continuation.resume(throwing: error)
-            return WorkOutcome(error: error)
-          }
-        }, refuse: { continuation.resume(throwing: $0) })
-    }
-  }
-
-  /// Runs housekeeping some time soon; if it fails, a later run will do it.
-  func housekeep(_ body: @escaping @Sendable (GroupCommitter) throws -> Void) {
-    let run: @Sendable (GroupCommitter) -> WorkOutcome = { committer in
-      do {
-        try body(committer)
-        return WorkOutcome()
-      } catch {
-        return WorkOutcome(error: error)
-      }
-    }
-    _ = submit(WriteRequest(id: 0, kind: .work(run: run, refuse: { _ in })))
-  }
-
-  /// Returns when everything that was accepted before has been done.
-  func drain() async {
-    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-      let run: @Sendable (GroupCommitter) -> WorkOutcome = { _ in
-        continuation.resume()
-        return WorkOutcome()
-      }
-      let request = WriteRequest(id: 0, kind: .work(run: run, refuse: { _ in continuation.resume() }))
-      if let refusal = submit(request) { request.refuse(refusal) }
-    }
   }
 
   /// Finishes what was accepted, then closes the connections.
@@ -161,18 +97,19 @@ final class Writer: Sendable {
 
   // MARK: Arriving
 
-  private func enqueue<R: Sendable>(
+  func enqueue<R: Sendable>(
     _ kind: (CheckedContinuation<R, any Error>) -> WriteRequest.Kind
   ) async throws -> R {
-    try await enqueue(nil) { [self] request in
+    let bring: (WriteRequest) -> Void = { [self] request in
       // A cancellation that came before this point found nothing to call back.
       if let refusal = submit(request, isCancelled: Task.isCancelled) { request.refuse(refusal) }
-    } _: { kind($0) }
+    }
+    return try await enqueue(nil, through: bring, kind)
   }
 
-  /// Makes a request that a cancellation calls back, and lets `submit` bring it to the queue.
+  /// Makes a request that a cancellation calls back, and lets `bring` take it to the queue.
   private func enqueue<R: Sendable>(
-    _ isCancelled: Locked<Bool>?, submit: (WriteRequest) -> Void,
+    _ isCancelled: Locked<Bool>?, through bring: (WriteRequest) -> Void,
     _ kind: (CheckedContinuation<R, any Error>) -> WriteRequest.Kind
   ) async throws -> R {
     let id = lastID.withLock { lastID in
@@ -180,7 +117,7 @@ final class Writer: Sendable {
       return lastID
     }
     return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { submit(WriteRequest(id: id, kind: kind($0))) }
+      try await withCheckedThrowingContinuation { bring(WriteRequest(id: id, kind: kind($0))) }
     } onCancel: {
       isCancelled?.withLock { $0 = true }
       // Only what no group has taken yet can be called back.
@@ -193,7 +130,7 @@ final class Writer: Sendable {
   }
 
   /// Adds a request and wakes the thread if nobody is working; or says why not.
-  private func submit(_ request: WriteRequest, isCancelled: Bool = false) -> (any Error)? {
+  func submit(_ request: WriteRequest, isCancelled: Bool = false) -> (any Error)? {
     let (refusal, mustWake) = queue.withLock { queue -> ((any Error)?, Bool) in
       if let refusal = queue.refusal { return (refusal, false) }
       if isCancelled { return (CancellationError(), false) }
@@ -376,7 +313,7 @@ final class Writer: Sendable {
     }
   }
 
-  private func raise(_ revision: Revision) {
+  func raise(_ revision: Revision) {
     configuration.afterCommit?(revision)
     listener.raise(revision)
   }

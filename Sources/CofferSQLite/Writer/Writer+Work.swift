@@ -1,0 +1,69 @@
+import CofferCore
+
+/// What the writer's thread is asked to do besides committing batches.
+extension Writer {
+  /// Runs a closure in a transaction of its own on the writer's thread.
+  func transact<R: Sendable>(
+    _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
+  ) async throws -> R {
+    try Task.checkCancellation()
+    return try await enqueue { (continuation: CheckedContinuation<R, any Error>) in
+      .work(
+        run: { [self] committer in
+          do {
+            let (value, commit) = try committer.transact(header, body)
+            if let commit { raise(commit.revision) }
+            continuation.resume(returning: value)
+            return WorkOutcome(commit: commit)
+          } catch {
+            continuation.resume(throwing: error)
+            return WorkOutcome(error: error)
+          }
+        }, refuse: { continuation.resume(throwing: $0) })
+    }
+  }
+
+  /// Makes every earlier relaxed commit survive power loss.
+  func flush() async throws { try await perform { try $0.sync() } }
+
+  /// Does something with the connection on the writer's thread.
+  func perform<R: Sendable>(_ body: @escaping @Sendable (GroupCommitter) throws -> R) async throws -> R {
+    try await enqueue { (continuation: CheckedContinuation<R, any Error>) in
+      .work(
+        run: { committer in
+          do {
+            continuation.resume(returning: try body(committer))
+            return WorkOutcome()
+          } catch {
+            continuation.resume(throwing: error)
+            return WorkOutcome(error: error)
+          }
+        }, refuse: { continuation.resume(throwing: $0) })
+    }
+  }
+
+  /// Runs housekeeping some time soon; if it fails, a later run will do it.
+  func housekeep(_ body: @escaping @Sendable (GroupCommitter) throws -> Void) {
+    let run: @Sendable (GroupCommitter) -> WorkOutcome = { committer in
+      do {
+        try body(committer)
+        return WorkOutcome()
+      } catch {
+        return WorkOutcome(error: error)
+      }
+    }
+    _ = submit(WriteRequest(id: 0, kind: .work(run: run, refuse: { _ in })))
+  }
+
+  /// Returns when everything that was accepted before has been done.
+  func drain() async {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      let run: @Sendable (GroupCommitter) -> WorkOutcome = { _ in
+        continuation.resume()
+        return WorkOutcome()
+      }
+      let request = WriteRequest(id: 0, kind: .work(run: run, refuse: { _ in continuation.resume() }))
+      if let refusal = submit(request) { request.refuse(refusal) }
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import Coffer
+import Foundation
+import Testing
+
+@Suite("A store of files", .serialized)
+struct FileStoreTests {
+  let sandbox: Sandbox
+
+  init() throws { sandbox = try Sandbox() }
+
+  @Test("A value is a file with exactly its bytes, and an edited file is the value")
+  func plainFiles() async throws {
+    #expect(try await sandbox.coffer("set", "theme", "dark", "--store", "file:settings").status == 0)
+    #expect(try sandbox.read("settings/theme") == Data("dark".utf8))
+    try sandbox.write(Data("light".utf8), to: "settings/theme")
+    try sandbox.write(Data("{}".utf8), to: "settings/window+size")
+    #expect(try await sandbox.coffer("get", "theme", "--store", "file:settings/").output == Data("light".utf8))
+    #expect(try await sandbox.coffer("ls", "--store", "file:settings").lines == ["theme", "windowSize"])
+    #expect(try await sandbox.coffer("rm", "theme", "--store", "file:settings").status == 0)
+    #expect(!sandbox.exists("settings/theme"))
+    let info = try await sandbox.coffer("info", "--json", "--store", "file:settings").json()
+    #expect(info["keys"] as? Int == 1)
+  }
+
+  @Test("Without a store there is none, and a directory alone is none")
+  func missing() async throws {
+    #expect(try await sandbox.coffer("ls", "--store", "file:nothing").status == 3)
+    #expect(!sandbox.exists("nothing"))
+    try FileManager.default.createDirectory(atPath: sandbox.path("plain"), withIntermediateDirectories: false)
+    #expect(try await sandbox.coffer("ls", "--store", "file:plain").status == 3)
+    #expect(!sandbox.exists("plain/.coffer"))
+    #expect(try await sandbox.coffer("ls", "--store", "file:").status == 2)
+  }
+
+  @Test("A path without its scheme gets the hint that it is a store of files")
+  func hint() async throws {
+    try await sandbox.coffer("set", "a", "1", "--store", "file:settings")
+    let ended = try await sandbox.coffer("ls", "--store", "settings")
+    #expect(ended.status == 2 && ended.errors.contains("write file:settings"), "\(ended.errors)")
+  }
+
+  @Test("Copying there and back changes nothing")
+  func copies() async throws {
+    try await sandbox.fill(count: 200)
+    try await sandbox.coffer("set", "../Größe", "x")
+    #expect(try await sandbox.coffer("cp", sandbox.storePath, "file:files").status == 0)
+    #expect(try await sandbox.coffer("cp", "file:files", "sqlite:back.db").status == 0)
+    let (before, after) = (
+      try await sandbox.coffer("ls", "-0").output, try await sandbox.coffer("ls", "-0", "--store", "back.db").output
+    )
+    #expect(before == after && !before.isEmpty)
+    #expect(try sandbox.read("files/%2e.%2f+gr%c3%b6%c3%9fe") == Data("x".utf8))
+    let again = try await sandbox.coffer("cp", "file:files", "sqlite:back.db")
+    #expect(again.errors.contains("201 unchanged"), "\(again.errors)")
+    let same = try await sandbox.coffer("cp", "file:files", "file:./files/")
+    #expect(same.status == 2, "\(same.errors)")
+  }
+
+  @Test("Damage is named, and everything else goes on")
+  func damage() async throws {
+    for key in ["a", "b", "c"] { try await sandbox.coffer("set", key, "value", "--store", "file:files") }
+    #expect(try await sandbox.coffer("verify", "--store", "file:files").status == 0)
+    try flipFirstByte(of: sandbox.path("files/b"))
+    let ended = try await sandbox.coffer("verify", "--store", "file:files")
+    #expect(ended.status == 1 && ended.lines == ["b"], "\(ended.errors)")
+    #expect(try await sandbox.coffer("get", "c", "--store", "file:files").output == Data("value".utf8))
+    #expect(try await sandbox.coffer("get", "b", "--store", "file:files").status == 1)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: sandbox.path("files/.coffer/quarantine")).count == 1)
+  }
+
+  @Test("A deleted journal is made anew from the files, and the command says so")
+  func rebuilds() async throws {
+    for key in ["a", "b", "c"] { try await sandbox.coffer("set", key, key, "--store", "file:files") }
+    try FileManager.default.removeItem(atPath: sandbox.path("files/.coffer/journal.db"))
+    let ended = try await sandbox.coffer("ls", "--store", "file:files")
+    #expect(ended.lines == ["a", "b", "c"] && ended.status == 0)
+    #expect(ended.errors.contains("had no journal: it was made anew from 3 files"), "\(ended.errors)")
+    #expect(try await sandbox.coffer("ls", "--store", "file:files").errors.isEmpty)
+  }
+
+  @Test("watch tells what an editor does")
+  func watches() async throws {
+    try await sandbox.coffer("set", "theme", "dark", "--store", "file:files")
+    let watch = try sandbox.startCoffer("watch", "--count", "2", "--json", "--since", "0", "--store", "file:files")
+    try sandbox.write(Data("light".utf8), to: "files/theme")
+    let ended = try await watch.ended()
+    let changes = try ended.jsonLines()
+    #expect(ended.status == 0 && changes.count == 2)
+    #expect(changes.last?["key"] as? String == "theme" && changes.last?["transaction"] is NSNull, "\(changes)")
+  }
+}
+
+/// Changes a byte behind the store's back and gives the file its size and date again.
+private func flipFirstByte(of path: String) throws {
+  var status = stat()
+  try #require(stat(path, &status) == 0)
+  let file = open(path, O_RDWR)
+  defer { close(file) }
+  var byte: UInt8 = 0
+  try #require(pread(file, &byte, 1, 0) == 1)
+  byte ^= 1
+  try #require(pwrite(file, &byte, 1, 0) == 1)
+  var times = [status.st_atim, status.st_mtim]
+  try #require(futimens(file, &times) == 0)
+}

@@ -1,0 +1,109 @@
+import Coffer
+import CofferFiles
+import Foundation
+import Testing
+
+/// Document 0's file system vault, and what its original got wrong.
+@Suite(.serialized, .timeLimit(.minutes(1))) struct FileVaultTests {
+  let directories: PrivateDirectories
+
+  init() throws { directories = try PrivateDirectories() }
+
+  private func vault(_ location: SwiftVault.FileSystemLocation = .default) throws -> EngineVaultService {
+    try directories.use(bundleIdentifier: "com.example.shop") { try SwiftVault.fileSystem(location: location) }
+  }
+
+  private var files: URL { directories.applicationSupport.appendingPathComponent("com.example.shop/SwiftVaultData") }
+
+  @Test func aValueIsAFileOfItsOwnBytes() async throws {
+    let vault = try vault()
+    let data = Data(#"{"name":"John"}"#.utf8)
+    try await vault.saveData(data, forKey: "current_user", transactionID: UUID())
+    #expect(try Data(contentsOf: files.appendingPathComponent("current_user")) == data)
+    #expect(mode(files.appendingPathComponent("current_user").path) == 0o600)
+    #expect(mode(files.path) == 0o700)
+    #expect(try await vault.loadData(forKey: "current_user") == data)
+    try await vault.remove(forKey: "current_user")
+    #expect(await !vault.exists(forKey: "current_user"))
+    try await vault.remove(forKey: "current_user")
+  }
+
+  @Test func keysNeverEscape() async throws {
+    let vault = try vault()
+    for key in ["../x", "/etc/passwd", "a/b", "..", ".coffer", "CON", "\u{0}"] {
+      try await vault.saveData(Data(key.utf8), forKey: key, transactionID: UUID())
+      #expect(try await vault.loadData(forKey: key) == Data(key.utf8))
+    }
+    let outside = try directories.contents().filter { !$0.contains("SwiftVaultData/") }
+    #expect(outside.allSatisfy { "\(files.path)/".hasPrefix(directories.path($0) + "/") }, "\(outside)")
+  }
+
+  @Test func clearAllLeavesWhatIsNotItsOwn() async throws {
+    let shared = try vault(.appGroup(identifier: "group.shop"))
+    let container = directories.applicationSupport.appendingPathComponent("group.shop")
+    let photos = container.appendingPathComponent("Photos")
+    try FileManager.default.createDirectory(at: photos, withIntermediateDirectories: false)
+    try Data("x".utf8).write(to: photos.appendingPathComponent("a.jpg"))
+    try Data("x".utf8).write(to: container.appendingPathComponent("Notes.txt"))
+    try await shared.saveData(Data(), forKey: "a", transactionID: UUID())
+    try await shared.clearAll()
+    #expect(await !shared.exists(forKey: "a"))
+    let left = try FileManager.default.contentsOfDirectory(atPath: container.path).sorted()
+    #expect(left == [".coffer", "Notes.txt", "Photos"])
+    #expect(FileManager.default.fileExists(atPath: photos.appendingPathComponent("a.jpg").path))
+    #expect(mode(container.path) == 0o700)
+  }
+
+  @Test func othersAreHeardOnceWithTheirTransactionAndEditorsWithoutOne() async throws {
+    let location = SwiftVault.FileSystemLocation.custom(directory: .custom(directories.path("vault")))
+    let (app, widget) = (try vault(location), try vault(location))
+    let changes = widget.externalChanges
+    let transaction = UUID()
+    try await widget.saveData(Data("own".utf8), forKey: "theme", transactionID: UUID())
+    try await app.saveData(Data("dark".utf8), forKey: "theme", transactionID: transaction)
+    #expect(try await take(1, from: changes)[0] == ("theme", transaction))
+    try Data("light".utf8).write(to: directories.root.appendingPathComponent("vault/theme"))
+    #expect(try await take(1, from: changes)[0] == ("theme", nil))
+    #expect(try await widget.loadData(forKey: "theme") == Data("light".utf8))
+  }
+
+  @Test func whatCannotBeOpenedSaysWhy() throws {
+    #expect(
+      throws: SwiftVaultError.appGroupContainerUnavailable(
+        appGroupId: "../x", underlyingError: SwiftVaultError.clearAllFailed())
+    ) { try vault(.appGroup(identifier: "../x")) }
+    expectUnsupported { _ = try vault(.custom(directory: .custom("relative"))) }
+    try Data().write(to: directories.root.appendingPathComponent("file"))
+    #expect {
+      try vault(.custom(directory: .custom(directories.path("file"))))
+    } throws: { error in
+      guard case SwiftVaultError.initializationFailed(let reason) = error else { return false }
+      return reason.contains("There is a file where a directory should be")
+    }
+  }
+
+  @Test func anAdapterThatCannotBeOpenedThrowsAtEveryUse() async throws {
+    try Data().write(to: directories.root.appendingPathComponent("file"))
+    let adapter = FileStorageAdapter(directory: directories.root.appendingPathComponent("file"))
+    await #expect(throws: StorageError.self) { try await adapter.read(key: "a") }
+    await #expect(throws: StorageError.self) { try await adapter.write(key: "a", data: Data()) }
+    #expect(await adapter.exists(key: "a"), "what cannot be read is not proven absent")
+  }
+
+  private struct UserPreferencesClient {}
+  struct OrdersClient {}
+
+  @Test func clientsHaveDirectoriesOfTheirOwn() async throws {
+    let root = directories.root.appendingPathComponent("clients")
+    let (first, second) = (
+      FileStorageAdapter(directory: root, client: UserPreferencesClient.self),
+      FileStorageAdapter(directory: root, client: OrdersClient.self)
+    )
+    try await first.write(key: "theme", data: Data("a".utf8))
+    try await second.write(key: "theme", data: Data("b".utf8))
+    #expect(try await first.read(key: "theme") == Data("a".utf8))
+    #expect(try await second.read(key: "theme") == Data("b".utf8))
+    let names = try FileManager.default.contentsOfDirectory(atPath: root.path).sorted()
+    #expect(names.count == 2 && names.contains("+coffer+tests.+file+vault+tests.+orders+client"), "\(names)")
+  }
+}

@@ -90,6 +90,22 @@ import Testing
     #expect(await adapter.exists(key: "a"), "what cannot be read is not proven absent")
   }
 
+  @Test func keysAndSizesAreKnownWithoutReading() async throws {
+    let root = directories.root.appendingPathComponent("sizes")
+    let adapter = try await FileStorageAdapter.open(directory: root)
+    for (key, size) in [("b/1", 10), ("b/2", 0), ("a", 3)] { try await adapter.write(key: key, data: Data(count: size)) }
+    #expect(try await adapter.keys() == ["a", "b/1", "b/2"])
+    #expect(try await adapter.keys(prefix: "b/") == ["b/1", "b/2"])
+    #expect(try await adapter.size(key: "b/1") == 10)
+    #expect(try await adapter.size(key: "c") == nil)
+    #expect(try await adapter.totalSize() == 13)
+    try Data(count: 5).write(to: root.appendingPathComponent("a"))
+    #expect(try await adapter.size(key: "a") == 5)
+    try FileManager.default.removeItem(at: root.appendingPathComponent("a"))
+    #expect(try await adapter.size(key: "a") == nil)
+    #expect(try await adapter.totalSize() == 10)
+  }
+
   private struct UserPreferencesClient {}
   struct OrdersClient {}
 

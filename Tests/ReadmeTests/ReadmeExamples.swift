@@ -74,6 +74,18 @@ struct ReadmeExamples {
     }
   }
 
+  @Test func plainFiles() async throws {
+    let folder = folder.appendingPathComponent("settings")
+    defer { try? FileManager.default.removeItem(at: self.folder) }
+    let files = try await SlotEngine.files(in: folder)
+    let settings = TypedStore(engine: files)
+    try await settings.save(Theme(name: "Night", isDark: true), for: "theme")
+    // <folder>/theme now holds {"name":"Night","isDark":true} and nothing else: any editor or jq reads and changes it
+    let text = try String(contentsOf: folder.appendingPathComponent("theme"), encoding: .utf8)
+    #expect(text == #"{"name":"Night","isDark":true}"# || text == #"{"isDark":true,"name":"Night"}"#)
+    try await files.close()
+  }
+
   @Test func ownChanges() async throws {
     try await withStore { engine, store in
       let ending = Task {
@@ -94,7 +106,7 @@ struct ReadmeExamples {
       try await persistence.save(["en", "de"], for: "languages")
       #expect(try await store.load([String].self, for: "languages") == ["en", "de"])
 
-      // Vault: bytes with transaction ids
+      // Vault: bytes with transaction ids; SwiftVault.fileSystem() is one over files
       let vault = SwiftVault.service(over: engine)
       try await vault.saveData(Data("secret".utf8), forKey: "token", transactionID: UUID())
       #expect(try await store.load(String.self, for: "token") == "secret")

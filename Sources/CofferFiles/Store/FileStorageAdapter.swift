@@ -47,6 +47,26 @@ public actor FileStorageAdapter: EngineBacked {
     FileStorageAdapter(engine: try await SlotEngine.files(in: directory, configuration: configuration))
   }
 
+  /// The keys that start with `prefix`, in the order of their bytes. Linear in their number; reads no value.
+  /// - Throws: `StorageError`.
+  public func keys(prefix: String? = nil) async throws -> [String] {
+    try await files().sizes(prefix: prefix.map { try Key($0) }).map(\.key.string)
+  }
+
+  /// The size of a value in bytes, which is that of its file; `nil` when it is absent. Does not read it.
+  /// - Throws: `StorageError`.
+  public func size(key: String) async throws -> Int? { try await files().size(of: Key(key)) }
+
+  /// The size of all values together in bytes. Linear in their number; reads no value.
+  /// - Throws: `StorageError`.
+  public func totalSize() async throws -> Int { try await files().sizes().reduce(0) { $0 + $1.size } }
+
+  private func files() async throws -> SlotEngine {
+    if let engine = engine as? SlotEngine { return engine }
+    try await engine.flush()  // throws why it could not be opened
+    throw StorageError.closed(engine.description)
+  }
+
   static func directory(of client: any Any.Type, in directory: URL) -> URL {
     // The reflected name tells types of one name in different modules apart. That of a private type differs from run
     // to run.

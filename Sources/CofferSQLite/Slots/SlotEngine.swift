@@ -181,8 +181,9 @@ public final class SlotEngine: StorageEngine {
     }
   }
 
-  /// The sizes of the values whose keys start with `prefix`, in the order of the keys, without reading the values.
-  package func sizes(prefix: Key?) async throws -> [(key: Key, size: Int)] {
+  /// The sizes in bytes of the values whose keys start with `prefix`, in the order of the keys, without reading the
+  /// values. Linear in their number.
+  public func sizes(prefix: Key? = nil) async throws -> [(key: Key, size: Int)] {
     _ = try await recovery.value
     return try await inner.withSnapshot { [home] snapshot in
       var sizes: [(key: Key, size: Int)] = []
@@ -192,6 +193,13 @@ public final class SlotEngine: StorageEngine {
         sizes += try page.map { ($0.key, try home.recorded($0).record.size) }
       }
     }
+  }
+
+  /// The size of a value in bytes, without reading it; `nil` when it is absent.
+  public func size(of key: Key) async throws -> Int? {
+    _ = try inner.openStore()
+    if reconciler.isSuspect(key) { try await reconciler.reconcile([key]) }
+    return try await inner.entry(key).map { try home.recorded($0).record.size }
   }
 
   // MARK: Following

@@ -57,7 +57,7 @@ final class SlotReconciler: Sendable {
   }
 
   /// Whether a value may have been changed by others, by its stamp alone.
-  private func isSuspect(_ key: Key) -> Bool {
+  func isSuspect(_ key: Key) -> Bool {
     do {
       let record = try store.readers.read { try $0.withValue(key) { _, bytes in SlotRecord(bytes) } }
       let presence = try home.slots.stamp(.value(key))

@@ -9,7 +9,7 @@ public import Foundation
 /// try await adapter.write(key: "theme", data: Data("dark".utf8))   // /var/lib/shop/settings/theme
 /// ```
 ///
-/// It is a thin actor over ``CofferSQLite/SlotEngine``; use the engine directly for batches and changes.
+/// It is a thin actor over `SlotEngine`; use the engine directly for batches and changes.
 public actor FileStorageAdapter: EngineBacked {
   public nonisolated let engine: any StorageEngine
   public nonisolated let origin = Origin()
@@ -40,7 +40,7 @@ public actor FileStorageAdapter: EngineBacked {
   }
 
   /// Opens the directory without blocking the caller.
-  /// - Throws: What ``CofferSQLite/SlotEngine/files(in:configuration:)`` throws.
+  /// - Throws: What `SlotEngine.files(in:configuration:)` throws.
   public static func open(
     directory: URL, configuration: SlotConfiguration = SlotConfiguration()
   ) async throws -> FileStorageAdapter {

@@ -45,6 +45,7 @@ let fuzzers: [Target] =
     .target(name: "CFuzzer", path: "Fuzz/CFuzzer"),
     fuzzer("FuzzSelection", ["CofferCore", "CofferSQLite"]),
     fuzzer("FuzzFileName", ["CofferCore", "CofferFiles"]),
+    fuzzer("FuzzRecord", ["CofferSQLite"]),
   ]
 
 let package = Package(

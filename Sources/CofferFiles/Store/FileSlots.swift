@@ -14,6 +14,7 @@ final class FileSlots: Slots {
     let name: String
   }
 
+  let survivesPowerLoss = true
   let path: String
   private let name: String
   private let values, control, staged, retained, quarantine, names: Directory

@@ -69,7 +69,8 @@ public final class SlotEngine: StorageEngine {
     self.queue = queue
     self.quarantine = quarantine
     self.reconciler = reconciler
-    let features = inner.capabilities.features
+    var features = inner.capabilities.features
+    if !slots.survivesPowerLoss { features.remove(.powerLossSafety) }
     capabilities = Capabilities(features, maximumValueSize: configuration.maximumValueSize)
     // First the watch, then the look at everything: so nothing is missed in between.
     endWatch = Locked(try slots.watch { [weak reconciler] in reconciler?.hear($0) })

@@ -1,19 +1,19 @@
 import CofferCore
-import Foundation
+package import Foundation
 
 /// What the journal knows of one value in its slot: `docs/formats/files.md`, "The record".
-struct SlotRecord: Hashable {
-  static let size = 62
+package struct SlotRecord: Hashable, Sendable {
+  package static let size = 62
   private static let version: UInt8 = 1
 
-  let id: SlotID
+  package let id: SlotID
   /// Of the key and the value.
-  let checksum: UInt32
+  package let checksum: UInt32
   /// The value's size in bytes.
-  let size: Int
-  var stamp: SlotStamp?
+  package let size: Int
+  package var stamp: SlotStamp?
 
-  init(id: SlotID, checksum: UInt32, size: Int, stamp: SlotStamp?) {
+  package init(id: SlotID, checksum: UInt32, size: Int, stamp: SlotStamp?) {
     self.id = id
     self.checksum = checksum
     self.size = size
@@ -31,7 +31,7 @@ struct SlotRecord: Hashable {
   }
 
   /// Reads what ``encoded`` wrote; `nil` for anything else.
-  init?(_ bytes: UnsafeRawBufferPointer) {
+  package init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count == Self.size, bytes[0] == Self.version, bytes[29] <= 1 else { return nil }
     func number(at offset: Int) -> UInt64 {
       UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
@@ -45,7 +45,7 @@ struct SlotRecord: Hashable {
       stamp: bytes[29] == 1 ? stamp : nil)
   }
 
-  var encoded: Data {
+  package var encoded: Data {
     var data = Data(capacity: Self.size)
     func append(_ value: some FixedWidthInteger) { withUnsafeBytes(of: value) { data.append(contentsOf: $0) } }
     data.append(Self.version)

@@ -22,6 +22,9 @@ public import Foundation
 /// Calls come from several threads at once, but never two writes to one slot. They may block; none comes from a thread
 /// that Swift's tasks share, except `read` and `stamp`, which are called where the value is asked for.
 public protocol Slots: Sendable {
+  /// Whether what ``sync()`` has returned for survives power loss. Without it the engine does not promise it either.
+  var survivesPowerLoss: Bool { get }
+
   /// What a slot holds; `nil` only when it is proven empty. Throw when it cannot be told.
   func read(_ slot: Slot) throws -> SlotContent?
 
@@ -64,6 +67,8 @@ public protocol Slots: Sendable {
 }
 
 extension Slots {
+  public var survivesPowerLoss: Bool { false }
+
   public func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
     guard let content = try read(source) else {
       throw StorageError(.notFound, "There is nothing to move: the slot is empty.", backend: "\(source)")

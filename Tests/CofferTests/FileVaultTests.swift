@@ -93,7 +93,9 @@ import Testing
   @Test func keysAndSizesAreKnownWithoutReading() async throws {
     let root = directories.root.appendingPathComponent("sizes")
     let adapter = try await FileStorageAdapter.open(directory: root)
-    for (key, size) in [("b/1", 10), ("b/2", 0), ("a", 3)] { try await adapter.write(key: key, data: Data(count: size)) }
+    for (key, size) in [("b/1", 10), ("b/2", 0), ("a", 3)] {
+      try await adapter.write(key: key, data: Data(count: size))
+    }
     #expect(try await adapter.keys() == ["a", "b/1", "b/2"])
     #expect(try await adapter.keys(prefix: "b/") == ["b/1", "b/2"])
     #expect(try await adapter.size(key: "b/1") == 10)

@@ -79,12 +79,16 @@ let package = Package(
     tool("CofferDemo", ["Coffer"]),
     // Tests
     tool("CofferTestHelper", ["CofferCore", "CofferFiles", "CofferSQLite"], path: "Tests/CofferTestHelper"),
+    .target(
+      name: "CofferTestSupport", path: "Tests/CofferTestSupport", exclude: ["fault.c"], swiftSettings: settings),
     tests(
-      "CofferSQLiteTests", ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper"],
-      exclude: ["Faults/fault.c", "Golden"]),
+      "CofferSQLiteTests",
+      ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper", "CofferTestSupport"],
+      exclude: ["Golden"]),
     tests("CofferCryptoTests", ["CofferCrypto"]),
     tests(
-      "CofferFilesTests", ["CofferCore", "CofferFiles", "CofferSQLite", "CofferTesting", "CofferTestHelper"]),
+      "CofferFilesTests",
+      ["CofferCore", "CofferFiles", "CofferSQLite", "CofferTesting", "CofferTestHelper", "CofferTestSupport"]),
     tests("CofferTests", ["Coffer", "CofferFiles", "CofferTesting"]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),

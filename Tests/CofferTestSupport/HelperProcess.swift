@@ -1,14 +1,13 @@
-import Foundation
-import Testing
+package import Foundation
 
 /// The helper executable, running; killed and reaped at the latest when this object goes.
-final class HelperProcess {
-  let process = Process()
+package final class HelperProcess {
+  package let process = Process()
   private let output = Pipe()
   private let input = Pipe()
   private var buffer = Data()
 
-  init(_ arguments: [String], environment: [(String, String)] = []) throws {
+  package init(_ arguments: [String], environment: [(String, String)] = []) throws {
     process.executableURL = try Self.executable()
     process.arguments = arguments
     process.standardOutput = output
@@ -35,7 +34,7 @@ final class HelperProcess {
   }
 
   /// The next line, or `nil` at the end. Throws when nothing comes for a minute.
-  func line() throws -> String? {
+  package func line() throws -> String? {
     while true {
       if let end = buffer.firstIndex(of: 0x0A) {
         let line = String(decoding: buffer[..<end], as: UTF8.self)
@@ -51,37 +50,37 @@ final class HelperProcess {
   }
 
   /// All remaining lines.
-  func lines() throws -> [String] {
+  package func lines() throws -> [String] {
     var lines: [String] = []
     while let line = try line() { lines.append(line) }
     return lines
   }
 
-  func tell(_ line: String) { input.fileHandleForWriting.write(Data((line + "\n").utf8)) }
+  package func tell(_ line: String) { input.fileHandleForWriting.write(Data((line + "\n").utf8)) }
 
-  func kill() { Foundation.kill(process.processIdentifier, SIGKILL) }
+  package func kill() { Foundation.kill(process.processIdentifier, SIGKILL) }
 
   @discardableResult
-  func wait() -> Int32 {
+  package func wait() -> Int32 {
     process.waitUntilExit()
     return process.terminationStatus
   }
 
-  func stop() {
+  package func stop() {
     guard process.isRunning else { return }
     kill()
     process.waitUntilExit()
   }
 }
 
-struct TestFailure: Error, CustomStringConvertible {
-  let description: String
-  init(_ description: String) { self.description = description }
+package struct TestFailure: Error, CustomStringConvertible {
+  package let description: String
+  package init(_ description: String) { self.description = description }
 }
 
 /// The preloaded library that makes system calls fail, compiled once per run, beside the test bundle.
-enum FaultLibrary {
-  static let path: String? = {
+package enum FaultLibrary {
+  package static let path: String? = {
     let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("fault.c")
     let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
     let library = folder.appendingPathComponent("coffer-fault-\(getpid()).so")

@@ -78,9 +78,12 @@ let package = Package(
     tool("CofferCommand", ["Coffer"]),
     tool("CofferDemo", ["Coffer"]),
     // Tests
-    tool("CofferTestHelper", ["CofferCore", "CofferFiles", "CofferSQLite"], path: "Tests/CofferTestHelper"),
     .target(
-      name: "CofferTestSupport", path: "Tests/CofferTestSupport", exclude: ["fault.c"], swiftSettings: settings),
+      name: "CofferTestSupport", dependencies: ["CofferCore"], path: "Tests/CofferTestSupport", exclude: ["fault.c"],
+      swiftSettings: settings),
+    tool(
+      "CofferTestHelper", ["CofferCore", "CofferFiles", "CofferSQLite", "CofferTestSupport"],
+      path: "Tests/CofferTestHelper"),
     tests(
       "CofferSQLiteTests",
       ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper", "CofferTestSupport"],

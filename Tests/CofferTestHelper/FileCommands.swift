@@ -66,7 +66,7 @@ private func armedFiles(_ path: String, batch: String, fault: String, holdsSnaps
     await report("commit") {
       try await engine.commit(batch == "single" ? FileScenario.single() : FileScenario.batch(), from: Origin())
     }
-    try arm("none:none:-1")
+    say("struck \(try disarm() ? "yes" : "no")")
   }
   if holdsSnapshot {
     try await engine.withSnapshot { _ in try await commit() }

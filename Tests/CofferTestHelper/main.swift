@@ -107,6 +107,12 @@ func arm(_ fault: String) throws {
   fault.withCString { arm($0) }
 }
 
+/// Ends a fault; whether it has happened.
+func disarm() throws -> Bool {
+  guard let symbol = dlsym(nil, "coffer_fault_disarm") else { throw Usage() }
+  return unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)() != 0
+}
+
 /// A relaxed commit, then a full one that writes nothing and so syncs nothing, then a flush, which must sync.
 func armedFlush(_ path: String, fault: String) async throws {
   let engine = try await SQLiteEngine.open(at: path)

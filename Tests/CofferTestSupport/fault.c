@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -24,7 +23,16 @@ void coffer_fault_arm(const char *text) {
   if (sscanf(text, "%15[^:]:%15[^:]:%ld", fault_kind, fault_call, &count) == 3) fault_countdown = count;
 }
 
-static int is_below_root(int file) {
+// Whether the fault has happened.
+int coffer_fault_disarm(void) {
+  int has_struck = fault_kind[0] && fault_countdown <= 0;
+  fault_countdown = -1;
+  fault_kind[0] = 0;
+  return has_struck;
+}
+
+// 2 for the root itself, 1 for what is below it, 0 for anything else.
+static int place_of(int file) {
   const char *root = getenv("COFFER_FAULT_ROOT");
   if (!root) return 1;
   char link[64], path[4096];
@@ -32,11 +40,13 @@ static int is_below_root(int file) {
   ssize_t size = readlink(link, path, sizeof path - 1);
   if (size < 0) return 0;
   path[size] = 0;
+  if (strcmp(path, root) == 0) return 2;
   return strncmp(path, root, strlen(root)) == 0;
 }
 
 static int strikes(const char *call, int file) {
-  if (fault_countdown < 0 || strcmp(call, fault_call) != 0 || !is_below_root(file)) return 0;
+  if (fault_countdown < 0 || strcmp(call, fault_call) != 0 || !place_of(file)) return 0;
+  if (fault_countdown == 0) return 0;
   if (__atomic_sub_fetch(&fault_countdown, 1, __ATOMIC_SEQ_CST) != 0) return 0;
   if (strcmp(fault_kind, "kill") == 0) kill(getpid(), SIGKILL);
   errno = strcmp(fault_kind, "full") == 0 ? ENOSPC : EIO;
@@ -53,11 +63,9 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) {
   return strikes("pwrite", file) ? -1 : REAL(pwrite64)(file, bytes, count, offset);
 }
 
-// "sync" is any sync, "dirsync" that of a directory.
+// "sync" is any sync, "rootsync" that of the root directory.
 static int sync_strikes(int file) {
-  struct stat status;
-  if (fstat(file, &status) == 0 && S_ISDIR(status.st_mode) && strikes("dirsync", file)) return 1;
-  return strikes("sync", file);
+  return (place_of(file) == 2 && strikes("rootsync", file)) || strikes("sync", file);
 }
 
 int fsync(int file) { return sync_strikes(file) ? -1 : REAL(fsync)(file); }

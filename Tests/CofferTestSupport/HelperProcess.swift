@@ -36,17 +36,37 @@ package final class HelperProcess {
   /// The next line, or `nil` at the end. Throws when nothing comes for a minute.
   package func line() throws -> String? {
     while true {
-      if let end = buffer.firstIndex(of: 0x0A) {
-        let line = String(decoding: buffer[..<end], as: UTF8.self)
-        buffer = Data(buffer[(end + 1)...])
-        return line
-      }
-      var wait = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
-      guard poll(&wait, 1, 60_000) > 0 else { throw TestFailure("the helper has said nothing for a minute") }
-      let more = output.fileHandleForReading.availableData
-      if more.isEmpty { return nil }
-      buffer += more
+      if let line = takeLine() { return line }
+      guard hasMore(within: 60_000) else { throw TestFailure("the helper has said nothing for a minute") }
+      guard readMore() else { return nil }
     }
+  }
+
+  /// The next line, or `nil` when none comes within so many milliseconds.
+  package func line(within milliseconds: Int32) throws -> String? {
+    while true {
+      if let line = takeLine() { return line }
+      guard hasMore(within: milliseconds), readMore() else { return nil }
+    }
+  }
+
+  private func takeLine() -> String? {
+    guard let end = buffer.firstIndex(of: 0x0A) else { return nil }
+    let line = String(decoding: buffer[..<end], as: UTF8.self)
+    buffer = Data(buffer[(end + 1)...])
+    return line
+  }
+
+  private func hasMore(within milliseconds: Int32) -> Bool {
+    var wait = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+    return poll(&wait, 1, milliseconds) > 0
+  }
+
+  /// Whether there was more before the end.
+  private func readMore() -> Bool {
+    let more = output.fileHandleForReading.availableData
+    buffer += more
+    return !more.isEmpty
   }
 
   /// All remaining lines.

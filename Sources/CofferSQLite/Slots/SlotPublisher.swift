@@ -86,7 +86,7 @@ extension SlotHome {
   private func waiting(_ error: StorageError, key: Key) -> StorageError {
     StorageError(
       error.code, "The value is stored, but it could not be put into its place: \(error.message)",
-      advice: "Reads find it, and the next commit tries again. \(error.advice)", backend: name, key: key,
+      advice: "Reads find it, and the next commit tries again.", backend: name, key: key,
       underlying: error.underlying)
   }
 }

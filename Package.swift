@@ -79,13 +79,20 @@ let package = Package(
     tool("CofferCommand", ["Coffer"]),
     tool("CofferDemo", ["Coffer"]),
     // Tests
-    tool("CofferTestHelper", ["CofferCore", "CofferFiles", "CofferSQLite"], path: "Tests/CofferTestHelper"),
+    .target(
+      name: "CofferTestSupport", dependencies: ["CofferCore"], path: "Tests/CofferTestSupport", exclude: ["fault.c"],
+      swiftSettings: settings),
+    tool(
+      "CofferTestHelper", ["CofferCore", "CofferFiles", "CofferSQLite", "CofferTestSupport"],
+      path: "Tests/CofferTestHelper"),
     tests(
-      "CofferSQLiteTests", ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper"],
-      exclude: ["Faults/fault.c", "Golden"]),
+      "CofferSQLiteTests",
+      ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper", "CofferTestSupport"],
+      exclude: ["Golden"]),
     tests("CofferCryptoTests", ["CofferCrypto"]),
     tests(
-      "CofferFilesTests", ["CofferCore", "CofferFiles", "CofferSQLite", "CofferTesting", "CofferTestHelper"]),
+      "CofferFilesTests",
+      ["CofferCore", "CofferFiles", "CofferSQLite", "CofferTesting", "CofferTestHelper", "CofferTestSupport"]),
     tests("CofferTests", ["Coffer", "CofferFiles", "CofferTesting"]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),

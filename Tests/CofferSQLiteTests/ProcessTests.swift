@@ -1,5 +1,6 @@
 import CofferCore
 import CofferSQLite
+import CofferTestSupport
 import Foundation
 import Testing
 
@@ -115,23 +116,4 @@ import Testing
     #expect(engine.recentCommits(after: Revision(1))?.map(\.changed.keys.count) == [2])
     try await engine.close()
   }
-}
-
-/// The task's value, or an error when it takes too long.
-func finish<R: Sendable>(_ task: Task<R, any Error>, within limit: Duration) async throws -> R {
-  let watchdog = Task {
-    try await Task.sleep(for: limit)
-    task.cancel()
-  }
-  defer { watchdog.cancel() }
-  return try await task.value
-}
-
-func finish<R: Sendable>(_ task: Task<R, Never>, within limit: Duration) async throws -> R {
-  let watchdog = Task {
-    try await Task.sleep(for: limit)
-    task.cancel()
-  }
-  defer { watchdog.cancel() }
-  return await task.value
 }

@@ -27,22 +27,22 @@ func say(_ line: String) {
 
 func run(_ command: String, store: String, rest: [String]) async throws {
   switch command {
-  case "write": try await writePairs(store, rest)
+  case "write": try await writePairs(to: try await SQLiteEngine.open(at: store), rest)
   case "die-before-bell": try await dieBeforeBell(store)
-  case "increment": try await increment(store, count: Int(rest[0]) ?? 0)
+  case "increment": try await increment(try await SQLiteEngine.open(at: store), count: Int(rest[0]) ?? 0)
   case "hold-lock": try await holdLock(store)
   case "armed-commit": try await armedCommit(store, fault: rest[0], count: rest.count > 1 ? Int(rest[1]) ?? 4 : 4)
   case "armed-flush": try await armedFlush(store, fault: rest[0])
-  default: throw Usage()
+  default:
+    guard try await runOnFiles(command, store, rest) else { throw Usage() }
   }
 }
 
 /// Commits numbered pairs for ever, or `count` of them: "begin N", commit, "ack N". Both keys of a pair are one batch.
-func writePairs(_ path: String, _ rest: [String]) async throws {
+func writePairs(to engine: any StorageEngine, _ rest: [String]) async throws {
   let durability: Durability = rest.first == "full" ? .full : .relaxed
   let name = rest.count > 1 ? rest[1] : "p"
   let count = rest.count > 2 ? Int(rest[2]) ?? .max : .max
-  let engine = try await SQLiteEngine.open(at: path)
   let origin = Origin()
   var number = 0
   while number < count {
@@ -70,8 +70,7 @@ func dieBeforeBell(_ path: String) async throws {
 }
 
 /// Adds one to a counter by compare and set, `count` times, beside others who do the same.
-func increment(_ path: String, count: Int) async throws {
-  let engine = try await SQLiteEngine.open(at: path)
+func increment(_ engine: any StorageEngine, count: Int) async throws {
   let key = try Key("counter")
   let origin = Origin()
   var done = 0
@@ -106,6 +105,12 @@ func arm(_ fault: String) throws {
   guard let symbol = dlsym(nil, "coffer_fault_arm") else { throw Usage() }
   let arm = unsafeBitCast(symbol, to: (@convention(c) (UnsafePointer<CChar>) -> Void).self)
   fault.withCString { arm($0) }
+}
+
+/// Ends a fault; whether it has happened.
+func disarm() throws -> Bool {
+  guard let symbol = dlsym(nil, "coffer_fault_disarm") else { throw Usage() }
+  return unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)() != 0
 }
 
 /// A relaxed commit, then a full one that writes nothing and so syncs nothing, then a flush, which must sync.

@@ -10,6 +10,8 @@ final class Directory: Sendable {
   private let backend: String
   private let descriptor: Int32
   private let hasChanged = Locked(false)
+  /// The `errno` of a sync that has failed, or 0.
+  private let syncFailure = Locked(Int32(0))
 
   /// Opens a directory; a link that leads to it is followed, since it is the user who gives this path.
   convenience init(_ path: String, backend: String) throws {
@@ -148,7 +150,7 @@ final class Directory: Sendable {
   /// Makes a file (0600) with these bytes and returns when they have survived power loss; its name may not have.
   func write(_ data: Data, to name: String) throws -> SlotStamp {
     let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard file >= 0 else { throw failure("open", name) }
+    guard file >= 0 else { throw errno == ENOENT ? removed(name) : failure("open", name) }
     hasChanged.withLock { $0 = true }
     defer { close(file) }
     do {
@@ -170,6 +172,8 @@ final class Directory: Sendable {
   func rename(_ name: String, to target: String, in directory: Directory) throws {
     guard renameat(descriptor, name, directory.descriptor, target) == 0 else {
       guard errno == ENOENT else { throw failure("rename", target) }
+      // Somebody who was killed may have moved it, and not have lived to sync it.
+      directory.hasChanged.withLock { $0 = true }
       throw StorageError(.notFound, "There is no file to move: \(name).", backend: backend)
     }
     hasChanged.withLock { $0 = true }
@@ -186,7 +190,11 @@ final class Directory: Sendable {
   /// Removes a file or a link. A missing one is no error; a directory is left alone.
   func delete(_ name: String) throws {
     guard unlinkat(descriptor, name, 0) == 0 else {
-      if errno == ENOENT || errno == EISDIR { return }
+      if errno == EISDIR { return }
+      if errno == ENOENT {
+        // Somebody who was killed may have removed it, and not have lived to sync it.
+        return hasChanged.withLock { $0 = true }
+      }
       let failure = failure("unlink", name)
       if try isDirectory(name) { return }  // which some systems call a lack of permission
       throw failure
@@ -194,16 +202,30 @@ final class Directory: Sendable {
     hasChanged.withLock { $0 = true }
   }
 
-  /// Returns when the names in it have survived power loss.
+  /// Returns when the names in it have survived power loss. One caller at a time: who comes while another is syncing
+  /// waits for that, since its own names may be part of it.
   func syncIfChanged() throws {
-    let mustSync = hasChanged.withLock { hasChanged in
-      defer { hasChanged = false }
-      return hasChanged
+    try syncFailure.withLock { known in
+      // A device that has failed once answers the second time with a lie.
+      guard known == 0 else { throw failure("fsync", ".", known) }
+      let mustSync = hasChanged.withLock { hasChanged in
+        defer { hasChanged = false }
+        return hasChanged
+      }
+      guard mustSync else { return }
+      let code = flush(descriptor)
+      // Some file systems have nothing to sync for a directory and say so.
+      guard code == 0 || code == EINVAL || code == ENOTSUP else {
+        known = code
+        throw failure("fsync", ".", code)
+      }
     }
-    guard mustSync else { return }
-    let failure = flush(descriptor)
-    // Some file systems have nothing to sync for a directory and say so.
-    guard failure == 0 || failure == EINVAL || failure == ENOTSUP else { throw self.failure("fsync", ".", failure) }
+  }
+
+  private func removed(_ name: String) -> StorageError {
+    StorageError(
+      .inputOutput, "The directory was removed while the store was open: \(path.escapingControlCharacters)",
+      advice: "Open the store again: the directory is made anew.", backend: backend)
   }
 
   private func notAFile(_ name: String) -> StorageError {

@@ -5,7 +5,11 @@ import Foundation
 ///
 /// The lock belongs to the open file (`flock(2)`), so two of these in one process exclude each other, too.
 final class LockFile: Sendable {
-  enum Mode: Sendable { case shared, exclusive }
+  enum Mode: Sendable {
+    case shared, exclusive
+    /// Waits for others, who must hold it for a short time only.
+    case patient
+  }
 
   let path: String
   private let descriptor: Int32
@@ -15,8 +19,14 @@ final class LockFile: Sendable {
     self.path = path
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw StorageError.system("open", path: path, errno: errno, backend: backend) }
-    // Exclusive locks are held for an instant only where others share, so waiting for a shared one is short.
-    guard Self.lock(descriptor, mode == .shared ? LOCK_SH : LOCK_EX | LOCK_NB) else {
+    let operation =
+      switch mode {
+      // Exclusive locks are held for an instant only where others share, so waiting for a shared one is short.
+      case .shared: LOCK_SH
+      case .exclusive: LOCK_EX | LOCK_NB
+      case .patient: LOCK_EX
+      }
+    guard Self.lock(descriptor, operation) else {
       let failure = errno
       Foundation.close(descriptor)
       guard failure == EWOULDBLOCK else {

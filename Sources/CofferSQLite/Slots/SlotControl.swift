@@ -46,6 +46,9 @@ struct SlotControl: Sendable {
     return lstat(journal, &status) == 0 && status.st_size > 0
   }
 
+  /// One process at a time looks for the journal and makes it: another would move the new one's log aside.
+  func beginOpening() throws -> LockFile? { try LockFile(directory + "/opening", .patient, backend: name) }
+
   /// Moves aside what belongs to a journal that somebody has deleted: it means nothing without it.
   func setLeftoversAside() {
     for suffix in ["-wal", "-shm", "-wake"] { rename(journal + suffix, journal + suffix + ".lost") }

@@ -57,9 +57,14 @@ public final class SlotEngine: StorageEngine {
     _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration
   ) throws {
     let control = try SlotControl(directory, name: name)
+    let opening = try control.beginOpening()
+    defer { withExtendedLifetime(opening) {} }
     let journalWasMissing = !control.hasJournal
-    if journalWasMissing { control.setLeftoversAside() }
     let home = try SlotHome(slots: slots, name: name, control: control, configuration: configuration)
+    if journalWasMissing {
+      control.setLeftoversAside()
+      try home.quarantineOrphans()
+    }
     inner = try SQLiteEngine.openBlocking(at: control.journal, configuration: configuration.forJournal(named: name))
     let store = try inner.openStore()
     let queue = DispatchQueue(label: "coffer.slots", attributes: .concurrent)

@@ -84,6 +84,16 @@ final class SlotHome: Sendable {
     retained.withLock { $0.append(id) }
   }
 
+  /// Keeps a value that was aside and is not wanted in its place any more.
+  func retain(_ staged: SlotID) throws {
+    do {
+      _ = try slots.move(.staged(staged), to: .retained(staged))
+    } catch let error as StorageError where error.code == .notFound {
+      return  // Somebody who was killed afterwards has kept it.
+    }
+    retained.withLock { $0.append(staged) }
+  }
+
   /// Removes what was kept for snapshots once none is open. A snapshot that begins now needs nothing that was replaced
   /// before.
   func discardRetained() {

@@ -30,9 +30,19 @@ extension SlotHome {
     guard !intents.isEmpty else { return [:] }
     var failures: [Key: StorageError] = [:]
     let mustRetain = control.hasSnapshots
-    for intent in intents {
+    // Only the last intent of a key is carried out: whoever does all of this again after a kill would find the last
+    // value in its place already, and remove it for a deletion that came before it.
+    let last = Dictionary(intents.map { ($0.key, $0.position) }) { $1 }
+    var begun: Set<Key> = []
+    for intent in intents where failures[intent.key] == nil {
       do {
-        try locating(intent.key) { try place(intent, mustRetain: mustRetain, committer) }
+        try locating(intent.key) {
+          if mustRetain, begun.insert(intent.key).inserted, let previous = intent.previous {
+            try retain(intent.key, previous)
+          }
+          guard last[intent.key] == intent.position else { return try passOver(intent, mustRetain: mustRetain) }
+          try place(intent, committer)
+        }
       } catch let error as StorageError {
         failures[intent.key] = waiting(error, key: intent.key)
       }
@@ -42,8 +52,7 @@ extension SlotHome {
     return failures
   }
 
-  private func place(_ intent: SlotJournal.Intent, mustRetain: Bool, _ committer: GroupCommitter) throws {
-    if mustRetain, let previous = intent.previous { try retain(intent.key, previous) }
+  private func place(_ intent: SlotJournal.Intent, _ committer: GroupCommitter) throws {
     if let staged = intent.staged {
       do {
         let stamp = try slots.move(.staged(staged), to: .value(intent.key))
@@ -55,6 +64,12 @@ extension SlotHome {
       try slots.delete(.value(intent.key))
     }
     reached(.placed)
+  }
+
+  /// A value that was replaced before it came to its place: only a snapshot may still read it.
+  private func passOver(_ intent: SlotJournal.Intent, mustRetain: Bool) throws {
+    guard let staged = intent.staged else { return }
+    if mustRetain { try retain(staged) } else { try slots.delete(.staged(staged)) }
   }
 
   private func syncPlaces() throws {
@@ -71,7 +86,7 @@ extension SlotHome {
   private func waiting(_ error: StorageError, key: Key) -> StorageError {
     StorageError(
       error.code, "The value is stored, but it could not be put into its place: \(error.message)",
-      advice: "Reads find it, and the next commit tries again. \(error.advice)", backend: name, key: key,
+      advice: "Reads find it, and the next commit tries again.", backend: name, key: key,
       underlying: error.underlying)
   }
 }

@@ -190,9 +190,11 @@ final class SlotReconciler: Sendable {
       return intents.count
     }
     let (changed, slots) = try await scan()
+    // First who is gone, then what the journal needs: who is gone commits nothing any more.
+    let orphans = try await onQueue { [home] in home.orphans(slots) }
     try await store.writer.perform { [home] committer in
       let needed = Set(try SlotJournal.intents(committer).compactMap(\.staged))
-      home.cleanUp(slots, except: needed, keepsStaged: journalWasMissing)
+      home.cleanUp(slots, orphans.subtracting(needed))
     }
     return RecoveryReport(
       backend: home.name, completed: waiting, edited: changed, wasRebuilt: journalWasMissing && changed > 0)
@@ -200,23 +202,32 @@ final class SlotReconciler: Sendable {
 }
 
 extension SlotHome {
-  /// Removes what the dead have put aside and no commit of theirs refers to.
-  ///
-  /// - Parameter keepsStaged: without the journal nobody knows whether it was committed: it goes to the quarantine.
-  fileprivate func cleanUp(_ slots: [Slot], except needed: Set<SlotID>, keepsStaged: Bool) {
-    let hasSnapshots = control.hasSnapshots
-    for slot in slots {
-      switch slot {
-      case .staged(let id) where !needed.contains(id) && control.isGone(id.owner):
-        if keepsStaged {
-          _ = try? self.slots.move(slot, to: .quarantined(id))
-        } else {
-          try? self.slots.delete(slot)
-        }
-      case .retained where !hasSnapshots: try? self.slots.delete(slot)
-      default: break
-      }
+  /// What the dead have put aside.
+  fileprivate func orphans(_ slots: [Slot]) -> Set<SlotID> {
+    let staged = slots.compactMap { slot -> SlotID? in
+      if case .staged(let id) = slot { id } else { nil }
+    }
+    let gone = Set(staged.map(\.owner)).filter(control.isGone)
+    return Set(staged.filter { gone.contains($0.owner) })
+  }
+
+  /// Removes what the dead have put aside and no commit of theirs refers to, and what no snapshot can want.
+  fileprivate func cleanUp(_ slots: [Slot], _ orphans: Set<SlotID>) {
+    for id in orphans { try? self.slots.delete(.staged(id)) }
+    if !control.hasSnapshots {
+      for case .retained(let id) in slots { try? self.slots.delete(.retained(id)) }
     }
     control.forgetGoneOwners()
+  }
+
+  /// Without the journal nobody knows whether what the dead have put aside was committed: it goes to the quarantine.
+  func quarantineOrphans() throws {
+    for id in orphans(try slots.list()) {
+      do {
+        _ = try slots.move(.staged(id), to: .quarantined(id))
+      } catch let error as StorageError where error.code == .notFound {
+        // Its owner was not gone after all, only on its way out.
+      }
+    }
   }
 }

@@ -66,6 +66,8 @@ final class Writer: Sendable {
     _ batch: PreparedBatch, after prepare: @escaping @Sendable () throws -> Void, on work: DispatchQueue
   ) async throws -> Commit {
     try Task.checkCancellation()
+    // Said before anything is put aside, which may fail in a less telling way: in a directory that is gone, say.
+    if let refusal = queue.withLock({ $0.refusal }) { throw refusal }
     let isCancelled = Locked(false)
     let bring: (WriteRequest) -> Void = { [self] request in
       work.async { [self] in

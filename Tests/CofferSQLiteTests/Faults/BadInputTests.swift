@@ -1,6 +1,7 @@
 import CofferCSQLite
 import CofferCore
 import CofferSQLite
+import CofferTestSupport
 import Foundation
 import Testing
 

@@ -1,5 +1,6 @@
 import CofferCore
 import CofferSQLite
+import CofferTestSupport
 import Foundation
 import Testing
 
@@ -75,8 +76,7 @@ import Testing
   func aFullDiskLosesNothing() async throws {
     let directory = try TemporaryDirectory()
     let disk = try mountSmallDisk(in: directory, size: "8m")
-    defer { umount2(disk, Int32(MNT_DETACH)) }
-    let engine = try await SQLiteEngine.open(at: disk + "/store.db")
+    let engine = try await SQLiteEngine.open(at: disk.path + "/store.db")
     let origin = Origin()
     var stored = 0
     var failure: StorageError?
@@ -96,7 +96,7 @@ import Testing
       #expect(try await engine.entry(Key("v\(index)"))?.value == Data(repeating: UInt8(index), count: 100_000))
     }
     #expect(try await engine.entry(Key("v\(stored)")) == nil)
-    #expect(mount("tmpfs", disk, "tmpfs", UInt(MS_REMOUNT), "size=32m") == 0)
+    try disk.resize(to: "32m")
     try await engine.commit(WriteBatch([.put(Key("after"), Data("x".utf8))]), from: origin)
     #expect(try await engine.entry(Key("after")) != nil)
     try await engine.close()
@@ -107,8 +107,7 @@ import Testing
   func aBatchThatDoesNotFitFailsAlone() async throws {
     let directory = try TemporaryDirectory()
     let disk = try mountSmallDisk(in: directory, size: "12m")
-    defer { umount2(disk, Int32(MNT_DETACH)) }
-    let engine = try await SQLiteEngine.open(at: disk + "/store.db")
+    let engine = try await SQLiteEngine.open(at: disk.path + "/store.db")
     let results = await withTaskGroup(of: (Int, StorageError.Code?).self) { group in
       for index in 0..<40 {
         group.addTask {
@@ -131,11 +130,9 @@ import Testing
     try await engine.close()
   }
 
-  /// A real file system in memory, of that size; cancels the test where root may not mount one.
-  private func mountSmallDisk(in directory: TemporaryDirectory, size: String) throws -> String {
-    let disk = directory.path("disk")
-    try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
-    guard mount("tmpfs", disk, "tmpfs", 0, "size=\(size)") == 0 else {
+  /// Cancels the test where root may not mount anything.
+  private func mountSmallDisk(in directory: TemporaryDirectory, size: String) throws -> SmallDisk {
+    guard let disk = try SmallDisk(at: directory.path("disk"), size: size) else {
       try Test.cancel("this machine does not let root mount a tmpfs: \(String(cString: strerror(errno)))")
     }
     return disk

@@ -1,5 +1,6 @@
 import CofferCore
 import CofferSQLite
+import CofferTestSupport
 import Foundation
 import Testing
 
@@ -49,8 +50,6 @@ import Testing
   }
 }
 
-let isProving = ProcessInfo.processInfo.environment["COFFER_PROVE"] != nil
-
 /// Kills a writer again and again at random moments and compares what it acknowledged with what is there.
 private struct KillLoop {
   let rounds: Int
@@ -95,18 +94,5 @@ private struct KillLoop {
     let numbers = left.compactMap { Int($0.key.string.split(separator: "/").last ?? "") }.sorted()
     #expect(numbers == Array(0..<left.count), "round \(round), seed \(seed): a hole")
     try await engine.close()
-  }
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers for the same seed.
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

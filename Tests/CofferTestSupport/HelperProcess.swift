@@ -1,14 +1,13 @@
-import Foundation
-import Testing
+package import Foundation
 
 /// The helper executable, running; killed and reaped at the latest when this object goes.
-final class HelperProcess {
-  let process = Process()
+package final class HelperProcess {
+  package let process = Process()
   private let output = Pipe()
   private let input = Pipe()
   private var buffer = Data()
 
-  init(_ arguments: [String], environment: [(String, String)] = []) throws {
+  package init(_ arguments: [String], environment: [(String, String)] = []) throws {
     process.executableURL = try Self.executable()
     process.arguments = arguments
     process.standardOutput = output
@@ -35,53 +34,73 @@ final class HelperProcess {
   }
 
   /// The next line, or `nil` at the end. Throws when nothing comes for a minute.
-  func line() throws -> String? {
+  package func line() throws -> String? {
     while true {
-      if let end = buffer.firstIndex(of: 0x0A) {
-        let line = String(decoding: buffer[..<end], as: UTF8.self)
-        buffer = Data(buffer[(end + 1)...])
-        return line
-      }
-      var wait = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
-      guard poll(&wait, 1, 60_000) > 0 else { throw TestFailure("the helper has said nothing for a minute") }
-      let more = output.fileHandleForReading.availableData
-      if more.isEmpty { return nil }
-      buffer += more
+      if let line = takeLine() { return line }
+      guard hasMore(within: 60_000) else { throw TestFailure("the helper has said nothing for a minute") }
+      guard readMore() else { return nil }
     }
   }
 
+  /// The next line, or `nil` when none comes within so many milliseconds.
+  package func line(within milliseconds: Int32) throws -> String? {
+    while true {
+      if let line = takeLine() { return line }
+      guard hasMore(within: milliseconds), readMore() else { return nil }
+    }
+  }
+
+  private func takeLine() -> String? {
+    guard let end = buffer.firstIndex(of: 0x0A) else { return nil }
+    let line = String(decoding: buffer[..<end], as: UTF8.self)
+    buffer = Data(buffer[(end + 1)...])
+    return line
+  }
+
+  private func hasMore(within milliseconds: Int32) -> Bool {
+    var wait = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+    return poll(&wait, 1, milliseconds) > 0
+  }
+
+  /// Whether there was more before the end.
+  private func readMore() -> Bool {
+    let more = output.fileHandleForReading.availableData
+    buffer += more
+    return !more.isEmpty
+  }
+
   /// All remaining lines.
-  func lines() throws -> [String] {
+  package func lines() throws -> [String] {
     var lines: [String] = []
     while let line = try line() { lines.append(line) }
     return lines
   }
 
-  func tell(_ line: String) { input.fileHandleForWriting.write(Data((line + "\n").utf8)) }
+  package func tell(_ line: String) { input.fileHandleForWriting.write(Data((line + "\n").utf8)) }
 
-  func kill() { Foundation.kill(process.processIdentifier, SIGKILL) }
+  package func kill() { Foundation.kill(process.processIdentifier, SIGKILL) }
 
   @discardableResult
-  func wait() -> Int32 {
+  package func wait() -> Int32 {
     process.waitUntilExit()
     return process.terminationStatus
   }
 
-  func stop() {
+  package func stop() {
     guard process.isRunning else { return }
     kill()
     process.waitUntilExit()
   }
 }
 
-struct TestFailure: Error, CustomStringConvertible {
-  let description: String
-  init(_ description: String) { self.description = description }
+package struct TestFailure: Error, CustomStringConvertible {
+  package let description: String
+  package init(_ description: String) { self.description = description }
 }
 
 /// The preloaded library that makes system calls fail, compiled once per run, beside the test bundle.
-enum FaultLibrary {
-  static let path: String? = {
+package enum FaultLibrary {
+  package static let path: String? = {
     let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("fault.c")
     let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
     let library = folder.appendingPathComponent("coffer-fault-\(getpid()).so")

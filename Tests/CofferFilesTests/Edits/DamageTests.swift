@@ -1,0 +1,83 @@
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Bytes that change although nobody has touched the file, as a failing disk would change them.
+@Suite(.serialized) struct DamageTests {
+  private let size = 4_096
+
+  @Test func damageIsNamedKeptAndReportedOnce() async throws {
+    let directory = try StoreDirectory()
+    let reports = Locked<[DamageReport]>([])
+    let configure: (inout SlotConfiguration) -> Void = {
+      $0.onDamage = { report in reports.withLock { $0.append(report) } }
+    }
+    let engine = try await directory.open(configure)
+    var batch = WriteBatch()
+    for index in 0..<10 { batch.put(try Key("key\(index)"), Data(repeating: UInt8(index), count: size)) }
+    try await engine.commit(batch, from: Origin())
+    let log = OwnLog(engine)
+    try damage(directory.file("key7"))
+
+    for _ in 0..<2 { await expectError(.damaged, contains: "key7") { _ = try await engine.entry(Key("key7")) } }
+    #expect(try await engine.entry(Key("key8"))?.value == Data(repeating: 8, count: size))
+    // A listing goes up to the damage, names it, and goes on behind it.
+    let first = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 100) }
+    #expect(first.last?.key.string == "key6")
+    await expectError(.damaged, contains: "key7") {
+      _ = try await engine.withSnapshot { try await $0.page(prefix: nil, after: Key("key6"), limit: 100) }
+    }
+    let rest = try await engine.withSnapshot { try await $0.page(prefix: nil, after: Key("key7"), limit: 100) }
+    #expect(rest.map(\.key.string) == ["key8", "key9"])
+    #expect(reports.withLock { $0.map(\.key.string) } == ["key7"])
+    #expect(reports.withLock { $0.map(\.size) } == [size])
+
+    var damaged = Data(repeating: 7, count: size)
+    damaged[100] ^= 0x20
+    let kept = try directory.names(in: "quarantine")
+    #expect(kept.count == 1)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: directory.control("quarantine/\(kept.first ?? "")"))) == damaged)
+    // It is not taken for an edit, neither now nor by the next open.
+    try await engine.close()
+    let again = try await directory.open(configure)
+    await expectError(.damaged, contains: "key7") { _ = try await again.entry(Key("key7")) }
+    try await again.commit(WriteBatch([.put(Key("key7"), Data("new".utf8))]), from: Origin())
+    #expect(try await again.entry(Key("key7"))?.value == Data("new".utf8))
+    #expect(again.latestRevision == Revision(2))
+    #expect(try directory.names(in: "quarantine") == kept)
+    #expect(try log.commits().isEmpty)
+    try await again.close()
+  }
+
+  /// The other way to heal it: put a good copy back.
+  @Test func aGoodCopyPutBackHeals() async throws {
+    let directory = try StoreDirectory()
+    let engine = try await directory.open()
+    let value = String(repeating: "x", count: size)
+    try await engine.commit(WriteBatch([.put(Key("key"), Data(value.utf8))]), from: Origin())
+    try damage(directory.file("key"))
+    await expectError(.damaged) { _ = try await engine.entry(Key("key")) }
+    try overwrite(directory.file("key"), value)
+    let entry = try await engine.entry(Key("key"))
+    #expect(entry?.value == Data(value.utf8) && entry?.revision == Revision(1))
+    try await engine.close()
+  }
+
+  /// Changes a byte and puts the date back before anybody hears of it.
+  private func damage(_ path: String) throws {
+    var status = stat()
+    guard stat(path, &status) == 0 else { throw TestFailure("stat") }
+    let file = open(path, O_RDWR)
+    guard file >= 0 else { throw TestFailure("open") }
+    defer { close(file) }
+    var byte: UInt8 = 0
+    guard pread(file, &byte, 1, 100) == 1 else { throw TestFailure("read") }
+    byte ^= 0x20
+    guard pwrite(file, &byte, 1, 100) == 1, futimens(file, [status.st_atim, status.st_mtim]) == 0 else {
+      throw TestFailure("write")
+    }
+  }
+}

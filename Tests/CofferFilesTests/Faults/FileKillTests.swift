@@ -1,0 +1,77 @@
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Writers over files, killed with SIGKILL at random moments.
+@Suite(.serialized) struct FileKillTests {
+  @Test func nothingAcknowledgedIsLostInFortyKills() async throws {
+    try await FileKillLoop(rounds: 40, seed: 20_261_121).run()
+  }
+
+  /// The long proof: `./run prove`.
+  @Test(.enabled(if: isProving, "long: ./run prove"))
+  func proveThatNothingAcknowledgedIsLostInFiles() async throws {
+    try await FileKillLoop(rounds: 400, seed: UInt64.random(in: 0...UInt64.max)).run()
+  }
+}
+
+/// Kills a writer again and again at random moments and compares what it acknowledged with what is there.
+private struct FileKillLoop {
+  let rounds: Int
+  let seed: UInt64
+
+  func run() async throws {
+    var random = SeededGenerator(seed: seed)
+    let directory = try StoreDirectory()
+    defer { withExtendedLifetime(directory) {} }  // an optimised build would remove it after its last use
+    var killsInsideCommits = 0
+    var revision = Revision.zero
+    for round in 0..<rounds {
+      let name = "round\(round)"
+      let helper = try directory.run("files-write", "full", name)
+      let steps = Int.random(in: 1...40, using: &random)
+      var lines: [String] = []
+      for _ in 0..<steps { lines.append(try helper.line() ?? "") }
+      if lines.last?.hasPrefix("begin") == true { usleep(UInt32.random(in: 0...1_500, using: &random)) }
+      helper.kill()
+      lines += try helper.lines()
+      helper.wait()
+      if lines.last?.hasPrefix("begin") == true { killsInsideCommits += 1 }
+      revision = try await check(directory, name, lines, revision, "round \(round), seed \(seed)")
+    }
+    print("killed \(rounds) writers over files, \(killsInsideCommits) of them inside a commit (seed \(seed))")
+    #expect(killsInsideCommits > 0, "seed \(seed)")
+  }
+
+  private func check(
+    _ directory: StoreDirectory, _ name: String, _ lines: [String], _ before: Revision, _ comment: Comment
+  ) async throws -> Revision {
+    let acknowledged = lines.count { $0.hasPrefix("ack") }
+    let begun = lines.count { $0.hasPrefix("begin") }
+    let engine = try await directory.open()
+    let report = try await engine.recoveryReport()
+    #expect(report.edited == 0, comment)
+    let (left, right) = try await engine.withSnapshot { snapshot in
+      let left = try await snapshot.page(prefix: Key("\(name)/left/"), after: nil, limit: .max)
+      let right = try await snapshot.page(prefix: Key("\(name)/right/"), after: nil, limit: .max)
+      return (left, right)
+    }
+    #expect(left.count >= acknowledged, "\(acknowledged - left.count) lost; \(comment)")
+    #expect(left.count <= begun, "more than was begun; \(comment)")
+    #expect(left.map(\.value) == right.map(\.value), "half a batch; \(comment)")
+    let numbers = left.compactMap { Int($0.key.string.split(separator: "/").last ?? "") }.sorted()
+    #expect(numbers == Array(0..<left.count), "a hole; \(comment)")
+    for entry in left + right {
+      #expect(try Data(contentsOf: URL(fileURLWithPath: directory.file(entry.key.string))) == entry.value, comment)
+    }
+    let journal = try await commits(engine, after: before)
+    #expect(journal.count == left.count && journal.allSatisfy { $0.origin != nil }, comment)
+    #expect(try directory.names(in: "staged") == [], comment)
+    let revision = engine.latestRevision
+    try await engine.close()
+    return revision
+  }
+}

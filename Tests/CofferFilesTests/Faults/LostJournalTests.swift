@@ -1,0 +1,121 @@
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Somebody deletes the journal, or all of `.coffer`: the values are files, so nothing that matters is lost.
+@Suite(.serialized) struct LostJournalTests {
+  enum Loss: String, CaseIterable, Sendable {
+    case journal, journalButNotItsLog, emptied, everything
+  }
+
+  private func lose(_ loss: Loss, _ directory: StoreDirectory) throws {
+    switch loss {
+    case .journal: for suffix in ["", "-wal", "-shm", "-wake"] { unlink(directory.control("journal.db" + suffix)) }
+    case .journalButNotItsLog: unlink(directory.control("journal.db"))
+    case .emptied: truncate(directory.control("journal.db"), 0)
+    case .everything: try FileManager.default.removeItem(atPath: directory.control(""))
+    }
+  }
+
+  /// A store as a killed process leaves it: with its log.
+  private func killed() async throws -> StoreDirectory {
+    let directory = try await StoreDirectory.filled()
+    let helper = try directory.run("files-watch")
+    #expect(try helper.line() == "ready")
+    let engine = try await directory.open()
+    for index in 0..<20 {
+      try await engine.commit(WriteBatch([.put(Key("more/\(index)"), Data("\(index)".utf8))]), from: Origin())
+    }
+    try await engine.close()
+    helper.kill()
+    helper.wait()
+    #expect(try directory.names(in: "").contains("journal.db-wal"))
+    return directory
+  }
+
+  @Test(arguments: Loss.allCases)
+  func theNextOpenMakesItAnew(_ loss: Loss) async throws {
+    let directory = try await killed()
+    let before = try directory.contents()
+    try lose(loss, directory)
+    let reports = Locked<[RecoveryReport]>([])
+    let engine = try await directory.open {
+      $0.onRecovery = { report in reports.withLock { $0.append(report) } }
+    }
+    // What a hash stands for is written in `names` only.
+    var expected = FileScenario.before
+    if loss == .everything { expected[FileScenario.longKey] = nil }
+    for index in 0..<20 { expected["more/\(index)"] = "\(index)" }
+    #expect(try await values(engine) == expected)
+    let report = try #require(reports.withLock { $0.first })
+    #expect(report.wasRebuilt && report.edited == expected.count && report.completed == 0)
+    #expect(try directory.contents() == before)
+    // A subscriber whose position belongs to the lost journal cannot be told what it missed.
+    let stream = engine.changes(since: Revision(21))
+    let first = Task { () -> Change? in
+      for await change in stream { return change }
+      return nil
+    }
+    let change = try await finish(first, within: .seconds(60))
+    guard case .reload = change else { throw TestFailure("\(String(describing: change))") }
+    if loss == .everything {
+      // Its key is needed once more, and then it is known again.
+      try await engine.commit(
+        WriteBatch([.put(Key(FileScenario.longKey), Data("again".utf8))]), from: Origin())
+    }
+    try await engine.close()
+    let again = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
+    #expect(try await again.entry(Key(FileScenario.longKey)) != nil)
+    #expect(try await values(again).count == 27)
+    try await again.close()
+  }
+
+  @Test(arguments: [Loss.journal, .everything])
+  func anOpenStoreClosesItself(_ loss: Loss) async throws {
+    let directory = try await StoreDirectory.filled()
+    let engine = try await directory.open()
+    try lose(loss, directory)
+    let deadline = ContinuousClock.now + .seconds(30)
+    var refusal: StorageError?
+    var stored: [String] = []
+    for index in 0... {
+      guard refusal?.code != .closed, ContinuousClock.now < deadline else { break }
+      do {
+        try await engine.commit(WriteBatch([.put(Key("late\(index)"), Data("x".utf8))]), from: Origin())
+        stored.append("late\(index)")
+      } catch let error as StorageError {
+        refusal = error
+      }
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    #expect(refusal?.code == .closed, "\(String(describing: refusal))")
+    #expect(refusal?.message.contains("deleted") == true, "\(String(describing: refusal))")
+    try await engine.close()
+    // What was acknowledged meanwhile is in its file, and the next open finds it.
+    let again = try await directory.open()
+    let found = try await values(again)
+    #expect(found["theme"] == "old theme")
+    for key in stored { #expect(found[key] == "x") }
+    try await again.close()
+  }
+
+  /// What a hash stands for, deleted under an open store: the commit is not taken for done.
+  @Test func deletedNamesLoseNoValue() async throws {
+    let directory = try await StoreDirectory.filled()
+    let engine = try await directory.open()
+    try FileManager.default.removeItem(atPath: directory.control("names"))
+    let key = try Key("another " + FileScenario.longKey.dropLast(8))
+    await expectError(.inputOutput, contains: "is stored") {
+      try await engine.commit(WriteBatch([.put(key, Data("x".utf8))]), from: Origin())
+    }
+    #expect(try await engine.entry(key)?.value == Data("x".utf8))
+    try await engine.close()
+    let again = try await directory.open()
+    #expect(try await again.entry(key)?.value == Data("x".utf8))
+    #expect(try directory.contents()[FileName(key).string] == Data("x".utf8))
+    try await again.close()
+  }
+}

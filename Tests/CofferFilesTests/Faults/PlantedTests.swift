@@ -1,0 +1,124 @@
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// What somebody has put where the store's files should be.
+@Suite(.serialized) struct PlantedTests {
+  private let origin = Origin()
+  private let secret = Data("somebody else's".utf8)
+
+  private func target(_ directory: StoreDirectory) throws -> String {
+    let path = directory.outside("target")
+    try secret.write(to: URL(fileURLWithPath: path))
+    return path
+  }
+
+  @Test(arguments: ["theme", "unknown", FileScenario.longKey])
+  func aLinkInPlaceOfAValueIsNeverFollowed(key: String) async throws {
+    let directory = try await StoreDirectory.filled()
+    let (target, path) = (try target(directory), try directory.file(key))
+    unlink(path)
+    #expect(symlink(target, path) == 0)
+    let engine = try await directory.open()
+    for _ in 0..<2 { await expectError(.notAStore, contains: "link") { _ = try await engine.entry(Key(key)) } }
+    #expect(try await engine.entry(Key("keep")) != nil)
+    try await engine.commit(WriteBatch([.put(Key(key), Data("mine".utf8))]), from: origin)
+    #expect(try await engine.entry(Key(key))?.value == Data("mine".utf8))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("mine".utf8))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == secret)
+    unlink(path)
+    #expect(symlink(target, path) == 0)
+    try await engine.commit(WriteBatch([.delete(Key(key))]), from: origin)
+    #expect(try await engine.entry(Key(key)) == nil)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == secret)
+    try await engine.close()
+  }
+
+  @Test(arguments: ["", "journal.db", "journal.db-wal", "journal.db-wake", "staged", "retained", "names", "owners"])
+  func aLinkInPlaceOfOurOwnThingsIsRefused(name: String) async throws {
+    let directory = try await StoreDirectory.filled()
+    let path = name.isEmpty ? directory.path + "/.coffer" : directory.control(name)
+    let moved = directory.outside("moved")
+    if rename(path, moved) != 0 { try Data().write(to: URL(fileURLWithPath: moved)) }
+    #expect(symlink(moved, path) == 0)
+    let before = try? Data(contentsOf: URL(fileURLWithPath: moved))
+    await expectError(.notAStore, contains: "link") { _ = try await directory.open() }
+    #expect((try? Data(contentsOf: URL(fileURLWithPath: moved))) == before)
+    // Put back as it was, it is the store again.
+    unlink(path)
+    rename(moved, path)
+    _ = try await Aftermath(directory: directory, comment: "after a link at .coffer/\(name)").check(mustBeOld: true)
+  }
+
+  @Test func aDirectoryInPlaceOfAValue() async throws {
+    let directory = try await StoreDirectory.filled()
+    for key in ["theme", "Fresh"] {
+      unlink(try directory.file(key))
+      #expect(mkdir(try directory.file(key), 0o700) == 0)
+    }
+    let engine = try await directory.open()
+    await expectError(.notAStore, contains: "directory") { _ = try await engine.entry(Key("theme")) }
+    #expect(try await engine.entry(Key("Fresh")) == nil)
+    let revision = engine.latestRevision
+    for key in ["theme", "Fresh"] {
+      await expectError(.notAStore, contains: "directory") {
+        try await engine.commit(WriteBatch([.put(Key("other"), Data()), .put(Key(key), Data())]), from: origin)
+      }
+    }
+    #expect(try await engine.entry(Key("other")) == nil)
+    #expect(engine.latestRevision == revision)
+    #expect(try directory.names(in: "staged") == [])
+    // It holds somebody's files, so it is not removed with the key.
+    try secret.write(to: URL(fileURLWithPath: directory.file("theme") + "/inside"))
+    try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: origin)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: directory.file("theme") + "/inside")) == secret)
+    try await engine.close()
+  }
+
+  /// Opening one for reading waits for a writer, unless it is opened with care.
+  @Test func aPipeInPlaceOfAValueBlocksNobody() async throws {
+    let directory = try await StoreDirectory.filled()
+    unlink(try directory.file("theme"))
+    #expect(mkfifo(try directory.file("theme"), 0o600) == 0)
+    #expect(mkfifo(try directory.file("another"), 0o600) == 0)
+    let work = Task {
+      let engine = try await directory.open()
+      await expectError(.notAStore) { _ = try await engine.entry(Key("theme")) }
+      await expectError(.notAStore) { _ = try await engine.entry(Key("another")) }
+      try await engine.commit(WriteBatch([.put(Key("theme"), Data("mine".utf8))]), from: Origin())
+      #expect(try await engine.entry(Key("theme"))?.value == Data("mine".utf8))
+      try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: Origin())
+      try await engine.close()
+    }
+    try await finish(work, within: .seconds(60))
+  }
+
+  @Test func unknownFilesAreNeverTouched() async throws {
+    let directory = try await StoreDirectory.filled()
+    let unknown = ["notes.txt~", ".hidden", "UPPER", "%61", "a b", "café", ".coffer.bak", "-dash", "aux"]
+    for name in unknown { try secret.write(to: directory.url.appendingPathComponent(name)) }
+    let folder = directory.url.appendingPathComponent("folder", isDirectory: true)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try secret.write(to: folder.appendingPathComponent("theme"))
+    let strange = directory.path + "/not-utf8-"
+    let bytes = Array(strange.utf8CString.dropLast()) + [CChar(bitPattern: 0xFF), 0]
+    let file = creat(bytes, 0o600)
+    #expect(file >= 0)
+    close(file)
+
+    let engine = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
+    #expect(try await values(engine) == FileScenario.before)
+    try await engine.commit(FileScenario.batch(), from: origin)
+    try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: origin)
+    #expect(try await values(engine) == [:])
+    try await engine.close()
+    for name in unknown {
+      #expect(try Data(contentsOf: directory.url.appendingPathComponent(name)) == secret, "\(name)")
+    }
+    #expect(try Data(contentsOf: folder.appendingPathComponent("theme")) == secret)
+    #expect(access(bytes, F_OK) == 0)
+  }
+}

@@ -1,0 +1,88 @@
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// A snapshot reads the values of its beginning, also when another process replaces the files.
+@Suite(.serialized) struct SnapshotTests {
+  private let origin = Origin()
+
+  private func reads(_ helper: HelperProcess) throws -> [String] {
+    var lines: [String] = []
+    while let line = try helper.line(), line != "read" { lines.append(line) }
+    return lines
+  }
+
+  private var old: [String] {
+    FileScenario.before.sorted { $0.key < $1.key }.map { "value \($0.key.prefix(8)) \($0.value)" }
+  }
+
+  @Test func aSnapshotElsewhereKeepsWhatIsReplacedHere() async throws {
+    let directory = try await StoreDirectory.filled()
+    let engine = try await directory.open()
+    let helper = try directory.run("files-snapshot")
+    #expect(try reads(helper) == old)
+    try await engine.commit(FileScenario.batch(), from: origin)
+    // A second version replaces the first, which no snapshot has seen, and one key is deleted and put in turn.
+    try await engine.commit(FileScenario.single(), from: origin)
+    try await engine.commit(WriteBatch([.delete(Key("keep"))]), from: origin)
+    try await engine.commit(
+      WriteBatch([.put(Key("keep"), Data("1".utf8)), .delete(Key("keep")), .put(Key("keep"), Data("2".utf8))]),
+      from: origin)
+    #expect(try await engine.entry(Key("keep"))?.value == Data("2".utf8))
+    let kept = try directory.names(in: "retained")
+    #expect(kept.count >= FileScenario.before.count, "\(kept)")
+    helper.tell("read again")
+    #expect(try reads(helper) == old)
+    #expect(try await values(engine)["theme"] == "single")
+    helper.tell("end the snapshot")
+    #expect(try helper.line() == "ended")
+    try await engine.commit(WriteBatch([.put(Key("later"), Data("x".utf8))]), from: origin)
+    // The writer tidies up after it has answered.
+    let deadline = ContinuousClock.now + .seconds(30)
+    while try !directory.names(in: "retained").isEmpty, ContinuousClock.now < deadline {
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    #expect(try directory.names(in: "retained") == [])
+    #expect(try directory.names(in: "staged") == [])
+    helper.tell("close")
+    #expect(helper.wait() == 0)
+    try await engine.close()
+  }
+
+  @Test func theRetainedFilesOfADeadSnapshotGoAtTheNextOpen() async throws {
+    let directory = try await StoreDirectory.filled()
+    let helper = try directory.run("files-snapshot")
+    #expect(try reads(helper) == old)
+    let engine = try await directory.open()
+    try await engine.commit(FileScenario.batch(), from: origin)
+    try await engine.close()
+    #expect(try directory.names(in: "retained").count >= 4)
+    helper.kill()
+    helper.wait()
+    _ = try await Aftermath(directory: directory, comment: "after a killed snapshot").check(mustBeNew: true)
+  }
+
+  /// A writer is killed while it keeps what a snapshot in a third process still reads.
+  @Test func aKilledWriterTakesNothingFromASnapshot() async throws {
+    for step in 6...16 {
+      let directory = try await StoreDirectory.filled()
+      let helper = try directory.run("files-snapshot")
+      #expect(try reads(helper) == old)
+      let writer = try directory.run("files-commit", "\(step)")
+      let steps = try writer.lines()
+      writer.wait()
+      let engine = try await directory.open()
+      helper.tell("read again")
+      #expect(try reads(helper) == old, "killed at \(step) \(steps.last ?? "")")
+      try await engine.close()
+      helper.tell("end the snapshot")
+      #expect(try helper.line() == "ended")
+      helper.tell("close")
+      helper.wait()
+      _ = try await Aftermath(directory: directory, comment: "killed at \(step) under a snapshot").check()
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// A directory with a store in it, and a look at it that needs no Coffer.
+final class StoreDirectory: Sendable {
+  private let parent: TemporaryDirectory
+  let url: URL
+  var path: String { url.path }
+
+  init() throws {
+    parent = try TemporaryDirectory()
+    url = parent.url.appendingPathComponent("store", isDirectory: true)
+  }
+
+  func open(_ configure: (inout SlotConfiguration) -> Void = { _ in }) async throws -> SlotEngine {
+    var configuration = SlotConfiguration()
+    configure(&configuration)
+    return try await SlotEngine.files(in: url, configuration: configuration)
+  }
+
+  /// A store with the values of the scenario, closed again.
+  static func filled() async throws -> StoreDirectory {
+    let directory = try StoreDirectory()
+    let engine = try await directory.open()
+    try await engine.commit(FileScenario.fill(), from: Origin())
+    try await engine.close()
+    return directory
+  }
+
+  func file(_ key: String) throws -> String { path + "/" + FileName(try Key(key)).string }
+
+  /// Beside the store: on the same file system, and nothing that the store looks at.
+  func outside(_ name: String) -> String { parent.path(name) }
+
+  func control(_ name: String) -> String { path + "/.coffer/" + name }
+
+  func names(in folder: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: control(folder)).sorted()
+  }
+
+  /// What is in the directory, by the names of the files.
+  func contents() throws -> [String: Data] {
+    var contents: [String: Data] = [:]
+    for name in try FileManager.default.contentsOfDirectory(atPath: path) where name != ".coffer" {
+      contents[name] = try Data(contentsOf: url.appendingPathComponent(name))
+    }
+    return contents
+  }
+
+  func run(_ command: String, _ arguments: String..., fault: Bool = false) throws -> HelperProcess {
+    let library = fault ? FaultLibrary.path ?? "" : nil
+    let environment = library.map { [("LD_PRELOAD", $0), ("COFFER_FAULT_ROOT", path)] } ?? []
+    return try HelperProcess([command, path] + arguments, environment: environment)
+  }
+}
+
+/// The values of a store, by key.
+func values(_ engine: SlotEngine) async throws -> [String: String] {
+  try await engine.withSnapshot { snapshot in
+    var values: [String: String] = [:]
+    var last: Key?
+    while true {
+      let page = try await snapshot.page(prefix: nil, after: last, limit: 1_000)
+      guard let end = page.last else { return values }
+      for entry in page { values[entry.key.string] = String(decoding: entry.value, as: UTF8.self) }
+      last = end.key
+    }
+  }
+}
+
+/// The commits after a revision up to the newest, as a subscriber hears them.
+func commits(_ engine: SlotEngine, after revision: Revision) async throws -> [Commit] {
+  let latest = engine.latestRevision
+  guard revision < latest else { return [] }
+  let stream = engine.changes(since: revision)
+  let reading = Task { () -> [Commit] in
+    var commits: [Commit] = []
+    for await change in stream {
+      guard case .commit(let commit) = change else { throw TestFailure("told to reload") }
+      commits.append(commit)
+      if commit.revision >= latest { return commits }
+    }
+    throw TestFailure("the stream has ended after \(commits)")
+  }
+  return try await finish(reading, within: .seconds(60))
+}
+
+/// Writes bytes over a file's, in place, as `echo` does.
+func overwrite(_ path: String, _ text: String) throws {
+  let file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
+  guard file >= 0 else { throw TestFailure("open \(path): \(String(cString: strerror(errno)))") }
+  defer { close(file) }
+  let bytes = Array(text.utf8)
+  guard write(file, bytes, bytes.count) == bytes.count else { throw TestFailure("write \(path)") }
+}
+
+func expectError(
+  _ code: StorageError.Code, contains text: String = "", sourceLocation: SourceLocation = #_sourceLocation,
+  _ body: () async throws -> Void
+) async {
+  do {
+    try await body()
+    Issue.record("nothing was thrown", sourceLocation: sourceLocation)
+  } catch let error as StorageError {
+    #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
+    #expect(text.isEmpty || error.description.contains(text), "\(error)", sourceLocation: sourceLocation)
+    #expect(error.backend.hasPrefix("file:"), "\(error)", sourceLocation: sourceLocation)
+    #expect(!error.message.isEmpty, "\(error)", sourceLocation: sourceLocation)
+  } catch {
+    Issue.record("\(error) is not a StorageError", sourceLocation: sourceLocation)
+  }
+}

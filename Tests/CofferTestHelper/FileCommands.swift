@@ -1,0 +1,156 @@
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+
+/// The commands on a store of files. Their store is a directory.
+func runOnFiles(_ command: String, _ path: String, _ rest: [String]) async throws -> Bool {
+  let number = rest.last.flatMap { Int($0) } ?? 0
+  switch command {
+  case "files-commit": try await commitOnFiles(path, dyingAt: number)
+  case "files-open": try await openFiles(path, dyingAt: number)
+  case "files-write": try await writePairs(to: try await open(path), Array(rest))
+  case "files-increment": try await increment(try await open(path), count: number)
+  case "files-armed": try await armedFiles(path, batch: rest[0], fault: rest[1], holdsSnapshot: rest.count > 2)
+  case "files-armed-open": try await armedOpen(path, fault: rest[0])
+  case "files-watch": try await watchFiles(path)
+  case "files-snapshot": try await snapshotOfFiles(path)
+  case "files-as-nobody": try await useAsNobody(path)
+  default: return false
+  }
+  return true
+}
+
+private func open(_ path: String, _ configuration: SlotConfiguration = SlotConfiguration()) async throws -> SlotEngine {
+  try await SlotEngine.files(in: URL(fileURLWithPath: path), configuration: configuration)
+}
+
+/// Says each step, once it is armed, and is killed by itself at the one that is wanted.
+private func stepping(_ wanted: Int, armed: Locked<Bool>) -> SlotConfiguration {
+  let count = Locked(0)
+  var configuration = SlotConfiguration()
+  configuration.atStep = { step in
+    guard armed.withLock({ $0 }) else { return }
+    say("step \(step.rawValue)")
+    let present = count.withLock { count in
+      count += 1
+      return count
+    }
+    if present == wanted { kill(getpid(), SIGKILL) }
+  }
+  return configuration
+}
+
+private func commitOnFiles(_ path: String, dyingAt step: Int) async throws {
+  let armed = Locked(false)
+  let engine = try await open(path, stepping(step, armed: armed))
+  armed.withLock { $0 = true }
+  try await engine.commit(FileScenario.batch(), from: Origin())
+  say("ack")
+  try await engine.close()
+  say("closed")
+}
+
+private func openFiles(_ path: String, dyingAt step: Int) async throws {
+  let engine = try await open(path, stepping(step, armed: Locked(true)))
+  try await engine.close()
+  say("closed")
+}
+
+/// A batch under a fault of the system; then another commit, to see whether the store lives.
+private func armedFiles(_ path: String, batch: String, fault: String, holdsSnapshot: Bool) async throws {
+  let engine = try await open(path)
+  @Sendable func commit() async throws {
+    try arm(fault)
+    await report("commit") {
+      try await engine.commit(batch == "single" ? FileScenario.single() : FileScenario.batch(), from: Origin())
+    }
+    say("struck \(try disarm() ? "yes" : "no")")
+  }
+  if holdsSnapshot {
+    try await engine.withSnapshot { _ in try await commit() }
+  } else {
+    try await commit()
+  }
+  await report("later") { try await engine.commit(WriteBatch([.put(Key("later"), Data("x".utf8))]), from: Origin()) }
+  await report("read") { _ = try await engine.entry(Key("keep")) }
+  try await engine.close()
+}
+
+private func armedOpen(_ path: String, fault: String) async throws {
+  try arm(fault)
+  await report("open") { try await open(path).close() }
+}
+
+private func report(_ name: String, _ body: () async throws -> Void) async {
+  do {
+    try await body()
+    say("\(name) ok")
+  } catch let error as StorageError {
+    say("\(name) \(error.code) \(error.description)")
+  } catch {
+    say("\(name) \(error)")
+  }
+}
+
+/// Says every change, as "commit REVISION own|foreign KEY...", until a line arrives.
+private func watchFiles(_ path: String) async throws {
+  let engine = try await open(path)
+  let changes = engine.changes(since: nil)
+  let listening = Task {
+    for await change in changes {
+      guard case .commit(let commit) = change else {
+        say("reload")
+        continue
+      }
+      let kind = commit.transaction == nil && commit.origin == nil ? "foreign" : "own"
+      say("commit \(commit.revision) \(kind) \(commit.changed.keys.map(\.string).sorted().joined(separator: " "))")
+    }
+  }
+  say("ready")
+  await Task.detached { _ = readLine() }.value
+  try await engine.close()
+  await listening.value
+}
+
+/// Reads what the scenario has stored, in one snapshot, before and after a line arrives.
+private func snapshotOfFiles(_ path: String) async throws {
+  let engine = try await open(path)
+  try await engine.withSnapshot { snapshot in
+    for _ in 0..<2 {
+      for key in FileScenario.before.keys.sorted() {
+        do {
+          let entry = try await snapshot.entries([Key(key)])[0]
+          say("value \(key.prefix(8)) \(entry.map { String(decoding: $0.value, as: UTF8.self) } ?? "absent")")
+        } catch let error as StorageError {
+          say("value \(key.prefix(8)) \(error.code)")
+        }
+      }
+      say("read")
+      await Task.detached { _ = readLine() }.value
+    }
+  }
+  say("ended")
+  await Task.detached { _ = readLine() }.value
+  try await engine.close()
+}
+
+/// Gives up root for good, then opens the store, reads one value and writes another.
+private func useAsNobody(_ path: String) async throws {
+  if getuid() == 0 {
+    guard setgroups(0, nil) == 0, setgid(65_534) == 0, setuid(65_534) == 0 else { throw Usage() }
+  }
+  do {
+    let engine = try await open(path)
+    say("open ok")
+    await report("entry") {
+      let entry = try await engine.entry(Key("theme"))
+      say("theme \(entry == nil ? "absent" : "there")")
+    }
+    await report("commit") { try await engine.commit(FileScenario.single(), from: Origin()) }
+    try await engine.close()
+  } catch let error as StorageError {
+    say("open \(error.code) \(error.description)")
+  }
+}

@@ -1,0 +1,23 @@
+import Foundation
+
+/// The long proofs run: `./run prove`.
+package let isProving = ProcessInfo.processInfo.environment["COFFER_PROVE"] != nil
+
+/// The task's value, or an error when it takes too long.
+package func finish<R: Sendable>(_ task: Task<R, any Error>, within limit: Duration) async throws -> R {
+  let watchdog = Task {
+    try await Task.sleep(for: limit)
+    task.cancel()
+  }
+  defer { watchdog.cancel() }
+  return try await task.value
+}
+
+package func finish<R: Sendable>(_ task: Task<R, Never>, within limit: Duration) async throws -> R {
+  let watchdog = Task {
+    try await Task.sleep(for: limit)
+    task.cancel()
+  }
+  defer { watchdog.cancel() }
+  return await task.value
+}

@@ -1,0 +1,19 @@
+import Foundation
+
+/// A real file system of a few megabytes in memory, unmounted when this object goes.
+package final class SmallDisk: Sendable {
+  package let path: String
+
+  /// `nil` where this user may not mount one.
+  package init?(at path: String, size: String) throws {
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    guard mount("tmpfs", path, "tmpfs", 0, "size=\(size)") == 0 else { return nil }
+    self.path = path
+  }
+
+  deinit { umount2(path, Int32(MNT_DETACH)) }
+
+  package func resize(to size: String) throws {
+    guard mount("tmpfs", path, "tmpfs", UInt(MS_REMOUNT), "size=\(size)") == 0 else { throw TestFailure("remount") }
+  }
+}

@@ -1,0 +1,101 @@
+// Preloaded into a helper process: makes the n-th call of a name fail, or kills the process in front of it.
+// With COFFER_FAULT_ROOT set, only calls on files below that directory count.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static char fault_kind[16];
+static char fault_call[16];
+static long fault_countdown = -1;
+
+// "kill:pwrite:3", "fail:sync:1" or "full:write:2", which fails for want of space
+void coffer_fault_arm(const char *text) {
+  long count = 0;
+  fault_countdown = -1;
+  if (sscanf(text, "%15[^:]:%15[^:]:%ld", fault_kind, fault_call, &count) == 3) fault_countdown = count;
+}
+
+// Whether the fault has happened.
+int coffer_fault_disarm(void) {
+  int has_struck = fault_kind[0] && fault_countdown <= 0;
+  fault_countdown = -1;
+  fault_kind[0] = 0;
+  return has_struck;
+}
+
+// 2 for the root itself, 1 for what is below it, 0 for anything else.
+static int place_of(int file) {
+  const char *root = getenv("COFFER_FAULT_ROOT");
+  if (!root) return 1;
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t size = readlink(link, path, sizeof path - 1);
+  if (size < 0) return 0;
+  path[size] = 0;
+  if (strcmp(path, root) == 0) return 2;
+  return strncmp(path, root, strlen(root)) == 0;
+}
+
+static int strikes(const char *call, int file) {
+  if (fault_countdown < 0 || strcmp(call, fault_call) != 0 || !place_of(file)) return 0;
+  if (fault_countdown == 0) return 0;
+  if (__atomic_sub_fetch(&fault_countdown, 1, __ATOMIC_SEQ_CST) != 0) return 0;
+  if (strcmp(fault_kind, "kill") == 0) kill(getpid(), SIGKILL);
+  errno = strcmp(fault_kind, "full") == 0 ? ENOSPC : EIO;
+  return 1;
+}
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+ssize_t pwrite(int file, const void *bytes, size_t count, off_t offset) {
+  return strikes("pwrite", file) ? -1 : REAL(pwrite)(file, bytes, count, offset);
+}
+
+ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) {
+  return strikes("pwrite", file) ? -1 : REAL(pwrite64)(file, bytes, count, offset);
+}
+
+// "sync" is any sync, "rootsync" that of the root directory.
+static int sync_strikes(int file) {
+  return (place_of(file) == 2 && strikes("rootsync", file)) || strikes("sync", file);
+}
+
+int fsync(int file) { return sync_strikes(file) ? -1 : REAL(fsync)(file); }
+
+int fdatasync(int file) { return sync_strikes(file) ? -1 : REAL(fdatasync)(file); }
+
+// ---- what only stores of files call; without a root, standard output would be struck, too
+
+static int file_strikes(const char *call, int file) { return getenv("COFFER_FAULT_ROOT") && strikes(call, file); }
+
+ssize_t write(int file, const void *bytes, size_t count) {
+  return file_strikes("write", file) ? -1 : REAL(write)(file, bytes, count);
+}
+
+int renameat(int from, const char *name, int to, const char *target) {
+  return file_strikes("renameat", from) ? -1 : REAL(renameat)(from, name, to, target);
+}
+
+int linkat(int from, const char *name, int to, const char *target, int flags) {
+  return file_strikes("linkat", from) ? -1 : REAL(linkat)(from, name, to, target, flags);
+}
+
+int unlinkat(int directory, const char *name, int flags) {
+  return file_strikes("unlinkat", directory) ? -1 : REAL(unlinkat)(directory, name, flags);
+}
+
+int openat(int directory, const char *name, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  mode_t mode = (flags & O_CREAT) ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  return file_strikes("openat", directory) ? -1 : REAL(openat)(directory, name, flags, mode);
+}

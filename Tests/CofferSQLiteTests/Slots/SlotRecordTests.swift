@@ -1,5 +1,6 @@
 import CofferCore
 import CofferSQLite
+import CofferTestSupport
 import Foundation
 import Testing
 

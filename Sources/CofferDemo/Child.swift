@@ -53,6 +53,9 @@ final class Child {
   /// Without warning, as a power cut or `kill -9` would.
   func kill() { Foundation.kill(process.processIdentifier, SIGKILL) }
 
+  /// Whether it has ended because somebody killed it, and not by itself.
+  var wasKilled: Bool { process.terminationReason == .uncaughtSignal && process.terminationStatus == SIGKILL }
+
   func stop() {
     if process.isRunning { kill() }
     process.waitUntilExit()
@@ -64,19 +67,28 @@ final class Child {
 enum ChildCommand: String {
   case watch = "__watch"
   case save = "__save"
+  case replace = "__replace"
+
+  private var argumentCount: Int { self == .replace ? 3 : 2 }
 
   func run(_ arguments: [String]) async throws {
     endWithParent()
-    guard arguments.count == 2 else { throw UsageError("\(rawValue) needs two arguments.") }
+    guard arguments.count == argumentCount else { throw UsageError("\(rawValue) needs \(argumentCount) arguments.") }
     switch self {
     case .watch: try await watch(store: arguments[0], last: arguments[1])
     case .save: try await save(store: arguments[0], round: UInt64(arguments[1]) ?? 0)
+    case .replace:
+      guard let point = KillPoint(rawValue: arguments[2]) else { throw UsageError("There is no such point.") }
+      try await replace(in: URL(fileURLWithPath: arguments[0]), round: Int(arguments[1]) ?? 0, until: point)
     }
   }
 
   /// Says what others change, until the key `last` has changed.
   private func watch(store path: String, last: String) async throws {
-    let vault: any SwiftVaultService = try await SwiftVault.database(at: path)
+    let vault: any SwiftVaultService =
+      Options.isFolder(path)
+      ? try SwiftVault.fileSystem(location: .custom(directory: .custom(path)))
+      : try await SwiftVault.database(at: path)
     let changes = vault.externalChanges
     say("ready")
     for await (key, transaction) in changes {
@@ -93,6 +105,27 @@ enum ChildCommand: String {
       let batch = try PlugBatch(round: round, number: number)
       say("begin \(number)")
       try await store.saveAll(batch.items.map { ($0.key, $0.product) })
+      say("confirmed \(number)")
+    }
+  }
+
+  /// Replaces the first files of a directory with one batch after the other; the last one stops where it is to be
+  /// killed.
+  private func replace(in directory: URL, round: Int, until point: KillPoint) async throws {
+    let isArmed = Locked(false)
+    let configuration = point.configuration(isArmed: isArmed) {
+      say("there")
+      while true { pause() }
+    }
+    let engine = try await SlotEngine.files(in: directory, configuration: configuration)
+    let store = TypedStore(engine: engine, codec: Shelf.codec)
+    let keys = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: FileBatch.size) }
+      .map(\.key)
+    let products = try await store.loadAll(Product.self, keys: keys).compactMap { $0 }
+    for number in 1...FileBatch.last {
+      if number == FileBatch.last { isArmed.withLock { $0 = true } }
+      say("begin \(number)")
+      try await store.saveAll(zip(keys, products).map { ($0, FileBatch.product($1, round, number)) })
       say("confirmed \(number)")
     }
   }

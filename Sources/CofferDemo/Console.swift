@@ -37,6 +37,11 @@ struct Console: Sendable {
     write("\r\u{1B}[K   " + styled(text, .faint), to: STDOUT_FILENO)
   }
 
+  func part(_ heading: String) {
+    line()
+    line(styled(heading, .bold))
+  }
+
   func act(_ number: Int, _ heading: String) {
     line()
     line(styled("\(number). \(heading)", .cyan))

@@ -12,23 +12,23 @@ func demonstrate(_ options: Options) async throws -> Bool {
   let folder = try makeFolder(keep: options.keep)
   Cleanup.guardProcess(limit: 110)
   let console = Console(isQuiet: options.isJSON)
-  let stage = Stage(catalogue, path: folder.appendingPathComponent("shop.db").path, console: console)
-  console.line(console.styled("Coffer keeps what an app must not lose. Seven acts put that to the test.", .bold))
+  let shelf = Shelf(folder.appendingPathComponent("products"))
+  let stage = Stage(
+    catalogue, path: folder.appendingPathComponent("shop.db").path, shelf: shelf, console: console)
+  console.line(console.styled("Coffer keeps what an app must not lose. Thirteen acts put that to the test.", .bold))
   console.line("Every \"ok\" below was measured just now, on this machine.")
   if isInMemory(folder) {
     console.line("Note: \(folder.path) is a folder in memory; on a disk, saves take longer.")
   }
 
-  await stage.play("Real data: what web shops publish is what we store here", loadAct)
-  await stage.play("Save it all: a confirmed save must outlive a power cut; what does it cost?", saveAct)
-  await stage.play("Close and reopen: everything must come back exactly as it was saved", reopenAct)
-  await stage.play("Two doors, one store: what enters by one is heard and read at the other", doorsAct)
-  await stage.play("A second process watches: it must hear every change, once, and quickly", watchAct)
-  await stage.play("Pull the plug: a process saves as fast as it can; we kill it 10 times", plugAct)
-  await stage.play("A damaged byte: one bad spot on a disk must not take the rest along", damageAct)
+  console.part("PART ONE: everything in one database file")
+  await playDatabase(stage)
+  console.part("PART TWO: the same promises for plain files that people can read")
+  await playFiles(stage)
 
   stage.summary.seconds = seconds(since: start)
   stage.summary.store = options.keep == nil ? nil : stage.path
+  stage.summary.directory = options.keep == nil ? nil : shelf.directory.path
   if options.isJSON {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -39,6 +39,25 @@ func demonstrate(_ options: Options) async throws -> Bool {
   return stage.summary.isPassed
 }
 
+private func playDatabase(_ stage: Stage) async {
+  await stage.play("Real data: what web shops publish is what we store here", loadAct)
+  await stage.play("Save it all: a confirmed save must outlive a power cut; what does it cost?", saveAct)
+  await stage.play("Close and reopen: everything must come back exactly as it was saved", reopenAct)
+  await stage.play("Two doors, one store: what enters by one is heard and read at the other", doorsAct)
+  await stage.play("A second process watches: it must hear every change, once, and quickly", watchAct)
+  await stage.play("Pull the plug: a process saves as fast as it can; we kill it 10 times", plugAct)
+  await stage.play("A damaged byte: one bad spot on a disk must not take the rest along", damageAct)
+}
+
+private func playFiles(_ stage: Stage) async {
+  await stage.play("A file for each product: nothing in it but the value's bytes", fileSaveAct)
+  await stage.play("Pull the plug: five files change together or not at all, whenever we kill it", fileKillAct)
+  await stage.play("An editor changes a file: everybody who listens must hear it, once", editorAct)
+  await stage.play("A damaged file: it is named and kept, and the rest goes on", fileDamageAct)
+  await stage.play("The journal is deleted: the files alone must be enough", fileJournalAct)
+  await stage.play("A third door: the same files for code that cannot await", callbackAct)
+}
+
 /// The closing table.
 private func close(_ stage: Stage) {
   let (console, summary) = (stage.console, stage.summary)
@@ -47,7 +66,7 @@ private func close(_ stage: Stage) {
   var actBefore = 0
   let rows = summary.checks.map { check in
     let time = summary.acts.first { $0.act == check.act && $0.act != actBefore }.map { duration($0.seconds) } ?? ""
-    let act = check.act == actBefore ? " " : "\(check.act)"
+    let act = check.act == actBefore ? "  " : (check.act < 10 ? " " : "") + "\(check.act)"
     actBefore = check.act
     return ["\(act)  \(check.isPassed ? "ok    " : "FAILED")  \(check.what)", grouped(check.count), time]
   }
@@ -59,10 +78,14 @@ private func close(_ stage: Stage) {
     ? console.styled("All \(summary.checks.count) checks passed", .green)
     : console.styled("\(failed) of \(summary.checks.count) checks FAILED", .red)
   console.line("\(verdict) in \(duration(summary.seconds)).")
-  console.line(summary.store.map { "The store is kept: \($0)" } ?? "The store was removed; --keep DIR keeps it.")
+  guard let store = summary.store, let directory = summary.directory else {
+    return console.line("Both stores were removed; --keep DIR keeps them.")
+  }
+  console.line("The stores are kept: \(store)")
+  console.line("                     \(directory)")
 }
 
-/// The folder for the store: the one to keep, or a temporary one that goes with the program.
+/// The folder for both stores: the one to keep, or a temporary one that goes with the program.
 private func makeFolder(keep: String?) throws -> URL {
   let files = FileManager.default
   guard let keep else {
@@ -75,7 +98,8 @@ private func makeFolder(keep: String?) throws -> URL {
     throw UsageError("'\(keep)' is a file; --keep needs a folder.")
   }
   let folder = URL(fileURLWithPath: keep)
-  guard !files.fileExists(atPath: folder.appendingPathComponent("shop.db").path) else {
+  let stores = ["shop.db", "products"].map { folder.appendingPathComponent($0).path }
+  guard !stores.contains(where: { files.fileExists(atPath: $0) }) else {
     throw UsageError("There is a store in '\(keep)' already. Choose an empty folder.")
   }
   do {

@@ -22,14 +22,15 @@ struct Options {
   static let help = """
     usage: coffer-demo [OPTIONS]
 
-    Shows what Coffer does with real data, a second process, kills and a damaged
-    file. It takes some seconds and leaves nothing behind.
+    Shows what Coffer does with real data, a second process, kills, an editor and
+    damage: first in a database, then in plain files. It takes some seconds and
+    leaves nothing behind.
 
       --data DIR     product feeds to store: JSON files with a list "products"
                      (otherwise ../shared/data/shopify if it is there)
       --generate N   make up N products instead, 20 to 100000 (otherwise 3000 when
                      there are no feeds)
-      --keep DIR     make the store in this folder and keep it
+      --keep DIR     make both stores in this folder and keep them
       --json         print one JSON summary and nothing else
       --help         show this
 

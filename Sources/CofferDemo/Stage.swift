@@ -38,24 +38,33 @@ struct Summary: Encodable {
   var halfBatches = 0
   var damagedValuesReported = 0
   var readBesideTheDamage = 0
+  var files = 0
+  var fileKills = 0
+  var filesLost = 0
+  var halfFileBatches = 0
+  var filesReadAfterRebuild = 0
   var checks: [Check] = []
   var acts: [ActTime] = []
   var seconds = 0.0
   /// The database file, when it is kept.
   var store: String?
+  /// The directory of files, when it is kept.
+  var directory: String?
 }
 
-/// Where the acts play: the store's place, the data, what is printed and what is counted.
+/// Where the acts play: the places of both stores, the data, what is printed and what is counted.
 final class Stage {
   let console: Console
   let catalogue: Catalogue
   let path: String
+  let shelf: Shelf
   var summary = Summary()
   private var act = 0
 
-  init(_ catalogue: Catalogue, path: String, console: Console) {
+  init(_ catalogue: Catalogue, path: String, shelf: Shelf, console: Console) {
     self.catalogue = catalogue
     self.path = path
+    self.shelf = shelf
     self.console = console
     summary.source = catalogue.source
   }
@@ -85,22 +94,28 @@ final class Stage {
   func withEngine<R>(
     _ configuration: SQLiteConfiguration = SQLiteConfiguration(), _ body: (SQLiteEngine) async throws -> R
   ) async throws -> R {
-    let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
-    let result: R
-    do {
-      result = try await body(engine)
-    } catch {
-      try? await engine.close()  // The first error says more.
-      throw error
-    }
-    try await engine.close()
-    return result
+    try await closing(try await SQLiteEngine.open(at: path, configuration: configuration), after: body)
   }
 }
 
-extension SQLiteEngine {
+/// Closes an engine whatever `body` does with it.
+func closing<Engine: StorageEngine, R>(
+  _ engine: Engine, after body: (Engine) async throws -> R
+) async throws -> R {
+  let result: R
+  do {
+    result = try await body(engine)
+  } catch {
+    try? await engine.close()  // The first error says more.
+    throw error
+  }
+  try await engine.close()
+  return result
+}
+
+extension StorageEngine {
   /// Calls `body` with every entry under a prefix, page by page, all of one state of the store.
-  func forEachEntry(under prefix: Key, _ body: @Sendable (Entry) -> Void) async throws {
+  func forEachEntry(under prefix: Key? = nil, _ body: @Sendable (Entry) -> Void) async throws {
     try await withSnapshot { snapshot in
       var last: Key?
       while true {

@@ -8,7 +8,7 @@ import Testing
     #expect(run.exitCode == 0, "\(run.errors)")
     let summary = try JSONDecoder().decode(Summary.self, from: run.output)
     #expect(summary.isPassed && summary.checks.allSatisfy(\.isPassed))
-    #expect(Set(summary.checks.map(\.act)) == Set(1...7))
+    #expect(Set(summary.checks.map(\.act)) == Set(1...13))
     #expect(summary.products == 200 && summary.variants >= 200)
     #expect(summary.savedOneByOne == 50 && summary.savedInOneBatch == 50 && summary.savedConcurrently == 100)
     #expect(summary.readBack == 200)
@@ -16,7 +16,9 @@ import Testing
     #expect(summary.kills >= 10 && summary.killsInsideASave > 0 && summary.productsConfirmedBeforeAKill > 0)
     #expect(summary.lost == 0 && summary.halfBatches == 0)
     #expect(summary.damagedValuesReported == 1 && summary.readBesideTheDamage == 199)
-    #expect(summary.store == nil)
+    #expect(summary.files == 200 && summary.filesReadAfterRebuild == 200)
+    #expect(summary.fileKills == 6 && summary.filesLost == 0 && summary.halfFileBatches == 0)
+    #expect(summary.store == nil && summary.directory == nil)
   }
 
   @Test func feedsAreReadBareAndWrappedAndTheStoreIsKept() throws {
@@ -42,7 +44,12 @@ import Testing
     #expect(run.exitCode == 0, "\(run.errors)")
     #expect(try JSONDecoder().decode(Summary.self, from: run.output).readBack == 40)
     #expect(FileManager.default.fileExists(atPath: kept.appendingPathComponent("shop.db").path))
-    // It is not played over a store that somebody has kept.
+    let directory = kept.appendingPathComponent("products")
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).filter { $0.hasPrefix("mat-") }
+    #expect(names.count == 40 && names.contains("mat-7.json") && names.contains("mat-7.2.json"))
+    // It is not played over stores that somebody has kept.
+    #expect(try DemoRun(options).exitCode == 2)
+    try FileManager.default.removeItem(at: kept.appendingPathComponent("shop.db"))
     #expect(try DemoRun(options).exitCode == 2)
   }
 
@@ -67,51 +74,5 @@ import Testing
     #expect(!text.contains("\u{1B}") && !text.contains("\r"))
     #expect(text.split(separator: "\n").filter { $0.count > 80 } == [])
     #expect(text.contains("checks passed in"))
-  }
-}
-
-/// What the tests look at of the summary.
-private struct Summary: Decodable {
-  struct Check: Decodable {
-    let act: Int
-    let isPassed: Bool
-  }
-  let isPassed: Bool
-  let products, variants, savedOneByOne, savedInOneBatch, savedConcurrently, readBack: Int
-  let changesSent, changesHeard, kills, killsInsideASave, productsConfirmedBeforeAKill: Int
-  let lost, halfBatches, damagedValuesReported, readBesideTheDamage: Int
-  let checks: [Check]
-  let store: String?
-}
-
-/// One run of the built program. It stops itself when it takes too long.
-private struct DemoRun {
-  let exitCode: Int32
-  let output: Data
-  let errors: String
-
-  init(_ arguments: [String]) throws {
-    let process = Process()
-    let (output, errors) = (Pipe(), Pipe())
-    process.executableURL = try Self.executable()
-    process.arguments = arguments
-    process.standardOutput = output
-    process.standardError = errors
-    try process.run()
-    self.output = output.fileHandleForReading.readDataToEndOfFile()
-    self.errors = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    exitCode = process.terminationStatus
-  }
-
-  /// Beside the test bundle, where the build puts it.
-  private static func executable() throws -> URL {
-    var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-    for _ in 0..<4 {
-      let candidate = folder.appendingPathComponent("coffer-demo")
-      if FileManager.default.isExecutableFile(atPath: candidate.path) { return candidate }
-      folder.deleteLastPathComponent()
-    }
-    throw CocoaError(.fileNoSuchFile)
   }
 }

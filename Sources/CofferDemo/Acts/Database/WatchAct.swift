@@ -64,7 +64,7 @@ private struct Sent {
 }
 
 /// A line of the second process: "heard TIME TRANSACTION KEY".
-private struct Heard {
+struct Heard {
   let key: Key
   let transaction: String
   let time: Int

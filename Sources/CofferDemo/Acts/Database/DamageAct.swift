@@ -84,7 +84,7 @@ private func places(of value: Data, for key: Key, inFile path: String) throws ->
 }
 
 /// Makes a small letter of a capital one or the other way round; doing it twice changes nothing.
-private func flip(byteAt place: Int, inFile path: String) throws -> (old: Character, new: Character) {
+func flip(byteAt place: Int, inFile path: String) throws -> (old: Character, new: Character) {
   let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
   defer { try? file.close() }
   try file.seek(toOffset: UInt64(place))

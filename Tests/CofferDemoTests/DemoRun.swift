@@ -1,0 +1,63 @@
+import Foundation
+
+/// What the tests look at of the summary.
+struct Summary: Decodable {
+  struct Check: Decodable {
+    let act: Int
+    let isPassed: Bool
+  }
+  let isPassed: Bool
+  let products, variants, savedOneByOne, savedInOneBatch, savedConcurrently, readBack: Int
+  let changesSent, changesHeard, kills, killsInsideASave, productsConfirmedBeforeAKill: Int
+  let lost, halfBatches, damagedValuesReported, readBesideTheDamage: Int
+  let files, fileKills, filesLost, halfFileBatches, filesReadAfterRebuild: Int
+  let checks: [Check]
+  let store, directory: String?
+  /// The acts in which something failed.
+  var failedActs: Set<Int> { Set(checks.filter { !$0.isPassed }.map(\.act)) }
+}
+
+/// One run of the built program. It stops itself when it takes too long.
+struct DemoRun {
+  let exitCode: Int32
+  let output: Data
+  let errors: String
+
+  /// - Parameters:
+  ///   - path: a folder whose programs are found before the system's.
+  ///   - meddle: is called again and again while the program runs.
+  init(_ arguments: [String], path: String? = nil, meddle: (() throws -> Void)? = nil) throws {
+    let process = Process()
+    let (output, errors) = (Pipe(), Pipe())
+    process.executableURL = try Self.executable()
+    process.arguments = arguments
+    process.standardOutput = output
+    process.standardError = errors
+    if let path {
+      var environment = ProcessInfo.processInfo.environment
+      environment["PATH"] = path + ":" + (environment["PATH"] ?? "/usr/bin:/bin")
+      process.environment = environment
+    }
+    try process.run()
+    // What the program says until then fits into the pipes.
+    while let meddle, process.isRunning {
+      try meddle()
+      usleep(500)
+    }
+    self.output = output.fileHandleForReading.readDataToEndOfFile()
+    self.errors = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    exitCode = process.terminationStatus
+  }
+
+  /// Beside the test bundle, where the build puts it.
+  private static func executable() throws -> URL {
+    var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    for _ in 0..<4 {
+      let candidate = folder.appendingPathComponent("coffer-demo")
+      if FileManager.default.isExecutableFile(atPath: candidate.path) { return candidate }
+      folder.deleteLastPathComponent()
+    }
+    throw CocoaError(.fileNoSuchFile)
+  }
+}

@@ -14,6 +14,8 @@ func runOnFiles(_ command: String, _ path: String, _ rest: [String]) async throw
   case "files-increment": try await increment(try await open(path), count: number)
   case "files-armed": try await armedFiles(path, batch: rest[0], fault: rest[1], holdsSnapshot: rest.count > 2)
   case "files-armed-open": try await armedOpen(path, fault: rest[0])
+  case "files-armed-read": try await armedRead(path, fault: rest[0])
+  case "files-storm": try await storm(path, name: rest[0])
   case "files-watch": try await watchFiles(path)
   case "files-snapshot": try await snapshotOfFiles(path)
   case "files-as-nobody": try await useAsNobody(path)
@@ -81,6 +83,50 @@ private func armedFiles(_ path: String, batch: String, fault: String, holdsSnaps
 private func armedOpen(_ path: String, fault: String) async throws {
   try arm(fault)
   await report("open") { try await open(path).close() }
+  say("struck \(try disarm() ? "yes" : "no")")
+}
+
+/// Reads under a fault: a value, an absent one, and all of them.
+private func armedRead(_ path: String, fault: String) async throws {
+  let engine = try await open(path)
+  for key in ["keep", "absent", FileScenario.longKey] {
+    try arm(fault)
+    await report("entry") { say(try await engine.entry(Key(key)) == nil ? "nil" : "value") }
+    say("struck \(try disarm() ? "yes" : "no")")
+  }
+  try arm(fault)
+  await report("page") {
+    let page = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 1_000) }
+    say("\(page.count)")
+  }
+  say("struck \(try disarm() ? "yes" : "no")")
+  try await engine.close()
+}
+
+/// Eight tasks put one number into two keys, each in its own way, for ever; what is done is said with its revision.
+private func storm(_ path: String, name: String) async throws {
+  let engine = try await open(path)
+  let (left, right) = (try Key("pair/left"), try Key("pair/right"))
+  await withTaskGroup(of: Void.self) { group in
+    for task in 0..<8 {
+      group.addTask {
+        let origin = Origin()
+        for number in 0... {
+          let value = Data("\(name) \(task) \(number) \(String(repeating: "x", count: number % 50))".utf8)
+          var batch = WriteBatch()
+          switch task % 3 {
+          case 0: batch.clear(prefix: try? Key("pair/"))
+          case 1: batch.delete(right)
+          default: batch.put(left, Data("passed over".utf8))
+          }
+          batch.put(left, value)
+          batch.put(right, value)
+          guard let commit = try? await engine.commit(batch, from: origin) else { return }
+          say("ack \(commit.revision)")
+        }
+      }
+    }
+  }
 }
 
 private func report(_ name: String, _ body: () async throws -> Void) async {

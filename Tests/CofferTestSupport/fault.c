@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -98,4 +99,16 @@ int openat(int directory, const char *name, int flags, ...) {
   mode_t mode = (flags & O_CREAT) ? va_arg(rest, mode_t) : 0;
   va_end(rest);
   return file_strikes("openat", directory) ? -1 : REAL(openat)(directory, name, flags, mode);
+}
+
+ssize_t read(int file, void *bytes, size_t count) {
+  return file_strikes("read", file) ? -1 : REAL(read)(file, bytes, count);
+}
+
+int fstatat(int directory, const char *name, struct stat *status, int flags) {
+  return file_strikes("fstatat", directory) ? -1 : REAL(fstatat)(directory, name, status, flags);
+}
+
+int fstatat64(int directory, const char *name, struct stat64 *status, int flags) {
+  return file_strikes("fstatat", directory) ? -1 : REAL(fstatat64)(directory, name, status, flags);
 }

@@ -16,6 +16,48 @@ import Testing
   func proveThatNothingAcknowledgedIsLostInFiles() async throws {
     try await FileKillLoop(rounds: 400, seed: UInt64.random(in: 0...UInt64.max)).run()
   }
+
+  /// Many tasks of two processes write the same two keys; one process is killed, the other goes on, then it is killed.
+  @Test func pairsAreNeverTornByAStorm() async throws {
+    try await storm(rounds: isProving ? 100 : 8, seed: 20_261_122)
+  }
+
+  private func storm(rounds: Int, seed: UInt64) async throws {
+    var random = SeededGenerator(seed: seed)
+    let directory = try StoreDirectory()
+    defer { withExtendedLifetime(directory) {} }
+    for round in 0..<rounds {
+      let storms = try (0..<2).map { try directory.run("files-storm", "round\(round)-\($0)") }
+      var newest = UInt64(0)
+      func acknowledge(_ line: String?) throws {
+        let words = try #require(line).split(separator: " ")
+        newest = max(newest, try #require(words.last.flatMap { UInt64($0) }, "\(words)"))
+      }
+      for storm in storms { for _ in 0..<Int.random(in: 1...60, using: &random) { try acknowledge(storm.line()) } }
+      storms[0].kill()
+      try storms[0].lines().forEach(acknowledge)
+      for _ in 0..<Int.random(in: 1...60, using: &random) { try acknowledge(storms[1].line()) }
+      storms[1].kill()
+      try storms[1].lines().forEach(acknowledge)
+      storms.forEach { $0.wait() }
+      try await check(directory, newest, "round \(round), seed \(seed)")
+    }
+  }
+
+  private func check(_ directory: StoreDirectory, _ newest: UInt64, _ comment: Comment) async throws {
+    let engine = try await directory.open()
+    let left = try #require(try await engine.entry(Key("pair/left")), comment)
+    let right = try #require(try await engine.entry(Key("pair/right")), comment)
+    #expect(left.value == right.value && left.revision == right.revision, comment)
+    #expect(left.revision.rawValue >= newest, comment)
+    #expect(left.value != Data("passed over".utf8), comment)
+    #expect(try directory.contents() == ["pair%2fleft": left.value, "pair%2fright": left.value], comment)
+    #expect(try await engine.recoveryReport().edited == 0, comment)
+    let journal = try await commits(engine, after: Revision(newest > 500 ? newest - 500 : 0))
+    #expect(journal.allSatisfy { $0.origin != nil }, comment)
+    #expect(try directory.names(in: "staged") == [], comment)
+    try await engine.close()
+  }
 }
 
 /// Kills a writer again and again at random moments and compares what it acknowledged with what is there.

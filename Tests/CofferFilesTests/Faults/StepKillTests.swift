@@ -39,7 +39,7 @@ import Testing
         Self.committed.contains(String(last))
       else { continue }
       for recoveryStep in 1...100 {
-        let directory = try copy(first)
+        let directory = try first.copy()
         let recovered = try self.lines(of: directory.run("files-open", "\(recoveryStep)"))
         let aftermath = Aftermath(directory: directory, comment: "killed at \(step), recovery at \(recoveryStep)")
         _ = try await aftermath.check(mustBeNew: true)
@@ -55,17 +55,5 @@ import Testing
     helper.wait()
     #expect(!lines.contains { $0.hasPrefix("error") }, "\(lines)")
     return lines
-  }
-
-  /// The same state again, with its dates, so that nothing looks edited. Inodes differ, which costs a look at the bytes.
-  private func copy(_ original: StoreDirectory) throws -> StoreDirectory {
-    let directory = try StoreDirectory()
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/cp")
-    process.arguments = ["-a", original.path, directory.path]
-    try process.run()
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 0)
-    return directory
   }
 }

@@ -67,7 +67,7 @@ struct SystemCallTests {
     #expect(lines.isEmpty, "\(lines)")
     #expect(try directory.contents()["theme"] == Data("single".utf8))
     let recovery = try directory.run("files-armed-open", "fail:rootsync:1", fault: true).lines()
-    #expect(recovery.count == 1 && recovery[0].hasPrefix("open outcomeUnknown"), "\(recovery)")
+    #expect(recovery.count == 2 && recovery[0].hasPrefix("open outcomeUnknown"), "\(recovery)")
     var aftermath = Aftermath(directory: directory, comment: "after a recovery that could not sync")
     aftermath.after = FileScenario.singleAfter
     _ = try await aftermath.check(mustBeNew: true)

@@ -31,6 +31,15 @@ final class StoreDirectory: Sendable {
     return directory
   }
 
+  /// The same state again, with its dates, so that nothing looks edited but by its inode.
+  func copy() throws -> StoreDirectory {
+    let directory = try StoreDirectory()
+    let process = try Process.run(URL(fileURLWithPath: "/bin/cp"), arguments: ["-a", path, directory.path])
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else { throw TestFailure("cp") }
+    return directory
+  }
+
   func file(_ key: String) throws -> String { path + "/" + FileName(try Key(key)).string }
 
   /// Beside the store: on the same file system, and nothing that the store looks at.

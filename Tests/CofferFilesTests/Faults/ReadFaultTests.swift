@@ -21,9 +21,8 @@ struct ReadFaultTests {
       }
       // A page may end before what cannot be read, and says so when it is asked to go on there.
       let count = FileScenario.before.count
-      #expect(
-        answers[3].hasPrefix("page inputOutput") || (0...count).map { "\($0); page ok" }.dropFirst().contains(answers[3]),
-        "\(lines)")
+      let isPage = (1...count).contains { answers[3] == "\($0); page ok" }
+      #expect(isPage || answers[3].hasPrefix("page inputOutput"), "\(lines)")
       let strikes = lines.count { $0 == "struck yes" }
       if strikes == 0 { break }
       struck += strikes

@@ -1,0 +1,104 @@
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Edits from outside while others are busy.
+@Suite(.serialized) struct BusyEditTests {
+  private let origin = Origin()
+
+  @Test func anEditorBesideAWriterIsHeardEveryTime() async throws {
+    let directory = try StoreDirectory()
+    let engine = try await directory.open()
+    let (own, other) = (OwnLog(engine), try OtherLog(directory))
+    let helper = try directory.run("files-write", "full", "busy", "300")
+    for index in 1...100 {
+      // Each is waited for: what is written twice before anybody looks is one change.
+      try overwrite(directory.file("hand"), String(repeating: "x", count: index))
+      try await own.wait(for: "hand", times: index)
+      #expect(try await engine.entry(Key("hand"))?.value.count == index)
+    }
+    #expect(try helper.lines().last == "ack 299")
+    try await engine.commit(WriteBatch([.put(Key("end"), Data())]), from: origin)
+    for log in [own, other] as [any ChangeLog] {
+      try await log.wait(for: "end")
+      let heard = try log.commits()
+      #expect(heard.map(\.revision) == Array(1...401))
+      let foreign = heard.filter(\.isForeign)
+      #expect(foreign.count == 100 && foreign.allSatisfy { $0.keys == ["hand"] }, "\(foreign)")
+    }
+    other.end()
+    try await engine.close()
+  }
+
+  /// Two handles of one process look at the same event.
+  @Test func twoHandlesHearAnEditOnce() async throws {
+    let directory = try await StoreDirectory.filled()
+    let engines = [try await directory.open(), try await directory.open(), try await directory.open()]
+    let logs = engines.map { OwnLog($0) }
+    for index in 1...20 {
+      try overwrite(directory.file("theme"), String(repeating: "y", count: index))
+      for log in logs { try await log.wait(for: "theme", times: index) }
+    }
+    try await engines[0].commit(WriteBatch([.put(Key("end"), Data())]), from: origin)
+    for log in logs {
+      try await log.wait(for: "end")
+      #expect(try log.commits().map(\.revision) == Array(2...22))
+    }
+    // A handle that is closed takes nothing from the others.
+    try await engines[0].close()
+    try overwrite(directory.file("theme"), "after the close")
+    try await logs[1].wait(for: "theme", times: 21)
+    for engine in engines { try await engine.close() }
+  }
+
+  /// Somebody edits a value while it is being saved: one of them is there afterwards, and everybody agrees which.
+  @Test func anEditorOfTheSameKeyAsTheWriter() async throws {
+    let directory = try StoreDirectory()
+    let engine = try await directory.open()
+    let key = try Key("both")
+    let editing = Task.detached {
+      for index in 1...200 {
+        try overwrite(directory.outside("edit"), "hand \(index)")
+        rename(directory.outside("edit"), try directory.file("both"))
+        try await Task.sleep(for: .microseconds(Int.random(in: 0...800)))
+      }
+    }
+    for index in 1...200 {
+      try await engine.commit(WriteBatch([.put(key, Data("saved \(index)".utf8))]), from: origin)
+      let read = try await engine.entry(key)
+      #expect(read != nil)
+    }
+    try await finish(editing, within: .seconds(60))
+    let entry = try #require(try await engine.entry(key))
+    #expect(try directory.contents() == ["both": entry.value])
+    #expect(try await values(engine) == ["both": String(decoding: entry.value, as: UTF8.self)])
+    let journal = try await commits(engine, after: .zero)
+    #expect(journal.count { $0.origin == origin } == 200)
+    #expect(try directory.names(in: "staged") == [] && directory.names(in: "quarantine") == [])
+    try await engine.close()
+    let again = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
+    #expect(try await again.entry(key) == entry)
+    try await again.close()
+  }
+
+  /// As many bytes, in place, right after the save: only the date tells, and on older systems a date has a grain of
+  /// some milliseconds. Then it is reported as damage, and the bytes are kept; it is never read as what was saved.
+  @Test func anEditRightAfterASaveIsNeverOverlooked() async throws {
+    let directory = try StoreDirectory()
+    let engine = try await directory.open()
+    let key = try Key("key")
+    for index in 0..<100 {
+      try await engine.commit(WriteBatch([.put(key, Data("mine \(index)".utf8))]), from: origin)
+      try overwrite(directory.file("key"), "hand \(index)")
+      do {
+        #expect(try await engine.entry(key)?.value == Data("hand \(index)".utf8))
+      } catch let error as StorageError where error.code == .damaged {
+        continue
+      }
+    }
+    try await engine.close()
+  }
+}

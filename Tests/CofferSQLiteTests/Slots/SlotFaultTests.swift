@@ -1,0 +1,86 @@
+import CofferCore
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// A home whose moves can be made to fail.
+private final class UnsteadySlots: Slots {
+  let shelf = ShelfSlots()
+  let failing = Locked<Set<Key>>([])
+
+  func read(_ slot: Slot) throws -> SlotContent? { try shelf.read(slot) }
+  func write(_ data: Data, to slot: Slot) throws -> SlotStamp? { try shelf.write(data, to: slot) }
+  func delete(_ slot: Slot) throws { try shelf.delete(slot) }
+  func list() throws -> [Slot] { try shelf.list() }
+
+  func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
+    if case .value(let key) = target, failing.withLock({ $0.contains(key) }) {
+      throw StorageError(.inputOutput, "The shelf is stuck.")
+    }
+    guard let content = try read(source) else { throw StorageError(.notFound, "There is nothing to move.") }
+    _ = try write(content.data, to: target)
+    try delete(source)
+    return nil
+  }
+}
+
+@Suite(.serialized) struct SlotFaultTests {
+  private let origin = Origin()
+
+  private func put(_ engine: SlotEngine, _ key: String, _ value: String) async throws {
+    try await engine.commit(WriteBatch([.put(Key(key), Data(value.utf8))]), from: origin)
+  }
+
+  /// What could not be put into its place is not tried again after something newer was.
+  @Test func aLateSecondTryNeverReplacesANewerValue() async throws {
+    let directory = try TemporaryDirectory()
+    let slots = UnsteadySlots()
+    func open() async throws -> SlotEngine {
+      try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
+    }
+    let engine = try await open()
+    let key = try Key("key")
+    try await put(engine, "key", "first")
+    slots.failing.withLock { $0 = [key] }
+    for value in ["second", "third"] {
+      let error = await #expect(throws: StorageError.self) { try await put(engine, "key", value) }
+      #expect(error?.message.contains("is stored") == true)
+      #expect(try await engine.entry(Key("key"))?.value == Data(value.utf8))
+    }
+    // Others are not held up by it.
+    try await put(engine, "other", "x")
+    slots.failing.withLock { $0 = [] }
+    try await put(engine, "key", "fourth")
+    #expect(try await engine.entry(Key("key"))?.value == Data("fourth".utf8))
+    try await put(engine, "other", "y")
+    #expect(try slots.read(.value(Key("key")))?.data == Data("fourth".utf8))
+    #expect(try await engine.entry(Key("key"))?.value == Data("fourth".utf8))
+    let revision = engine.latestRevision
+    try await engine.close()
+    let again = try await open()
+    #expect(try await again.entry(Key("key"))?.value == Data("fourth".utf8))
+    #expect(again.latestRevision == revision)
+    #expect(try Set(slots.list()) == [.value(key), .value(Key("other"))])
+    try await again.close()
+  }
+
+  /// A snapshot of a state that never came to its place.
+  @Test func aSnapshotReadsWhatNeverCameToItsPlace() async throws {
+    let directory = try TemporaryDirectory()
+    let slots = UnsteadySlots()
+    let engine = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
+    let key = try Key("key")
+    try await put(engine, "key", "first")
+    slots.failing.withLock { $0 = [key] }
+    await #expect(throws: StorageError.self) { try await put(engine, "key", "second") }
+    try await engine.withSnapshot { [self] snapshot in
+      slots.failing.withLock { $0 = [] }
+      try await put(engine, "key", "third")
+      #expect(try await snapshot.entries([key])[0]?.value == Data("second".utf8))
+    }
+    #expect(try await engine.entry(key)?.value == Data("third".utf8))
+    try await engine.close()
+    #expect(try slots.list() == [.value(key)])
+  }
+}

@@ -15,8 +15,9 @@ import Testing
     let (own, other) = (OwnLog(engine), try OtherLog(directory))
     let helper = try directory.run("files-write", "full", "busy", "300")
     for index in 1...100 {
-      // Each is waited for: what is written twice before anybody looks is one change.
-      try overwrite(directory.file("hand"), String(repeating: "x", count: index))
+      // Each is waited for: what is written twice before anybody looks is one change. And each is whole at once, since
+      // somebody who comes late to the last one would take a half for a change of its own.
+      try directory.replace("hand", String(repeating: "x", count: index))
       try await own.wait(for: "hand", times: index)
       #expect(try await engine.entry(Key("hand"))?.value.count == index)
     }
@@ -39,7 +40,7 @@ import Testing
     let engines = [try await directory.open(), try await directory.open(), try await directory.open()]
     let logs = engines.map { OwnLog($0) }
     for index in 1...20 {
-      try overwrite(directory.file("theme"), String(repeating: "y", count: index))
+      try directory.replace("theme", String(repeating: "y", count: index))
       for log in logs { try await log.wait(for: "theme", times: index) }
     }
     try await engines[0].commit(WriteBatch([.put(Key("end"), Data())]), from: origin)
@@ -61,8 +62,7 @@ import Testing
     let key = try Key("both")
     let editing = Task.detached {
       for index in 1...200 {
-        try overwrite(directory.outside("edit"), "hand \(index)")
-        rename(directory.outside("edit"), try directory.file("both"))
+        try directory.replace("both", "hand \(index)")
         try await Task.sleep(for: .microseconds(Int.random(in: 0...800)))
       }
     }

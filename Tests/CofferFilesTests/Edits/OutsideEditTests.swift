@@ -25,9 +25,7 @@ import Testing
       let path = try directory.file(key)
       switch self {
       case .rewrittenInPlace, .created, .hashedNameRewritten: try overwrite(path, value ?? "")
-      case .replacedByRename:
-        try overwrite(directory.outside("swap"), value ?? "")
-        guard rename(directory.outside("swap"), path) == 0 else { throw TestFailure("rename") }
+      case .replacedByRename: try directory.replace(key, value ?? "")
       case .deleted: guard unlink(path) == 0 else { throw TestFailure("unlink") }
       }
     }

@@ -35,11 +35,11 @@ import Testing
       }
       for storm in storms { for _ in 0..<Int.random(in: 1...60, using: &random) { try acknowledge(storm.line()) } }
       storms[0].kill()
-      try storms[0].lines().forEach(acknowledge)
+      for line in try storms[0].lines() { try acknowledge(line) }
       for _ in 0..<Int.random(in: 1...60, using: &random) { try acknowledge(storms[1].line()) }
       storms[1].kill()
-      try storms[1].lines().forEach(acknowledge)
-      storms.forEach { $0.wait() }
+      for line in try storms[1].lines() { try acknowledge(line) }
+      for storm in storms { storm.wait() }
       try await check(directory, newest, "round \(round), seed \(seed)")
     }
   }

@@ -42,6 +42,12 @@ final class StoreDirectory: Sendable {
 
   func file(_ key: String) throws -> String { path + "/" + FileName(try Key(key)).string }
 
+  /// Puts another file in place of a value's, as careful editors do.
+  func replace(_ key: String, _ text: String) throws {
+    try overwrite(outside("swap"), text)
+    guard rename(outside("swap"), try file(key)) == 0 else { throw TestFailure("rename") }
+  }
+
   /// Beside the store: on the same file system, and nothing that the store looks at.
   func outside(_ name: String) -> String { parent.path(name) }
 

@@ -1,0 +1,106 @@
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// What ends in this process: tasks, handles, a recovery that is still under way.
+@Suite(.serialized) struct InterruptionTests {
+  private func put(_ engine: SlotEngine, _ key: String) async throws {
+    try await engine.commit(
+      WriteBatch([.put(Key(key), Data(key.utf8)), .put(Key("and-\(key)"), Data(key.utf8))]), from: Origin())
+  }
+
+  /// What of the keys is there must be what was acknowledged, whole, and nothing else.
+  private func check(_ directory: StoreDirectory, _ acknowledged: Set<String>) async throws {
+    let engine = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
+    let expected = acknowledged.flatMap { [($0, $0), ("and-\($0)", $0)] }
+    #expect(try await values(engine) == Dictionary(uniqueKeysWithValues: expected))
+    #expect(try directory.contents().count == expected.count)
+    #expect(engine.latestRevision.rawValue == UInt64(acknowledged.count))
+    try await engine.close()
+  }
+
+  @Test func aCancelledCommitHasHappenedOrNot() async throws {
+    let directory = try StoreDirectory()
+    let engine = try await directory.open()
+    var random = SeededGenerator(seed: 20_261_123)
+    var acknowledged: Set<String> = []
+    var cancelled = 0
+    for round in 0..<40 {
+      let tasks = (0..<5).map { index in Task { try await put(engine, "key-\(round)-\(index)") } }
+      try await Task.sleep(for: .microseconds(Int.random(in: 0...1_500, using: &random)))
+      for task in tasks { task.cancel() }
+      for (index, task) in tasks.enumerated() {
+        do {
+          try await task.value
+          acknowledged.insert("key-\(round)-\(index)")
+        } catch is CancellationError {
+          cancelled += 1
+        }
+      }
+    }
+    #expect(try directory.names(in: "staged") == [])
+    print("cancelled \(cancelled) of 200 commits over files")
+    try await engine.close()
+    try await check(directory, acknowledged)
+  }
+
+  @Test func aCommitBesideACloseHasHappenedOrNot() async throws {
+    for _ in 0..<10 {
+      let directory = try StoreDirectory()
+      let engine = try await directory.open()
+      let tasks = (0..<8).map { task in
+        Task { () -> [String] in
+          var acknowledged: [String] = []
+          for index in 0..<1_000 {
+            do {
+              try await put(engine, "key-\(task)-\(index)")
+              acknowledged.append("key-\(task)-\(index)")
+            } catch let error as StorageError {
+              #expect(error.code == .closed, "\(error)")
+              return acknowledged
+            }
+          }
+          return acknowledged
+        }
+      }
+      try await Task.sleep(for: .milliseconds(10))
+      try await engine.close()
+      var acknowledged: Set<String> = []
+      for task in tasks { acknowledged.formUnion(try await task.value) }
+      #expect(acknowledged.count < 8_000)
+      #expect(try directory.names(in: "staged") == [])
+      try await check(directory, acknowledged)
+    }
+  }
+
+  /// A handle that nobody has closed takes nothing with it.
+  @Test func aForgottenHandleLeavesNothingBehind() async throws {
+    let directory = try StoreDirectory()
+    for index in 0..<20 {
+      let engine = try await directory.open()
+      try await put(engine, "key-\(index)")
+    }
+    try await check(directory, Set((0..<20).map { "key-\($0)" }))
+    #expect(try directory.names(in: "owners") == [])
+  }
+
+  /// Who opens without waiting reads while a killed writer's batch is still being finished.
+  @Test func readsDuringARecoveryFindTheNewValues() async throws {
+    for step in 6...13 {
+      let directory = try await StoreDirectory.filled()
+      let lines = try directory.run("files-commit", "\(step)").lines()
+      let engine = try SlotEngine.filesBlocking(in: directory.url)
+      for (key, value) in FileScenario.after {
+        #expect(try await engine.entry(Key(key))?.value == Data(value.utf8), "\(key.prefix(8)) after \(lines.last ?? "")")
+      }
+      for key in ["gone", "list/1", "list/3"] {
+        #expect(try await engine.entry(Key(key)) == nil, "\(key) after \(lines.last ?? "")")
+      }
+      try await engine.close()
+      _ = try await Aftermath(directory: directory, comment: "step \(step)").check(mustBeNew: true)
+    }
+  }
+}

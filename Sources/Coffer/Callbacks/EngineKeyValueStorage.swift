@@ -47,7 +47,7 @@ public final class EngineKeyValueStorage: KeyValueStorage, Sendable {
   /// Stores a value, replacing what was there. It survives power loss, where the engine can promise that, before
   /// `finished` is called.
   ///
-  /// On an error nothing was stored, except after `outcomeUnknown`.
+  /// On an error nothing was stored, except after `outcomeUnknown` and `unfinished`.
   public func store(value: Value, for key: String, finished: @escaping (_ error: (any Error)?) -> Void) {
     start(key, Completion { finished($0.error) }) { [engine, origin] key in
       try await engine.commit(WriteBatch([.put(key, Data(value))]), from: origin)

@@ -58,7 +58,7 @@ public actor AdapterBasedPersistence: PersistenceCapability {
   }
 
   /// Stores a value; it survives power loss where the engine can promise that.
-  /// - Throws: `StorageError`; nothing was written, except after `outcomeUnknown`.
+  /// - Throws: `StorageError`; nothing was written, except after `outcomeUnknown` and `unfinished`.
   public func save<T: Codable>(_ value: T, for key: String) async throws {
     try await calls.save(value, for: key)
   }

@@ -8,7 +8,7 @@ extension TypedStore {
   /// ```
   ///
   /// - Throws: `StorageError`: `unsupported` when there are several and the engine has no atomic batches. Whatever
-  ///   is thrown, nothing was written, except after `outcomeUnknown`.
+  ///   is thrown, nothing was written, except after `outcomeUnknown` and `unfinished`.
   public func saveAll<T: Encodable & Sendable>(
     _ items: [(Key, T)], durability: Durability = .full, transaction: TransactionID? = nil
   ) async throws {

@@ -15,7 +15,8 @@ extension TypedStore {
   ///
   /// - Returns: the value that was stored; `nil` when it was removed.
   /// - Throws: what `transform` throws, `StorageError` (`unsupported` for an engine without preconditions), or
-  ///   `CancellationError`. Nothing was written then, except after `outcomeUnknown`.
+  ///   `CancellationError`. Nothing was written then, except after `outcomeUnknown` and
+  ///   `unfinished`.
   @discardableResult
   public func update<T: Codable & Sendable>(
     _ type: T.Type, for key: Key, durability: Durability = .full, transaction: TransactionID? = nil,

@@ -23,7 +23,7 @@ public final class EngineVaultService: SwiftVaultService {
 
   /// Stores bytes in one commit that survives power loss, where the engine can promise that.
   /// - Throws: ``SwiftVaultError/writeFailed(key:underlyingError:)`` and others; nothing was written then, except
-  ///   when the underlying error has the code `outcomeUnknown`.
+  ///   when the underlying error has the code `outcomeUnknown` or `unfinished`.
   public func saveData(_ data: Data, forKey key: String, transactionID: UUID) async throws {
     try await VaultOperation.save(key).run {
       try await engine.commit(WriteBatch([.put(Key(key), data)], transaction: transactionID), from: origin)

@@ -44,6 +44,9 @@ public struct StorageError: Error, Sendable {
     public static let closed = Code("closed")
     /// The device failed in the middle of a commit: it may or may not have happened.
     public static let outcomeUnknown = Code("outcomeUnknown")
+    /// The change has happened and reads see it, but it could not be carried out where others look for it, in a file
+    /// for example; the next commit tries again.
+    public static let unfinished = Code("unfinished")
     /// The engine does not promise what was asked.
     public static let unsupported = Code("unsupported")
     /// A value could not be encoded.

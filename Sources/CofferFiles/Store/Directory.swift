@@ -9,7 +9,6 @@ final class Directory: Sendable {
   private let path: String
   private let backend: String
   private let descriptor: Int32
-  private let hasChanged = Locked(false)
   /// The `errno` of a sync that has failed, or 0.
   private let syncFailure = Locked(Int32(0))
 
@@ -31,7 +30,7 @@ final class Directory: Sendable {
   /// Opens a directory in this one, making it (0700) if it is missing.
   func directory(_ name: String) throws -> Directory {
     if mkdirat(descriptor, name, 0o700) == 0 {
-      hasChanged.withLock { $0 = true }
+      try sync()
     } else if errno != EEXIST {
       throw failure("mkdir", name)
     }
@@ -47,8 +46,8 @@ final class Directory: Sendable {
 
   // MARK: Reading
 
-  /// The bytes of a regular file; `nil` when there is none.
-  func read(_ name: String) throws -> SlotContent? {
+  /// The bytes of a regular file; `nil` when there is none. One that is larger than `limit` bytes is not read.
+  func read(_ name: String, limit: Int) throws -> SlotContent? {
     // Not blocking: somebody may have put a pipe there.
     let file = openat(descriptor, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else {
@@ -59,6 +58,11 @@ final class Directory: Sendable {
     var status = stat()
     guard fstat(file, &status) == 0 else { throw failure("fstat", name) }
     guard status.st_mode & S_IFMT == S_IFREG else { throw notAFile(name) }
+    guard status.st_size <= limit else {
+      throw StorageError(
+        .valueTooLarge, "The file has \(status.st_size) bytes; this store takes up to \(limit).",
+        advice: "Move it away, or open the store with a larger limit.", backend: backend)
+    }
     return SlotContent(try bytes(of: file, size: Int(status.st_size), name), stamp: SlotStamp(status))
   }
 
@@ -151,7 +155,6 @@ final class Directory: Sendable {
   func write(_ data: Data, to name: String) throws -> SlotStamp {
     let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard file >= 0 else { throw errno == ENOENT ? removed(name) : failure("open", name) }
-    hasChanged.withLock { $0 = true }
     defer { close(file) }
     do {
       let written = writeAll(data, to: file)
@@ -171,54 +174,43 @@ final class Directory: Sendable {
   /// Gives a file another name, replacing what has it.
   func rename(_ name: String, to target: String, in directory: Directory) throws {
     guard renameat(descriptor, name, directory.descriptor, target) == 0 else {
-      guard errno == ENOENT else { throw failure("rename", target) }
-      // Somebody who was killed may have moved it, and not have lived to sync it.
-      directory.hasChanged.withLock { $0 = true }
+      guard errno == ENOENT else { throw directory.failure("rename", target) }
       throw StorageError(.notFound, "There is no file to move: \(name).", backend: backend)
     }
-    hasChanged.withLock { $0 = true }
-    directory.hasChanged.withLock { $0 = true }
   }
 
   /// Gives a file a second name, if there is a file.
   func link(_ name: String, to target: String, in directory: Directory) throws {
     guard linkat(descriptor, name, directory.descriptor, target, 0) == 0 || errno == ENOENT || errno == EEXIST else {
-      throw failure("link", target)
+      throw directory.failure("link", target)
     }
   }
 
   /// Removes a file or a link. A missing one is no error; a directory is left alone.
   func delete(_ name: String) throws {
     guard unlinkat(descriptor, name, 0) == 0 else {
-      if errno == EISDIR { return }
-      if errno == ENOENT {
-        // Somebody who was killed may have removed it, and not have lived to sync it.
-        return hasChanged.withLock { $0 = true }
-      }
+      if errno == EISDIR || errno == ENOENT { return }
       let failure = failure("unlink", name)
       if try isDirectory(name) { return }  // which some systems call a lack of permission
       throw failure
     }
-    hasChanged.withLock { $0 = true }
   }
 
-  /// Returns when the names in it have survived power loss. One caller at a time: who comes while another is syncing
-  /// waits for that, since its own names may be part of it.
-  func syncIfChanged() throws {
-    try syncFailure.withLock { known in
-      // A device that has failed once answers the second time with a lie.
-      guard known == 0 else { throw failure("fsync", ".", known) }
-      let mustSync = hasChanged.withLock { hasChanged in
-        defer { hasChanged = false }
-        return hasChanged
-      }
-      guard mustSync else { return }
-      let code = flush(descriptor)
-      // Some file systems have nothing to sync for a directory and say so.
-      guard code == 0 || code == EINVAL || code == ENOTSUP else {
-        known = code
-        throw failure("fsync", ".", code)
-      }
+  /// Throws when this user may not make and remove files here.
+  func checkWritable() throws {
+    guard faccessat(descriptor, ".", W_OK | X_OK, AT_EACCESS) == 0 else { throw failure("access", ".") }
+  }
+
+  /// Returns when the names in it have survived power loss.
+  func sync() throws {
+    // A device that has failed once answers the second time with a lie.
+    let known = syncFailure.withLock { $0 }
+    guard known == 0 else { throw failure("fsync", ".", known) }
+    let code = flush(descriptor)
+    // Some file systems have nothing to sync for a directory and say so.
+    guard code == 0 || code == EINVAL || code == ENOTSUP else {
+      syncFailure.withLock { $0 = code }
+      throw failure("fsync", ".", code)
     }
   }
 

@@ -18,15 +18,20 @@ final class FileSlots: Slots {
   let path: String
   private let name: String
   private let values, control, staged, retained, quarantine, names: Directory
-  private let seen = Locked(SlotStamp(0))
+  private let maximumValueSize: Int
+  private let lookedAt = Locked((stamp: SlotStamp(0), time: UInt64(0)))
+
+  /// How often everything is looked at where the system tells of no changes, in nanoseconds.
+  private static let lookInterval: UInt64 = 5_000_000_000
 
   /// Where the journal and the values that wait are.
   static let controlName = ".coffer"
 
   /// Opens a directory, making what is missing of it.
-  init(_ path: String, name: String) throws {
+  init(_ path: String, name: String, maximumValueSize: Int) throws {
     self.path = path
     self.name = name
+    self.maximumValueSize = maximumValueSize
     values = try Directory(path, backend: name)
     control = try values.directory(Self.controlName)
     staged = try control.directory("staged")
@@ -48,7 +53,7 @@ final class FileSlots: Slots {
 
   func read(_ slot: Slot) throws -> SlotContent? {
     let place = place(slot)
-    return try place.directory.read(place.name)
+    return try place.directory.read(place.name, limit: maximumValueSize)
   }
 
   func stamp(_ slot: Slot) throws -> SlotPresence? {
@@ -56,13 +61,17 @@ final class FileSlots: Slots {
     return try place.directory.stamp(place.name).map { SlotPresence(stamp: $0) }
   }
 
+  func checkWritable() throws { try values.checkWritable() }
+
   /// A directory where a file should be cannot be replaced by one: said before anything is stored.
-  func check(_ key: Key) throws {
+  func prepare(_ key: Key) throws {
     let name = FileName(key).string
-    guard try values.isDirectory(name) else { return }
-    throw StorageError(
-      .notAStore, "There is a directory where the value's file should be: \(name).",
-      advice: "Move it away. Nothing was written.")
+    guard try !values.isDirectory(name) else {
+      throw StorageError(
+        .notAStore, "There is a directory where the value's file should be: \(name).",
+        advice: "Move it away. Nothing was written.")
+    }
+    try keepName(of: key)
   }
 
   func list() throws -> [Slot] {
@@ -96,6 +105,7 @@ final class FileSlots: Slots {
 
   func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
     let (from, to) = (place(source), place(target))
+    // Somebody may have removed the key since its value was put aside.
     if case .value(let key) = target { try keepName(of: key) }
     try from.directory.rename(from.name, to: to.name, in: to.directory)
     return nil  // A file keeps its inode, size and date.
@@ -112,9 +122,9 @@ final class FileSlots: Slots {
     if case .value(let key) = slot { try forgetName(of: key) }
   }
 
-  func syncStaged() throws { try staged.syncIfChanged() }
+  func syncStaged() throws { try staged.sync() }
 
-  func sync() throws { try values.syncIfChanged() }
+  func sync() throws { try values.sync() }
 
   // MARK: Names that do not hold their key
 
@@ -124,7 +134,7 @@ final class FileSlots: Slots {
     guard name.isHashed, try names.stamp(name.string) == nil else { return }
     _ = try names.write(Data(key.string.utf8), to: name.string + ".new")
     try names.rename(name.string + ".new", to: name.string, in: names)
-    try names.syncIfChanged()
+    try names.sync()
   }
 
   private func forgetName(of key: Key) throws {
@@ -133,7 +143,7 @@ final class FileSlots: Slots {
   }
 
   private func hashedKey(_ name: String) throws -> Key? {
-    guard let content = try names.read(name), let text = String(validating: content.data, as: UTF8.self),
+    guard let content = try names.read(name, limit: Key.maximumSize), let text = String(validating: content.data, as: UTF8.self),
       let key = try? Key(text), FileName(key).string == name
     else { return nil }
     return key
@@ -152,12 +162,15 @@ final class FileSlots: Slots {
       if let key = FileName.key(of: name) ?? (FileName.isHashed(name) ? try? hashedKey(name) : nil) { changed(key) }
     case .unknown: changed(nil)
     case .unheard:
+      // Files that come and go change the directory's own date; those that are written in place do not.
+      let now = DispatchTime.now().uptimeNanoseconds
       guard let stamp = try? values.ownStamp() else { return }
-      let isNew = seen.withLock { seen in
-        defer { seen = stamp }
-        return seen != stamp
+      let isDue = lookedAt.withLock { last in
+        guard stamp != last.stamp || now >= last.time + Self.lookInterval else { return false }
+        last = (stamp, now)
+        return true
       }
-      if isNew { changed(nil) }
+      if isDue { changed(nil) }
     case .interval, .rung: break
     }
   }

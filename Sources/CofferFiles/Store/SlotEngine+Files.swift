@@ -62,7 +62,7 @@ extension FileSlots {
     }
     defer { free(canonical) }
     let path = String(cString: canonical)
-    return try FileSlots(path, name: "file:\(path)")
+    return try FileSlots(path, name: "file:\(path)", maximumValueSize: configuration.maximumValueSize)
   }
 
   /// A directory is a store once `.coffer` is in it. The journal in there may be missing: it is made anew.

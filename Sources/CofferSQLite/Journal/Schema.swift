@@ -32,13 +32,33 @@ enum Schema {
     try connection.requireWriteAheadLog()
   }
 
+  /// Makes sure that a store of values is not used as the journal of a home with slots, or the other way round.
+  static func checkKind(_ connection: Connection, keepsSlots: Bool) throws {
+    let isJournal = try connection.number("SELECT 1 FROM coffer_meta WHERE name = 'slots'") != nil
+    guard isJournal != keepsSlots else { return }
+    if keepsSlots, try connection.number("SELECT 1 FROM coffer_values LIMIT 1") == nil {
+      return try prepareSlots(connection)
+    }
+    throw StorageError(
+      .notAStore,
+      isJournal
+        ? "The file is the journal of a store whose values are elsewhere, in files for example."
+        : "The journal's file is a store of its own.",
+      advice: isJournal
+        ? "Open that store by its directory. Nothing was changed." : "Move it away. Nothing was changed.",
+      backend: connection.place.description)
+  }
+
   /// What the journal of a home with slots has beside it: what is still to be put into its place.
-  static func prepareSlots(_ connection: Connection) throws {
+  private static func prepareSlots(_ connection: Connection) throws {
     try connection.execute(
       """
+      BEGIN IMMEDIATE;
       CREATE TABLE IF NOT EXISTS coffer_intents (
         position INTEGER PRIMARY KEY NOT NULL, key BLOB NOT NULL, staged BLOB, previous BLOB
-      ) STRICT
+      ) STRICT;
+      INSERT OR IGNORE INTO coffer_meta VALUES ('slots', 1);
+      COMMIT
       """)
   }
 

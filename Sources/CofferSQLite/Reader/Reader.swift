@@ -65,6 +65,20 @@ final class Reader: @unchecked Sendable {
     }
   }
 
+  /// Looks at every value in place, in the order of the keys; `nil` for one whose row is damaged.
+  func forEachValue(_ body: (Key, UnsafeRawBufferPointer?) throws -> Void) throws {
+    let statement = try pageStatement(isAfter: false, hasEnd: false)
+    defer { statement.resetAndForget() }
+    try [UInt8]().withUnsafeBytes { start in
+      statement.bind(1, borrowing: start)
+      while try statement.step() {
+        guard let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? Key(name) else { continue }
+        let bytes = statement.bytes(3)
+        try body(key, Int64(checksum(key, bytes)) == statement.integer(2) ? bytes : nil)
+      }
+    }
+  }
+
   func journalPage(after revision: Revision, limit: Int) throws -> JournalPage {
     try journal.get().page(after: revision, limit: limit)
   }

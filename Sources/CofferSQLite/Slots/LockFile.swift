@@ -7,8 +7,8 @@ import Foundation
 final class LockFile: Sendable {
   enum Mode: Sendable {
     case shared, exclusive
-    /// Waits for others, who must hold it for a short time only.
-    case patient
+    /// Exclusive, after waiting for others for so many milliseconds at most.
+    case patient(milliseconds: Int)
   }
 
   let path: String
@@ -19,14 +19,7 @@ final class LockFile: Sendable {
     self.path = path
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw StorageError.system("open", path: path, errno: errno, backend: backend) }
-    let operation =
-      switch mode {
-      // Exclusive locks are held for an instant only where others share, so waiting for a shared one is short.
-      case .shared: LOCK_SH
-      case .exclusive: LOCK_EX | LOCK_NB
-      case .patient: LOCK_EX
-      }
-    guard Self.lock(descriptor, operation) else {
+    guard Self.lock(descriptor, mode) else {
       let failure = errno
       Foundation.close(descriptor)
       guard failure == EWOULDBLOCK else {
@@ -37,11 +30,25 @@ final class LockFile: Sendable {
     self.descriptor = descriptor
   }
 
-  private static func lock(_ descriptor: Int32, _ operation: Int32) -> Bool {
-    while flock(descriptor, operation) != 0 {
-      guard errno == EINTR else { return false }
+  private static func lock(_ descriptor: Int32, _ mode: Mode) -> Bool {
+    switch mode {
+    case .exclusive: return flock(descriptor, LOCK_EX | LOCK_NB) == 0
+    case .shared:
+      // Exclusive locks are held for an instant only where others share, so waiting for a shared one is short.
+      while flock(descriptor, LOCK_SH) != 0 {
+        guard errno == EINTR else { return false }
+      }
+      return true
+    case .patient(let milliseconds):
+      for _ in 0...milliseconds / 5 {
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+        guard errno == EWOULDBLOCK || errno == EINTR else { return false }
+        var pause = timespec(tv_sec: 0, tv_nsec: 5_000_000)
+        nanosleep(&pause, nil)
+      }
+      errno = EWOULDBLOCK
+      return false
     }
-    return true
   }
 
   deinit { Foundation.close(descriptor) }

@@ -47,7 +47,13 @@ struct SlotControl: Sendable {
   }
 
   /// One process at a time looks for the journal and makes it: another would move the new one's log aside.
-  func beginOpening() throws -> LockFile? { try LockFile(directory + "/opening", .patient, backend: name) }
+  func beginOpening(busyTimeout: Int) throws -> LockFile {
+    let path = directory + "/opening"
+    if let lock = try LockFile(path, .patient(milliseconds: busyTimeout), backend: name) { return lock }
+    throw StorageError(
+      .busy, "Another process has been opening the store for too long.",
+      advice: "Try again, or look for a process that hangs.", backend: name)
+  }
 
   /// Moves aside what belongs to a journal that somebody has deleted: it means nothing without it.
   func setLeftoversAside() {

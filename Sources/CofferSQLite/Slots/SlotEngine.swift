@@ -18,8 +18,9 @@ public final class SlotEngine: StorageEngine {
   private let reconciler: SlotReconciler
   private let queue: DispatchQueue
   private let endWatch: Locked<(@Sendable () -> Void)?>
+  private let gate = UsageGate()
   /// What opening has still to look at: listings wait for it.
-  private let recovery: Task<RecoveryReport, any Error>
+  private let recovery: SlotRecovery
 
   public let capabilities: Capabilities
 
@@ -45,11 +46,11 @@ public final class SlotEngine: StorageEngine {
           with: Result { try SlotEngine(slots, journalIn: directory, name: name, configuration: configuration) })
       }
     }
-    _ = try await engine.recovery.value
+    try await engine.recovery.done()
     return engine
   }
 
-  private static let openQueue = DispatchQueue(label: "coffer.slots.open")
+  private static let openQueue = DispatchQueue(label: "coffer.slots.open", attributes: .concurrent)
 
   /// The same for callers that cannot suspend. It blocks their thread while the journal is opened; recovery goes on
   /// afterwards, and listings wait for it.
@@ -57,13 +58,13 @@ public final class SlotEngine: StorageEngine {
     _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration
   ) throws {
     let control = try SlotControl(directory, name: name)
-    let opening = try control.beginOpening()
+    let opening = try control.beginOpening(busyTimeout: configuration.busyTimeout)
     defer { withExtendedLifetime(opening) {} }
-    let journalWasMissing = !control.hasJournal
     let home = try SlotHome(slots: slots, name: name, control: control, configuration: configuration)
-    if journalWasMissing {
+    var quarantined: Int?
+    if !control.hasJournal {
       control.setLeftoversAside()
-      try home.quarantineOrphans()
+      quarantined = try home.quarantineOrphans()
     }
     inner = try SQLiteEngine.openBlocking(at: control.journal, configuration: configuration.forJournal(named: name))
     let store = try inner.openStore()
@@ -79,9 +80,9 @@ public final class SlotEngine: StorageEngine {
     capabilities = Capabilities(features, maximumValueSize: configuration.maximumValueSize)
     // First the watch, then the look at everything: so nothing is missed in between.
     endWatch = Locked(try slots.watch { [weak reconciler] in reconciler?.hear($0) })
-    recovery = Task {
-      let report = try await reconciler.recover(journalWasMissing: journalWasMissing)
-      let isWorthTelling = report.completed > 0 || report.edited > 0
+    recovery = SlotRecovery { [quarantined] in
+      let report = try await reconciler.recover(quarantined: quarantined)
+      let isWorthTelling = report.completed > 0 || report.edited > 0 || report.quarantined > 0
       if isWorthTelling { configuration.onRecovery?(report) }
       return report
     }
@@ -99,7 +100,7 @@ public final class SlotEngine: StorageEngine {
   }
 
   /// What opening had to mend.
-  public func recoveryReport() async throws -> RecoveryReport { try await recovery.value }
+  public func recoveryReport() async throws -> RecoveryReport { try await recovery.done() }
 
   public var latestRevision: Revision { inner.latestRevision }
 
@@ -107,6 +108,8 @@ public final class SlotEngine: StorageEngine {
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+    guard gate.enter() else { throw StorageError.closed(description) }
+    defer { gate.leave() }
     let store = try inner.openStore()
     try batch.checkSizes(limit: capabilities.maximumValueSize, backend: description)
     try Task.checkCancellation()
@@ -140,19 +143,25 @@ public final class SlotEngine: StorageEngine {
     }
   }
 
-  /// A precondition must see what others have edited, and a clear must know what others have added.
+  /// A precondition must see what others have edited; a removal removes what is there now; a clear must know what
+  /// others have added.
   private func reconcileBefore(_ batch: WriteBatch) async throws {
     var required: [Key] = []
+    var removed: [Key] = []
     for operation in batch.operations {
       switch operation {
       case .clear:
         _ = try await reconciler.scan()
         return
       case .require(let key, _): required.append(key)
-      case .put, .delete: break
+      case .delete(let key): removed.append(key)
+      case .put: break
       }
     }
-    for key in required { _ = try await entry(key) }
+    required = required.filter(reconciler.isSuspect)
+    if !required.isEmpty { try await reconciler.reconcile(required) }
+    removed = removed.filter(reconciler.isSuspect)
+    if !removed.isEmpty { try await reconciler.reconcile(removed, skipsUnreadable: true) }
   }
 
   private func onQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
@@ -169,6 +178,9 @@ public final class SlotEngine: StorageEngine {
       case .entry(let entry): return entry
       case .absent: return nil
       case .differs: try await reconciler.reconcile([key])
+      case .unrecorded:
+        // A value that was removed, and whose place could not be emptied, is absent.
+        if try await reconciler.reconcile([key]).waiting.contains(key) { return nil }
       }
     }
     throw StorageError(
@@ -179,7 +191,7 @@ public final class SlotEngine: StorageEngine {
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
     let readers = try inner.openStore().readers
-    _ = try await recovery.value
+    try await recovery.done()
     let sign = try home.control.announceSnapshot()
     defer { withExtendedLifetime(sign) {} }
     return try await inner.withSnapshot { [home, quarantine] records in
@@ -190,7 +202,7 @@ public final class SlotEngine: StorageEngine {
   /// The sizes in bytes of the values whose keys start with `prefix`, in the order of the keys, without reading the
   /// values. Linear in their number.
   public func sizes(prefix: Key? = nil) async throws -> [(key: Key, size: Int)] {
-    _ = try await recovery.value
+    try await recovery.done()
     return try await inner.withSnapshot { [home] snapshot in
       var sizes: [(key: Key, size: Int)] = []
       while true {
@@ -208,6 +220,9 @@ public final class SlotEngine: StorageEngine {
     return try await inner.entry(key).map { try home.recorded($0).record.size }
   }
 
+  /// The journal, for tools that look at its file.
+  package var journal: SQLiteEngine { inner }
+
   // MARK: Following
 
   public func recentCommits(after revision: Revision) -> [Commit]? { inner.recentCommits(after: revision) }
@@ -220,7 +235,8 @@ public final class SlotEngine: StorageEngine {
 
   public func close() async throws {
     end()
-    _ = try? await recovery.value
+    await gate.close()
+    _ = try? await recovery.done()
     try await inner.close()
     home.close()
   }

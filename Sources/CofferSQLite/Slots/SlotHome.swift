@@ -45,6 +45,7 @@ final class SlotHome: Sendable {
     var records: [SlotRecord?] = []
     records.reserveCapacity(operations.count)
     do {
+      try slots.checkWritable()
       for operation in operations {
         switch operation {
         case .put(let key, let data): records.append(try stage(key, data))
@@ -52,17 +53,17 @@ final class SlotHome: Sendable {
         }
       }
       // The names of several values must survive together; one that is lost alone has simply not happened.
-      if operations.count > 1 { try slots.syncStaged() }
-    } catch {
+      if operations.count > 1, records.contains(where: { $0 != nil }) { try slots.syncStaged() }
+    } catch let error as StorageError {
       discard(records)
-      throw error
+      throw error.locating(backend: name)
     }
     return records
   }
 
   private func stage(_ key: Key, _ data: Data) throws -> SlotRecord {
     try locating(key) {
-      try slots.check(key)
+      try slots.prepare(key)
       let id = nextID()
       let stamp = try slots.write(data, to: .staged(id))
       reached(.staged)
@@ -78,29 +79,34 @@ final class SlotHome: Sendable {
 
   // MARK: Snapshots
 
-  /// Keeps what a commit is about to replace, if a snapshot may still read it.
-  func retain(_ key: Key, _ id: SlotID) throws {
-    try slots.copy(.value(key), to: .retained(id))
+  /// Keeps what a commit is about to replace, if a snapshot may still read it. Where that cannot be done, the snapshot's
+  /// reader is told; the commit has happened and goes on.
+  func retain(_ key: Key, _ id: SlotID) {
     retained.withLock { $0.append(id) }
+    do {
+      try slots.copy(.value(key), to: .retained(id))
+    } catch {
+      // A second name for a file can be refused where a second file is not.
+      if let content = try? slots.read(.value(key)) { _ = try? slots.write(content.data, to: .retained(id)) }
+    }
   }
 
   /// Keeps a value that was aside and is not wanted in its place any more.
-  func retain(_ staged: SlotID) throws {
-    do {
-      _ = try slots.move(.staged(staged), to: .retained(staged))
-    } catch let error as StorageError where error.code == .notFound {
-      return  // Somebody who was killed afterwards has kept it.
-    }
+  func retain(_ staged: SlotID) {
     retained.withLock { $0.append(staged) }
+    _ = try? slots.move(.staged(staged), to: .retained(staged))
   }
 
   /// Removes what was kept for snapshots once none is open. A snapshot that begins now needs nothing that was replaced
   /// before.
   func discardRetained() {
-    let ids = retained.withLock { $0 }
-    guard !ids.isEmpty, !control.hasSnapshots else { return }
+    let ids = retained.withLock { ids in
+      defer { ids = [] }
+      return ids
+    }
+    guard !ids.isEmpty else { return }
+    guard !control.hasSnapshots else { return retained.withLock { $0 += ids } }
     for id in ids { try? slots.delete(.retained(id)) }
-    retained.withLock { $0.removeFirst(ids.count) }
   }
 
   /// Says of an error which store and key it is about.

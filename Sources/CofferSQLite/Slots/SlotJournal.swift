@@ -13,18 +13,16 @@ struct SlotJournal {
     /// Where the new value waits; `nil` when the value is removed.
     let staged: SlotID?
     /// The version that it replaces.
-    let previous: SlotID?
+    let previous: SlotRecord?
   }
 
   private enum SQL {
-    /// A record has its id in the bytes 2 to 17.
     static let intend = """
       INSERT INTO coffer_intents (key, staged, previous)
-      VALUES (?1, ?2, (SELECT substr(value, 2, 16) FROM coffer_values WHERE key = ?1))
+      VALUES (?1, ?2, (SELECT value FROM coffer_values WHERE key = ?1))
       """
     static let intendClear = """
-      INSERT INTO coffer_intents (key, staged, previous)
-      SELECT key, NULL, substr(value, 2, 16) FROM coffer_values
+      INSERT INTO coffer_intents (key, staged, previous) SELECT key, NULL, value FROM coffer_values
       """
     static let range = " WHERE key >= ?1 AND key < ?2"
   }
@@ -56,9 +54,29 @@ struct SlotJournal {
     }
   }
 
-  /// The record of a key in the state of a transaction.
-  static func record(of key: Key, in transaction: SQLiteTransaction) throws -> SlotRecord? {
-    try transaction.value(key).flatMap { $0.withUnsafeBytes { SlotRecord($0) } }
+  /// What the journal says of a key.
+  enum Line {
+    case none
+    case record(SlotRecord)
+    /// The row is damaged: it says nothing but that there is one.
+    case unreadable
+  }
+
+  /// The line of a key in the state of a transaction.
+  static func line(of key: Key, in transaction: SQLiteTransaction) throws -> Line {
+    do {
+      guard let value = try transaction.value(key) else { return .none }
+      return value.withUnsafeBytes { SlotRecord($0) }.map { .record($0) } ?? .unreadable
+    } catch let error as StorageError where error.code == .damaged {
+      return .unreadable
+    }
+  }
+
+  /// The record of a key on the writer's connection.
+  static func record(of key: Key, _ committer: GroupCommitter) throws -> SlotRecord? {
+    let sql = "SELECT value FROM coffer_values WHERE key = ?1"
+    return try committer.statements.query(sql, [key.blob]) { $0.blob(0) }.first
+      .flatMap { $0.withUnsafeBytes { SlotRecord($0) } }
   }
 
   /// The keys that wait for being put into their places.
@@ -74,7 +92,7 @@ struct SlotJournal {
       guard let key = row.blob(1).key else { return nil }
       return Intent(
         position: row.integer(0), key: key, staged: row.isNull(2) ? nil : SlotID(row.blob(2)),
-        previous: row.isNull(3) ? nil : SlotID(row.blob(3)))
+        previous: row.isNull(3) ? nil : row.blob(3).withUnsafeBytes { SlotRecord($0) })
     }.compactMap { $0 }
   }
 
@@ -92,10 +110,7 @@ struct SlotJournal {
 
   /// Notes the stamp that a version has in its place, if the version is still the newest.
   static func note(_ stamp: SlotStamp?, of id: SlotID, _ key: Key, _ committer: GroupCommitter) throws {
-    let sql = "SELECT value FROM coffer_values WHERE key = ?1"
-    let found = try committer.statements.query(sql, [key.blob]) { $0.blob(0) }.first
-    guard var record = found?.withUnsafeBytes({ SlotRecord($0) }) else { return }
-    guard record.id == id, record.stamp != stamp else { return }
+    guard var record = try record(of: key, committer), record.id == id, record.stamp != stamp else { return }
     record.stamp = stamp
     let value = record.encoded
     try committer.statements.execute(

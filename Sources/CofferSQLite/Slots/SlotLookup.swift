@@ -6,6 +6,8 @@ extension SlotHome {
   enum Finding: Sendable {
     case entry(Entry)
     case absent
+    /// There is a value, and the journal knows none.
+    case unrecorded
     /// The slot does not hold what the journal says: somebody who does not know us has written it.
     case differs
   }
@@ -26,9 +28,10 @@ extension SlotHome {
     }
     var seen: SlotID?
     while true {
-      guard let recorded = try recorded(key, store.readers) else {
-        return try locating(key) { try slots.stamp(.value(key)) } == nil ? .absent : .differs
+      guard let line = try line(key, store.readers) else {
+        return try locating(key) { try slots.stamp(.value(key)) } == nil ? .absent : .unrecorded
       }
+      guard case .recorded(let recorded) = line else { return .differs }
       records.keep(recorded, of: key, latest: latest)
       let content = try locating(key) { try slots.read(.value(key)) }
       if let content, recorded.record.matches(key, content.data) { return .entry(recorded.entry(key, content.data)) }
@@ -56,7 +59,7 @@ extension SlotHome {
     let content = try inPlace()
     if let content, record.matches(key, content.data) { return content.data }
     if let data = try aside(.retained(record.id), key, record) { return data }
-    guard try self.recorded(key, readers)?.record.id == record.id else {
+    guard case .recorded(let newest)? = try line(key, readers), newest.record.id == record.id else {
       throw StorageError(
         .unavailable, "The value was replaced while the snapshot was open, and the old one could not be kept.",
         advice: "Read again with a new snapshot.", backend: name, key: key)
@@ -71,13 +74,18 @@ extension SlotHome {
     return content.flatMap { record.matches(key, $0.data) ? $0.data : nil }
   }
 
-  private func recorded(_ key: Key, _ readers: ReaderPool) throws -> Recorded? {
-    let found = try readers.read { reader in
-      try reader.withValue(key) { revision, bytes in (revision, SlotRecord(bytes)) }
+  private enum Line {
+    case recorded(Recorded)
+    /// The row is damaged; the value itself may be whole.
+    case unreadable
+  }
+
+  private func line(_ key: Key, _ readers: ReaderPool) throws -> Line? {
+    try readers.read { reader in
+      try reader.withValue(key) { revision, bytes in
+        SlotRecord(bytes).map { .recorded(Recorded(revision: revision, record: $0)) } ?? .unreadable
+      }
     }
-    guard let (revision, record) = found else { return nil }
-    guard let record else { throw damagedRecord(key) }
-    return Recorded(revision: revision, record: record)
   }
 
   /// The record of an entry of the journal database.

@@ -7,69 +7,88 @@ extension SlotHome {
   ///
   /// Runs on the writer's thread and under the write lock of the journal, so that no two processes do it at once.
   /// - Parameter resume: called when all is in its place and has survived power loss, with what could not be put into
-  ///   its place: it stays committed, readable, and is tried again with the next commit.
-  func publish(_ committer: GroupCommitter, resume: ([Key: StorageError]) -> Void = { _ in }) throws {
+  ///   its place. That stays committed and readable, and is tried again with the next commit.
+  func publish(_ committer: GroupCommitter, resume: (Unplaced) -> Void = { _ in }) throws {
     reached(.committed)
-    var isPublished = false
+    var isResumed = false
     do {
       try committer.housekeep { _ in
         let intents = try SlotJournal.intents(committer)
-        let failures = try place(intents, committer)
-        isPublished = true
-        resume(failures)
-        try SlotJournal.forget(intents, except: Set(failures.keys), committer)
+        let unplaced = try place(intents, committer)
+        isResumed = true
+        resume(unplaced)
+        try SlotJournal.forget(intents, except: unplaced.waiting, committer)
       }
-    } catch let error as StorageError where isPublished && error.code != .outcomeUnknown {
-      // All is in its place; only that the journal still lists it, which the next commit mends.
+    } catch let error as StorageError where error.code != .outcomeUnknown {
+      // Either all is in its place, and only the journal still lists it, which the next commit mends; or the lock of
+      // the journal could not be had, and nothing is in its place.
+      if !isResumed { resume(Unplaced(all: unfinished(error))) }
     }
     reached(.finished)
     discardRetained()
   }
 
-  private func place(_ intents: [SlotJournal.Intent], _ committer: GroupCommitter) throws -> [Key: StorageError] {
-    guard !intents.isEmpty else { return [:] }
-    var failures: [Key: StorageError] = [:]
+  private func place(_ intents: [SlotJournal.Intent], _ committer: GroupCommitter) throws -> Unplaced {
+    var unplaced = Unplaced()
+    guard !intents.isEmpty else { return unplaced }
     let mustRetain = control.hasSnapshots
     // Only the last intent of a key is carried out: whoever does all of this again after a kill would find the last
     // value in its place already, and remove it for a deletion that came before it.
-    let last = Dictionary(intents.map { ($0.key, $0.position) }) { $1 }
-    var begun: Set<Key> = []
-    for intent in intents where failures[intent.key] == nil {
+    let keys = Dictionary(grouping: intents, by: \.key).sorted { $0.value[0].position < $1.value[0].position }
+    for (key, steps) in keys {
       do {
-        try locating(intent.key) {
-          if mustRetain, begun.insert(intent.key).inserted, let previous = intent.previous {
-            try retain(intent.key, previous)
-          }
-          guard last[intent.key] == intent.position else { return try passOver(intent, mustRetain: mustRetain) }
-          try place(intent, committer)
+        if mustRetain, let previous = steps.first?.previous { retain(key, previous.id) }
+        for staged in steps.dropLast().compactMap(\.staged) {
+          if mustRetain { retain(staged) } else { try slots.delete(.staged(staged)) }
         }
+        if let staged = steps.last?.staged {
+          if try !place(staged, key, committer) { unplaced.failures[key] = lost(key) }
+        } else {
+          try remove(key, versions: steps.compactMap(\.previous))
+        }
+        reached(.placed)
       } catch let error as StorageError {
-        failures[intent.key] = waiting(error, key: intent.key)
+        unplaced.failures[key] = unfinished(error.locating(backend: name, key: key))
+        unplaced.waiting.insert(key)
       }
     }
     try syncPlaces()
     reached(.synced)
-    return failures
+    return unplaced
   }
 
-  private func place(_ intent: SlotJournal.Intent, _ committer: GroupCommitter) throws {
-    if let staged = intent.staged {
-      do {
-        let stamp = try slots.move(.staged(staged), to: .value(intent.key))
-        if let stamp { try SlotJournal.note(stamp, of: staged, intent.key, committer) }
-      } catch let error as StorageError where error.code == .notFound {
-        // Somebody who was killed afterwards has moved it. Whether the right bytes are there is for readers to see.
-      }
-    } else {
-      try slots.delete(.value(intent.key))
+  /// Moves a value to its place; whether it is there then.
+  private func place(_ staged: SlotID, _ key: Key, _ committer: GroupCommitter) throws -> Bool {
+    do {
+      let stamp = try slots.move(.staged(staged), to: .value(key))
+      if let stamp { try SlotJournal.note(stamp, of: staged, key, committer) }
+      return true
+    } catch let error as StorageError where error.code == .notFound {
+      // Somebody who was killed afterwards has moved it; or it is gone, with a power loss that came before its name had
+      // survived, and then nobody was told that it was stored.
+      guard let record = try SlotJournal.record(of: key, committer), record.id == staged else { return true }
+      return try holds(key, one: [record])
     }
-    reached(.placed)
   }
 
-  /// A value that was replaced before it came to its place: only a snapshot may still read it.
-  private func passOver(_ intent: SlotJournal.Intent, mustRetain: Bool) throws {
-    guard let staged = intent.staged else { return }
-    if mustRetain { try retain(staged) } else { try slots.delete(.staged(staged)) }
+  /// Empties the place of a value, unless somebody has put something else there since it was removed.
+  private func remove(_ key: Key, versions: [SlotRecord]) throws {
+    do {
+      // An empty place, too: somebody who was killed may have emptied it, and not have lived to sync that.
+      guard try slots.stamp(.value(key)) == nil || holds(key, one: versions) else { return }
+    } catch let error as StorageError where error.code == .notAStore {
+      // A link, say, that somebody has put in the place of a value: it goes. In an empty place it is no value of ours.
+      if versions.isEmpty { return }
+    }
+    try slots.delete(.value(key))
+  }
+
+  /// Whether the place of a key holds one of these versions.
+  private func holds(_ key: Key, one versions: [SlotRecord]) throws -> Bool {
+    guard let presence = try slots.stamp(.value(key)) else { return false }
+    if let stamp = presence.stamp, versions.contains(where: { $0.stamp == stamp }) { return true }
+    guard let content = try slots.read(.value(key)) else { return false }
+    return versions.contains { $0.matches(key, content.data) }
   }
 
   private func syncPlaces() throws {
@@ -83,10 +102,32 @@ extension SlotHome {
     }
   }
 
-  private func waiting(_ error: StorageError, key: Key) -> StorageError {
+  /// The batch has happened, so nobody may think that nothing was written.
+  private func unfinished(_ error: StorageError) -> StorageError {
     StorageError(
-      error.code, "The value is stored, but it could not be put into its place: \(error.message)",
-      advice: "Reads find it, and the next commit tries again.", backend: name, key: key,
+      .unfinished, "The change is stored, but it could not be carried out in its place: \(error.message)",
+      advice: "Reads see it, and the next commit tries again.", backend: name, key: error.key,
       underlying: error.underlying)
+  }
+
+  private func lost(_ key: Key) -> StorageError {
+    StorageError(
+      .unfinished, "The value is gone that was to be put into its place: somebody has removed it before.",
+      advice: "Read the key to see what it holds, and write it again.", backend: name, key: key)
+  }
+}
+
+/// What was committed and is not in its place.
+struct Unplaced: Sendable {
+  /// Why nothing is.
+  var all: StorageError?
+  /// Why single values are not.
+  var failures: [Key: StorageError] = [:]
+  /// Which of them are tried again.
+  var waiting: Set<Key> = []
+
+  /// What concerns a batch that has changed these keys.
+  func failure(of selection: Selection) -> StorageError? {
+    all ?? (failures.isEmpty ? nil : failures.first { selection.contains($0.key) }?.value)
   }
 }

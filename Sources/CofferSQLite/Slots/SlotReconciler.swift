@@ -14,6 +14,8 @@ final class SlotReconciler: Sendable {
 
   /// How many values one commit takes in at most: they are read while the write lock is held.
   private static let chunk = 256
+  /// The same in bytes that are read.
+  private static let chunkBytes = 32 << 20
 
   private let home: SlotHome
   private let store: SQLiteStore
@@ -32,36 +34,37 @@ final class SlotReconciler: Sendable {
 
   /// Looks at a key soon, or at everything. Own changes are told, too, and cost a look at the journal and the slot.
   func hear(_ key: Key?) {
-    if let key, !isSuspect(key) { return }
     let mustSchedule = pending.withLock { pending in
       if let key { pending.keys.insert(key) } else { pending.everything = true }
       defer { pending.isScheduled = true }
       return !pending.isScheduled
     }
-    if mustSchedule { Task { [weak self] in await self?.lookAtPending() } }
+    if mustSchedule { queue.async { [weak self] in self?.lookAtPending() } }
   }
 
-  private func lookAtPending() async {
-    let (keys, everything) = pending.withLock { pending in
+  private func lookAtPending() {
+    let heard = pending.withLock { pending in
       defer { pending = Pending() }
-      return (pending.keys, pending.everything)
+      return pending
     }
-    // What fails here fails again where somebody reads the key, who then hears why.
-    do {
-      if everything {
-        _ = try await scan()
-      } else {
-        _ = try await reconcile(Array(keys))
-      }
-    } catch {}
+    let suspects = heard.everything ? [] : heard.keys.filter(isSuspect)
+    guard heard.everything || !suspects.isEmpty else { return }
+    Task {
+      // What fails here fails again where somebody reads the key, who then hears why.
+      if heard.everything { _ = try? await scan() } else { _ = try? await reconcile(suspects) }
+    }
   }
 
-  /// Whether a value may have been changed by others, by its stamp alone.
+  /// Whether a value may have been changed by others: by its stamp, or, where the home has none, by its content.
   func isSuspect(_ key: Key) -> Bool {
     do {
-      let record = try store.readers.read { try $0.withValue(key) { _, bytes in SlotRecord(bytes) } }
+      let line = try store.readers.read { try $0.withValue(key) { _, bytes in SlotRecord(bytes) } }
       let presence = try home.slots.stamp(.value(key))
-      guard let record = record ?? nil else { return presence != nil }
+      guard let line else { return presence != nil }
+      guard let record = line else { return true }
+      if presence != nil, record.stamp == nil {
+        return try home.slots.read(.value(key)).map { !record.matches(key, $0.data) } ?? true
+      }
       return presence != SlotPresence(stamp: record.stamp)
     } catch {
       return true
@@ -70,85 +73,90 @@ final class SlotReconciler: Sendable {
 
   // MARK: Taking changes in
 
+  /// What became of some keys.
+  struct Outcome: Sendable {
+    /// How many were different.
+    var changed = 0
+    /// Those whose commits could not be carried out in their places: what is there is older than the journal.
+    var waiting: Set<Key> = []
+    fileprivate var touched: [(Key, SlotID, SlotStamp?)] = []
+    fileprivate var looked = 0
+  }
+
   /// Takes in what others have done to these values. Own commits that are under way are finished first.
-  /// - Returns: How many values were different.
+  /// - Parameter skipsUnreadable: whether a value that cannot be read is passed over; its readers are told.
   @discardableResult
-  func reconcile(_ keys: [Key]) async throws -> Int {
-    var count = 0
+  func reconcile(_ keys: [Key], skipsUnreadable: Bool = false) async throws -> Outcome {
+    var total = Outcome()
     var rest = keys[...]
     while !rest.isEmpty {
-      let chunk = Array(rest.prefix(Self.chunk))
-      rest = rest.dropFirst(Self.chunk)
-      count += try await reconcileChunk(chunk)
+      let outcome = try await reconcileSome(Array(rest.prefix(Self.chunk)), skipsUnreadable)
+      rest = rest.dropFirst(outcome.looked)
+      total.changed += outcome.changed
+      total.waiting.formUnion(outcome.waiting)
     }
-    return count
+    return total
   }
 
-  private func reconcileChunk(_ keys: [Key]) async throws -> Int {
+  private func reconcileSome(_ keys: [Key], _ skipsUnreadable: Bool) async throws -> Outcome {
     try await store.writer.perform { [home] in try home.publish($0) }
     let header = TransactionHeader(origin: nil, transaction: nil, durability: .full)
-    let (count, touched) = try await store.writer.transact(header) { [self] transaction in
+    let outcome = try await store.writer.transact(header) { [self] transaction in
       let waiting = try SlotJournal.intendedKeys(in: transaction)
-      var count = 0
-      var touched: [(Key, SlotID, SlotStamp?)] = []
-      for key in keys where !waiting.contains(key) {
-        switch try takeIn(key, transaction) {
-        case .same: break
-        case .touched(let id, let stamp): touched.append((key, id, stamp))
-        case .changed: count += 1
+      var outcome = Outcome()
+      var bytes = 0
+      for key in keys where bytes < Self.chunkBytes {
+        outcome.looked += 1
+        if waiting.contains(key) {
+          outcome.waiting.insert(key)
+          continue
         }
+        do {
+          bytes += try takeIn(key, transaction, &outcome)
+        } catch let error as StorageError where skipsUnreadable && error.isAboutValue {}
       }
-      return (count, touched)
+      return outcome
     }
-    if !touched.isEmpty {
+    if !outcome.touched.isEmpty {
       try await store.writer.perform { committer in
         try committer.housekeep { _ in
-          for (key, id, stamp) in touched { try SlotJournal.note(stamp, of: id, key, committer) }
+          for (key, id, stamp) in outcome.touched { try SlotJournal.note(stamp, of: id, key, committer) }
         }
       }
     }
-    return count
+    return outcome
   }
 
-  private enum Outcome {
-    case same, changed
-    /// The same bytes under another stamp: copied back from a backup, say.
-    case touched(SlotID, SlotStamp?)
-  }
-
-  private func takeIn(_ key: Key, _ transaction: SQLiteTransaction) throws -> Outcome {
-    let record = try SlotJournal.record(of: key, in: transaction)
-    let content = try home.locating(key) { try home.slots.read(.value(key)) }
-    guard let content else {
-      guard record != nil else { return .same }
+  /// Compares a value with the journal and makes the journal right; returns how many bytes it has read for it.
+  private func takeIn(_ key: Key, _ transaction: SQLiteTransaction, _ outcome: inout Outcome) throws -> Int {
+    let line = try SlotJournal.line(of: key, in: transaction)
+    guard let content = try home.locating(key, { try home.slots.read(.value(key)) }) else {
+      if case .none = line { return 0 }
       try transaction.delete(key)
-      return .changed
+      outcome.changed += 1
+      return 0
     }
-    if let record {
+    if case .record(let record) = line {
       if record.matches(key, content.data) {
-        return record.stamp == content.stamp ? .same : .touched(record.id, content.stamp)
+        // The same bytes under another stamp: copied back from a backup, say.
+        if record.stamp != content.stamp { outcome.touched.append((key, record.id, content.stamp)) }
+        return content.data.count
       }
-      if record.isDamaged(content) { return .same }  // The reader of the value is told.
+      if record.isDamaged(content) { return content.data.count }  // The reader of the value is told.
     }
     try transaction.put(key, SlotRecord(id: home.nextID(), key: key, content: content).encoded)
-    return .changed
+    outcome.changed += 1
+    return content.data.count
   }
 
   // MARK: Looking at everything
 
   /// Compares all values with the journal by their stamps and takes in what is different. Linear in their number; reads
-  /// only what differs.
+  /// only what differs. A value that cannot be read does not hide the others.
   /// - Returns: How many values were different, and every slot of the home.
   func scan() async throws -> (changed: Int, slots: [Slot]) {
     let (suspects, slots) = try await onQueue { [self] in try findSuspects() }
-    var changed = 0
-    do {
-      changed = try await reconcile(suspects)
-    } catch {
-      // One value that cannot be read must not hide the others.
-      for key in suspects { changed += (try? await reconcileChunk([key])) ?? 0 }
-    }
-    return (changed, slots)
+    return (try await reconcile(suspects, skipsUnreadable: true).changed, slots)
   }
 
   private func findSuspects() throws -> (suspects: [Key], slots: [Slot]) {
@@ -156,17 +164,11 @@ final class SlotReconciler: Sendable {
     var known: Set<Key> = []
     let slots = try home.slots.list()
     try store.readers.read { reader in
-      var after: Key?
-      while true {
-        let page = try reader.page(prefix: nil, after: after, limit: 1_000)
-        guard let last = page.last else { return }
-        for entry in page {
-          known.insert(entry.key)
-          let record = entry.value.withUnsafeBytes { SlotRecord($0) }
-          let presence = try? home.slots.stamp(.value(entry.key))
-          if record == nil || presence != SlotPresence(stamp: record?.stamp) { suspects.append(entry.key) }
-        }
-        after = last.key
+      try reader.forEachValue { key, value in
+        known.insert(key)
+        let record = value.flatMap { SlotRecord($0) }
+        let presence = try? home.slots.stamp(.value(key))
+        if record == nil || presence != SlotPresence(stamp: record?.stamp) { suspects.append(key) }
       }
     }
     for case .value(let key) in slots where !known.contains(key) { suspects.append(key) }
@@ -183,7 +185,8 @@ final class SlotReconciler: Sendable {
   // MARK: After a crash
 
   /// Finishes and cleans up what writers have left that were killed, then takes in what others have changed meanwhile.
-  func recover(journalWasMissing: Bool) async throws -> RecoveryReport {
+  /// - Parameter quarantined: how many values were found aside without a journal; `nil` if there was one.
+  func recover(quarantined: Int?) async throws -> RecoveryReport {
     let waiting = try await store.writer.perform { [home] committer in
       let intents = try SlotJournal.intents(committer)
       if !intents.isEmpty { try home.publish(committer) }
@@ -197,7 +200,8 @@ final class SlotReconciler: Sendable {
       home.cleanUp(slots, orphans.subtracting(needed))
     }
     return RecoveryReport(
-      backend: home.name, completed: waiting, edited: changed, wasRebuilt: journalWasMissing && changed > 0)
+      backend: home.name, completed: waiting, edited: changed, quarantined: quarantined ?? 0,
+      wasRebuilt: quarantined != nil && changed > 0)
   }
 }
 
@@ -221,13 +225,25 @@ extension SlotHome {
   }
 
   /// Without the journal nobody knows whether what the dead have put aside was committed: it goes to the quarantine.
-  func quarantineOrphans() throws {
+  /// - Returns: How many.
+  func quarantineOrphans() throws -> Int {
+    var count = 0
     for id in orphans(try slots.list()) {
       do {
         _ = try slots.move(.staged(id), to: .quarantined(id))
+        count += 1
       } catch let error as StorageError where error.code == .notFound {
         // Its owner was not gone after all, only on its way out.
       }
     }
+    return count
+  }
+}
+
+extension StorageError {
+  /// Whether one value is the cause, not the store.
+  fileprivate var isAboutValue: Bool {
+    let codes: [Code] = [.permissionDenied, .notAStore, .valueTooLarge, .inputOutput]
+    return key != nil && codes.contains(code)
   }
 }

@@ -51,8 +51,12 @@ public protocol Slots: Sendable {
   /// The stamp of a slot without its content; `nil` when it is empty.
   func stamp(_ slot: Slot) throws -> SlotPresence?
 
-  /// Throws when a value of this key could not be put into its place now, before anything is stored.
-  func check(_ key: Key) throws
+  /// Throws when no value could be put into its place or removed now. Called before anything is stored.
+  func checkWritable() throws
+
+  /// Makes what the place of this key's value needs, or throws when the value could not be put there now. Called before
+  /// anything is stored.
+  func prepare(_ key: Key) throws
 
   /// Returns when everything that was put aside so far would be found after power loss, by its name, too.
   func syncStaged() throws
@@ -86,7 +90,8 @@ extension Slots {
     try read(slot).map { SlotPresence(stamp: $0.stamp) }
   }
 
-  public func check(_ key: Key) throws {}
+  public func checkWritable() throws {}
+  public func prepare(_ key: Key) throws {}
   public func syncStaged() throws {}
   public func sync() throws {}
   public func watch(_ changed: @escaping @Sendable (Key?) -> Void) throws -> (@Sendable () -> Void)? { nil }

@@ -182,7 +182,7 @@ private struct Opening {
   init(_ place: StorePlace, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
     let connection = try Connection(place)
     try Schema.prepare(connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock)
-    if configuration.keepsSlots { try Schema.prepareSlots(connection) }
+    try Schema.checkKind(connection, keepsSlots: configuration.keepsSlots)
     if mustVerify { try Self.verify(connection) }
     guard let identity = FileIdentity(place.path) else { throw Schema.missing(place) }
     self.identity = identity

@@ -60,5 +60,5 @@ struct BatchSteps: Sendable {
   let apply: @Sendable (SQLiteTransaction) throws -> Void
   /// Runs once after the commit of a group. It calls `resume` once what its waiters wait for is done, with what went
   /// wrong for which keys; when it throws before that, it went wrong for all.
-  let finish: @Sendable (_ committer: GroupCommitter, _ resume: ([Key: StorageError]) -> Void) throws -> Void
+  let finish: @Sendable (_ committer: GroupCommitter, _ resume: (Unplaced) -> Void) throws -> Void
 }

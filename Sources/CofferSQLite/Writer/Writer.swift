@@ -302,12 +302,9 @@ final class Writer: Sendable {
     guard let steps = committed?.0.steps else { return resume { _ in nil } }
     var isResumed = false
     do {
-      try steps.finish(committer) { failures in
+      try steps.finish(committer) { unplaced in
         isResumed = true
-        resume { batch in
-          guard batch.steps != nil, !failures.isEmpty else { return nil }
-          return failures.first { batch.selection.contains($0.key) }?.value
-        }
+        resume { $0.steps == nil ? nil : unplaced.failure(of: $0.selection) }
       }
     } catch {
       if let error = error as? StorageError, error.code == .outcomeUnknown { shutDown(after: error) }

@@ -1,0 +1,31 @@
+import CofferCore
+
+/// What opening a store has to mend, done once in the background; who needs it waits for it.
+final class SlotRecovery: Sendable {
+  private let task = Locked<Task<RecoveryReport, any Error>?>(nil)
+  private let begin: @Sendable () -> Task<RecoveryReport, any Error>
+
+  /// Begins at once.
+  init(_ run: @escaping @Sendable () async throws -> RecoveryReport) {
+    begin = { Task { try await run() } }
+    task.withLock { $0 = begin() }
+  }
+
+  /// Returns when it is done. One that has failed, for want of space or of a lock, begins again with the next caller.
+  @discardableResult
+  func done() async throws -> RecoveryReport {
+    let task = task.withLock { task in
+      let present = task ?? begin()
+      task = present
+      return present
+    }
+    do {
+      return try await task.value
+    } catch {
+      self.task.withLock { present in
+        if present == task { present = nil }
+      }
+      throw error
+    }
+  }
+}

@@ -15,6 +15,7 @@ func runOnFiles(_ command: String, _ path: String, _ rest: [String]) async throw
   case "files-armed": try await armedFiles(path, batch: rest[0], fault: rest[1], holdsSnapshot: rest.count > 2)
   case "files-armed-open": try await armedOpen(path, fault: rest[0])
   case "files-armed-read": try await armedRead(path, fault: rest[0])
+  case "files-exit": try await exitWhileBusy(path)
   case "files-storm": try await storm(path, name: rest[0])
   case "files-watch": try await watchFiles(path)
   case "files-snapshot": try await snapshotOfFiles(path)
@@ -101,6 +102,22 @@ private func armedRead(_ path: String, fault: String) async throws {
   }
   say("struck \(try disarm() ? "yes" : "no")")
   try await engine.close()
+}
+
+/// Ends the process as any program may end: in the middle of everything, without closing anything.
+private func exitWhileBusy(_ path: String) async throws {
+  let engine = try await open(path)
+  for task in 0..<4 {
+    Task.detached {
+      let key = try Key("\(FileScenario.longKey.dropLast(2))\(task)")
+      while true {
+        try await engine.commit(WriteBatch([.put(key, Data("x".utf8))]), from: Origin())
+        for _ in 0..<20 { _ = try await engine.entry(key) }
+      }
+    }
+  }
+  try await Task.sleep(for: .milliseconds(20))
+  exit(0)
 }
 
 /// Eight tasks put one number into two keys, each in its own way, for ever; what is done is said with its revision.

@@ -14,14 +14,14 @@
 #include <unistd.h>
 
 static char fault_kind[16];
-static char fault_call[16];
+static char fault_call[64];
 static long fault_countdown = -1;
 
 // "kill:pwrite:3", "fail:sync:1" or "full:write:2", which fails for want of space
 void coffer_fault_arm(const char *text) {
   long count = 0;
   fault_countdown = -1;
-  if (sscanf(text, "%15[^:]:%15[^:]:%ld", fault_kind, fault_call, &count) == 3) fault_countdown = count;
+  if (sscanf(text, "%15[^:]:%63[^:]:%ld", fault_kind, fault_call, &count) == 3) fault_countdown = count;
 }
 
 // Whether the fault has happened.
@@ -32,21 +32,21 @@ int coffer_fault_disarm(void) {
   return has_struck;
 }
 
-// 2 for the root itself, 1 for what is below it, 0 for anything else.
-static int place_of(int file) {
+// The path of a file below the root, which begins after it; 0 for anything else.
+static const char *path_below_root(int file, char path[4096]) {
   const char *root = getenv("COFFER_FAULT_ROOT");
-  if (!root) return 1;
-  char link[64], path[4096];
+  if (!root) return "";
+  char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  ssize_t size = readlink(link, path, sizeof path - 1);
+  ssize_t size = readlink(link, path, 4095);
   if (size < 0) return 0;
   path[size] = 0;
-  if (strcmp(path, root) == 0) return 2;
-  return strncmp(path, root, strlen(root)) == 0;
+  return strncmp(path, root, strlen(root)) == 0 ? path + strlen(root) : 0;
 }
 
 static int strikes(const char *call, int file) {
-  if (fault_countdown < 0 || strcmp(call, fault_call) != 0 || !place_of(file)) return 0;
+  char path[4096];
+  if (fault_countdown < 0 || strcmp(call, fault_call) != 0 || !path_below_root(file, path)) return 0;
   if (fault_countdown == 0) return 0;
   if (__atomic_sub_fetch(&fault_countdown, 1, __ATOMIC_SEQ_CST) != 0) return 0;
   if (strcmp(fault_kind, "kill") == 0) kill(getpid(), SIGKILL);
@@ -64,9 +64,13 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) {
   return strikes("pwrite", file) ? -1 : REAL(pwrite64)(file, bytes, count, offset);
 }
 
-// "sync" is any sync, "rootsync" that of the root directory.
+// "sync" is any sync, "sync@/.coffer/staged" that of what has this path below the root, "sync@" that of the root.
 static int sync_strikes(int file) {
-  return (place_of(file) == 2 && strikes("rootsync", file)) || strikes("sync", file);
+  char path[4096], call[4160];
+  const char *below = fault_countdown < 0 ? 0 : path_below_root(file, path);
+  if (!below) return 0;
+  snprintf(call, sizeof call, "sync@%s", below);
+  return strikes(call, file) || strikes("sync", file);
 }
 
 int fsync(int file) { return sync_strikes(file) ? -1 : REAL(fsync)(file); }

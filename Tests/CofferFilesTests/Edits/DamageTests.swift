@@ -52,6 +52,25 @@ import Testing
     try await again.close()
   }
 
+  /// A file that got another date with the same bytes is watched over by its new date.
+  @Test func damageAfterATouchIsDamageToo() async throws {
+    let directory = try StoreDirectory()
+    let engine = try await directory.open()
+    let value = Data(repeating: 1, count: size)
+    try await engine.commit(WriteBatch([.put(Key("key"), value)]), from: Origin())
+    try await engine.close()
+    #expect(utimensat(AT_FDCWD, try directory.file("key"), nil, 0) == 0)
+    let again = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
+    #expect(try await again.entry(Key("key"))?.value == value)
+    try damage(directory.file("key"))
+    await expectError(.damaged) { _ = try await again.entry(Key("key")) }
+    // Looking at everything does not take it for an edit either.
+    try await again.commit(WriteBatch([.clear(prefix: Key("nothing"))]), from: Origin())
+    await expectError(.damaged) { _ = try await again.entry(Key("key")) }
+    #expect(again.latestRevision == Revision(2))
+    try await again.close()
+  }
+
   /// The other way to heal it: put a good copy back.
   @Test func aGoodCopyPutBackHeals() async throws {
     let directory = try StoreDirectory()

@@ -87,6 +87,20 @@ import Testing
     #expect(try directory.names(in: "owners") == [])
   }
 
+  /// A program ends while others of its threads save and read values with hashed names: without a crash at its end.
+  @Test func aProcessThatExitsInTheMiddleExitsCleanly() async throws {
+    let directory = try await StoreDirectory.filled()
+    for round in 0..<20 {
+      let helper = try directory.run("files-exit")
+      #expect(try helper.lines() == [])
+      #expect(helper.wait() == 0, "round \(round)")
+      #expect(helper.process.terminationReason == .exit, "round \(round)")
+    }
+    let engine = try await directory.open { $0.onRecovery = { #expect($0.edited == 0) } }
+    for (key, value) in FileScenario.before { #expect(try await engine.entry(Key(key))?.value == Data(value.utf8)) }
+    try await engine.close()
+  }
+
   /// Who opens without waiting reads while a killed writer's batch is still being finished.
   @Test func readsDuringARecoveryFindTheNewValues() async throws {
     for step in 6...13 {

@@ -52,7 +52,7 @@ struct SystemCallTests {
   /// The directory of the values: what is renamed in it is not known to have survived.
   @Test func aFailedSyncOfTheDirectoryClosesTheStore() async throws {
     let directory = try await StoreDirectory.filled()
-    let lines = try directory.run("files-armed", "single", "fail:rootsync:1", fault: true).lines()
+    let lines = try directory.run("files-armed", "single", "fail:sync@:1", fault: true).lines()
     #expect(lines.count == 4 && lines[0].hasPrefix("commit outcomeUnknown"), "\(lines)")
     #expect(lines.dropFirst(2).allSatisfy { $0.contains(" closed ") }, "\(lines)")
     var aftermath = Aftermath(directory: directory, comment: "a failed sync of the directory")
@@ -60,13 +60,21 @@ struct SystemCallTests {
     _ = try await aftermath.check()
   }
 
+  /// Where several values wait: a batch is committed only when they would all be found again.
+  @Test func aFailedSyncOfWhatWaitsFailsTheBatch() async throws {
+    #expect(try await fail("fail:sync@/.coffer/staged:1", "batch"), "there was no such sync")
+    let directory = try await StoreDirectory.filled()
+    let lines = try directory.run("files-armed", "batch", "fail:sync@/.coffer/staged:1", fault: true).lines()
+    #expect(lines.first?.hasPrefix("commit inputOutput") == true, "\(lines)")
+  }
+
   /// A writer was killed between the rename and the sync: who finishes its commit must sync before it forgets it.
   @Test func aRecoveryThatFindsEverythingInPlaceSyncsAllTheSame() async throws {
     let directory = try await StoreDirectory.filled()
-    let lines = try directory.run("files-armed", "single", "kill:rootsync:1", fault: true).lines()
+    let lines = try directory.run("files-armed", "single", "kill:sync@:1", fault: true).lines()
     #expect(lines.isEmpty, "\(lines)")
     #expect(try directory.contents()["theme"] == Data("single".utf8))
-    let recovery = try directory.run("files-armed-open", "fail:rootsync:1", fault: true).lines()
+    let recovery = try directory.run("files-armed-open", "fail:sync@:1", fault: true).lines()
     #expect(recovery.count == 2 && recovery[0].hasPrefix("open outcomeUnknown"), "\(recovery)")
     var aftermath = Aftermath(directory: directory, comment: "after a recovery that could not sync")
     aftermath.after = FileScenario.singleAfter

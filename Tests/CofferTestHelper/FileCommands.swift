@@ -15,6 +15,7 @@ func runOnFiles(_ command: String, _ path: String, _ rest: [String]) async throw
   case "files-armed": try await armedFiles(path, batch: rest[0], fault: rest[1], holdsSnapshot: rest.count > 2)
   case "files-armed-open": try await armedOpen(path, fault: rest[0])
   case "files-armed-read": try await armedRead(path, fault: rest[0])
+  case "files-take-in": try await takeIn(path)
   case "files-exit": try await exitWhileBusy(path)
   case "files-storm": try await storm(path, name: rest[0])
   case "files-watch": try await watchFiles(path)
@@ -101,6 +102,32 @@ private func armedRead(_ path: String, fault: String) async throws {
     say("\(page.count)")
   }
   say("struck \(try disarm() ? "yes" : "no")")
+  try await engine.close()
+}
+
+/// Opens a directory of files that nobody has told Coffer of, and lists them: how long it takes and what it needs.
+private func takeIn(_ path: String) async throws {
+  let clock = ContinuousClock()
+  var start = clock.now
+  let engine = try await open(path)
+  let report = try await engine.recoveryReport()
+  say("edited \(report.edited), rebuilt \(report.wasRebuilt)")
+  say("taken in within \(clock.now - start)")
+  start = clock.now
+  let count = try await engine.withSnapshot { snapshot in
+    var count = 0
+    var last: Key?
+    while true {
+      let page = try await snapshot.page(prefix: nil, after: last, limit: 1_000)
+      guard let end = page.last else { return count }
+      count += page.count
+      last = end.key
+    }
+  }
+  say("listed \(count) with their values within \(clock.now - start)")
+  let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+  let peak = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }?.split(separator: " ").dropFirst().first
+  say("used \((peak.flatMap { Int($0) } ?? 0) / 1_024) MB of memory at most")
   try await engine.close()
 }
 

@@ -108,7 +108,8 @@ import Testing
       let lines = try directory.run("files-commit", "\(step)").lines()
       let engine = try SlotEngine.filesBlocking(in: directory.url)
       for (key, value) in FileScenario.after {
-        #expect(try await engine.entry(Key(key))?.value == Data(value.utf8), "\(key.prefix(8)) after \(lines.last ?? "")")
+        let entry = try await engine.entry(Key(key))
+        #expect(entry?.value == Data(value.utf8), "\(key.prefix(8)) after \(lines.last ?? "")")
       }
       for key in ["gone", "list/1", "list/3"] {
         #expect(try await engine.entry(Key(key)) == nil, "\(key) after \(lines.last ?? "")")

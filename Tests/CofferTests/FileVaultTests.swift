@@ -41,16 +41,24 @@ import Testing
   @Test func clearAllLeavesWhatIsNotItsOwn() async throws {
     let shared = try vault(.appGroup(identifier: "group.shop"))
     let container = directories.applicationSupport.appendingPathComponent("group.shop")
-    let photos = container.appendingPathComponent("Photos")
-    try FileManager.default.createDirectory(at: photos, withIntermediateDirectories: false)
-    try Data("x".utf8).write(to: photos.appendingPathComponent("a.jpg"))
-    try Data("x".utf8).write(to: container.appendingPathComponent("Notes.txt"))
+    let own = container.appendingPathComponent("SwiftVaultData")
+    for folder in [container, own] {
+      let photos = folder.appendingPathComponent("Photos")
+      try FileManager.default.createDirectory(at: photos, withIntermediateDirectories: false)
+      for name in ["Photos/a.jpg", "notes~"] { try Data("x".utf8).write(to: folder.appendingPathComponent(name)) }
+    }
+    // These have names that keys could have.
+    for name in ["orders.sqlite", "notes"] { try Data("x".utf8).write(to: container.appendingPathComponent(name)) }
     try await shared.saveData(Data(), forKey: "a", transactionID: UUID())
     try await shared.clearAll()
     #expect(await !shared.exists(forKey: "a"))
-    let left = try FileManager.default.contentsOfDirectory(atPath: container.path).sorted()
-    #expect(left == [".coffer", "Notes.txt", "Photos"])
-    #expect(FileManager.default.fileExists(atPath: photos.appendingPathComponent("a.jpg").path))
+    let left = try FileManager.default.subpathsOfDirectory(atPath: container.path)
+      .filter { !$0.contains(".coffer") }.sorted()
+    #expect(
+      left == [
+        "Photos", "Photos/a.jpg", "SwiftVaultData", "SwiftVaultData/Photos", "SwiftVaultData/Photos/a.jpg",
+        "SwiftVaultData/notes~", "notes", "notes~", "orders.sqlite",
+      ])
     #expect(mode(container.path) == 0o700)
   }
 

@@ -118,12 +118,20 @@ extension StorageEngine {
 /// A caller's closure on its way to the queue that calls it.
 ///
 /// It is not `Sendable`, because the document's signature is not, and crosses threads all the same. That is safe as far
-/// as this side goes: from here on nobody but the one block on the queue has it, and that block calls it once. The
-/// queue is stated, so the caller, who knows what the closure touches, can choose the one where that belongs.
-private struct Completion<R: Sendable>: @unchecked Sendable {
-  let call: (Result<R, any Error>) -> Void
+/// as this side goes: nobody touches it here before the one block on the queue, which takes it out, calls it once and
+/// lets it go, so that what it has captured ends there too. The queue is stated, so the caller, who knows what the
+/// closure touches, can choose the one where that belongs.
+private final class Completion<R: Sendable>: @unchecked Sendable {
+  private var closure: ((Result<R, any Error>) -> Void)?
 
-  init(_ call: @escaping (Result<R, any Error>) -> Void) { self.call = call }
+  init(_ closure: @escaping (Result<R, any Error>) -> Void) { self.closure = closure }
+
+  /// Only on the queue.
+  func call(_ result: Result<R, any Error>) {
+    let taken = closure
+    closure = nil
+    taken?(result)
+  }
 }
 
 extension Result {

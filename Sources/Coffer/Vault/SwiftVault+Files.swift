@@ -9,8 +9,7 @@ extension SwiftVault {
     /// A directory of this application's own: `SwiftVaultData` in the folder in application support that has the name
     /// of its bundle identifier, or of the process where there is none.
     case `default`
-    /// The directory that a group of applications shares. Everything in it that is a value is in the vault; other files
-    /// there are never touched.
+    /// `SwiftVaultData` in the directory that a group of applications shares. What else is there is never touched.
     case appGroup(identifier: String)
     /// A directory of your choice.
     case custom(directory: FileManager.Path)
@@ -23,8 +22,9 @@ extension SwiftVault {
   /// try await service.saveData(data, forKey: "current_user", transactionID: UUID())   // /var/lib/shop/current_user
   /// ```
   ///
-  /// What an editor or another tool does to the files arrives in `externalChanges` without a transaction. `clearAll`
-  /// removes the vault's own files and nothing else. It blocks the caller while the directory is opened, a few
+  /// What an editor or another tool does to the files arrives in `externalChanges` without a transaction. In a
+  /// directory of your choice every file that has the name of a key is a value; `clearAll` removes those and nothing
+  /// else. It blocks the caller while the directory is opened, a few
   /// milliseconds.
   /// - Parameters:
   ///   - location: the directory, made if it is missing (0700).
@@ -43,12 +43,15 @@ extension SwiftVault {
 }
 
 extension SwiftVault.FileSystemLocation {
+  /// A directory of the vault's own: a name in a directory that others use too may be somebody else's.
+  private var vaultName: String { "SwiftVaultData" }
+
   fileprivate func directory() throws -> URL {
     switch self {
     case .custom(let directory): return try directory.url()
     case .appGroup(let identifier):
       do {
-        return try AppGroup.container(identifier)
+        return try AppGroup.container(identifier).appendingPathComponent(vaultName, isDirectory: true)
       } catch {
         throw SwiftVaultError.appGroupContainerUnavailable(appGroupId: identifier, underlyingError: error)
       }
@@ -57,7 +60,7 @@ extension SwiftVault.FileSystemLocation {
       do {
         return try system.url(for: .applicationSupport)
           .appendingPathComponent(system.bundleIdentifier ?? system.processName, isDirectory: true)
-          .appendingPathComponent("SwiftVaultData", isDirectory: true)
+          .appendingPathComponent(vaultName, isDirectory: true)
       } catch {
         throw SwiftVaultError.backendError(reason: error.message, underlyingError: error)
       }

@@ -157,5 +157,5 @@ actor Copier {
 
 extension StorageError {
   /// Whether it is the value or its name that the store refuses: the next one may be welcome.
-  fileprivate var isAboutValue: Bool { code == .valueTooLarge || code == .invalidKey }
+  fileprivate var isAboutValue: Bool { code == .valueTooLarge || code == .invalidKey || code == .notAStore }
 }

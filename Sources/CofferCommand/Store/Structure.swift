@@ -6,7 +6,8 @@ extension StorageEngine {
   /// It reads the whole file once more, beside the writer. It finds what no reading of values can: a page that two
   /// tables claim, a journal or an application's table that is torn.
   func structuralDamage() async throws -> [String]? {
-    guard let engine = self as? SQLiteEngine else { return nil }
+    // A store of files has a database too: its journal.
+    guard let engine = self as? SQLiteEngine ?? (self as? SlotEngine)?.journal else { return nil }
     let (results, continuation) = AsyncStream.makeStream(of: Result<[String], any Error>.self)
     // A task of its own: SQLite cannot be called back, and Ctrl-C must not wait for a file of many gigabytes.
     Task {

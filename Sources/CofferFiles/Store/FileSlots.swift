@@ -143,8 +143,8 @@ final class FileSlots: Slots {
   }
 
   private func hashedKey(_ name: String) throws -> Key? {
-    guard let content = try names.read(name, limit: Key.maximumSize), let text = String(validating: content.data, as: UTF8.self),
-      let key = try? Key(text), FileName(key).string == name
+    guard let content = try names.read(name, limit: Key.maximumSize),
+      let text = String(validating: content.data, as: UTF8.self), let key = try? Key(text), FileName(key).string == name
     else { return nil }
     return key
   }

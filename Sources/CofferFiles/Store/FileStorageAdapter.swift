@@ -23,9 +23,9 @@ public actor FileStorageAdapter: EngineBacked {
   ///
   /// It does not throw, as in the project that document 1 comes from: where the directory cannot be opened, every use
   /// of the adapter throws why. In asynchronous code prefer ``open(directory:configuration:)``.
-  public init(directory: URL) {
+  public init(directory: URL, configuration: SlotConfiguration = SlotConfiguration()) {
     do {
-      engine = try SlotEngine.filesBlocking(in: directory)
+      engine = try SlotEngine.filesBlocking(in: directory, configuration: configuration)
     } catch {
       engine = UnavailableEngine(error, description: "file:\(directory.path)")
     }
@@ -34,9 +34,17 @@ public actor FileStorageAdapter: EngineBacked {
   /// Opens the directory of one type of client below `directory`, so that clients do not share keys (document 1).
   ///
   /// Its name is the type's with its module, written as keys are: `Shop.UserPreferencesClient` is
-  /// `+shop.+user+preferences+client`. Renaming the type leaves its old directory behind.
-  public init(directory: URL, client: any Any.Type) {
-    self.init(directory: Self.directory(of: client, in: directory))
+  /// `+shop.+user+preferences+client`. Renaming the type leaves its old directory behind. Private types of one name
+  /// share a directory.
+  public init(
+    directory: URL, client: any Any.Type, configuration: SlotConfiguration = SlotConfiguration()
+  ) {
+    do {
+      let own = directory.appendingPathComponent(try Self.name(of: client), isDirectory: true)
+      engine = try SlotEngine.filesBlocking(in: own, configuration: configuration)
+    } catch {
+      engine = UnavailableEngine(error, description: "file:\(directory.path)")
+    }
   }
 
   /// Opens the directory without blocking the caller.
@@ -45,6 +53,29 @@ public actor FileStorageAdapter: EngineBacked {
     directory: URL, configuration: SlotConfiguration = SlotConfiguration()
   ) async throws -> FileStorageAdapter {
     FileStorageAdapter(engine: try await SlotEngine.files(in: directory, configuration: configuration))
+  }
+
+  /// Opens the directory of one type of client below `directory` without blocking the caller.
+  /// - Throws: What `SlotEngine.files(in:configuration:)` throws.
+  public static func open(
+    directory: URL, client: any Any.Type, configuration: SlotConfiguration = SlotConfiguration()
+  ) async throws -> FileStorageAdapter {
+    try await open(
+      directory: directory.appendingPathComponent(try name(of: client), isDirectory: true),
+      configuration: configuration)
+  }
+
+  /// Opens a directory with a name below one of the system's or your own, without blocking the caller.
+  ///
+  /// ```swift
+  /// let drafts = try await FileStorageAdapter.open("com.example.shop/drafts", in: .documents)
+  /// ```
+  /// - Throws: What `SlotEngine.files(in:configuration:)` and ``FileDirectory/url()`` throw.
+  public static func open(
+    _ name: String, in directory: FileDirectory, configuration: SlotConfiguration = SlotConfiguration()
+  ) async throws -> FileStorageAdapter {
+    try await open(
+      directory: directory.url().appendingPathComponent(name, isDirectory: true), configuration: configuration)
   }
 
   /// The keys that start with `prefix`, in the order of their bytes. Linear in their number; reads no value.
@@ -67,12 +98,11 @@ public actor FileStorageAdapter: EngineBacked {
     throw StorageError.closed(engine.description)
   }
 
-  static func directory(of client: any Any.Type, in directory: URL) -> URL {
+  private static func name(of client: any Any.Type) throws -> String {
     // The reflected name tells types of one name in different modules apart. That of a private type differs from run
     // to run.
     let reflected = String(reflecting: client)
     let name = reflected.contains("(unknown context") ? String(describing: client) : reflected
-    guard let key = try? Key(name) else { return directory }
-    return directory.appendingPathComponent(FileName(key).string, isDirectory: true)
+    return FileName(try Key(name)).string
   }
 }

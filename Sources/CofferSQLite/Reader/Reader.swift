@@ -72,7 +72,8 @@ final class Reader: @unchecked Sendable {
     try [UInt8]().withUnsafeBytes { start in
       statement.bind(1, borrowing: start)
       while try statement.step() {
-        guard let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? Key(name) else { continue }
+        guard let name = String(validating: statement.bytes(0), as: UTF8.self) else { continue }
+        guard let key = try? Key(name) else { continue }
         let bytes = statement.bytes(3)
         try body(key, Int64(checksum(key, bytes)) == statement.integer(2) ? bytes : nil)
       }

@@ -38,8 +38,8 @@ public struct RecoveryReport: Hashable, Sendable {
   public let completed: Int
   /// How many values others had added, edited or removed while nobody had the store open.
   public let edited: Int
-  /// How many values a killed writer had put aside whose journal is gone: nobody knows whether they were stored, so they
-  /// are in the quarantine.
+  /// How many values a killed writer had put aside whose journal is gone. Nobody knows whether they were stored, so
+  /// they are in the quarantine.
   public let quarantined: Int
   /// Whether there was no journal although there were values: it was made anew from them. Revisions start again, and
   /// transaction ids of earlier commits are gone.

@@ -79,8 +79,8 @@ final class SlotHome: Sendable {
 
   // MARK: Snapshots
 
-  /// Keeps what a commit is about to replace, if a snapshot may still read it. Where that cannot be done, the snapshot's
-  /// reader is told; the commit has happened and goes on.
+  /// Keeps what a commit is about to replace, if a snapshot may still read it. Where that cannot be done, the reader of
+  /// the snapshot is told; the commit has happened and goes on.
   func retain(_ key: Key, _ id: SlotID) {
     retained.withLock { $0.append(id) }
     do {

@@ -92,7 +92,10 @@ let package = Package(
     tests("CofferCryptoTests", ["CofferCrypto"]),
     tests(
       "CofferFilesTests",
-      ["CofferCore", "CofferFiles", "CofferSQLite", "CofferTesting", "CofferTestHelper", "CofferTestSupport"]),
+      [
+        "CofferCSQLite", "CofferCore", "CofferFiles", "CofferSQLite", "CofferTesting", "CofferTestHelper",
+        "CofferTestSupport",
+      ]),
     tests("CofferTests", ["Coffer", "CofferFiles", "CofferTesting"]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),

@@ -20,7 +20,8 @@ func runOnFiles(_ command: String, _ path: String, _ rest: [String]) async throw
   case "files-storm": try await storm(path, name: rest[0])
   case "files-watch": try await watchFiles(path)
   case "files-snapshot": try await snapshotOfFiles(path)
-  case "files-as-nobody": try await useAsNobody(path)
+  case "files-as-nobody": try await useAsNobody(path, deletes: rest.first == "delete")
+  case "files-delete-dying": try await deleteDying(path, rest[0])
   default: return false
   }
   return true
@@ -227,7 +228,7 @@ private func snapshotOfFiles(_ path: String) async throws {
 }
 
 /// Gives up root for good, then opens the store, reads one value and writes another.
-private func useAsNobody(_ path: String) async throws {
+private func useAsNobody(_ path: String, deletes: Bool) async throws {
   if getuid() == 0 {
     guard setgroups(0, nil) == 0, setgid(65_534) == 0, setuid(65_534) == 0 else { throw Usage() }
   }
@@ -238,9 +239,26 @@ private func useAsNobody(_ path: String) async throws {
       let entry = try await engine.entry(Key("theme"))
       say("theme \(entry == nil ? "absent" : "there")")
     }
-    await report("commit") { try await engine.commit(FileScenario.single(), from: Origin()) }
+    await report("commit") {
+      try await engine.commit(deletes ? WriteBatch([.delete(Key("theme"))]) : FileScenario.single(), from: Origin())
+    }
+    if deletes {
+      await report("entry") {
+        let entry = try await engine.entry(Key("theme"))
+        say("theme \(entry == nil ? "absent" : "there")")
+      }
+    }
     try await engine.close()
   } catch let error as StorageError {
     say("open \(error.code) \(error.description)")
   }
+}
+
+/// Removes a key and is killed by itself when its file is gone and the journal does not know that yet.
+private func deleteDying(_ path: String, _ key: String) async throws {
+  var configuration = SlotConfiguration()
+  configuration.atStep = { if $0 == .synced { kill(getpid(), SIGKILL) } }
+  let engine = try await open(path, configuration)
+  try await engine.commit(WriteBatch([.delete(Key(key))]), from: Origin())
+  say("never said")
 }

@@ -208,7 +208,19 @@ public final class SlotEngine: StorageEngine {
   /// values. Linear in their number.
   public func sizes(prefix: Key? = nil) async throws -> [(key: Key, size: Int)] {
     try await recovery.done()
-    return try await inner.withSnapshot { [home] snapshot in
+    for _ in 0..<16 {
+      do {
+        return try await recordedSizes(prefix)
+      } catch let error as StorageError where error.code == .damaged {
+        guard let key = error.key else { throw error }
+        try await reconciler.reconcile([key])  // What the journal says is damaged, not the value.
+      }
+    }
+    return try await recordedSizes(prefix)
+  }
+
+  private func recordedSizes(_ prefix: Key?) async throws -> [(key: Key, size: Int)] {
+    try await inner.withSnapshot { [home] snapshot in
       var sizes: [(key: Key, size: Int)] = []
       while true {
         let page = try await snapshot.page(prefix: prefix, after: sizes.last?.key, limit: 1_000)

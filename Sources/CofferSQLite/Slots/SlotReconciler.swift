@@ -192,6 +192,7 @@ final class SlotReconciler: Sendable {
       if !intents.isEmpty { try home.publish(committer) }
       return intents.count
     }
+    if quarantined != nil { try await beginAnew() }
     let (changed, slots) = try await scan()
     // First who is gone, then what the journal needs: who is gone commits nothing any more.
     let orphans = try await onQueue { [home] in home.orphans(slots) }
@@ -202,6 +203,21 @@ final class SlotReconciler: Sendable {
     return RecoveryReport(
       backend: home.name, completed: waiting, edited: changed, quarantined: quarantined ?? 0,
       wasRebuilt: quarantined != nil && changed > 0)
+  }
+}
+
+extension SlotReconciler {
+  /// The journal of a home that has values was lost, and with it how far its revisions had come: they go on far beyond.
+  private func beginAnew() async throws {
+    let hasValues = try await onQueue { [home] in
+      try home.slots.list().contains { if case .value = $0 { true } else { false } }
+    }
+    guard hasValues else { return }
+    let base = Revision(UInt64(max(1, home.configuration.clock.now().unixMilliseconds)))
+    try await store.writer.perform { [store] committer in
+      try committer.beginRevisions(after: base)
+      store.writer.raise(committer.revision)
+    }
   }
 }
 

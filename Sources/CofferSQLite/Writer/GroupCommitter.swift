@@ -136,6 +136,15 @@ final class GroupCommitter {
     try write(durability: .relaxed) { try body(connection) }
   }
 
+  /// Lets the revisions of a store that has none begin after a number: positions of an earlier life of the store must
+  /// not mean something else in this one.
+  func beginRevisions(after base: Revision) throws {
+    try write(durability: .full) {
+      guard revision == .zero else { return }
+      try append(PreparedBatch(WriteBatch(), origin: Origin(), isForeign: true), at: base)
+    }
+  }
+
   /// Copies the rest of the log into the database and starts the log again with a short commit: starting it syncs,
   /// which must not happen in a relaxed commit on a caller's thread.
   func finishCheckpoint() throws {

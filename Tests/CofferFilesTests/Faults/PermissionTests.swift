@@ -57,6 +57,18 @@ import Testing
     #expect(try directory.contents()["theme"] == Data("single".utf8))
   }
 
+  @Test func nothingIsRemovedFromADirectoryThatBecameReadOnly() async throws {
+    let directory = try await StoreDirectory.filled()
+    try chmodAll(directory, directories: 0o700, files: 0o600)
+    chmod(directory.path, 0o500)
+    let lines = try directory.run("files-as-nobody", "delete").lines()
+    chmod(directory.path, 0o700)
+    try #require(lines.count == 6, "\(lines)")
+    #expect(lines[3].hasPrefix("commit permissionDenied") && !lines[3].contains("is stored"), "\(lines)")
+    #expect(lines[4] == "theme there" && lines[5] == "entry ok", "\(lines)")
+    #expect(try directory.contents()["theme"] == Data("old theme".utf8))
+  }
+
   /// The directory is this user's, the values' directory is not: nothing is half done.
   @Test func aDirectoryThatBecomesReadOnlyKeepsWhatWasCommitted() async throws {
     let directory = try await StoreDirectory.filled()

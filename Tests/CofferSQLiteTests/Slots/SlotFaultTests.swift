@@ -1,3 +1,4 @@
+import CofferCSQLite
 import CofferCore
 import CofferSQLite
 import CofferTestSupport
@@ -27,6 +28,36 @@ private final class UnsteadySlots: Slots {
 
 @Suite(.serialized) struct SlotFaultTests {
   private let origin = Origin()
+
+  /// The batch has happened: nobody may be told that nothing was written and that it can be tried again.
+  @Test func aLockBetweenTheCommitAndItsEndIsNotTakenForFailure() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("journal.db")
+    let intruder = Locked<UInt?>(nil)
+    var configuration = SlotConfiguration()
+    configuration.busyTimeout = 20
+    configuration.atStep = { step in
+      guard step == .committed else { return }
+      intruder.withLock { intruder in
+        guard intruder == nil else { return }
+        var handle: OpaquePointer?
+        sqlite3_open(path, &handle)
+        sqlite3_exec(handle, "BEGIN IMMEDIATE", nil, nil, nil)
+        intruder = UInt(bitPattern: handle)
+      }
+    }
+    let slots = ShelfSlots()
+    let engine = try await SlotEngine.open(
+      slots, journalIn: directory.url.path, name: "shelf:busy", configuration: configuration)
+    let error = await #expect(throws: StorageError.self) { try await put(engine, "key", "1") }
+    #expect(error?.code == .unfinished && error?.isRetryable == false, "\(String(describing: error))")
+    #expect(try await engine.entry(Key("key"))?.value == Data("1".utf8))
+    #expect(try slots.read(.value(Key("key"))) == nil)
+    _ = intruder.withLock { sqlite3_close($0.flatMap { OpaquePointer(bitPattern: $0) }) }
+    try await put(engine, "other", "2")
+    #expect(try slots.read(.value(Key("key")))?.data == Data("1".utf8))
+    try await engine.close()
+  }
 
   private func put(_ engine: SlotEngine, _ key: String, _ value: String) async throws {
     try await engine.commit(WriteBatch([.put(Key(key), Data(value.utf8))]), from: origin)

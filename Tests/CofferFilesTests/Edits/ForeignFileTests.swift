@@ -1,0 +1,85 @@
+import CofferCSQLite
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Files that others put into the directory, and what they do to the journal.
+@Suite(.serialized) struct ForeignFileTests {
+  private func values(of engine: SlotEngine) async throws -> [String] {
+    try await engine.sizes(prefix: nil).map(\.key.string)
+  }
+
+  @Test func aFileThatIsTooLargeIsNotReadAndHidesNothing() async throws {
+    let directory = try await StoreDirectory.filled()
+    try overwrite(directory.file("movie.mp4"), "")
+    #expect(truncate(try directory.file("movie.mp4"), 1 << 40) == 0)
+    try overwrite(directory.file("small"), "x")
+    let engine = try await directory.open { $0.maximumValueSize = 1 << 20 }
+    let names = try await values(of: engine)
+    #expect(names.contains("small") && names.contains("theme") && !names.contains("movie.mp4"))
+    await expectError(.valueTooLarge, contains: "movie.mp4") { _ = try await engine.entry(Key("movie.mp4")) }
+    try await engine.close()
+  }
+
+  /// A damaged row of the journal says nothing about the value, which is whole.
+  @Test func aDamagedRecordIsMadeAnewFromItsFile() async throws {
+    let directory = try await StoreDirectory.filled()
+    try directory.damageJournal("UPDATE coffer_values SET checksum = checksum + 1 WHERE key = CAST('theme' AS BLOB)")
+    let engine = try await directory.open()
+    #expect(try await engine.entry(Key("theme"))?.value == Data("old theme".utf8))
+    // Under an open store, too; and a row without its file goes.
+    try directory.damageJournal("UPDATE coffer_values SET value = x'00' WHERE key = CAST('theme' AS BLOB)")
+    try directory.damageJournal("UPDATE coffer_values SET checksum = 1 WHERE key = CAST('keep' AS BLOB)")
+    unlink(try directory.file("keep"))
+    #expect(try await engine.entry(Key("theme"))?.value == Data("old theme".utf8))
+    #expect(try await engine.entry(Key("keep")) == nil)
+    #expect(try await values(of: engine).contains("theme"))
+    try await engine.close()
+  }
+
+  @Test func aJournalIsNoStoreAndAStoreIsNoJournal() async throws {
+    let directory = try await StoreDirectory.filled()
+    let error = await #expect(throws: StorageError.self) {
+      try await SQLiteEngine.open(at: directory.control("journal.db"))
+    }
+    #expect(error?.code == .notAStore && error?.message.contains("journal") == true)
+    let other = try StoreDirectory()
+    let path = other.control("journal.db")
+    let store = try await SQLiteEngine.open(at: path)
+    try await store.commit(WriteBatch([.put(Key("k"), Data("v".utf8))]), from: Origin())
+    try await store.close()
+    await expectError(.notAStore, contains: "a store of its own") { _ = try await other.open() }
+  }
+
+  /// A position of the life before means nothing in a journal that was made anew.
+  @Test func revisionsOfARebuiltJournalAreNeverThoseOfTheOldOne() async throws {
+    let directory = try await StoreDirectory.filled()
+    let old = try await directory.open()
+    let seen = try #require(try await old.entry(Key("theme"))?.revision)
+    try await old.close()
+    try FileManager.default.removeItem(atPath: directory.control("journal.db"))
+    let engine = try await directory.open()
+    #expect(engine.latestRevision.rawValue > 1_000_000_000)
+    await expectError(.preconditionFailed) {
+      try await engine.commit(WriteBatch([.require(Key("theme"), seen), .delete(Key("theme"))]), from: Origin())
+    }
+    let stream = engine.changes(since: seen)
+    let first = try await finish(Task { await stream.first { _ in true } }, within: .seconds(60))
+    guard case .reload = first else { throw TestFailure("\(String(describing: first))") }
+    try await engine.close()
+  }
+}
+
+extension StoreDirectory {
+  /// Runs SQL on the journal behind the store's back.
+  fileprivate func damageJournal(_ statement: String) throws {
+    var handle: OpaquePointer?
+    try #require(sqlite3_open(control("journal.db"), &handle) == SQLITE_OK)
+    defer { sqlite3_close(handle) }
+    try #require(sqlite3_exec(handle, statement, nil, nil, nil) == SQLITE_OK)
+    #expect(sqlite3_changes(handle) == 1)
+  }
+}

@@ -1,0 +1,78 @@
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// What others do between the commit of a batch and its end.
+@Suite(.serialized) struct AfterCommitTests {
+  private let origin = Origin()
+
+  private func put(_ engine: SlotEngine, _ key: String, _ value: Data) async throws {
+    try await engine.commit(WriteBatch([.put(Key(key), value)]), from: origin)
+  }
+
+  /// A handle that closes finishes what it has begun, and nobody takes that for a dead one's in the meantime.
+  @Test func closingWaitsForTheCommitsOfItsHandle() async throws {
+    let directory = try StoreDirectory()
+    let isStaged = DispatchSemaphore(value: 0)
+    let goOn = DispatchSemaphore(value: 0)
+    let closing = try await directory.open { configuration in
+      configuration.atStep = { step in
+        guard step == .staged else { return }
+        isStaged.signal()
+        _ = goOn.wait(timeout: .now() + .seconds(60))
+      }
+    }
+    let other = try await directory.open()
+    let saving = Task { try await put(closing, "x", Data("1".utf8)) }
+    await Task.detached { isStaged.waitBlocking() }.value
+    let closed = Task { try await closing.close() }
+    let late = try await directory.open()  // cleans up what the dead have left
+    #expect(try directory.names(in: "staged").count == 1)
+    goOn.signal()
+    try await saving.value
+    try await closed.value
+    #expect(try await other.entry(Key("x"))?.value == Data("1".utf8))
+    await expectError(.closed) { try await put(closing, "y", Data()) }
+    for engine in [other, late] { try await engine.close() }
+  }
+
+  /// A value that is gone before it came to its place was not stored, whoever took it.
+  @Test func aValueThatVanishesBeforeItIsInItsPlaceIsNotAcknowledged() async throws {
+    let directory = try await StoreDirectory.filled()
+    let isArmed = Locked(true)
+    let engine = try await directory.open { configuration in
+      configuration.atStep = { step in
+        guard step == .committed, isArmed.withLock({ $0 }) else { return }
+        for name in (try? directory.names(in: "staged")) ?? [] { unlink(directory.control("staged/\(name)")) }
+      }
+    }
+    await expectError(.unfinished, contains: "is gone") { try await put(engine, "theme", Data("new".utf8)) }
+    isArmed.withLock { $0 = false }
+    #expect(try await engine.entry(Key("theme"))?.value == Data("old theme".utf8))
+    try await put(engine, "theme", Data("newer".utf8))
+    #expect(try await engine.entry(Key("theme"))?.value == Data("newer".utf8))
+    try await engine.close()
+  }
+
+  /// A removal that is carried out again after a kill leaves what somebody has made in the meantime.
+  @Test func aFileThatIsMadeAfterItsRemovalSurvivesTheRecovery() async throws {
+    let directory = try await StoreDirectory.filled()
+    let helper = try directory.run("files-delete-dying", "theme")
+    _ = try helper.lines()
+    helper.wait()
+    #expect(try directory.contents()["theme"] == nil)
+    try overwrite(directory.file("theme"), "made again")
+    let engine = try await directory.open()
+    #expect(try await engine.entry(Key("theme"))?.value == Data("made again".utf8))
+    #expect(try directory.contents()["theme"] == Data("made again".utf8))
+    try await engine.close()
+  }
+}
+
+extension DispatchSemaphore {
+  /// For a thread that may wait.
+  fileprivate func waitBlocking() { _ = wait(timeout: .now() + .seconds(60)) }
+}

@@ -37,7 +37,10 @@ extension SlotHome {
     let keys = Dictionary(grouping: intents, by: \.key).sorted { $0.value[0].position < $1.value[0].position }
     for (key, steps) in keys {
       do {
-        if mustRetain, let previous = steps.first?.previous { retain(key, previous.id) }
+        // Not what a killed writer has put into the place already.
+        if mustRetain, let previous = steps.first?.previous, (try? holds(key, one: [previous])) == true {
+          retain(key, previous.id)
+        }
         for staged in steps.dropLast().compactMap(\.staged) {
           if mustRetain { retain(staged) } else { try slots.delete(.staged(staged)) }
         }

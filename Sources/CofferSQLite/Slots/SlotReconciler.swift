@@ -39,7 +39,8 @@ final class SlotReconciler: Sendable {
       defer { pending.isScheduled = true }
       return !pending.isScheduled
     }
-    if mustSchedule { queue.async { [weak self] in self?.lookAtPending() } }
+    // A moment later, so that a burst is looked at once: most of it is our own.
+    if mustSchedule { queue.asyncAfter(deadline: .now() + .milliseconds(1)) { [weak self] in self?.lookAtPending() } }
   }
 
   private func lookAtPending() {

@@ -11,6 +11,8 @@ struct WriteRequest: Sendable {
 
   let id: UInt64
   let kind: Kind
+  /// What comes before a batch on the writer's thread; such a batch is committed alone.
+  var prepare: (@Sendable () throws -> Void)?
 
   /// Tells the waiter that the request was not carried out.
   func refuse(_ error: any Error) {

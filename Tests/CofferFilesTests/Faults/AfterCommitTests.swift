@@ -26,13 +26,15 @@ import Testing
       }
     }
     let other = try await directory.open()
-    let saving = Task { try await put(closing, "x", Data("1".utf8)) }
+    // Two values, which are put aside beside the writer that all handles share.
+    let batch = try WriteBatch([.put(Key("x"), Data("1".utf8)), .delete(Key("y"))])
+    let saving = Task { try await closing.commit(batch, from: origin) }
     await Task.detached { isStaged.waitBlocking() }.value
     let closed = Task { try await closing.close() }
     let late = try await directory.open()  // cleans up what the dead have left
     #expect(try directory.names(in: "staged").count == 1)
     goOn.signal()
-    try await saving.value
+    _ = try await saving.value
     try await closed.value
     #expect(try await other.entry(Key("x"))?.value == Data("1".utf8))
     await expectError(.closed) { try await put(closing, "y", Data()) }

@@ -233,7 +233,7 @@ final class Directory: Sendable {
 }
 
 extension SlotStamp {
-  /// A file that has the same inode, size and date has not been written, as far as anybody can tell.
+  /// A file that has the same inode, size and modification time has not been written, as far as anybody can tell.
   fileprivate init(_ status: stat) {
     #if canImport(Darwin)
       let time = status.st_mtimespec

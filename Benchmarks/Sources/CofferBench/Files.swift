@@ -9,7 +9,7 @@ func measureFiles(_ bench: inout Bench, _ directory: URL) async throws {
   let origin = Origin()
   try await fill(byHand, engine, values)
   try await bench.measure(
-    "file.put.full", count: 500,
+    "file.put.full", rounds: 15, count: 200,
     [
       Variant(subject: "posix") { first, count in
         await each(first, count) { index in

@@ -10,6 +10,9 @@ package final class SQLiteTransaction {
 
   init(_ committer: GroupCommitter) { self.committer = committer }
 
+  /// The revision that the transaction will have.
+  var revision: Revision { committer.revision.next }
+
   func end() { isOpen = false }
 
   /// Runs a statement that returns nothing of interest; without arguments there may be several, divided by `;`.

@@ -55,7 +55,7 @@ enum Schema {
       """
       BEGIN IMMEDIATE;
       CREATE TABLE IF NOT EXISTS coffer_intents (
-        position INTEGER PRIMARY KEY NOT NULL, key BLOB NOT NULL, staged BLOB, previous BLOB
+        position INTEGER PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, key BLOB NOT NULL, staged BLOB, previous BLOB
       ) STRICT;
       INSERT OR IGNORE INTO coffer_meta VALUES ('slots', 1);
       COMMIT

@@ -126,10 +126,10 @@ public final class SlotEngine: StorageEngine {
     let staged = Locked<[SlotRecord?]>([])
     let steps = BatchSteps(
       apply: { transaction in
-        try SlotJournal.record(operations, staged.withLock { $0 }, in: transaction)
+        try SlotJournal.record(operations, staged.withLock { $0 }, done: home.done, in: transaction)
         home.reached(.recorded)
       },
-      finish: { committer, resume in try home.publish(committer, resume: resume) })
+      finish: { committer, resume in try home.publish(committer, isLazy: true, resume: resume) })
     do {
       return try await store.writer.commit(
         PreparedBatch(batch, origin: origin, steps: steps),
@@ -254,6 +254,9 @@ public final class SlotEngine: StorageEngine {
     end()
     await gate.close()
     _ = try? await recovery.done()
+    if let store = try? inner.openStore() {
+      try? await store.writer.perform { [home] in try home.publish($0) }  // so that the next one finds nothing to do
+    }
     try await inner.close()
     home.close()
   }

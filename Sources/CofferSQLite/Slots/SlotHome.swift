@@ -13,6 +13,8 @@ final class SlotHome: Sendable {
   private let lastNumber = Locked(UInt64(0))
   /// What was kept for snapshots and can go when none is open.
   private let retained = Locked<[SlotID]>([])
+  /// Up to which revision everything is in its place, whether or not the journal has forgotten that it was to be done.
+  private let doneRevision = Locked(Revision.zero)
 
   init(slots: any Slots, name: String, control: SlotControl, configuration: SlotConfiguration) throws {
     self.slots = slots
@@ -28,6 +30,10 @@ final class SlotHome: Sendable {
       return SlotID(owner: owner.id, number: number)
     }
   }
+
+  var done: Revision { doneRevision.withLock { $0 } }
+
+  func noteDone(_ revision: Revision) { doneRevision.withLock { $0 = max($0, revision) } }
 
   func reached(_ step: SlotStep) { configuration.atStep?(step) }
 

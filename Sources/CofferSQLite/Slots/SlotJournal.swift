@@ -9,6 +9,8 @@ struct SlotJournal {
   /// One value that a committed batch has stored or removed, until it is so in the home.
   struct Intent {
     let position: Int64
+    /// The commit that it is part of.
+    let revision: Revision
     let key: Key
     /// Where the new value waits; `nil` when the value is removed.
     let staged: SlotID?
@@ -18,37 +20,41 @@ struct SlotJournal {
 
   private enum SQL {
     static let intend = """
-      INSERT INTO coffer_intents (key, staged, previous)
-      VALUES (?1, ?2, (SELECT value FROM coffer_values WHERE key = ?1))
+      INSERT INTO coffer_intents (revision, key, staged, previous)
+      VALUES (?1, ?2, ?3, (SELECT value FROM coffer_values WHERE key = ?2))
       """
     static let intendClear = """
-      INSERT INTO coffer_intents (key, staged, previous) SELECT key, NULL, value FROM coffer_values
+      INSERT INTO coffer_intents (revision, key, staged, previous) SELECT ?1, key, NULL, value FROM coffer_values
       """
-    static let range = " WHERE key >= ?1 AND key < ?2"
+    static let intents = "SELECT position, revision, key, staged, previous FROM coffer_intents ORDER BY position"
   }
 
   // MARK: In the transaction of a commit
 
-  /// Records a batch whose values were put aside.
+  /// Records a batch whose values were put aside, and forgets what is done up to a revision.
   static func record(
-    _ operations: [WriteBatch.Operation], _ staged: [SlotRecord?], in transaction: SQLiteTransaction
+    _ operations: [WriteBatch.Operation], _ staged: [SlotRecord?], done: Revision, in transaction: SQLiteTransaction
   ) throws {
+    if done > .zero {
+      try transaction.execute("DELETE FROM coffer_intents WHERE revision <= ?1", [done.integer])
+    }
+    let revision = transaction.revision.integer
     for (operation, record) in zip(operations, staged) {
       switch operation {
       case .put(let key, _):
         guard let record else { continue }
-        try transaction.execute(SQL.intend, [key.blob, .blob(record.id.bytes)])
+        try transaction.execute(SQL.intend, [revision, key.blob, .blob(record.id.bytes)])
         try transaction.put(key, record.encoded)
       case .delete(let key):
-        try transaction.execute(SQL.intend, [key.blob, .null])
+        try transaction.execute(SQL.intend, [revision, key.blob, .null])
         try transaction.delete(key)
       case .clear(nil):
-        try transaction.execute(SQL.intendClear)
+        try transaction.execute(SQL.intendClear, [revision])
         try transaction.execute("DELETE FROM coffer_values")
       case .clear(let prefix?):
         let range: [SQLiteValue] = [prefix.blob, .blob(Data(prefix.successor))]
-        try transaction.execute(SQL.intendClear + SQL.range, range)
-        try transaction.execute("DELETE FROM coffer_values" + SQL.range, range)
+        try transaction.execute(SQL.intendClear + " WHERE key >= ?2 AND key < ?3", [revision] + range)
+        try transaction.execute("DELETE FROM coffer_values WHERE key >= ?1 AND key < ?2", range)
       case .require: break
       }
     }
@@ -87,12 +93,12 @@ struct SlotJournal {
   // MARK: After the commit
 
   static func intents(_ committer: GroupCommitter) throws -> [Intent] {
-    try committer.statements.query("SELECT position, key, staged, previous FROM coffer_intents ORDER BY position", []) {
-      row -> Intent? in
-      guard let key = row.blob(1).key else { return nil }
+    try committer.statements.query(SQL.intents, []) { row -> Intent? in
+      guard let key = row.blob(2).key else { return nil }
       return Intent(
-        position: row.integer(0), key: key, staged: row.isNull(2) ? nil : SlotID(row.blob(2)),
-        previous: row.isNull(3) ? nil : row.blob(3).withUnsafeBytes { SlotRecord($0) })
+        position: row.integer(0), revision: Revision(UInt64(bitPattern: row.integer(1))), key: key,
+        staged: row.isNull(3) ? nil : SlotID(row.blob(3)),
+        previous: row.isNull(4) ? nil : row.blob(4).withUnsafeBytes { SlotRecord($0) })
     }.compactMap { $0 }
   }
 
@@ -117,6 +123,10 @@ struct SlotJournal {
       "UPDATE coffer_values SET value = ?2, checksum = ?3 WHERE key = ?1",
       [key.blob, .blob(value), .integer(Int64(checksum(key, value)))])
   }
+}
+
+extension Revision {
+  fileprivate var integer: SQLiteValue { .integer(Int64(bitPattern: rawValue)) }
 }
 
 extension Key {

@@ -6,9 +6,11 @@ extension SlotHome {
   /// leaves it to the next. Doing it twice does no harm.
   ///
   /// Runs on the writer's thread and under the write lock of the journal, so that no two processes do it at once.
-  /// - Parameter resume: called when all is in its place and has survived power loss, with what could not be put into
-  ///   its place. That stays committed and readable, and is tried again with the next commit.
-  func publish(_ committer: GroupCommitter, resume: (Unplaced) -> Void = { _ in }) throws {
+  /// - Parameters:
+  ///   - isLazy: whether the journal may forget what is done with the next commit: that saves a page of the log.
+  ///   - resume: called when all is in its place and has survived power loss, with what could not be put into its
+  ///     place. That stays committed and readable, and is tried again with the next commit.
+  func publish(_ committer: GroupCommitter, isLazy: Bool = false, resume: (Unplaced) -> Void = { _ in }) throws {
     reached(.committed)
     var isResumed = false
     do {
@@ -17,7 +19,11 @@ extension SlotHome {
         let unplaced = try place(intents, committer)
         isResumed = true
         resume(unplaced)
-        try SlotJournal.forget(intents, except: unplaced.waiting, committer)
+        if isLazy, unplaced.waiting.isEmpty {
+          noteDone(intents.last?.revision ?? .zero)
+        } else {
+          try SlotJournal.forget(intents, except: unplaced.waiting, committer)
+        }
       }
     } catch let error as StorageError where error.code != .outcomeUnknown {
       // Either all is in its place, and only the journal still lists it, which the next commit mends; or the lock of
@@ -45,9 +51,13 @@ extension SlotHome {
           if mustRetain { retain(staged) } else { try slots.delete(.staged(staged)) }
         }
         if let staged = steps.last?.staged {
-          if try !place(staged, key, committer) { unplaced.failures[key] = lost(key) }
+          switch try place(staged, key, committer) {
+          case .moved: unplaced.completed += 1
+          case .wasThere: break
+          case .isLost: unplaced.failures[key] = lost(key)
+          }
         } else {
-          try remove(key, versions: steps.compactMap(\.previous))
+          unplaced.completed += try remove(key, versions: steps.compactMap(\.previous)) ? 1 : 0
         }
         reached(.placed)
       } catch let error as StorageError {
@@ -60,30 +70,36 @@ extension SlotHome {
     return unplaced
   }
 
-  /// Moves a value to its place; whether it is there then.
-  private func place(_ staged: SlotID, _ key: Key, _ committer: GroupCommitter) throws -> Bool {
+  private enum Placing {
+    case moved, wasThere, isLost
+  }
+
+  /// Moves a value to its place.
+  private func place(_ staged: SlotID, _ key: Key, _ committer: GroupCommitter) throws -> Placing {
     do {
       let stamp = try slots.move(.staged(staged), to: .value(key))
       if let stamp { try SlotJournal.note(stamp, of: staged, key, committer) }
-      return true
+      return .moved
     } catch let error as StorageError where error.code == .notFound {
-      // Somebody who was killed afterwards has moved it; or it is gone, with a power loss that came before its name had
-      // survived, and then nobody was told that it was stored.
-      guard let record = try SlotJournal.record(of: key, committer), record.id == staged else { return true }
-      return try holds(key, one: [record])
+      // It was moved before; or it is gone, with a power loss that came before its name had survived, and then nobody
+      // was told that it was stored.
+      guard let record = try SlotJournal.record(of: key, committer), record.id == staged else { return .wasThere }
+      return try holds(key, one: [record]) ? .wasThere : .isLost
     }
   }
 
   /// Empties the place of a value, unless somebody has put something else there since it was removed.
-  private func remove(_ key: Key, versions: [SlotRecord]) throws {
+  /// - Returns: Whether there was anything.
+  private func remove(_ key: Key, versions: [SlotRecord]) throws -> Bool {
     do {
-      // An empty place, too: somebody who was killed may have emptied it, and not have lived to sync that.
-      guard try slots.stamp(.value(key)) == nil || holds(key, one: versions) else { return }
+      guard try slots.stamp(.value(key)) != nil else { return false }
+      guard try holds(key, one: versions) else { return false }
     } catch let error as StorageError where error.code == .notAStore {
       // A link, say, that somebody has put in the place of a value: it goes. In an empty place it is no value of ours.
-      if versions.isEmpty { return }
+      if versions.isEmpty { return false }
     }
     try slots.delete(.value(key))
+    return true
   }
 
   /// Whether the place of a key holds one of these versions.
@@ -128,6 +144,8 @@ struct Unplaced: Sendable {
   var failures: [Key: StorageError] = [:]
   /// Which of them are tried again.
   var waiting: Set<Key> = []
+  /// How many values were put into their places or removed, and were not so before.
+  var completed = 0
 
   /// What concerns a batch that has changed these keys.
   func failure(of selection: Selection) -> StorageError? {

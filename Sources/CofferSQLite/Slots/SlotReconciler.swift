@@ -188,10 +188,10 @@ final class SlotReconciler: Sendable {
   /// Finishes and cleans up what writers have left that were killed, then takes in what others have changed meanwhile.
   /// - Parameter quarantined: how many values were found aside without a journal; `nil` if there was one.
   func recover(quarantined: Int?) async throws -> RecoveryReport {
-    let waiting = try await store.writer.perform { [home] committer in
-      let intents = try SlotJournal.intents(committer)
-      if !intents.isEmpty { try home.publish(committer) }
-      return intents.count
+    let completed = try await store.writer.perform { [home] committer in
+      var completed = 0
+      if try !SlotJournal.intents(committer).isEmpty { try home.publish(committer) { completed = $0.completed } }
+      return completed
     }
     if quarantined != nil { try await beginAnew() }
     let (changed, slots) = try await scan()
@@ -202,7 +202,7 @@ final class SlotReconciler: Sendable {
       home.cleanUp(slots, orphans.subtracting(needed))
     }
     return RecoveryReport(
-      backend: home.name, completed: waiting, edited: changed, quarantined: quarantined ?? 0,
+      backend: home.name, completed: completed, edited: changed, quarantined: quarantined ?? 0,
       wasRebuilt: quarantined != nil && changed > 0)
   }
 }

@@ -1,5 +1,6 @@
 import CofferCore
 import CofferFiles
+import CofferTestSupport
 import Foundation
 import Testing
 
@@ -149,23 +150,11 @@ import Testing
   }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers for the same seed.
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
-
-  mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
+extension SeededGenerator {
+  fileprivate mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
 
   /// Text that a key can have: mostly short, often of the bytes that names treat specially.
-  mutating func text() -> String {
+  fileprivate mutating func text() -> String {
     let special = Array("aAbBcCoOnN.+%-_ /h19\u{301}é😀".unicodeScalars)
     let isPlain = below(2) == 0
     var text = ""

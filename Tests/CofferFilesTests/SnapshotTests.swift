@@ -19,6 +19,26 @@ import Testing
     FileScenario.before.sorted { $0.key < $1.key }.map { "value \($0.key.prefix(8)) \($0.value)" }
   }
 
+  /// What another handle's commits have left in the journal is not taken for what is in the place.
+  @Test func aSnapshotKeepsWhatAnotherHandleHadWritten() async throws {
+    let directory = try StoreDirectory()
+    let (first, second) = (try await directory.open(), try await directory.open())
+    let keys = try ["once", "twice"].map { try Key($0) }
+    let origin = origin
+    @Sendable func put(_ engine: SlotEngine, _ key: Key, _ value: String) async throws {
+      try await engine.commit(WriteBatch([.put(key, Data(value.utf8))]), from: origin)
+    }
+    try await put(first, keys[1], "v0")
+    for key in keys { try await put(first, key, "v1") }
+    try await second.withSnapshot { snapshot in
+      try await put(second, keys[1], "v2")
+      try await second.commit(WriteBatch([.delete(keys[0])]), from: origin)
+      let seen = try await snapshot.entries(keys)
+      #expect(seen.map { $0?.value } == [Data("v1".utf8), Data("v1".utf8)])
+    }
+    for engine in [first, second] { try await engine.close() }
+  }
+
   @Test func aSnapshotElsewhereKeepsWhatIsReplacedHere() async throws {
     let directory = try await StoreDirectory.filled()
     let engine = try await directory.open()

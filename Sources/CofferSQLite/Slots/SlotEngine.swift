@@ -19,6 +19,7 @@ public final class SlotEngine: StorageEngine {
   private let queue: DispatchQueue
   private let endWatch: Locked<(@Sendable () -> Void)?>
   private let gate = UsageGate()
+  private let closing = Locked<Task<Void, any Error>?>(nil)
   /// What opening has still to look at: listings wait for it.
   private let recovery: SlotRecovery
 
@@ -73,6 +74,7 @@ public final class SlotEngine: StorageEngine {
     }
     inner = try SQLiteEngine.openBlocking(at: control.journal, configuration: configuration.forJournal(named: name))
     let store = try inner.openStore()
+    try Self.beginRevisions(of: store, home)
     let queue = DispatchQueue(label: "coffer.slots", attributes: .concurrent)
     let quarantine = SlotQuarantine(home)
     let reconciler = SlotReconciler(home: home, store: store, quarantine: quarantine, queue: queue)
@@ -90,6 +92,19 @@ public final class SlotEngine: StorageEngine {
       let isWorthTelling = report.completed > 0 || report.edited > 0 || report.quarantined > 0
       if isWorthTelling { configuration.onRecovery?(report) }
       return report
+    }
+  }
+
+  /// A home that has values and a journal that has none: the journal was lost, and with it how far its revisions had
+  /// come. They go on far beyond, before anybody else can use the new one.
+  private static func beginRevisions(of store: SQLiteStore, _ home: SlotHome) throws {
+    guard store.latestRevision == .zero else { return }
+    let hasValues = try home.slots.list().contains { if case .value = $0 { true } else { false } }
+    guard hasValues else { return }
+    let base = Revision(UInt64(max(1, home.configuration.clock.now().unixMilliseconds)))
+    try store.writer.performBlocking { [store] committer in
+      try committer.beginRevisions(after: base)
+      store.writer.raise(committer.revision)
     }
   }
 
@@ -153,20 +168,21 @@ public final class SlotEngine: StorageEngine {
   private func reconcileBefore(_ batch: WriteBatch) async throws {
     var required: [Key] = []
     var removed: [Key] = []
+    var clears = false
     for operation in batch.operations {
       switch operation {
-      case .clear:
-        _ = try await reconciler.scan()
-        return
+      case .clear: clears = true
       case .require(let key, _): required.append(key)
       case .delete(let key): removed.append(key)
       case .put: break
       }
     }
+    if clears { _ = try await reconciler.scan() }
     required = required.filter(reconciler.isSuspect)
     if !required.isEmpty { try await reconciler.reconcile(required) }
     removed = removed.filter(reconciler.isSuspect)
-    if !removed.isEmpty { try await reconciler.reconcile(removed, skipsUnreadable: true) }
+    // A link in the place of a value goes with it.
+    if !removed.isEmpty { try await reconciler.reconcile(removed, skipping: [.notAStore]) }
   }
 
   private func onQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
@@ -251,9 +267,18 @@ public final class SlotEngine: StorageEngine {
   public func flush() async throws { try await inner.flush() }
 
   public func close() async throws {
+    let task = closing.withLock { closing in
+      let task = closing ?? Task { [self] in try await closeNow() }
+      closing = task
+      return task
+    }
+    try await task.value
+  }
+
+  private func closeNow() async throws {
     end()
     await gate.close()
-    _ = try? await recovery.done()
+    await recovery.settled()
     if let store = try? inner.openStore() {
       try? await store.writer.perform { [home] in try home.publish($0) }  // so that the next one finds nothing to do
     }

@@ -19,7 +19,8 @@ extension SlotHome {
         let unplaced = try place(intents, committer)
         isResumed = true
         resume(unplaced)
-        if isLazy, unplaced.waiting.isEmpty {
+        // A removal is forgotten at once: carried out again, it would take a file that somebody has put back.
+        if isLazy, unplaced.waiting.isEmpty, intents.allSatisfy({ $0.staged != nil }) {
           noteDone(intents.last?.revision ?? .zero)
         } else {
           try SlotJournal.forget(intents, except: unplaced.waiting, committer)
@@ -43,9 +44,11 @@ extension SlotHome {
     let keys = Dictionary(grouping: intents, by: \.key).sorted { $0.value[0].position < $1.value[0].position }
     for (key, steps) in keys {
       do {
-        // Not what a killed writer has put into the place already.
-        if mustRetain, let previous = steps.first?.previous, (try? holds(key, one: [previous])) == true {
-          retain(key, previous.id)
+        // Whichever of its versions is in the place: some of the steps may have been carried out before.
+        if mustRetain,
+          let held = steps.compactMap(\.previous).first(where: { (try? holds(key, one: [$0])) == true })
+        {
+          retain(key, held.id)
         }
         for staged in steps.dropLast().compactMap(\.staged) {
           if mustRetain { retain(staged) } else { try slots.delete(.staged(staged)) }
@@ -92,11 +95,16 @@ extension SlotHome {
   /// - Returns: Whether there was anything.
   private func remove(_ key: Key, versions: [SlotRecord]) throws -> Bool {
     do {
-      guard try slots.stamp(.value(key)) != nil else { return false }
+      guard try slots.stamp(.value(key)) != nil else {
+        try slots.delete(.value(key))  // with what may be left of it elsewhere
+        return false
+      }
       guard try holds(key, one: versions) else { return false }
     } catch let error as StorageError where error.code == .notAStore {
       // A link, say, that somebody has put in the place of a value: it goes. In an empty place it is no value of ours.
       if versions.isEmpty { return false }
+    } catch let error as StorageError where error.code == .valueTooLarge {
+      return false  // None of these versions was; its readers are told.
     }
     try slots.delete(.value(key))
     return true

@@ -85,13 +85,13 @@ final class SlotReconciler: Sendable {
   }
 
   /// Takes in what others have done to these values. Own commits that are under way are finished first.
-  /// - Parameter skipsUnreadable: whether a value that cannot be read is passed over; its readers are told.
+  /// - Parameter skipped: with which errors a value that cannot be read is passed over; its readers are told.
   @discardableResult
-  func reconcile(_ keys: [Key], skipsUnreadable: Bool = false) async throws -> Outcome {
+  func reconcile(_ keys: [Key], skipping skipped: Set<StorageError.Code> = []) async throws -> Outcome {
     var total = Outcome()
     var rest = keys[...]
     while !rest.isEmpty {
-      let outcome = try await reconcileSome(Array(rest.prefix(Self.chunk)), skipsUnreadable)
+      let outcome = try await reconcileSome(Array(rest.prefix(Self.chunk)), skipped)
       rest = rest.dropFirst(outcome.looked)
       total.changed += outcome.changed
       total.waiting.formUnion(outcome.waiting)
@@ -99,7 +99,7 @@ final class SlotReconciler: Sendable {
     return total
   }
 
-  private func reconcileSome(_ keys: [Key], _ skipsUnreadable: Bool) async throws -> Outcome {
+  private func reconcileSome(_ keys: [Key], _ skipped: Set<StorageError.Code>) async throws -> Outcome {
     try await store.writer.perform { [home] in try home.publish($0) }
     let header = TransactionHeader(origin: nil, transaction: nil, durability: .full)
     let outcome = try await store.writer.transact(header) { [self] transaction in
@@ -114,7 +114,7 @@ final class SlotReconciler: Sendable {
         }
         do {
           bytes += try takeIn(key, transaction, &outcome)
-        } catch let error as StorageError where skipsUnreadable && error.isAboutValue {}
+        } catch let error as StorageError where error.key != nil && skipped.contains(error.code) {}
       }
       return outcome
     }
@@ -157,7 +157,7 @@ final class SlotReconciler: Sendable {
   /// - Returns: How many values were different, and every slot of the home.
   func scan() async throws -> (changed: Int, slots: [Slot]) {
     let (suspects, slots) = try await onQueue { [self] in try findSuspects() }
-    return (try await reconcile(suspects, skipsUnreadable: true).changed, slots)
+    return (try await reconcile(suspects, skipping: StorageError.aboutValues).changed, slots)
   }
 
   private func findSuspects() throws -> (suspects: [Key], slots: [Slot]) {
@@ -193,7 +193,6 @@ final class SlotReconciler: Sendable {
       if try !SlotJournal.intents(committer).isEmpty { try home.publish(committer) { completed = $0.completed } }
       return completed
     }
-    if quarantined != nil { try await beginAnew() }
     let (changed, slots) = try await scan()
     // First who is gone, then what the journal needs: who is gone commits nothing any more.
     let orphans = try await onQueue { [home] in home.orphans(slots) }
@@ -204,21 +203,6 @@ final class SlotReconciler: Sendable {
     return RecoveryReport(
       backend: home.name, completed: completed, edited: changed, quarantined: quarantined ?? 0,
       wasRebuilt: quarantined != nil && changed > 0)
-  }
-}
-
-extension SlotReconciler {
-  /// The journal of a home that has values was lost, and with it how far its revisions had come: they go on far beyond.
-  private func beginAnew() async throws {
-    let hasValues = try await onQueue { [home] in
-      try home.slots.list().contains { if case .value = $0 { true } else { false } }
-    }
-    guard hasValues else { return }
-    let base = Revision(UInt64(max(1, home.configuration.clock.now().unixMilliseconds)))
-    try await store.writer.perform { [store] committer in
-      try committer.beginRevisions(after: base)
-      store.writer.raise(committer.revision)
-    }
   }
 }
 
@@ -258,9 +242,6 @@ extension SlotHome {
 }
 
 extension StorageError {
-  /// Whether one value is the cause, not the store.
-  fileprivate var isAboutValue: Bool {
-    let codes: [Code] = [.permissionDenied, .notAStore, .valueTooLarge, .inputOutput]
-    return key != nil && codes.contains(code)
-  }
+  /// The codes of which one value can be the cause, and not the store.
+  fileprivate static let aboutValues: Set<Code> = [.permissionDenied, .notAStore, .valueTooLarge, .inputOutput]
 }

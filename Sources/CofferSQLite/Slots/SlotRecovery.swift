@@ -11,6 +11,9 @@ final class SlotRecovery: Sendable {
     task.withLock { $0 = begin() }
   }
 
+  /// Returns when what is under way has ended, however it ends.
+  func settled() async { _ = try? await task.withLock { $0 }?.value }
+
   /// Returns when it is done. One that has failed, for want of space or of a lock, begins again with the next caller.
   @discardableResult
   func done() async throws -> RecoveryReport {

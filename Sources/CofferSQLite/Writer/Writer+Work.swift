@@ -1,4 +1,5 @@
 import CofferCore
+import Foundation
 
 /// What the writer's thread is asked to do besides committing batches.
 extension Writer {
@@ -40,6 +41,29 @@ extension Writer {
           }
         }, refuse: { continuation.resume(throwing: $0) })
     }
+  }
+
+  /// The same for callers that cannot suspend: it blocks their thread.
+  func performBlocking(_ body: @escaping @Sendable (GroupCommitter) throws -> Void) throws {
+    let isDone = DispatchSemaphore(value: 0)
+    let result = Locked<Result<Void, any Error>>(.success(()))
+    let run: @Sendable (GroupCommitter) -> WorkOutcome = { committer in
+      defer { isDone.signal() }
+      do {
+        try body(committer)
+        return WorkOutcome()
+      } catch {
+        result.withLock { $0 = .failure(error) }
+        return WorkOutcome(error: error)
+      }
+    }
+    let refuse: @Sendable (any Error) -> Void = { error in
+      result.withLock { $0 = .failure(error) }
+      isDone.signal()
+    }
+    if let refusal = submit(WriteRequest(id: 0, kind: .work(run: run, refuse: refuse))) { throw refusal }
+    isDone.wait()
+    try result.withLock { $0 }.get()
   }
 
   /// Runs housekeeping some time soon; if it fails, a later run will do it.

@@ -61,8 +61,8 @@ final class Writer: Sendable {
   }
 
   /// Commits a batch whose values are put aside first: on a queue for long work, so that many callers do it at once;
-  /// from there it goes straight to the writer. One value for an idle writer is put aside on the writer's own thread,
-  /// since every thread that a save passes costs a tenth of it.
+  /// from there it goes straight to the writer. One small value for an idle writer is put aside on the writer's own
+  /// thread, since every thread that a save passes costs a tenth of it.
   func commit(
     _ batch: PreparedBatch, after prepare: @escaping @Sendable () throws -> Void, on work: DispatchQueue
   ) async throws -> Commit {
@@ -71,7 +71,7 @@ final class Writer: Sendable {
     if let refusal = queue.withLock({ $0.refusal }) { throw refusal }
     let isCancelled = Locked(false)
     let bring: (WriteRequest) -> Void = { [self] request in
-      if batch.operations.count == 1, queue.withLock({ !$0.isBusy }) {
+      if batch.operations.count == 1, batch.size <= Self.inlineLimit, queue.withLock({ !$0.isBusy }) {
         let request = WriteRequest(id: request.id, kind: request.kind, prepare: prepare)
         if let refusal = submit(request, isCancelled: Task.isCancelled) { request.refuse(refusal) }
         return

@@ -54,6 +54,43 @@ import Testing
     await expectError(.notAStore, contains: "a store of its own") { _ = try await other.open() }
   }
 
+  /// A backup that is copied back is a value like any other, although it is the very one that was removed.
+  @Test(arguments: [true, false])
+  func whatIsPutBackAfterItsRemovalStays(whileOpen: Bool) async throws {
+    let directory = try StoreDirectory()
+    let key = try Key("k")
+    func removeIt() async throws -> SlotEngine {
+      let engine = try await directory.open()
+      for operation in [WriteBatch.Operation.put(key, Data("one".utf8)), .delete(key)] {
+        try await engine.commit(WriteBatch([operation]), from: Origin())
+      }
+      return engine
+    }
+    var engine: SlotEngine? = try await removeIt()
+    if !whileOpen { engine = nil }  // forgotten, not closed
+    let present = try await directory.open()
+    let heard = present.changes(since: nil)
+    if !whileOpen { try await present.close() }
+    try overwrite(directory.file("k"), "one")
+    let reader = whileOpen ? present : try await directory.open()
+    if whileOpen { _ = try await finish(Task { await heard.first { _ in true } }, within: .seconds(60)) }
+    #expect(try await reader.entry(key)?.value == Data("one".utf8))
+    #expect(try directory.contents()["k"] == Data("one".utf8))
+    try await reader.close()
+    try await engine?.close()
+  }
+
+  /// The same with an adapter that opens without suspending, whose first commit does not wait for the recovery.
+  @Test func aBlockingOpenBeginsBeyondTheOldRevisionsToo() async throws {
+    let directory = try StoreDirectory()
+    try FileManager.default.createDirectory(at: directory.url, withIntermediateDirectories: true)
+    for number in 0..<500 { try overwrite("\(directory.path)/\(number)", "x") }
+    let adapter = FileStorageAdapter(directory: directory.url)
+    let commit = try await adapter.engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+    #expect(commit.revision.rawValue > 1_000_000_000)
+    try await adapter.engine.close()
+  }
+
   /// A position of the life before means nothing in a journal that was made anew.
   @Test func revisionsOfARebuiltJournalAreNeverThoseOfTheOldOne() async throws {
     let directory = try await StoreDirectory.filled()

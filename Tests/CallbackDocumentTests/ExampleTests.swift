@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ExampleTests {
+@Suite(.timeLimit(.minutes(10))) struct ExampleTests {
   /// The storage of this package, and one that somebody wrote as the document prints it.
   static let storages: [() -> any KeyValueStorage] = [
     { EngineKeyValueStorage(engine: MemoryEngine()) }, { PrintedStorage() },

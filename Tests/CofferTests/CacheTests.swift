@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct CacheTests {
+@Suite(.timeLimit(.minutes(10))) struct CacheTests {
   let memory = MemoryEngine()
 
   @Test func aHitNeitherReadsNorDecodes() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 private let refused = StorageError(.permissionDenied, "Access refused.")
 
-@Suite(.timeLimit(.minutes(1))) struct CallbackAsyncTests {
+@Suite(.timeLimit(.minutes(10))) struct CallbackAsyncTests {
   @Test func everyStorageHasAsyncCalls() async throws {
     let storages: [any KeyValueStorage] = [EngineKeyValueStorage(engine: MemoryEngine()), PlainStorage()]
     for storage in storages {

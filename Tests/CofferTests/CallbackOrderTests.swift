@@ -2,7 +2,7 @@ import Coffer
 import Dispatch
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct CallbackOrderTests {
+@Suite(.timeLimit(.minutes(10))) struct CallbackOrderTests {
   @Test func whatIsStartedForAKeyHappensInThatOrder() async {
     let probe = ProbeEngine()
     probe.beforeCommit { for _ in 0..<Int.random(in: 0...3) { await Task.yield() } }

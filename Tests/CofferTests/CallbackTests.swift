@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct CallbackTests {
+@Suite(.timeLimit(.minutes(10))) struct CallbackTests {
   let engine = MemoryEngine()
   var storage: EngineKeyValueStorage { EngineKeyValueStorage(engine: engine) }
 

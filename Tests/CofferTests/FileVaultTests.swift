@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// Document 0's file system vault, and what its original got wrong.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct FileVaultTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct FileVaultTests {
   let directories: PrivateDirectories
 
   init() throws { directories = try PrivateDirectories() }

@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ObservationTests {
+@Suite(.timeLimit(.minutes(10))) struct ObservationTests {
   let engine = MemoryEngine()
 
   @Test func changesSayWhoWroteAndUnderWhichTransaction() async throws {

@@ -59,7 +59,7 @@ final class Draft: Codable {
   init(text: String) { self.text = text }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct PersistenceTests {
+@Suite(.timeLimit(.minutes(10))) struct PersistenceTests {
   /// Every capability of this package, over an adapter of each kind.
   static func all() -> [any PersistenceCapability] {
     [
@@ -196,7 +196,7 @@ final class Draft: Codable {
   }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct MockPersistenceTests {
+@Suite(.timeLimit(.minutes(10))) struct MockPersistenceTests {
   @Test func countsItsCalls() async throws {
     let mock = MockPersistenceCapability()
     try await mock.save("value", for: "key")

@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct TypedStoreTests {
+@Suite(.timeLimit(.minutes(10))) struct TypedStoreTests {
   let engine = MemoryEngine()
   var store: TypedStore { TypedStore(engine: engine) }
 
@@ -124,7 +124,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct TypedStoreUpdateTests {
+@Suite(.timeLimit(.minutes(10))) struct TypedStoreUpdateTests {
   let engine = MemoryEngine()
 
   @Test func createsChangesRemovesAndLeavesAbsentAlone() async throws {

@@ -12,7 +12,7 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
   return try #require(elements.count == count ? elements : nil)
 }
 
-@Suite(.timeLimit(.minutes(1))) struct VaultTests {
+@Suite(.timeLimit(.minutes(10))) struct VaultTests {
   let engine = MemoryEngine()
   var service: EngineVaultService { SwiftVault.service(over: engine) }
 

@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ExampleTests {
+@Suite(.timeLimit(.minutes(10))) struct ExampleTests {
   let engine = MemoryEngine()
   var service: any SwiftVaultService { SwiftVault.service(over: engine) }
 

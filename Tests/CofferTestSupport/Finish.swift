@@ -21,3 +21,12 @@ package func finish<R: Sendable>(_ task: Task<R, Never>, within limit: Duration)
   defer { watchdog.cancel() }
   return await task.value
 }
+
+/// Whether the tests run under the thread sanitizer, where starting a process takes a second.
+package var isThreadSanitized: Bool {
+  #if COFFER_TSAN
+    true
+  #else
+    false
+  #endif
+}

@@ -67,15 +67,17 @@ let package = Package(
     // Floor 1: contracts
     floor("CofferCore", []),
     // Floor 2: base
-    floor("CofferSQLite", ["CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims"]),
     floor("CofferCrypto", ["CofferCOpenSSL"]),
-    // Floor 3: homes
-    floor("CofferFiles", ["CofferCore", "CofferCrypto", "CofferSQLite"]),
-    // Floor 4: front
-    floor("Coffer", ["CofferCore", "CofferFiles", "CofferSQLite"]),
-    // Floor 5: services
+    floor("CofferFileSystem", ["CofferCore"]),
+    // Floor 3: engines
+    floor("CofferSQLite", ["CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
+    // Floor 4: homes
+    floor("CofferFiles", ["CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite"]),
+    // Floor 5: front
+    floor("Coffer", ["CofferCore", "CofferFileSystem", "CofferFiles", "CofferSQLite"]),
+    // Floor 6: services
     floor("CofferTesting", ["CofferCore", "Coffer"]),
-    // Floor 6: applications
+    // Floor 7: applications
     tool("CofferCommand", ["Coffer"]),
     tool("CofferDemo", ["Coffer"]),
     // Tests
@@ -93,10 +95,10 @@ let package = Package(
     tests(
       "CofferFilesTests",
       [
-        "CofferCSQLite", "CofferCore", "CofferFiles", "CofferSQLite", "CofferTesting", "CofferTestHelper",
-        "CofferTestSupport",
+        "CofferCSQLite", "CofferCore", "CofferFileSystem", "CofferFiles", "CofferSQLite", "CofferTesting",
+        "CofferTestHelper", "CofferTestSupport",
       ]),
-    tests("CofferTests", ["Coffer", "CofferFiles", "CofferTesting"]),
+    tests("CofferTests", ["Coffer", "CofferFileSystem", "CofferFiles", "CofferTesting"]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),
     // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.

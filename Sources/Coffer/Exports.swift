@@ -1,4 +1,5 @@
 // `import Coffer` gives everything that works on one machine.
 @_exported public import CofferCore
+@_exported public import CofferFileSystem
 @_exported public import CofferFiles
 @_exported public import CofferSQLite

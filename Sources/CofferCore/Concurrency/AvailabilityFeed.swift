@@ -40,6 +40,8 @@ package final class AvailabilityFeed: Sendable {
     return stream
   }
 
+  package var hasSubscribers: Bool { state.withLock { !$0.subscribers.isEmpty } }
+
   package func set(_ availability: Availability) {
     let subscribers = state.withLock { state -> [AsyncStream<Availability>.Continuation] in
       guard state.present != availability else { return [] }

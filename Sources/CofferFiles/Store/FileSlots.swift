@@ -1,4 +1,5 @@
 import CofferCore
+import CofferFileSystem
 import CofferSQLite
 import Foundation
 
@@ -19,7 +20,7 @@ final class FileSlots: Slots {
   private let name: String
   private let values, control, staged, retained, quarantine, names: Directory
   private let maximumValueSize: Int
-  private let lookedAt = Locked((stamp: SlotStamp(0), time: UInt64(0)))
+  private let lookedAt = Locked((stamp: FileStamp?.none, time: UInt64(0)))
 
   /// How often everything is looked at where the system tells of no changes, in nanoseconds.
   private static let lookInterval: UInt64 = 5_000_000_000
@@ -53,12 +54,14 @@ final class FileSlots: Slots {
 
   func read(_ slot: Slot) throws -> SlotContent? {
     let place = place(slot)
-    return try place.directory.read(place.name, limit: maximumValueSize)
+    return try place.directory.read(place.name, limit: maximumValueSize).map {
+      SlotContent($0.data, stamp: SlotStamp($0.stamp))
+    }
   }
 
   func stamp(_ slot: Slot) throws -> SlotPresence? {
     let place = place(slot)
-    return try place.directory.stamp(place.name).map { SlotPresence(stamp: $0) }
+    return try place.directory.stamp(place.name).map { SlotPresence(stamp: SlotStamp($0)) }
   }
 
   func checkWritable() throws { try values.checkWritable() }
@@ -98,9 +101,9 @@ final class FileSlots: Slots {
       let temporary = place.name + ".new"
       _ = try place.directory.write(data, to: temporary)
       try place.directory.rename(temporary, to: place.name, in: place.directory)
-      return try place.directory.stamp(place.name)
+      return try place.directory.stamp(place.name).map { SlotStamp($0) }
     }
-    return try place.directory.write(data, to: place.name)
+    return SlotStamp(try place.directory.write(data, to: place.name))
   }
 
   func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
@@ -151,16 +154,16 @@ final class FileSlots: Slots {
 
   // MARK: Watching
 
-  func watch(_ changed: @escaping @Sendable (Key?) -> Void) throws -> (@Sendable () -> Void)? {
-    let id = FileWatcher.shared.watch(directory: path) { [weak self] event in self?.hear(event, changed) }
+  func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)? {
+    let id = FileWatcher.shared.watch(directory: path) { [weak self] event in self?.hear(event, heard) }
     return { FileWatcher.shared.unwatch(id) }
   }
 
-  private func hear(_ event: FileWatcher.Event, _ changed: (Key?) -> Void) {
+  private func hear(_ event: FileWatcher.Event, _ heard: (SlotEvent) -> Void) {
     switch event {
     case .changed(let name):
-      if let key = FileName.key(of: name) ?? (FileName.isHashed(name) ? try? hashedKey(name) : nil) { changed(key) }
-    case .unknown: changed(nil)
+      if let key = FileName.key(of: name) ?? (FileName.isHashed(name) ? try? hashedKey(name) : nil) { heard(.changed(key)) }
+    case .unknown: heard(.anything)
     case .unheard:
       // Files that come and go change the directory's own date; those that are written in place do not.
       let now = DispatchTime.now().uptimeNanoseconds
@@ -170,8 +173,12 @@ final class FileSlots: Slots {
         last = (stamp, now)
         return true
       }
-      if isDue { changed(nil) }
+      if isDue { heard(.anything) }
     case .interval, .rung: break
     }
   }
+}
+
+extension SlotStamp {
+  fileprivate init(_ stamp: FileStamp) { self.init(stamp.inode, stamp.size, stamp.seconds, stamp.nanoseconds) }
 }

@@ -1,4 +1,5 @@
 public import CofferCore
+public import CofferFileSystem
 public import CofferSQLite
 public import Foundation
 
@@ -21,14 +22,10 @@ public actor FileStorageAdapter: EngineBacked {
 
   /// Opens the directory, making it if it is missing, and blocks while it does: a few milliseconds.
   ///
-  /// It does not throw, as in the project that document 1 comes from: where the directory cannot be opened, every use
-  /// of the adapter throws why. In asynchronous code prefer ``open(directory:configuration:)``.
+  /// It does not throw, as in the project that document 1 comes from: while the directory cannot be opened, every use
+  /// of the adapter tries again and throws why. In asynchronous code prefer ``open(directory:configuration:)``.
   public init(directory: URL, configuration: SlotConfiguration = SlotConfiguration()) {
-    do {
-      engine = try SlotEngine.filesBlocking(in: directory, configuration: configuration)
-    } catch {
-      engine = UnavailableEngine(error, description: "file:\(directory.path)")
-    }
+    engine = Self.engine(in: .success(directory), configuration)
   }
 
   /// Opens the directory of one type of client below `directory`, so that clients do not share keys (document 1).
@@ -39,11 +36,20 @@ public actor FileStorageAdapter: EngineBacked {
   public init(
     directory: URL, client: any Any.Type, configuration: SlotConfiguration = SlotConfiguration()
   ) {
+    let own = Result { directory.appendingPathComponent(try Self.name(of: client), isDirectory: true) }
+    engine = Self.engine(in: own, configuration)
+  }
+
+  private static func engine(
+    in directory: Result<URL, any Error>, _ configuration: SlotConfiguration
+  ) -> any StorageEngine {
     do {
-      let own = directory.appendingPathComponent(try Self.name(of: client), isDirectory: true)
-      engine = try SlotEngine.filesBlocking(in: own, configuration: configuration)
+      return try SlotEngine.filesBlocking(in: directory.get(), configuration: configuration)
     } catch {
-      engine = UnavailableEngine(error, description: "file:\(directory.path)")
+      let path = (try? directory.get())?.path ?? ""
+      return SlotEngine.reopening(after: error, description: "file:\(path)", configuration) {
+        try await SlotEngine.files(in: directory.get(), configuration: configuration)
+      }
     }
   }
 
@@ -93,9 +99,7 @@ public actor FileStorageAdapter: EngineBacked {
   public func totalSize() async throws -> Int { try await files().sizes().reduce(0) { $0 + $1.size } }
 
   private func files() async throws -> SlotEngine {
-    if let engine = engine as? SlotEngine { return engine }
-    try await engine.flush()  // throws why it could not be opened
-    throw StorageError.closed(engine.description)
+    try await engine.opened(as: SlotEngine.self)
   }
 
   private static func name(of client: any Any.Type) throws -> String {

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferFileSystem
 public import CofferSQLite
 public import Foundation
 

@@ -18,6 +18,7 @@ public final class SlotEngine: StorageEngine {
   private let reconciler: SlotReconciler
   private let queue: DispatchQueue
   private let endWatch: Locked<(@Sendable () -> Void)?>
+  private let homeAvailability: SlotAvailability
   private let gate = UsageGate()
   private let closing = Locked<Task<Void, any Error>?>(nil)
   /// What opening has still to look at: listings wait for it.
@@ -35,8 +36,9 @@ public final class SlotEngine: StorageEngine {
   ///   - directory: where the journal is kept, an existing directory of this engine's own on a local file system.
   ///   - name: what messages call the store, such as `file:/var/lib/shop`.
   ///   - configuration: how it is opened.
+  /// A home that is not available now is opened, too: its uses throw `unavailable` until it is.
   /// - Throws: `StorageError` as ``SQLiteEngine/open(at:configuration:)`` does, for the journal, and what the home
-  ///   throws.
+  ///   throws but `unavailable`.
   public static func open(
     _ slots: any Slots, journalIn directory: String, name: String,
     configuration: SlotConfiguration = SlotConfiguration()
@@ -52,7 +54,9 @@ public final class SlotEngine: StorageEngine {
       }
     }
     let engine = try opened.withLock { $0 }.get()
-    try await engine.recovery.done()
+    do {
+      try await engine.recovery.done()
+    } catch let error as StorageError where error.code == .unavailable {}  // It begins again with the next use.
     return engine
   }
 
@@ -67,10 +71,11 @@ public final class SlotEngine: StorageEngine {
     let opening = try control.beginOpening(busyTimeout: configuration.busyTimeout)
     defer { withExtendedLifetime(opening) {} }
     let home = try SlotHome(slots: slots, name: name, control: control, configuration: configuration)
+    let isNew = !control.hasJournal
     var quarantined: Int?
-    if !control.hasJournal {
+    if isNew {
       control.setLeftoversAside()
-      quarantined = try home.quarantineOrphans()
+      quarantined = try home.ifAvailable { try home.quarantineOrphans() }
     }
     inner = try SQLiteEngine.openBlocking(at: control.journal, configuration: configuration.forJournal(named: name))
     let store = try inner.openStore()
@@ -86,21 +91,38 @@ public final class SlotEngine: StorageEngine {
     if !slots.survivesPowerLoss { features.remove(.powerLossSafety) }
     capabilities = Capabilities(features, maximumValueSize: configuration.maximumValueSize)
     // First the watch, then the look at everything: so nothing is missed in between.
-    endWatch = Locked(try slots.watch { [weak reconciler] in reconciler?.hear($0) })
-    recovery = SlotRecovery { [quarantined] in
-      let report = try await reconciler.recover(quarantined: quarantined)
+    let recovery = SlotRecovery { [quarantined] in
+      let orphans = isNew ? try quarantined ?? home.quarantineOrphans() : nil
+      let report = try await reconciler.recover(quarantined: orphans)
       let isWorthTelling = report.completed > 0 || report.edited > 0 || report.quarantined > 0
       if isWorthTelling { configuration.onRecovery?(report) }
       return report
     }
+    let availability = SlotAvailability(slots, queue: queue) { [weak reconciler] in
+      Task {
+        _ = try? await recovery.done()
+        reconciler?.hear(.anything)
+      }
+    }
+    availability.follow(inner.availability())
+    endWatch = Locked(
+      try slots.watch { [weak reconciler, weak availability] event in
+        if event == .availability { availability?.look() } else { reconciler?.hear(event) }
+      })
+    self.recovery = recovery
+    homeAvailability = availability
+    recovery.begin()
   }
 
   /// A home that has values and a journal that has none: the journal was lost, and with it how far its revisions had
   /// come. They go on far beyond, before anybody else can use the new one.
   private static func beginRevisions(of store: SQLiteStore, _ home: SlotHome) throws {
     guard store.latestRevision == .zero else { return }
-    let hasValues = try home.slots.list().contains { if case .value = $0 { true } else { false } }
-    guard hasValues else { return }
+    // One that cannot tell now may have some.
+    let hasValues = try home.ifAvailable {
+      try home.slots.list().contains { if case .value = $0 { true } else { false } }
+    }
+    guard hasValues ?? true else { return }
     let base = Revision(UInt64(max(1, home.configuration.clock.now().unixMilliseconds)))
     try store.writer.performBlocking { [store] committer in
       try committer.beginRevisions(after: base)
@@ -115,8 +137,8 @@ public final class SlotEngine: StorageEngine {
       defer { endWatch = nil }
       return endWatch
     }
-    guard let endWatch else { return }
-    endWatch()
+    endWatch?()
+    homeAvailability.end()
   }
 
   /// What opening had to mend.
@@ -124,10 +146,34 @@ public final class SlotEngine: StorageEngine {
 
   public var latestRevision: Revision { inner.latestRevision }
 
+  /// Stands for a home that could not be opened until it can be.
+  package static func reopening(
+    after error: any Error, description: String, _ configuration: SlotConfiguration,
+    open: @escaping @Sendable () async throws -> SlotEngine
+  ) -> ReopeningEngine {
+    let capabilities = Capabilities(SQLiteEngine.features, maximumValueSize: configuration.maximumValueSize)
+    return ReopeningEngine(error, description: description, capabilities: capabilities, open: open)
+  }
+
   // MARK: Writing
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+    try await commit(batch, from: origin, tags: [:])
+  }
+
+  /// Commits a batch and tells the home something of the values that are stored, which it keeps with them: of which
+  /// type a preference is, say. What a tag means is the home's; 0 is the same as none.
+  @discardableResult
+  package func commit(_ batch: WriteBatch, from origin: Origin, tags: [Key: UInt8]) async throws -> Commit {
+    do {
+      return try await commitNow(batch, from: origin, tags)
+    } catch {
+      throw noticing(error)
+    }
+  }
+
+  private func commitNow(_ batch: WriteBatch, from origin: Origin, _ tags: [Key: UInt8]) async throws -> Commit {
     guard gate.enter() else { throw StorageError.closed(description) }
     defer { gate.leave() }
     let store = try inner.openStore()
@@ -149,7 +195,7 @@ public final class SlotEngine: StorageEngine {
       return try await store.writer.commit(
         PreparedBatch(batch, origin: origin, steps: steps),
         after: {
-          let records = try home.stage(operations)
+          let records = try home.stage(operations, tags)
           staged.withLock { $0 = records }
         }, on: queue)
     } catch let unfinished as UnfinishedBatch {
@@ -178,11 +224,27 @@ public final class SlotEngine: StorageEngine {
       }
     }
     if clears { _ = try await reconciler.scan() }
-    required = required.filter(reconciler.isSuspect)
+    required = try await suspects(in: required)
     if !required.isEmpty { try await reconciler.reconcile(required) }
-    removed = removed.filter(reconciler.isSuspect)
+    removed = try await suspects(in: removed)
     // A link in the place of a value goes with it.
     if !removed.isEmpty { try await reconciler.reconcile(removed, skipping: [.notAStore]) }
+  }
+
+  private func suspects(in keys: [Key]) async throws -> [Key] {
+    guard !keys.isEmpty else { return [] }
+    return try await reading { [reconciler] in keys.filter(reconciler.isSuspect) }
+  }
+
+  /// Reads from the home: here where that is quick, else where it holds nobody up.
+  private func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+    home.slots.readsBlock ? try await onQueue(body) : try body()
+  }
+
+  /// An error of the home may be the first sign that it is away.
+  private func noticing(_ error: any Error) -> any Error {
+    if let error = error as? StorageError, error.code == .unavailable { homeAvailability.look() }
+    return error
   }
 
   private func onQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
@@ -194,8 +256,17 @@ public final class SlotEngine: StorageEngine {
   // MARK: Reading
 
   public func entry(_ key: Key) async throws -> Entry? {
+    do {
+      return try await presentEntry(key)
+    } catch {
+      throw noticing(error)
+    }
+  }
+
+  private func presentEntry(_ key: Key) async throws -> Entry? {
+    let store = try inner.openStore()
     for _ in 0..<16 {
-      switch try home.look(key, inner.openStore(), quarantine) {
+      switch try await reading({ [home, quarantine] in try home.look(key, store, quarantine) }) {
       case .entry(let entry): return entry
       case .absent: return nil
       case .differs: try await reconciler.reconcile([key])
@@ -215,8 +286,8 @@ public final class SlotEngine: StorageEngine {
     try await recovery.done()
     let sign = try home.control.announceSnapshot()
     defer { withExtendedLifetime(sign) {} }
-    return try await inner.withSnapshot { [home, quarantine] records in
-      try await body(SlotSnapshot(records, home: home, readers: readers, quarantine: quarantine))
+    return try await inner.withSnapshot { [home, quarantine, queue] records in
+      try await body(SlotSnapshot(records, home: home, readers: readers, quarantine: quarantine, queue: queue))
     }
   }
 
@@ -224,6 +295,7 @@ public final class SlotEngine: StorageEngine {
   /// values. Linear in their number.
   public func sizes(prefix: Key? = nil) async throws -> [(key: Key, size: Int)] {
     try await recovery.done()
+    guard !home.slots.keepsSecrets else { throw noSizes }
     for _ in 0..<16 {
       do {
         return try await recordedSizes(prefix)
@@ -246,9 +318,14 @@ public final class SlotEngine: StorageEngine {
     }
   }
 
-  /// The size of a value in bytes, without reading it; `nil` when it is absent.
+  private var noSizes: StorageError {
+    .unsupported("telling sizes without reading the values", advice: "Read the value.", backend: description)
+  }
+
+  /// The size of a value in bytes, without reading it; `nil` when it is absent. A home of secrets does not support it.
   public func size(of key: Key) async throws -> Int? {
     _ = try inner.openStore()
+    guard !home.slots.keepsSecrets else { throw noSizes }
     if reconciler.isSuspect(key) { try await reconciler.reconcile([key]) }
     return try await inner.entry(key).map { try home.recorded($0).record.size }
   }
@@ -262,7 +339,7 @@ public final class SlotEngine: StorageEngine {
 
   public func changes(since revision: Revision?) -> AsyncStream<Change> { inner.changes(since: revision) }
 
-  public func availability() -> AsyncStream<Availability> { inner.availability() }
+  public func availability() -> AsyncStream<Availability> { homeAvailability.subscribe() }
 
   public func flush() async throws { try await inner.flush() }
 

@@ -43,18 +43,30 @@ final class SlotHome: Sendable {
     owner.lock.remove()
   }
 
+  /// Whether a slot holds the version of a record.
+  func matches(_ record: SlotRecord, _ key: Key, _ content: SlotContent) -> Bool {
+    guard slots.keepsSecrets else { return record.matches(key, content.data) }
+    return record.stamp.map { $0 == content.stamp } ?? (record.id == content.version)
+  }
+
+  /// The record of a version. Of a secret it tells nothing but which version it is.
+  func record(_ id: SlotID, _ key: Key, _ content: SlotContent) -> SlotRecord {
+    slots.keepsSecrets
+      ? SlotRecord(id: id, checksum: 0, size: 0, stamp: content.stamp) : SlotRecord(id: id, key: key, content: content)
+  }
+
   // MARK: Before the commit
 
   /// Puts the values of a batch aside, so that from its commit on nothing but moving them is left to do.
   /// - Returns: For each operation that stores a value its record.
-  func stage(_ operations: [WriteBatch.Operation]) throws -> [SlotRecord?] {
+  func stage(_ operations: [WriteBatch.Operation], _ tags: [Key: UInt8]) throws -> [SlotRecord?] {
     var records: [SlotRecord?] = []
     records.reserveCapacity(operations.count)
     do {
       try slots.checkWritable()
       for operation in operations {
         switch operation {
-        case .put(let key, let data): records.append(try stage(key, data))
+        case .put(let key, let data): records.append(try stage(key, data, tag: tags[key] ?? 0))
         case .delete, .clear, .require: records.append(nil)
         }
       }
@@ -67,13 +79,13 @@ final class SlotHome: Sendable {
     return records
   }
 
-  private func stage(_ key: Key, _ data: Data) throws -> SlotRecord {
+  private func stage(_ key: Key, _ data: Data, tag: UInt8) throws -> SlotRecord {
     try locating(key) {
       try slots.prepare(key)
       let id = nextID()
-      let stamp = try slots.write(data, to: .staged(id))
+      let stamp = try slots.stage(data, as: id, for: key, tag: tag)
       reached(.staged)
-      return SlotRecord(id: id, key: key, content: SlotContent(data, stamp: stamp))
+      return record(id, key, SlotContent(data, stamp: stamp, version: id))
     }
   }
 
@@ -113,6 +125,11 @@ final class SlotHome: Sendable {
     guard !ids.isEmpty else { return }
     guard !control.hasSnapshots else { return retained.withLock { $0 += ids } }
     for id in ids { try? slots.delete(.retained(id)) }
+  }
+
+  /// What a question to the home gives; `nil` when it cannot be asked now.
+  func ifAvailable<R>(_ body: () throws -> R) throws -> R? {
+    do { return try body() } catch let error as StorageError where error.code == .unavailable { return nil }
   }
 
   /// Says of an error which store and key it is about.

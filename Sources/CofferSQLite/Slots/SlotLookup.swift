@@ -22,7 +22,7 @@ extension SlotHome {
   func look(_ key: Key, _ store: SQLiteStore, _ quarantine: SlotQuarantine) throws -> Finding {
     let latest = store.latestRevision
     if let recorded = records.record(of: key, in: store, latest: latest),
-      let content = try locating(key, { try slots.read(.value(key)) }), recorded.record.matches(key, content.data)
+      let content = try locating(key, { try slots.read(.value(key)) }), matches(recorded.record, key, content)
     {
       return .entry(recorded.entry(key, content.data))
     }
@@ -34,7 +34,7 @@ extension SlotHome {
       guard case .recorded(let recorded) = line else { return .differs }
       records.keep(recorded, of: key, latest: latest)
       let content = try locating(key) { try slots.read(.value(key)) }
-      if let content, recorded.record.matches(key, content.data) { return .entry(recorded.entry(key, content.data)) }
+      if let content, matches(recorded.record, key, content) { return .entry(recorded.entry(key, content.data)) }
       if let data = try aside(.staged(recorded.record.id), key, recorded.record) {
         return .entry(recorded.entry(key, data))
       }
@@ -53,11 +53,11 @@ extension SlotHome {
   ) throws -> Data? {
     let record = recorded.record
     func inPlace() throws -> SlotContent? { try locating(key) { try slots.read(.value(key)) } }
-    if let content = try inPlace(), record.matches(key, content.data) { return content.data }
+    if let content = try inPlace(), matches(record, key, content) { return content.data }
     // A value moves from aside to its place and from there to what is kept: looking in this order cannot miss it.
     if let data = try aside(.staged(record.id), key, record) { return data }
     let content = try inPlace()
-    if let content, record.matches(key, content.data) { return content.data }
+    if let content, matches(record, key, content) { return content.data }
     if let data = try aside(.retained(record.id), key, record) { return data }
     guard case .recorded(let newest)? = try line(key, readers), newest.record.id == record.id else {
       throw StorageError(
@@ -71,7 +71,8 @@ extension SlotHome {
 
   private func aside(_ slot: Slot, _ key: Key, _ record: SlotRecord) throws -> Data? {
     let content = try locating(key) { try slots.read(slot) }
-    return content.flatMap { record.matches(key, $0.data) ? $0.data : nil }
+    // What waits or is kept of a secret has the version's own name.
+    return content.flatMap { slots.keepsSecrets || record.matches(key, $0.data) ? $0.data : nil }
   }
 
   private enum Line {

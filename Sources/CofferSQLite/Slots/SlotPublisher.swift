@@ -68,9 +68,23 @@ extension SlotHome {
         unplaced.waiting.insert(key)
       }
     }
+    try carryOut(keys.map(\.key), &unplaced)
     try syncPlaces()
     reached(.synced)
     return unplaced
+  }
+
+  /// Has a home do what it has only noted so far; all of it stays to be done when that fails.
+  private func carryOut(_ keys: [Key], _ unplaced: inout Unplaced) throws {
+    do {
+      try slots.flush()
+    } catch let error as StorageError where error.code != .outcomeUnknown {
+      for key in keys where unplaced.failures[key] == nil {
+        unplaced.failures[key] = unfinished(error.locating(backend: name, key: key))
+        unplaced.waiting.insert(key)
+      }
+      unplaced.completed = 0
+    }
   }
 
   private enum Placing {
@@ -115,7 +129,7 @@ extension SlotHome {
     guard let presence = try slots.stamp(.value(key)) else { return false }
     if let stamp = presence.stamp, versions.contains(where: { $0.stamp == stamp }) { return true }
     guard let content = try slots.read(.value(key)) else { return false }
-    return versions.contains { $0.matches(key, content.data) }
+    return versions.contains { matches($0, key, content) }
   }
 
   private func syncPlaces() throws {

@@ -33,9 +33,13 @@ final class SlotReconciler: Sendable {
   // MARK: When the home tells of changes
 
   /// Looks at a key soon, or at everything. Own changes are told, too, and cost a look at the journal and the slot.
-  func hear(_ key: Key?) {
+  func hear(_ event: SlotEvent) {
     let mustSchedule = pending.withLock { pending in
-      if let key { pending.keys.insert(key) } else { pending.everything = true }
+      switch event {
+      case .changed(let key): pending.keys.insert(key)
+      case .anything: pending.everything = true
+      case .availability: return false
+      }
       defer { pending.isScheduled = true }
       return !pending.isScheduled
     }
@@ -63,13 +67,16 @@ final class SlotReconciler: Sendable {
       let presence = try home.slots.stamp(.value(key))
       guard let line else { return presence != nil }
       guard let record = line else { return true }
-      if presence != nil, record.stamp == nil {
-        return try home.slots.read(.value(key)).map { !record.matches(key, $0.data) } ?? true
-      }
-      return presence != SlotPresence(stamp: record.stamp)
+      return isSuspect(key, record, presence)
     } catch {
       return true
     }
+  }
+
+  private func isSuspect(_ key: Key, _ record: SlotRecord, _ presence: SlotPresence?) -> Bool {
+    guard presence != nil, record.stamp == nil else { return presence != SlotPresence(stamp: record.stamp) }
+    guard let content = try? home.slots.read(.value(key)) else { return true }
+    return !home.matches(record, key, content)
   }
 
   // MARK: Taking changes in
@@ -138,14 +145,14 @@ final class SlotReconciler: Sendable {
       return 0
     }
     if case .record(let record) = line {
-      if record.matches(key, content.data) {
+      if home.matches(record, key, content) {
         // The same bytes under another stamp: copied back from a backup, say.
         if record.stamp != content.stamp { outcome.touched.append((key, record.id, content.stamp)) }
         return content.data.count
       }
       if record.isDamaged(content) { return content.data.count }  // The reader of the value is told.
     }
-    try transaction.put(key, SlotRecord(id: home.nextID(), key: key, content: content).encoded)
+    try transaction.put(key, home.record(home.nextID(), key, content).encoded)
     outcome.changed += 1
     return content.data.count
   }
@@ -164,12 +171,13 @@ final class SlotReconciler: Sendable {
     var suspects: [Key] = []
     var known: Set<Key> = []
     let slots = try home.slots.list()
+    let stamps = try home.slots.stamps()
     try store.readers.read { reader in
       try reader.forEachValue { key, value in
         known.insert(key)
-        let record = value.flatMap { SlotRecord($0) }
-        let presence = try? home.slots.stamp(.value(key))
-        if record == nil || presence != SlotPresence(stamp: record?.stamp) { suspects.append(key) }
+        guard let record = value.flatMap({ SlotRecord($0) }) else { return suspects.append(key) }
+        let presence = stamps.map { $0[key] } ?? (try? home.slots.stamp(.value(key)))
+        if isSuspect(key, record, presence) { suspects.append(key) }
       }
     }
     for case .value(let key) in slots where !known.contains(key) { suspects.append(key) }

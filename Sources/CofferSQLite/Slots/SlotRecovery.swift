@@ -3,13 +3,14 @@ import CofferCore
 /// What opening a store has to mend, done once in the background; who needs it waits for it.
 final class SlotRecovery: Sendable {
   private let task = Locked<Task<RecoveryReport, any Error>?>(nil)
-  private let begin: @Sendable () -> Task<RecoveryReport, any Error>
+  private let start: @Sendable () -> Task<RecoveryReport, any Error>
 
-  /// Begins at once.
+  /// Begins with the first caller.
   init(_ run: @escaping @Sendable () async throws -> RecoveryReport) {
-    begin = { Task { try await run() } }
-    task.withLock { $0 = begin() }
+    start = { Task { try await run() } }
   }
+
+  func begin() { task.withLock { $0 = $0 ?? start() } }
 
   /// Returns when what is under way has ended, however it ends.
   func settled() async { _ = try? await task.withLock { $0 }?.value }
@@ -18,7 +19,7 @@ final class SlotRecovery: Sendable {
   @discardableResult
   func done() async throws -> RecoveryReport {
     let task = task.withLock { task in
-      let present = task ?? begin()
+      let present = task ?? start()
       task = present
       return present
     }

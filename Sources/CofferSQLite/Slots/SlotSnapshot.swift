@@ -10,18 +10,24 @@ final class SlotSnapshot: StorageSnapshot {
   private let home: SlotHome
   private let readers: ReaderPool
   private let quarantine: SlotQuarantine
+  private let queue: DispatchQueue
 
-  init(_ records: any StorageSnapshot, home: SlotHome, readers: ReaderPool, quarantine: SlotQuarantine) {
+  init(
+    _ records: any StorageSnapshot, home: SlotHome, readers: ReaderPool, quarantine: SlotQuarantine,
+    queue: DispatchQueue
+  ) {
     self.records = records
     self.home = home
     self.readers = readers
     self.quarantine = quarantine
+    self.queue = queue
   }
 
   var revision: Revision { records.revision }
 
   func entries(_ keys: [Key]) async throws -> [Entry?] {
-    try await records.entries(keys).map { try $0.flatMap(value) }
+    let found = try await records.entries(keys)
+    return try await reading { [self] in try found.map { try $0.flatMap(value) } }
   }
 
   func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
@@ -29,10 +35,18 @@ final class SlotSnapshot: StorageSnapshot {
     while true {
       let found = try await records.page(prefix: prefix, after: last, limit: limit)
       guard let end = found.last else { return [] }
-      let entries = try collect(found)
+      let entries = try await reading { [self] in try collect(found) }
       // A page of nothing but files that were removed under us is not the end.
       if !entries.isEmpty { return entries }
       last = end.key
+    }
+  }
+
+  /// Reads from the home: here where that is quick, else where it holds nobody up.
+  private func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+    guard home.slots.readsBlock else { return try body() }
+    return try await withCheckedThrowingContinuation { continuation in
+      queue.async { continuation.resume(with: Result { try body() }) }
     }
   }
 

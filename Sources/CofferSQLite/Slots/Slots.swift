@@ -20,10 +20,21 @@ public import Foundation
 /// ```
 ///
 /// Calls come from several threads at once, but never two writes to one slot. They may block; none comes from a thread
-/// that Swift's tasks share, except `read` and `stamp`, which are called where the value is asked for.
+/// that Swift's tasks share, except `read` and `stamp` of a home whose ``readsBlock`` is false, which are called where
+/// the value is asked for.
 public protocol Slots: Sendable {
   /// Whether what ``sync()`` has returned for survives power loss. Without it the engine does not promise it either.
   var survivesPowerLoss: Bool { get }
+
+  /// Whether to read takes long enough to hold a thread up: another process is asked, say.
+  var readsBlock: Bool { get }
+
+  /// Whether nothing that depends on a value may be written elsewhere, not even its checksum or size, since a short
+  /// secret could be guessed by them. Such a home tells the version of what it reads, or a stamp that changes with it.
+  var keepsSecrets: Bool { get }
+
+  /// Whether the home can be read and written now. It must not wait for long, and never for a person.
+  func availability() -> Availability
 
   /// What a slot holds; `nil` only when it is proven empty. Throw when it cannot be told.
   func read(_ slot: Slot) throws -> SlotContent?
@@ -32,6 +43,13 @@ public protocol Slots: Sendable {
   /// - Returns: A stamp that the slot keeps, wherever it is moved, until somebody writes it again; `nil` where the home
   ///   has none or where ``move(_:to:)`` changes it.
   func write(_ data: Data, to slot: Slot) throws -> SlotStamp?
+
+  /// Fills the slot of a version that waits for its batch to be committed.
+  /// - Parameters:
+  ///   - key: whose value it is.
+  ///   - tag: what the caller of ``SlotEngine/commit(_:from:tags:)`` has said of the value; 0 when nothing.
+  /// - Returns: What ``write(_:to:)`` returns.
+  func stage(_ data: Data, as id: SlotID, for key: Key, tag: UInt8) throws -> SlotStamp?
 
   /// Empties a slot. An empty one is no error.
   func delete(_ slot: Slot) throws
@@ -51,6 +69,9 @@ public protocol Slots: Sendable {
   /// The stamp of a slot without its content; `nil` when it is empty.
   func stamp(_ slot: Slot) throws -> SlotPresence?
 
+  /// The stamps of all values at once, where that is quicker than asking for each; else `nil`.
+  func stamps() throws -> [Key: SlotPresence]?
+
   /// Throws when no value could be put into its place or removed now. Called before anything is stored.
   func checkWritable() throws
 
@@ -61,17 +82,39 @@ public protocol Slots: Sendable {
   /// Returns when everything that was put aside so far would be found after power loss, by its name, too.
   func syncStaged() throws
 
+  /// Carries out the moves to and the removals from slots of values that have only been noted so far: a home that is
+  /// one file writes it here, once for a whole batch. When it throws, none of them has happened, unless the code is
+  /// `outcomeUnknown`.
+  func flush() throws
+
   /// Returns when every change to a slot of a value so far has survived power loss.
   func sync() throws
 
-  /// Tells of changes that others make to slots of values: of which key, or `nil` for "look at everything". Own changes
-  /// may be told, too. The calls must be short.
+  /// Tells of what others do to the home. Own changes may be told, too. The calls must be short.
   /// - Returns: What ends it; `nil` where the home cannot tell.
-  func watch(_ changed: @escaping @Sendable (Key?) -> Void) throws -> (@Sendable () -> Void)?
+  func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)?
+}
+
+/// What a home tells of what others have done to it.
+public enum SlotEvent: Hashable, Sendable {
+  /// The value of this key may have been changed.
+  case changed(Key)
+  /// Any value may have been changed.
+  case anything
+  /// ``Slots/availability()`` may have changed.
+  case availability
 }
 
 extension Slots {
   public var survivesPowerLoss: Bool { false }
+  public var readsBlock: Bool { false }
+  public var keepsSecrets: Bool { false }
+
+  public func availability() -> Availability { .available }
+
+  public func stage(_ data: Data, as id: SlotID, for key: Key, tag: UInt8) throws -> SlotStamp? {
+    try write(data, to: .staged(id))
+  }
 
   public func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
     guard let content = try read(source) else {
@@ -90,11 +133,13 @@ extension Slots {
     try read(slot).map { SlotPresence(stamp: $0.stamp) }
   }
 
+  public func stamps() throws -> [Key: SlotPresence]? { nil }
   public func checkWritable() throws {}
   public func prepare(_ key: Key) throws {}
   public func syncStaged() throws {}
+  public func flush() throws {}
   public func sync() throws {}
-  public func watch(_ changed: @escaping @Sendable (Key?) -> Void) throws -> (@Sendable () -> Void)? { nil }
+  public func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)? { nil }
 }
 
 /// One named place in a home.
@@ -165,11 +210,14 @@ public struct SlotContent: Sendable {
   public let data: Data
   /// The stamp under which they were read.
   public let stamp: SlotStamp?
+  /// Which version they are, where the home keeps that with them.
+  public let version: SlotID?
 
-  /// Bytes and the stamp under which they were read.
-  public init(_ data: Data, stamp: SlotStamp? = nil) {
+  /// Bytes, the stamp under which they were read, and their version.
+  public init(_ data: Data, stamp: SlotStamp? = nil, version: SlotID? = nil) {
     self.data = data
     self.stamp = stamp
+    self.version = version
   }
 }
 

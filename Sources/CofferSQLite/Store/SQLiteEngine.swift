@@ -41,12 +41,13 @@ public final class SQLiteEngine: StorageEngine {
 
   private init(_ store: SQLiteStore) {
     self.store = store
-    capabilities = Capabilities(
-      [
-        .atomicBatches, .preconditions, .snapshots, .listing, .persistence, .replay, .foreignWriters, .powerLossSafety,
-        .revisions,
-      ], maximumValueSize: store.maximumValueSize)
+    capabilities = Capabilities(Self.features, maximumValueSize: store.maximumValueSize)
   }
+
+  static let features: Capabilities.Features = [
+    .atomicBatches, .preconditions, .snapshots, .listing, .persistence, .replay, .foreignWriters, .powerLossSafety,
+    .revisions,
+  ]
 
   deinit {
     guard !isClosed.withLock({ $0 }) else { return }

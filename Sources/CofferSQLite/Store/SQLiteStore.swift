@@ -1,5 +1,6 @@
 import CofferCSQLite
 import CofferCore
+import CofferFileSystem
 import Foundation
 
 /// What all handles of one process on one database file share: the writer, the readers and the feeds.

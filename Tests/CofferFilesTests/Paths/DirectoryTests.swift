@@ -1,4 +1,5 @@
 import CofferCore
+import CofferFileSystem
 import CofferFiles
 import CofferTestSupport
 import Foundation

@@ -1,4 +1,5 @@
 import Coffer
+import CofferFileSystem
 import CofferFiles
 import Foundation
 import Testing

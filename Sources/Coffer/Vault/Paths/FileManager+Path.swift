@@ -1,4 +1,5 @@
 import CofferCore
+import CofferFileSystem
 import CofferFiles
 public import Foundation
 

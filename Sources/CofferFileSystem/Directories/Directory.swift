@@ -1,11 +1,10 @@
 import CofferCore
-import CofferSQLite
-import Foundation
+package import Foundation
 
 /// An open directory: its files are reached through it, whatever happens to its path.
 ///
 /// No call follows a symbolic link in the place of a file.
-final class Directory: Sendable {
+package final class Directory: Sendable {
   private let path: String
   private let backend: String
   private let descriptor: Int32
@@ -13,7 +12,7 @@ final class Directory: Sendable {
   private let syncFailure = Locked(Int32(0))
 
   /// Opens a directory; a link that leads to it is followed, since it is the user who gives this path.
-  convenience init(_ path: String, backend: String) throws {
+  package convenience init(_ path: String, backend: String) throws {
     let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw StorageError.fileSystem("open", path: path, errno: errno, backend: backend) }
     self.init(descriptor, path: path, backend: backend)
@@ -28,7 +27,7 @@ final class Directory: Sendable {
   deinit { close(descriptor) }
 
   /// Opens a directory in this one, making it (0700) if it is missing.
-  func directory(_ name: String) throws -> Directory {
+  package func directory(_ name: String) throws -> Directory {
     if mkdirat(descriptor, name, 0o700) == 0 {
       try sync()
     } else if errno != EEXIST {
@@ -47,7 +46,7 @@ final class Directory: Sendable {
   // MARK: Reading
 
   /// The bytes of a regular file; `nil` when there is none. One that is larger than `limit` bytes is not read.
-  func read(_ name: String, limit: Int) throws -> SlotContent? {
+  package func read(_ name: String, limit: Int) throws -> FileContent? {
     // Not blocking: somebody may have put a pipe there.
     let file = openat(descriptor, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else {
@@ -63,7 +62,7 @@ final class Directory: Sendable {
         .valueTooLarge, "The file has \(status.st_size) bytes; this store takes up to \(limit).",
         advice: "Move it away, or open the store with a larger limit.", backend: backend)
     }
-    return SlotContent(try bytes(of: file, size: Int(status.st_size), name), stamp: SlotStamp(status))
+    return FileContent(data: try bytes(of: file, size: Int(status.st_size), name), stamp: FileStamp(status))
   }
 
   private func bytes(of file: Int32, size: Int, _ name: String) throws -> Data {
@@ -87,7 +86,7 @@ final class Directory: Sendable {
   }
 
   /// What a regular file is recognised by; `nil` when there is none. A directory is nobody's value.
-  func stamp(_ name: String) throws -> SlotStamp? {
+  package func stamp(_ name: String) throws -> FileStamp? {
     var status = stat()
     guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
       guard errno != ENOENT else { return nil }
@@ -97,17 +96,17 @@ final class Directory: Sendable {
       if status.st_mode & S_IFMT == S_IFDIR { return nil }
       throw notAFile(name)
     }
-    return SlotStamp(status)
+    return FileStamp(status)
   }
 
   /// What this directory is recognised by; it changes when a file comes or goes.
-  func ownStamp() throws -> SlotStamp {
+  package func ownStamp() throws -> FileStamp {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw failure("fstat", ".") }
-    return SlotStamp(status)
+    return FileStamp(status)
   }
 
-  func isDirectory(_ name: String) throws -> Bool {
+  package func isDirectory(_ name: String) throws -> Bool {
     var status = stat()
     guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
       guard errno == ENOENT else { throw failure("stat", name) }
@@ -117,7 +116,7 @@ final class Directory: Sendable {
   }
 
   /// The names of the regular files in the directory.
-  func fileNames() throws -> [String] {
+  package func fileNames() throws -> [String] {
     // A descriptor of its own: reading moves the position.
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0 else { throw failure("open", ".") }
@@ -152,7 +151,7 @@ final class Directory: Sendable {
   // MARK: Writing
 
   /// Makes a file (0600) with these bytes and returns when they have survived power loss; its name may not have.
-  func write(_ data: Data, to name: String) throws -> SlotStamp {
+  package func write(_ data: Data, to name: String) throws -> FileStamp {
     let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard file >= 0 else { throw errno == ENOENT ? removed(name) : failure("open", name) }
     defer { close(file) }
@@ -163,7 +162,7 @@ final class Directory: Sendable {
       guard flushed == 0 else { throw failure("fsync", name, flushed) }
       var status = stat()
       guard fstat(file, &status) == 0 else { throw failure("fstat", name) }
-      return SlotStamp(status)
+      return FileStamp(status)
     } catch {
       // After a failed sync nobody knows what is in it: it is made anew, never synced again.
       unlinkat(descriptor, name, 0)
@@ -172,7 +171,7 @@ final class Directory: Sendable {
   }
 
   /// Gives a file another name, replacing what has it.
-  func rename(_ name: String, to target: String, in directory: Directory) throws {
+  package func rename(_ name: String, to target: String, in directory: Directory) throws {
     guard renameat(descriptor, name, directory.descriptor, target) == 0 else {
       guard errno == ENOENT else { throw directory.failure("rename", target) }
       throw StorageError(.notFound, "There is no file to move: \(name).", backend: backend)
@@ -180,14 +179,14 @@ final class Directory: Sendable {
   }
 
   /// Gives a file a second name, if there is a file.
-  func link(_ name: String, to target: String, in directory: Directory) throws {
+  package func link(_ name: String, to target: String, in directory: Directory) throws {
     guard linkat(descriptor, name, directory.descriptor, target, 0) == 0 || errno == ENOENT || errno == EEXIST else {
       throw directory.failure("link", target)
     }
   }
 
   /// Removes a file or a link. A missing one is no error; a directory is left alone.
-  func delete(_ name: String) throws {
+  package func delete(_ name: String) throws {
     guard unlinkat(descriptor, name, 0) == 0 else {
       if errno == EISDIR || errno == ENOENT { return }
       let failure = failure("unlink", name)
@@ -197,12 +196,12 @@ final class Directory: Sendable {
   }
 
   /// Throws when this user may not make and remove files here.
-  func checkWritable() throws {
+  package func checkWritable() throws {
     guard faccessat(descriptor, ".", W_OK | X_OK, AT_EACCESS) == 0 else { throw failure("access", ".") }
   }
 
   /// Returns when the names in it have survived power loss.
-  func sync() throws {
+  package func sync() throws {
     // A device that has failed once answers the second time with a lie.
     let known = syncFailure.withLock { $0 }
     guard known == 0 else { throw failure("fsync", ".", known) }
@@ -229,18 +228,5 @@ final class Directory: Sendable {
 
   private func failure(_ call: String, _ name: String, _ code: Int32 = errno) -> StorageError {
     .fileSystem(call, path: path + "/" + name, errno: code, backend: backend)
-  }
-}
-
-extension SlotStamp {
-  /// A file that has the same inode, size and modification time has not been written, as far as anybody can tell.
-  fileprivate init(_ status: stat) {
-    #if canImport(Darwin)
-      let time = status.st_mtimespec
-    #else
-      let time = status.st_mtim
-    #endif
-    self.init(
-      UInt64(status.st_ino), UInt64(status.st_size), UInt64(bitPattern: Int64(time.tv_sec)), UInt64(time.tv_nsec))
   }
 }

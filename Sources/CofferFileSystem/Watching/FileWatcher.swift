@@ -61,7 +61,7 @@ package final class FileWatcher: Sendable {
   }
 
   /// Calls back once per interval; and, after ``listen(_:)``, at once when the file is rung.
-  func watch(_ path: String, _ callback: @escaping @Sendable (Event) -> Void) -> UInt64 {
+  package func watch(_ path: String, _ callback: @escaping @Sendable (Event) -> Void) -> UInt64 {
     add(Watch(path: path, isDirectory: false, descriptor: -1, callback: callback))
   }
 
@@ -98,7 +98,7 @@ package final class FileWatcher: Sendable {
   }
 
   /// Hears of the file that is at the path now; call it again after the file was replaced.
-  func listen(_ id: UInt64) {
+  package func listen(_ id: UInt64) {
     state.withLock { state in
       guard let watch = state.watches[id] else { return }
       state.watches[id]?.descriptor = addWatch(watch)

@@ -1,0 +1,25 @@
+package import Foundation
+
+/// What a file is recognised by: one that has the same inode, size and modification time has not been written, as far
+/// as anybody can tell.
+package struct FileStamp: Hashable, Sendable {
+  package let inode, size, seconds, nanoseconds: UInt64
+
+  package init(_ status: stat) {
+    #if canImport(Darwin)
+      let time = status.st_mtimespec
+    #else
+      let time = status.st_mtim
+    #endif
+    inode = UInt64(status.st_ino)
+    size = UInt64(status.st_size)
+    seconds = UInt64(bitPattern: Int64(time.tv_sec))
+    nanoseconds = UInt64(time.tv_nsec)
+  }
+}
+
+/// The bytes of a file and the stamp under which they were read.
+package struct FileContent: Sendable {
+  package let data: Data
+  package let stamp: FileStamp
+}

@@ -1,0 +1,85 @@
+import CofferCore
+import Foundation
+
+/// Knows whether a home can be used, tells subscribers, and takes in what has changed in it once it can be again.
+final class SlotAvailability: Sendable {
+  private struct State {
+    var home = Availability.available
+    var journal = Availability.available
+    var isLooking = false
+    var mustLookAgain = false
+    var isEnded = false
+  }
+
+  /// How often a home that is away is asked whether it is back, in milliseconds. Most tell by themselves.
+  private static let interval = 1_000
+
+  private let slots: any Slots
+  private let queue: DispatchQueue
+  private let feed: AvailabilityFeed
+  private let state = Locked(State())
+  private let recovered: @Sendable () -> Void
+
+  /// - Parameter recovered: called when the home can be used again.
+  init(_ slots: any Slots, queue: DispatchQueue, recovered: @escaping @Sendable () -> Void) {
+    self.slots = slots
+    self.queue = queue
+    self.recovered = recovered
+    let present = slots.availability()
+    feed = AvailabilityFeed(present)
+    state.withLock { $0.home = present }
+    if present != .available { lookLater() }
+  }
+
+  func subscribe() -> AsyncStream<Availability> { feed.subscribe() }
+
+  /// The journal's own part: without it the home is no store.
+  func follow(_ journal: AsyncStream<Availability>) {
+    Task { [weak self] in
+      for await availability in journal { self?.set { $0.journal = availability } }
+    }
+  }
+
+  func end() {
+    state.withLock { $0.isEnded = true }
+    feed.finish()
+  }
+
+  /// Asks the home soon.
+  func look() {
+    let mustStart = state.withLock { state in
+      guard !state.isEnded else { return false }
+      defer { state.isLooking = true }
+      if state.isLooking { state.mustLookAgain = true }
+      return !state.isLooking
+    }
+    if mustStart { queue.async { [weak self] in self?.lookNow() } }
+  }
+
+  private func lookLater() {
+    queue.asyncAfter(deadline: .now() + .milliseconds(Self.interval)) { [weak self] in self?.look() }
+  }
+
+  private func lookNow() {
+    let present = slots.availability()
+    set { $0.home = present }
+    let mustLookAgain = state.withLock { state in
+      defer { state.mustLookAgain = false }
+      state.isLooking = state.mustLookAgain
+      return state.mustLookAgain
+    }
+    if mustLookAgain { lookNow() } else if present != .available { lookLater() }
+  }
+
+  private func set(_ change: (inout State) -> Void) {
+    let (isBack, present) = state.withLock { state in
+      let before = state.home
+      change(&state)
+      let present = state.journal == .available ? state.home : state.journal
+      // Told under the lock, so that two changes are told in their order.
+      if !state.isEnded { feed.set(present) }
+      return (before != .available && state.home == .available, present)
+    }
+    if isBack, present == .available { recovered() }
+  }
+}

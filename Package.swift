@@ -73,8 +73,9 @@ let package = Package(
     floor("CofferSQLite", ["CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
     // Floor 4: homes
     floor("CofferFiles", ["CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite"]),
+    floor("CofferPreferences", ["CofferCore", "CofferFileSystem", "CofferSQLite"]),
     // Floor 5: front
-    floor("Coffer", ["CofferCore", "CofferFileSystem", "CofferFiles", "CofferSQLite"]),
+    floor("Coffer", ["CofferCore", "CofferFileSystem", "CofferFiles", "CofferPreferences", "CofferSQLite"]),
     // Floor 6: services
     floor("CofferTesting", ["CofferCore", "Coffer"]),
     // Floor 7: applications
@@ -85,7 +86,8 @@ let package = Package(
       name: "CofferTestSupport", dependencies: ["CofferCore"], path: "Tests/CofferTestSupport", exclude: ["fault.c"],
       swiftSettings: settings),
     tool(
-      "CofferTestHelper", ["CofferCore", "CofferFiles", "CofferSQLite", "CofferTestSupport"],
+      "CofferTestHelper",
+      ["CofferCore", "CofferFileSystem", "CofferFiles", "CofferPreferences", "CofferSQLite", "CofferTestSupport"],
       path: "Tests/CofferTestHelper"),
     tests(
       "CofferSQLiteTests",
@@ -97,6 +99,12 @@ let package = Package(
       [
         "CofferCSQLite", "CofferCore", "CofferFileSystem", "CofferFiles", "CofferSQLite", "CofferTesting",
         "CofferTestHelper", "CofferTestSupport",
+      ]),
+    tests(
+      "CofferPreferencesTests",
+      [
+        "CofferCore", "CofferFileSystem", "CofferPreferences", "CofferSQLite", "CofferTesting", "CofferTestHelper",
+        "CofferTestSupport",
       ]),
     tests("CofferTests", ["Coffer", "CofferFileSystem", "CofferFiles", "CofferTesting"]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),

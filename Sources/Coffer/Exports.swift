@@ -2,4 +2,5 @@
 @_exported public import CofferCore
 @_exported public import CofferFileSystem
 @_exported public import CofferFiles
+@_exported public import CofferPreferences
 @_exported public import CofferSQLite

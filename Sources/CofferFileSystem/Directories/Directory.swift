@@ -152,13 +152,24 @@ package final class Directory: Sendable {
 
   /// Makes a file (0600) with these bytes and returns when they have survived power loss; its name may not have.
   package func write(_ data: Data, to name: String) throws -> FileStamp {
+    try write(data, to: name, isSynced: true)
+  }
+
+  /// Replaces a file by one with these bytes. It may be whole, old or empty after a power loss.
+  package func replaceUnsynced(_ name: String, with data: Data) throws {
+    let temporary = name + ".new"
+    _ = try write(data, to: temporary, isSynced: false)
+    try rename(temporary, to: name, in: self)
+  }
+
+  private func write(_ data: Data, to name: String, isSynced: Bool) throws -> FileStamp {
     let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard file >= 0 else { throw errno == ENOENT ? removed(name) : failure("open", name) }
     defer { close(file) }
     do {
       let written = writeAll(data, to: file)
       guard written == 0 else { throw failure("write", name, written) }
-      let flushed = flush(file)
+      let flushed = isSynced ? flush(file) : 0
       guard flushed == 0 else { throw failure("fsync", name, flushed) }
       var status = stat()
       guard fstat(file, &status) == 0 else { throw failure("fstat", name) }

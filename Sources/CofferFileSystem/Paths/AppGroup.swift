@@ -16,7 +16,7 @@ public enum AppGroup {
   /// - Throws: `StorageError` with code `unsupported` when the identifier cannot be one, `permissionDenied` when there
   ///   is something in the container's place that others control, `notFound` when there is no place for it.
   public static func container(_ identifier: String) throws -> URL {
-    guard isPlain(identifier) else {
+    guard PathParts.isPlain(identifier) else {
       throw StorageError(
         .unsupported, "'\(identifier.escapingControlCharacters)' cannot be the identifier of an app group.",
         advice: "Use up to 128 letters, digits, '.', '_' and '-', the first not a dot: group.com.example.shop")
@@ -36,20 +36,6 @@ public enum AppGroup {
       try checkOwner(url.path, identifier)
       return url
     #endif
-  }
-
-  /// Whether the identifier is one harmless part of a path.
-  private static func isPlain(_ identifier: String) -> Bool {
-    let bytes = identifier.utf8
-    return !bytes.isEmpty && bytes.count <= 128 && bytes.first != UInt8(ascii: ".")
-      && bytes.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
-          true
-        default: false
-        }
-      }
   }
 
   #if !canImport(Darwin)

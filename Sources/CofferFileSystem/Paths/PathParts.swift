@@ -19,4 +19,18 @@ package struct PathParts: Sendable {
     if isAbsolute { return "/" + rest.joined(separator: "/") }
     return rest.isEmpty ? "." : rest.joined(separator: "/")
   }
+
+  /// Whether a name is one harmless part of a path: up to 128 letters, digits, `.`, `_` and `-`, the first not a dot.
+  package static func isPlain(_ name: String) -> Bool {
+    let bytes = name.utf8
+    return !bytes.isEmpty && bytes.count <= 128 && bytes.first != UInt8(ascii: ".")
+      && bytes.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+          true
+        default: false
+        }
+      }
+  }
 }

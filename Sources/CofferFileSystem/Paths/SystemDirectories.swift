@@ -11,6 +11,7 @@ package struct SystemDirectories: Sendable {
     case documents = "documents"
     case caches = "caches"
     case applicationSupport = "application support"
+    case preferences = "preferences"
   }
 
   /// The directories that everything in the present task uses. Tests put their own here.
@@ -35,13 +36,15 @@ package struct SystemDirectories: Sendable {
   /// The directory, which may not exist yet.
   package func url(for purpose: Purpose) throws(StorageError) -> URL {
     #if canImport(Darwin)
-      let found = registered(purpose)
+      var found = registered(purpose)
+      if purpose == .preferences { found?.appendPathComponent("Preferences", isDirectory: true) }
     #else
       let found =
         switch purpose {
         case .documents: absolute("XDG_DOCUMENTS_DIR") ?? registered(purpose)
         case .caches: absolute("XDG_CACHE_HOME") ?? home(".cache")
         case .applicationSupport: absolute("XDG_DATA_HOME") ?? home(".local/share")
+        case .preferences: absolute("XDG_CONFIG_HOME") ?? home(".config")
         }
     #endif
     guard let found else {
@@ -58,6 +61,7 @@ package struct SystemDirectories: Sendable {
       case .documents: .documentDirectory
       case .caches: .cachesDirectory
       case .applicationSupport: .applicationSupportDirectory
+      case .preferences: .libraryDirectory
       }
     return FileManager.default.urls(for: directory, in: .userDomainMask).first
   }

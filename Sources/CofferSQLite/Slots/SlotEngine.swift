@@ -330,6 +330,9 @@ public final class SlotEngine: StorageEngine {
     return try await inner.entry(key).map { try home.recorded($0).record.size }
   }
 
+  /// The home, for what only its kind can do.
+  package var slots: any Slots { home.slots }
+
   /// The journal, for tools that look at its file.
   package var journal: SQLiteEngine { inner }
 

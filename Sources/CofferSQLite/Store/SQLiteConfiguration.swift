@@ -40,9 +40,9 @@ public struct SQLiteConfiguration: Sendable {
 /// Reading it throws `damaged`; its bytes were copied to the quarantine, where nothing changes them, so that writing
 /// the key again loses nothing.
 public struct DamageReport: Hashable, Sendable {
-  /// The key whose value is damaged.
-  public let key: Key
-  /// The commit that wrote the value.
+  /// The key whose value is damaged; `nil` when a whole file with many values is.
+  public let key: Key?
+  /// The commit that wrote the value; zero for a whole file.
   public let revision: Revision
   /// The size of the damaged bytes.
   public let size: Int

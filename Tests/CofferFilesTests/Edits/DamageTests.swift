@@ -32,7 +32,7 @@ import Testing
     }
     let rest = try await engine.withSnapshot { try await $0.page(prefix: nil, after: Key("key7"), limit: 100) }
     #expect(rest.map(\.key.string) == ["key8", "key9"])
-    #expect(reports.withLock { $0.map(\.key.string) } == ["key7"])
+    #expect(reports.withLock { $0.map(\.key?.string) } == ["key7"])
     #expect(reports.withLock { $0.map(\.size) } == [size])
 
     var damaged = Data(repeating: 7, count: size)

@@ -232,7 +232,7 @@ import Testing
     for _ in 0..<2 {
       await expectError(.damaged, contains: "key7") { _ = try await engine.entry(Key("key7")) }
     }
-    #expect(reports.withLock { $0.map(\.key.string) } == ["key7"])
+    #expect(reports.withLock { $0.map(\.key?.string) } == ["key7"])
     #expect(try await engine.entry(Key("key8"))?.value == Data("value-8!".utf8))
     // A listing goes up to the damage, names it, and goes on behind it.
     let firstPage = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 100) }

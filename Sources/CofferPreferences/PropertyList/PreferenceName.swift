@@ -1,0 +1,59 @@
+import CofferCore
+import Foundation
+
+/// How a key is called in a property list.
+///
+/// Most are called what they are. The others, which a property list or Swift's `String` would change or confuse with
+/// one another, are written as `%coffer:` and their bytes in percent encoding: `docs/formats/preferences.md`.
+struct PreferenceName {
+  private static let prefix = "%coffer:"
+
+  let string: String
+
+  init(_ key: Key) {
+    string = Self.isPlain(key.string) ? key.string : Self.prefix + Self.encoded(key)
+  }
+
+  /// The key of a name; `nil` for one that no key has: empty, too long, or not as ``init(_:)`` writes it.
+  static func key(of name: String) -> Key? {
+    guard let key = try? name.hasPrefix(prefix) ? decoded(name.dropFirst(prefix.count)) : Key(name) else { return nil }
+    return PreferenceName(key).string.utf8.elementsEqual(name.utf8) ? key : nil
+  }
+
+  /// Whether a property list gives the name back byte for byte, and no other name is equal to it.
+  private static func isPlain(_ name: String) -> Bool {
+    guard !name.hasPrefix(prefix) else { return false }
+    guard !name.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else { return true }
+    return name.unicodeScalars.allSatisfy(isPlain)
+      && name.precomposedStringWithCanonicalMapping.utf8.elementsEqual(name.utf8)
+  }
+
+  /// XML has no control characters and non-characters, and marks of byte order and writing direction get lost.
+  private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .format: scalar.properties.isJoinControl
+    case .control, .unassigned, .privateUse, .lineSeparator, .paragraphSeparator: false
+    default: true
+    }
+  }
+
+  private static func encoded(_ key: Key) -> String {
+    var text = ""
+    for byte in key.string.utf8 {
+      let scalar = Unicode.Scalar(byte)
+      let isLetter = (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+      text += isLetter || scalar == "." || scalar == "-" || scalar == "_" ? String(scalar) : hexadecimal(byte)
+    }
+    return text
+  }
+
+  private static func hexadecimal(_ byte: UInt8) -> String {
+    let digits = String(byte, radix: 16)
+    return byte < 16 ? "%0" + digits : "%" + digits
+  }
+
+  private static func decoded(_ text: Substring) throws -> Key? {
+    guard let name = String(text).removingPercentEncoding else { return nil }
+    return try Key(name)
+  }
+}

@@ -1,0 +1,94 @@
+public import CofferCore
+import CofferFileSystem
+public import CofferSQLite
+public import Foundation
+
+/// A `StorageAdapter` that keeps preferences where `UserDefaults` does (document 1), and loses none.
+///
+/// ```swift
+/// let adapter = UserDefaultsAdapter(suiteName: "com.example.shop")
+/// try await adapter.set("dark", for: "theme")
+/// UserDefaults(suiteName: "com.example.shop")?.string(forKey: "theme")   // "dark"
+/// ```
+///
+/// Foundation's own `UserDefaults` on Linux writes nothing until `synchronize()`, and then overwrites the file in
+/// place: what it has not synchronised is lost when the process ends, and a kill leaves half a file. This adapter writes
+/// the same file, whole and at once, tells every change with key and transaction, and reads what other programs write.
+/// Do not write one suite by both at the same time: `UserDefaults` takes no locks and writes back what it has read.
+///
+/// It is a thin actor over `SlotEngine`; use the engine directly for batches and changes.
+public actor UserDefaultsAdapter: EngineBacked {
+  public nonisolated let engine: any StorageEngine
+  public nonisolated let origin = Origin()
+
+  /// A handle on an open engine of preferences.
+  public init(engine: SlotEngine) { self.engine = engine }
+
+  /// Opens a suite, and blocks while it does: a few milliseconds.
+  ///
+  /// It does not throw, as in the project that document 1 comes from: while the suite cannot be opened, every use of
+  /// the adapter tries again and throws why. In asynchronous code prefer ``open(suiteName:configuration:)``.
+  /// - Parameters:
+  ///   - suiteName: up to 128 letters, digits, `.`, `_` and `-`; `nil` for the application's own. The identifier of an
+  ///     app group is the suite that its applications share.
+  ///   - configuration: how it is opened.
+  public init(suiteName: String? = nil, configuration: SlotConfiguration = SlotConfiguration()) {
+    do {
+      engine = try SlotEngine.preferencesBlocking(suite: suiteName, configuration: configuration)
+    } catch {
+      let system = SystemDirectories.current
+      let name = suiteName.map { $0.escapingControlCharacters } ?? ""
+      engine = SlotEngine.reopening(after: error, description: "prefs:\(name)", configuration.forPreferences) {
+        try await SystemDirectories.$current.withValue(system) {
+          try await SlotEngine.preferences(suite: suiteName, configuration: configuration)
+        }
+      }
+    }
+  }
+
+  /// Opens a suite without blocking the caller.
+  /// - Throws: What `SlotEngine.preferences(suite:configuration:)` throws.
+  public static func open(
+    suiteName: String? = nil, configuration: SlotConfiguration = SlotConfiguration()
+  ) async throws -> UserDefaultsAdapter {
+    UserDefaultsAdapter(engine: try await SlotEngine.preferences(suite: suiteName, configuration: configuration))
+  }
+
+  /// Stores a value as its own type, so that `UserDefaults` reads it with the method of that type.
+  /// - Parameters:
+  ///   - value: collections of text, numbers and yes or no are kept exactly.
+  ///   - key: of the preference.
+  ///   - transaction: the commit's transaction id; a new one unless given.
+  /// - Throws: `StorageError`: `unsupported` for a collection with dates or bytes in it, which can be stored as `Data`
+  ///   of your own coding.
+  @discardableResult
+  public func set(_ value: PreferenceValue, for key: String, transaction: TransactionID? = nil) async throws -> Commit {
+    let key = try Key(key)
+    if value.kind == .collection, PreferenceValue(value.bytes, as: .collection) != value {
+      throw StorageError.unsupported(
+        "collections with dates, bytes or fractions that are whole numbers in them",
+        advice: "Encode the collection yourself and store it as Data. Nothing was written.",
+        backend: engine.description
+      ).locating(backend: engine.description, key: key)
+    }
+    let batch = WriteBatch([.put(key, value.bytes)], transaction: transaction)
+    return try await engine.opened(as: SlotEngine.self).commit(batch, from: origin, tags: [key: value.kind.rawValue])
+  }
+
+  /// A value with its type, whoever has written it; `nil` when there is none.
+  /// - Throws: `StorageError`.
+  public func value(for key: String) async throws -> PreferenceValue? {
+    let key = try Key(key)
+    let engine = try await engine.opened(as: SlotEngine.self)
+    guard let bytes = try await engine.entry(key)?.value else { return nil }
+    // One that is still on its way to its place has the type that it will have there, as far as that can be told.
+    let slots = engine.slots as? DocumentSlots<PropertyListFormat>
+    return PreferenceValue(bytes, like: try slots?.document().values[key])
+  }
+
+  /// The keys that start with `prefix`, in the order of their bytes. Linear in their number.
+  /// - Throws: `StorageError`.
+  public func keys(prefix: String? = nil) async throws -> [String] {
+    try await engine.opened(as: SlotEngine.self).sizes(prefix: prefix.map { try Key($0) }).map(\.key.string)
+  }
+}

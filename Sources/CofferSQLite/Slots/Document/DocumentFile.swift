@@ -1,0 +1,173 @@
+import CofferCore
+import CofferFileSystem
+import Foundation
+
+/// The file of a ``DocumentSlots``: read once per change of it, replaced atomically.
+final class DocumentFile<Format: DocumentFormat>: Sendable {
+  private struct State {
+    /// What the file said when it was read last; not kept when it was too young to tell one change from the next.
+    var read: (stamp: FileStamp?, document: Format.Document)?
+    /// The state of the file whose every change is known: written by us, or told to who listens.
+    var known: FileStamp?
+    var reported: Set<FileStamp> = []
+  }
+
+  /// How long a file must have been left alone before its date can be trusted, in nanoseconds: the clock of a file
+  /// system ticks every few milliseconds.
+  private let settling: UInt64 = 20_000_000
+  /// Half a file may be one that is being written: how often and how long to wait for the other half.
+  private let patience = (rounds: 40, microseconds: UInt32(5_000))
+  private let maximumSize = 1 << 30
+
+  private let format: Format
+  private let path: String
+  private let fileName: String
+  private let name: String
+  private let parent, control, quarantine: Directory
+  private let onDamage: (@Sendable (DamageReport) -> Void)?
+  private let state = Locked(State())
+
+  init(
+    _ format: Format, at path: String, copyIn control: Directory, quarantine: Directory, name: String,
+    onDamage: (@Sendable (DamageReport) -> Void)?
+  ) throws {
+    self.format = format
+    self.control = control
+    self.quarantine = quarantine
+    self.name = name
+    self.onDamage = onDamage
+    // A link to the file, as people make for files that they keep elsewhere, stays a link: what it leads to is ours.
+    self.path = Self.target(of: path)
+    let parts = PathParts(self.path)
+    fileName = parts.last
+    parent = try Directory(parts.parent, backend: name)
+    let stamp = try? parent.stamp(fileName)
+    state.withLock { $0.known = stamp }
+  }
+
+  private static func target(of path: String) -> String {
+    var status = stat()
+    guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK, let real = realpath(path, nil) else {
+      return path
+    }
+    defer { free(real) }
+    return String(cString: real)
+  }
+
+  func checkWritable() throws { try parent.checkWritable() }
+
+  // MARK: Reading
+
+  /// What the file says now. A file that makes no sense gives what we have written last, if that was kept; else throws
+  /// `damaged`.
+  func document() throws -> Format.Document {
+    let stamp = try parent.stamp(fileName)
+    if let read = state.withLock({ $0.read }), read.stamp == stamp { return read.document }
+    return try readAgain().document
+  }
+
+  private func readAgain() throws -> (stamp: FileStamp?, document: Format.Document) {
+    var failure: (content: FileContent, error: StorageError)?
+    for round in 0..<patience.rounds {
+      guard let content = try parent.read(fileName, limit: maximumSize) else { return (nil, format.empty) }
+      do {
+        let document = try format.decode(content.data)
+        if isSettled(content.stamp) { state.withLock { $0.read = (content.stamp, document) } }
+        return (content.stamp, document)
+      } catch let error as StorageError where error.code == .damaged {
+        failure = (content, error)
+      }
+      // An old one does not become whole by waiting.
+      if isSettled(content.stamp, for: 1_000_000_000), round > 0 { break }
+      usleep(patience.microseconds)
+    }
+    guard let failure else { throw StorageError(.inputOutput, "The file could not be read.", backend: name) }
+    return (failure.content.stamp, try lastCopy(insteadOf: failure.content, failure.error))
+  }
+
+  private func isSettled(_ stamp: FileStamp, for age: UInt64? = nil) -> Bool {
+    var now = timespec()
+    clock_gettime(CLOCK_REALTIME, &now)
+    let present = UInt64(now.tv_sec) &* 1_000_000_000 &+ UInt64(now.tv_nsec)
+    let written = stamp.seconds &* 1_000_000_000 &+ stamp.nanoseconds
+    return present > written && present - written > age ?? settling
+  }
+
+  // MARK: Damage
+
+  private let copyName = "copy"
+
+  /// Keeps the damaged bytes, once, and gives what was written last.
+  private func lastCopy(insteadOf content: FileContent, _ error: StorageError) throws -> Format.Document {
+    let kept = keep(content)
+    let copy = try? control.read(copyName, limit: maximumSize).map { try format.decode($0.data) }
+    let isFirst = state.withLock { $0.reported.insert(content.stamp).inserted }
+    if isFirst {
+      onDamage?(DamageReport(key: nil, revision: .zero, size: content.data.count, backend: name))
+    }
+    guard let document = copy ?? nil else {
+      throw StorageError(
+        .damaged, "\(error.message) \(path.escapingControlCharacters)",
+        advice: "Its bytes were kept as \(kept). Put a backup in its place, or move it away to begin anew.",
+        backend: name)
+    }
+    state.withLock { $0.read = (content.stamp, document) }
+    return document
+  }
+
+  private func keep(_ content: FileContent) -> String {
+    let name = "damaged-\(content.stamp.inode)-\(content.stamp.seconds)-\(content.stamp.nanoseconds)"
+    if (try? quarantine.stamp(name)) ?? nil == nil { _ = try? quarantine.write(content.data, to: name) }
+    return "quarantine/\(name)"
+  }
+
+  // MARK: Writing
+
+  /// Replaces the file by a changed one, keeping what others have written into it meanwhile. Only one process at a time
+  /// does this.
+  func change(_ body: (inout Format.Document) throws -> Void) throws {
+    let before = try readAgain()
+    var document = before.document
+    try body(&document)
+    let bytes = try format.encode(document)
+    _ = try format.decode(bytes)  // What cannot be read back must not replace what can.
+    do {
+      try OpenDirectory(PathParts(path).parent).replace(fileName, with: bytes)
+    } catch {
+      throw error.locating(backend: name)
+    }
+    let after = try parent.stamp(fileName)
+    state.withLock { state in
+      state.read = nil
+      if state.known == before.stamp { state.known = after }
+    }
+    // Not synced: it serves when somebody else breaks the file, not when the power goes.
+    try? control.replaceUnsynced(copyName, with: bytes)
+  }
+
+  // MARK: Watching
+
+  func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) -> @Sendable () -> Void {
+    let id = FileWatcher.shared.watch(directory: PathParts(path).parent) { [weak self, fileName] event in
+      switch event {
+      case .changed(let name) where name == fileName: self?.compare(heard)
+      case .unknown, .unheard: self?.compare(heard)
+      case .changed, .interval, .rung: break
+      }
+    }
+    return { FileWatcher.shared.unwatch(id) }
+  }
+
+  /// Tells of a state of the file that is not known yet.
+  private func compare(_ heard: @Sendable (SlotEvent) -> Void) {
+    guard let stamp = try? parent.stamp(fileName) else { return heard(.anything) }
+    let isNew = state.withLock { state in
+      defer { state.known = stamp }
+      return state.known != stamp
+    }
+    if isNew {
+      heard(.anything)
+      heard(.availability)
+    }
+  }
+}

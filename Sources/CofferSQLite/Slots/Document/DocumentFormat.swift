@@ -1,0 +1,35 @@
+package import CofferCore
+package import Foundation
+
+/// How a home that is one file writes its values into it.
+package protocol DocumentFormat: Sendable {
+  /// The content of a file, taken apart.
+  associatedtype Document: Sendable
+
+  /// What the bytes of a value mean beside themselves, for values that wait for their commit.
+  associatedtype Item: Sendable
+
+  /// Whether the file is unreadable without a key.
+  var keepsSecrets: Bool { get }
+
+  /// What stands for a missing file.
+  var empty: Document { get }
+
+  /// Takes a file apart. Throws `damaged` for one that cannot be.
+  func decode(_ file: Data) throws -> Document
+
+  /// The file of a document.
+  func encode(_ document: Document) throws -> Data
+
+  func keys(of document: Document) -> [Key]
+  func content(of key: Key, in document: Document) throws -> SlotContent?
+  func set(_ key: Key, to item: Item, version: SlotID, in document: inout Document) throws
+  func remove(_ key: Key, from document: inout Document)
+
+  /// What a value that waits is written as, in a file of its own.
+  func encodeWaiting(_ data: Data, as id: SlotID, tag: UInt8) throws -> Data
+  func decodeWaiting(_ file: Data, of id: SlotID) throws -> (data: Data, item: Item)
+
+  /// The stamp of a version in its place where it is known before it is there.
+  func stamp(of id: SlotID) -> SlotStamp?
+}

@@ -1,0 +1,168 @@
+package import CofferCore
+import CofferFileSystem
+package import Foundation
+
+/// A home that is one file with all values in it, rewritten as a whole for each batch.
+///
+/// Beside it there is a directory of ours, where the journal is, where values wait in files of their own, and where a
+/// copy of what we have written last is kept: other programs write such files in place, and one that is killed at it
+/// leaves half of one.
+package final class DocumentSlots<Format: DocumentFormat>: Slots {
+  private enum Step {
+    case put(Key, Format.Item, SlotID)
+    case remove(Key)
+  }
+
+  private struct Pending {
+    var steps: [Step] = []
+    /// What waited for these steps and is not needed after them.
+    var placed: [SlotID] = []
+  }
+
+  package let survivesPowerLoss = true
+  package let controlPath: String
+  private let format: Format
+  private let file: DocumentFile<Format>
+  private let staged, retained, quarantine: Directory
+  private let maximumValueSize: Int
+  private let pending = Locked(Pending())
+
+  /// Opens a home, making the directories that are missing.
+  /// - Parameters:
+  ///   - path: of the file, in an existing directory.
+  ///   - control: the path of the directory of ours, whose parent exists.
+  ///   - onDamage: told once of each damaged state of the file.
+  package init(
+    _ format: Format, at path: String, control: String, name: String, maximumValueSize: Int,
+    onDamage: (@Sendable (DamageReport) -> Void)?
+  ) throws {
+    self.format = format
+    self.maximumValueSize = maximumValueSize
+    controlPath = control
+    let directory = try Directory(control, backend: name)
+    staged = try directory.directory("staged")
+    retained = try directory.directory("retained")
+    quarantine = try directory.directory("quarantine")
+    file = try DocumentFile(
+      format, at: path, copyIn: directory, quarantine: quarantine, name: name, onDamage: onDamage)
+  }
+
+  package var keepsSecrets: Bool { format.keepsSecrets }
+
+  package func availability() -> Availability {
+    do {
+      _ = try file.document()
+      return .available
+    } catch {
+      return .unavailable(reason: (error as? StorageError)?.message ?? "The file cannot be read.")
+    }
+  }
+
+  // MARK: Reading
+
+  /// What the file says now.
+  package func document() throws -> Format.Document { try file.document() }
+
+  private func directory(_ slot: Slot) -> (directory: Directory, id: SlotID)? {
+    switch slot {
+    case .value: nil
+    case .staged(let id): (staged, id)
+    case .retained(let id): (retained, id)
+    case .quarantined(let id): (quarantine, id)
+    }
+  }
+
+  package func read(_ slot: Slot) throws -> SlotContent? {
+    if case .value(let key) = slot { return try format.content(of: key, in: file.document()) }
+    guard let (directory, id) = directory(slot) else { return nil }
+    return try waiting(id, in: directory).map { SlotContent($0.data, version: id) }
+  }
+
+  private func waiting(_ id: SlotID, in directory: Directory) throws -> (data: Data, item: Format.Item)? {
+    // Its envelope is larger than the value by a little.
+    guard let content = try directory.read(id.description, limit: maximumValueSize + 4_096) else { return nil }
+    return try format.decodeWaiting(content.data, of: id)
+  }
+
+  package func stamp(_ slot: Slot) throws -> SlotPresence? { try read(slot).map { SlotPresence(stamp: $0.stamp) } }
+
+  package func list() throws -> [Slot] {
+    try format.keys(of: file.document()).map { .value($0) }
+      + staged.fileNames().compactMap { SlotID($0).map { .staged($0) } }
+      + retained.fileNames().compactMap { SlotID($0).map { .retained($0) } }
+  }
+
+  // MARK: Writing
+
+  package func checkWritable() throws {
+    try file.checkWritable()
+    _ = try file.document()  // What cannot be read must not be replaced.
+  }
+
+  package func stage(_ data: Data, as id: SlotID, for key: Key, tag: UInt8) throws -> SlotStamp? {
+    _ = try staged.write(try format.encodeWaiting(data, as: id, tag: tag), to: id.description)
+    return format.stamp(of: id)
+  }
+
+  package func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
+    guard let (directory, id) = directory(slot) else {
+      throw StorageError.unsupported("to write a value past its batch", advice: "Stage and move it.", backend: "")
+    }
+    let temporary = id.description + ".new"
+    _ = try directory.write(try format.encodeWaiting(data, as: id, tag: 0), to: temporary)
+    try directory.rename(temporary, to: id.description, in: directory)
+    return nil
+  }
+
+  package func syncStaged() throws { try staged.sync() }
+
+  package func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
+    guard let (from, id) = directory(source) else {
+      throw StorageError.unsupported("to move a value", advice: "Copy it.", backend: "")
+    }
+    if let (directory, other) = directory(target) {
+      try from.rename(id.description, to: other.description, in: directory)
+    } else if case .value(let key) = target {
+      guard let waiting = try waiting(id, in: from) else {
+        throw StorageError(.notFound, "There is nothing to move: no value waits as \(id).")
+      }
+      pending.withLock { pending in
+        pending.steps.append(.put(key, waiting.item, id))
+        pending.placed.append(id)
+      }
+    }
+    return nil
+  }
+
+  package func copy(_ source: Slot, to target: Slot) throws {
+    if let content = try read(source) { _ = try write(content.data, to: target) }
+  }
+
+  package func delete(_ slot: Slot) throws {
+    if case .value(let key) = slot { return pending.withLock { $0.steps.append(.remove(key)) } }
+    if let (directory, id) = directory(slot) { try directory.delete(id.description) }
+  }
+
+  package func flush() throws {
+    let pending = pending.withLock { pending in
+      defer { pending = Pending() }
+      return pending
+    }
+    guard !pending.steps.isEmpty else { return }
+    try file.change { document in
+      for step in pending.steps {
+        switch step {
+        case .put(let key, let item, let id): try format.set(key, to: item, version: id, in: &document)
+        case .remove(let key): format.remove(key, from: &document)
+        }
+      }
+    }
+    for id in pending.placed { try? staged.delete(id.description) }
+  }
+
+  // MARK: Watching
+
+  package func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)? {
+    file.watch(heard)
+  }
+}

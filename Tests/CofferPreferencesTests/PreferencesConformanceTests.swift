@@ -1,0 +1,36 @@
+import CofferCore
+import CofferFileSystem
+import CofferPreferences
+import CofferSQLite
+import CofferTesting
+import Foundation
+import Testing
+
+@Suite(.serialized) struct PreferencesConformanceTests {
+  @Test(.serialized, arguments: StorageConformance.checks)
+  func preferencesConform(_ check: StorageConformance.Check) async throws {
+    let conformance = StorageConformance(
+      name: "prefs", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
+    ) { location in
+      var configuration = SlotConfiguration()
+      configuration.maximumValueSize = location.maximumValueSize ?? 16 << 20
+      configuration.journalRetention = 64
+      return try await SystemDirectories.$current.withValue(ConfigHome.system(location.directory.path)) {
+        [configuration] in
+        try await SlotEngine.preferences(suite: "com.example.shop", configuration: configuration)
+      }
+    }
+    try await conformance.run(check)
+  }
+
+  /// The adapter as document 1 prints it: through its four methods and nothing else.
+  @Test(.serialized, arguments: StorageConformance.checks)
+  func adapterConforms(_ check: StorageConformance.Check) async throws {
+    let conformance = StorageConformance(name: "prefs adapter") { location in
+      SystemDirectories.$current.withValue(ConfigHome.system(location.directory.path)) {
+        UserDefaultsAdapter(suiteName: "com.example.shop")
+      }
+    }
+    try await conformance.run(check)
+  }
+}

@@ -52,8 +52,20 @@ struct PreferenceName {
     return byte < 16 ? "%0" + digits : "%" + digits
   }
 
+  /// Not by Foundation, which takes a mark of byte order away.
   private static func decoded(_ text: Substring) throws -> Key? {
-    guard let name = String(text).removingPercentEncoding else { return nil }
-    return try Key(name)
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      let digits = rest.prefix(2).map { Unicode.Scalar($0) }
+      guard digits.count == 2, let value = UInt8(digits.map { String($0) }.joined(), radix: 16) else { return nil }
+      bytes.append(value)
+      rest = rest.dropFirst(2)
+    }
+    return try String(validating: bytes, as: UTF8.self).map { try Key($0) }
   }
 }

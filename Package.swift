@@ -68,7 +68,7 @@ let package = Package(
     floor("CofferCore", []),
     // Floor 2: base
     floor("CofferSQLite", ["CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims"]),
-    floor("CofferCrypto", ["CofferCOpenSSL"]),
+    floor("CofferCrypto", ["CofferCore", "CofferCOpenSSL"]),
     // Floor 3: homes
     floor("CofferFiles", ["CofferCore", "CofferCrypto", "CofferSQLite"]),
     // Floor 4: front
@@ -89,7 +89,7 @@ let package = Package(
       "CofferSQLiteTests",
       ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper", "CofferTestSupport"],
       exclude: ["Golden"]),
-    tests("CofferCryptoTests", ["CofferCrypto"]),
+    tests("CofferCryptoTests", ["CofferCore", "CofferCrypto", "CofferTestSupport"]),
     tests(
       "CofferFilesTests",
       [

@@ -22,10 +22,9 @@ struct TerminalPassphraseTests {
     return Task {
       await withCheckedContinuation { continuation in
         Thread.detachNewThread {
-          let result = Result {
-            try PassphraseSource.terminal(prompt: prompt).read(confirming: confirming, in: surroundings)
-          }
-          continuation.resume(returning: result.map(\.text))
+          let source = PassphraseSource.terminal(prompt: prompt)
+          let result = Result { try source.read(confirming: confirming, in: surroundings).text }
+          continuation.resume(returning: result)
         }
       }
     }

@@ -103,7 +103,7 @@ struct AESGCMTests {
   }
 
   @Test(.enabled(if: isProving, "it takes 3 GiB of memory"))
-  func valuesOfAGibibyteProve() throws {
+  func proveThatAGibibyteIsSealed() throws {
     var message = Data(count: 1 << 30 + 5)
     message[message.count - 1] = 1
     var sealed = try aead.seal(message, authenticating: aad)

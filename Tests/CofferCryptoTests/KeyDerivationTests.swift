@@ -76,7 +76,7 @@ struct KeyDerivationTests {
   }
 
   @Test(.enabled(if: isProving, "it takes 1 GiB of memory and some seconds"))
-  func publishedScryptOfAGibibyteProve() throws {
+  func proveScryptOfAGibibyte() throws {
     let derived = try scrypt(
       SecretBytes("pleaseletmein"), salt: Data("SodiumChloride".utf8), cost: ScryptCost(logN: 20, r: 8, p: 1),
       count: 64)

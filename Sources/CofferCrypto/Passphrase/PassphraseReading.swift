@@ -83,7 +83,9 @@ extension PassphraseSource {
     case S_IFREG, S_IFIFO, S_IFSOCK: return
     case S_IFDIR: throw problem(.unsupported, "it is a directory.", "Give a file.")
     case S_IFCHR:
-      throw problem(.unsupported, "it is a terminal or another device.", "To be asked at the terminal, say so.")
+      throw problem(
+        .unsupported, "it is a terminal or another device.",
+        "Give a file or a pipe, or have the program ask at the terminal.")
     default: throw problem(.unsupported, "it is not a file or a pipe.")
     }
   }

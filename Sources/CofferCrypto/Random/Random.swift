@@ -11,7 +11,7 @@ package func randomBytes(_ count: Int) throws(StorageError) -> Data {
 }
 
 extension SecretBytes {
-  /// New key material. OpenSSL makes it with a generator of its own, apart from the one whose bytes are shown to others.
+  /// New key material. OpenSSL has a generator of its own for it, apart from the one whose bytes are shown to others.
   package static func random(count: Int) throws -> SecretBytes {
     try SecretBytes(count: count) { bytes in
       guard fillWithRandomBytes(bytes, by: RAND_priv_bytes) else { throw noRandomBytes() }

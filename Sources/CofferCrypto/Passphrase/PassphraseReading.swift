@@ -1,4 +1,4 @@
-package import CofferCore
+import CofferCore
 import Foundation
 
 extension PassphraseSource {

@@ -67,7 +67,7 @@ let package = Package(
     // Floor 1: contracts
     floor("CofferCore", []),
     // Floor 2: base
-    floor("CofferCrypto", ["CofferCOpenSSL"]),
+    floor("CofferCrypto", ["CofferCore", "CofferCOpenSSL"]),
     floor("CofferFileSystem", ["CofferCore"]),
     // Floor 3: engines
     floor("CofferSQLite", ["CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
@@ -93,7 +93,7 @@ let package = Package(
       "CofferSQLiteTests",
       ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper", "CofferTestSupport"],
       exclude: ["Golden"]),
-    tests("CofferCryptoTests", ["CofferCrypto"]),
+    tests("CofferCryptoTests", ["CofferCore", "CofferCrypto", "CofferTestSupport"]),
     tests(
       "CofferFilesTests",
       [

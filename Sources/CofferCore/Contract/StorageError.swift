@@ -34,6 +34,10 @@ public struct StorageError: Error, Sendable {
     public static let diskFull = Code("diskFull")
     /// Another process held the store's write lock for too long.
     public static let busy = Code("busy")
+    /// The passphrase or key does not open the store. It says nothing about what the store holds.
+    public static let wrongPassphrase = Code("wrongPassphrase")
+    /// The passphrase is empty, too long, or was not the same twice.
+    public static let invalidPassphrase = Code("invalidPassphrase")
     /// The bytes on disk are not those that were written.
     public static let damaged = Code("damaged")
     /// The path holds something that is not a store of this kind.

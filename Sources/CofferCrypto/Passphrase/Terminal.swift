@@ -1,0 +1,114 @@
+import CofferCore
+import Foundation
+
+/// Asks at a terminal for what nobody is to see.
+struct Terminal {
+  private let source: PassphraseSource
+  private let surroundings: PassphraseSurroundings
+
+  init(_ source: PassphraseSource, _ surroundings: PassphraseSurroundings) {
+    self.source = source
+    self.surroundings = surroundings
+  }
+
+  func passphrase(prompt: String, confirming: Bool) throws -> SecretBytes {
+    let terminal = open(surroundings.terminalPath, O_RDWR | O_NOCTTY | O_CLOEXEC)
+    var saved = termios()
+    guard terminal >= 0, tcgetattr(terminal, &saved) == 0 else {
+      if terminal >= 0 { close(terminal) }
+      throw source.problem(
+        .unavailable, "there is no terminal.", "Run the program in a terminal, or use another source.")
+    }
+    defer { close(terminal) }
+    do {
+      return try unseen(terminal, saved) {
+        let first = try line(from: terminal, prompt: prompt, interrupt: saved.interrupt)
+        guard confirming else { return first }
+        let second = try line(from: terminal, prompt: "The same again: ", interrupt: saved.interrupt)
+        guard first == second else {
+          throw source.problem(.invalidPassphrase, "it was not the same twice.", "Try again.")
+        }
+        return first
+      }
+    } catch is Interruption {
+      surroundings.interrupt()
+      throw source.problem(.unavailable, "the input was interrupted.")
+    }
+  }
+
+  private struct Interruption: Error {}
+
+  /// Does it while the terminal does not show what is typed; afterwards the terminal is as before.
+  private func unseen<R>(_ terminal: Int32, _ saved: termios, _ body: () throws -> R) throws -> R {
+    var settings = saved
+    settings.c_lflag &= ~tcflag_t(ECHO | ECHOE | ECHOK | ECHONL)
+    // A signal from the keyboard would end the process with the terminal still mute. So Ctrl-C ends the line instead,
+    // as the last byte of it, and the signal is sent when the terminal is as before.
+    settings.c_lflag &= ~tcflag_t(ISIG)
+    settings.c_lflag |= tcflag_t(ICANON)
+    settings.c_iflag |= tcflag_t(ICRNL)
+    if let interrupt = saved.interrupt {
+      withUnsafeMutableBytes(of: &settings.c_cc) { $0[Int(VEOL)] = interrupt }
+    }
+    // What was typed before the question was shown was not meant for it.
+    guard tcsetattr(terminal, TCSAFLUSH, &settings) == 0 else {
+      throw source.problem(.unavailable, "the terminal cannot be kept from showing it.")
+    }
+    defer {
+      var saved = saved
+      while tcsetattr(terminal, TCSAFLUSH, &saved) != 0, errno == EINTR {}
+    }
+    return try body()
+  }
+
+  private func line(from terminal: Int32, prompt: String, interrupt: UInt8?) throws -> SecretBytes {
+    write(prompt.escapingControlCharacters, to: terminal)
+    defer { write("\n", to: terminal) }  // the person's own was not shown
+    var count = 0
+    let bytes = try SecretBytes(count: Self.lineLimit + 2) { bytes in
+      while count < bytes.count {
+        let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
+        let read = Foundation.read(terminal, rest.baseAddress, rest.count)
+        if read < 0 && errno == EINTR { continue }
+        guard read >= 0 else { throw source.problem(.unavailable, "the terminal could not be read.") }
+        count += read
+        if let interrupt, rest.prefix(read).contains(interrupt) { throw Interruption() }
+        if read == 0 || bytes[count - 1] == UInt8(ascii: "\n") { return }
+      }
+    }
+    // Terminals drop what is beyond their limit without a word.
+    guard count < Self.lineLimit else {
+      throw source.problem(
+        .invalidPassphrase, "it is longer than a line of the terminal can be.", "Use another source for it.")
+    }
+    return try source.trimmed((bytes, count))
+  }
+
+  #if canImport(Darwin)
+    private static let lineLimit = 1024
+  #else
+    private static let lineLimit = 4096
+  #endif
+
+  private func write(_ text: String, to terminal: Int32) {
+    // A terminal that cannot show the question is noticed when the answer is read.
+    var text = text
+    text.withUTF8 { _ = Foundation.write(terminal, $0.baseAddress, $0.count) }
+  }
+}
+
+extension termios {
+  /// What stands for a key that is switched off: `_POSIX_VDISABLE`, which Swift does not see everywhere.
+  #if canImport(Darwin)
+    private var noByte: UInt8 { 0xFF }
+  #else
+    private var noByte: UInt8 { 0 }
+  #endif
+
+  /// The byte of Ctrl-C, unless it is switched off.
+  fileprivate var interrupt: UInt8? {
+    guard c_lflag & tcflag_t(ISIG) != 0 else { return nil }
+    let byte = withUnsafeBytes(of: c_cc) { $0[Int(VINTR)] }
+    return byte == noByte ? nil : byte
+  }
+}

@@ -1,0 +1,160 @@
+import CofferCore
+import CofferCrypto
+import Foundation
+import Testing
+
+@Suite(.serialized)
+struct PassphraseSourceTests {
+  private struct Failure: Error { let secret = "sesame" }
+
+  private func surroundings(credentials: String?) -> PassphraseSurroundings {
+    PassphraseSurroundings(credentialsDirectory: { credentials }, terminalPath: "/nowhere", interrupt: {})
+  }
+
+  /// A pipe that holds `text` and whose writer is gone; the number of its reader.
+  private func pipe(_ text: String) throws -> Int32 {
+    var ends: [Int32] = [-1, -1]
+    try #require(Foundation.pipe(&ends) == 0)
+    #expect(write(ends[1], text, text.utf8.count) == text.utf8.count)
+    close(ends[1])
+    return ends[0]
+  }
+
+  @Test(arguments: [
+    ("sesame", "sesame"), ("sesame\n", "sesame"), ("sesame\r\n", "sesame"), ("sesame\n\n", "sesame\n"),
+    ("sesame\r", "sesame\r"), (" sesame \n", " sesame "), ("a\nb\n", "a\nb"), ("schöne Tür\n", "schöne Tür"),
+    (String(repeating: "x", count: 65536) + "\r\n", String(repeating: "x", count: 65536)),
+  ])
+  func oneNewlineIsRemoved(content: String, passphrase: String) throws {
+    try withFolder { folder in
+      let file = folder.appendingPathComponent("passphrase")
+      try Data(content.utf8).write(to: file)
+      #expect(try PassphraseSource.file(file).read().text == passphrase)
+      #expect(try PassphraseSource.file(file).read(confirming: true).text == passphrase)
+      #expect(try PassphraseSource.provided { Data(content.utf8) }.read().text == passphrase)
+    }
+  }
+
+  @Test(arguments: ["", "\n", "\r\n", String(repeating: "x", count: 65537), String(repeating: "x", count: 200_000)])
+  func unusable(content: String) throws {
+    try withFolder { folder in
+      let file = folder.appendingPathComponent("passphrase")
+      try Data(content.utf8).write(to: file)
+      let error = try storageError { _ = try PassphraseSource.file(file).read() }
+      #expect(error.code == .invalidPassphrase)
+      #expect(error.description.contains("/passphrase'"))
+      #expect(!error.description.contains("xx"))
+      let other = try storageError { _ = try PassphraseSource.provided { Data(content.utf8) }.read() }
+      #expect(other.code == .invalidPassphrase)
+    }
+  }
+
+  @Test func noSuchFile() throws {
+    try withFolder { folder in
+      let missing = try storageError { _ = try PassphraseSource.file(folder.appendingPathComponent("no")).read() }
+      #expect(missing.code == .notFound)
+      #expect(missing.description.contains("/no'"))
+      #expect(missing.underlying?.domain == "errno")
+      #expect(try storageError { _ = try PassphraseSource.file(folder).read() }.code == .unsupported)
+    }
+    for place in ["https://example.org/passphrase", "file:///dev/null", "file:///dev/tty"] {
+      let url = try #require(URL(string: place))
+      #expect(try storageError { _ = try PassphraseSource.file(url).read() }.code == .unsupported)
+    }
+  }
+
+  @Test(.enabled(if: geteuid() != 0, "root may read every file"))
+  func unreadableFile() throws {
+    try withFolder { folder in
+      let file = folder.appendingPathComponent("passphrase")
+      try Data("sesame".utf8).write(to: file)
+      try #require(chmod(file.path, 0) == 0)
+      #expect(try storageError { _ = try PassphraseSource.file(file).read() }.code == .permissionDenied)
+    }
+  }
+
+  @Test func namedPipe() throws {
+    try withFolder { folder in
+      let path = folder.appendingPathComponent("pipe").path
+      try #require(mkfifo(path, 0o600) == 0)
+      Thread.detachNewThread {
+        let pipe = open(path, O_WRONLY)
+        for part in ["ses", "ame", "\n"] { _ = write(pipe, part, part.utf8.count) }
+        close(pipe)
+      }
+      #expect(try PassphraseSource.file(URL(fileURLWithPath: path)).read().text == "sesame")
+    }
+  }
+
+  /// What a shell's `<(command)` is.
+  @Test func pathOfAPipe() throws {
+    let reader = try pipe("sesame\n")
+    defer { close(reader) }
+    #expect(try PassphraseSource.file(URL(fileURLWithPath: "/dev/fd/\(reader)")).read().text == "sesame")
+  }
+
+  @Test func descriptorIsReadOnceAndClosed() throws {
+    let reader = try pipe("sesame\n")
+    let source = PassphraseSource.descriptor(reader)
+    let copy = source
+    #expect(try source.read().text == "sesame")
+    let error = try storageError { _ = try copy.read() }
+    #expect(error.code == .closed)
+    #expect(error.description.contains("descriptor \(reader)"))
+  }
+
+  @Test func descriptorThatDoesNotWait() throws {
+    var ends: [Int32] = [-1, -1]
+    try #require(Foundation.pipe(&ends) == 0)
+    let writer = ends[1]
+    try #require(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0)
+    Thread.detachNewThread {
+      for part in ["ses", "ame"] { _ = write(writer, part, part.utf8.count) }
+      close(writer)
+    }
+    #expect(try PassphraseSource.descriptor(ends[0]).read().text == "sesame")
+  }
+
+  @Test func descriptorsThatCannotBe() throws {
+    #expect(try storageError { _ = try PassphraseSource.descriptor(-1).read() }.code == .closed)
+    let device = open("/dev/zero", O_RDONLY)
+    #expect(try storageError { _ = try PassphraseSource.descriptor(device).read() }.code == .unsupported)
+    #expect(try storageError { _ = try PassphraseSource.descriptor(pipe("")).read() }.code == .invalidPassphrase)
+  }
+
+  @Test func systemdCredential() throws {
+    try withFolder { folder in
+      try Data("sesame\n".utf8).write(to: folder.appendingPathComponent("shop-store"))
+      let here = surroundings(credentials: folder.path)
+      #expect(try PassphraseSource.systemdCredential("shop-store").read(in: here).text == "sesame")
+      let missing = try storageError { _ = try PassphraseSource.systemdCredential("other").read(in: here) }
+      #expect(missing.code == .notFound)
+      #expect(missing.description.contains("'other'"))
+      for name in ["", ".", "..", "a/b", "../shop-store", "/etc/hostname", "a\0b", String(repeating: "x", count: 256)] {
+        let error = try storageError { _ = try PassphraseSource.systemdCredential(name).read(in: here) }
+        #expect(error.code == .unsupported, "\(name)")
+      }
+    }
+    for directory in [nil, "", "relative"] {
+      let error = try storageError {
+        _ = try PassphraseSource.systemdCredential("shop-store").read(in: surroundings(credentials: directory))
+      }
+      #expect(error.code == .notFound)
+      #expect(error.description.contains("CREDENTIALS_DIRECTORY"))
+    }
+  }
+
+  @Test func whatAProgramThrows() throws {
+    let error = try storageError { _ = try PassphraseSource.provided { throw Failure() }.read() }
+    #expect(error.code == .unavailable)
+    #expect(!error.description.contains("sesame"))
+    let own = try storageError { _ = try PassphraseSource.provided { throw StorageError(.busy, "Later.") }.read() }
+    #expect(own.code == .busy)
+  }
+
+  @Test func noTerminal() throws {
+    let error = try storageError { _ = try PassphraseSource.terminal().read(in: surroundings(credentials: nil)) }
+    #expect(error.code == .unavailable)
+    #expect(error.description.contains("there is no terminal"))
+  }
+}

@@ -1,0 +1,36 @@
+import CofferCore
+import CofferCrypto
+import Foundation
+import Testing
+
+extension Data {
+  /// The bytes that hexadecimal digits stand for.
+  init(hex: String) {
+    let digits = hex.compactMap(\.hexDigitValue)
+    self.init(stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
+  }
+
+  var hex: String { map { String(format: "%02x", $0) }.joined() }
+}
+
+extension SecretBytes {
+  convenience init(_ text: String) { self.init(copying: Data(text.utf8)) }
+
+  var data: Data { withUnsafeBytes { Data($0) } }
+  var text: String { String(decoding: data, as: UTF8.self) }
+}
+
+/// The error that `body` throws; a failed expectation when it throws none or another kind.
+func storageError(
+  sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void
+) throws -> StorageError {
+  try #require(throws: StorageError.self, sourceLocation: sourceLocation) { try body() }
+}
+
+/// A folder of the test's own.
+func withFolder(_ body: (URL) throws -> Void) throws {
+  let folder = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-crypto-\(UUID())")
+  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(at: folder) }
+  try body(folder)
+}

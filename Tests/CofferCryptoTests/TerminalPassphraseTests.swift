@@ -1,0 +1,103 @@
+import CofferCore
+import CofferCrypto
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// With a real terminal, at which the test types.
+@Suite(.serialized)
+struct TerminalPassphraseTests {
+  private let terminal: PseudoTerminal
+  private let interruptions = Locked<[Bool]>([])
+
+  init() throws { terminal = try PseudoTerminal() }
+
+  /// Reads on a thread of its own, since it waits for the test.
+  private func ask(prompt: String = "Passphrase: ", confirming: Bool = false) -> Task<Result<String, any Error>, Never>
+  {
+    let (terminal, interruptions) = (terminal, interruptions)
+    let surroundings = PassphraseSurroundings(
+      credentialsDirectory: { nil }, terminalPath: terminal.path,
+      interrupt: { interruptions.withLock { $0.append(terminal.modes.echo) } })
+    return Task {
+      await withCheckedContinuation { continuation in
+        Thread.detachNewThread {
+          let source = PassphraseSource.terminal(prompt: prompt)
+          let result = Result { try source.read(confirming: confirming, in: surroundings).text }
+          continuation.resume(returning: result)
+        }
+      }
+    }
+  }
+
+  private func code(_ answer: Result<String, any Error>) -> StorageError.Code? {
+    guard case .failure(let error) = answer else { return nil }
+    return (error as? StorageError)?.code
+  }
+
+  @Test func notShown() async throws {
+    let before = terminal.settings
+    let answer = ask()
+    #expect(try terminal.shown(upTo: ": ") == "Passphrase: ")
+    #expect(!terminal.modes.echo)
+    terminal.type("sesame\n")
+    #expect(try terminal.shown(upTo: "\n") == "\r\n")
+    #expect(try await answer.value.get() == "sesame")
+    #expect(terminal.modes.echo && terminal.modes.signals)
+    let after = terminal.settings
+    #expect(withUnsafeBytes(of: before) { Data($0) } == withUnsafeBytes(of: after) { Data($0) })
+  }
+
+  @Test func askedTwice() async throws {
+    let answer = ask(confirming: true)
+    _ = try terminal.shown(upTo: ": ")
+    terminal.type("sesame\r")
+    #expect(try terminal.shown(upTo: ": ") == "\r\nThe same again: ")
+    #expect(!terminal.modes.echo)
+    terminal.type("sesame\r")
+    #expect(try await answer.value.get() == "sesame")
+  }
+
+  @Test func aSlipIsNoticed() async throws {
+    let answer = ask(confirming: true)
+    _ = try terminal.shown(upTo: ": ")
+    terminal.type("sesame\n")
+    _ = try terminal.shown(upTo: ": ")
+    terminal.type("sesamo\n")
+    #expect(code(await answer.value) == .invalidPassphrase)
+    #expect(terminal.modes.echo)
+  }
+
+  @Test func controlCInterruptsWithTheTerminalAsBefore() async throws {
+    let answer = ask()
+    _ = try terminal.shown(upTo: ": ")
+    #expect(!terminal.modes.signals)
+    terminal.type("sesa\u{3}")
+    #expect(code(await answer.value) == .unavailable)
+    #expect(interruptions.withLock { $0 } == [true])
+    #expect(terminal.modes.echo && terminal.modes.signals)
+  }
+
+  @Test func endWithoutALine() async throws {
+    let answer = ask()
+    _ = try terminal.shown(upTo: ": ")
+    terminal.type("\u{4}")
+    #expect(code(await answer.value) == .invalidPassphrase)
+    #expect(terminal.modes.echo)
+  }
+
+  @Test func linesTooLongForATerminal() async throws {
+    let answer = ask()
+    _ = try terminal.shown(upTo: ": ")
+    terminal.type(String(repeating: "x", count: 4200) + "\n")
+    #expect(code(await answer.value) == .invalidPassphrase)
+    #expect(terminal.modes.echo)
+  }
+
+  @Test func correctedLinesAndPromptsWithTricks() async throws {
+    let answer = ask(prompt: "\u{1B}[2JShop: ")
+    #expect(try terminal.shown(upTo: "Shop: ") == "\\u{1B}[2JShop: ")
+    terminal.type("sesamo\u{7F}e\n")
+    #expect(try await answer.value.get() == "sesame")
+  }
+}

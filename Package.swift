@@ -74,8 +74,14 @@ let package = Package(
     // Floor 4: homes
     floor("CofferFiles", ["CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite"]),
     floor("CofferPreferences", ["CofferCore", "CofferFileSystem", "CofferSQLite"]),
+    floor("CofferKeychain", ["CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite"]),
     // Floor 5: front
-    floor("Coffer", ["CofferCore", "CofferFileSystem", "CofferFiles", "CofferPreferences", "CofferSQLite"]),
+    floor(
+      "Coffer",
+      [
+        "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferFiles", "CofferKeychain", "CofferPreferences",
+        "CofferSQLite",
+      ]),
     // Floor 6: services
     floor("CofferTesting", ["CofferCore", "Coffer"]),
     // Floor 7: applications
@@ -87,7 +93,10 @@ let package = Package(
       swiftSettings: settings),
     tool(
       "CofferTestHelper",
-      ["CofferCore", "CofferFileSystem", "CofferFiles", "CofferPreferences", "CofferSQLite", "CofferTestSupport"],
+      [
+        "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferFiles", "CofferKeychain", "CofferPreferences",
+        "CofferSQLite", "CofferTestSupport",
+      ],
       path: "Tests/CofferTestHelper"),
     tests(
       "CofferSQLiteTests",
@@ -105,6 +114,12 @@ let package = Package(
       [
         "CofferCore", "CofferFileSystem", "CofferPreferences", "CofferSQLite", "CofferTesting", "CofferTestHelper",
         "CofferTestSupport",
+      ]),
+    tests(
+      "CofferKeychainTests",
+      [
+        "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferSQLite", "CofferTesting",
+        "CofferTestHelper", "CofferTestSupport",
       ]),
     tests("CofferTests", ["Coffer", "CofferFileSystem", "CofferFiles", "CofferTesting"]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),

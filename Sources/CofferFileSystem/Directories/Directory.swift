@@ -46,9 +46,10 @@ package final class Directory: Sendable {
   // MARK: Reading
 
   /// The bytes of a regular file; `nil` when there is none. One that is larger than `limit` bytes is not read.
-  package func read(_ name: String, limit: Int) throws -> FileContent? {
+  package func read(_ name: String, followsLink: Bool = false, limit: Int) throws -> FileContent? {
     // Not blocking: somebody may have put a pipe there.
-    let file = openat(descriptor, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    let file = openat(
+      descriptor, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLink ? 0 : O_NOFOLLOW))
     guard file >= 0 else {
       guard errno != ENOENT else { return nil }
       throw errno == ELOOP ? notAFile(name) : failure("open", name)

@@ -70,6 +70,32 @@ package struct OpenDirectory: ~Copyable {
     guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "/") })
     else { throw .fileSystem("open", path: "\(path)/\(name)", errno: EISDIR) }
     let old = try statusOfFile(name)
+    try put(data, as: name, like: old) { temporary in
+      renameat(descriptor, temporary, descriptor, name) == 0 ? 0 : errno
+    }
+  }
+
+  /// Makes a file (0600) of that name, whole or not at all; one that is there stays.
+  /// - Returns: Whether there was none.
+  package borrowing func create(_ name: String, with data: Data) throws(StorageError) -> Bool {
+    guard try statusOfFile(name) == nil else { return false }
+    var isNew = true
+    try put(data, as: name, like: nil) { temporary in
+      guard linkat(descriptor, temporary, descriptor, name, 0) != 0 else {
+        unlinkat(descriptor, temporary, 0)
+        return 0
+      }
+      isNew = false
+      guard errno == EEXIST else { return errno }
+      unlinkat(descriptor, temporary, 0)
+      return 0
+    }
+    return isNew
+  }
+
+  private borrowing func put(
+    _ data: Data, as name: String, like old: stat?, _ place: (_ temporary: String) -> Int32
+  ) throws(StorageError) {
     let temporary = ".coffer-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp"
     // `O_EXCL` follows no link, whoever may have guessed the name.
     let file = openat(descriptor, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -77,9 +103,8 @@ package struct OpenDirectory: ~Copyable {
     do throws(StorageError) {
       defer { close(file) }
       try fill(file, with: data, like: old)
-      guard renameat(descriptor, temporary, descriptor, name) == 0 else {
-        throw .fileSystem("rename", path: "\(path)/\(name)", errno: errno)
-      }
+      let failure = place(temporary)
+      guard failure == 0 else { throw .fileSystem("rename", path: "\(path)/\(name)", errno: failure) }
     } catch {
       unlinkat(descriptor, temporary, 0)
       throw error

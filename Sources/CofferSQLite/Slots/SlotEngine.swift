@@ -330,6 +330,13 @@ public final class SlotEngine: StorageEngine {
     return try await inner.entry(key).map { try home.recorded($0).record.size }
   }
 
+  /// Does something to the home while no process carries out a commit.
+  package func alone(_ body: @escaping @Sendable () throws -> Void) async throws {
+    guard gate.enter() else { throw StorageError.closed(description) }
+    defer { gate.leave() }
+    try await inner.openStore().writer.perform { committer in try committer.housekeep { _ in try body() } }
+  }
+
   /// The home, for what only its kind can do.
   package var slots: any Slots { home.slots }
 

@@ -4,7 +4,7 @@ let floors = [
   "CofferCore": 1,
   "CofferCrypto": 2, "CofferFileSystem": 2,
   "CofferSQLite": 3,
-  "CofferFiles": 4, "CofferPreferences": 4,
+  "CofferFiles": 4, "CofferPreferences": 4, "CofferKeychain": 4,
   "Coffer": 5,
   "CofferTesting": 6,
   "CofferCommand": 7, "CofferDemo": 7,

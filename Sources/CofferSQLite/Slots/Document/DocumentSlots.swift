@@ -21,7 +21,7 @@ package final class DocumentSlots<Format: DocumentFormat>: Slots {
 
   package let survivesPowerLoss = true
   package let controlPath: String
-  private let format: Format
+  package let format: Format
   private let file: DocumentFile<Format>
   private let staged, retained, quarantine: Directory
   private let maximumValueSize: Int
@@ -62,6 +62,9 @@ package final class DocumentSlots<Format: DocumentFormat>: Slots {
 
   /// What the file says now.
   package func document() throws -> Format.Document { try file.document() }
+
+  /// Changes what the file says beside its values; inside of ``SlotEngine/alone(_:)``.
+  package func change(_ body: (inout Format.Document) throws -> Void) throws { try file.change(body) }
 
   private func directory(_ slot: Slot) -> (directory: Directory, id: SlotID)? {
     switch slot {

@@ -6,7 +6,8 @@ enum PersistenceChecks {
   static let all = [values, unusualKeys, deletions, revisions, positions, afterwards, powerLoss]
 
   private static let values = Check("values survive closing", requires: .persistence) { bench in
-    let values = [Data(), Data([0]), Data(0...255), Data(repeating: 7, count: 100_000)]
+    let large = min(100_000, try bench.engine.capabilities.maximumValueSize)
+    let values = [Data(), Data([0]), Data(0...255), Data(repeating: 7, count: large)]
     for (number, value) in values.enumerated() {
       // Closing is no power loss: relaxed commits survive it, too.
       try await bench.commit(.put(Key("key/\(number)"), value), durability: number == 0 ? .full : .relaxed)

@@ -1,0 +1,96 @@
+import CofferCore
+public import CofferCrypto
+import CofferFileSystem
+public import CofferSQLite
+public import Foundation
+
+extension SlotEngine {
+  /// Opens a sealed file: all secrets in one file, under a passphrase, for machines without a desktop's keyring.
+  ///
+  /// ```swift
+  /// let engine = try await SlotEngine.sealed(
+  ///   at: URL(fileURLWithPath: "/var/lib/shop/secrets.sealed"), passphrase: .systemdCredential("shop-secrets"))
+  /// try await TypedStore(engine: engine).save(token, for: "api-token")
+  /// ```
+  ///
+  /// The passphrase opens, through scrypt (RFC 7914; 128 MiB and about half a second), a random key, and that key seals
+  /// everything with AES-256-GCM (NIST SP 800-38D). A wrong passphrase is an error, never an empty store. Every commit
+  /// replaces the file atomically, so keep secrets in it and not much else; any number of processes can use it.
+  /// The journal is in `<file>.coffer`; it holds the names of the keys and nothing of the values.
+  /// - Parameters:
+  ///   - file: made if it is missing (0600), with its directory (0700), unless the configuration says otherwise.
+  ///   - passphrase: where it is read, once. A terminal is asked twice for a new store.
+  ///   - configuration: how it is opened. Values are limited to 64 KiB.
+  /// - Throws: `StorageError`: `wrongPassphrase`, `damaged`, `notAStore`, `newerFormat`, `notFound`,
+  ///   `permissionDenied`, `diskFull`, and what the source of the passphrase throws.
+  public static func sealed(
+    at file: URL, passphrase: PassphraseSource, configuration: SlotConfiguration = SlotConfiguration()
+  ) async throws -> SlotEngine {
+    try await sealed(at: file, passphrase: passphrase, configuration: configuration, cost: .standard)
+  }
+
+  /// The same with a cost of trying a passphrase that tests can bear.
+  package static func sealed(
+    at file: URL, passphrase: PassphraseSource, configuration: SlotConfiguration = SlotConfiguration(),
+    cost: ScryptCost
+  ) async throws -> SlotEngine {
+    let place = try SealedFile(file)
+    let slots = try await beside { try DocumentSlots.sealed(place, passphrase, configuration.forSecrets, cost) }
+    return try await open(
+      slots, journalIn: place.control, name: place.description, configuration: configuration.forSecrets)
+  }
+
+  /// Gives a sealed file another passphrase. The secrets are not sealed again: who knew the old passphrase and has kept
+  /// a copy of the file can still read that copy.
+  /// - Throws: `unsupported` on any other store; what the source of the passphrase throws. The old passphrase is valid
+  ///   until this returns.
+  public func changePassphrase(to passphrase: PassphraseSource) async throws {
+    try await changePassphrase(to: passphrase, cost: .standard)
+  }
+
+  package func changePassphrase(to passphrase: PassphraseSource, cost: ScryptCost) async throws {
+    guard let slots = slots as? DocumentSlots<SealedFormat> else {
+      throw StorageError.unsupported("passphrases", advice: "Only a sealed file has one.", backend: description)
+    }
+    let secret = try await beside { try passphrase.read(confirming: true) }
+    let format = slots.format
+    let header = try await beside { try format.header(with: secret, cost: cost) }
+    try await alone { try slots.change { $0.header = header } }
+  }
+}
+
+extension DocumentSlots where Format == SealedFormat {
+  fileprivate static func sealed(
+    _ place: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotConfiguration, _ cost: ScryptCost
+  ) throws -> DocumentSlots {
+    let format = try place.open(passphrase, mayCreate: configuration.createsIfMissing, cost: cost)
+    try OpenDirectory.make(place.control)
+    return try DocumentSlots(
+      format, at: place.path, control: place.control, name: place.description,
+      maximumValueSize: configuration.maximumValueSize, onDamage: configuration.onDamage)
+  }
+}
+
+extension SlotConfiguration {
+  /// A keyring and a sealed file are rewritten as a whole for each secret.
+  var forSecrets: SlotConfiguration {
+    var configuration = self
+    configuration.maximumValueSize = min(maximumValueSize, 64 << 10)
+    return configuration
+  }
+}
+
+/// Runs what blocks for long beside the threads that tasks share.
+func beside<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+  // Handed over under a lock, for the thread sanitizer.
+  let result = Locked<Result<R, any Error>?>(nil)
+  await withCheckedContinuation { continuation in
+    DispatchQueue.global().async {
+      let found = Result { try body() }
+      result.withLock { $0 = found }
+      continuation.resume()
+    }
+  }
+  guard let result = result.withLock({ $0 }) else { throw StorageError(.inputOutput, "Nothing was done.") }
+  return try result.get()
+}

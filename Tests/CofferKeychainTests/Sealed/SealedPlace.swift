@@ -1,0 +1,47 @@
+import CofferCore
+import CofferCrypto
+import CofferKeychain
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+
+/// A cost that protects nothing and takes no time.
+let cheap = ScryptCost(logN: 10, r: 1, p: 1)
+
+func passphrase(_ text: String) -> PassphraseSource { .provided { Data(text.utf8) } }
+
+/// A sealed file in a directory of its own, which goes away with its owner.
+final class SealedPlace: Sendable {
+  private let directory: TemporaryDirectory
+  init() throws { directory = try TemporaryDirectory() }
+
+  var url: URL { directory.url.appendingPathComponent("secrets.sealed") }
+  var path: String { url.path }
+  var control: String { path + ".coffer" }
+
+  func open(
+    _ text: String = "correct horse", _ configure: (inout SlotConfiguration) -> Void = { _ in }
+  ) async throws -> SlotEngine {
+    var configuration = SlotConfiguration()
+    configure(&configuration)
+    return try await SlotEngine.sealed(
+      at: url, passphrase: passphrase(text), configuration: configuration, cost: cheap)
+  }
+
+  /// The bytes of every file of the store, by its name.
+  func allFiles() throws -> [(name: String, bytes: Data)] {
+    let names = try FileManager.default.subpathsOfDirectory(atPath: directory.url.path)
+    return names.compactMap { name in
+      FileManager.default.contents(atPath: directory.path(name)).map { (name, $0) }
+    }
+  }
+}
+
+func expectError(_ code: StorageError.Code, _ contains: String = "", _ body: () async throws -> Void) async throws {
+  do {
+    try await body()
+  } catch let error as StorageError where error.code == code && (contains.isEmpty || error.description.contains(contains)) {
+    return
+  }
+  throw TestFailure("expected \(code), and nothing was thrown")
+}

@@ -1,0 +1,28 @@
+import CofferCore
+import CofferCrypto
+import CofferSQLite
+import Foundation
+
+@testable import CofferKeychain
+
+/// Sealed files without a store around them.
+enum SealedProbe {
+  static func file(_ text: String, values: Int) throws -> Data {
+    let key = try SecretBytes.random(count: AESGCM.keyCount)
+    let secret = SecretBytes(copying: Data(text.utf8))
+    let format = try SealedFormat(try SealedHeader(sealing: key, with: secret, cost: cheap), key: key)
+    var document = format.empty
+    for value in 0..<values {
+      document.items[try Key("key\(value)")] = .init(
+        version: .init(owner: 1, number: UInt64(value)), tag: 1, data: Data("value\(value)".utf8))
+    }
+    return try format.encode(document)
+  }
+
+  /// How many values it holds.
+  static func open(_ file: Data, _ text: String) throws -> Int {
+    let header = try SealedHeader(of: file)
+    let format = try SealedFormat(header, key: try header.key(with: SecretBytes(copying: Data(text.utf8))))
+    return try format.decode(file).items.count
+  }
+}

@@ -1,0 +1,27 @@
+import CofferCore
+import Foundation
+
+/// How a key is called in the keyring: as it is, unless it has a zero byte, which no attribute can have. Such a key is
+/// `%coffer:` and its bytes in hexadecimal.
+struct KeyringAccount {
+  private static let prefix = "%coffer:"
+
+  let text: String
+
+  init(_ key: Key) {
+    let isPlain = !key.string.utf8.contains(0) && !key.string.hasPrefix(Self.prefix)
+    let digits = key.string.utf8.map { String(UInt16($0) | 0x100, radix: 16).dropFirst() }
+    text = isPlain ? key.string : Self.prefix + digits.joined()
+  }
+
+  /// The key of a name; `nil` for one that no key has.
+  static func key(of text: String) -> Key? {
+    guard text.hasPrefix(prefix) else { return try? Key(text) }
+    let digits = Array(text.utf8.dropFirst(prefix.utf8.count))
+    let bytes = stride(from: 0, to: digits.count - 1, by: 2).compactMap {
+      UInt8(String(decoding: digits[$0...($0 + 1)], as: UTF8.self), radix: 16)
+    }
+    guard let name = String(validating: bytes, as: UTF8.self), let key = try? Key(name) else { return nil }
+    return KeyringAccount(key).text.utf8.elementsEqual(text.utf8) ? key : nil
+  }
+}

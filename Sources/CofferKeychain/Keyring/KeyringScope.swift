@@ -1,0 +1,33 @@
+import CofferCore
+import CofferCrypto
+import CofferFileSystem
+import Foundation
+
+/// Whose secrets a store keeps: those of a service, and of an access group if applications share them.
+struct KeyringScope: Hashable, Sendable {
+  let service: String
+  let accessGroup: String?
+
+  /// - Throws: `unsupported` for names that no attribute of an item can be.
+  init(service: String, accessGroup: String?) throws(StorageError) {
+    for name in [service, accessGroup ?? "-"] {
+      guard !name.isEmpty, name.utf8.count <= 256, !name.utf8.contains(0) else {
+        throw StorageError(
+          .unsupported, "'\(name.prefix(64).description.escapingControlCharacters)' cannot name a service or group.",
+          advice: "Use 1 to 256 bytes without a zero byte, such as com.example.shop.", backend: "keychain")
+      }
+    }
+    self.service = service
+    self.accessGroup = accessGroup
+  }
+
+  var description: String { "keychain:\(service.escapingControlCharacters)\(accessGroup.map { "@\($0)" } ?? "")" }
+
+  /// The name of the directory of the store's journal: its own for each scope, however it is called.
+  var directoryName: String {
+    let names = [service] + (accessGroup.map { [$0] } ?? [])
+    if names.allSatisfy(PathParts.isPlain) { return names.joined(separator: "@") }
+    let bytes = names.map { "\($0.utf8.count):\($0)" }.joined()
+    return "%" + sha256(Data(bytes.utf8)).map { String(UInt16($0) | 0x100, radix: 16).dropFirst() }.joined()
+  }
+}

@@ -1,0 +1,288 @@
+#if SecretService && os(Linux)
+  import CofferCore
+  import CofferSQLite
+  import Foundation
+
+  /// The desktop's keyring as a home: an item per value.
+  ///
+  /// A value is an item with the attributes `service`, `account` (the key) and `access-group`, as other programs have
+  /// them, so that they find it; `coffer-version` says who wrote it. What waits for its commit is an item of the keyring
+  /// too: no secret is ever anywhere else. `docs/formats/keychain.md` lists the attributes.
+  final class KeyringSlots: Slots {
+    private enum Attribute {
+      static let schema = "xdg:schema"
+      static let service = "service"
+      static let account = "account"
+      static let accessGroup = "access-group"
+      static let accessibility = "accessibility"
+      static let version = "coffer-version"
+      static let slot = "coffer-slot"
+    }
+
+    /// How a waiting item is told from one in its place, and what it says of itself.
+    private enum Waiting: String {
+      case staged, retained, quarantined
+    }
+
+    // A keyring takes as long as its daemon, and its daemon syncs the file and not the name of it.
+    let readsBlock = true
+    let keepsSecrets = true
+
+    private let scope: KeyringScope
+    private let client: SecretServiceClient
+    private let address: String?
+    private let timeout: Duration
+    private let defaultAccessibility: KeychainAccessibility
+    private let keyringDirectory: String?
+    /// Which items were seen to hold which values: of one that is deleted only its path is told.
+    private let seen = Locked<[KeyringItemPath: Key]>([:])
+
+    init(
+      _ scope: KeyringScope, accessibility: KeychainAccessibility, keyringDirectory: String?, address: String?,
+      timeout: Duration
+    ) {
+      self.scope = scope
+      self.address = address
+      self.timeout = timeout
+      self.keyringDirectory = keyringDirectory
+      defaultAccessibility = accessibility
+      client = SecretServiceClient(address: address, timeout: timeout)
+    }
+
+    func availability() -> Availability {
+      let state = client.state()
+      return state == .open ? .available : .unavailable(reason: state.error().message)
+    }
+
+    // MARK: Items
+
+    private var scopeAttributes: [KeyringAttribute] {
+      [KeyringAttribute(Attribute.service, scope.service)]
+        + (scope.accessGroup.map { [KeyringAttribute(Attribute.accessGroup, $0)] } ?? [])
+    }
+
+    private func items(with attributes: [KeyringAttribute]) throws -> [KeyringItem] {
+      // A search finds what has more attributes, too: another group's, say.
+      try client.items(client.search(scopeAttributes + attributes))
+        .filter { $0.text(of: Attribute.accessGroup) == scope.accessGroup }
+    }
+
+    /// The items that are a key's value: one, but for the moment of its replacement and where others have added some.
+    private func items(of key: Key) throws -> [KeyringItem] {
+      let account = KeyringAttribute(Attribute.account, KeyringAccount(key).text)
+      let items = try items(with: [account]).filter { $0.text(of: Attribute.slot) == nil }
+      note(items)
+      return items
+    }
+
+    /// The one that counts: who does not know us has added his after ours, which we would have removed otherwise.
+    private func item(of key: Key) throws -> KeyringItem? { Self.newest(try items(of: key)) }
+
+    private static func newest(_ items: [KeyringItem]) -> KeyringItem? {
+      items.max { left, right in
+        let (isOurs, isOther) = (left.text(of: Attribute.version) != nil, right.text(of: Attribute.version) != nil)
+        if isOurs != isOther { return isOurs }
+        return (left.modified, left.path.description) < (right.modified, right.path.description)
+      }
+    }
+
+    private func item(_ waiting: Waiting, _ id: SlotID) throws -> KeyringItem? {
+      try items(with: [
+        KeyringAttribute(Attribute.version, id.description), KeyringAttribute(Attribute.slot, waiting.rawValue),
+      ]).first
+    }
+
+    private func item(in slot: Slot) throws -> KeyringItem? {
+      switch slot {
+      case .value(let key): try item(of: key)
+      case .staged(let id): try item(.staged, id)
+      case .retained(let id): try item(.retained, id)
+      case .quarantined(let id): try item(.quarantined, id)
+      }
+    }
+
+    private func note(_ items: [KeyringItem]) {
+      seen.withLock { seen in
+        for item in items {
+          if item.text(of: Attribute.slot) == nil, let account = item.text(of: Attribute.account) {
+            seen[item.path] = KeyringAccount.key(of: account)
+          }
+        }
+      }
+    }
+
+    private static func version(of item: KeyringItem) -> SlotID? { item.text(of: Attribute.version).flatMap { SlotID($0) } }
+
+    /// What changes whenever somebody writes the item: its version, its date, or the item itself.
+    private static func stamp(of item: KeyringItem) -> SlotStamp {
+      let version = version(of: item) ?? SlotID(owner: 0, number: 0)
+      var path: UInt64 = 0xCBF2_9CE4_8422_2325  // FNV-1a: only to tell items of one key apart
+      for byte in item.path.description.utf8 { path = (path ^ UInt64(byte)) &* 0x100_0000_01B3 }
+      return SlotStamp(
+        version.owner, version.number, UInt64(bitPattern: Int64(item.modified.timeIntervalSince1970)), path)
+    }
+
+    // MARK: Reading
+
+    func read(_ slot: Slot) throws -> SlotContent? {
+      // One that is replaced between the two questions is looked for again.
+      for _ in 0..<8 {
+        guard let item = try item(in: slot) else { return nil }
+        if let secret = try client.secrets([item.path]).first {
+          return SlotContent(secret.data, stamp: Self.stamp(of: item), version: Self.version(of: item))
+        }
+      }
+      throw StorageError(.busy, "Somebody else is changing the item all the time.", advice: "Try again.")
+    }
+
+    func stamp(_ slot: Slot) throws -> SlotPresence? {
+      try item(in: slot).map { SlotPresence(stamp: Self.stamp(of: $0)) }
+    }
+
+    func list() throws -> [Slot] {
+      let items = try items(with: [])
+      note(items)
+      return items.compactMap { item in
+        guard let slot = item.text(of: Attribute.slot) else {
+          return item.text(of: Attribute.account).flatMap(KeyringAccount.key).map { .value($0) }
+        }
+        guard let id = Self.version(of: item) else { return nil }
+        return switch Waiting(rawValue: slot) {
+        case .staged: .staged(id)
+        case .retained: .retained(id)
+        case .quarantined, nil: nil
+        }
+      }.uniqued
+    }
+
+    func stamps() throws -> [Key: SlotPresence]? {
+      let items = try items(with: []).filter { $0.text(of: Attribute.slot) == nil }
+      let byKey = Dictionary(grouping: items) { $0.text(of: Attribute.account).flatMap(KeyringAccount.key) }
+      var stamps: [Key: SlotPresence] = [:]
+      for case (let key?, let items) in byKey {
+        stamps[key] = Self.newest(items).map { SlotPresence(stamp: Self.stamp(of: $0)) }
+      }
+      return stamps
+    }
+
+    /// The class that an item asks for, as far as it says.
+    func accessibility(of key: Key) throws -> KeychainAccessibility? {
+      let name = try item(of: key)?.text(of: Attribute.accessibility)
+      return KeychainAccessibility.allCases.first { $0.name == name }
+    }
+
+    // MARK: Writing
+
+    func checkWritable() throws {
+      let state = client.state()
+      guard state == .open else { throw state.error() }
+    }
+
+    func stage(_ data: Data, as id: SlotID, for key: Key, tag: UInt8) throws -> SlotStamp? {
+      let accessibility = KeychainAccessibility(rawValue: tag) ?? defaultAccessibility
+      do {
+        try create(data, .staged, id, label: "\(scope.service): \(key.string.escapingControlCharacters)", accessibility)
+      } catch let error as StorageError where error.code == .outcomeUnknown {
+        // Whether or not the item was made: without its commit it means nothing, and the next open removes it.
+        throw StorageError(
+          .unavailable, "The keyring did not confirm in time that it has taken the value.",
+          advice: "Nothing was changed. Try again.", underlying: error.underlying)
+      }
+      return nil  // Moving it changes its date.
+    }
+
+    func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
+      switch slot {
+      case .value, .staged:
+        throw StorageError.unsupported("to write a value past its batch", advice: "Stage and move it.", backend: "")
+      case .retained(let id): try create(data, .retained, id, label: scope.service, defaultAccessibility)
+      case .quarantined(let id): try create(data, .quarantined, id, label: scope.service, defaultAccessibility)
+      }
+      return nil
+    }
+
+    private func create(
+      _ data: Data, _ waiting: Waiting, _ id: SlotID, label: String, _ accessibility: KeychainAccessibility
+    ) throws {
+      let attributes = [
+        KeyringAttribute(Attribute.slot, waiting.rawValue), KeyringAttribute(Attribute.version, id.description),
+        KeyringAttribute(Attribute.accessibility, accessibility.name),
+      ]
+      _ = try client.create(
+        label: label, [KeyringAttribute(Attribute.schema, "coffer.Secret")] + scopeAttributes + attributes,
+        secret: data, replace: true)
+    }
+
+    func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
+      guard let item = try item(in: source), let id = Self.version(of: item) else {
+        throw StorageError(.notFound, "There is nothing to move: the keyring has no such item.")
+      }
+      var attributes = item.attributes.filter { $0.name != Attribute.slot && $0.name != Attribute.account }
+      switch target {
+      case .value(let key):
+        // First the old ones: until the new one is in their place, readers find it where it waits.
+        for old in try items(of: key) { try client.delete(old.path) }
+        attributes.append(KeyringAttribute(Attribute.account, KeyringAccount(key).text))
+      case .staged: attributes.append(KeyringAttribute(Attribute.slot, Waiting.staged.rawValue))
+      case .retained: attributes.append(KeyringAttribute(Attribute.slot, Waiting.retained.rawValue))
+      case .quarantined: attributes.append(KeyringAttribute(Attribute.slot, Waiting.quarantined.rawValue))
+      }
+      guard try client.setAttributes(item.path, attributes), let moved = try client.items([item.path]).first else {
+        throw StorageError(.notFound, "Somebody has removed the item \(id) from the keyring meanwhile.")
+      }
+      note([moved])
+      return Self.stamp(of: moved)
+    }
+
+    func copy(_ source: Slot, to target: Slot) throws {
+      if let content = try read(source) { _ = try write(content.data, to: target) }
+    }
+
+    func delete(_ slot: Slot) throws {
+      if case .value(let key) = slot {
+        for item in try items(of: key) { try client.delete(item.path) }
+      } else if let item = try item(in: slot) {
+        try client.delete(item.path)
+      }
+    }
+
+    // MARK: Watching
+
+    func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)? {
+      let signals = SecretServiceWatch(address: address, timeout: timeout) { [weak self] event in
+        switch event {
+        case .item(let path): self?.hear(path, heard)
+        case .availability:
+          heard(.availability)
+          heard(.anything)
+        }
+      }
+      // A secret that is replaced in its item is signalled by nobody, but the keyring's file is written.
+      let files = keyringDirectory.map { KeyringFiles($0) { heard(.anything) } }
+      return {
+        signals.end()
+        files?.end()
+      }
+    }
+
+    private func hear(_ path: KeyringItemPath, _ heard: (SlotEvent) -> Void) {
+      guard let found = try? client.items([path]) else { return heard(.anything) }
+      if let item = found.first {
+        guard item.text(of: Attribute.service) == scope.service,
+          item.text(of: Attribute.accessGroup) == scope.accessGroup
+        else { return }
+        note([item])
+      }
+      let key = seen.withLock { found.isEmpty ? $0.removeValue(forKey: path) : $0[path] }
+      if let key { heard(.changed(key)) }
+    }
+  }
+
+  extension Array where Element: Hashable {
+    /// Each element once, in the order of their first appearance.
+    fileprivate var uniqued: [Element] {
+      var seen: Set<Element> = []
+      return filter { seen.insert($0).inserted }
+    }
+  }
+#endif

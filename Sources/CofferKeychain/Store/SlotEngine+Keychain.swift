@@ -1,0 +1,109 @@
+import CofferCore
+import CofferCrypto
+import CofferFileSystem
+public import CofferSQLite
+import Foundation
+
+/// How a keychain is opened.
+public struct KeychainConfiguration: Sendable {
+  /// The store's own settings. Values are limited to 64 KiB whatever it says.
+  public var store = SlotConfiguration()
+
+  /// The class of values that are stored without one.
+  public var accessibility = KeychainAccessibility.whenUnlocked
+
+  /// How long to wait for each answer of the keyring. It never waits for a person.
+  public var timeout = Duration.seconds(2)
+
+  /// The bus of the session, where it is not the environment's.
+  package var address: String?
+
+  /// The usual settings.
+  public init() {}
+}
+
+extension SlotEngine {
+  /// Opens the secrets of a service in the desktop's keyring: the freedesktop Secret Service, which gnome-keyring,
+  /// KeePassXC and KWallet offer.
+  ///
+  /// ```swift
+  /// let engine = try await SlotEngine.keychain(service: "com.example.shop")
+  /// try await TypedStore(engine: engine).save(token, for: "api-token")
+  /// // $ secret-tool lookup service com.example.shop account api-token
+  /// ```
+  ///
+  /// It opens whatever the keyring's state is. While there is no bus, no keyring or a locked one, every use throws
+  /// `unavailable`, and `availability()` says why; once the keyring is unlocked everything works, without opening it
+  /// again. It never asks the user anything and never waits longer than its timeout for an answer.
+  ///
+  /// What other programs do to the items is heard as commits without transaction and origin. Names of keys are
+  /// attributes, which every program of the session can read; values are only in the keyring, also while they wait for
+  /// their commit. The journal, in `$XDG_DATA_HOME/coffer/keychain`, holds nothing that depends on a value. Each commit
+  /// makes the keyring rewrite its file three times, some 20 ms, and not all of that survives power loss.
+  /// - Parameters:
+  ///   - service: whose secrets they are, 1 to 256 bytes.
+  ///   - accessGroup: a group of applications that share them. Nothing on Linux keeps others out.
+  ///   - configuration: how it is opened.
+  /// - Throws: `StorageError`: `unsupported` where the library was built without the trait `SecretService` or for names
+  ///   that cannot be, `notFound` when there is no place for the journal (HOME is unset), `permissionDenied`,
+  ///   `diskFull`, `newerFormat`, `damaged` (the journal).
+  public static func keychain(
+    service: String, accessGroup: String? = nil, configuration: KeychainConfiguration = KeychainConfiguration()
+  ) async throws -> SlotEngine {
+    let system = SystemDirectories.current
+    let place = try KeychainPlace(service: service, accessGroup: accessGroup, in: system)
+    let slots = try place.slots(configuration)
+    return try await open(
+      slots, journalIn: place.control, name: place.description, configuration: configuration.store.forSecrets)
+  }
+
+  /// The same for callers that cannot suspend: it blocks their thread while the journal is opened.
+  package static func keychainBlocking(
+    service: String, accessGroup: String? = nil, configuration: KeychainConfiguration = KeychainConfiguration()
+  ) throws -> SlotEngine {
+    let place = try KeychainPlace(service: service, accessGroup: accessGroup, in: .current)
+    let slots = try place.slots(configuration)
+    return try SlotEngine(
+      slots, journalIn: place.control, name: place.description, configuration: configuration.store.forSecrets)
+  }
+}
+
+/// Where the journal of a keychain is.
+struct KeychainPlace: Sendable {
+  let scope: KeyringScope
+  private let data: String
+
+  init(service: String, accessGroup: String?, in system: SystemDirectories) throws(StorageError) {
+    scope = try KeyringScope(service: service, accessGroup: accessGroup)
+    do {
+      data = try system.url(for: .applicationSupport).path
+    } catch {
+      throw error.locating(backend: scope.description)
+    }
+  }
+
+  var description: String { scope.description }
+  var control: String { data + "/coffer/keychain/" + scope.directoryName }
+
+  /// Whether the keychain has been used by this user under this name.
+  var wasUsed: Bool { access(control + "/journal.db", F_OK) == 0 }
+
+  #if SecretService && os(Linux)
+    func slots(_ configuration: KeychainConfiguration) throws(StorageError) -> any Slots {
+      do {
+        try OpenDirectory.make(control)
+      } catch {
+        throw error.locating(backend: description)
+      }
+      return KeyringSlots(
+        scope, accessibility: configuration.accessibility, keyringDirectory: data + "/keyrings",
+        address: configuration.address, timeout: configuration.timeout)
+    }
+  #else
+    func slots(_ configuration: KeychainConfiguration) throws(StorageError) -> any Slots {
+      throw StorageError(
+        .unsupported, "This program was built without the desktop's keyring.",
+        advice: "Build it on Linux with the package trait 'SecretService', or use a sealed file.", backend: description)
+    }
+  #endif
+}

@@ -58,11 +58,16 @@ let package = Package(
     .executable(name: "coffer", targets: ["CofferCommand"]),
     .executable(name: "coffer-demo", targets: ["CofferDemo"]),
   ],
+  traits: [
+    .default(enabledTraits: ["SecretService"]),
+    .trait(name: "SecretService", description: "Keep secrets in the desktop's keyring on Linux; needs libsecret."),
+  ],
   targets: [
     // Floor 0: system libraries
     .systemLibrary(name: "CofferCSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CofferCZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CofferCOpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CofferCSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
     .systemLibrary(name: "CofferCShims"),
     // Floor 1: contracts
     floor("CofferCore", []),
@@ -71,6 +76,12 @@ let package = Package(
     floor("CofferCrypto", ["CofferCOpenSSL"]),
     // Floor 3: homes
     floor("CofferFiles", ["CofferCore", "CofferCrypto", "CofferSQLite"]),
+    floor(
+      "CofferKeychain",
+      [
+        "CofferCore", "CofferSQLite",
+        .target(name: "CofferCSecret", condition: .when(platforms: [.linux], traits: ["SecretService"])),
+      ]),
     // Floor 4: front
     floor("Coffer", ["CofferCore", "CofferFiles", "CofferSQLite"]),
     // Floor 5: services
@@ -96,6 +107,7 @@ let package = Package(
         "CofferCSQLite", "CofferCore", "CofferFiles", "CofferSQLite", "CofferTesting", "CofferTestHelper",
         "CofferTestSupport",
       ]),
+    tests("CofferKeychainTests", ["CofferCore", "CofferKeychain", "CofferTestSupport"]),
     tests("CofferTests", ["Coffer", "CofferFiles", "CofferTesting"]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),

@@ -1,9 +1,10 @@
 /// The floors of the house: a target imports only from floors below its own.
 let floors = [
   "CofferCShims": 0, "CofferCZlib": 0, "CofferCSQLite": 0, "CofferCOpenSSL": 0,
+  "CofferCSecret": 0,
   "CofferCore": 1,
   "CofferSQLite": 2, "CofferCrypto": 2,
-  "CofferFiles": 3,
+  "CofferFiles": 3, "CofferKeychain": 3,
   "Coffer": 4,
   "CofferTesting": 5,
   "CofferCommand": 6, "CofferDemo": 6,

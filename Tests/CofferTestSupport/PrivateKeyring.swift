@@ -157,9 +157,9 @@ package final class PrivateKeyring {
 
   /// Sends packets to the keyring's own socket and returns what it answers.
   private func exchange(_ packets: Data...) throws -> Data {
-    let descriptor = socket_stream()
+    let descriptor = Foundation.socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
     defer { close(descriptor) }
-    guard connectUnix(descriptor, path("run/keyring/control")) else { throw TestFailure("no keyring listens") }
+    guard connects(descriptor, to: path("run/keyring/control")) else { throw TestFailure("no keyring listens") }
     for packet in packets {
       let sent = packet.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
       guard sent == packet.count else { throw TestFailure("the keyring does not listen") }
@@ -224,9 +224,7 @@ package final class PrivateKeyring {
   }
 }
 
-private func socket_stream() -> CInt { socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0) }
-
-private func connectUnix(_ descriptor: CInt, _ path: String) -> Bool {
+private func connects(_ descriptor: CInt, to path: String) -> Bool {
   var address = sockaddr_un()
   address.sun_family = sa_family_t(AF_UNIX)
   guard path.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else { return false }

@@ -12,7 +12,7 @@
     private let context: MainContext
 
     /// Connects within the timeout, which then holds for each call.
-    init(address: String, timeout: Duration, context: MainContext = MainContext()) throws(BusFailure) {
+    init(address: String, timeout: Duration, context: MainContext = MainContext()) throws {
       let deadline = CallDeadline(timeout)
       defer { deadline.cancel() }
       var error: UnsafeMutablePointer<GError>?
@@ -35,7 +35,7 @@
     /// Calls a method and waits for its answer; never starts a service.
     func call(
       _ method: BusMethod, of name: String, at path: String, _ arguments: Variant? = nil
-    ) throws(BusFailure) -> Variant {
+    ) throws -> Variant {
       var error: UnsafeMutablePointer<GError>?
       let reply = withExtendedLifetime(arguments) {
         VariantType.with(method.reply) { type in
@@ -52,7 +52,7 @@
     }
 
     /// Calls a method of the bus itself.
-    func call(_ method: BusMethod, _ arguments: Variant? = nil) throws(BusFailure) -> Variant {
+    func call(_ method: BusMethod, _ arguments: Variant? = nil) throws -> Variant {
       try call(method, of: "org.freedesktop.DBus", at: "/org/freedesktop/DBus", arguments)
     }
   }
@@ -112,7 +112,7 @@
   /// Where the session's bus is.
   enum SessionBus {
     /// The address that the environment names, else the place where systemd puts the bus. Nothing is ever started.
-    static func address() throws(NotOpen) -> String {
+    static func address() throws -> String {
       let environment = ProcessInfo.processInfo.environment
       if let address = environment["DBUS_SESSION_BUS_ADDRESS"], !address.isEmpty { return try usable(address) }
       guard let folder = environment["XDG_RUNTIME_DIR"], !folder.isEmpty else {
@@ -130,7 +130,7 @@
     }
 
     /// An address without the parts that would start something.
-    static func usable(_ address: String) throws(NotOpen) -> String {
+    static func usable(_ address: String) throws -> String {
       let starters = ["autolaunch:", "unixexec:"]
       let parts = address.split(separator: ";").filter { part in !starters.contains { part.hasPrefix($0) } }
       guard !parts.isEmpty else {

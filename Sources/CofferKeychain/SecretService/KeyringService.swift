@@ -11,7 +11,7 @@
     static let name = "org.freedesktop.secrets"
     static let path = "/org/freedesktop/secrets"
 
-    func call(_ method: BusMethod, at path: String, _ arguments: Variant? = nil) throws(BusFailure) -> Variant {
+    func call(_ method: BusMethod, at path: String, _ arguments: Variant? = nil) throws -> Variant {
       try connection.call(method, of: owner, at: path, arguments)
     }
 
@@ -50,7 +50,7 @@
       let reply: Variant
       do {
         reply = try call(.getProperties, at: path.description, .tuple(.string(BusMethod.item)))
-      } catch  where error.kind == .noObject {
+      } catch let failure as BusFailure where failure.kind == .noObject {
         return nil
       }
       guard let properties = reply[0], properties.property("Locked")?.bool == false else {
@@ -68,7 +68,7 @@
     }
 
     /// The secrets at those of the paths where the keyring gave one.
-    func secrets(_ paths: [KeyringItemPath], _ session: SecretSession) throws(BusFailure) -> [KeyringSecret] {
+    func secrets(_ paths: [KeyringItemPath], _ session: SecretSession) throws -> [KeyringSecret] {
       let arguments = Variant.tuple(.array(of: "o", paths.map(Variant.objectPath)), .objectPath(session.path))
       let reply = try call(.getSecrets, at: Self.path, arguments)
       var secrets: [KeyringSecret] = []

@@ -195,10 +195,10 @@
           let connection = try BusConnection(address: place, timeout: timeout)
           state.connection = connection
           return connection
-        } catch {
-          throw error.kind == .timedOut
-            ? error.noBus
-            : NotOpen(state: .noBus(reason: "no session bus answers at '\(place)'"), underlying: error.underlying)
+        } catch let failure as BusFailure {
+          guard failure.kind != .timedOut else { throw failure.noBus }
+          throw NotOpen(
+            state: .noBus(reason: "no session bus answers at '\(place)'"), underlying: failure.underlying)
         }
       }
     }
@@ -206,7 +206,7 @@
     private func owner(_ connection: BusConnection) throws -> String? {
       do {
         return try connection.call(.getNameOwner, .tuple(.string(KeyringService.name)))[0]?.text
-      } catch  where error.kind == .noOwner {
+      } catch let failure as BusFailure where failure.kind == .noOwner {
         return nil
       }
     }

@@ -27,16 +27,14 @@
 
     deinit { end() }
 
-    /// No callback begins after this has returned, unless it is called from one.
+    /// Does not wait for a callback that is under way.
     package func end() { listener.end() }
   }
 
   /// What the watch's thread does. It stays until that thread has ended.
   final class KeyringListener: Sendable {
-    private enum Wait {
-      /// The longest wait between two attempts to connect.
-      static let longest = Duration.seconds(15)
-    }
+    /// The longest wait between two attempts to connect.
+    private static let longestPause = Duration.seconds(15)
 
     private let address: String?
     private let timeout: Duration
@@ -83,7 +81,7 @@
           isFirst = false
           guard goesOn else { break }
           _ = ended.wait(timeout: .now() + .milliseconds(Int(pause.milliseconds)))
-          pause = min(pause * 2, Wait.longest)
+          pause = min(pause * 2, Self.longestPause)
         }
         context.drain()
       }

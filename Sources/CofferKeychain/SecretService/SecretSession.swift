@@ -14,7 +14,7 @@
     /// The session's path on the bus.
     let path: KeyringItemPath
 
-    init(connection: BusConnection, owner: String, timeout: Duration) throws(BusFailure) {
+    init(connection: BusConnection, owner: String, timeout: Duration) throws {
       let deadline = CallDeadline(timeout)
       defer { deadline.cancel() }
       var error: UnsafeMutablePointer<GError>?
@@ -51,7 +51,7 @@
     }
 
     /// A secret as `(oayays)`.
-    func encode(_ data: Data) throws(BusFailure) -> Variant {
+    func encode(_ data: Data) throws -> Variant {
       let encoded = lock.withLock { () -> Variant? in
         let value = data.withUnsafeBytes { coffer_secret_value_new($0.baseAddress, $0.count) }
         guard let value else { return nil }
@@ -63,7 +63,7 @@
     }
 
     /// The secret in an `(oayays)`.
-    func decode(_ encoded: Variant) throws(BusFailure) -> Data {
+    func decode(_ encoded: Variant) throws -> Data {
       let data = lock.withLock { () -> Data? in
         guard let value = secret_service_decode_dbus_secret(service, encoded.pointer) else { return nil }
         defer { secret_value_unref(UnsafeMutableRawPointer(value)) }

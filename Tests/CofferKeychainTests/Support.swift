@@ -53,7 +53,16 @@ final class Events<Event: Sendable>: Sendable {
 }
 
 #if SecretService && os(Linux)
+  func attributes(_ name: String) -> [KeyringAttribute] {
+    [KeyringAttribute("service", "coffer.test"), KeyringAttribute("name", name)]
+  }
+
   extension SecretServiceClient {
+    @discardableResult
+    func create(_ name: String, _ secret: Data = Data("secret".utf8), replace: Bool = true) throws -> KeyringItemPath {
+      try create(label: "Test \(name)", attributes(name), secret: secret, replace: replace)
+    }
+
     /// Asks until the keyring has this state, for ten seconds; the last answer.
     func state(awaiting wanted: SecretServiceState) -> SecretServiceState {
       let deadline = ContinuousClock.now + .seconds(10)

@@ -112,10 +112,11 @@
   /// Where the session's bus is.
   enum SessionBus {
     /// The address that the environment names, else the place where systemd puts the bus. Nothing is ever started.
-    static func address() throws -> String {
-      let environment = ProcessInfo.processInfo.environment
-      if let address = environment["DBUS_SESSION_BUS_ADDRESS"], !address.isEmpty { return try usable(address) }
-      guard let folder = environment["XDG_RUNTIME_DIR"], !folder.isEmpty else {
+    static func address(
+      environment: (String) -> String? = { ProcessInfo.processInfo.environment[$0] }
+    ) throws -> String {
+      if let address = environment("DBUS_SESSION_BUS_ADDRESS"), !address.isEmpty { return try usable(address) }
+      guard let folder = environment("XDG_RUNTIME_DIR"), !folder.isEmpty else {
         throw NotOpen(
           state: .noBus(reason: "neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set"))
       }

@@ -8,12 +8,31 @@
 
 // What Swift cannot import: variadic functions, and macros that cast or call.
 
+static inline void coffer_secret_service_class_init(gpointer made, gpointer unused) {
+  gpointer proxy = g_type_class_ref(G_TYPE_DBUS_PROXY);
+  (void)unused;
+  G_OBJECT_CLASS(made)->constructor = G_OBJECT_CLASS(proxy)->constructor;
+  g_type_class_unref(proxy);
+}
+
+// libsecret's SecretService, whose own constructor insists on the process's shared connection to the session bus, with
+// the constructor of what it is derived from. Call it once.
+static inline GType coffer_secret_service_register(void) {
+  const char *name = "CofferSecretService";
+  GTypeQuery base;
+  GType made = g_type_from_name(name);
+  if (made) return made;
+  g_type_query(SECRET_TYPE_SERVICE, &base);
+  return g_type_register_static_simple(SECRET_TYPE_SERVICE, name, base.class_size, coffer_secret_service_class_init,
+                                       base.instance_size, NULL, (GTypeFlags)0);
+}
+
 // A proxy that opens no session, asks for nothing and listens to nothing until it is told to.
-static inline SecretService *coffer_secret_service_new(GDBusConnection *connection, const char *owner, int timeout,
-                                                       GCancellable *cancellable, GError **error) {
+static inline SecretService *coffer_secret_service_new(GType type, GDBusConnection *connection, const char *owner,
+                                                       int timeout, GCancellable *cancellable, GError **error) {
   GDBusProxyFlags quiet = G_DBUS_PROXY_FLAGS_DO_NOT_LOAD_PROPERTIES | G_DBUS_PROXY_FLAGS_DO_NOT_CONNECT_SIGNALS |
                           G_DBUS_PROXY_FLAGS_DO_NOT_AUTO_START;
-  gpointer made = g_initable_new(SECRET_TYPE_SERVICE, cancellable, error, "g-connection", connection, "g-name", owner,
+  gpointer made = g_initable_new(type, cancellable, error, "g-connection", connection, "g-name", owner,
                                  "g-object-path", "/org/freedesktop/secrets", "g-interface-name",
                                  "org.freedesktop.Secret.Service", "g-flags", quiet, "flags", SECRET_SERVICE_NONE,
                                  NULL);

@@ -8,6 +8,7 @@
   final class SecretSession: @unchecked Sendable {
     private let service: UnsafeMutablePointer<SecretService>
     private let lock = NSLock()
+    private static let type = coffer_secret_service_register()
     let connection: BusConnection
     /// The unique name of the keyring's process: another process knows nothing of this session.
     let owner: String
@@ -23,7 +24,7 @@
       let made = context.asDefault { () -> UnsafeMutablePointer<SecretService>? in
         guard
           let service = coffer_secret_service_new(
-            connection.pointer, owner, timeout.milliseconds, deadline.cancellable, &error)
+            Self.type, connection.pointer, owner, timeout.milliseconds, deadline.cancellable, &error)
         else { return nil }
         guard secret_service_ensure_session_sync(service, deadline.cancellable, &error) != 0 else {
           g_object_unref(UnsafeMutableRawPointer(service))

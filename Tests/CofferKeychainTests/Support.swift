@@ -1,8 +1,9 @@
 import CofferCore
-import CofferKeychain
 import CofferTestSupport
 import Foundation
 import Testing
+
+@testable import CofferKeychain
 
 /// Whether there is a client, and a keyring to test it with.
 let canTestKeyring: Bool = {
@@ -72,6 +73,19 @@ final class Events<Event: Sendable>: Sendable {
         last = state()
       }
       return last
+    }
+  }
+
+  /// How many connections a bus has, the one that asks included, as soon as they are no more than wanted, or after ten
+  /// seconds.
+  func connections(of keyring: PrivateKeyring, awaiting wanted: Int) throws -> Int {
+    let connection = try BusConnection(address: keyring.address, timeout: .seconds(10))
+    let list = BusMethod("org.freedesktop.DBus", "ListNames", reply: "(as)")
+    let deadline = ContinuousClock.now + .seconds(10)
+    while true {
+      let count = try connection.call(list)[0]?.children.count { $0.text?.hasPrefix(":") == true } ?? 0
+      guard count > wanted, ContinuousClock.now < deadline else { return count }
+      usleep(10_000)
     }
   }
 

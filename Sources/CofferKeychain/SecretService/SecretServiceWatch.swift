@@ -40,6 +40,8 @@
     private let timeout: Duration
     private let callback: @Sendable (SecretServiceEvent) -> Void
     private let isEnded = Locked(false)
+    /// Whether nobody has gone on believing that everything is heard, or that nothing is.
+    private let isAwaited = Locked(true)
     private let context = MainContext()
     private let queue = DispatchQueue(label: "coffer.keyring.watch")
     private let ended = DispatchSemaphore(value: 0)
@@ -52,7 +54,10 @@
     }
 
     /// Until the first attempt to listen has succeeded or failed.
-    func waitUntilReady() { _ = ready.wait(timeout: .now() + .milliseconds(Int(timeout.milliseconds))) }
+    func waitUntilReady() {
+      _ = ready.wait(timeout: .now() + .milliseconds(Int(timeout.milliseconds)))
+      isAwaited.withLock { $0 = false }
+    }
 
     func end() {
       isEnded.withLock { $0 = true }
@@ -104,7 +109,7 @@
       }
       // The bus answers in order: with this answer, it has taken note of both subscriptions.
       guard (try? connection.call(.listActivatableNames)) != nil else { return }
-      if isFirst { ready.signal() } else { tell(.availability) }
+      if isFirst, isAwaited.withLock({ $0 }) { ready.signal() } else { tell(.availability) }
       while goesOn, !connection.isClosed { context.iterate() }
       if goesOn { tell(.availability) }
     }

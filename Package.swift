@@ -58,11 +58,16 @@ let package = Package(
     .executable(name: "coffer", targets: ["CofferCommand"]),
     .executable(name: "coffer-demo", targets: ["CofferDemo"]),
   ],
+  traits: [
+    .default(enabledTraits: ["SecretService"]),
+    .trait(name: "SecretService", description: "Keep secrets in the desktop's keyring on Linux; needs libsecret."),
+  ],
   targets: [
     // Floor 0: system libraries
     .systemLibrary(name: "CofferCSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CofferCZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CofferCOpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CofferCSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
     .systemLibrary(name: "CofferCShims"),
     // Floor 1: contracts
     floor("CofferCore", []),
@@ -74,7 +79,12 @@ let package = Package(
     // Floor 4: homes
     floor("CofferFiles", ["CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite"]),
     floor("CofferPreferences", ["CofferCore", "CofferFileSystem", "CofferSQLite"]),
-    floor("CofferKeychain", ["CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite"]),
+    floor(
+      "CofferKeychain",
+      [
+        "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite",
+        .target(name: "CofferCSecret", condition: .when(platforms: [.linux], traits: ["SecretService"])),
+      ]),
     // Floor 5: front
     floor(
       "Coffer",

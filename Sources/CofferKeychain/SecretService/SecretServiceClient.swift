@@ -1,0 +1,266 @@
+#if SecretService && os(Linux)
+  import CofferCore
+  package import Foundation
+
+  /// The desktop's keyring: a client of the freedesktop Secret Service.
+  ///
+  /// It uses the default collection, never asks the user anything and never waits longer than its timeout for one answer.
+  /// When the bus or the keyring has gone and come back, the next call finds it. Calls block and may come from any
+  /// number of threads at once. What is locked is an error, never "absent".
+  package final class SecretServiceClient: Sendable {
+    private struct State {
+      var connection: BusConnection?
+      var session: SecretSession?
+    }
+
+    private let address: String?
+    private let timeout: Duration
+    private let shared = Locked(State())
+    /// When the keyring was last asked to start.
+    private let lastStart = Locked<ContinuousClock.Instant?>(nil)
+
+    /// The largest secret: keyrings rewrite their whole file with each change, and a bus closes the connection of
+    /// somebody who sends too much.
+    package static let largestSecret = 64 * 1_024
+
+    /// Connects when it is first asked for something.
+    /// - Parameters:
+    ///   - address: of the bus; `nil` for the session's, looked up for each new connection.
+    ///   - timeout: for each call.
+    package init(address: String? = nil, timeout: Duration = .seconds(2)) {
+      self.address = address
+      self.timeout = timeout
+    }
+
+    // MARK: State
+
+    /// Whether the keyring can be used now. Never asks the user for anything.
+    package func state() -> SecretServiceState {
+      do {
+        try withService { _ = try $0.openCollection() }
+        return .open
+      } catch let notOpen as NotOpen {
+        return notOpen.state
+      } catch let failure as BusFailure {
+        return failure.notOpen.state
+      } catch {
+        return .noService(reason: "\(error)")
+      }
+    }
+
+    /// How secrets are encrypted on the bus.
+    package func sessionAlgorithm() throws -> String {
+      try inWords { try withService { try session(with: $0).algorithm } }
+    }
+
+    // MARK: Reading
+
+    /// The items of the default collection that have all of these attributes.
+    package func search(_ attributes: [KeyringAttribute]) throws -> [KeyringItemPath] {
+      let arguments = try Variant.tuple(.attributes(checked(attributes)))
+      return try inWords {
+        try withService { service in
+          let collection = try service.defaultCollection()
+          let reply = try service.call(.searchItems, at: collection.description, arguments)
+          try service.requireOpen(collection)  // afterwards: only then an empty answer means that there is none
+          return reply[0]?.children.compactMap(\.path) ?? []
+        }
+      }
+    }
+
+    /// Those of the items that exist, without their secrets, in the order of the paths.
+    package func items(_ paths: [KeyringItemPath]) throws -> [KeyringItem] {
+      try inWords { try withService { try items(paths, of: $0) } }
+    }
+
+    private func items(_ paths: [KeyringItemPath], of service: KeyringService) throws -> [KeyringItem] {
+      let items = try paths.compactMap { try service.item($0) }
+      if items.count < paths.count { _ = try service.openCollection() }
+      return items
+    }
+
+    /// The secrets of those of the items that exist.
+    package func secrets(_ paths: [KeyringItemPath]) throws -> [KeyringSecret] {
+      try inWords { try withService { try secrets(paths, of: $0) } }
+    }
+
+    private func secrets(_ paths: [KeyringItemPath], of service: KeyringService) throws -> [KeyringSecret] {
+      let session = try session(with: service)
+      var found: [KeyringSecret] = []
+      var rest = paths
+      for _ in 0..<3 where !rest.isEmpty {
+        for start in stride(from: 0, to: rest.count, by: 256) {  // far below the limit of a message
+          found += try service.secrets(Array(rest[start..<min(start + 256, rest.count)]), session)
+        }
+        let present = Set(found.map(\.path))
+        rest.removeAll(where: present.contains)
+        // No secret comes from a deleted item, and none from a locked one: only the first may be called absent.
+        if !rest.isEmpty { rest = try items(rest, of: service).map(\.path) }
+      }
+      guard rest.isEmpty else { throw NotOpen(state: .locked) }
+      return found
+    }
+
+    // MARK: Changing
+
+    /// Makes an item in the default collection.
+    /// - Parameters:
+    ///   - label: what people see in their keyring's window; not a secret.
+    ///   - replace: whether an item with exactly these attributes is replaced, if there is one.
+    package func create(
+      label: String, _ attributes: [KeyringAttribute], secret: Data, replace: Bool
+    ) throws -> KeyringItemPath {
+      guard secret.count <= Self.largestSecret else {
+        throw StorageError(
+          .valueTooLarge,
+          "The secret has \(secret.count) bytes; the keyring takes \(Self.largestSecret) here.",
+          advice: "Keep a key in the keyring, and what it encrypts in a file.", backend: keyringBackend)
+      }
+      let properties = Variant.properties([
+        ("org.freedesktop.Secret.Item.Label", .string(try checked(label))),
+        ("org.freedesktop.Secret.Item.Attributes", .attributes(try checked(attributes))),
+      ])
+      return try inWords {
+        try withService { service in
+          let collection = try service.openCollection()
+          let encoded = try session(with: service).encode(secret)
+          let reply = try service.call(
+            .createItem, at: collection.description, .tuple(properties, encoded, .bool(replace)))
+          try service.refusePrompt(reply[1])
+          guard let item = reply[0]?.path else { throw BusFailure(.other, "the keyring made an item without a path") }
+          return item
+        }
+      }
+    }
+
+    /// Gives an item other attributes; its secret stays.
+    /// - Returns: Whether there is such an item.
+    @discardableResult
+    package func setAttributes(_ path: KeyringItemPath, _ attributes: [KeyringAttribute]) throws -> Bool {
+      let value = try Variant.attributes(checked(attributes)).boxed
+      return try change(path, .setProperty, .tuple(.string(BusMethod.item), .string("Attributes"), value))
+    }
+
+    /// Deletes an item.
+    /// - Returns: Whether there was such an item.
+    @discardableResult
+    package func delete(_ path: KeyringItemPath) throws -> Bool { try change(path, .delete, nil) }
+
+    private func change(_ path: KeyringItemPath, _ method: BusMethod, _ arguments: Variant?) throws -> Bool {
+      try inWords {
+        try withService { service in
+          do {
+            let reply = try service.call(method, at: path.description, arguments)
+            try service.refusePrompt(reply[0])
+            return true
+          } catch let failure as BusFailure where failure.kind == .noObject {
+            _ = try service.openCollection()  // absent is only who is absent from an open keyring
+            return false
+          }
+        }
+      }
+    }
+
+    // MARK: Connecting
+
+    /// Asks a keyring that runs, and once more when the one that was known has gone.
+    private func withService<R>(_ body: (KeyringService) throws -> R) throws -> R {
+      do {
+        return try body(service())
+      } catch let failure as BusFailure where failure.isWorthAnotherTry {
+        shared.withLock { $0.session = nil }
+        return try body(service())
+      }
+    }
+
+    /// A keyring that runs now, started if the bus knows how.
+    private func service() throws -> KeyringService {
+      let connection = try connected()
+      do {
+        if let owner = try owner(connection) { return KeyringService(connection: connection, owner: owner) }
+        try start(connection)
+        if let owner = try owner(connection) { return KeyringService(connection: connection, owner: owner) }
+      } catch let failure as BusFailure {
+        throw failure.noBus
+      }
+      throw NotOpen(state: .noService(reason: "it was started, but offers nothing"))
+    }
+
+    private func connected() throws -> BusConnection {
+      try shared.withLock { state in
+        if let connection = state.connection, !connection.isClosed { return connection }
+        state = State()
+        let place = try address.map(SessionBus.usable) ?? SessionBus.address()
+        do {
+          let connection = try BusConnection(address: place, timeout: timeout)
+          state.connection = connection
+          return connection
+        } catch let failure as BusFailure {
+          guard failure.kind != .timedOut else { throw failure.noBus }
+          throw NotOpen(
+            state: .noBus(reason: "no session bus answers at '\(place)'"), underlying: failure.underlying)
+        }
+      }
+    }
+
+    private func owner(_ connection: BusConnection) throws -> String? {
+      do {
+        return try connection.call(.getNameOwner, .tuple(.string(KeyringService.name)))[0]?.text
+      } catch let failure as BusFailure where failure.kind == .noOwner {
+        return nil
+      }
+    }
+
+    /// Starts the keyring where a desktop would start it on demand, twice a minute at most.
+    private func start(_ connection: BusConnection) throws {
+      let names = try connection.call(.listActivatableNames)[0]?.children.compactMap(\.text) ?? []
+      guard names.contains(KeyringService.name) else {
+        throw NotOpen(state: .noService(reason: "no keyring runs, and none can be started on demand"))
+      }
+      try lastStart.withLock { lastStart in
+        // Somebody else may have started it while we waited for the lock.
+        guard try owner(connection) == nil else { return }
+        let now = ContinuousClock.now
+        if let last = lastStart, now - last < .seconds(30) {
+          throw NotOpen(state: .noService(reason: "no keyring runs, and one that was just started has ended"))
+        }
+        lastStart = now
+        do {
+          _ = try connection.call(.startServiceByName, .tuple(.string(KeyringService.name), .uint32(0)))
+        } catch let failure as BusFailure {
+          throw NotOpen(state: .noService(reason: "the keyring could not be started"), underlying: failure.underlying)
+        }
+      }
+    }
+
+    /// The session with this keyring; a keyring that was started again gets a new one.
+    private func session(with service: KeyringService) throws -> SecretSession {
+      try shared.withLock { state in
+        if let session = state.session, session.connection === service.connection, session.owner == service.owner {
+          return session
+        }
+        let session = try SecretSession(connection: service.connection, owner: service.owner, timeout: timeout)
+        if state.connection === service.connection { state.session = session }
+        return session
+      }
+    }
+  }
+
+  /// D-Bus ends a text at its first zero byte: two texts that differ behind it would be one.
+  private func checked(_ text: String) throws -> String {
+    guard !text.utf8.contains(0) else {
+      throw StorageError(
+        .unsupported, "A keyring item cannot have a zero byte in its label or attributes.",
+        advice: "Escape it.", backend: keyringBackend)
+    }
+    return text
+  }
+
+  private func checked(_ attributes: [KeyringAttribute]) throws -> [KeyringAttribute] {
+    for attribute in attributes {
+      _ = try checked(attribute.name)
+      _ = try checked(attribute.text)
+    }
+    return attributes
+  }
+#endif

@@ -1,0 +1,21 @@
+/// Whether the desktop's keyring can be used now, and why not.
+package enum SecretServiceState: Hashable, Sendable {
+  /// There is no session bus to ask.
+  case noBus(reason: String)
+  /// Nobody on the bus keeps secrets, or who does gives no answer.
+  case noService(reason: String)
+  /// The keyring has no default collection yet, or has not loaded it.
+  case noDefaultCollection
+  /// The default collection is locked: nothing can be told about what it holds.
+  case locked
+  /// Everything can be read and written.
+  case open
+}
+
+/// What a watch has noticed.
+package enum SecretServiceEvent: Hashable, Sendable {
+  /// This item was made, changed or deleted; collections other than the default one are told of, too.
+  case item(KeyringItemPath)
+  /// Ask for the state again and look at everything: signals may have been missed.
+  case availability
+}

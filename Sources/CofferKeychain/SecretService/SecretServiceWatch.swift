@@ -1,0 +1,168 @@
+#if SecretService && os(Linux)
+  import CofferCSecret
+  import CofferCore
+  import Foundation
+
+  /// Tells of changes in the keyring until it is ended or goes.
+  ///
+  /// It has a connection and a thread of its own, connects again when the bus has gone and come back, and then says
+  /// ``SecretServiceEvent/availability``, since nobody knows what happened in between.
+  package final class SecretServiceWatch: Sendable {
+    private let listener: KeyringListener
+
+    /// - Parameters:
+    ///   - address: of the bus; `nil` for the session's.
+    ///   - timeout: for connecting, and for how long this waits until everything that follows will be heard.
+    ///   - callback: comes on a queue of its own, one call after the other, and may use the keyring.
+    package init(
+      address: String? = nil, timeout: Duration = .seconds(2),
+      _ callback: @escaping @Sendable (SecretServiceEvent) -> Void
+    ) {
+      listener = KeyringListener(address: address, timeout: timeout, callback)
+      let thread = Thread { [listener] in listener.run() }
+      thread.name = "coffer.keyring"
+      thread.start()
+      listener.waitUntilReady()
+    }
+
+    deinit { end() }
+
+    /// Does not wait for a callback that is under way.
+    package func end() { listener.end() }
+  }
+
+  /// What the watch's thread does. It stays until that thread has ended.
+  final class KeyringListener: Sendable {
+    /// The longest wait between two attempts to connect.
+    private static let longestPause = Duration.seconds(15)
+
+    private let address: String?
+    private let timeout: Duration
+    private let callback: @Sendable (SecretServiceEvent) -> Void
+    private let isEnded = Locked(false)
+    /// Whether nobody has gone on believing that everything is heard, or that nothing is.
+    private let isAwaited = Locked(true)
+    private let context = MainContext()
+    private let queue = DispatchQueue(label: "coffer.keyring.watch")
+    private let ended = DispatchSemaphore(value: 0)
+    private let ready = DispatchSemaphore(value: 0)
+
+    init(address: String?, timeout: Duration, _ callback: @escaping @Sendable (SecretServiceEvent) -> Void) {
+      self.address = address
+      self.timeout = timeout
+      self.callback = callback
+    }
+
+    /// Until the first attempt to listen has succeeded or failed.
+    func waitUntilReady() {
+      _ = ready.wait(timeout: .now() + .milliseconds(Int(timeout.milliseconds)))
+      isAwaited.withLock { $0 = false }
+    }
+
+    func end() {
+      isEnded.withLock { $0 = true }
+      ended.signal()
+      context.wake()
+    }
+
+    private var goesOn: Bool { !isEnded.withLock { $0 } }
+
+    func tell(_ event: SecretServiceEvent) {
+      queue.async { [self] in
+        if goesOn { callback(event) }
+      }
+    }
+
+    func run() {
+      context.asDefault {
+        var pause = Duration.milliseconds(250)
+        var isFirst = true
+        while goesOn {
+          if let connection = connect() {
+            listen(on: connection, isFirst: isFirst)
+            pause = .milliseconds(250)
+          }
+          if isFirst { ready.signal() }
+          isFirst = false
+          guard goesOn else { break }
+          _ = ended.wait(timeout: .now() + .milliseconds(Int(pause.milliseconds)))
+          pause = min(pause * 2, Self.longestPause)
+        }
+        context.drain()
+      }
+    }
+
+    private func connect() -> BusConnection? {
+      guard let place = try? address.map(SessionBus.usable) ?? SessionBus.address() else { return nil }
+      return try? BusConnection(address: place, timeout: timeout, context: context)
+    }
+
+    /// Until the bus goes or the watch ends.
+    private func listen(on connection: BusConnection, isFirst: Bool) {
+      let keyring = subscribe(connection, sender: KeyringService.name, member: nil, argument: nil)
+      let owner = subscribe(
+        connection, sender: "org.freedesktop.DBus", member: "NameOwnerChanged", argument: KeyringService.name)
+      defer {
+        g_dbus_connection_signal_unsubscribe(connection.pointer, keyring)
+        g_dbus_connection_signal_unsubscribe(connection.pointer, owner)
+        context.drain()  // releases what the subscriptions hold
+      }
+      // The bus answers in order: with this answer, it has taken note of both subscriptions.
+      guard (try? connection.call(.listActivatableNames)) != nil else { return }
+      if isFirst, isAwaited.withLock({ $0 }) { ready.signal() } else { tell(.availability) }
+      while goesOn, !connection.isClosed { context.iterate() }
+      if goesOn { tell(.availability) }
+    }
+
+    private func subscribe(_ connection: BusConnection, sender: String, member: String?, argument: String?)
+      -> CUnsignedInt
+    {
+      g_dbus_connection_signal_subscribe(
+        connection.pointer, sender, nil, member, nil, argument, G_DBUS_SIGNAL_FLAGS_NONE, keyringSignal,
+        Unmanaged.passRetained(self).toOpaque(), releaseListener)
+    }
+  }
+
+  /// GLib calls this on the watch's thread.
+  private nonisolated func keyringSignal(
+    connection: OpaquePointer?, sender: UnsafePointer<CChar>?, path: UnsafePointer<CChar>?,
+    interface: UnsafePointer<CChar>?, member: UnsafePointer<CChar>?, arguments: OpaquePointer?,
+    listener: UnsafeMutableRawPointer?
+  ) {
+    guard let listener, let path, let interface, let member, let arguments else { return }
+    let signal = KeyringSignal(
+      path: String(cString: path), interface: String(cString: interface), member: String(cString: member),
+      arguments: Variant(taking: g_variant_ref(arguments)))
+    guard let event = signal.event else { return }
+    Unmanaged<KeyringListener>.fromOpaque(listener).takeUnretainedValue().tell(event)
+  }
+
+  private nonisolated func releaseListener(_ listener: UnsafeMutableRawPointer?) {
+    if let listener { Unmanaged<KeyringListener>.fromOpaque(listener).release() }
+  }
+
+  /// A signal as it came.
+  struct KeyringSignal {
+    let path: String
+    let interface: String
+    let member: String
+    let arguments: Variant
+
+    /// What it means to us, if anything.
+    var event: SecretServiceEvent? {
+      switch (interface, member) {
+      case ("org.freedesktop.Secret.Collection", "ItemCreated"), ("org.freedesktop.Secret.Collection", "ItemChanged"),
+        ("org.freedesktop.Secret.Collection", "ItemDeleted"):
+        arguments[0]?.path.map { .item($0) }
+      case ("org.freedesktop.Secret.Service", "CollectionCreated"),
+        ("org.freedesktop.Secret.Service", "CollectionChanged"),
+        ("org.freedesktop.Secret.Service", "CollectionDeleted"), ("org.freedesktop.DBus", "NameOwnerChanged"):
+        .availability
+      case ("org.freedesktop.DBus.Properties", "PropertiesChanged"):
+        // A collection lists its items in a property that changes with each of them: that was told already.
+        arguments[0]?.text == BusMethod.collection && arguments[1]?.property("Locked") != nil ? .availability : nil
+      default: nil
+      }
+    }
+  }
+#endif

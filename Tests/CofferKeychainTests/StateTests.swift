@@ -1,0 +1,194 @@
+#if SecretService && os(Linux)
+  import CofferCore
+  import CofferTestSupport
+  import Foundation
+  import Testing
+
+  @testable import CofferKeychain
+
+  @Suite("Finding the bus")
+  struct BusTests {
+    @Test("Nobody listens there", arguments: ["unix:path=/nowhere/bus", "nonsense", "tcp:host=127.0.0.1,port=1"])
+    func nobody(_ address: String) {
+      let client = SecretServiceClient(address: address, timeout: .milliseconds(500))
+      #expect(client.state().isNoBus)
+      #expect(code { try client.search([]) } == .unavailable)
+    }
+
+    @Test("A bus that accepts and says nothing is given up")
+    func silence() throws {
+      let folder = try TemporaryDirectory()
+      let socket = try ListeningSocket(folder.path("s"))
+      let client = SecretServiceClient(address: "unix:path=\(socket.path)", timeout: .milliseconds(200))
+      var state = SecretServiceState.open
+      #expect(duration { state = client.state() } < .seconds(10))
+      #expect(state == .noBus(reason: "the session bus does not answer"))
+    }
+
+    @Test("Nothing is started to find a bus")
+    func starters() throws {
+      #expect(throws: NotOpen.self) { try SessionBus.usable("autolaunch:") }
+      #expect(throws: NotOpen.self) { try SessionBus.usable("unixexec:path=/bin/true;autolaunch:scope=*user") }
+      #expect(try SessionBus.usable("autolaunch:;unix:path=/x") == "unix:path=/x")
+    }
+
+    @Test("The environment's address comes first, then the place where systemd puts the bus")
+    func environment() throws {
+      let folder = try TemporaryDirectory()
+      let socket = try ListeningSocket(folder.path("bus"))
+      #expect(
+        try SessionBus.address(environment: { $0 == "XDG_RUNTIME_DIR" ? "/x" : "unix:path=/y" }) == "unix:path=/y")
+      let found = try SessionBus.address { $0 == "XDG_RUNTIME_DIR" ? folder.url.path : "" }
+      #expect(found.hasPrefix("unix:path=/") && found.hasSuffix("/bus"))
+      #expect(throws: NotOpen.self) { try SessionBus.address { $0 == "XDG_RUNTIME_DIR" ? "/nowhere" : nil } }
+      #expect(throws: NotOpen.self) { try SessionBus.address { _ in nil } }
+      withExtendedLifetime(socket) {}
+    }
+  }
+
+  @Suite(
+    "States of a real keyring", .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(5)))
+  struct StateTests {
+    private func client(_ keyring: PrivateKeyring, timeout: Duration = .seconds(10)) -> SecretServiceClient {
+      SecretServiceClient(address: keyring.address, timeout: timeout)
+    }
+
+    @Test("Open")
+    func open() throws {
+      let keyring = try PrivateKeyring()
+      #expect(client(keyring).state() == .open)
+    }
+
+    @Test("Nobody keeps secrets on this bus")
+    func noService() throws {
+      let keyring = try PrivateKeyring(password: nil)
+      let client = client(keyring)
+      #expect(client.state().isNoService)
+      #expect(code { try client.search([]) } == .unavailable)
+      #expect(code { try client.create("x") } == .unavailable)
+      try keyring.startDaemon(password: "pw")
+      #expect(client.state() == .open)
+    }
+
+    @Test("A keyring that the bus can start is started, and asks nobody anything")
+    func activated() throws {
+      let keyring = try PrivateKeyring(password: nil, activatable: true)
+      let client = client(keyring)
+      #expect(client.state() == .noDefaultCollection)
+      #expect(code { try client.create("x") } == .unavailable)
+    }
+
+    @Test("A keyring that has no default collection says so")
+    func noDefaultCollection() throws {
+      let keyring = try PrivateKeyring(password: "")
+      let client = client(keyring)
+      #expect(client.state() == .noDefaultCollection)
+      #expect(code { try client.search([]) } == .unavailable)
+    }
+
+    @Test("Another password leaves it locked")
+    func wrongPassword() throws {
+      let keyring = try PrivateKeyring(password: "right")
+      let client = client(keyring)
+      let path = try client.create("kept")
+      try keyring.startDaemon(password: "wrong")
+      #expect(client.state() == .locked)
+      #expect(code { try client.secrets([path]) } == .unavailable)
+      try keyring.unlock("right")
+      #expect(try client.secrets([path]).count == 1)
+    }
+
+    @Test("While it is locked nothing is called absent, nothing changes and nobody is asked")
+    func locked() throws {
+      let keyring = try PrivateKeyring(password: "pw")
+      let client = client(keyring)
+      let path = try client.create("kept")
+      let gone = try client.create("gone")
+      try client.delete(gone)
+      try keyring.lock()
+      #expect(client.state() == .locked)
+      #expect(code { try client.search(attributes("kept")) } == .unavailable)
+      #expect(code { try client.search(attributes("never was")) } == .unavailable)
+      for path in [path, gone] {
+        #expect(code { try client.items([path]) } == .unavailable)
+        #expect(code { try client.secrets([path]) } == .unavailable)
+        #expect(code { try client.setAttributes(path, attributes("x")) } == .unavailable)
+        #expect(code { try client.delete(path) } == .unavailable)
+      }
+      #expect(code { try client.create("new") } == .unavailable)
+      try keyring.unlock("pw")
+      #expect(client.state() == .open)
+      #expect(try client.search([KeyringAttribute("service", "coffer.test")]) == [path])
+    }
+
+    @Test("A hung keyring is given up, and a change that may have happened is called so")
+    func hung() throws {
+      let keyring = try PrivateKeyring()
+      let client = client(keyring, timeout: .seconds(1))
+      let path = try self.client(keyring).create("kept")
+      keyring.pause()
+      var state = SecretServiceState.open
+      #expect(duration { state = client.state() } < .seconds(10))
+      #expect(state == .noService(reason: "it does not answer"))
+      #expect(code { try client.search([]) } == .unavailable)
+      #expect(code { try client.create("x") } == .unavailable)
+      #expect(code { try client.setAttributes(path, attributes("changed")) } == .outcomeUnknown)
+      keyring.resume()
+      #expect(client.state(awaiting: .open) == .open)
+      #expect(try client.secrets([path]).count == 1)
+    }
+
+    @Test("A killed keyring is found again by the same client, with a new session")
+    func restarted() throws {
+      let keyring = try PrivateKeyring(password: "pw")
+      let client = client(keyring)
+      let path = try client.create("kept", Data("before".utf8))
+      keyring.stopDaemon()
+      #expect(client.state().isNoService)
+      try keyring.startDaemon(password: "pw")
+      #expect(client.state() == .open)
+      #expect(try client.secrets([path]).map(\.data) == [Data("before".utf8)])
+      try client.create("more", Data("after".utf8))
+    }
+
+    @Test("When the bus goes this process stays, and finds it when it is back")
+    func busRestarted() throws {
+      let keyring = try PrivateKeyring(password: "pw")
+      let client = client(keyring)
+      let path = try client.create("kept")
+      keyring.stopBus()
+      #expect(client.state().isNoBus)
+      #expect(code { try client.secrets([path]) } == .unavailable)
+      #expect(code { try client.delete(path) } == .unavailable)
+      keyring.stopDaemon()
+      try keyring.startBus()
+      try keyring.startDaemon(password: "pw")
+      #expect(client.state() == .open)
+      #expect(try client.secrets([path]).count == 1)
+    }
+
+    @Test("A locked keyring that could show a question shows none", .enabled(if: Display.isInstalled, "no Xvfb"))
+    func display() throws {
+      let display = try Display()
+      let keyring = try PrivateKeyring(password: "right")
+      let client = client(keyring)
+      let path = try client.create("kept")
+      try keyring.startDaemon(password: "wrong", display: display.name)
+      #expect(client.state() == .locked)
+      #expect(code { try client.delete(path) } == .unavailable)
+      #expect(code { try client.create("x") } == .unavailable)
+    }
+
+    @Test("Errors say what to do")
+    func words() throws {
+      let keyring = try PrivateKeyring()
+      try keyring.lock()
+      let client = client(keyring)
+      let error = try #require(throws: StorageError.self) { try client.search([]) }
+      #expect(error.isRetryable)
+      #expect(error.message == "The login keyring is locked: what it holds cannot be told.")
+      #expect(error.advice.hasPrefix("Unlock it"))
+      #expect(error.backend == "keyring:org.freedesktop.secrets")
+    }
+  }
+#endif

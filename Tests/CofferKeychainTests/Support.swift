@@ -1,0 +1,96 @@
+import CofferCore
+import CofferTestSupport
+import Foundation
+import Testing
+
+@testable import CofferKeychain
+
+/// Whether there is a client, and a keyring to test it with.
+let canTestKeyring: Bool = {
+  #if SecretService && os(Linux)
+    PrivateKeyring.isInstalled
+  #else
+    false
+  #endif
+}()
+
+let whyNoKeyring: Comment = "\(PrivateKeyring.isInstalled ? "built without SecretService" : PrivateKeyring.whyNot)"
+
+/// The code of the storage error that `body` throws.
+func code(of body: () throws -> some Any) -> StorageError.Code? {
+  do {
+    _ = try body()
+    return nil
+  } catch { return (error as? StorageError)?.code }
+}
+
+/// How long something takes.
+func duration(of body: () throws -> Void) rethrows -> Duration {
+  try ContinuousClock().measure(body)
+}
+
+/// Collects events and waits for one of them, within a deadline.
+final class Events<Event: Sendable>: Sendable {
+  private let seen = Locked<[Event]>([])
+  private let arrived = DispatchSemaphore(value: 0)
+
+  func add(_ event: Event) {
+    seen.withLock { $0.append(event) }
+    arrived.signal()
+  }
+
+  var all: [Event] { seen.withLock { $0 } }
+
+  func forget() { seen.withLock { $0 = [] } }
+
+  /// Whether an event like this has come or comes within ten seconds.
+  func has(_ matches: (Event) -> Bool) -> Bool {
+    let deadline = DispatchTime.now() + .seconds(10)
+    while !all.contains(where: matches) {
+      guard arrived.wait(timeout: deadline) == .success else { return all.contains(where: matches) }
+    }
+    return true
+  }
+}
+
+#if SecretService && os(Linux)
+  func attributes(_ name: String) -> [KeyringAttribute] {
+    [KeyringAttribute("service", "coffer.test"), KeyringAttribute("name", name)]
+  }
+
+  extension SecretServiceClient {
+    @discardableResult
+    func create(_ name: String, _ secret: Data = Data("secret".utf8), replace: Bool = true) throws -> KeyringItemPath {
+      try create(label: "Test \(name)", attributes(name), secret: secret, replace: replace)
+    }
+
+    /// Asks until the keyring has this state, for ten seconds; the last answer.
+    func state(awaiting wanted: SecretServiceState) -> SecretServiceState {
+      let deadline = ContinuousClock.now + .seconds(10)
+      var last = state()
+      while last != wanted, ContinuousClock.now < deadline {
+        usleep(10_000)
+        last = state()
+      }
+      return last
+    }
+  }
+
+  /// How many connections a bus has, the one that asks included, as soon as they are no more than wanted, or after ten
+  /// seconds.
+  func connections(of keyring: PrivateKeyring, awaiting wanted: Int) throws -> Int {
+    let connection = try BusConnection(address: keyring.address, timeout: .seconds(10))
+    let list = BusMethod("org.freedesktop.DBus", "ListNames", reply: "(as)")
+    let deadline = ContinuousClock.now + .seconds(10)
+    while true {
+      let count = try connection.call(list)[0]?.children.count { $0.text?.hasPrefix(":") == true } ?? 0
+      guard count > wanted, ContinuousClock.now < deadline else { return count }
+      usleep(10_000)
+    }
+  }
+
+  extension SecretServiceState {
+    var isNoBus: Bool { if case .noBus = self { true } else { false } }
+    var isNoService: Bool { if case .noService = self { true } else { false } }
+  }
+#endif

@@ -1,0 +1,172 @@
+#if SecretService && os(Linux)
+  import CofferCore
+  import CofferTestSupport
+  import Foundation
+  import Testing
+
+  @testable import CofferKeychain
+
+  @Suite(
+    "Watching a real keyring", .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(5)))
+  struct WatchTests {
+    private let keyring: PrivateKeyring
+    private let client: SecretServiceClient
+    private let events = Events<SecretServiceEvent>()
+
+    init() throws {
+      keyring = try PrivateKeyring(password: "pw")
+      client = SecretServiceClient(address: keyring.address, timeout: .seconds(10))
+    }
+
+    private func watch() -> SecretServiceWatch {
+      SecretServiceWatch(address: keyring.address, timeout: .seconds(10)) { [events] in events.add($0) }
+    }
+
+    @Test("What another client changes is heard: made, replaced, changed, deleted")
+    func changes() throws {
+      let watch = watch()
+      let path = try client.create("heard")
+      #expect(events.has { $0 == .item(path) })
+      events.forget()
+      try client.create("heard", Data("2".utf8))
+      #expect(events.has { $0 == .item(path) })
+      events.forget()
+      try client.setAttributes(path, attributes("moved"))
+      #expect(events.has { $0 == .item(path) })
+      events.forget()
+      try client.delete(path)
+      #expect(events.has { $0 == .item(path) })
+      #expect(!events.all.contains(.availability))
+      withExtendedLifetime(watch) {}
+    }
+
+    @Test("Two watches hear the same")
+    func two() throws {
+      let others = Events<SecretServiceEvent>()
+      let one = watch()
+      let two = SecretServiceWatch(address: keyring.address) { others.add($0) }
+      let path = try client.create("heard")
+      #expect(events.has { $0 == .item(path) } && others.has { $0 == .item(path) })
+      withExtendedLifetime((one, two)) {}
+    }
+
+    @Test("Locking and unlocking is heard")
+    func locking() throws {
+      let watch = watch()
+      try keyring.lock()
+      #expect(events.has { $0 == .availability })
+      #expect(client.state() == .locked)
+      events.forget()
+      try unlockOverBus("pw")
+      #expect(events.has { $0 == .availability })
+      #expect(client.state() == .open)
+      withExtendedLifetime(watch) {}
+    }
+
+    /// As a prompt does when the user has typed the password; signals are sent then.
+    private func unlockOverBus(_ password: String) throws {
+      let connection = try BusConnection(address: keyring.address, timeout: .seconds(10))
+      let owner = try #require(try connection.call(.getNameOwner, .tuple(.string(KeyringService.name)))[0]?.text)
+      let session = try SecretSession(connection: connection, owner: owner, timeout: .seconds(10))
+      let unlock = BusMethod(
+        "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface", "UnlockWithMasterPassword", reply: "()")
+      let collection = try #require(KeyringItemPath(PrivateKeyring.collection))
+      _ = try connection.call(
+        unlock, of: owner, at: KeyringService.path,
+        .tuple(.objectPath(collection), session.encode(Data(password.utf8))))
+    }
+
+    @Test("A keyring that goes and comes is heard")
+    func restart() throws {
+      let watch = watch()
+      keyring.stopDaemon()
+      #expect(events.has { $0 == .availability })
+      events.forget()
+      try keyring.startDaemon(password: "pw")
+      #expect(events.has { $0 == .availability })
+      let path = try client.create("heard")
+      #expect(events.has { $0 == .item(path) })
+      withExtendedLifetime(watch) {}
+    }
+
+    @Test("A bus that goes and comes is heard")
+    func busRestart() throws {
+      let watch = watch()
+      keyring.stopBus()
+      #expect(events.has { $0 == .availability })
+      events.forget()
+      keyring.stopDaemon()
+      try keyring.startBus()
+      #expect(events.has { $0 == .availability })
+      try keyring.startDaemon(password: "pw")
+      let path = try client.create("heard")
+      #expect(events.has { $0 == .item(path) })
+      withExtendedLifetime(watch) {}
+    }
+
+    @Test("A bus that comes later is heard")
+    func lateBus() throws {
+      keyring.stopBus()
+      let watch = watch()
+      try keyring.startBus()
+      #expect(events.has { $0 == .availability })
+      withExtendedLifetime(watch) {}
+    }
+
+    @Test("A callback may use the keyring and end its watch")
+    func callsBack() throws {
+      let states = Events<SecretServiceState>()
+      let holder = Locked<SecretServiceWatch?>(nil)
+      let watch = SecretServiceWatch(address: keyring.address) { [client] _ in
+        states.add(client.state())
+        holder.withLock { $0 = nil }
+      }
+      holder.withLock { $0 = watch }
+      try client.create("heard")
+      #expect(states.has { $0 == .open })
+    }
+
+    @Test("After its end a watch is silent, and what it held is gone")
+    func ends() throws {
+      weak var held: Events<SecretServiceEvent>?
+      do {
+        let own = Events<SecretServiceEvent>()
+        held = own
+        let watch = SecretServiceWatch(address: keyring.address) { own.add($0) }
+        let path = try client.create("heard")
+        #expect(own.has { $0 == .item(path) })
+        watch.end()
+        watch.end()
+        // Another watch that hears it is the proof that the first one could have.
+        let other = self.watch()
+        let unheard = try client.create("unheard")
+        #expect(events.has { $0 == .item(unheard) })
+        #expect(!own.all.contains(.item(unheard)))
+        withExtendedLifetime(other) {}
+      }
+      let deadline = ContinuousClock.now + .seconds(10)
+      while held != nil, ContinuousClock.now < deadline { usleep(10_000) }
+      #expect(held == nil)
+    }
+
+    @Test("A hundred watches leave no connection behind")
+    func leaks() throws {
+      #expect(client.state() == .open)
+      for _ in 0..<100 { watch().end() }
+      #expect(try connections(of: keyring, awaiting: 3) == 3)
+    }
+
+    @Test("Watches without a bus end, too")
+    func leaksWithoutBus() throws {
+      weak var held: Events<SecretServiceEvent>?
+      do {
+        let own = Events<SecretServiceEvent>()
+        held = own
+        for _ in 0..<20 { _ = SecretServiceWatch(address: "unix:path=/nowhere") { own.add($0) } }
+      }
+      let deadline = ContinuousClock.now + .seconds(10)
+      while held != nil, ContinuousClock.now < deadline { usleep(10_000) }
+      #expect(held == nil)
+    }
+  }
+#endif

@@ -56,18 +56,22 @@ public struct StorageConformance: Sendable {
     public var deadline: Duration
     /// The size of the large value, in bytes.
     public var largeValueSize: Int
+    /// How many steps the large batch has: fewer for a store that takes milliseconds for each.
+    public var largeBatchSteps: Int
     /// Where the locations' directories are made.
     public var temporaryDirectory: URL
 
     /// The usual options.
     public init(
       handles: Handles = .shareEngine, commitsToOutrunJournal: Int? = nil, deadline: Duration = .seconds(30),
-      largeValueSize: Int = 16 << 20, temporaryDirectory: URL = FileManager.default.temporaryDirectory
+      largeValueSize: Int = 16 << 20, largeBatchSteps: Int = 2_000,
+      temporaryDirectory: URL = FileManager.default.temporaryDirectory
     ) {
       self.handles = handles
       self.commitsToOutrunJournal = commitsToOutrunJournal
       self.deadline = deadline
       self.largeValueSize = largeValueSize
+      self.largeBatchSteps = largeBatchSteps
       self.temporaryDirectory = temporaryDirectory
     }
   }

@@ -73,11 +73,12 @@ enum BatchChecks {
     try await bench.expectKeys(["p/2", "q"], "after a batch that cleared 'p/' in its middle")
   }
 
-  private static let largeBatch = Check("a batch of 2,000 steps happens", requires: .atomicBatches) { bench in
-    let operations = try (0..<2_000).map { WriteBatch.Operation.put(try Key("key/\($0)"), bytes("\($0)")) }
+  private static let largeBatch = Check("a large batch happens", requires: .atomicBatches) { bench in
+    let count = bench.options.largeBatchSteps
+    let operations = try (0..<count).map { WriteBatch.Operation.put(try Key("key/\($0)"), bytes("\($0)")) }
     try await bench.engine.commit(WriteBatch(operations, durability: .relaxed), from: bench.origin)
-    for number in [0, 1, 999, 1_000, 1_998, 1_999] {
-      try await bench.expectValue(Key("key/\(number)"), bytes("\(number)"), "after a batch of 2,000 puts")
+    for number in [0, 1, count / 2 - 1, count / 2, count - 2, count - 1] {
+      try await bench.expectValue(Key("key/\(number)"), bytes("\(number)"), "after a batch of \(count) puts")
     }
   }
 

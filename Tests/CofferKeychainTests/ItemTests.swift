@@ -112,12 +112,12 @@
       #expect(code { try client.search(attributes("a\0b")) } == .unsupported)
     }
 
-    @Test("Three hundred secrets come in one answer")
+    @Test("More secrets than one question asks for")
     func many() throws {
-      for index in 0..<300 { try create("\(index)", Data("\(index)".utf8)) }
+      for index in 0..<260 { try create("\(index)", Data("\(index)".utf8)) }
       let found = try client.search([KeyringAttribute("service", "coffer.test")])
-      #expect(found.count == 300)
-      #expect(Set(try client.secrets(found).map(\.data)) == Set((0..<300).map { Data("\($0)".utf8) }))
+      #expect(found.count == 260)
+      #expect(Set(try client.secrets(found).map(\.data)) == Set((0..<260).map { Data("\($0)".utf8) }))
     }
 
     @Test("Twenty threads at once")

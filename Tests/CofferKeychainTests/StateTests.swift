@@ -151,6 +151,28 @@
       try client.create("more", Data("after".utf8))
     }
 
+    @Test("What was confirmed survives a keyring that is killed at once")
+    func confirmed() throws {
+      let keyring = try PrivateKeyring(password: "pw")
+      let client = client(keyring)
+      func kill() throws {
+        keyring.stopDaemon()
+        try keyring.startDaemon(password: "pw")
+      }
+      let path = try client.create("made", Data("1".utf8))
+      try kill()
+      #expect(try client.secrets([path]).map(\.data) == [Data("1".utf8)])
+      try client.create("made", Data("2".utf8))
+      try kill()
+      #expect(try client.secrets([path]).map(\.data) == [Data("2".utf8)])
+      try client.setAttributes(path, attributes("moved"))
+      try kill()
+      #expect(try client.search(attributes("moved")) == [path])
+      try client.delete(path)
+      try kill()
+      #expect(try client.search([KeyringAttribute("service", "coffer.test")]) == [])
+    }
+
     @Test("When the bus goes this process stays, and finds it when it is back")
     func busRestarted() throws {
       let keyring = try PrivateKeyring(password: "pw")

@@ -4,9 +4,9 @@
 
   /// The desktop's keyring: a client of the freedesktop Secret Service.
   ///
-  /// It uses the default collection, never asks the user anything and never waits longer than its timeout for one answer.
-  /// When the bus or the keyring has gone and come back, the next call finds it. Calls block and may come from any
-  /// number of threads at once. What is locked is an error, never "absent".
+  /// It uses the default collection, never asks the user anything and never waits longer than its timeout for one
+  /// answer. When the bus or the keyring has gone and come back, the next call finds it. Calls block and may come from
+  /// any number of threads at once. What is locked is an error, never "absent".
   package final class SecretServiceClient: Sendable {
     private struct State {
       var connection: BusConnection?
@@ -60,9 +60,9 @@
       let arguments = try Variant.tuple(.attributes(checked(attributes)))
       return try inWords {
         try withService { service in
-          let collection = try service.defaultCollection()
+          let collection = try service.openCollection()
           let reply = try service.call(.searchItems, at: collection.description, arguments)
-          try service.requireOpen(collection)  // afterwards: only then an empty answer means that there is none
+          try service.requireOpen(collection)  // still: only then an empty answer means that there is none
           return reply[0]?.children.compactMap(\.path) ?? []
         }
       }

@@ -8,6 +8,8 @@
   final class SecretSession: @unchecked Sendable {
     private let service: UnsafeMutablePointer<SecretService>
     private let lock = NSLock()
+    // Where the proxy leaves what is to be released at its end.
+    private let context = MainContext()
     private static let type = coffer_secret_service_register()
     let connection: BusConnection
     /// The unique name of the keyring's process: another process knows nothing of this session.
@@ -17,10 +19,12 @@
 
     init(connection: BusConnection, owner: String, timeout: Duration) throws {
       let deadline = CallDeadline(timeout)
-      defer { deadline.cancel() }
+      let context = context
+      defer {
+        deadline.cancel()
+        context.drain()
+      }
       var error: UnsafeMutablePointer<GError>?
-      let context = MainContext()
-      defer { context.drain() }
       let made = context.asDefault { () -> UnsafeMutablePointer<SecretService>? in
         guard
           let service = coffer_secret_service_new(
@@ -44,7 +48,10 @@
       self.path = path
     }
 
-    deinit { g_object_unref(UnsafeMutableRawPointer(service)) }
+    deinit {
+      g_object_unref(UnsafeMutableRawPointer(service))
+      context.drain()
+    }
 
     /// How secrets are encrypted on the bus; `plain` where the keyring cannot.
     var algorithm: String {

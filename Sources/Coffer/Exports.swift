@@ -1,6 +1,8 @@
 // `import Coffer` gives everything that works on one machine.
 @_exported public import CofferCore
+@_exported public import CofferCrypto
 @_exported public import CofferFileSystem
 @_exported public import CofferFiles
+@_exported public import CofferKeychain
 @_exported public import CofferPreferences
 @_exported public import CofferSQLite

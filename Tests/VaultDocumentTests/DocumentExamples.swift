@@ -155,3 +155,23 @@ func batchExample(service: any SwiftVaultService, data1: Data, data2: Data, data
 
   return existingKeys
 }
+
+// MARK: - Basic CRUD Operations
+
+func basicExample() async throws {
+  let service = SwiftVault.userDefaults()
+
+  // Create/Update
+  let user = User(name: "John", email: "john@example.com")
+  let userData = try JSONEncoder().encode(user)
+  try await service.saveData(userData, forKey: "current_user", transactionID: UUID())
+
+  // Read
+  if let userData = try await service.loadData(forKey: "current_user") {
+    let user = try JSONDecoder().decode(User.self, from: userData)
+    print("Current user: \(user.name)")
+  }
+
+  // Delete
+  try await service.remove(forKey: "current_user")
+}

@@ -1,4 +1,5 @@
 import Coffer
+import CofferFileSystem
 import Foundation
 import Testing
 
@@ -20,6 +21,15 @@ import Testing
     #expect(try await service.loadData(forKey: "user_preferences") == createDefaultPreferences())
     try await clearExample(service: service)
     #expect(await !service.exists(forKey: "current_user"))
+  }
+
+  @Test func thePreferencesWork() async throws {
+    let home = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-document-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: home) }
+    let system = SystemDirectories(bundleIdentifier: "com.example.shop") { $0 == "HOME" ? home.path : nil }
+    try await SystemDirectories.$current.withValue(system) { try await basicExample() }
+    let file = home.appendingPathComponent(".config/com.example.shop.plist")
+    #expect(FileManager.default.fileExists(atPath: file.path))
   }
 
   @Test func theBatchWorks() async throws {

@@ -12,13 +12,18 @@ public final class EngineVaultService: SwiftVaultService {
   public let engine: any StorageEngine
   /// Says which commits are this service's own.
   public let origin: Origin
+  /// What the names of this service's keys begin with in the engine.
+  private let scope: KeyScope
 
   /// - Parameters:
   ///   - engine: where the bytes are kept.
+  ///   - keyPrefix: what the engine puts before each key, so that several services share it: none of them sees another's
+  ///     keys, unless its prefix is the beginning of the other's.
   ///   - origin: the handle that the service writes as; a fresh one unless given.
-  public init(engine: any StorageEngine, origin: Origin = Origin()) {
+  public init(engine: any StorageEngine, keyPrefix: String = "", origin: Origin = Origin()) {
     self.engine = engine
     self.origin = origin
+    scope = KeyScope(prefix: keyPrefix)
   }
 
   /// Stores bytes in one commit that survives power loss, where the engine can promise that.
@@ -26,7 +31,7 @@ public final class EngineVaultService: SwiftVaultService {
   ///   when the underlying error has the code `outcomeUnknown` or `unfinished`.
   public func saveData(_ data: Data, forKey key: String, transactionID: UUID) async throws {
     try await VaultOperation.save(key).run {
-      try await engine.commit(WriteBatch([.put(Key(key), data)], transaction: transactionID), from: origin)
+      try await engine.commit(WriteBatch([.put(scope.key(key), data)], transaction: transactionID), from: origin)
     }
   }
 
@@ -40,33 +45,34 @@ public final class EngineVaultService: SwiftVaultService {
   public func saveBatch(_ items: [(key: String, data: Data)], transactionID: UUID) async throws {
     guard let first = items.first else { return }
     try await VaultOperation.save(first.key).run {
-      let operations = try items.map { WriteBatch.Operation.put(try Key($0.key), $0.data) }
+      let operations = try items.map { WriteBatch.Operation.put(try scope.key($0.key), $0.data) }
       try await engine.commit(WriteBatch(operations, transaction: transactionID), from: origin)
     }
   }
 
   /// - Throws: ``SwiftVaultError/readFailed(key:underlyingError:)`` and others when the store cannot tell.
   public func loadData(forKey key: String) async throws -> Data? {
-    try await VaultOperation.load(key).run { try await engine.entry(Key(key))?.value }
+    try await VaultOperation.load(key).run { try await engine.entry(scope.key(key))?.value }
   }
 
   /// - Throws: ``SwiftVaultError/deleteFailed(key:underlyingError:)`` and others.
   public func remove(forKey key: String) async throws {
     try await VaultOperation.remove(key).run {
-      try await engine.commit(WriteBatch([.delete(Key(key))]), from: origin)
+      try await engine.commit(WriteBatch([.delete(scope.key(key))]), from: origin)
     }
   }
 
   public func exists(forKey key: String) async -> Bool {
-    guard let key = try? Key(key) else { return false }  // No store can hold such a key.
+    guard let key = try? scope.key(key) else { return false }  // No store can hold such a key.
     do { return try await engine.entry(key) != nil } catch { return true }
   }
 
+  /// Removes every key of this service.
   /// - Throws: ``SwiftVaultError/clearAllFailed(underlyingError:)`` and others;
   ///   ``SwiftVaultError/unsupportedOperation(description:)`` where the engine cannot list its keys.
   public func clearAll() async throws {
     try await VaultOperation.clear.run {
-      try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: origin)
+      try await engine.commit(WriteBatch([.clear(prefix: scope.whole)]), from: origin)
     }
   }
 
@@ -77,13 +83,13 @@ public final class EngineVaultService: SwiftVaultService {
   /// the engine is closed.
   public var externalChanges: AsyncStream<(key: String?, transactionID: UUID?)> {
     let changes = engine.changes(since: nil)
-    let origin = origin
+    let (origin, scope) = (origin, scope)
     let pending = Locked<ArraySlice<ExternalChange>>([])
     return AsyncStream {
       if let change = pending.withLock({ $0.popFirst() }) { return change.element }
       // All iterators of an `AsyncStream` share its position, so a fresh one per call loses nothing.
       for await change in changes {
-        var external = ExternalChange.all(in: change, except: origin)[...]
+        var external = ExternalChange.all(in: change, except: origin, scope)[...]
         guard let first = external.popFirst() else { continue }
         pending.withLock { [external] in $0 = external }
         return first.element
@@ -95,20 +101,20 @@ public final class EngineVaultService: SwiftVaultService {
 
 /// One element of `externalChanges`.
 private struct ExternalChange: Sendable {
-  let key: Key?
+  let key: String?
   let transaction: TransactionID?
 
-  var element: (key: String?, transactionID: UUID?) { (key?.string, transaction) }
+  var element: (key: String?, transactionID: UUID?) { (key, transaction) }
 
-  static func all(in change: Change, except origin: Origin) -> [ExternalChange] {
+  static func all(in change: Change, except origin: Origin, _ scope: KeyScope) -> [ExternalChange] {
     switch change {
     case .reload: return [ExternalChange(key: nil, transaction: nil)]
     case .commit(let commit) where commit.origin == origin: return []
     case .commit(let commit):
       var seen: Set<Key> = []
       var external = commit.changed.keys.filter { seen.insert($0).inserted }
-        .map { ExternalChange(key: $0, transaction: commit.transaction) }
-      if commit.changed.isEverything || !commit.changed.prefixes.isEmpty {
+        .compactMap { scope.name(of: $0).map { ExternalChange(key: $0, transaction: commit.transaction) } }
+      if commit.changed.isEverything || commit.changed.prefixes.contains(where: scope.overlaps) {
         external.append(ExternalChange(key: nil, transaction: commit.transaction))
       }
       return external

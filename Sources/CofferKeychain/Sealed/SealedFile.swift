@@ -20,6 +20,10 @@ struct SealedFile: Sendable {
     path = url.standardizedFileURL.path
   }
 
+  var exists: Bool { access(path, F_OK) == 0 }
+  /// Whether there was a store, though its file may be gone.
+  var wasUsed: Bool { access(control + "/journal.db", F_OK) == 0 }
+
   private var directory: String { PathParts(path).parent }
   private var name: String { PathParts(path).last }
 
@@ -67,7 +71,7 @@ struct SealedFile: Sendable {
 
   /// A store that had a file and has none is not a new one.
   private func refuseLostFile() throws {
-    guard access(control + "/journal.db", F_OK) == 0 else { return }
+    guard wasUsed else { return }
     throw StorageError(
       .damaged, "The sealed file is gone, though its journal is still there.",
       advice: "Put it back, from a backup or from \(control)/copy; to begin with an empty store, remove \(control).")

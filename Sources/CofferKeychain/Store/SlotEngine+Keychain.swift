@@ -85,8 +85,21 @@ struct KeychainPlace: Sendable {
   var description: String { scope.description }
   var control: String { data + "/coffer/keychain/" + scope.directoryName }
 
-  /// Whether the keychain has been used by this user under this name.
-  var wasUsed: Bool { access(control + "/journal.db", F_OK) == 0 }
+  private var journal: String { control + "/journal.db" }
+
+  /// Whether the keychain has been opened by this user under this name.
+  var wasUsed: Bool { access(journal, F_OK) == 0 }
+
+  /// Whether it holds anything, as far as the journal knows; the keyring itself may be locked.
+  func journalHasKeys() async throws -> Bool {
+    var configuration = SQLiteConfiguration()
+    configuration.keepsSlots = true
+    configuration.name = description
+    let engine = try await SQLiteEngine.open(at: journal, configuration: configuration)
+    let hasKeys = try await engine.withSnapshot { try await !$0.page(prefix: nil, after: nil, limit: 1).isEmpty }
+    try await engine.close()
+    return hasKeys
+  }
 
   #if SecretService && os(Linux)
     func slots(_ configuration: KeychainConfiguration) throws(StorageError) -> any Slots {

@@ -283,7 +283,7 @@ public final class SlotEngine: StorageEngine {
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
     let readers = try inner.openStore().readers
-    try await recovery.done()
+    try await requireAvailable()
     let sign = try home.control.announceSnapshot()
     defer { withExtendedLifetime(sign) {} }
     return try await inner.withSnapshot { [home, quarantine, queue] records in
@@ -291,10 +291,24 @@ public final class SlotEngine: StorageEngine {
     }
   }
 
+  /// A listing comes from the journal, which does not know that the home is away.
+  private func requireAvailable() async throws {
+    do {
+      try await recovery.done()
+      guard home.slots.readsBlock else { return }
+      let slots = home.slots
+      if case .unavailable(let reason) = try await onQueue({ slots.availability() }) {
+        throw StorageError(.unavailable, reason, advice: "Try again when it is back.", backend: description)
+      }
+    } catch {
+      throw noticing(error)
+    }
+  }
+
   /// The sizes in bytes of the values whose keys start with `prefix`, in the order of the keys, without reading the
   /// values. Linear in their number.
   public func sizes(prefix: Key? = nil) async throws -> [(key: Key, size: Int)] {
-    try await recovery.done()
+    try await requireAvailable()
     guard !home.slots.keepsSecrets else { throw noSizes }
     for _ in 0..<16 {
       do {
@@ -305,6 +319,20 @@ public final class SlotEngine: StorageEngine {
       }
     }
     return try await recordedSizes(prefix)
+  }
+
+  /// The keys that start with `prefix`, in the order of their bytes, without reading the values. Linear in their number.
+  /// - Throws: `StorageError`; `unavailable` when the home cannot be looked at.
+  public func keys(prefix: Key? = nil) async throws -> [Key] {
+    try await requireAvailable()
+    return try await inner.withSnapshot { snapshot in
+      var keys: [Key] = []
+      while true {
+        let page = try await snapshot.page(prefix: prefix, after: keys.last, limit: 1_000)
+        if page.isEmpty { return keys }
+        keys += page.map(\.key)
+      }
+    }
   }
 
   private func recordedSizes(_ prefix: Key?) async throws -> [(key: Key, size: Int)] {

@@ -20,7 +20,8 @@ struct Help {
       \(heading("Store"))
         --store, else $COFFER_STORE, else $XDG_DATA_HOME/coffer/coffer.db, else
         ~/.local/share/coffer/coffer.db. 'set' creates it, and 'cp' creates its TO;
-        nothing else does.
+        nothing else does. Kinds of store:
+      \(table(StoreLocation.kinds))
 
       \(heading("Exit status"))
       \(table(ExitStatus.allCases.map { (String($0.rawValue), $0.meaning) }))

@@ -29,12 +29,12 @@ struct Invocation: Equatable, Sendable {
   }
 
   /// Every operand as a store's location.
-  func locations() throws -> [String] {
+  func locations() throws -> [StoreLocation] {
     try operands.enumerated().map { index, operand in
       let name = command.syntax.operands[index].name
       guard let text = operand.argument.text else { throw UsageError("\(name) is not valid UTF-8.", command) }
       guard !text.isEmpty else { throw UsageError("\(name) is empty: \(command.usage).", command) }
-      return text
+      return try StoreLocation(parsing: text)
     }
   }
 

@@ -4,10 +4,16 @@ enum Option: String, CaseIterable, Sendable {
   case prefix, yes
   case long, null
   case since, count
+  case type
+  case passphraseFile = "passphrase-file"
+  case passphraseDescriptor = "passphrase-fd"
   case store, json, help, version
 
+  /// Which store is meant, and what opens it.
+  static let ofStore: [Option] = [.store, .passphraseFile, .passphraseDescriptor]
+
   /// What completes the value of an option.
-  enum ValueKind: Sendable { case path, key, number }
+  enum ValueKind: Sendable { case path, key, number, preferenceType }
 
   struct Value: Sendable {
     let name: String
@@ -31,10 +37,11 @@ enum Option: String, CaseIterable, Sendable {
   /// The value that follows; `nil` for a switch.
   var value: Value? {
     switch self {
-    case .file, .store: Value(name: "PATH", kind: .path)
+    case .file, .store, .passphraseFile: Value(name: "PATH", kind: .path)
+    case .type: Value(name: "TYPE", kind: .preferenceType)
     case .prefix: Value(name: "PREFIX", kind: .key)
     case .since: Value(name: "REVISION", kind: .number)
-    case .count: Value(name: "N", kind: .number)
+    case .count, .passphraseDescriptor: Value(name: "N", kind: .number)
     case .relaxed, .yes, .long, .null, .json, .help, .version: nil
     }
   }
@@ -50,7 +57,10 @@ enum Option: String, CaseIterable, Sendable {
     case .null: "end each key with a NUL byte, not a line end"
     case .since: "first show what was committed after REVISION"
     case .count: "end after N events"
-    case .store: "the store: PATH, sqlite:PATH, file:DIR or memory:"
+    case .type: "the type of a preference: string, number, boolean, date or data"
+    case .passphraseFile: "the passphrase of a sealed store is in this file"
+    case .passphraseDescriptor: "the passphrase comes from this open descriptor"
+    case .store: "the store: PATH or KIND:PLACE, as coffer help lists"
     case .json: "print JSON, errors too"
     case .help: "show help"
     case .version: "show the version"

@@ -5,7 +5,7 @@ extension Syntax {
       Operand(name: "KEY", kind: .key, summary: "its name: 1 to 1,024 bytes of UTF-8", isRequired: true),
       Operand(name: "VALUE", kind: .value, summary: "the bytes to store; - reads standard input"),
     ],
-    options: [.file, .relaxed, .store, .json],
+    options: [.file, .relaxed, .type] + Option.ofStore + [.json],
     details: [
       """
       Without VALUE the value comes from a pipe or a redirected file. It is stored
@@ -15,6 +15,10 @@ extension Syntax {
       """
       The store is created if it is missing. When the command ends, the value has
       survived power loss, unless it was --relaxed.
+      """,
+      """
+      A new preference (--store prefs:SUITE) is text, an old one keeps its type where
+      the value can be of it; --type says it.
       """,
     ],
     examples: [
@@ -29,7 +33,7 @@ extension Syntax {
   static let get = Syntax(
     summary: "print a value",
     operands: [Operand(name: "KEY", kind: .key, summary: "the key to read", isRequired: true)],
-    options: [.store, .json],
+    options: Option.ofStore + [.json],
     details: [
       """
       Prints exactly the bytes that were stored. On a terminal a missing line end is
@@ -49,7 +53,7 @@ extension Syntax {
   static let rm = Syntax(
     summary: "remove keys",
     operands: [Operand(name: "KEY", kind: .key, summary: "the keys to remove", repeats: true)],
-    options: [.prefix, .yes, .store, .json],
+    options: [.prefix, .yes] + Option.ofStore + [.json],
     details: [
       """
       All keys go in one atomic commit. A missing key is not an error; --json tells
@@ -67,7 +71,7 @@ extension Syntax {
   static let ls = Syntax(
     summary: "list keys",
     operands: [Operand(name: "PREFIX", kind: .key, summary: "only keys that start with it")],
-    options: [.long, .null, .store, .json],
+    options: [.long, .null] + Option.ofStore + [.json],
     details: [
       """
       Keys come in the order of their bytes. On a terminal their control characters
@@ -92,10 +96,10 @@ extension Syntax {
       Operand(name: "FROM", kind: .store, summary: "the store to read, which must exist", isRequired: true),
       Operand(name: "TO", kind: .store, summary: "the store to write; created if missing", isRequired: true),
     ],
-    options: [.prefix, .json],
+    options: [.prefix, .passphraseFile, .passphraseDescriptor, .json],
     details: [
       """
-      FROM and TO are PATH, sqlite:PATH, file:DIR or memory:. What is copied is one
+      FROM and TO are stores, as 'coffer help' lists them. What is copied is one
       state of FROM, whatever is written meanwhile. Keys that TO has too are
       overwritten; its other keys stay.
       """,
@@ -119,7 +123,7 @@ extension Syntax {
   static let watch = Syntax(
     summary: "print changes as they happen",
     operands: [Operand(name: "PREFIX", kind: .key, summary: "only keys that start with it")],
-    options: [.since, .count, .store, .json],
+    options: [.since, .count] + Option.ofStore + [.json],
     details: [
       """
       One line for each changed key: time, event, transaction, key. It ends on Ctrl-C
@@ -140,7 +144,7 @@ extension Syntax {
 
   static let info = Syntax(
     summary: "describe the store",
-    options: [.store, .json],
+    options: Option.ofStore + [.json],
     details: [
       """
       Reads every value once, to count and to check it. Status 1 means that damaged
@@ -155,7 +159,7 @@ extension Syntax {
 
   static let verify = Syntax(
     summary: "check every value",
-    options: [.null, .store, .json],
+    options: [.null] + Option.ofStore + [.json],
     details: [
       """
       Reads every value once and compares its checksum. Damaged keys are printed, one

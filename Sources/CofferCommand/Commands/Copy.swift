@@ -9,8 +9,8 @@ func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
   return try await interruptible {
     do {
       // FROM first: where there is none, TO is not created.
-      return try await withStore(at: locations[0]) { from in
-        try await withStore(at: locations[1], creating: true) { to in
+      return try await withStore(at: locations[0], invocation) { from in
+        try await withStore(at: locations[1], invocation, creating: true) { to in
           guard from.description != to.description else {
             throw UsageError("FROM and TO are the same store, \(from.description.oneLine()).", .cp)
           }

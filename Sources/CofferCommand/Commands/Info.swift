@@ -3,7 +3,9 @@ import Foundation
 
 /// `coffer info`: describes the store.
 func describeStore(_ invocation: Invocation) async throws -> ExitStatus {
-  let facts = try await withStore(invocation) { try await StoreFacts($0) }
+  let chain = try await ChainFacts(invocation)
+  var facts = try await withStore(invocation) { try await StoreFacts($0) }
+  facts.chain = chain
   if invocation.has(.json) {
     try print(facts.json)
   } else {
@@ -11,7 +13,37 @@ func describeStore(_ invocation: Invocation) async throws -> ExitStatus {
     try output.write(facts.text(output.style))
     try output.flush()
   }
-  return facts.damaged == 0 ? .ok : .failure
+  return facts.damaged == 0 && facts.obstacle == nil ? .ok : .failure
+}
+
+/// The homes for secrets that were to choose from, and the one that was taken.
+private struct ChainFacts {
+  let links: [String]
+  let taken: Int
+  let reason: String
+
+  init?(_ invocation: Invocation) async throws {
+    guard case .chain(let locations) = try StoreLocation.of(invocation),
+      let chain = SecretChain(try locations.compactMap(try Passphrases(invocation).link))
+    else { return nil }
+    let choice = try await chain.choose()
+    links = chain.links.map(\.description)
+    taken = choice.index
+    reason = choice.reason
+  }
+
+  /// `1. keychain:shop`, and behind the one that was taken why.
+  var lines: [String] {
+    links.enumerated().map { index, link in
+      "\(index + 1). \(link.oneLine())" + (index == taken ? ", taken: \(reason.oneLine())" : "")
+    }
+  }
+
+  var json: JSON {
+    .object([
+      ("homes", .list(links.map(JSON.text))), ("taken", .text(links[taken])), ("reason", .text(reason)),
+    ])
+  }
 }
 
 private struct StoreFacts {
@@ -25,6 +57,9 @@ private struct StoreFacts {
   private(set) var keys = 0
   private(set) var valueBytes = 0
   private(set) var damaged = 0
+  /// Why the store cannot be read now; its values were not counted then.
+  private(set) var obstacle: String?
+  var chain: ChainFacts?
 
   init(_ engine: any StorageEngine) async throws {
     store = engine.description
@@ -34,6 +69,11 @@ private struct StoreFacts {
     revision = engine.latestRevision
     capabilities = engine.capabilities
     journalStart = await oldestKnownCommit(engine)
+    for await availability in engine.availability() {
+      if case .unavailable(let reason) = availability { obstacle = reason }
+      break
+    }
+    guard obstacle == nil else { return }
     try await Listing(engine: engine, prefix: nil).visit { item in
       keys += 1
       switch item {
@@ -48,12 +88,16 @@ private struct StoreFacts {
 
   func text(_ style: Style) -> String {
     var rows = [("Store", store.oneLine()), ("Format", format)]
+    for (index, line) in (chain?.lines ?? []).enumerated() { rows.append((index == 0 ? "Homes" : "", line)) }
+    if let obstacle { rows.append(("State", style.red("unavailable: ") + obstacle.oneLine())) }
     if let databaseBytes {
       rows.append(("On disk", byteCount(databaseBytes) + (logBytes.map { " and a log of \(byteCount($0))" } ?? "")))
     }
     let exact = valueBytes < 1_024 ? "" : " (\(grouped(valueBytes)) bytes)"
-    rows.append(("Keys", grouped(keys)))
-    rows.append(("Values", byteCount(valueBytes) + exact))
+    if obstacle == nil {
+      rows.append(("Keys", grouped(keys)))
+      rows.append(("Values", byteCount(valueBytes) + exact))
+    }
     if damaged > 0 { rows.append(("Damaged", style.red(counted(damaged, "value") + ": see coffer verify"))) }
     rows.append(("Revision", "\(revision)"))
     if let journalStart { rows.append(("Journal", "revisions \(journalStart) to \(revision)")) }
@@ -74,7 +118,9 @@ private struct StoreFacts {
       ("store", .text(store)), ("format", .text(format)), ("path", .optional(path)),
       ("databaseBytes", databaseBytes.map { .number($0) } ?? .none),
       ("logBytes", logBytes.map { .number($0) } ?? .none),
-      ("keys", .number(keys)), ("valueBytes", .number(valueBytes)), ("damaged", .number(damaged)),
+      ("chain", chain?.json ?? .none), ("unavailable", .optional(obstacle)),
+      ("keys", obstacle == nil ? .number(keys) : .none), ("valueBytes", obstacle == nil ? .number(valueBytes) : .none),
+      ("damaged", .number(damaged)),
       ("revision", .number(revision.rawValue)), ("journal", journal ?? .none),
       ("maximumValueSize", .number(capabilities.maximumValueSize)),
       ("capabilities", .list(capabilities.names.map(JSON.text))),

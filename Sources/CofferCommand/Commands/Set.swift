@@ -5,10 +5,15 @@ import Foundation
 func setValue(_ invocation: Invocation) async throws -> ExitStatus {
   let key = try invocation.makeKeyOfFirstOperand()
   let value = try newValue(invocation)
+  let type = try invocation.preferenceType()
   let durability: Durability = invocation.has(.relaxed) ? .relaxed : .full
   let commit = try await withStore(invocation, creating: true) { engine in
     // Only the store knows how much it takes.
     let value = try value.read(limit: engine.capabilities.maximumValueSize)
+    if case .preferences = try StoreLocation.of(invocation) {
+      return try await setPreference(value, of: key, as: type, in: engine)
+    }
+    guard type == nil else { throw UsageError("Only preferences have a type: --store prefs:SUITE.", .set) }
     return try await engine.commit(WriteBatch([.put(key, value)], durability: durability), from: Origin())
   }
   if invocation.has(.json) { try print(JSON.object(commit.members)) }

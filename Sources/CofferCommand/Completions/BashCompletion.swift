@@ -10,7 +10,7 @@ struct BashCompletion {
       while IFS= read -r -d '' key; do
         COMPREPLY+=("$(printf '%q' "$key")")
         ((${#COMPREPLY[@]} < 200)) || break
-      done < <("$program" ls -0 ${store:+--store "$store"} -- "$1" 2>/dev/null)
+      done < <(\(Passphrases.neverAsk) "$program" ls -0 ${store:+--store "$store"} -- "$1" 2>/dev/null)
     }
 
     _coffer_files() {
@@ -46,6 +46,10 @@ struct BashCompletion {
           return
           ;;
         \(Option.pattern([.number]))) return ;;
+        \(Option.pattern([.preferenceType])))
+          mapfile -t COMPREPLY < <(compgen -W '\(PreferenceType.words)' -- "$word")
+          return
+          ;;
       esac
       case $command in
         '')

@@ -15,7 +15,7 @@ struct FishCompletion {
           set -l value (math $index + 1)
           set -q words[$value]; and set store --store $words[$value]
         end
-        $words[1] ls -0 $store -- (commandline -ct) 2>/dev/null | string split0
+        env \(Passphrases.neverAsk) $words[1] ls -0 $store -- (commandline -ct) 2>/dev/null | string split0
       end
 
       complete -c coffer -f
@@ -52,6 +52,7 @@ struct FishCompletion {
       case .path: " -r -F"
       case .key: " -x -a '(__coffer_keys)'"
       case .number: " -x"
+      case .preferenceType: " -x -a '\(PreferenceType.words)'"
       case nil: ""
       }
     return "complete -c coffer -n '\(condition)' -l \(option.rawValue)\(letter)\(value) -d '\(option.summary)'"

@@ -9,7 +9,7 @@ struct ZshCompletion {
     _coffer_keys() {
       local -a keys
       local store=${opt_args[--store]}
-      keys=(${(0)"$($words[1] ls -0 ${store:+--store $store} -- "$PREFIX" 2>/dev/null)"})
+      keys=(${(0)"$(\(Passphrases.neverAsk) $words[1] ls -0 ${store:+--store $store} -- "$PREFIX" 2>/dev/null)"})
       compadd -a keys
     }
 
@@ -60,6 +60,7 @@ struct ZshCompletion {
     case .path: "_files"
     case .key: "_coffer_keys"
     case .number: " "
+    case .preferenceType: "(\(PreferenceType.words))"
     }
   }
 

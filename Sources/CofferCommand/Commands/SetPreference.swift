@@ -1,0 +1,75 @@
+import Coffer
+import Foundation
+
+/// What `--type` takes.
+enum PreferenceType: String, CaseIterable, Sendable {
+  case string, number, boolean, date, data
+
+  /// All of them, for a shell.
+  static let words = allCases.map(\.rawValue).joined(separator: " ")
+}
+
+extension Invocation {
+  func preferenceType() throws -> PreferenceType? {
+    guard let word = options[.type] else { return nil }
+    guard let type = PreferenceType(rawValue: word) else {
+      let names = PreferenceType.allCases.map(\.rawValue).joined(separator: ", ")
+      throw UsageError("\(Option.type.name) takes one of \(names).", command)
+    }
+    return type
+  }
+}
+
+/// Stores a preference: of the type that is asked for, else of the one that it has, else as text.
+func setPreference(
+  _ bytes: Data, of key: Key, as type: PreferenceType?, in engine: any StorageEngine
+) async throws -> Commit {
+  guard let slots = engine as? SlotEngine else { throw UsageError("The store keeps no preferences.", .set) }
+  let adapter = UserDefaultsAdapter(engine: slots)
+  let isNew = try await engine.entry(key) == nil
+  let text = String(validating: bytes, as: UTF8.self)
+  guard let type = type ?? (isNew && text != nil ? .string : nil) else {
+    return try await engine.commit(WriteBatch([.put(key, bytes)]), from: adapter.origin)
+  }
+  guard let value = PreferenceValue(bytes, text, type) else {
+    throw UsageError("The value is no \(type.rawValue): \(type.example).", .set)
+  }
+  return try await adapter.set(value, for: key.string)
+}
+
+extension PreferenceValue {
+  fileprivate init?(_ bytes: Data, _ text: String?, _ type: PreferenceType) {
+    guard type != .data else {
+      self = .data(bytes)
+      return
+    }
+    guard let text else { return nil }
+    let value: PreferenceValue? =
+      switch type {
+      case .string: .string(text)
+      case .boolean: Bool(text).map { .boolean($0) }
+      case .date: Self.date(text).map { .date($0) }
+      case .number, .data: Int64(text).map { .integer($0) } ?? Double(text).map { .real($0) }
+      }
+    guard let value else { return nil }
+    self = value
+  }
+
+  /// With or without fractions of a second.
+  private static func date(_ text: String) -> Date? {
+    (try? Date(text, strategy: .iso8601))
+      ?? (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
+  }
+}
+
+extension PreferenceType {
+  fileprivate var example: String {
+    switch self {
+    case .string: "any UTF-8"
+    case .number: "30 or 0.5"
+    case .boolean: "true or false"
+    case .date: "2026-11-21T09:00:00Z"
+    case .data: "any bytes"
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import Coffer
+import Foundation
+
+/// Where the passphrase of a sealed store is read: never from an argument, which other users can see.
+struct Passphrases: Sendable {
+  /// The name under which systemd hands the passphrase to a service: `LoadCredential=coffer-passphrase:...`
+  static let credential = "coffer-passphrase"
+
+  /// What keeps a completion from asking for a passphrase in the middle of a line.
+  static let neverAsk = "COFFER_NEVER_ASK=1"
+
+  private let file: String?
+  private let descriptor: UInt64?
+
+  init(_ invocation: Invocation) throws {
+    file = invocation.options[.passphraseFile]
+    descriptor = try invocation.number(.passphraseDescriptor, minimum: 0)
+    guard file == nil || descriptor == nil else {
+      throw UsageError(
+        "Give \(Option.passphraseFile.name) or \(Option.passphraseDescriptor.name), not both.", invocation.command)
+    }
+  }
+
+  func source(for path: String) throws -> PassphraseSource {
+    if let file { return .file(URL(fileURLWithPath: file)) }
+    if let descriptor {
+      guard let number = Int32(exactly: descriptor) else {
+        throw UsageError("\(Option.passphraseDescriptor.name) takes the number of an open descriptor, such as 3.")
+      }
+      return .descriptor(number)
+    }
+    if getenv("COFFER_NEVER_ASK") != nil, !hasCredential {
+      return .provided { throw StorageError(.unavailable, "A passphrase is needed, and nobody may be asked.") }
+    }
+    return hasCredential ? .systemdCredential(Self.credential) : .terminal(prompt: "Passphrase of \(path.oneLine()): ")
+  }
+
+  private var hasCredential: Bool {
+    guard let directory = getenv("CREDENTIALS_DIRECTORY").map({ String(cString: $0) }) else { return false }
+    return access(directory + "/" + Self.credential, F_OK) == 0
+  }
+
+  /// A store as a home of a chain; `nil` for one that keeps no secrets.
+  func link(_ location: StoreLocation) throws -> SecretChain.Link? {
+    switch location {
+    case .keychain(let service, let group): .keychain(service: service, accessGroup: group)
+    case .sealed(let path): .sealed(URL(fileURLWithPath: path), passphrase: try source(for: path))
+    case .sqlite, .files, .memory, .preferences, .chain: nil
+    }
+  }
+}

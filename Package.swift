@@ -73,7 +73,7 @@ let package = Package(
     floor("CofferCore", []),
     // Floor 2: base
     floor("CofferCrypto", ["CofferCore", "CofferCOpenSSL"]),
-    floor("CofferFileSystem", ["CofferCore"]),
+    floor("CofferFileSystem", ["CofferCore", "CofferCShims"]),
     // Floor 3: engines
     floor("CofferSQLite", ["CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
     // Floor 4: homes
@@ -95,7 +95,7 @@ let package = Package(
     // Floor 6: services
     floor("CofferTesting", ["CofferCore", "Coffer"]),
     // Floor 7: applications
-    tool("CofferCommand", ["Coffer"]),
+    tool("CofferCommand", ["Coffer", "CofferCrypto", "CofferFileSystem", "CofferKeychain"]),
     tool("CofferDemo", ["Coffer"]),
     // Tests
     .target(

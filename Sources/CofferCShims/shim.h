@@ -36,3 +36,17 @@ static inline void coffer_spin_hint(void) {
   __asm__ volatile("yield");
 #endif
 }
+
+// Where a path is: which kind of file system and how many bytes are free there; the `errno` of what failed, or 0.
+#if defined(__linux__)
+#include <errno.h>
+#include <sys/statfs.h>
+
+static inline int coffer_file_system(const char *path, uint64_t *kind, uint64_t *free_bytes) {
+  struct statfs status;
+  if (statfs(path, &status) != 0) return errno;
+  *kind = (uint64_t)status.f_type & 0xFFFFFFFF;
+  *free_bytes = (uint64_t)status.f_bavail * (uint64_t)status.f_bsize;
+  return 0;
+}
+#endif

@@ -31,7 +31,8 @@ struct Invocation: Equatable, Sendable {
   /// Every operand as a store's location.
   func locations() throws -> [StoreLocation] {
     try operands.enumerated().map { index, operand in
-      let name = command.syntax.operands[index].name
+      let known = command.syntax.operands
+      let name = known[min(index, known.count - 1)].name  // the last one may repeat
       guard let text = operand.argument.text else { throw UsageError("\(name) is not valid UTF-8.", command) }
       guard !text.isEmpty else { throw UsageError("\(name) is empty: \(command.usage).", command) }
       return try StoreLocation(parsing: text)

@@ -178,6 +178,28 @@ extension Syntax {
     ],
     aliases: ["check", "fsck", "validate", "scrub", "test"])
 
+  static let doctor = Syntax(
+    summary: "find out why a store cannot be used",
+    operands: [Operand(name: "STORE", kind: .store, summary: "the stores to look at", repeats: true)],
+    options: [.passphraseFile, .passphraseDescriptor, .json],
+    details: [
+      """
+      Looks at the system and at each STORE; without one, at the user's own store,
+      the preferences and the keyring. It says what is wrong and what to do, changes
+      nothing, and never asks for anything.
+      """,
+      """
+      Status 0 means that everything can be used; warnings do not count. Status 1
+      means that something cannot.
+      """,
+    ],
+    examples: [
+      Example("coffer doctor", "everything that a desktop has"),
+      Example("coffer doctor keychain:com.example.shop", "one store"),
+      Example("coffer doctor --json", "for scripts"),
+    ],
+    aliases: ["diagnose", "troubleshoot", "health"])
+
   static let completions = Syntax(
     summary: "print shell completions",
     operands: [Operand(name: "SHELL", kind: .shell, summary: "bash, zsh or fish", isRequired: true)],

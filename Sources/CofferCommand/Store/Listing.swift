@@ -30,6 +30,16 @@ struct Listing {
     }
   }
 
+  /// How many keys there are, and how many of their values cannot be read.
+  func count() async throws -> (all: Int, skipped: Int) {
+    var (all, skipped) = (0, 0)
+    try await visit { item in
+      all += 1
+      if case .skipped = item { skipped += 1 }
+    }
+    return (all, skipped)
+  }
+
   /// The next items of a snapshot; none at the end.
   static func page(of snapshot: any StorageSnapshot, prefix: Key?, after last: Key?) async throws -> [Item] {
     func read(_ limit: Int) async throws -> [Item] {

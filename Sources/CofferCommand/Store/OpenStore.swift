@@ -13,7 +13,15 @@ func withStore<R>(
   at location: StoreLocation, _ invocation: Invocation, creating: Bool = false,
   _ body: (any StorageEngine) async throws -> R
 ) async throws -> R {
-  let engine = try await open(location, Passphrases(invocation), creating: creating)
+  try await withStore(at: location, Passphrases(invocation), creating: creating, body)
+}
+
+/// Opens a store, and closes it when `body` has ended, however it ends.
+func withStore<R>(
+  at location: StoreLocation, _ passphrases: Passphrases, creating: Bool = false,
+  _ body: (any StorageEngine) async throws -> R
+) async throws -> R {
+  let engine = try await open(location, passphrases, creating: creating)
   let result: R
   do {
     result = try await body(engine)

@@ -21,6 +21,9 @@ struct Passphrases: Sendable {
     }
   }
 
+  /// Whether there is one that nobody has to be asked for.
+  var areGiven: Bool { file != nil || descriptor != nil || hasCredential }
+
   func source(for path: String) throws -> PassphraseSource {
     if let file { return .file(URL(fileURLWithPath: file)) }
     if let descriptor {
@@ -38,6 +41,23 @@ struct Passphrases: Sendable {
   private var hasCredential: Bool {
     guard let directory = getenv("CREDENTIALS_DIRECTORY").map({ String(cString: $0) }) else { return false }
     return access(directory + "/" + Self.credential, F_OK) == 0
+  }
+
+  /// What is wrong with where the passphrase is kept.
+  func findings(for store: String) -> [Finding] {
+    guard let file else { return [] }
+    var status = stat()
+    guard stat(file, &status) == 0, access(file, R_OK) == 0 else {
+      return [
+        .problem(
+          store, "The passphrase cannot be read from \(file).",
+          fix: "Check the path; this user must be able to read it.")
+      ]
+    }
+    guard status.st_mode & 0o077 == 0 || status.st_mode & S_IFMT != S_IFREG else {
+      return [.warning(store, "Other users may read the passphrase in \(file).", fix: "chmod 600 '\(file)'")]
+    }
+    return []
   }
 
   /// A store as a home of a chain; `nil` for one that keeps no secrets.

@@ -105,6 +105,18 @@ package final class FileWatcher: Sendable {
     }
   }
 
+  /// The `errno` of an attempt to watch a directory, or 0; what `coffer doctor` asks.
+  package static func failureToWatch(_ path: String) -> Int32 {
+    #if os(Linux)
+      let queue = inotify_init1(Int32(IN_CLOEXEC))
+      guard queue >= 0 else { return errno }
+      defer { close(queue) }
+      return inotify_add_watch(queue, path, directoryEvents) >= 0 ? 0 : errno
+    #else
+      return 0
+    #endif
+  }
+
   private func run() {
     var due = DispatchTime.now().uptimeNanoseconds
     let step = UInt64(Self.interval) * 1_000_000

@@ -107,6 +107,17 @@ package final class Directory: Sendable {
     return FileStamp(status)
   }
 
+  /// Whether the path leads to this directory still.
+  package func isAt(_ path: String) throws -> Bool {
+    var (own, found) = (stat(), stat())
+    guard fstat(descriptor, &own) == 0 else { throw failure("fstat", ".") }
+    guard stat(path, &found) == 0 else {
+      guard errno == ENOENT || errno == ENOTDIR else { throw failure("stat", ".") }
+      return false
+    }
+    return own.st_ino == found.st_ino && own.st_dev == found.st_dev
+  }
+
   package func isDirectory(_ name: String) throws -> Bool {
     var status = stat()
     guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {

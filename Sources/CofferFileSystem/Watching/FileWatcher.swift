@@ -24,23 +24,27 @@ package final class FileWatcher: Sendable {
   }
 
   /// How long a lost wake-up can stay unnoticed, in milliseconds.
-  #if os(Linux)
-    private static let interval: Int32 = 1_000
-  #else
-    private static let interval: Int32 = 20
-  #endif
+  private static let interval: Int32 = 1_000
+  /// How often to look where the system tells nothing: it has no inotify, or this user has no more of it.
+  private static let pollInterval: Int32 = 20
 
   private struct Watch: Sendable {
     let path: String
     let isDirectory: Bool
     var descriptor: Int32
+    var listens = false
     let callback: @Sendable (Event) -> Void
+
+    /// Whether changes should be told at once, and the system does not tell them.
+    var isDeaf: Bool { listens && descriptor < 0 }
   }
 
   private struct State {
     var watches: [UInt64: Watch] = [:]
     var nextID: UInt64 = 0
     var isRunning = false
+    /// The inotify descriptor, -1 where there is none.
+    var queue: Int32 = -1
   }
 
   /// What the system has told of one of its watches.
@@ -50,15 +54,6 @@ package final class FileWatcher: Sendable {
   }
 
   private let state = Locked(State())
-  private let queue: Int32  // the inotify descriptor, -1 where there is none
-
-  private init() {
-    #if os(Linux)
-      queue = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
-    #else
-      queue = -1
-    #endif
-  }
 
   /// Calls back once per interval; and, after ``listen(_:)``, at once when the file is rung.
   package func watch(_ path: String, _ callback: @escaping @Sendable (Event) -> Void) -> UInt64 {
@@ -92,7 +87,7 @@ package final class FileWatcher: Sendable {
       guard let watch = state.watches.removeValue(forKey: id) else { return }
       // The same file watched twice has one descriptor.
       if watch.descriptor >= 0, !state.watches.values.contains(where: { $0.descriptor == watch.descriptor }) {
-        removeWatch(watch.descriptor)
+        Self.removeWatch(watch.descriptor, from: state.queue)
       }
     }
   }
@@ -101,7 +96,8 @@ package final class FileWatcher: Sendable {
   package func listen(_ id: UInt64) {
     state.withLock { state in
       guard let watch = state.watches[id] else { return }
-      state.watches[id]?.descriptor = addWatch(watch)
+      state.watches[id]?.listens = true
+      state.watches[id]?.descriptor = Self.addWatch(watch, to: &state.queue)
     }
   }
 
@@ -119,16 +115,24 @@ package final class FileWatcher: Sendable {
 
   private func run() {
     var due = DispatchTime.now().uptimeNanoseconds
-    let step = UInt64(Self.interval) * 1_000_000
     while !stopWhenIdle() {
-      let reports = waitForEvents(milliseconds: Self.interval)
+      let (queue, isDeaf) = state.withLock { ($0.queue, $0.watches.values.contains(where: \.isDeaf)) }
+      let reports = Self.waitForEvents(of: queue, milliseconds: isDeaf ? Self.pollInterval : Self.interval)
       let watches = state.withLock { Array($0.watches.values) }
       if let reports { tell(watches, reports) } else { for watch in watches { watch.callback(.unknown) } }
+      for watch in watches where watch.isDeaf { watch.callback(watch.isDirectory ? .unheard : .rung) }
       let now = DispatchTime.now().uptimeNanoseconds
       guard now >= due else { continue }
-      due = now + step
-      for watch in watches { watch.callback(watch.isDirectory && watch.descriptor < 0 ? .unheard : .interval) }
+      due = now + UInt64(Self.interval) * 1_000_000
+      for watch in watches { watch.callback(.interval) }
+      listenAgain()
     }
+  }
+
+  /// What the system had no watch for a moment ago it may have one for now.
+  private func listenAgain() {
+    let deaf = state.withLock { $0.watches.filter(\.value.isDeaf).map(\.key) }
+    for id in deaf { listen(id) }
   }
 
   private func tell(_ watches: [Watch], _ reports: [Report]) {
@@ -156,14 +160,16 @@ package final class FileWatcher: Sendable {
     private static let directoryEvents =
       UInt32(IN_CLOSE_WRITE) | UInt32(IN_MOVED_TO) | UInt32(IN_MOVED_FROM) | UInt32(IN_DELETE) | UInt32(IN_ONLYDIR)
 
-    private func addWatch(_ watch: Watch) -> Int32 {
-      inotify_add_watch(queue, watch.path, watch.isDirectory ? Self.directoryEvents : UInt32(IN_MODIFY))
+    private static func addWatch(_ watch: Watch, to queue: inout Int32) -> Int32 {
+      if queue < 0 { queue = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK)) }
+      guard queue >= 0 else { return -1 }
+      return inotify_add_watch(queue, watch.path, watch.isDirectory ? directoryEvents : UInt32(IN_MODIFY))
     }
 
-    private func removeWatch(_ descriptor: Int32) { inotify_rm_watch(queue, descriptor) }
+    private static func removeWatch(_ descriptor: Int32, from queue: Int32) { inotify_rm_watch(queue, descriptor) }
 
     /// What has happened; `nil` after an overflow.
-    private func waitForEvents(milliseconds: Int32) -> [Report]? {
+    private static func waitForEvents(of queue: Int32, milliseconds: Int32) -> [Report]? {
       var wait = pollfd(fd: queue, events: Int16(POLLIN), revents: 0)
       guard poll(&wait, 1, milliseconds) > 0 else { return [] }
       var reports: [Report]? = []
@@ -172,7 +178,7 @@ package final class FileWatcher: Sendable {
           let count = read(queue, buffer.baseAddress, buffer.count)
           guard count > 0 else { return }
           var rest = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-          while let report = Self.takeReport(&rest) {
+          while let report = takeReport(&rest) {
             if report.descriptor < 0 { reports = nil } else { reports?.append(report) }
           }
         }
@@ -192,9 +198,9 @@ package final class FileWatcher: Sendable {
       return Report(descriptor: event.wd, name: String(decoding: name, as: UTF8.self))
     }
   #else
-    private func addWatch(_ watch: Watch) -> Int32 { -1 }
-    private func removeWatch(_ descriptor: Int32) {}
-    private func waitForEvents(milliseconds: Int32) -> [Report]? {
+    private static func addWatch(_ watch: Watch, to queue: inout Int32) -> Int32 { -1 }
+    private static func removeWatch(_ descriptor: Int32, from queue: Int32) {}
+    private static func waitForEvents(of queue: Int32, milliseconds: Int32) -> [Report]? {
       poll(nil, 0, milliseconds)
       return []
     }

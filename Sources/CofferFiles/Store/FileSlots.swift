@@ -50,6 +50,19 @@ final class FileSlots: Slots {
     }
   }
 
+  /// A directory that was removed, or that another has taken the place of, is gone for this handle.
+  func availability() -> Availability {
+    do {
+      guard try values.isAt(path) else {
+        return .unavailable(reason: "The directory was moved, removed or replaced while the store was open.")
+      }
+      try values.checkWritable()
+      return .available
+    } catch {
+      return .unavailable(reason: (error as? StorageError)?.message ?? "The directory cannot be used.")
+    }
+  }
+
   // MARK: Reading
 
   func read(_ slot: Slot) throws -> SlotContent? {
@@ -174,7 +187,8 @@ final class FileSlots: Slots {
         return true
       }
       if isDue { heard(.anything) }
-    case .interval, .rung: break
+    case .interval: heard(.availability)
+    case .rung: break
     }
   }
 }

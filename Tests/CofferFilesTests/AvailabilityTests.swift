@@ -1,0 +1,96 @@
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Stores that are away when they are opened, or go away while they are open.
+@Suite(.timeLimit(.minutes(10))) struct AvailabilityTests {
+  private func configuration() -> SlotConfiguration {
+    var configuration = SlotConfiguration()
+    configuration.createsIfMissing = false  // as for a directory that is to be mounted
+    return configuration
+  }
+
+  @Test("A directory that is mounted later works without a restart, and no default was written meanwhile")
+  func mountedLater() async throws {
+    let place = try StoreDirectory()
+    let adapter = FileStorageAdapter(directory: place.url, configuration: configuration())
+    var states = adapter.engine.availability().makeAsyncIterator()
+    guard case .unavailable = await states.next() else { throw TestFailure("it is not there") }
+    await expectError(.notFound) { _ = try await adapter.read(key: "theme") }
+    await expectError(.notFound) { try await adapter.write(key: "theme", data: Data("default".utf8)) }
+    await expectError(.notFound) { _ = try await adapter.keys() }
+    #expect(!FileManager.default.fileExists(atPath: place.path))
+
+    let mounted = try await place.open()
+    try await mounted.commit(WriteBatch([.put(try Key("theme"), Data("dark".utf8))]), from: Origin())
+    // Nobody asks: the adapter finds it while somebody follows its availability.
+    #expect(await states.next() == .available)
+    #expect(try await adapter.read(key: "theme") == Data("dark".utf8))
+    #expect(try await adapter.keys() == ["theme"])
+    try await adapter.write(key: "size", data: Data("2".utf8))
+    #expect(try await mounted.entry(Key("size"))?.value == Data("2".utf8))
+    try await mounted.close()
+    try await adapter.engine.close()
+  }
+
+  @Test("Who follows the changes of a store that is away reads everything when it comes")
+  func subscribedBefore() async throws {
+    let place = try StoreDirectory()
+    let adapter = FileStorageAdapter(directory: place.url, configuration: configuration())
+    let changes = adapter.engine.changes(since: nil)
+    let reading = Task { () -> [Change] in
+      var heard: [Change] = []
+      for await change in changes {
+        heard.append(change)
+        if heard.count == 2 { break }
+      }
+      return heard
+    }
+    let mounted = try await place.open()
+    try await mounted.commit(WriteBatch([.put(try Key("theme"), Data("dark".utf8))]), from: Origin())
+    while adapter.engine.latestRevision == .zero { try await Task.sleep(for: .milliseconds(5)) }
+    let commit = try await mounted.commit(WriteBatch([.put(try Key("size"), Data("2".utf8))]), from: Origin())
+    let heard = try await finish(reading.throwing, within: .seconds(60))
+    guard case .reload(let revision)? = heard.first else { throw TestFailure("\(heard)") }
+    #expect(revision >= .zero)
+    #expect(revision >= commit.revision || heard.contains { if case .commit(commit) = $0 { true } else { false } })
+    try await adapter.engine.close()
+    try await mounted.close()
+  }
+
+  @Test("A handle that is closed while its store is away ends its streams")
+  func closedBefore() async throws {
+    let place = try StoreDirectory()
+    let adapter = FileStorageAdapter(directory: place.url, configuration: configuration())
+    let states = adapter.engine.availability()
+    try await adapter.engine.close()
+    var last: Availability?
+    for await state in states { last = state }
+    #expect(last != .available)
+    await expectError(.closed) { _ = try await adapter.read(key: "theme") }
+  }
+
+  @Test("A directory that is removed under an open store is told")
+  func removedMeanwhile() async throws {
+    let place = try StoreDirectory()
+    let engine = try await place.open()
+    let states = engine.availability()
+    let reading = Task { () -> String? in
+      for await state in states {
+        if case .unavailable(let reason) = state { return reason }
+      }
+      return nil
+    }
+    try FileManager.default.removeItem(at: place.url)
+    #expect(try await finish(reading.throwing, within: .seconds(60))?.isEmpty == false)
+    try? await engine.close()
+  }
+}
+
+extension Task where Failure == Never {
+  /// The same task for who waits for tasks that may throw.
+  fileprivate var throwing: Task<Success, any Error> { Task<Success, any Error> { await value } }
+}

@@ -66,17 +66,31 @@ package struct OpenDirectory: ~Copyable {
   ///
   /// A new file is for this user alone (0600), an old one keeps its rights. A symbolic link of that name is replaced
   /// itself; what it led to stays as it is.
-  package borrowing func replace(_ name: String, with data: Data) throws(StorageError) {
+  /// - Parameters:
+  ///   - scratch: the name that the new file has until it is whole; what a killed caller has left under it is removed,
+  ///     so no two may use it at once. A random one unless given.
+  ///   - isWanted: asked last; when it says no, everything stays as it is.
+  /// - Returns: What the new file is recognised by; `nil` when it was not wanted.
+  @discardableResult
+  package borrowing func replace(
+    _ name: String, with data: Data, scratch: String? = nil, onlyIf isWanted: () -> Bool = { true }
+  ) throws(StorageError) -> FileStamp? {
     guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "/") })
     else { throw .fileSystem("open", path: "\(path)/\(name)", errno: EISDIR) }
     let old = try statusOfFile(name)
-    let temporary = ".coffer-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp"
+    let temporary = scratch ?? ".coffer-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp"
+    if scratch != nil { unlinkat(descriptor, temporary, 0) }
     // `O_EXCL` follows no link, whoever may have guessed the name.
     let file = openat(descriptor, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw .fileSystem("open", path: "\(path)/\(temporary)", errno: errno) }
+    let stamp: FileStamp
     do throws(StorageError) {
       defer { close(file) }
-      try fill(file, with: data, like: old)
+      stamp = try fill(file, with: data, like: old)
+      guard isWanted() else {
+        unlinkat(descriptor, temporary, 0)
+        return nil
+      }
       guard renameat(descriptor, temporary, descriptor, name) == 0 else {
         throw .fileSystem("rename", path: "\(path)/\(name)", errno: errno)
       }
@@ -85,6 +99,7 @@ package struct OpenDirectory: ~Copyable {
       throw error
     }
     try sync()
+    return stamp
   }
 
   /// What is there now; `nil` for nothing and for a link. A device or pipe is not something to replace.
@@ -105,7 +120,7 @@ package struct OpenDirectory: ~Copyable {
     }
   }
 
-  private borrowing func fill(_ file: Int32, with data: Data, like old: stat?) throws(StorageError) {
+  private borrowing func fill(_ file: Int32, with data: Data, like old: stat?) throws(StorageError) -> FileStamp {
     var failure = writeAll(data, to: file)
     if failure == 0, let old {
       var rights = old.st_mode & 0o777
@@ -114,7 +129,10 @@ package struct OpenDirectory: ~Copyable {
       if fchmod(file, rights) != 0 { failure = errno }
     }
     if failure == 0 { failure = flush(file) }
+    var status = stat()
+    if failure == 0, fstat(file, &status) != 0 { failure = errno }
     guard failure == 0 else { throw .fileSystem("write", path: path, errno: failure) }
+    return FileStamp(status)
   }
 
   /// Refuses a path through symbolic links that others have planted: they could lead our writes anywhere.

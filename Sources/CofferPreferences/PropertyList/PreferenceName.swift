@@ -11,13 +11,22 @@ struct PreferenceName {
   let string: String
 
   init(_ key: Key) {
-    string = Self.isPlain(key.string) ? key.string : Self.prefix + Self.encoded(key)
+    string = Self.isPlain(key.string) ? key.string : Self.escaped(key)
   }
 
   /// The key of a name; `nil` for one that no key has: empty, too long, or not as ``init(_:)`` writes it.
   static func key(of name: String) -> Key? {
     guard let key = try? name.hasPrefix(prefix) ? decoded(name.dropFirst(prefix.count)) : Key(name) else { return nil }
     return PreferenceName(key).string.utf8.elementsEqual(name.utf8) ? key : nil
+  }
+
+  /// The name that a key has where somebody else uses another form of its plain one, which Foundation cannot tell apart.
+  static func escaped(_ key: Key) -> String { prefix + encoded(key) }
+
+  /// The key of a name as ``escaped(_:)`` writes it.
+  static func escapedKey(of name: String) -> Key? {
+    guard name.hasPrefix(prefix), let key = try? decoded(name.dropFirst(prefix.count)) else { return nil }
+    return escaped(key).utf8.elementsEqual(name.utf8) ? key : nil
   }
 
   /// Whether a property list gives the name back byte for byte, and no other name is equal to it.

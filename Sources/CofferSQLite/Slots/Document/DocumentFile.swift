@@ -213,7 +213,11 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
 
   /// Tells of a state of the file that is not known yet.
   private func compare(_ heard: @Sendable (SlotEvent) -> Void) {
-    guard let stamp = try? parent.stamp(fileName) else { return heard(.anything) }
+    let stamp: FileStamp?
+    do { stamp = try parent.stamp(fileName) } catch {
+      heard(.anything)
+      return heard(.availability)
+    }
     let isYoung = stamp.map { !isSettled($0) } ?? false
     let hash = isYoung ? ((try? parent.read(fileName, limit: maximumSize)) ?? nil).map { Self.hash($0.data) } : nil
     let isNew = state.withLock { state in

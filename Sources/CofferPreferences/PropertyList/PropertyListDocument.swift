@@ -1,21 +1,23 @@
-import CofferCore
-import CofferSQLite
-import Foundation
+package import CofferCore
+package import CofferSQLite
+package import Foundation
 
 /// A property list with a dictionary at its root, as `UserDefaults` writes it.
-struct PropertyListDocument: Sendable {
-  var values: [Key: PreferenceValue] = [:]
+package struct PropertyListDocument: Sendable {
+  package var values: [Key: PreferenceValue] = [:]
   /// What has a name that no key can have. It is kept as it is.
-  var others: [PreferenceEntry] = []
-  var isBinary = false
+  package var others: [PreferenceEntry] = []
+  package var isBinary = false
 }
 
 /// Writes preferences into a property list.
-struct PropertyListFormat: DocumentFormat {
-  let keepsSecrets = false
-  let empty = PropertyListDocument()
+package struct PropertyListFormat: DocumentFormat {
+  package let keepsSecrets = false
+  package let empty = PropertyListDocument()
 
-  func decode(_ file: Data) throws -> PropertyListDocument {
+  package init() {}
+
+  package func decode(_ file: Data) throws -> PropertyListDocument {
     var format = PropertyListSerialization.PropertyListFormat.xml
     guard Self.isPropertyList(file),
       let root = try? PropertyListSerialization.propertyList(from: file, options: [], format: &format),
@@ -53,7 +55,7 @@ struct PropertyListFormat: DocumentFormat {
   }
 
   /// The file is of the kind it was: XML unless it was binary, or unless XML would lose something.
-  func encode(_ document: PropertyListDocument) throws -> Data {
+  package func encode(_ document: PropertyListDocument) throws -> Data {
     // A Swift dictionary: of two names that are equal to Unicode, Foundation's ends the process.
     var root = PreferenceValue.dictionary(document.others).entries
     for (key, value) in document.values {
@@ -69,13 +71,13 @@ struct PropertyListFormat: DocumentFormat {
 
   // MARK: Values
 
-  func keys(of document: PropertyListDocument) -> [Key] { Array(document.values.keys) }
+  package func keys(of document: PropertyListDocument) -> [Key] { Array(document.values.keys) }
 
-  func content(of key: Key, in document: PropertyListDocument) -> SlotContent? {
+  package func content(of key: Key, in document: PropertyListDocument) -> SlotContent? {
     document.values[key].map { SlotContent($0.bytes) }
   }
 
-  func set(
+  package func set(
     _ key: Key, to item: PreferenceItem, version: SlotID, in document: inout PropertyListDocument
   ) {
     let old = document.values[key]
@@ -83,14 +85,14 @@ struct PropertyListFormat: DocumentFormat {
     document.values[key] = asked ?? PreferenceValue(item.data, like: old)
   }
 
-  func remove(_ key: Key, from document: inout PropertyListDocument) { document.values[key] = nil }
+  package func remove(_ key: Key, from document: inout PropertyListDocument) { document.values[key] = nil }
 
   // MARK: Values that wait
 
   /// One byte of kind, then the value.
-  func encodeWaiting(_ data: Data, as id: SlotID, tag: UInt8) -> Data { Data([tag]) + data }
+  package func encodeWaiting(_ data: Data, as id: SlotID, tag: UInt8) -> Data { Data([tag]) + data }
 
-  func decodeWaiting(_ file: Data, of id: SlotID) throws -> (data: Data, item: PreferenceItem) {
+  package func decodeWaiting(_ file: Data, of id: SlotID) throws -> (data: Data, item: PreferenceItem) {
     guard let first = file.first, let kind = PreferenceKind(rawValue: first) else {
       throw StorageError(.damaged, "A value that waits for its place is damaged.")
     }
@@ -98,11 +100,11 @@ struct PropertyListFormat: DocumentFormat {
     return (data, PreferenceItem(data: data, kind: kind))
   }
 
-  func stamp(of id: SlotID) -> SlotStamp? { nil }
+  package func stamp(of id: SlotID) -> SlotStamp? { nil }
 }
 
 /// Bytes and which type of preference they are to be.
-struct PreferenceItem: Sendable {
+package struct PreferenceItem: Sendable {
   let data: Data
   let kind: PreferenceKind
 }

@@ -121,7 +121,7 @@ extension PreferenceValue {
     budget -= 1
     guard budget >= 0 else { return nil }
     switch value {
-    case let value as Bool where type(of: value as Any) == Bool.self: self = .boolean(value)
+    case let number as Bool where type(of: value) == Bool.self: self = .boolean(number)  // Not the numbers 0 and 1.
     case let value as String: self = .string(value)
     case let value as Data: self = .data(value)
     case let value as Date: self = .date(value)
@@ -133,7 +133,7 @@ extension PreferenceValue {
         elements.append(element)
       }
       self = .array(elements)
-    case let values as NSDictionary:
+    case let values as [AnyHashable: Any]:  // Foundation's own ends the process over a name that is not a number.
       var entries: [PreferenceEntry] = []
       for (name, value) in values {
         guard let name = name as? String, let value = PreferenceValue(propertyList: value, &budget) else {

@@ -111,7 +111,7 @@ import Testing
     let second = try await home.open()
     let put = try await clock.measure { for number in 0..<20 { try await engine.put("key/\(number)", "x") } }
     let get = try await clock.measure { for number in 0..<1_000 { _ = try await engine.entry(Key("key/\(number)")) } }
-    let other = try await clock.measure { #expect(try await second.text("key/19") == "x") }
+    let other = try await clock.measure { _ = try await second.text("key/19") }
     let close = try await clock.measure { try await second.close() }
     let text = "5,000 keys: fill \(fill), put \(put / 20), get \(get / 1_000), another handle \(other), close \(close)"
     if let path = ProcessInfo.processInfo.environment["COFFER_PREFS_NUMBERS"] {

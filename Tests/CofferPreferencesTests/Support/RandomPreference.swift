@@ -43,7 +43,9 @@ enum RandomPreference {
 
   private static func number(_ random: inout some RandomNumberGenerator) -> Double {
     switch Int.random(in: 0..<4, using: &random) {
-    case 0: [0, 1, -1, 0.1, 1e22, 1e300, 5e-324, .infinity, -.infinity, 63e9].randomElement(using: &random) ?? 0
+    case 0:
+      [0, 1, -1, 0.1, 1e22, 1e300, .leastNonzeroMagnitude, .infinity, -.infinity, 63e9].randomElement(using: &random)
+        ?? 0
     case 1: Double(Int.random(in: -1_000_000_000...1_000_000_000, using: &random))
     default: .random(in: -1e10...1e10, using: &random)
     }

@@ -46,6 +46,7 @@ let fuzzers: [Target] =
     fuzzer("FuzzSelection", ["CofferCore", "CofferSQLite"]),
     fuzzer("FuzzFileName", ["CofferCore", "CofferFiles"]),
     fuzzer("FuzzRecord", ["CofferSQLite"]),
+    fuzzer("FuzzPreferences", ["CofferCore", "CofferPreferences", "CofferSQLite"]),
   ]
 
 let package = Package(
@@ -122,8 +123,8 @@ let package = Package(
     tests(
       "CofferPreferencesTests",
       [
-        "CofferCore", "CofferFileSystem", "CofferPreferences", "CofferSQLite", "CofferTesting", "CofferTestHelper",
-        "CofferTestSupport",
+        "Coffer", "CofferCore", "CofferFileSystem", "CofferPreferences", "CofferSQLite", "CofferTesting",
+        "CofferTestHelper", "CofferTestSupport",
       ]),
     tests(
       "CofferKeychainTests",

@@ -66,12 +66,26 @@ package struct OpenDirectory: ~Copyable {
   ///
   /// A new file is for this user alone (0600), an old one keeps its rights. A symbolic link of that name is replaced
   /// itself; what it led to stays as it is.
-  package borrowing func replace(_ name: String, with data: Data) throws(StorageError) {
+  /// - Parameters:
+  ///   - scratch: the name that the new file has until it is whole; what a killed caller has left under it is removed,
+  ///     so no two may use it at once. A random one unless given.
+  ///   - isWanted: asked last; when it says no, everything stays as it is.
+  /// - Returns: What the new file is recognised by; `nil` when it was not wanted.
+  @discardableResult
+  package borrowing func replace(
+    _ name: String, with data: Data, scratch: String? = nil, onlyIf isWanted: () -> Bool = { true }
+  ) throws(StorageError) -> FileStamp? {
     guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "/") })
     else { throw .fileSystem("open", path: "\(path)/\(name)", errno: EISDIR) }
     let old = try statusOfFile(name)
-    try put(data, as: name, like: old) { temporary in
-      renameat(descriptor, temporary, descriptor, name) == 0 ? 0 : errno
+    if let scratch { unlinkat(descriptor, scratch, 0) }
+    let temporary = scratch ?? Self.randomName
+    return try put(data, as: temporary, like: old) { stamp in
+      guard isWanted() else {
+        unlinkat(descriptor, temporary, 0)
+        return (0, nil)
+      }
+      return renameat(descriptor, temporary, descriptor, name) == 0 ? (0, stamp) : (errno, nil)
     }
   }
 
@@ -79,37 +93,36 @@ package struct OpenDirectory: ~Copyable {
   /// - Returns: Whether there was none.
   package borrowing func create(_ name: String, with data: Data) throws(StorageError) -> Bool {
     guard try statusOfFile(name) == nil else { return false }
-    var isNew = true
-    try put(data, as: name, like: nil) { temporary in
-      guard linkat(descriptor, temporary, descriptor, name, 0) != 0 else {
-        unlinkat(descriptor, temporary, 0)
-        return 0
-      }
-      isNew = false
-      guard errno == EEXIST else { return errno }
+    let temporary = Self.randomName
+    let made = try put(data, as: temporary, like: nil) { stamp in
+      let failure = linkat(descriptor, temporary, descriptor, name, 0) == 0 ? 0 : errno
       unlinkat(descriptor, temporary, 0)
-      return 0
+      return failure == EEXIST ? (0, nil) : (failure, stamp)
     }
-    return isNew
+    return made != nil
   }
 
+  private static var randomName: String { ".coffer-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp" }
+
+  /// Makes a file and gives it to `place`, which returns an `errno` or 0, and what `put` is to return.
   private borrowing func put(
-    _ data: Data, as name: String, like old: stat?, _ place: (_ temporary: String) -> Int32
-  ) throws(StorageError) {
-    let temporary = ".coffer-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp"
+    _ data: Data, as temporary: String, like old: stat?, _ place: (FileStamp) -> (failure: Int32, stamp: FileStamp?)
+  ) throws(StorageError) -> FileStamp? {
     // `O_EXCL` follows no link, whoever may have guessed the name.
     let file = openat(descriptor, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw .fileSystem("open", path: "\(path)/\(temporary)", errno: errno) }
+    let placed: FileStamp?
     do throws(StorageError) {
       defer { close(file) }
-      try fill(file, with: data, like: old)
-      let failure = place(temporary)
-      guard failure == 0 else { throw .fileSystem("rename", path: "\(path)/\(name)", errno: failure) }
+      let (failure, stamp) = place(try fill(file, with: data, like: old))
+      guard failure == 0 else { throw .fileSystem("rename", path: "\(path)/\(temporary)", errno: failure) }
+      placed = stamp
     } catch {
       unlinkat(descriptor, temporary, 0)
       throw error
     }
-    try sync()
+    if placed != nil { try sync() }
+    return placed
   }
 
   /// What is there now; `nil` for nothing and for a link. A device or pipe is not something to replace.
@@ -130,7 +143,7 @@ package struct OpenDirectory: ~Copyable {
     }
   }
 
-  private borrowing func fill(_ file: Int32, with data: Data, like old: stat?) throws(StorageError) {
+  private borrowing func fill(_ file: Int32, with data: Data, like old: stat?) throws(StorageError) -> FileStamp {
     var failure = writeAll(data, to: file)
     if failure == 0, let old {
       var rights = old.st_mode & 0o777
@@ -139,7 +152,10 @@ package struct OpenDirectory: ~Copyable {
       if fchmod(file, rights) != 0 { failure = errno }
     }
     if failure == 0 { failure = flush(file) }
+    var status = stat()
+    if failure == 0, fstat(file, &status) != 0 { failure = errno }
     guard failure == 0 else { throw .fileSystem("write", path: path, errno: failure) }
+    return FileStamp(status)
   }
 
   /// Refuses a path through symbolic links that others have planted: they could lead our writes anywhere.

@@ -1,23 +1,32 @@
-import CofferCore
+package import CofferCore
 import Foundation
 
 /// How a key is called in a property list.
 ///
 /// Most are called what they are. The others, which a property list or Swift's `String` would change or confuse with
 /// one another, are written as `%coffer:` and their bytes in percent encoding: `docs/formats/preferences.md`.
-struct PreferenceName {
+package struct PreferenceName {
   private static let prefix = "%coffer:"
 
-  let string: String
+  package let string: String
 
-  init(_ key: Key) {
-    string = Self.isPlain(key.string) ? key.string : Self.prefix + Self.encoded(key)
+  package init(_ key: Key) {
+    string = Self.isPlain(key.string) ? key.string : Self.escaped(key)
   }
 
   /// The key of a name; `nil` for one that no key has: empty, too long, or not as ``init(_:)`` writes it.
-  static func key(of name: String) -> Key? {
+  package static func key(of name: String) -> Key? {
     guard let key = try? name.hasPrefix(prefix) ? decoded(name.dropFirst(prefix.count)) : Key(name) else { return nil }
     return PreferenceName(key).string.utf8.elementsEqual(name.utf8) ? key : nil
+  }
+
+  /// The name that a key has where somebody else uses another form of its plain one, which Foundation cannot tell apart.
+  package static func escaped(_ key: Key) -> String { prefix + encoded(key) }
+
+  /// The key of a name as ``escaped(_:)`` writes it.
+  package static func escapedKey(of name: String) -> Key? {
+    guard name.hasPrefix(prefix), let key = try? decoded(name.dropFirst(prefix.count)) else { return nil }
+    return escaped(key).utf8.elementsEqual(name.utf8) ? key : nil
   }
 
   /// Whether a property list gives the name back byte for byte, and no other name is equal to it.

@@ -1,31 +1,42 @@
-import CofferCore
-import CofferSQLite
-import Foundation
+package import CofferCore
+package import CofferSQLite
+package import Foundation
 
 /// A property list with a dictionary at its root, as `UserDefaults` writes it.
-struct PropertyListDocument: Sendable {
-  var values: [Key: PreferenceValue] = [:]
+package struct PropertyListDocument: Sendable {
+  package var values: [Key: PreferenceValue] = [:]
   /// What has a name that no key can have. It is kept as it is.
-  var others: [PreferenceEntry] = []
-  var isBinary = false
+  package var others: [PreferenceEntry] = []
+  package var isBinary = false
 }
 
 /// Writes preferences into a property list.
-struct PropertyListFormat: DocumentFormat {
-  let keepsSecrets = false
-  let empty = PropertyListDocument()
+package struct PropertyListFormat: DocumentFormat {
+  package let keepsSecrets = false
+  package let empty = PropertyListDocument()
 
-  func decode(_ file: Data) throws -> PropertyListDocument {
+  package init() {}
+
+  package func decode(_ file: Data) throws -> PropertyListDocument {
     var format = PropertyListSerialization.PropertyListFormat.xml
-    guard let root = try? PropertyListSerialization.propertyList(from: file, options: [], format: &format),
-      case .dictionary(let entries)? = PreferenceValue(propertyList: root)
+    guard Self.isPropertyList(file),
+      let root = try? PropertyListSerialization.propertyList(from: file, options: [], format: &format),
+      case .dictionary(let entries)? = PreferenceValue(propertyList: root, of: file.count)
     else {
       throw StorageError(.damaged, "The preferences are damaged: the file is not a property list of names and values.")
     }
     var document = PropertyListDocument()
     document.isBinary = format == .binary
+    var others: [PreferenceEntry] = []
     for entry in entries {
       if let key = PreferenceName.key(of: entry.name) {
+        document.values[key] = entry.value
+      } else {
+        others.append(entry)
+      }
+    }
+    for entry in others {
+      if let key = PreferenceName.escapedKey(of: entry.name), document.values[key] == nil {
         document.values[key] = entry.value
       } else {
         document.others.append(entry)
@@ -34,27 +45,39 @@ struct PropertyListFormat: DocumentFormat {
     return document
   }
 
+  /// Whether it can be XML or binary. Foundation reads any text as an older kind of property list: of a few blanks,
+  /// which a broken disk may leave of a file, it makes a dictionary without entries.
+  private static func isPropertyList(_ file: Data) -> Bool {
+    if file.starts(with: Array("bplist".utf8)) { return true }
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    let text = file.starts(with: mark) ? file.dropFirst(mark.count) : file[...]
+    return text.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "<")
+  }
+
   /// The file is of the kind it was: XML unless it was binary, or unless XML would lose something.
-  func encode(_ document: PropertyListDocument) throws -> Data {
-    let root = NSMutableDictionary()
-    for (key, value) in document.values { root[PreferenceName(key).string] = value.propertyList }
-    for entry in document.others { root[entry.name] = entry.value.propertyList }
+  package func encode(_ document: PropertyListDocument) throws -> Data {
+    // A Swift dictionary: of two names that are equal to Unicode, Foundation's ends the process.
+    var root = PreferenceValue.dictionary(document.others).entries
+    for (key, value) in document.values {
+      let name = PreferenceName(key)
+      root[root[name.string] == nil ? name.string : PreferenceName.escaped(key)] = value.propertyList
+    }
     let isBinary =
       document.isBinary || document.values.values.contains { !$0.fitsIntoXML }
-      || document.others.contains { !$0.value.fitsIntoXML }
+      || document.others.contains { !$0.fitsIntoXML }
     return try PropertyListSerialization.data(
       fromPropertyList: root, format: isBinary ? .binary : .xml, options: 0)
   }
 
   // MARK: Values
 
-  func keys(of document: PropertyListDocument) -> [Key] { Array(document.values.keys) }
+  package func keys(of document: PropertyListDocument) -> [Key] { Array(document.values.keys) }
 
-  func content(of key: Key, in document: PropertyListDocument) -> SlotContent? {
+  package func content(of key: Key, in document: PropertyListDocument) -> SlotContent? {
     document.values[key].map { SlotContent($0.bytes) }
   }
 
-  func set(
+  package func set(
     _ key: Key, to item: PreferenceItem, version: SlotID, in document: inout PropertyListDocument
   ) {
     let old = document.values[key]
@@ -62,14 +85,14 @@ struct PropertyListFormat: DocumentFormat {
     document.values[key] = asked ?? PreferenceValue(item.data, like: old)
   }
 
-  func remove(_ key: Key, from document: inout PropertyListDocument) { document.values[key] = nil }
+  package func remove(_ key: Key, from document: inout PropertyListDocument) { document.values[key] = nil }
 
   // MARK: Values that wait
 
   /// One byte of kind, then the value.
-  func encodeWaiting(_ data: Data, as id: SlotID, tag: UInt8) -> Data { Data([tag]) + data }
+  package func encodeWaiting(_ data: Data, as id: SlotID, tag: UInt8) -> Data { Data([tag]) + data }
 
-  func decodeWaiting(_ file: Data, of id: SlotID) throws -> (data: Data, item: PreferenceItem) {
+  package func decodeWaiting(_ file: Data, of id: SlotID) throws -> (data: Data, item: PreferenceItem) {
     guard let first = file.first, let kind = PreferenceKind(rawValue: first) else {
       throw StorageError(.damaged, "A value that waits for its place is damaged.")
     }
@@ -77,32 +100,45 @@ struct PropertyListFormat: DocumentFormat {
     return (data, PreferenceItem(data: data, kind: kind))
   }
 
-  func stamp(of id: SlotID) -> SlotStamp? { nil }
+  package func stamp(of id: SlotID) -> SlotStamp? { nil }
 }
 
 /// Bytes and which type of preference they are to be.
-struct PreferenceItem: Sendable {
+package struct PreferenceItem: Sendable {
   let data: Data
   let kind: PreferenceKind
 }
 
 extension PreferenceValue {
-  /// What Foundation has read.
-  init?(propertyList value: Any) {
+  /// What Foundation has read from a file of so many bytes; `nil` when it is more than the file can hold. (A binary one
+  /// can name one array in many places, and that in many places more.)
+  init?(propertyList value: Any, of size: Int) {
+    var budget = size
+    self.init(propertyList: value, &budget)
+  }
+
+  private init?(propertyList value: Any, _ budget: inout Int) {
+    budget -= 1
+    guard budget >= 0 else { return nil }
     switch value {
-    case let value as Bool where type(of: value as Any) == Bool.self: self = .boolean(value)
+    case let number as Bool where type(of: value) == Bool.self: self = .boolean(number)  // Not the numbers 0 and 1.
     case let value as String: self = .string(value)
     case let value as Data: self = .data(value)
     case let value as Date: self = .date(value)
     case let value as NSNumber: self.init(value)
     case let values as [Any]:
-      let elements = values.compactMap { PreferenceValue(propertyList: $0) }
-      guard elements.count == values.count else { return nil }
+      var elements: [PreferenceValue] = []
+      for value in values {
+        guard let element = PreferenceValue(propertyList: value, &budget) else { return nil }
+        elements.append(element)
+      }
       self = .array(elements)
-    case let values as NSDictionary:
+    case let values as [AnyHashable: Any]:  // Foundation's own ends the process over a name that is not a number.
       var entries: [PreferenceEntry] = []
       for (name, value) in values {
-        guard let name = name as? String, let value = PreferenceValue(propertyList: value) else { return nil }
+        guard let name = name as? String, let value = PreferenceValue(propertyList: value, &budget) else {
+          return nil
+        }
         entries.append(PreferenceEntry(name, value))
       }
       self = .dictionary(entries.sorted { $0.name < $1.name })
@@ -132,21 +168,34 @@ extension PreferenceValue {
     case .date(let value): value
     case .data(let value): value
     case .array(let values): values.map(\.propertyList)
-    case .dictionary(let entries):
-      entries.reduce(into: NSMutableDictionary()) { $0[$1.name] = $1.value.propertyList }
+    case .dictionary: entries
     }
   }
 
-  /// XML has no fractions of seconds and no control characters; Foundation's drops them without a word.
+  /// What Foundation writes of a dictionary.
+  fileprivate var entries: [String: Any] {
+    guard case .dictionary(let entries) = self else { return [:] }
+    return entries.reduce(into: [:]) { $0[$1.name] = $1.value.propertyList }
+  }
+
+  /// XML has no fractions of seconds, no control characters, no years of five digits and no negative zero; Foundation's
+  /// drops them without a word.
   var fitsIntoXML: Bool {
     switch self {
     case .string(let text): text.unicodeScalars.allSatisfy(\.isXML)
-    case .date(let date): date.timeIntervalSinceReferenceDate.rounded() == date.timeIntervalSinceReferenceDate
+    case .date(let date):
+      date.timeIntervalSinceReferenceDate.rounded() == date.timeIntervalSinceReferenceDate
+        && (Date.distantPast...Date.distantFuture).contains(date)
     case .array(let values): values.allSatisfy(\.fitsIntoXML)
-    case .dictionary(let entries): entries.allSatisfy(\.value.fitsIntoXML)
-    case .integer, .unsigned, .real, .boolean, .data: true
+    case .dictionary(let entries): entries.allSatisfy(\.fitsIntoXML)
+    case .real(let number): number != 0 || number.sign == .plus
+    case .integer, .unsigned, .boolean, .data: true
     }
   }
+}
+
+extension PreferenceEntry {
+  fileprivate var fitsIntoXML: Bool { name.unicodeScalars.allSatisfy(\.isXML) && value.fitsIntoXML }
 }
 
 extension Unicode.Scalar {

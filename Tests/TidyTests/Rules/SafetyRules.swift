@@ -53,4 +53,8 @@ func stringKeys(_ file: SourceFile, except exceptions: [StringKeyException] = st
 }
 
 /// Each entry says where, what and why. An entry that nothing needs any more fails the tests.
-let stringKeyExceptions: [StringKeyException] = []
+let stringKeyExceptions: [StringKeyException] = [
+  StringKeyException(
+    path: "Sources/CofferPreferences/PropertyList/PropertyListDocument.swift", text: "var entries: [String: Any]",
+    reason: "what Foundation writes; its own dictionary ends the process over two forms of one name")
+]

@@ -5,11 +5,21 @@ import Foundation
 /// The file of a ``DocumentSlots``: read once per change of it, replaced atomically.
 final class DocumentFile<Format: DocumentFormat>: Sendable {
   private struct State {
-    /// What the file said when it was read last; not kept when it was too young to tell one change from the next.
-    var read: (stamp: FileStamp?, document: Format.Document)?
+    /// What the file said when it was read or written last.
+    var read: Reading?
     /// The state of the file whose every change is known: written by us, or told to who listens.
     var known: FileStamp?
+    /// What was in it, for the moments when its stamp does not tell one change from the next.
+    var knownHash: Int?
     var reported: Set<FileStamp> = []
+  }
+
+  private struct Reading {
+    let stamp: FileStamp
+    let bytes: Data
+    let document: Format.Document
+    /// Whether the stamp alone tells this state of the file from the next.
+    let isSettled: Bool
   }
 
   /// How long a file must have been left alone before its date can be trusted, in nanoseconds: the clock of a file
@@ -62,7 +72,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   /// `damaged`.
   func document() throws -> Format.Document {
     let stamp = try parent.stamp(fileName)
-    if let read = state.withLock({ $0.read }), read.stamp == stamp { return read.document }
+    if let read = state.withLock({ $0.read }), read.isSettled, read.stamp == stamp { return read.document }
     return try readAgain().document
   }
 
@@ -71,8 +81,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     for round in 0..<patience.rounds {
       guard let content = try parent.read(fileName, limit: maximumSize) else { return (nil, format.empty) }
       do {
-        let document = try format.decode(content.data)
-        if isSettled(content.stamp) { state.withLock { $0.read = (content.stamp, document) } }
+        let document = try document(of: content)
         return (content.stamp, document)
       } catch let error as StorageError where error.code == .damaged {
         failure = (content, error)
@@ -85,12 +94,30 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     return (failure.content.stamp, try lastCopy(insteadOf: failure.content, failure.error))
   }
 
+  /// Takes a file apart, unless its bytes are those that were taken apart last: while somebody else writes all the
+  /// time, its date is always too young to be trusted.
+  private func document(of content: FileContent) throws -> Format.Document {
+    let isSettled = isSettled(content.stamp)
+    let last = state.withLock { $0.read }
+    let document: Format.Document
+    if let last, last.bytes == content.data {
+      document = last.document
+    } else {
+      document = try format.decode(content.data)
+    }
+    let reading = Reading(stamp: content.stamp, bytes: content.data, document: document, isSettled: isSettled)
+    state.withLock { $0.read = reading }
+    return document
+  }
+
+  /// Whether the clock has ticked since, so that another change would have another date; one that is in the future is
+  /// no date that a change made now would have.
   private func isSettled(_ stamp: FileStamp, for age: UInt64? = nil) -> Bool {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
     let present = UInt64(now.tv_sec) &* 1_000_000_000 &+ UInt64(now.tv_nsec)
     let written = stamp.seconds &* 1_000_000_000 &+ stamp.nanoseconds
-    return present > written && present - written > age ?? settling
+    return (present > written ? present - written : written - present) > age ?? settling
   }
 
   // MARK: Damage
@@ -111,7 +138,9 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
         advice: "Its bytes were kept as \(kept). Put a backup in its place, or move it away to begin anew.",
         backend: name)
     }
-    state.withLock { $0.read = (content.stamp, document) }
+    let reading = Reading(
+      stamp: content.stamp, bytes: content.data, document: document, isSettled: isSettled(content.stamp))
+    state.withLock { $0.read = reading }
     return document
   }
 
@@ -126,24 +155,53 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   /// Replaces the file by a changed one, keeping what others have written into it meanwhile. Only one process at a time
   /// does this.
   func change(_ body: (inout Format.Document) throws -> Void) throws {
+    // Others take no locks: the file is looked at once more just before it is replaced.
+    for _ in 0..<16 where try changeOnce(body) { return }
+    throw StorageError(
+      .busy, "Somebody else is writing the file all the time.", advice: "Try again.", backend: name)
+  }
+
+  /// - Returns: Whether nobody else has changed the file meanwhile.
+  private func changeOnce(_ body: (inout Format.Document) throws -> Void) throws -> Bool {
     let before = try readAgain()
     var document = before.document
     try body(&document)
-    let bytes = try format.encode(document)
-    _ = try format.decode(bytes)  // What cannot be read back must not replace what can.
+    let (bytes, written) = try encoded(document)
+    // Before the file itself: whoever is killed in between has committed it, and the next one puts it into the file.
+    // Not synced: it serves when somebody else breaks the file, not when the power goes.
+    try? control.replaceUnsynced(copyName, with: bytes)
+    let after: FileStamp?
     do {
-      try OpenDirectory(PathParts(path).parent).replace(fileName, with: bytes)
+      after = try OpenDirectory(PathParts(path).parent).replace(
+        fileName, with: bytes, scratch: ".\(fileName).coffer-new",
+        onlyIf: { [parent, fileName] in (try? parent.stamp(fileName)) == before.stamp })
     } catch {
       throw error.locating(backend: name)
     }
-    let after = try parent.stamp(fileName)
+    guard let after else { return false }
+    // The stamp is that of the file that was put there, whatever somebody has put there since.
+    let reading = Reading(stamp: after, bytes: bytes, document: written, isSettled: false)
     state.withLock { state in
-      state.read = nil
-      if state.known == before.stamp { state.known = after }
+      state.read = reading
+      if state.known == before.stamp { (state.known, state.knownHash) = (after, Self.hash(bytes)) }
     }
-    // Not synced: it serves when somebody else breaks the file, not when the power goes.
-    try? control.replaceUnsynced(copyName, with: bytes)
+    return true
   }
+
+  /// What cannot be read back must not replace what can.
+  private func encoded(_ document: Format.Document) throws -> (bytes: Data, document: Format.Document) {
+    do {
+      let bytes = try format.encode(document)
+      return (bytes, try format.decode(bytes))
+    } catch {
+      throw StorageError(
+        .encodingFailed, "The values cannot be written as one file: \((error as? StorageError)?.message ?? "\(error)")",
+        advice: "Remove the value that was stored last.", backend: name)
+    }
+  }
+
+  /// Returns when the file's name has survived power loss.
+  func syncName() throws { try parent.sync() }
 
   // MARK: Watching
 
@@ -152,18 +210,31 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
       switch event {
       case .changed(let name) where name == fileName: self?.compare(heard)
       case .unknown, .unheard: self?.compare(heard)
-      case .changed, .interval, .rung: break
+      case .interval: heard(.availability)
+      case .changed, .rung: break
       }
     }
     return { FileWatcher.shared.unwatch(id) }
   }
 
+  private static func hash(_ bytes: Data) -> Int {
+    var hasher = Hasher()
+    bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+    return hasher.finalize()
+  }
+
   /// Tells of a state of the file that is not known yet.
   private func compare(_ heard: @Sendable (SlotEvent) -> Void) {
-    guard let stamp = try? parent.stamp(fileName) else { return heard(.anything) }
+    let stamp: FileStamp?
+    do { stamp = try parent.stamp(fileName) } catch {
+      heard(.anything)
+      return heard(.availability)
+    }
+    let isYoung = stamp.map { !isSettled($0) } ?? false
+    let hash = isYoung ? ((try? parent.read(fileName, limit: maximumSize)) ?? nil).map { Self.hash($0.data) } : nil
     let isNew = state.withLock { state in
-      defer { state.known = stamp }
-      return state.known != stamp
+      defer { (state.known, state.knownHash) = (stamp, hash ?? state.knownHash) }
+      return state.known != stamp || (isYoung && state.knownHash != hash)
     }
     if isNew {
       heard(.anything)

@@ -17,6 +17,8 @@ package final class DocumentSlots<Format: DocumentFormat>: Slots {
     var steps: [Step] = []
     /// What waited for these steps and is not needed after them.
     var placed: [SlotID] = []
+    /// Whether the file was replaced, and its name synced, since somebody has asked for that.
+    var isSynced = false
   }
 
   package let survivesPowerLoss = true
@@ -160,7 +162,17 @@ package final class DocumentSlots<Format: DocumentFormat>: Slots {
         }
       }
     }
+    self.pending.withLock { $0.isSynced = true }
     for id in pending.placed { try? staged.delete(id.description) }
+  }
+
+  /// Whoever was killed after it had replaced the file may not have synced its name.
+  package func sync() throws {
+    let isSynced = pending.withLock { pending in
+      defer { pending.isSynced = false }
+      return pending.isSynced
+    }
+    if !isSynced { try file.syncName() }
   }
 
   // MARK: Watching

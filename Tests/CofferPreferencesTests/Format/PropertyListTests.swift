@@ -1,0 +1,179 @@
+import CofferCore
+import CofferTestSupport
+import Foundation
+import Testing
+
+@testable import CofferPreferences
+
+/// The file byte by byte: what is written is read as the same, and what is no property list is damage.
+@Suite struct PropertyListTests {
+  private let format = PropertyListFormat()
+
+  @Test(arguments: [false, true]) func randomTreesComeBack(isBinary: Bool) throws {
+    var random = SeededGenerator(seed: 0xC0FFEE)
+    for round in 0..<1_000 {
+      var document = PropertyListDocument()
+      document.isBinary = isBinary
+      for _ in 0..<Int.random(in: 0...4, using: &random) {
+        guard let key = try? Key(RandomPreference.text(&random)) else { continue }
+        document.values[key] = RandomPreference.value(&random)
+      }
+      let again = try format.decode(format.encode(document))
+      #expect(again.values == document.values, "round \(round)")
+      #expect(again.others.isEmpty)
+      if isBinary { #expect(again.isBinary) }
+    }
+  }
+
+  /// The bytes that `TypedStore` reads make the same value again, or say that they cannot.
+  @Test func bytesMakeTheSameValue() throws {
+    var random = SeededGenerator(seed: 7)
+    for _ in 0..<1_000 {
+      let value = RandomPreference.value(&random)
+      #expect(PreferenceValue(value.bytes, like: value) == value)
+      if value.kind != .collection, value.date == nil || value.date == value.date {
+        #expect(PreferenceValue(value.bytes, as: value.kind) == value, "\(value)")
+      }
+    }
+  }
+
+  @Test(arguments: RandomPreference.nasty) func nastyTextIsKept(_ text: String) throws {
+    var document = PropertyListDocument()
+    document.values[try Key("value")] = .string(text)
+    document.values[try Key("nested")] = .dictionary([PreferenceEntry(text, .array([.string(text)]))])
+    if let key = try? Key(text) { document.values[key] = 1 }
+    let again = try format.decode(format.encode(document))
+    #expect(Set(again.values.keys) == Set(document.values.keys))
+    #expect(again.values[try Key("value")]?.string.map { Array($0.utf8) } == Array(text.utf8))
+    guard case .dictionary(let entries)? = again.values[try Key("nested")] else {
+      Issue.record("not a dictionary")
+      return
+    }
+    #expect(entries.map { Array($0.name.utf8) } == [Array(text.utf8)])
+    #expect(entries.first?.value.array?.first?.string.map { Array($0.utf8) } == Array(text.utf8))
+  }
+
+  /// Both forms of é are keys of ours; Foundation takes their names for one.
+  @Test func twoFormsOfOneNameAreTwoKeys() throws {
+    var document = PropertyListDocument()
+    for number in 0..<40 {
+      document.values[try Key("e\u{301}\(number)")] = "decomposed"
+      document.values[try Key("\u{E9}\(number)")] = "composed"
+    }
+    let again = try format.decode(format.encode(document))
+    #expect(again.values == document.values)
+  }
+
+  /// Another program's name is kept beside a key of ours that Foundation takes for the same.
+  @Test func anotherFormOfAForeignNameIsKept() throws {
+    let file = Data("<plist><dict><key>e\u{301}</key><string>theirs</string></dict></plist>".utf8)
+    var document = try format.decode(file)
+    #expect(document.values.isEmpty && document.others.count == 1)
+    document.values[try Key("\u{E9}")] = "ours"
+    let again = try format.decode(format.encode(document))
+    #expect(again.values == document.values)
+    #expect(again.others.map { Array($0.name.utf8) } == [Array("e\u{301}".utf8)])
+    #expect(again.others.map(\.value) == [.string("theirs")])
+  }
+
+  @Test func whatXMLWouldLoseMakesTheFileBinary() throws {
+    let far = Date(timeIntervalSinceReferenceDate: 1e18)
+    let lossy: [PreferenceValue] = [
+      .date(Date(timeIntervalSinceReferenceDate: 0.5)), .date(far), .real(-0.0), "\u{1}", "\r", "\u{FEFF}",
+      .dictionary([PreferenceEntry("\u{1}", 1)]), .array([.array([.real(-0.0)])]),
+    ]
+    for value in lossy {
+      var document = PropertyListDocument()
+      document.values[try Key("k")] = value
+      let file = try format.encode(document)
+      #expect(file.starts(with: Data("bplist00".utf8)), "\(value)")
+      let read = try format.decode(file).values[try Key("k")]
+      #expect(read == value)
+      if case .real(let number)? = read { #expect(number.sign == .minus) }
+    }
+    var document = PropertyListDocument()
+    for (name, value) in ["a": 1, "b": 0.1, "c": true, "d": "ü\n\t", "e": .unsigned(.max)] as [String: PreferenceValue]
+    {
+      document.values[try Key(name)] = value
+    }
+    #expect(try format.encode(document).starts(with: Data("<?xml".utf8)))
+  }
+
+  @Test(arguments: [
+    "", " \n", "a = b;", "{ a = b; }", "text", "<plist><array/></plist>", "<plist><string>x</string></plist>",
+    "<?xml version=\"1.0\"?>", "\0\0\0\0\0\0\0\0", "bplist00", "<plist><dict><key>a</key></dict></plist>",
+    "(((", "<0fbd77>",
+  ])
+  func noPropertyListIsDamage(_ text: String) {
+    #expect(throws: StorageError.self) { try format.decode(Data(text.utf8)) }
+  }
+
+  @Test func everyTruncationIsDamageOrWhole() throws {
+    for isBinary in [false, true] {
+      var document = PropertyListDocument()
+      document.isBinary = isBinary
+      for number in 0..<20 { document.values[try Key("key\(number)")] = .integer(Int64(number)) }
+      let file = try format.encode(document)
+      for end in 0..<file.count {
+        guard let part = try? format.decode(file.prefix(end)) else { continue }
+        #expect(part.values == document.values, "\(end) of \(file.count)")
+      }
+    }
+  }
+
+  /// Thirty arrays of which each names the next one twice are a billion values.
+  @Test(.disabled("open: Foundation itself expands them before it answers; the object table must be checked first"))
+  func sharedCollectionsDoNotExplode() {
+    #expect(throws: StorageError.self) { try format.decode(Hostile.sharedArrays(depth: 30)) }
+  }
+
+  @Test(arguments: [400, 600, 100_000]) func deepNestingDoesNotCrash(depth: Int) {
+    let open = String(repeating: "<array>", count: depth)
+    let text = "<plist><dict><key>a</key>\(open)\(String(repeating: "</array>", count: depth))</dict></plist>"
+    let document = try? format.decode(Data(text.utf8))
+    if depth > 512 { #expect(document == nil) }
+    // The bytes of a deep one are asked for by whoever lists the keys.
+    if let document { for key in format.keys(of: document) { _ = format.content(of: key, in: document) } }
+  }
+
+  /// A slice of `./run fuzz`: a valid file with some bytes changed.
+  @Test(arguments: [false, true]) func damagedBytesDoNotCrash(isBinary: Bool) throws {
+    var random = SeededGenerator(seed: 99)
+    var document = PropertyListDocument()
+    document.isBinary = isBinary
+    document.values = [
+      try Key("a"): ["x": [1, 2.5, true]], try Key("b"): "text", try Key("c"): .data(Data([1, 2])),
+      try Key("d"): .date(Date(timeIntervalSinceReferenceDate: 1)),
+    ]
+    let file = try format.encode(document)
+    for _ in 0..<3_000 {
+      var bytes = file
+      for _ in 0...Int.random(in: 0..<4, using: &random) {
+        bytes[Int.random(in: 0..<bytes.count, using: &random)] = .random(in: .min ... .max, using: &random)
+      }
+      guard let read = try? format.decode(bytes) else { continue }
+      let again = try format.decode(format.encode(read))
+      #expect(again.isSame(as: read), "\(Array(bytes))")
+    }
+  }
+
+  @Test func namesOfKeysComeBack() throws {
+    var random = SeededGenerator(seed: 3)
+    for _ in 0..<5_000 {
+      guard let key = try? Key(RandomPreference.text(&random)) else { continue }
+      #expect(PreferenceName.key(of: PreferenceName(key).string) == key)
+      #expect(PreferenceName.escapedKey(of: PreferenceName.escaped(key)) == key)
+    }
+    for name in ["", "%coffer:a", "%coffer:%zz", "%coffer:%e", "%coffer:%E9", String(repeating: "a", count: 2_000)] {
+      #expect(PreferenceName.key(of: name) == nil, "\(name)")
+    }
+  }
+}
+
+extension PropertyListDocument {
+  /// Not-a-number is not equal to itself, but it is written as the same.
+  fileprivate func isSame(as other: PropertyListDocument) -> Bool {
+    "\(values.sorted { $0.key < $1.key })" == "\(other.values.sorted { $0.key < $1.key })"
+      && "\(others)" == "\(other.others)"
+  }
+}

@@ -1,0 +1,67 @@
+import CofferCore
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+
+/// What a subscriber in this process has heard so far.
+final class Heard: Sendable {
+  struct Change: Hashable {
+    let isForeign: Bool
+    let keys: [String]
+    let transaction: TransactionID?
+  }
+
+  private let heard = Locked<[Change]>([])
+  private let task: Task<Void, Never>
+
+  init(_ engine: SlotEngine) {
+    let stream = engine.changes(since: nil)
+    task = Task { [heard] in
+      for await change in stream {
+        guard case .commit(let commit) = change else { continue }
+        let isForeign = commit.transaction == nil && commit.origin == nil
+        let keys = commit.changed.keys.map(\.string).sorted()
+        heard.withLock { $0.append(Change(isForeign: isForeign, keys: keys, transaction: commit.transaction)) }
+      }
+    }
+  }
+
+  deinit { task.cancel() }
+
+  var changes: [Change] { heard.withLock { $0 } }
+  var foreign: [[String]] { changes.filter(\.isForeign).map(\.keys) }
+
+  /// Waits until a commit of that key was heard.
+  func wait(for key: String) async throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while ContinuousClock.now < deadline {
+      if changes.contains(where: { $0.keys.contains(key) }) { return }
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    throw TestFailure("'\(key)' was not heard: \(changes)")
+  }
+}
+
+/// The values of a store, by key.
+func values(_ engine: SlotEngine) async throws -> [String: String] {
+  try await engine.withSnapshot { snapshot in
+    var values: [String: String] = [:]
+    var last: Key?
+    while true {
+      let page = try await snapshot.page(prefix: nil, after: last, limit: 1_000)
+      guard let end = page.last else { return values }
+      for entry in page { values[entry.key.string] = String(decoding: entry.value, as: UTF8.self) }
+      last = end.key
+    }
+  }
+}
+
+extension SlotEngine {
+  func put(_ key: String, _ text: String) async throws {
+    try await commit(WriteBatch([.put(Key(key), Data(text.utf8))]), from: Origin())
+  }
+
+  func text(_ key: String) async throws -> String? {
+    try await entry(Key(key)).map { String(decoding: $0.value, as: UTF8.self) }
+  }
+}

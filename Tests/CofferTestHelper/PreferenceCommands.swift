@@ -1,0 +1,169 @@
+import CofferCore
+import CofferPreferences
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+
+/// The commands on preferences. Their store is the name of a suite; XDG_CONFIG_HOME says where.
+func runOnPreferences(_ command: String, _ suite: String, _ rest: [String]) async throws -> Bool {
+  let number = rest.last.flatMap { Int($0) } ?? 0
+  switch command {
+  case "defaults-read": try readDefaults(suite)
+  case "defaults-fill": try fillDefaults(suite)
+  case "defaults-set": try setDefaults(suite, Array(rest))
+  case "defaults-hold": try holdDefaults(suite, Array(rest))
+  case "defaults-loop": try loopDefaults(suite, count: number)
+  case "prefs-write": try await writePairs(to: try await open(suite), Array(rest))
+  case "prefs-increment": try await increment(try await open(suite), count: number)
+  case "prefs-commit": try await commitPreferences(suite, dyingAt: number)
+  case "prefs-open": try await openPreferences(suite, dyingAt: number)
+  case "prefs-armed": try await armedPreferences(suite, fault: rest[0])
+  case "prefs-as-nobody": try await usePreferencesAsNobody(suite)
+  default: return false
+  }
+  return true
+}
+
+private func open(_ suite: String, _ configuration: SlotConfiguration = SlotConfiguration()) async throws -> SlotEngine
+{
+  try await SlotEngine.preferences(suite: suite, configuration: configuration)
+}
+
+// MARK: Foundation's own
+
+private func defaults(_ suite: String) throws -> UserDefaults {
+  guard let defaults = UserDefaults(suiteName: suite) else { throw Usage() }
+  return defaults
+}
+
+private func synchronize(_ defaults: UserDefaults) throws {
+  guard defaults.synchronize() else { throw Usage() }
+}
+
+/// What `UserDefaults` makes of the values that the test has stored.
+private func readDefaults(_ suite: String) throws {
+  let defaults = try defaults(suite)
+  say("string \(defaults.string(forKey: "string") ?? "nil")")
+  say("yes \(defaults.bool(forKey: "yes"))")
+  say("integer \(defaults.integer(forKey: "integer"))")
+  say("unsigned \((defaults.object(forKey: "unsigned") as? NSNumber)?.uint64Value ?? 0)")
+  say("one \(defaults.double(forKey: "one"))")
+  say("tenth \(defaults.double(forKey: "tenth"))")
+  say("date \((defaults.object(forKey: "date") as? Date)?.timeIntervalSinceReferenceDate ?? 0)")
+  say("data \(defaults.data(forKey: "data")?.base64EncodedString() ?? "nil")")
+  say("array \(defaults.stringArray(forKey: "array")?.joined(separator: ",") ?? "nil")")
+  let numbers = defaults.dictionary(forKey: "dictionary")?.compactMap { "\($0.key)=\(($0.value as? NSNumber) ?? -1)" }
+  say("dictionary \(numbers?.sorted().joined(separator: ",") ?? "nil")")
+  say("file \(defaults.url(forKey: "file")?.path ?? "nil")")
+  say("web \(PreferenceValue.data(defaults.data(forKey: "web") ?? Data()).url?.absoluteString ?? "nil")")
+  say("decimal \(defaults.string(forKey: "decimal") ?? "nil")")
+}
+
+private func fillDefaults(_ suite: String) throws {
+  let defaults = try defaults(suite)
+  defaults.set("dark", forKey: "string")
+  defaults.set(true, forKey: "yes")
+  defaults.set(42, forKey: "integer")
+  defaults.set(0.1, forKey: "tenth")
+  defaults.set(1.0, forKey: "one")
+  defaults.set(Date(timeIntervalSinceReferenceDate: 1_000), forKey: "date")
+  defaults.set(Data([0, 1, 255]), forKey: "data")
+  defaults.set(["a", "b"], forKey: "array")
+  defaults.set(["x": 1, "y": 2], forKey: "dictionary")
+  defaults.set(URL(fileURLWithPath: "/tmp/file"), forKey: "file")
+  try synchronize(defaults)
+  say("done")
+}
+
+/// Sets pairs of a key and a text and synchronizes.
+private func setDefaults(_ suite: String, _ pairs: [String]) throws {
+  let defaults = try defaults(suite)
+  for index in stride(from: 0, to: pairs.count - 1, by: 2) { defaults.set(pairs[index + 1], forKey: pairs[index]) }
+  try synchronize(defaults)
+  say("done")
+}
+
+/// Reads, waits for a line, then sets and synchronizes: what was written in between must survive it.
+private func holdDefaults(_ suite: String, _ pair: [String]) throws {
+  let defaults = try defaults(suite)
+  say("read \(defaults.string(forKey: "string") ?? "nil")")
+  _ = readLine()
+  try setDefaults(suite, pair)
+  say("now \(defaults.string(forKey: "late") ?? "nil")")
+}
+
+private func loopDefaults(_ suite: String, count: Int) throws {
+  let defaults = try defaults(suite)
+  for number in 0..<count {
+    defaults.set(number, forKey: "foreign")
+    say(defaults.synchronize() ? "ack \(number)" : "failed \(number)")
+  }
+}
+
+// MARK: Ours
+
+private func stepping(_ wanted: Int, armed: Locked<Bool>) -> SlotConfiguration {
+  let count = Locked(0)
+  var configuration = SlotConfiguration()
+  configuration.atStep = { step in
+    guard armed.withLock({ $0 }) else { return }
+    say("step \(step.rawValue)")
+    let present = count.withLock { count in
+      count += 1
+      return count
+    }
+    if present == wanted { kill(getpid(), SIGKILL) }
+  }
+  return configuration
+}
+
+private func commitPreferences(_ suite: String, dyingAt step: Int) async throws {
+  let armed = Locked(false)
+  let engine = try await open(suite, stepping(step, armed: armed))
+  armed.withLock { $0 = true }
+  try await engine.commit(FileScenario.batch(), from: Origin())
+  say("ack")
+  try await engine.close()
+  say("closed")
+}
+
+private func openPreferences(_ suite: String, dyingAt step: Int) async throws {
+  try await open(suite, stepping(step, armed: Locked(true))).close()
+  say("closed")
+}
+
+private func report(_ name: String, _ body: () async throws -> Void) async {
+  do {
+    try await body()
+    say("\(name) ok")
+  } catch let error as StorageError {
+    say("\(name) \(error.code) \(error.description)")
+  } catch {
+    say("\(name) \(error)")
+  }
+}
+
+/// A batch under a fault of the system; then another commit, to see whether the store lives.
+private func armedPreferences(_ suite: String, fault: String) async throws {
+  let engine = try await open(suite)
+  try arm(fault)
+  await report("commit") { try await engine.commit(FileScenario.batch(), from: Origin()) }
+  say("struck \(try disarm() ? "yes" : "no")")
+  await report("later") { try await engine.commit(WriteBatch([.put(Key("later"), Data("x".utf8))]), from: Origin()) }
+  await report("read") { _ = try await engine.entry(Key("keep")) }
+  try await engine.close()
+}
+
+/// Gives up root for good, then tries to use the preferences.
+private func usePreferencesAsNobody(_ suite: String) async throws {
+  if getuid() == 0 {
+    guard setgroups(0, nil) == 0, setgid(65_534) == 0, setuid(65_534) == 0 else { throw Usage() }
+  }
+  let adapter = UserDefaultsAdapter(suiteName: suite)
+  while let line = await Task.detached(operation: { readLine() }).value {
+    if line == "write" { await report("write") { try await adapter.set("light", for: "theme") } }
+    if line == "read" {
+      await report("read") { say("theme \(try await adapter.value(for: "theme")?.string ?? "absent")") }
+    }
+  }
+}

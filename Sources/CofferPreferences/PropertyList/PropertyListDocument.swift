@@ -48,7 +48,7 @@ package struct PropertyListFormat: DocumentFormat {
   /// Whether it can be XML or binary. Foundation reads any text as an older kind of property list: of a few blanks,
   /// which a broken disk may leave of a file, it makes a dictionary without entries.
   private static func isPropertyList(_ file: Data) -> Bool {
-    if file.starts(with: Array("bplist".utf8)) { return true }
+    if file.starts(with: Array("bplist".utf8)) { return BinaryPropertyList(file)?.isTree ?? false }
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let text = file.starts(with: mark) ? file.dropFirst(mark.count) : file[...]
     return text.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "<")

@@ -12,15 +12,7 @@ enum KeychainChecks {
   }
 
   private static func state() -> Finding {
-    #if SecretService && os(Linux)
-      let state = SecretServiceClient().state()
-      guard state != .open else { return .ok("keyring", "open") }
-      return .problem("keyring", state.error())
-    #else
-      return .problem(
-        "keyring", "This program was built without the desktop's keyring.",
-        fix: "Build it on Linux with the package trait 'SecretService', or use a sealed file.")
-    #endif
+    KeyringDiagnosis.obstacle().map { .problem("keyring", $0) } ?? .ok("keyring", "open")
   }
 
   /// gnome-keyring takes a file that it cannot read for none, and begins another one.

@@ -20,7 +20,8 @@ package struct PreferenceName {
     return PreferenceName(key).string.utf8.elementsEqual(name.utf8) ? key : nil
   }
 
-  /// The name that a key has where somebody else uses another form of its plain one, which Foundation cannot tell apart.
+  /// The name that a key has where somebody else uses another form of its plain one, which Foundation cannot tell
+  /// apart.
   package static func escaped(_ key: Key) -> String { prefix + encoded(key) }
 
   /// The key of a name as ``escaped(_:)`` writes it.

@@ -134,7 +134,10 @@ let package = Package(
       ]),
     tests(
       "CofferTests",
-      ["Coffer", "CofferFileSystem", "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferTesting"]),
+      [
+        "Coffer", "CofferFileSystem", "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferTesting",
+        "CofferTestHelper", "CofferTestSupport",
+      ]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),
     // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.

@@ -33,6 +33,8 @@ func run(_ command: String, store: String, rest: [String]) async throws {
   case "hold-lock": try await holdLock(store)
   case "armed-commit": try await armedCommit(store, fault: rest[0], count: rest.count > 1 ? Int(rest[1]) ?? 4 : 4)
   case "armed-flush": try await armedFlush(store, fault: rest[0])
+  case "sing":
+    try await sing(rest[0], store, voice: UInt8(rest[1]) ?? 0, of: Int(rest[2]) ?? 1, count: Int(rest[3]) ?? 0)
   default:
     if try await runOnFiles(command, store, rest) { return }
     guard try await runOnPreferences(command, store, rest) else { throw Usage() }

@@ -69,11 +69,19 @@ package final class HelperProcess {
     return !more.isEmpty
   }
 
-  /// All remaining lines.
-  package func lines() throws -> [String] {
+  /// All remaining lines. Throws when nothing comes for so many milliseconds.
+  package func lines(within milliseconds: Int32 = 60_000) throws -> [String] {
     var lines: [String] = []
-    while let line = try line() { lines.append(line) }
-    return lines
+    while true {
+      if let line = takeLine() {
+        lines.append(line)
+        continue
+      }
+      guard hasMore(within: milliseconds) else {
+        throw TestFailure("the helper has said nothing for \(milliseconds / 1_000) s; before that: \(lines)")
+      }
+      guard readMore() else { return lines }
+    }
   }
 
   package func tell(_ line: String) { input.fileHandleForWriting.write(Data((line + "\n").utf8)) }

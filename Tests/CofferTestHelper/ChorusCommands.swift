@@ -1,0 +1,105 @@
+import CofferCore
+import CofferCrypto
+import CofferFileSystem
+import CofferFiles
+import CofferKeychain
+import CofferPreferences
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+
+/// Opens a home of any kind in a directory of a test's own.
+func openHome(_ kind: String, _ path: String) async throws -> any StorageEngine {
+  let system = SystemDirectories(bundleIdentifier: nil, processName: "chorus") { name in
+    name == "XDG_CONFIG_HOME" || name == "XDG_DATA_HOME" ? path : nil
+  }
+  return try await SystemDirectories.$current.withValue(system) {
+    switch kind {
+    case "sqlite": return try await SQLiteEngine.open(at: path + "/store.db")
+    case "file": return try await SlotEngine.files(in: URL(fileURLWithPath: path + "/files"))
+    case "prefs": return try await SlotEngine.preferences(suite: "com.example.chorus")
+    case "sealed":
+      return try await SlotEngine.sealed(
+        at: URL(fileURLWithPath: path + "/chorus.sealed"), passphrase: .provided { Data("chorus".utf8) },
+        cost: .init(logN: 10, r: 1, p: 1))
+    case "keychain":
+      var configuration = KeychainConfiguration()
+      configuration.address = ProcessInfo.processInfo.environment["COFFER_TEST_BUS"]
+      configuration.timeout = .seconds(20)
+      return try await SlotEngine.keychain(service: "com.example.chorus", configuration: configuration)
+    default: throw Usage()
+    }
+  }
+}
+
+/// One voice of a chorus: commits `count` times while it listens on two handles, and says what each has heard wrong.
+func sing(_ kind: String, _ path: String, voice: UInt8, of voices: Int, count: Int) async throws {
+  let engine = try await openHome(kind, path)
+  let other = try await openHome(kind, path)
+  let origin = Origin()
+  let ears = [
+    Ear("the writer's handle", engine.changes(since: nil), own: (voice, origin), voices: voices, count: count),
+    Ear("the other handle", other.changes(since: nil), own: nil, voices: voices, count: count),
+  ]
+  say("ready")
+  _ = readLine()
+  let listening = ears.map { ear in Task { try await ear.listen() } }
+  for number in 0..<count {
+    // Few keys, so that homes that are one file stay small; the transaction says which commit it is.
+    let key = try Key("voice/\(voice)/\(number % 20)")
+    let batch = WriteBatch([.put(key, Data("\(number)".utf8))], transaction: Ear.transaction(voice, number))
+    try await engine.commit(batch, from: origin)
+  }
+  say("sung")
+  for task in listening { say(try await task.value) }
+  try await engine.close()
+  try await other.close()
+}
+
+/// What one handle hears.
+private struct Ear: Sendable {
+  let name: String
+  let changes: AsyncStream<Change>
+  let own: (voice: UInt8, origin: Origin)?
+  let voices: Int
+  let count: Int
+
+  init(_ name: String, _ changes: AsyncStream<Change>, own: (UInt8, Origin)?, voices: Int, count: Int) {
+    self.name = name
+    self.changes = changes
+    self.own = own
+    self.voices = voices
+    self.count = count
+  }
+
+  static func transaction(_ voice: UInt8, _ number: Int) -> UUID {
+    let bytes = withUnsafeBytes(of: UInt32(number).bigEndian) { Array($0) }
+    return UUID(uuid: (0xC0, voice, 0, 0, bytes[0], bytes[1], bytes[2], bytes[3], 0, 0, 0, 0, 0, 0, 0, 1))
+  }
+
+  /// Each commit of each voice once and in its order, with its key, and only the own ones as own.
+  func listen() async throws -> String {
+    var next = [UInt8: Int]()
+    var last = Revision.zero
+    var total = 0
+    for await change in changes {
+      guard case .commit(let commit) = change else { throw TestFailure("\(name) was told to reload") }
+      guard let id = commit.transaction?.uuid, id.0 == 0xC0 else { throw TestFailure("\(name) heard \(commit)") }
+      let number = Int(UInt32(id.4) << 24 | UInt32(id.5) << 16 | UInt32(id.6) << 8 | UInt32(id.7))
+      guard number == next[id.1, default: 0] else {
+        throw TestFailure("\(name) heard commit \(number) of voice \(id.1) instead of \(next[id.1, default: 0])")
+      }
+      guard commit.revision > last else { throw TestFailure("\(name) heard \(commit.revision) after \(last)") }
+      guard commit.changed.contains(try Key("voice/\(id.1)/\(number % 20)")) else {
+        throw TestFailure("\(name) was told other keys: \(commit)")
+      }
+      let isOwn = own.map { $0.voice == id.1 } ?? false
+      guard (own.map { commit.origin == $0.origin } ?? false) == isOwn, commit.origin != nil else {
+        throw TestFailure("\(name) took a commit of voice \(id.1) for somebody else's")
+      }
+      (next[id.1], last, total) = (number + 1, commit.revision, total + 1)
+      if total == voices * count { return "heard \(total)" }
+    }
+    throw TestFailure("\(name) has heard only \(total)")
+  }
+}

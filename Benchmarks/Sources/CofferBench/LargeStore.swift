@@ -99,7 +99,9 @@ func child(_ arguments: [String]) throws -> (output: String, status: Int32) {
 func runChild(_ arguments: [String]) async throws {
   switch arguments.first {
   case "memory": try await runMemoryChild(arguments[1])
-  case "writer": try await runWriterChild(arguments[1], count: Int(arguments[2]) ?? 0)
+  case "writer":
+    guard let home = Home(rawValue: arguments[1]) else { throw Failure("unknown home") }
+    try await runWriterChild(home, URL(fileURLWithPath: arguments[2]), count: Int(arguments[3]) ?? 0)
   default: throw Failure("unknown child")
   }
 }

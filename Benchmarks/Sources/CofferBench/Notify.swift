@@ -1,37 +1,45 @@
 import Coffer
 import Foundation
 
-/// How long after a commit in another process its subscriber here has heard of it.
-func measureNotify(_ bench: inout Bench, _ directory: URL) async throws {
-  let path = directory.appendingPathComponent("notify.db").path
-  let engine = try await SQLiteEngine.open(at: path)
-  try await bench.measure(
-    "notify.process", count: 300,
-    [
-      Variant(subject: "coffer.sqlite", limit: Limit(maximumMicroseconds: 500)) { _, count in
-        let first = engine.latestRevision.rawValue + 1
-        let stream = engine.changes(since: nil)
-        let listener = Task {
-          var heard: [Double] = []
-          for await change in stream {
-            guard case .commit = change else { throw Failure("the subscriber was told to reload") }
-            heard.append(now())
-            if change.revision.rawValue == first + UInt64(count) - 1 { break }
-          }
-          return heard
+/// How long after a commit in another process its subscriber here has heard of it, for each home.
+func measureNotify(_ bench: inout Bench, _ homes: Homes) async throws {
+  for home in homes.all {
+    let engine = try await homes.open(home, "notify")
+    // A keyring takes tens of milliseconds for a commit.
+    let count = home == .keychain ? 60 : 300
+    try await bench.measure(
+      "notify.\(home.rawValue)", rounds: home == .keychain ? 2 : 5, count: count,
+      [
+        Variant(subject: "coffer.\(home.rawValue)", limit: Limit(maximumMicroseconds: 500)) { _, count in
+          try await heard(of: count, on: engine, from: home, homes)
         }
-        let told = try child(["writer", path, String(count)]).output.split(separator: "\n").compactMap { Double($0) }
-        let heard = try await listener.value
-        precondition(told.count == count && heard.count == count)
-        return zip(told, heard).map { max(0, $1 - $0) }
-      }
-    ])
-  try await engine.close()
+      ])
+    try await engine.close()
+  }
+}
+
+private func heard(of count: Int, on engine: any StorageEngine, from home: Home, _ homes: Homes) async throws -> [Double] {
+  let first = engine.latestRevision.rawValue + 1
+  let stream = engine.changes(since: nil)
+  let listener = Task {
+    var heard: [Double] = []
+    for await change in stream {
+      guard case .commit = change else { throw Failure("the subscriber was told to reload") }
+      heard.append(now())
+      if change.revision.rawValue == first + UInt64(count) - 1 { break }
+    }
+    return heard
+  }
+  let told = try child(["writer", home.rawValue, homes.directory.path, String(count)]).output.split(separator: "\n")
+    .compactMap { Double($0) }
+  let heard = try await listener.value
+  precondition(told.count == count && heard.count == count)
+  return zip(told, heard).map { max(0, $1 - $0) }
 }
 
 /// Commits at intervals and prints when each commit had returned.
-func runWriterChild(_ path: String, count: Int) async throws {
-  let engine = try await SQLiteEngine.open(at: path)
+func runWriterChild(_ home: Home, _ directory: URL, count: Int) async throws {
+  let engine = try await Homes(joining: directory).open(home, "notify")
   let key = try Key("bell")
   let origin = Origin()
   try await Task.sleep(for: .milliseconds(50))

@@ -20,7 +20,12 @@ func runSuite(_ arguments: [String]) async throws {
   if wants("batch") { try await measureBatches(&bench, directory) }
   if wants("file") { try await measureFiles(&bench, directory) }
   if wants("open") { try await measureLargeStore(&bench, directory) }
-  if wants("notify") { try await measureNotify(&bench, directory) }
+  if wants("prefs") || wants("sealed") || wants("keychain") || wants("notify") {
+    let homes = try Homes(in: directory)
+    defer { homes.end() }
+    for home in homes.all where wants(home.rawValue) { try await measureHome(&bench, home, homes) }
+    if wants("notify") { try await measureNotify(&bench, homes) }
+  }
   printTable(bench.rows)
   if filter == nil {
     let encoder = JSONEncoder()

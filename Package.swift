@@ -150,6 +150,6 @@ let package = Package(
     tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite"]),
     // The house itself
     tests("TidyTests", []),
-    tests("ReadmeTests", ["Coffer", "CofferCore", "CofferTesting"]),
+    tests("ReadmeTests", ["Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),
   ] + fuzzers
 )

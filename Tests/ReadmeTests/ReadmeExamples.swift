@@ -1,6 +1,7 @@
 // The Swift code of README.md, compiled and run: ReadmeTests compares the two line by line.
 import Coffer
 import CofferCore
+import CofferFileSystem
 import CofferTesting
 import Foundation
 import Testing
@@ -54,6 +55,43 @@ struct ReadmeExamples {
     #expect(theme == Theme(name: "Night", isDark: true))
     #expect(quick == theme)
     #expect(applied.withLock { $0 } == [theme])
+  }
+
+  /// Runs an example with system directories of its own, where there is no session bus.
+  private func withDesktop(_ body: () async throws -> Void) async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let system = SystemDirectories(bundleIdentifier: nil) { [folder] in $0 == "HOME" ? folder.path : nil }
+    try await SystemDirectories.$current.withValue(system, operation: body)
+  }
+
+  @Test func preferences() async throws {
+    try await withDesktop {
+      let lastSync = Date(timeIntervalSinceReferenceDate: 786_000_000.25)
+      let preferences = UserDefaultsAdapter(suiteName: "com.example.shop")
+      try await preferences.set("dark", for: "theme")  // UserDefaults(suiteName:)?.string(forKey: "theme") elsewhere
+      try await preferences.set(.date(lastSync), for: "lastSync")  // with its fractions of a second
+      #expect(try await preferences.value(for: "theme")?.string == "dark")
+      #expect(try await preferences.value(for: "lastSync")?.date == lastSync)
+      try await preferences.engine.close()
+    }
+  }
+
+  @Test func secrets() async throws {
+    try await withDesktop {
+      let passphrase = PassphraseSource.provided { Data("correct horse battery staple".utf8) }
+      let chain = SecretChain(
+        .keychain(service: "com.example.shop"),  // the desktop's keyring: gnome-keyring, KeePassXC, KWallet
+        .sealed(folder.appendingPathComponent("shop.sealed"), passphrase: passphrase))  // AES-256-GCM under scrypt
+      // The sealed file of another program of ours, so that no keyring of this machine's user is touched.
+      try await SlotEngine.sealed(at: folder.appendingPathComponent("shop.sealed"), passphrase: passphrase).close()
+      let secrets = try await KeychainAdapter.open(chain)
+      try await secrets.set(Data("s3cret".utf8), for: "api-token", accessibility: .afterFirstUnlock)
+      #expect(try await secrets.get("api-token") == Data("s3cret".utf8))
+      #expect(try await secrets.accessibility(of: "api-token") == .afterFirstUnlock)
+      #expect(try await secrets.list() == ["api-token"])
+      try await secrets.engine.close()
+    }
   }
 
   @Test func severalValues() async throws {

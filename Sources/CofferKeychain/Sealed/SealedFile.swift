@@ -31,7 +31,7 @@ struct SealedFile: Sendable {
       guard mayCreate else {
         throw StorageError(.notFound, "There is no store at this path.", advice: "Check the path.")
       }
-      try refuseLostFile()
+      if let file = try fileOfLivingStore() { return try open(file, passphrase) }
       return try create(passphrase, cost)
     } catch let error as StorageError {
       throw error.locating(backend: description)
@@ -66,8 +66,10 @@ struct SealedFile: Sendable {
   }
 
   /// A store that had a file and has none is not a new one.
-  private func refuseLostFile() throws {
-    guard access(control + "/journal.db", F_OK) == 0 else { return }
+  /// - Returns: The file, when somebody has made the store while we looked.
+  private func fileOfLivingStore() throws -> Data? {
+    guard access(control + "/journal.db", F_OK) == 0 else { return nil }
+    if let file = try read() { return file }
     throw StorageError(
       .damaged, "The sealed file is gone, though its journal is still there.",
       advice: "Put it back, from a backup or from \(control)/copy; to begin with an empty store, remove \(control).")

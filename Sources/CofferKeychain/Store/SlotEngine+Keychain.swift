@@ -96,7 +96,7 @@ struct KeychainPlace: Sendable {
         throw error.locating(backend: description)
       }
       return KeyringSlots(
-        scope, accessibility: configuration.accessibility, keyringDirectory: data + "/keyrings",
+        scope, accessibility: configuration.accessibility, keyringDirectory: data + "/keyrings", control: control,
         address: configuration.address, timeout: configuration.timeout)
     }
   #else

@@ -46,6 +46,7 @@ let fuzzers: [Target] =
     fuzzer("FuzzSelection", ["CofferCore", "CofferSQLite"]),
     fuzzer("FuzzFileName", ["CofferCore", "CofferFiles"]),
     fuzzer("FuzzRecord", ["CofferSQLite"]),
+    fuzzer("FuzzSealed", ["CofferCore", "CofferKeychain", "CofferSQLite"]),
   ]
 
 let package = Package(
@@ -130,7 +131,8 @@ let package = Package(
       [
         "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferSQLite", "CofferTesting",
         "CofferTestHelper", "CofferTestSupport",
-      ]),
+      ],
+      exclude: ["Golden"]),
     tests("CofferTests", ["Coffer", "CofferFileSystem", "CofferFiles", "CofferTesting"]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),

@@ -34,7 +34,8 @@ func run(_ command: String, store: String, rest: [String]) async throws {
   case "armed-commit": try await armedCommit(store, fault: rest[0], count: rest.count > 1 ? Int(rest[1]) ?? 4 : 4)
   case "armed-flush": try await armedFlush(store, fault: rest[0])
   default:
-    guard try await runOnFiles(command, store, rest) else { throw Usage() }
+    if try await runOnFiles(command, store, rest) { return }
+    guard try await runOnSecrets(command, store, rest) else { throw Usage() }
   }
 }
 

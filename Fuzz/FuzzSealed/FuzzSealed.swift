@@ -4,9 +4,9 @@
 
 import CFuzzer
 import CofferCore
+import CofferKeychain
+import CofferSQLite
 import Foundation
-
-@testable import CofferKeychain
 
 private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"] != nil
 

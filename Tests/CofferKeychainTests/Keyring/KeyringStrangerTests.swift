@@ -21,6 +21,7 @@
       #expect(try place.secretTool("lookup", "service", service, "account", "ours") == "one")
       for (value, account) in [("two", "theirs"), ("three", "theirs"), ("four", "ours")] {
         heard.forget()
+        for item in try place.items() { try await nextSecond(after: item.path, place) }
         let label = ["store", "--label", "x", "service", service, "account", account]
         _ = try place.secretTool(label[0], label[1], label[2], label[3], label[4], label[5], label[6], input: value)
         try await heard.waitForForeign(account)
@@ -37,6 +38,12 @@
       #expect(try await text("ours", in: engine) == nil)
       #expect(try await values(engine) == ["theirs": "ours now"])
       try await engine.close()
+    }
+
+    /// An item's date has whole seconds: one that others change twice in one second looks changed once.
+    private func nextSecond(after path: KeyringItemPath, _ place: KeyringPlace) async throws {
+      guard let item = try place.stranger.items([path]).first else { return }
+      try await eventually("the next second") { Date() > item.modified.addingTimeInterval(1) }
     }
 
     @Test("Each change to an item is heard: made, renamed, taken away, replaced in place, deleted")
@@ -60,13 +67,11 @@
       try stranger.setAttributes(path, KeyringPlace.attributes("c"))
       try await heard.waitForForeign("c")
       heard.forget()
-      // Its date has whole seconds: one that is replaced in the second of its last change looks unchanged.
-      for attempt in 0..<10 where heard.foreign.isEmpty {
-        try place.setSecret(path, "in place \(attempt)")
-        try? await eventually("hearing it") { !heard.foreign.isEmpty || attempt == 0 }
-      }
+      try await nextSecond(after: path, place)
+      try place.setSecret(path, "in place")
+      try await heard.waitForForeign("c")
       #expect(heard.foreign == [["c"]])
-      #expect(try await text("c", in: engine)?.hasPrefix("in place") == true)
+      #expect(try await text("c", in: engine) == "in place")
       heard.forget()
       try stranger.delete(path)
       try await heard.waitForForeign("c")
@@ -114,10 +119,11 @@
       let engine = try await place.open()
       let keys = ["a\0b", "%coffer:6100", "%coffer:", "🗝️", FileScenario.longKey, " ", "a/b", "e\u{301}", "é"]
       for key in keys { try await put(key, key, into: engine) }
-      #expect(try await values(engine).count == keys.count)
+      let listed = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 100) }
+      #expect(listed.count == keys.count && listed.allSatisfy { Data($0.key.string.utf8) == $0.value })
       try await engine.close()
       let again = try await place.open()
-      for key in keys { #expect(try await text(key, in: again) == key) }
+      for key in keys { #expect(try await again.entry(Key(key))?.value == Data(key.utf8)) }
       try await again.commit(WriteBatch(try keys.map { .delete(try Key($0)) }), from: Origin())
       try await again.close()
       #expect(try place.items().isEmpty)

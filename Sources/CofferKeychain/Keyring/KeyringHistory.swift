@@ -32,8 +32,10 @@
       let names = present
       guard !names.isEmpty, noted.withLock({ $0 }) != names else { return }
       // Without the note, nothing is noticed later: no reason to refuse a secret now.
-      guard let directory = try? OpenDirectory(control) else { return }
-      guard (try? directory.replace(Self.fileName, with: Data(names.joined(separator: "\n").utf8))) != nil else { return }
+      let note = Data(names.joined(separator: "\n").utf8)
+      guard let directory = try? OpenDirectory(control), (try? directory.replace(Self.fileName, with: note)) != nil else {
+        return
+      }
       noted.withLock { $0 = names }
     }
 
@@ -51,7 +53,7 @@
         }
         guard let new else { continue }
         return StorageError(
-          .damaged, "The keyring could not read its file \(old) and has begun anew in \(new): the secrets are not lost yet.",
+          .damaged, "The keyring could not read its file \(old) and has begun anew in \(new).",
           advice: "End the keyring, put a backup of \(old) in its place in \(keyrings) and remove \(new). "
             + "To begin without the old secrets, move \(old) away.")
       }

@@ -34,7 +34,9 @@
     }
 
     private func wait(_ events: Events<Availability>, available: Bool) async throws {
-      try await eventually("available: \(available)") { events.all.last.map { ($0 == .available) == available } ?? false }
+      try await eventually("available: \(available)") {
+        events.all.last.map { ($0 == .available) == available } ?? false
+      }
     }
 
     @Test("Locked and unlocked while it is open")

@@ -29,7 +29,9 @@
     /// The batch has happened as a whole or not at all, and the keyring holds the values and nothing else.
     private func check(_ place: KeyringPlace, _ name: String, mustBeNew: Bool, _ comment: Comment) async throws {
       let reports = Locked<[RecoveryReport]>([])
-      let engine = try await place.open(name) { $0.store.onRecovery = { report in reports.withLock { $0.append(report) } } }
+      let engine = try await place.open(name) {
+        $0.store.onRecovery = { report in reports.withLock { $0.append(report) } }
+      }
       let found = try await values(engine)
       let expected = mustBeNew ? FileScenario.after : FileScenario.before
       #expect(found == expected, comment)

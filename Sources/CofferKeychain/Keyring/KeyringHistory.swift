@@ -33,10 +33,11 @@
       guard !names.isEmpty, noted.withLock({ $0 }) != names else { return }
       // Without the note, nothing is noticed later: no reason to refuse a secret now.
       let note = Data(names.joined(separator: "\n").utf8)
-      guard let directory = try? OpenDirectory(control), (try? directory.replace(Self.fileName, with: note)) != nil else {
-        return
-      }
-      noted.withLock { $0 = names }
+      guard let directory = try? OpenDirectory(control) else { return }
+      do {
+        try directory.replace(Self.fileName, with: note)
+        noted.withLock { $0 = names }
+      } catch {}
     }
 
     /// The error when there is a new file beside an old one that could not be read. It is to be asked when no value of

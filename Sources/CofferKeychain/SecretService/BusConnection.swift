@@ -2,7 +2,8 @@
   import CofferCSecret
   import Foundation
 
-  /// A connection to a message bus that belongs to us alone: nobody else closes it, and its end does not end the process.
+  /// A connection to a message bus that belongs to us alone: nobody else closes it, and its end does not end the
+  /// process.
   // GDBusConnection may be used from any thread, and the pointer never changes.
   final class BusConnection: @unchecked Sendable {
     let pointer: OpaquePointer

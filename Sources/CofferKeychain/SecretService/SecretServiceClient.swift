@@ -5,8 +5,8 @@
   /// The desktop's keyring: a client of the freedesktop Secret Service.
   ///
   /// It uses the default collection, never asks the user anything and never waits longer than its timeout for one
-  /// answer. When the bus or the keyring has gone and come back, the next call finds it. Calls block and may come from any
-  /// number of threads at once. What is locked is an error, never "absent".
+  /// answer. When the bus or the keyring has gone and come back, the next call finds it. Calls block and may come
+  /// from any number of threads at once. What is locked is an error, never "absent".
   package final class SecretServiceClient: Sendable {
     private struct State {
       var connection: BusConnection?

@@ -47,6 +47,7 @@ let fuzzers: [Target] =
     fuzzer("FuzzFileName", ["CofferCore", "CofferFiles"]),
     fuzzer("FuzzRecord", ["CofferSQLite"]),
     fuzzer("FuzzPreferences", ["CofferCore", "CofferPreferences", "CofferSQLite"]),
+    fuzzer("FuzzSealed", ["CofferCore", "CofferKeychain", "CofferSQLite"]),
   ]
 
 let package = Package(
@@ -131,7 +132,8 @@ let package = Package(
       [
         "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferSQLite", "CofferTesting",
         "CofferTestHelper", "CofferTestSupport",
-      ]),
+      ],
+      exclude: ["Golden"]),
     tests(
       "CofferTests",
       [

@@ -32,7 +32,7 @@ private func open(_ path: String, _ configuration: SlotConfiguration = SlotConfi
 }
 
 /// Says each step, once it is armed, and is killed by itself at the one that is wanted.
-private func stepping(_ wanted: Int, armed: Locked<Bool>) -> SlotConfiguration {
+func stepping(_ wanted: Int, armed: Locked<Bool>) -> SlotConfiguration {
   let count = Locked(0)
   var configuration = SlotConfiguration()
   configuration.atStep = { step in

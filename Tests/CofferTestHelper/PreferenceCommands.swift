@@ -102,21 +102,6 @@ private func loopDefaults(_ suite: String, count: Int) throws {
 
 // MARK: Ours
 
-private func stepping(_ wanted: Int, armed: Locked<Bool>) -> SlotConfiguration {
-  let count = Locked(0)
-  var configuration = SlotConfiguration()
-  configuration.atStep = { step in
-    guard armed.withLock({ $0 }) else { return }
-    say("step \(step.rawValue)")
-    let present = count.withLock { count in
-      count += 1
-      return count
-    }
-    if present == wanted { kill(getpid(), SIGKILL) }
-  }
-  return configuration
-}
-
 private func commitPreferences(_ suite: String, dyingAt step: Int) async throws {
   let armed = Locked(false)
   let engine = try await open(suite, stepping(step, armed: armed))

@@ -33,25 +33,33 @@
     private let address: String?
     private let timeout: Duration
     private let defaultAccessibility: KeychainAccessibility
-    private let keyringDirectory: String?
+    private let keyringDirectory: String
+    private let history: KeyringHistory
     /// Which items were seen to hold which values: of one that is deleted only its path is told.
     private let seen = Locked<[KeyringItemPath: Key]>([:])
 
     init(
-      _ scope: KeyringScope, accessibility: KeychainAccessibility, keyringDirectory: String?, address: String?,
-      timeout: Duration
+      _ scope: KeyringScope, accessibility: KeychainAccessibility, keyringDirectory: String, control: String,
+      address: String?, timeout: Duration
     ) {
       self.scope = scope
       self.address = address
       self.timeout = timeout
       self.keyringDirectory = keyringDirectory
+      history = KeyringHistory(of: keyringDirectory, notedIn: control)
       defaultAccessibility = accessibility
       client = SecretServiceClient(address: address, timeout: timeout)
     }
 
     func availability() -> Availability {
       let state = client.state()
-      return state == .open ? .available : .unavailable(reason: state.error().message)
+      guard state == .open else { return .unavailable(reason: state.error().message) }
+      do {
+        try refuseNewKeyring()
+        return .available
+      } catch {
+        return .unavailable(reason: (error as? StorageError)?.message ?? "The keyring does not answer.")
+      }
     }
 
     // MARK: Items
@@ -63,8 +71,19 @@
 
     private func items(with attributes: [KeyringAttribute]) throws -> [KeyringItem] {
       // A search finds what has more attributes, too: another group's, say.
-      try client.items(client.search(scopeAttributes + attributes))
-        .filter { $0.text(of: Attribute.accessGroup) == scope.accessGroup }
+      let items = try client.items(client.search(scopeAttributes + attributes)).filter(isOfGroup)
+      if items.isEmpty { try refuseNewKeyring() }
+      return items
+    }
+
+    private func isOfGroup(_ item: KeyringItem) -> Bool { item.text(of: Attribute.accessGroup) == scope.accessGroup }
+
+    /// Throws when the keyring is another one than that which has our values: who is absent there is not gone.
+    private func refuseNewKeyring() throws {
+      guard let problem = history.problem() else { return }
+      let items = try client.items(client.search(scopeAttributes))
+      guard !items.contains(where: { isOfGroup($0) && Self.version(of: $0) != nil }) else { return }
+      throw problem
     }
 
     /// The items that are a key's value: one, but for the moment of its replacement and where others have added some.
@@ -178,6 +197,7 @@
     func checkWritable() throws {
       let state = client.state()
       guard state == .open else { throw state.error() }
+      try refuseNewKeyring()
     }
 
     func stage(_ data: Data, as id: SlotID, for key: Key, tag: UInt8) throws -> SlotStamp? {
@@ -233,6 +253,7 @@
         throw StorageError(.notFound, "Somebody has removed the item \(id) from the keyring meanwhile.")
       }
       note([moved])
+      history.keep()
       return Self.stamp(of: moved)
     }
 
@@ -260,23 +281,21 @@
         }
       }
       // A secret that is replaced in its item is signalled by nobody, but the keyring's file is written.
-      let files = keyringDirectory.map { KeyringFiles($0) { heard(.anything) } }
+      let files = KeyringFiles(keyringDirectory) { heard(.anything) }
       return {
         signals.end()
-        files?.end()
+        files.end()
       }
     }
 
     private func hear(_ path: KeyringItemPath, _ heard: (SlotEvent) -> Void) {
       guard let found = try? client.items([path]) else { return heard(.anything) }
-      if let item = found.first {
-        guard item.text(of: Attribute.service) == scope.service,
-          item.text(of: Attribute.accessGroup) == scope.accessGroup
-        else { return }
-        note([item])
-      }
-      let key = seen.withLock { found.isEmpty ? $0.removeValue(forKey: path) : $0[path] }
-      if let key { heard(.changed(key)) }
+      // It may have been another key's before, or ours and is somebody else's now.
+      let before = seen.withLock { $0.removeValue(forKey: path) }
+      note(found.filter { $0.text(of: Attribute.service) == scope.service && isOfGroup($0) })
+      let present = seen.withLock { $0[path] }
+      if let before { heard(.changed(before)) }
+      if let present, present != before { heard(.changed(present)) }
     }
   }
 

@@ -1,15 +1,15 @@
-import CofferCore
+package import CofferCore
 import CofferCrypto
-import CofferSQLite
-import Foundation
+package import CofferSQLite
+package import Foundation
 
 /// A sealed file, opened.
-struct SealedDocument: Sendable {
+package struct SealedDocument: Sendable {
   /// One value, its version and what was said of it.
-  struct Item: Hashable, Sendable {
-    let version: SlotID
-    let tag: UInt8
-    let data: Data
+  package struct Item: Hashable, Sendable {
+    package let version: SlotID
+    package let tag: UInt8
+    package let data: Data
   }
 
   var header: SealedHeader
@@ -17,8 +17,8 @@ struct SealedDocument: Sendable {
 }
 
 /// The values of a sealed file in a row, before they are sealed: `docs/formats/sealed.md`.
-enum SealedPayload {
-  static func encode(_ items: [Key: SealedDocument.Item]) -> Data {
+package enum SealedPayload {
+  package static func encode(_ items: [Key: SealedDocument.Item]) -> Data {
     var bytes = Data()
     bytes.append(integer: UInt32(items.count))
     for (key, item) in items.sorted(by: { $0.key < $1.key }) {
@@ -34,7 +34,7 @@ enum SealedPayload {
   }
 
   /// - Throws: `damaged`.
-  static func decode(_ bytes: Data) throws(StorageError) -> [Key: SealedDocument.Item] {
+  package static func decode(_ bytes: Data) throws(StorageError) -> [Key: SealedDocument.Item] {
     var rest = bytes[...]
     func take(_ count: Int) throws(StorageError) -> Data {
       guard rest.count >= count else { throw SealedHeader.damaged }

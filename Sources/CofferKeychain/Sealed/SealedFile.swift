@@ -35,7 +35,7 @@ struct SealedFile: Sendable {
       guard mayCreate else {
         throw StorageError(.notFound, "There is no store at this path.", advice: "Check the path.")
       }
-      try refuseLostFile()
+      if let file = try fileOfLivingStore() { return try open(file, passphrase) }
       return try create(passphrase, cost)
     } catch let error as StorageError {
       throw error.locating(backend: description)
@@ -70,8 +70,10 @@ struct SealedFile: Sendable {
   }
 
   /// A store that had a file and has none is not a new one.
-  private func refuseLostFile() throws {
-    guard wasUsed else { return }
+  /// - Returns: The file, when somebody has made the store while we looked.
+  private func fileOfLivingStore() throws -> Data? {
+    guard wasUsed else { return nil }
+    if let file = try read() { return file }
     throw StorageError(
       .damaged, "The sealed file is gone, though its journal is still there.",
       advice: "Put it back, from a backup or from \(control)/copy; to begin with an empty store, remove \(control).")

@@ -1,11 +1,11 @@
-import CofferCore
+package import CofferCore
 import CofferCrypto
-import Foundation
+package import Foundation
 
 /// The beginning of a sealed file: how the passphrase opens the key that everything else is sealed with.
 /// `docs/formats/sealed.md` describes it byte by byte.
-struct SealedHeader: Hashable, Sendable {
-  static let size = 96
+package struct SealedHeader: Hashable, Sendable {
+  package static let size = 96
   static let magic = Data("COFFSEAL".utf8)
   private static let version: UInt8 = 1
   private static let scryptID: UInt8 = 1
@@ -13,14 +13,14 @@ struct SealedHeader: Hashable, Sendable {
   /// The part that the sealing of the key vouches for.
   private static let plainSize = 36
 
-  let bytes: Data
+  package let bytes: Data
   private let cost: ScryptCost
   private var salt: Data { bytes.dropFirst(20).prefix(Self.saltSize) }
   private var plain: Data { bytes.prefix(Self.plainSize) }
 
   /// Reads the header of a file.
   /// - Throws: `notAStore`, `newerFormat`, `damaged`.
-  init(of file: Data) throws(StorageError) {
+  package init(of file: Data) throws(StorageError) {
     guard file.prefix(8) == Self.magic else {
       throw StorageError(
         .notAStore, "The file is not a sealed store.", advice: "Check the path. Nothing was changed.")

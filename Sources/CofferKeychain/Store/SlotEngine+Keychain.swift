@@ -39,7 +39,7 @@ extension SlotEngine {
   /// What other programs do to the items is heard as commits without transaction and origin. Names of keys are
   /// attributes, which every program of the session can read; values are only in the keyring, also while they wait for
   /// their commit. The journal, in `$XDG_DATA_HOME/coffer/keychain`, holds nothing that depends on a value. Each commit
-  /// makes the keyring rewrite its file three times, some 20 ms, and not all of that survives power loss.
+  /// makes the keyring rewrite its file three times, 20 to 100 ms, and not all of that survives power loss.
   /// - Parameters:
   ///   - service: whose secrets they are, 1 to 256 bytes.
   ///   - accessGroup: a group of applications that share them. Nothing on Linux keeps others out.
@@ -109,7 +109,7 @@ struct KeychainPlace: Sendable {
         throw error.locating(backend: description)
       }
       return KeyringSlots(
-        scope, accessibility: configuration.accessibility, keyringDirectory: data + "/keyrings",
+        scope, accessibility: configuration.accessibility, keyringDirectory: data + "/keyrings", control: control,
         address: configuration.address, timeout: configuration.timeout)
     }
   #else

@@ -8,7 +8,11 @@ final class SlotAvailability: Sendable {
     var journal = Availability.available
     var isLooking = false
     var mustLookAgain = false
+    /// Whether a look at what has changed in the home has failed, so that it must be taken again.
+    var hasMissed = false
     var isEnded = false
+
+    var whole: Availability { journal == .available ? home : journal }
   }
 
   /// How often a home that is away is asked whether it is back, in milliseconds. Most tell by themselves.
@@ -56,13 +60,22 @@ final class SlotAvailability: Sendable {
     if mustStart { queue.async { [weak self] in self?.lookNow() } }
   }
 
+  /// A look at what has changed has failed: it is taken again when the home can be used, at the earliest in a moment.
+  func miss() {
+    let isFirst = state.withLock { state in
+      defer { state.hasMissed = true }
+      return !state.hasMissed
+    }
+    if isFirst { lookLater() }
+  }
+
   private func lookLater() {
     queue.asyncAfter(deadline: .now() + .milliseconds(Self.interval)) { [weak self] in self?.look() }
   }
 
   private func lookNow() {
     let present = slots.availability()
-    set { $0.home = present }
+    set(asked: true) { $0.home = present }
     let mustLookAgain = state.withLock { state in
       defer { state.mustLookAgain = false }
       state.isLooking = state.mustLookAgain
@@ -71,14 +84,16 @@ final class SlotAvailability: Sendable {
     if mustLookAgain { lookNow() } else if present != .available { lookLater() }
   }
 
-  private func set(_ change: (inout State) -> Void) {
+  private func set(asked: Bool = false, _ change: (inout State) -> Void) {
     let (isBack, present) = state.withLock { state in
-      let before = state.home
+      let before = state.whole
       change(&state)
-      let present = state.journal == .available ? state.home : state.journal
+      let present = state.whole
       // Told under the lock, so that two changes are told in their order.
       if !state.isEnded { feed.set(present) }
-      return (before != .available && state.home == .available, present)
+      let isBack = before != .available || (asked && state.hasMissed)
+      if present == .available, isBack { state.hasMissed = false }
+      return (isBack, present)
     }
     if isBack, present == .available { recovered() }
   }

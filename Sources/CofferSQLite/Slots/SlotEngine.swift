@@ -105,6 +105,7 @@ public final class SlotEngine: StorageEngine {
       }
     }
     availability.follow(inner.availability())
+    reconciler.missed.withLock { $0 = { [weak availability] in availability?.miss() } }
     endWatch = Locked(
       try slots.watch { [weak reconciler, weak availability] event in
         if event == .availability { availability?.look() } else { reconciler?.hear(event) }

@@ -91,8 +91,11 @@ final class SlotHome: Sendable {
 
   /// Removes what was put aside for a batch that was not committed.
   func discard(_ records: [SlotRecord?]) {
-    // What cannot be removed now is found by the next open.
-    for record in records.compactMap({ $0 }) { try? slots.delete(.staged(record.id)) }
+    // What cannot be removed now is found by the next open. A home that is away is not asked for each of them: that
+    // would take a deadline each.
+    for record in records.compactMap({ $0 }) {
+      do { try slots.delete(.staged(record.id)) } catch { if error.isAbsence { return } }
+    }
   }
 
   // MARK: Snapshots
@@ -135,5 +138,13 @@ final class SlotHome: Sendable {
   /// Says of an error which store and key it is about.
   func locating<R>(_ key: Key, _ body: () throws -> R) throws -> R {
     do { return try body() } catch let error as StorageError { throw error.locating(backend: name, key: key) }
+  }
+}
+
+extension Error {
+  /// Whether the next question to the home would fail, too, after as long a wait.
+  var isAbsence: Bool {
+    let code = (self as? StorageError)?.code
+    return code == .unavailable || code == .outcomeUnknown
   }
 }

@@ -42,8 +42,10 @@ extension SlotHome {
     // Only the last intent of a key is carried out: whoever does all of this again after a kill would find the last
     // value in its place already, and remove it for a deletion that came before it.
     let keys = Dictionary(grouping: intents, by: \.key).sorted { $0.value[0].position < $1.value[0].position }
+    var absence: StorageError?
     for (key, steps) in keys {
       do {
+        if let absence { throw absence }  // A home that is away is not asked for each key: each would take a deadline.
         // Whichever of its versions is in the place: some of the steps may have been carried out before.
         if mustRetain,
           let held = steps.compactMap(\.previous).first(where: { (try? holds(key, one: [$0])) == true })
@@ -66,6 +68,7 @@ extension SlotHome {
       } catch let error as StorageError {
         unplaced.failures[key] = unfinished(error.locating(backend: name, key: key))
         unplaced.waiting.insert(key)
+        if error.isAbsence { absence = error }
       }
     }
     try carryOut(keys.map(\.key), &unplaced)
@@ -101,7 +104,12 @@ extension SlotHome {
       // It was moved before; or it is gone, with a power loss that came before its name had survived, and then nobody
       // was told that it was stored.
       guard let record = try SlotJournal.record(of: key, committer), record.id == staged else { return .wasThere }
-      return try holds(key, one: [record]) ? .wasThere : .isLost
+      guard try holds(key, one: [record]) else { return .isLost }
+      // Who moved it was killed before it could note the stamp by which a later edit is told.
+      if record.stamp == nil, let stamp = try slots.stamp(.value(key))?.stamp {
+        try SlotJournal.note(stamp, of: staged, key, committer)
+      }
+      return .wasThere
     }
   }
 

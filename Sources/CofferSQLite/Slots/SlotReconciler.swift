@@ -22,6 +22,8 @@ final class SlotReconciler: Sendable {
   private let quarantine: SlotQuarantine
   private let pending = Locked(Pending())
   private let queue: DispatchQueue
+  /// Called when what the home has told of could not be looked at, since the home is away.
+  let missed = Locked<(@Sendable () -> Void)?>(nil)
 
   init(home: SlotHome, store: SQLiteStore, quarantine: SlotQuarantine, queue: DispatchQueue) {
     self.home = home
@@ -55,8 +57,12 @@ final class SlotReconciler: Sendable {
     let suspects = heard.everything ? [] : heard.keys.filter(isSuspect)
     guard heard.everything || !suspects.isEmpty else { return }
     Task {
-      // What fails here fails again where somebody reads the key, who then hears why.
-      if heard.everything { _ = try? await scan() } else { _ = try? await reconcile(suspects) }
+      // What fails here fails again where somebody reads the key, who then hears why; subscribers would hear nothing.
+      do {
+        if heard.everything { _ = try await scan() } else { try await reconcile(suspects) }
+      } catch {
+        if error.isAbsence { missed.withLock { $0 }?() }
+      }
     }
   }
 

@@ -10,11 +10,11 @@ import Testing
   func keychainConforms(_ check: StorageConformance.Check) async throws {
     let place = try KeyringPlace()
     let conformance = StorageConformance(
-      name: "keychain", options: .init(handles: .openAgain, commitsToOutrunJournal: 20, largeBatchSteps: 100)
+      name: "keychain", options: .init(handles: .openAgain, commitsToOutrunJournal: 40, largeBatchSteps: 100)
     ) { location in
       try await place.open {
         $0.store.maximumValueSize = location.maximumValueSize ?? 64 << 10
-        $0.store.journalRetention = 8
+        $0.store.journalRetention = 16  // more than a check commits before its subscriber must have heard it
       }
     }
     try await conformance.run(check)

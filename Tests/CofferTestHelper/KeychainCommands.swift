@@ -1,0 +1,59 @@
+import CofferCore
+import CofferCrypto
+import CofferKeychain
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+
+/// The commands on a keyring, whose store is a service, and on sealed files, whose store is a path. The bus and the
+/// directories are those of the environment.
+func runOnSecrets(_ command: String, _ store: String, _ rest: [String]) async throws -> Bool {
+  let number = rest.last.flatMap { Int($0) } ?? 0
+  let armed = Locked(command.hasSuffix("open"))
+  let open: @Sendable () async throws -> SlotEngine = {
+    try await command.hasPrefix("sealed")
+      ? openSealed(store, stepping(number, armed: armed)) : openKeychain(store, stepping(number, armed: armed))
+  }
+  switch command {
+  case "keychain-commit", "sealed-commit":
+    let engine = try await open()
+    armed.withLock { $0 = true }
+    try await engine.commit(FileScenario.batch(), from: Origin())
+    say("ack")
+    try await engine.close()
+    say("closed")
+  case "keychain-open", "sealed-open":
+    try await open().close()
+    say("closed")
+  case "keychain-write", "sealed-write": try await writePairs(to: try await open(), rest)
+  case "keychain-increment", "sealed-increment": try await increment(try await open(), count: number)
+  case "sealed-create": try await createSealed(store, rest[0])
+  default: return false
+  }
+  return true
+}
+
+private func openKeychain(_ service: String, _ store: SlotConfiguration) async throws -> SlotEngine {
+  var configuration = KeychainConfiguration()
+  configuration.store = store
+  configuration.timeout = .seconds(10)
+  return try await SlotEngine.keychain(service: service, configuration: configuration)
+}
+
+private func openSealed(
+  _ path: String, _ configuration: SlotConfiguration = SlotConfiguration(), _ passphrase: String = "correct horse"
+) async throws -> SlotEngine {
+  try await SlotEngine.sealed(
+    at: URL(fileURLWithPath: path), passphrase: .provided { Data(passphrase.utf8) }, configuration: configuration,
+    cost: ScryptCost(logN: 10, r: 1, p: 1))
+}
+
+/// Makes a file at the same time as others: when a line arrives.
+private func createSealed(_ path: String, _ passphrase: String) async throws {
+  say("ready")
+  _ = readLine()
+  let engine = try await openSealed(path, SlotConfiguration(), passphrase)
+  try await engine.commit(WriteBatch([.put(Key("by \(getpid())"), Data(passphrase.utf8))]), from: Origin())
+  say("ack")
+  try await engine.close()
+}

@@ -95,7 +95,9 @@ let package = Package(
     // Floor 6: services
     floor("CofferTesting", ["CofferCore", "Coffer"]),
     // Floor 7: applications
-    tool("CofferCommand", ["Coffer", "CofferCrypto", "CofferFileSystem", "CofferKeychain"]),
+    tool(
+      "CofferCommand",
+      ["Coffer", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferPreferences", "CofferSQLite"]),
     tool("CofferDemo", ["Coffer"]),
     // Tests
     .target(
@@ -142,7 +144,7 @@ let package = Package(
     // Document 3's, in the same way.
     .testTarget(
       name: "CallbackDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),
-    tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite"]),
+    tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite", "CofferTestSupport"]),
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["Coffer", "CofferCore", "CofferTesting"]),

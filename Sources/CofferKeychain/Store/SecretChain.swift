@@ -1,4 +1,4 @@
-public import CofferCore
+import CofferCore
 public import CofferCrypto
 import CofferFileSystem
 public import CofferSQLite

@@ -25,7 +25,7 @@ extension Syntax {
       Example("coffer set theme dark", "store four bytes"),
       Example("coffer set logo --file logo.png", "store a file"),
       Example("date | coffer set built -", "store what another command prints"),
-      Example("coffer set size 12 --type number --store prefs:shop", "a preference"),
+      Example("coffer set n 12 --type number --store prefs:shop", "a preference"),
       Example("coffer set -- -x 1", "-- ends the options: the key is -x"),
       Example("coffer set dash -- -", "after -- a dash is just a dash"),
     ],
@@ -197,7 +197,7 @@ extension Syntax {
     ],
     examples: [
       Example("coffer doctor", "everything that a desktop has"),
-      Example("coffer doctor app.db prefs:com.example.shop", "these stores"),
+      Example("coffer doctor app.db prefs:shop", "these stores"),
       Example("coffer doctor keychain:shop+sealed:shop.sealed", "homes for secrets"),
       Example("coffer doctor --json", "for scripts"),
     ],

@@ -53,15 +53,6 @@ private func copy(
   return tally.skipped.isEmpty ? .ok : .failure
 }
 
-extension StoreLocation {
-  fileprivate var mayBeSealed: Bool {
-    switch self {
-    case .sealed, .chain: true
-    case .sqlite, .files, .memory, .preferences, .keychain: false
-    }
-  }
-}
-
 extension Copier.Tally {
   /// `Copied 1,234 values (5.6 MiB) in 0.3 s, 12 unchanged.`
   var sentence: String {

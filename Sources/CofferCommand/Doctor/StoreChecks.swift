@@ -152,13 +152,10 @@ struct StoreChecks {
     var status = stat()
     guard stat(path, &status) == 0 else {
       guard access(control + "/journal.db", F_OK) == 0 else { return [isNew] }
-      let copy = control + "/copy"
-      let (quoted, from) = (path.quotedForShell, copy.quotedForShell)
-      let fix = access(copy, F_OK) == 0 ? "cp \(from) \(quoted)" : "Put it back from a backup."
       return [
         .problem(
           name, "The sealed file is gone, though its journal is still there.",
-          fix: "\(fix) To begin with an empty store: rm -r \(control.quotedForShell)")
+          fix: "\(restoring(path)); or, to begin with an empty store: rm -r \(control.quotedForShell)")
       ]
     }
     var findings: [Finding] = []
@@ -174,11 +171,18 @@ struct StoreChecks {
       _ = try await journal(in: control)
       findings.append(.ok(name, count.map { counted($0, "key") } ?? "sealed; no passphrase was given to open it"))
     } catch let error as StorageError where error.code == .damaged {
-      findings.append(.problem(name, error.message, fix: "Put a backup in its place, or \(control)/copy."))
+      findings.append(.problem(name, error.message, fix: restoring(path)))
     } catch {
       findings.append(.problem(name, error))
     }
     return findings
+  }
+
+  /// How a sealed file comes back.
+  private func restoring(_ path: String) -> String {
+    let copy = path + ".coffer/copy"
+    guard access(copy, F_OK) == 0 else { return "Put a backup in its place" }
+    return "Put a backup in its place, or what Coffer wrote last: cp \(copy.quotedForShell) \(path.quotedForShell)"
   }
 
   private func chain(_ locations: [StoreLocation]) async -> (finding: Finding, taken: Int?) {

@@ -59,6 +59,9 @@ private func open(
   } catch let error as StorageError where error.code == .notFound {
     try passphrases.refuseMissingFile()
     throw creating ? error : missing(error)
+  } catch let error as StorageError where error.code == .unavailable {
+    if location.mayBeSealed { try passphrases.refuseToAskNobody() }
+    throw error
   }
 }
 

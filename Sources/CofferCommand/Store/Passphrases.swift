@@ -39,6 +39,21 @@ struct Passphrases: Sendable {
     throw UsageError("The passphrase cannot be read: there is no file \(file.oneLine()).")
   }
 
+  /// Says what could be given, where there is no terminal to ask on.
+  func refuseToAskNobody() throws {
+    guard !areGiven else { return }
+    let terminal = Foundation.open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    guard terminal < 0 else {
+      close(terminal)
+      return
+    }
+    throw CommandError(
+      .failure, StorageError.Code.unavailable.description,
+      "The store needs a passphrase, and there is no terminal to ask on.",
+      advice: "Give \(Option.passphraseFile.name) PATH, \(Option.passphraseDescriptor.name) N, or the systemd "
+        + "credential '\(Self.credential)'.")
+  }
+
   /// Whether there is one that nobody has to be asked for.
   var areGiven: Bool { file != nil || descriptor != nil || hasCredential }
 

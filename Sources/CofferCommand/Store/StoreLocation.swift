@@ -29,6 +29,7 @@ enum StoreLocation: Sendable {
     let rest = text.dropFirst(scheme.count)
     guard !scheme.isEmpty, rest.first == ":" else {
       self = .sqlite(path: text)
+      try check()
       return
     }
     let place = String(rest.dropFirst())
@@ -40,10 +41,13 @@ enum StoreLocation: Sendable {
     case "sealed": self = .sealed(path: place)
     case "keychain": self = try Self.keychain(place)
     default:
-      let known = Self.kinds.dropFirst().map { $0.0.prefix { $0 != ":" } + ":" }
+      var known = ["sqlite"]
+      for name in Self.kinds.dropFirst().map({ String($0.0.prefix { $0 != ":" }) }) where !known.contains(name) {
+        known.append(name)
+      }
       throw UsageError(
         "'\(String(scheme).oneLine(limit: 20)):' is no kind of store; known are "
-          + "\(Array(NSOrderedSet(array: ["sqlite:"] + known)).map { "\($0)" }.joined(separator: ", ")). "
+          + "\(known.map { $0 + ":" }.joined(separator: ", ")). "
           + "Write ./ before a file name that contains a colon.")
     }
     try check()
@@ -93,6 +97,14 @@ enum StoreLocation: Sendable {
       throw UsageError("There is no HOME and so no default store: say where it is, --store PATH.", invocation.command)
     }
     return .sqlite(path: "\(home)/.local/share/coffer/coffer.db")
+  }
+
+  /// Whether opening it may take a passphrase.
+  var mayBeSealed: Bool {
+    switch self {
+    case .sealed, .chain: true
+    case .sqlite, .files, .memory, .preferences, .keychain: false
+    }
   }
 
   /// As it is typed.

@@ -39,5 +39,24 @@ struct DocumentTests {
     for status in ExitStatus.allCases {
       #expect(text.contains("\n| \(status.rawValue) | \(status.meaning.prefix(20))"))
     }
+    for option in Command.allCases.flatMap(\.syntax.allOptions) where ![.help, .null, .yes].contains(option) {
+      #expect(text.contains(option.name), "\(option.name)")
+    }
+    for kind in StoreLocation.kinds { #expect(text.contains("`\(kind.0.prefix { $0 != "," })`")) }
+  }
+
+  @Test("The doctor's table has a line for each fault that the tests inject")
+  func faults() throws {
+    let rows = try Self.document().filter { $0.hasPrefix("| ") }
+    for fault in DoctorTests.systemFaults + DoctorTests.storesFaults + DoctorTests.sealedFaults
+    where fault.verdict != "ok" && fault.stores != ["prefs:a/b"] {
+      // What differs from machine to machine is not compared: paths and numbers.
+      let words = fault.message.split(whereSeparator: { " ()".contains($0) }).filter { !$0.contains("ROOT") }
+      let plain = words.filter { $0.allSatisfy { $0.isLetter || ".,:;".contains($0) } }.suffix(3).joined(separator: " ")
+      let known = rows.contains { row in
+        row.split(whereSeparator: { " ()|".contains($0) }).joined(separator: " ").contains(plain)
+      }
+      #expect(known, "\(fault.message)")
+    }
   }
 }

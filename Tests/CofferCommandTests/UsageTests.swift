@@ -70,14 +70,17 @@ struct UsageTests {
       "completions bsh",
       "There are completions for bash, zsh, fish. Did you mean 'bash'? Try 'coffer help completions'."),
     Mistake(
-      "get a --passphrase-fd 7", "The descriptor 7 is not open: coffer ... --passphrase-fd 3 3<FILE. "
+      "get a --passphrase-fd 7",
+      "The descriptor 7 is not open: coffer ... --passphrase-fd 3 3<FILE. "
         + "Try 'coffer help get'."),
     Mistake(
-      "get a --passphrase-fd 0 --passphrase-file x", "Give --passphrase-file or --passphrase-fd, not both. "
+      "get a --passphrase-fd 0 --passphrase-file x",
+      "Give --passphrase-file or --passphrase-fd, not both. "
         + "Try 'coffer help get'."),
     Mistake("set a 1 --type number", "Only preferences have a type: --store prefs:SUITE. Try 'coffer help set'."),
     Mistake(
-      "set a 1 --type int --store prefs:s", "--type takes one of string, number, boolean, date, data. "
+      "set a 1 --type int --store prefs:s",
+      "--type takes one of string, number, boolean, date, data. "
         + "Try 'coffer help set'."),
     Mistake(
       "set a x --type number --store prefs:s", "The value is no number: 30 or 0.5. Try 'coffer help set'."),

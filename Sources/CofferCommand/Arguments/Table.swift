@@ -24,10 +24,10 @@ extension Syntax {
     examples: [
       Example("coffer set theme dark", "store four bytes"),
       Example("coffer set logo --file logo.png", "store a file"),
-      Example("date | coffer set built -", "store what another command prints"),
-      Example("coffer set n 12 --type number --store prefs:shop", "a preference"),
-      Example("coffer set -- -x 1", "-- ends the options: the key is -x"),
-      Example("coffer set dash -- -", "after -- a dash is just a dash"),
+      Example("date | coffer set built -", "what another command prints"),
+      Example("coffer set n 7 --type number --store prefs:a", "a preference"),
+      Example("coffer set -- -x 1", "-- ends the options"),
+      Example("coffer set dash -- -", "after -- it is just a dash"),
     ],
     aliases: ["put", "write", "store", "save", "add"])
 
@@ -196,7 +196,7 @@ extension Syntax {
       """,
     ],
     examples: [
-      Example("coffer doctor", "everything that a desktop has"),
+      Example("coffer doctor", "all that a desktop has"),
       Example("coffer doctor app.db prefs:shop", "these stores"),
       Example("coffer doctor keychain:shop+sealed:shop.sealed", "homes for secrets"),
       Example("coffer doctor --json", "for scripts"),

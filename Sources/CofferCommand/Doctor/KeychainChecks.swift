@@ -27,7 +27,8 @@ enum KeychainChecks {
     if names.contains("login.keyring"), names.contains("login_1.keyring") {
       findings.append(
         .warning(
-          "keyring file", "There is a second login keyring, \(directory)/login_1.keyring: the first could not be read "
+          "keyring file",
+          "There is a second login keyring, \(directory)/login_1.keyring: the first could not be read "
             + "at some time, and what it holds is not found.",
           fix: "Look at both in the keyring program (for GNOME: 'seahorse'); restore login.keyring from a backup."))
     }

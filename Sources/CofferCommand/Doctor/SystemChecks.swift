@@ -25,7 +25,8 @@ enum SystemChecks {
     let failure = FileWatcher.failureToWatch(NSTemporaryDirectory())
     guard failure == 0 else {
       return .warning(
-        "change notices", "The system gives no more watches (\(String(cString: strerror(failure)))): "
+        "change notices",
+        "The system gives no more watches (\(String(cString: strerror(failure)))): "
           + "changes by other processes are looked for, and heard late.",
         fix: "As root: sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288")
     }

@@ -83,7 +83,9 @@ struct Passphrases: Sendable {
       ]
     }
     guard status.st_mode & 0o077 == 0 || status.st_mode & S_IFMT != S_IFREG else {
-      return [.warning(store, "Other users may read the passphrase in \(file).", fix: "chmod 600 \(file.quotedForShell)")]
+      return [
+        .warning(store, "Other users may read the passphrase in \(file).", fix: "chmod 600 \(file.quotedForShell)")
+      ]
     }
     return []
   }

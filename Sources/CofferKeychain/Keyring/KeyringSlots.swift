@@ -111,7 +111,9 @@
       }
     }
 
-    private static func version(of item: KeyringItem) -> SlotID? { item.text(of: Attribute.version).flatMap { SlotID($0) } }
+    private static func version(of item: KeyringItem) -> SlotID? {
+      item.text(of: Attribute.version).flatMap { SlotID($0) }
+    }
 
     /// What changes whenever somebody writes the item: its version, its date, or the item itself.
     private static func stamp(of item: KeyringItem) -> SlotStamp {

@@ -56,7 +56,9 @@ extension PreferenceValue {
   /// Bytes in the place of a preference, which keeps its type where that loses nothing: a tool that writes `light` over
   /// the text `dark` leaves text behind.
   init(_ bytes: Data, like old: PreferenceValue?) {
-    if let old, old.bytes == bytes { self = old } else {
+    if let old, old.bytes == bytes {
+      self = old
+    } else {
       self = old.flatMap { PreferenceValue(bytes, as: $0.kind) } ?? .data(bytes)
     }
   }

@@ -17,6 +17,8 @@ struct DoctorKeyringTests {
   private static let start =
     "Start a keyring such as gnome-keyring, KeePassXC or KWallet, which offer org.freedesktop.secrets."
 
+  private static let logIn = "Log in to a desktop session, or run the program with 'dbus-run-session'."
+
   /// What is done to a keyring, and what the doctor says.
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
@@ -30,12 +32,15 @@ struct DoctorKeyringTests {
   static let cases = [
     Case(testDescription: "open", message: "open"),
     Case(
-      testDescription: "a bogus address", address: "unix:path=/nowhere/bus", message: "?", fix: "?"),
+      testDescription: "a bogus address", address: "unix:path=/nowhere/bus",
+      message: "The keyring cannot be reached: no session bus answers at 'unix:path=/nowhere/bus'.", fix: logIn),
     Case(
-      testDescription: "a bus that has ended", message: "?", fix: "?", wound: { $0.stopBus() }),
+      testDescription: "a bus that has ended",
+      message: "The keyring cannot be reached: no session bus answers at 'BUS'.", fix: logIn,
+      wound: { $0.stopBus() }),
     Case(
-      testDescription: "nobody keeps secrets", password: nil, message: "The keyring cannot be reached: it does not run.",
-      fix: start),
+      testDescription: "nobody keeps secrets", password: nil,
+      message: "The keyring cannot be reached: no keyring runs, and none can be started on demand.", fix: start),
     Case(
       testDescription: "no default collection", password: "",
       message: "The keyring has no default collection, or has not loaded it yet.",
@@ -55,7 +60,8 @@ struct DoctorKeyringTests {
     defer { keyring.resume() }
     try state.wound(keyring)
     let fault = Fault(
-      state.testDescription, of: ["keychain:shop"], state.fix.isEmpty ? "ok" : "problem", "keyring", state.message,
+      state.testDescription, of: ["keychain:shop"], state.fix.isEmpty ? "ok" : "problem", "keyring",
+      state.message.replacing("BUS", with: keyring.address),
       fix: state.fix)
     var surroundings = keyring.environment.map { (name: $0.0, value: $0.1 as String?) }
     if let address = state.address { surroundings.append((name: "DBUS_SESSION_BUS_ADDRESS", value: address)) }

@@ -15,6 +15,10 @@ struct DoctorTests {
   private static let noHome = "HOME is not set to an absolute path."
   private static let setHome = "Set HOME, or XDG_DATA_HOME and XDG_CONFIG_HOME."
 
+  /// In a user's name space of its own, since the real limit is everybody's.
+  private static let withoutWatches =
+    "unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_inotify_instances && exec coffer \"$@\"' sh"
+
   static let systemFaults = [
     Fault("HOME is relative", environment: [("HOME", "relative")], "problem", "home", noHome, fix: setHome),
     Fault("HOME is not set", environment: [("HOME", nil)], "problem", "home", noHome, fix: setHome),
@@ -41,10 +45,12 @@ struct DoctorTests {
       "ROOT/disk has 1.0 MiB left.", fix: "Free some space: a commit needs some megabytes."
     ) { try SmallDisk(at: $0.path("disk"), size: "1m") },
     Fault(
-      "no more watches", "warning", "change notices",
+      "no more watches", by: withoutWatches, "warning", "change notices",
       "The system gives no more watches (Too many open files): changes by other processes are looked for, and heard "
         + "late.", fix: "As root: sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288"
-    ) { _ in Watches() },
+    ) {
+      try await $0.bash(withoutWatches + " version").status == 0 ? true : nil
+    },
   ]
 
   @Test("What is wrong with the system", arguments: systemFaults)
@@ -56,20 +62,27 @@ struct DoctorTests {
     Fault(
       "no store yet", "ok", "sqlite:ROOT/home/.local/share/coffer/coffer.db",
       "does not exist yet; it is made when something is stored"),
-    Fault("a good store", of: ["a.db"], "ok", "sqlite:a.db", "1 key") { try await $0.prepare("coffer set a 1 --store a.db") },
+    Fault("a good store", of: ["a.db"], "ok", "sqlite:a.db", "1 key") {
+      try await $0.prepare("coffer set a 1 --store a.db")
+    },
     Fault(
       "a directory for a database", of: ["d"], "problem", "sqlite:d", "The path is a directory; a store is a file.",
       fix: "Give the path of a file, or file:d for a file per key."
     ) { try await $0.prepare("mkdir d") },
     Fault(
-      "a store of files for a database", of: ["d"], "problem", "sqlite:d", "The path is a store of files: write file:d.",
+      "a store of files for a database", of: ["d"], "problem", "sqlite:d",
+      "The path is a store of files: write file:d.",
       fix: "Try 'coffer help'."
     ) { try await $0.prepare("coffer set a 1 --store file:d") },
     Fault(
-      "another program's file", of: ["t"], "problem", "sqlite:t", "?", fix: "?"
+      "another program's file", of: ["t"], "problem", "sqlite:t",
+      "The file is not a database. (SQLite 26: file is not a database)",
+      fix: "Give the path of a store, or of a file that does not exist yet. Nothing was changed."
     ) { try await $0.prepare("head -c 9000 /dev/zero | tr '\\0' x > t") },
     Fault(
-      "a torn database", of: ["a.db"], "problem", "sqlite:a.db", "?", fix: "?"
+      "a torn database", of: ["a.db"], "problem", "sqlite:a.db",
+      "The database file is damaged: its pages do not fit together. (SQLite 11: database disk image is malformed)",
+      fix: "Keep a copy of the file and its -wal file, then restore a backup. Nothing was changed."
     ) { try await $0.prepare("coffer set a 1 --store a.db; truncate -s 4096 a.db") },
     Fault(
       "a damaged value", of: ["a.db"], "problem", "sqlite:a.db", "1 value of 1 cannot be read.",
@@ -77,15 +90,20 @@ struct DoctorTests {
     ) {
       try await $0.prepare("coffer set a 1 --store a.db")
       try sql("UPDATE coffer_values SET value = x'00ff'", on: $0.path("home/a.db"))
-      return true
+      return try await $0.prepare("coffer ls --store a.db || true")  // It takes note of what was done behind its back.
     },
-    Fault("a newer format", of: ["a.db"], "problem", "sqlite:a.db", "?", fix: "?") {
+    Fault(
+      "a newer format", of: ["a.db"], "problem", "sqlite:a.db",
+      "The store was written by a newer version: format 99, this one reads up to 1.",
+      fix: "Update the application that opens it. Nothing was changed."
+    ) {
       try await $0.prepare("coffer set a 1 --store a.db")
       try sql("UPDATE coffer_meta SET value = 99 WHERE name = 'format'", on: $0.path("home/a.db"))
       return true
     },
     Fault(
-      "a file for a store of files", of: ["file:f"], "problem", "file:f", "f is no directory, and a store of files is one.",
+      "a file for a store of files", of: ["file:f"], "problem", "file:f",
+      "f is no directory, and a store of files is one.",
       fix: "For a database file: --store f. Else: mv f f.old"
     ) { try await $0.prepare("touch f") },
     Fault(
@@ -115,7 +133,11 @@ struct DoctorTests {
       "ROOT/home/.config/p.plist is a directory, and a file is needed there.",
       fix: "mv ROOT/home/.config/p.plist ROOT/home/.config/p.plist.old"
     ) { try await $0.prepare("mkdir -p .config/p.plist") },
-    Fault("a name that cannot be", of: ["prefs:a/b"], "problem", "prefs:a/b", "?", fix: "?"),
+    Fault(
+      "a name that cannot be", of: ["prefs:a/b"], "problem", "prefs:a/b",
+      "'a/b' cannot be the name of a suite.",
+      fix: "Use up to 128 letters, digits, '.', '_' and '-', the first not a dot: com.example.shop. "
+        + "Nothing was read or written."),
   ]
 
   @Test("What is wrong with a store", arguments: storesFaults)
@@ -183,23 +205,4 @@ struct DoctorTests {
   func sealed(_ fault: Fault) async throws {
     try await fault.check(in: sandbox, with: Sandbox.doctorsHome(sandbox.url.path))
   }
-}
-
-/// Takes every queue of notices that the system has for this user, for as long as it lives.
-private final class Watches: Sendable {
-  private let descriptors: [Int32]
-
-  init?() {
-    var taken: [Int32] = []
-    while taken.count < 2_000 {
-      let next = inotify_init1(Int32(IN_CLOEXEC))
-      if next < 0 { break }
-      taken.append(next)
-    }
-    descriptors = taken
-    // It is the user's limit that must be reached, and not this process's.
-    if taken.count == 2_000 || errno != EMFILE { return nil }
-  }
-
-  deinit { for descriptor in descriptors { close(descriptor) } }
 }

@@ -8,6 +8,8 @@ struct Fault: Sendable, CustomTestStringConvertible {
   let stores: [String]
   let environment: [(name: String, value: String?)]
   let options: [String]
+  /// What runs the doctor.
+  let program: String
   /// Makes it go wrong. What it returns is kept until the doctor has ended; `nil` when it cannot be done here.
   let inject: @Sendable (Sandbox) async throws -> (any Sendable)?
   let verdict: String
@@ -16,13 +18,14 @@ struct Fault: Sendable, CustomTestStringConvertible {
   let fix: String
 
   init(
-    _ name: String, of stores: [String] = [], options: [String] = [],
+    _ name: String, of stores: [String] = [], options: [String] = [], by program: String = "coffer",
     environment: [(name: String, value: String?)] = [], _ verdict: String, _ subject: String, _ message: String,
     fix: String = "", inject: @escaping @Sendable (Sandbox) async throws -> (any Sendable)? = { _ in true }
   ) {
     testDescription = name
     self.stores = stores
     self.options = options
+    self.program = program
     self.environment = environment
     (self.verdict, self.subject, self.message, self.fix) = (verdict, subject, message, fix)
     self.inject = inject
@@ -35,7 +38,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
     let held = try await inject(sandbox)
     guard let held else { return print("Not checked: \(testDescription), which this user cannot bring about.") }
     let words = ["doctor"] + (options + stores).map { "'\(here($0))'" }
-    let line = "cd home && coffer \(words.joined(separator: " "))"
+    let line = "cd home && \(program) \(words.joined(separator: " "))"
     let variables = surroundings + environment.map { (name: $0.name, value: $0.value.map(here)) }
     let before = try listing(of: root + "/home")
     let text = try await sandbox.bash(line, environment: variables)

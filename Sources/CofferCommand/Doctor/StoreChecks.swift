@@ -53,10 +53,24 @@ struct StoreChecks {
     return stat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
   }
 
-  /// How many values the journal of a store knows; `nil` where there is none.
+  /// How many values the journal of a store knows; `nil` where there is none. A copy is opened: SQLite and the engine
+  /// tidy up in what they open.
   private func journal(in control: String) async throws -> Int? {
-    let path = control + "/journal.db"
-    guard access(path, F_OK) == 0 else { return nil }
+    guard access(control + "/journal.db", F_OK) == 0 else { return nil }
+    let folder = NSTemporaryDirectory() + "/coffer-doctor-" + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let path = folder + "/journal.db"
+    do {
+      try FileManager.default.createDirectory(
+        atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+      for file in ["/journal.db", "/journal.db-wal"] where access(control + file, F_OK) == 0 {
+        try FileManager.default.copyItem(atPath: control + file, toPath: folder + file)
+      }
+    } catch {
+      throw StorageError(
+        .inputOutput, "The journal in \(control) could not be read.",
+        advice: "As its owner: chmod -R u+rwX \(control.quotedForShell)")
+    }
     var configuration = SQLiteConfiguration()
     configuration.keepsSlots = true
     configuration.createsIfMissing = false

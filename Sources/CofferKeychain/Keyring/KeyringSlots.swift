@@ -6,8 +6,8 @@
   /// The desktop's keyring as a home: an item per value.
   ///
   /// A value is an item with the attributes `service`, `account` (the key) and `access-group`, as other programs have
-  /// them, so that they find it; `coffer-version` says who wrote it. What waits for its commit is an item of the keyring
-  /// too: no secret is ever anywhere else. `docs/formats/keychain.md` lists the attributes.
+  /// them, so that they find it; `coffer-version` says who wrote it. What waits for its commit is an item of the
+  /// keyring too: no secret is ever anywhere else. `docs/formats/keychain.md` lists the attributes.
   final class KeyringSlots: Slots {
     private enum Attribute {
       static let schema = "xdg:schema"

@@ -21,11 +21,11 @@ public actor KeychainAdapter: EngineBacked {
   /// A handle on an open engine: a keychain or a sealed file.
   public init(engine: SlotEngine) { self.engine = engine }
 
-  /// Opens the secrets of a service, and blocks while it does: some milliseconds, and no longer than the configuration's
-  /// timeout where the keyring does not answer.
+  /// Opens the secrets of a service, and blocks while it does: some milliseconds, and no longer than the
+  /// configuration's timeout where the keyring does not answer.
   ///
-  /// It does not throw, as in the project that document 1 comes from: while the keyring cannot be used, every use of the
-  /// adapter tries again and throws why. In asynchronous code prefer ``open(service:accessGroup:configuration:)``.
+  /// It does not throw, as in the project that document 1 comes from: while the keyring cannot be used, every use of
+  /// the adapter tries again and throws why. In asynchronous code prefer ``open(service:accessGroup:configuration:)``.
   /// - Parameters:
   ///   - service: whose secrets they are, 1 to 256 bytes.
   ///   - accessGroup: a group of applications that share them. Nothing on Linux keeps others out.

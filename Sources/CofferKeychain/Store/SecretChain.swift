@@ -15,8 +15,8 @@ public import Foundation
 /// ```
 ///
 /// The first home that holds secrets already is taken, whatever its state: one that is locked is unavailable, and no
-/// reason to begin an empty store somewhere else. Where none does, the first that can be begun is. ``choose(configuration:)``
-/// says which and why, and `coffer info` prints it.
+/// reason to begin an empty store somewhere else. Where none does, the first that can be begun is.
+/// ``choose(configuration:)`` says which and why, and `coffer info` prints it.
 public struct SecretChain: Sendable {
   /// One home of a chain.
   public enum Link: Sendable, CustomStringConvertible {

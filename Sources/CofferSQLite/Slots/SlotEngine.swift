@@ -292,7 +292,7 @@ public final class SlotEngine: StorageEngine {
   }
 
   /// A listing comes from the journal, which does not know that the home is away.
-  private func requireAvailable() async throws {
+  func requireAvailable() async throws {
     do {
       try await recovery.done()
       guard home.slots.readsBlock else { return }
@@ -319,20 +319,6 @@ public final class SlotEngine: StorageEngine {
       }
     }
     return try await recordedSizes(prefix)
-  }
-
-  /// The keys that start with `prefix`, in the order of their bytes, without reading the values. Linear in their number.
-  /// - Throws: `StorageError`; `unavailable` when the home cannot be looked at.
-  public func keys(prefix: Key? = nil) async throws -> [Key] {
-    try await requireAvailable()
-    return try await inner.withSnapshot { snapshot in
-      var keys: [Key] = []
-      while true {
-        let page = try await snapshot.page(prefix: prefix, after: keys.last, limit: 1_000)
-        if page.isEmpty { return keys }
-        keys += page.map(\.key)
-      }
-    }
   }
 
   private func recordedSizes(_ prefix: Key?) async throws -> [(key: Key, size: Int)] {
@@ -399,17 +385,5 @@ public final class SlotEngine: StorageEngine {
     }
     try await inner.close()
     home.close()
-  }
-}
-
-extension SlotConfiguration {
-  fileprivate func forJournal(named name: String) -> SQLiteConfiguration {
-    var journal = SQLiteConfiguration()
-    journal.journalRetention = journalRetention
-    journal.busyTimeout = busyTimeout
-    journal.clock = clock
-    journal.name = name
-    journal.keepsSlots = true
-    return journal
   }
 }

@@ -102,9 +102,9 @@ struct DoctorTests {
       return true
     },
     Fault(
-      "a file for a store of files", of: ["file:f"], "problem", "file:f",
-      "f is no directory, and a store of files is one.",
-      fix: "For a database file: --store f. Else: mv f f.old"
+      "a file for a store of files", of: ["file:ROOT/home/f"], "problem", "file:ROOT/home/f",
+      "ROOT/home/f is no directory, and a store of files is one.",
+      fix: "For a database file: --store ROOT/home/f. Else: mv ROOT/home/f ROOT/home/f.old"
     ) { try await $0.prepare("touch f") },
     Fault(
       "a store of files without its journal", of: ["file:f"], "warning", "file:f",
@@ -184,13 +184,15 @@ struct DoctorTests {
       fix: "chmod 600 s"
     ) { try await $0.prepare(seal + "chmod 644 s") },
     Fault(
-      "no file with the passphrase", of: ["sealed:s"], options: ["--passphrase-file", "none"], "problem", "sealed:s",
-      "The passphrase cannot be read from none.", fix: "Check the path; this user must be able to read it."
+      "no file with the passphrase", of: ["sealed:s"], options: ["--passphrase-file", "ROOT/none"], "problem",
+      "sealed:s",
+      "The passphrase cannot be read from ROOT/none.", fix: "Check the path; this user must be able to read it."
     ) { try await $0.prepare(seal) },
     Fault(
-      "a passphrase that all can read", of: ["sealed:s"], options: ["--passphrase-file", "it's"], "warning", "sealed:s",
-      "Other users may read the passphrase in it's.", fix: "chmod 600 'it'\\''s'"
-    ) { try await $0.prepare(seal + "cp words \"it's\"; chmod 644 \"it's\"") },
+      "a passphrase that all can read", of: ["sealed:s"], options: ["--passphrase-file", "ROOT/home/my words"],
+      "warning", "sealed:s",
+      "Other users may read the passphrase in ROOT/home/my words.", fix: "chmod 600 'ROOT/home/my words'"
+    ) { try await $0.prepare(seal + "cp words 'my words'; chmod 644 'my words'") },
     Fault(
       "a wrong passphrase", of: ["sealed:s"], options: ["--passphrase-file", "wrong"], "problem", "sealed:s",
       "The passphrase does not open the store.", fix: "Try again with the right one. Nothing was read or changed."

@@ -40,7 +40,9 @@ final class SealedPlace: Sendable {
 func expectError(_ code: StorageError.Code, _ contains: String = "", _ body: () async throws -> Void) async throws {
   do {
     try await body()
-  } catch let error as StorageError where error.code == code && (contains.isEmpty || error.description.contains(contains)) {
+  } catch let error as StorageError
+    where error.code == code && (contains.isEmpty || error.description.contains(contains))
+  {
     return
   }
   throw TestFailure("expected \(code), and nothing was thrown")

@@ -140,7 +140,8 @@ let package = Package(
     tests("CofferDemoTests", ["CofferDemo"]),
     // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.
     .testTarget(
-      name: "VaultDocumentTests", dependencies: ["Coffer", "CofferFileSystem"], swiftSettings: [.swiftLanguageMode(.v5)]),
+      name: "VaultDocumentTests", dependencies: ["Coffer", "CofferFileSystem"], swiftSettings: [.swiftLanguageMode(.v5)]
+    ),
     // Document 3's, in the same way.
     .testTarget(
       name: "CallbackDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),

@@ -97,7 +97,9 @@ let package = Package(
     // Floor 6: services
     floor("CofferTesting", ["CofferCore", "Coffer"]),
     // Floor 7: applications
-    tool("CofferCommand", ["Coffer", "CofferCrypto", "CofferFileSystem", "CofferKeychain"]),
+    tool(
+      "CofferCommand",
+      ["Coffer", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferPreferences", "CofferSQLite"]),
     tool("CofferDemo", ["Coffer"]),
     // Tests
     .target(
@@ -144,12 +146,12 @@ let package = Package(
     tests("CofferDemoTests", ["CofferDemo"]),
     // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.
     .testTarget(
-      name: "VaultDocumentTests", dependencies: ["Coffer", "CofferFileSystem"],
-      swiftSettings: [.swiftLanguageMode(.v5)]),
+      name: "VaultDocumentTests", dependencies: ["Coffer", "CofferFileSystem"], swiftSettings: [.swiftLanguageMode(.v5)]
+    ),
     // Document 3's, in the same way.
     .testTarget(
       name: "CallbackDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),
-    tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite"]),
+    tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite", "CofferTestSupport"]),
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),

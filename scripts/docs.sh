@@ -5,7 +5,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Lower floors first: later ones link to earlier ones.
-readonly targets=(CofferCore CofferCrypto CofferFileSystem CofferSQLite CofferFiles CofferPreferences CofferKeychain Coffer CofferTesting)
+readonly targets=(
+  CofferCore CofferCrypto CofferFileSystem CofferSQLite CofferFiles CofferPreferences CofferKeychain
+  Coffer CofferTesting
+)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -39,5 +39,21 @@ struct DocumentTests {
     for status in ExitStatus.allCases {
       #expect(text.contains("\n| \(status.rawValue) | \(status.meaning.prefix(20))"))
     }
+    for option in Command.allCases.flatMap(\.syntax.allOptions) where ![.help, .null, .yes].contains(option) {
+      #expect(text.contains(option.name), "\(option.name)")
+    }
+    for kind in StoreLocation.kinds { #expect(text.contains("`\(kind.0.prefix { $0 != "," })`")) }
+  }
+
+  @Test("The doctor's table has a line for each fault that the tests inject")
+  func faults() throws {
+    let text = try Self.document().joined(separator: "\n")
+    for fault in DoctorTests.systemFaults + DoctorTests.storesFaults + DoctorTests.sealedFaults
+    where fault.verdict != "ok" && fault.stores != ["prefs:a/b"] {
+      // What differs from machine to machine is not compared: paths and numbers.
+      let parts = fault.message.split(separator: /ROOT\S*|\d\S*|[()]|file:\S+/)
+      let longest = parts.map { $0.trimmingCharacters(in: .whitespaces) }.max { $0.count < $1.count } ?? ""
+      #expect(text.contains(longest), "\(fault.message)")
+    }
   }
 }

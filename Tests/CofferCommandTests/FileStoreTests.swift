@@ -74,7 +74,7 @@ struct FileStoreTests {
     try FileManager.default.removeItem(atPath: sandbox.path("files/.coffer/journal.db"))
     let ended = try await sandbox.coffer("ls", "--store", "file:files")
     #expect(ended.lines == ["a", "b", "c"] && ended.status == 0)
-    #expect(ended.errors.contains("had no journal: it was made anew from 3 files"), "\(ended.errors)")
+    #expect(ended.errors.contains("had no journal: it was made anew from 3 values"), "\(ended.errors)")
     #expect(try await sandbox.coffer("ls", "--store", "file:files").errors.isEmpty)
   }
 

@@ -3,6 +3,8 @@ import Testing
 
 @testable import CofferCommand
 
+private let hasScript = FileManager.default.isExecutableFile(atPath: "/usr/bin/script")
+
 @Suite("Completions")
 struct ShellTests {
   let sandbox: Sandbox
@@ -46,7 +48,20 @@ struct ShellTests {
     #expect(try await complete("ver") == ["verify", "version"])
     #expect(try await complete("completions", "") == ["bash", "zsh", "fish"])
     #expect(try await complete("help", "co") == ["completions"])
+    #expect(try await complete("set", "k", "--type", "b") == ["boolean"])
+    #expect(try await complete("get", "--passphrase-file", "lo") == ["logo.png"])
+    #expect(try await complete("get", "--passphrase-fd", "") == [])
+    #expect(try await complete("doctor", "lo") == ["logo.png"])
     #expect(!sandbox.exists("none.db"))
+  }
+
+  @Test("Completing keys of a sealed store never asks", .enabled(if: hasScript))
+  func neverAsks() async throws {
+    try sandbox.write(Data("COFFSEAL".utf8) + Data([1, 1]) + Data(repeating: 0, count: 200), to: "s.sealed")
+    let line = "COFFER_NEVER_ASK=1 coffer ls --store sealed:s.sealed; echo $?"
+    let ended = try await sandbox.terminal(line)
+    #expect(!ended.text.contains("Passphrase of") && ended.lines.last == "1", "\(ended.text)")
+    for shell in Shell.allCases { #expect(shell.script.contains("COFFER_NEVER_ASK=1")) }
   }
 
   @Test("The scripts are valid for their shells", arguments: Shell.allCases)

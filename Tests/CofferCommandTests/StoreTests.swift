@@ -57,7 +57,8 @@ struct StoreTests {
   func unknownScheme() async throws {
     let ended = try await sandbox.coffer("ls", "--store", "postgres://user:secret@host")
     #expect(ended.status == 2 && !ended.errors.contains("secret"))
-    let expected = "coffer: 'postgres:' is no kind of store; known are sqlite:PATH, file:DIR and memory:."
+    let expected =
+      "coffer: 'postgres:' is no kind of store; known are sqlite:, file:, prefs:, keychain:, sealed:, memory:."
     #expect(ended.errors.hasPrefix(expected))
   }
 

@@ -23,8 +23,8 @@ struct UsageTests {
     Mistake("DELETE k", "There is no command 'DELETE'. Did you mean 'rm'? Try 'coffer help'."),
     Mistake(
       "frobnicate",
-      "There is no command 'frobnicate'. The commands are set, get, rm, ls, cp, watch, info, verify, completions, "
-        + "help, version. Try 'coffer help'."),
+      "There is no command 'frobnicate'. The commands are set, get, rm, ls, cp, watch, info, verify, doctor, "
+        + "completions, help, version. Try 'coffer help'."),
     Mistake("copy a b", "There is no command 'copy'. Did you mean 'cp'? Try 'coffer help'."),
     Mistake("check", "There is no command 'check'. Did you mean 'verify'? Try 'coffer help'."),
     Mistake("cp", "'cp' needs a FROM: coffer cp [OPTIONS] FROM TO. Try 'coffer help cp'."),
@@ -69,6 +69,32 @@ struct UsageTests {
     Mistake(
       "completions bsh",
       "There are completions for bash, zsh, fish. Did you mean 'bash'? Try 'coffer help completions'."),
+    Mistake(
+      "get a --passphrase-fd 7",
+      "The descriptor 7 is not open: coffer ... --passphrase-fd 3 3<FILE. "
+        + "Try 'coffer help get'."),
+    Mistake(
+      "get a --passphrase-fd 0 --passphrase-file x",
+      "Give --passphrase-file or --passphrase-fd, not both. "
+        + "Try 'coffer help get'."),
+    Mistake("set a 1 --type number", "Only preferences have a type: --store prefs:SUITE. Try 'coffer help set'."),
+    Mistake(
+      "set a 1 --type int --store prefs:s",
+      "--type takes one of string, number, boolean, date, data. "
+        + "Try 'coffer help set'."),
+    Mistake(
+      "set a x --type number --store prefs:s", "The value is no number: 30 or 0.5. Try 'coffer help set'."),
+    Mistake(
+      "set a - --store sealed:s --passphrase-fd 0 < /dev/null",
+      "Standard input cannot give both the value and the passphrase. Try 'coffer help set'."),
+    Mistake(
+      "cp sealed:a sealed:b --passphrase-fd 0",
+      "A descriptor can be read once, and both stores are sealed: use --passphrase-file PATH. "
+        + "Try 'coffer help cp'."),
+    Mistake(
+      "ls --store sealed:p+keychain:s",
+      "A sealed file is the last of a chain: keychain:SERVICE+sealed:PATH. Try 'coffer help'."),
+    Mistake("ls --store keychain:", "A name is empty: keychain:SERVICE[@GROUP]. Try 'coffer help'."),
     Mistake("help gett", "There is no command 'gett'. Did you mean 'get'? Try 'coffer help'."),
   ]
 

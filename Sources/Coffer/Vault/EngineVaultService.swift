@@ -18,8 +18,7 @@ public final class EngineVaultService: SwiftVaultService {
   /// - Parameters:
   ///   - engine: where the bytes are kept.
   ///   - keyPrefix: what the engine puts before each key, so that several services share it: none of them sees
-  /// another's
-  ///     keys, unless its prefix is the beginning of the other's.
+  ///     another's keys, unless its prefix is the beginning of the other's.
   ///   - origin: the handle that the service writes as; a fresh one unless given.
   public init(engine: any StorageEngine, keyPrefix: String = "", origin: Origin = Origin()) {
     self.engine = engine

@@ -12,9 +12,8 @@ extension SwiftVault {
   /// ```
   ///
   /// Unlike `UserDefaults`, it tells in `externalChanges` which key was changed and by which transaction, also when
-  /// another
-  /// process did it. `clearAll` removes this suite's keys. While the suite cannot be opened, every use throws why. It
-  /// blocks the caller while the file is opened, a few milliseconds.
+  /// another process did it. `clearAll` removes this suite's keys. While the suite cannot be opened, every use throws
+  /// why. It blocks the caller while the file is opened, a few milliseconds.
   /// - Parameters:
   ///   - suiteName: up to 128 letters, digits, `.`, `_` and `-`; `nil` for the application's own. The identifier of an
   ///     app group is the suite that its applications share.

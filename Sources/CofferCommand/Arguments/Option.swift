@@ -57,7 +57,7 @@ enum Option: String, CaseIterable, Sendable {
     case .null: "end each key with a NUL byte, not a line end"
     case .since: "first show what was committed after REVISION"
     case .count: "end after N events"
-    case .type: "the type of a preference: string, number, boolean, date or data"
+    case .type: "of a preference: string, number, boolean, date, data"
     case .passphraseFile: "the passphrase of a sealed store is in this file"
     case .passphraseDescriptor: "the passphrase comes from this open descriptor"
     case .store: "the store: PATH or KIND:PLACE, as coffer help lists"

@@ -17,16 +17,17 @@ extension Syntax {
       survived power loss, unless it was --relaxed.
       """,
       """
-      A new preference (--store prefs:SUITE) is text, an old one keeps its type where
-      the value can be of it; --type says it.
+      A new preference (--store prefs:SUITE) is text, and an old one keeps its type
+      where the value can be of it. --type says which type it is to have.
       """,
     ],
     examples: [
       Example("coffer set theme dark", "store four bytes"),
       Example("coffer set logo --file logo.png", "store a file"),
-      Example("date | coffer set built -", "store what another command prints"),
-      Example("coffer set -- -x 1", "-- ends the options: the key is -x"),
-      Example("coffer set dash -- -", "after -- a dash is just a dash"),
+      Example("date | coffer set built -", "what another command prints"),
+      Example("coffer set n 7 --type number --store prefs:a", "a preference"),
+      Example("coffer set -- -x 1", "-- ends the options"),
+      Example("coffer set dash -- -", "after -- it is just a dash"),
     ],
     aliases: ["put", "write", "store", "save", "add"])
 
@@ -185,8 +186,9 @@ extension Syntax {
     details: [
       """
       Looks at the system and at each STORE; without one, at the user's own store,
-      the preferences and the keyring. It says what is wrong and what to do, changes
-      nothing, and never asks for anything.
+      the places of preferences and the keyring. It says what is wrong and what to
+      do, changes nothing, and never asks for anything. A sealed store is opened
+      where its passphrase is given by an option or by systemd.
       """,
       """
       Status 0 means that everything can be used; warnings do not count. Status 1
@@ -194,8 +196,9 @@ extension Syntax {
       """,
     ],
     examples: [
-      Example("coffer doctor", "everything that a desktop has"),
-      Example("coffer doctor keychain:com.example.shop", "one store"),
+      Example("coffer doctor", "all that a desktop has"),
+      Example("coffer doctor app.db prefs:shop", "these stores"),
+      Example("coffer doctor keychain:shop+sealed:shop.sealed", "homes for secrets"),
       Example("coffer doctor --json", "for scripts"),
     ],
     aliases: ["diagnose", "troubleshoot", "health"])

@@ -6,11 +6,15 @@ func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
   let locations = try invocation.locations()
   let prefix = try invocation.options[.prefix].map(invocation.makeKey)
   guard locations.count == 2 else { throw UsageError("'cp' needs FROM and TO: \(Command.cp.usage).", .cp) }
+  let passphrases = try Passphrases(invocation)
+  if invocation.has(.passphraseDescriptor), locations.allSatisfy(\.mayBeSealed) {
+    throw UsageError("A descriptor can be read once, and both stores are sealed: use --passphrase-file PATH.", .cp)
+  }
   return try await interruptible {
     do {
       // FROM first: where there is none, TO is not created.
-      return try await withStore(at: locations[0], invocation) { from in
-        try await withStore(at: locations[1], invocation, creating: true) { to in
+      return try await withStore(at: locations[0], passphrases) { from in
+        try await withStore(at: locations[1], passphrases, creating: true) { to in
           guard from.description != to.description else {
             throw UsageError("FROM and TO are the same store, \(from.description.oneLine()).", .cp)
           }

@@ -6,18 +6,33 @@ func setValue(_ invocation: Invocation) async throws -> ExitStatus {
   let key = try invocation.makeKeyOfFirstOperand()
   let value = try newValue(invocation)
   let type = try invocation.preferenceType()
+  let location = try StoreLocation.of(invocation)
+  try refuseNonsense(invocation, value, type, location)
   let durability: Durability = invocation.has(.relaxed) ? .relaxed : .full
   let commit = try await withStore(invocation, creating: true) { engine in
     // Only the store knows how much it takes.
     let value = try value.read(limit: engine.capabilities.maximumValueSize)
-    if case .preferences = try StoreLocation.of(invocation) {
+    if case .preferences = location {
       return try await setPreference(value, of: key, as: type, in: engine)
     }
-    guard type == nil else { throw UsageError("Only preferences have a type: --store prefs:SUITE.", .set) }
     return try await engine.commit(WriteBatch([.put(key, value)], durability: durability), from: Origin())
   }
   if invocation.has(.json) { try print(JSON.object(commit.members)) }
   return .ok
+}
+
+/// Before the store is made.
+private func refuseNonsense(
+  _ invocation: Invocation, _ value: NewValue, _ type: PreferenceType?, _ location: StoreLocation
+) throws {
+  if type != nil {
+    guard case .preferences = location else {
+      throw UsageError("Only preferences have a type: --store prefs:SUITE.", .set)
+    }
+  }
+  if case .input(let input) = value, input.isStandard, invocation.options[.passphraseDescriptor] == "0" {
+    throw UsageError("Standard input cannot give both the value and the passphrase.", .set)
+  }
 }
 
 /// Where the value is.

@@ -28,6 +28,12 @@ func setPreference(
   let adapter = UserDefaultsAdapter(engine: slots)
   let isNew = try await engine.entry(key) == nil
   let text = String(validating: bytes, as: UTF8.self)
+  // A date is typed as people write it, and not in the form that the store gives its bytes.
+  if type == nil, !isNew, let text, let date = PreferenceValue(bytes, text, .date),
+    case .date? = try await adapter.value(for: key.string)
+  {
+    return try await adapter.set(date, for: key.string)
+  }
   guard let type = type ?? (isNew && text != nil ? .string : nil) else {
     return try await engine.commit(WriteBatch([.put(key, bytes)]), from: adapter.origin)
   }

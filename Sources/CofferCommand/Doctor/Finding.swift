@@ -39,20 +39,24 @@ struct Finding: Sendable {
     verdict == .problem ? .warning(subject, message, fix: fix) : self
   }
 
-  func text(_ style: Style, width: Int) -> String {
+  /// What is well is one line. What is not has its message and what to do below it: a line each, which a terminal of
+  /// so many columns gets broken between words.
+  func text(_ style: Style, width: Int, columns: Int) -> String {
+    let name = subject.oneLine()
     let mark =
       switch verdict {
       case .ok: style.green("ok     ")
       case .warning: style.yellow("warning")
       case .problem: style.red("PROBLEM")
       }
-    let indent = String(repeating: " ", count: width + 11)
-    let message = message.oneLine().wrapped(to: 100).replacing("\n", with: "\n" + indent)
-    var text = "\(mark)  \(style.bold(subject.oneLine().padded(to: width)))  \(message)\n"
-    if !fix.isEmpty {
-      text += indent + "To do: " + fix.oneLine().wrapped(to: 93).replacing("\n", with: "\n" + indent) + "\n"
-    }
-    return text
+    guard verdict != .ok else { return "\(mark)  \(name.padded(to: width))  \(message.oneLine())\n" }
+    let lines = [message] + (fix.isEmpty ? [] : ["To do: \(fix)"])
+    let indent = String(repeating: " ", count: 9)
+    return "\(mark)  \(style.bold(name))\n"
+      + lines.map { line in
+        let broken = line.oneLine().wrapped(to: columns == .max ? columns : max(20, columns - indent.count))
+        return indent + broken.replacing("\n", with: "\n" + indent) + "\n"
+      }.joined()
   }
 
   var json: JSON {
@@ -60,5 +64,15 @@ struct Finding: Sendable {
       ("subject", .text(subject)), ("verdict", .text(verdict.rawValue)), ("message", .text(message)),
       ("fix", fix.isEmpty ? .none : .text(fix)),
     ])
+  }
+}
+
+extension String {
+  /// The string as one word of a shell.
+  var quotedForShell: String {
+    guard contains(where: { !$0.isASCII || !($0.isLetter || $0.isNumber || "/._-+:@,=".contains($0)) }) else {
+      return self
+    }
+    return "'" + replacing("'", with: "'\\''") + "'"
   }
 }

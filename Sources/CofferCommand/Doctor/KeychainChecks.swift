@@ -6,13 +6,9 @@ import Foundation
 /// The desktop's keyring and what lies in its directory.
 enum KeychainChecks {
   static func all() -> [Finding] {
-    let state = state()
+    let state = KeyringInspection.obstacle().map { Finding.problem("keyring", $0) } ?? .ok("keyring", "open")
     guard let data = try? SystemDirectories.current.url(for: .applicationSupport).path else { return [state] }
     return [state] + files(in: data + "/keyrings")
-  }
-
-  private static func state() -> Finding {
-    KeyringDiagnosis.obstacle().map { .problem("keyring", $0) } ?? .ok("keyring", "open")
   }
 
   /// gnome-keyring takes a file that it cannot read for none, and begins another one.
@@ -24,24 +20,24 @@ enum KeychainChecks {
       if !isWhole(path) {
         findings.append(
           .problem(
-            "keyring file", "\(path) is damaged: it is not what a keyring begins with.",
-            fix: "Keep a copy of it, stop the keyring, and put a backup in its place."))
+            "keyring file", "\(path) is damaged: it is no whole keyring.",
+            fix: "Keep a copy of it, log out, put a backup in its place, and log in again."))
       }
     }
     if names.contains("login.keyring"), names.contains("login_1.keyring") {
       findings.append(
         .warning(
-          "keyring file", "There is a second login keyring, login_1.keyring: the first could not be read at some time, "
-            + "and what it holds is not found.",
+          "keyring file",
+          "There is a second login keyring, \(directory)/login_1.keyring: the first could not be read "
+            + "at some time, and what it holds is not found.",
           fix: "Look at both in the keyring program (for GNOME: 'seahorse'); restore login.keyring from a backup."))
     }
     return findings
   }
 
   private static func isWhole(_ path: String) -> Bool {
-    guard let file = FileHandle(forReadingAtPath: path) else { return true }  // Not ours to read: not ours to judge.
-    defer { try? file.close() }
-    let start = (try? file.read(upToCount: 16)) ?? Data()
-    return start == Data("GnomeKeyring\n\r\0\n".utf8) || start.starts(with: Data("[keyring]".utf8))
+    // Not ours to read: not ours to judge.
+    guard let file = try? Data(contentsOf: URL(fileURLWithPath: path)) else { return true }
+    return KeyringInspection.isWhole(file)
   }
 }

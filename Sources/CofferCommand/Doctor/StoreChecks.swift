@@ -1,8 +1,12 @@
 import Coffer
 import CofferFileSystem
+import CofferKeychain
+import CofferPreferences
+import CofferSQLite
 import Foundation
 
-/// One store: its place, its files and whether it opens.
+/// One store: its place, its files and whether it opens. What opening would mend or move away stays as it is: of a
+/// store in slots, files and journal are looked at by themselves.
 struct StoreChecks {
   let location: StoreLocation
   let passphrases: Passphrases
@@ -20,98 +24,179 @@ struct StoreChecks {
       return findings
     case .keychain: return KeychainChecks.all()
     case .memory: return [.ok(name, "ends with the command")]
-    case .sqlite(let path): return place(path) + (await opening(path))
-    case .files(let directory): return place(directory) + (await opening(directory))
+    case .sqlite(let path): return await place(path) { try await sqlite(path) }
+    case .files(let directory): return await place(directory) { try await files(directory) }
     case .preferences(let suite): return await preferences(suite)
-    case .sealed(let path): return place(path) + (await sealed(path))
+    case .sealed(let path): return await place(path) { try await sealed(path) }
     }
   }
 
-  private var name: String {
-    switch location {
-    case .sqlite(let path): "sqlite:\(path)"
-    case .files(let directory): "file:\(directory)"
-    case .memory: "memory:"
-    case .preferences(let suite): "prefs:\(suite)"
-    case .keychain(let service, let group): "keychain:\(service)" + (group.map { "@\($0)" } ?? "")
-    case .sealed(let path): "sealed:\(path)"
-    case .chain: "chain"
-    }
-  }
+  private var name: String { location.description }
 
-  /// Nothing to say of a place that is well.
-  private func place(_ path: String) -> [Finding] {
-    let finding = SystemChecks.usable(name, PathParts(URL(fileURLWithPath: path).path).parent)
-    return finding.verdict == .ok ? [] : [finding]
-  }
+  private var isNew: Finding { .ok(name, "does not exist yet; it is made when something is stored") }
 
-  /// Opens the store without making it, which reads its journal.
-  private func opening(_ path: String) async -> [Finding] {
-    guard access(path, F_OK) == 0 || errno != ENOENT else {
-      return [.ok(name, "does not exist yet; it is made when something is stored")]
-    }
+  /// Nothing to say of a place that is well. Where it is not, a store that is not there is no news.
+  private func place(_ path: String, _ look: () async throws -> [Finding]) async -> [Finding] {
+    let path = URL(fileURLWithPath: path).path
+    let finding = SystemChecks.usable(name, PathParts(path).parent)
+    let place = finding.verdict == .ok ? [] : [finding]
+    guard place.isEmpty || access(path, F_OK) == 0 else { return place }
     do {
-      return [try await withStore(at: location, passphrases) { try await state(of: $0) }]
+      return place + (try await look())
     } catch {
-      return [.problem(name, error)]
+      return place + [.problem(name, error)]
     }
   }
 
-  private func state(of engine: any StorageEngine) async throws -> Finding {
-    for await availability in engine.availability() {
-      if case .unavailable(let reason) = availability {
-        return .problem(name, reason, fix: "Open the store again when that is mended.")
+  private func kind(of path: String) -> mode_t? {
+    var status = stat()
+    return stat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
+  }
+
+  /// How many values the journal of a store knows; `nil` where there is none. A copy is opened: SQLite and the engine
+  /// tidy up in what they open.
+  private func journal(in control: String) async throws -> Int? {
+    guard access(control + "/journal.db", F_OK) == 0 else { return nil }
+    let folder = NSTemporaryDirectory() + "/coffer-doctor-" + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let path = folder + "/journal.db"
+    do {
+      try FileManager.default.createDirectory(
+        atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+      for file in ["/journal.db", "/journal.db-wal"] where access(control + file, F_OK) == 0 {
+        try FileManager.default.copyItem(atPath: control + file, toPath: folder + file)
       }
-      break
+    } catch {
+      throw StorageError(
+        .inputOutput, "The journal in \(control) could not be read.",
+        advice: "As its owner: chmod -R u+rwX \(control.quotedForShell)")
     }
-    let count = try await Listing(engine: engine, prefix: nil).count()
+    var configuration = SQLiteConfiguration()
+    configuration.keepsSlots = true
+    configuration.createsIfMissing = false
+    configuration.name = name
+    let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
+    let count = try? await Listing(engine: engine, prefix: nil).count().all
+    try await engine.close()
+    return count
+  }
+
+  // MARK: Values
+
+  private func sqlite(_ path: String) async throws -> [Finding] {
+    guard let kind = kind(of: path) else { return [isNew] }
+    guard kind != S_IFDIR || access(path + "/.coffer/journal.db", F_OK) == 0 else {
+      return [
+        .problem(
+          name, "The path is a directory; a store is a file.",
+          fix: "Give the path of a file, or file:\(path.quotedForShell) for a file per key.")
+      ]
+    }
+    let count = try await withStore(at: location, passphrases) {
+      try await Listing(engine: $0, prefix: nil).count()
+    }
     guard count.skipped == 0 else {
-      return .problem(
-        name, "\(counted(count.skipped, "value")) of \(counted(count.all, "key")) cannot be read.",
-        fix: "coffer verify --store \(name)")
+      return [
+        .problem(
+          name, "\(counted(count.skipped, "value")) of \(grouped(count.all)) cannot be read.",
+          fix: "coffer verify --store \(name.quotedForShell)")
+      ]
     }
-    return .ok(name, counted(count.all, "key"))
+    return [.ok(name, counted(count.all, "key"))]
+  }
+
+  private func files(_ directory: String) async throws -> [Finding] {
+    guard let kind = kind(of: directory) else { return [isNew] }
+    guard kind == S_IFDIR else {
+      let quoted = directory.quotedForShell
+      return [
+        .problem(
+          name, "\(directory) is no directory, and a store of files is one.",
+          fix: "For a database file: --store \(quoted). Else: mv \(quoted) \(quoted).old")
+      ]
+    }
+    guard let count = try await journal(in: directory + "/.coffer") else {
+      guard access(directory + "/.coffer", F_OK) == 0 else {
+        return [.ok(name, "a directory without a store; it becomes one when something is stored")]
+      }
+      return [
+        .warning(
+          name, "The store has lost its journal; its revisions start again.",
+          fix: "coffer ls --store \(name.quotedForShell) makes it anew from the files.")
+      ]
+    }
+    return [.ok(name, counted(count, "key"))]
   }
 
   private func preferences(_ suite: String) async -> [Finding] {
     do {
-      let directory = try SystemDirectories.current.url(for: .preferences).path
-      let place = SystemChecks.usable(name, directory)
-      return (place.verdict == .ok ? [] : [place]) + (await opening(directory + "/" + suite + ".plist"))
+      let (path, control) = try PreferencesInspection.place(of: suite)
+      return await place(path) { try await preferences(path, control) }
     } catch {
       return [.problem(name, error)]
+    }
+  }
+
+  private func preferences(_ path: String, _ control: String) async throws -> [Finding] {
+    let quoted = path.quotedForShell
+    guard kind(of: path) != S_IFDIR else {
+      return [.problem(name, "\(path) is a directory, and a file is needed there.", fix: "mv \(quoted) \(quoted).old")]
+    }
+    _ = try await journal(in: control)
+    do {
+      guard let count = try PreferencesInspection.inspect(path) else { return [isNew] }
+      return [.ok(name, counted(count, "key"))]
+    } catch let error as StorageError where error.code == .damaged {
+      let copy = control + "/copy"
+      let hasCopy = (try? PreferencesInspection.inspect(copy)) ?? nil != nil
+      let fix =
+        hasCopy
+        ? "Use the store, which takes what Coffer wrote last, or: cp \(copy.quotedForShell) \(quoted)"
+        : "Put a backup in its place, or begin anew: mv \(quoted) \(quoted).old"
+      let message = "\(path) is damaged: it is no property list of names and values."
+      return [hasCopy ? .warning(name, message, fix: fix) : .problem(name, message, fix: fix)]
     }
   }
 
   // MARK: Secrets
 
-  /// The passphrase is not asked for: without one nothing is opened.
-  private func sealed(_ path: String) async -> [Finding] {
+  /// The passphrase is not asked for: without one only the header is read.
+  private func sealed(_ path: String) async throws -> [Finding] {
+    let control = path + ".coffer"
     var status = stat()
     guard stat(path, &status) == 0 else {
-      let wasThere = access(path + ".coffer/journal.db", F_OK) == 0
-      return wasThere
-        ? [
-          .problem(
-            name, "The sealed file is gone, though its journal is still there.",
-            fix: "Put it back, from a backup or from \(path).coffer/copy")
-        ] : [.ok(name, "does not exist yet; it is made when something is stored")]
+      guard access(control + "/journal.db", F_OK) == 0 else { return [isNew] }
+      return [
+        .problem(
+          name, "The sealed file is gone, though its journal is still there.",
+          fix: "\(restoring(path)); or, to begin with an empty store: rm -r \(control.quotedForShell)")
+      ]
     }
     var findings: [Finding] = []
     if status.st_mode & 0o077 != 0 {
       findings.append(
-        .warning(name, "Other users may read or write the sealed file.", fix: "chmod 600 '\(path)'"))
-    }
-    do {
-      try SealedInspection.inspect(path)
-    } catch {
-      return findings + [.problem(name, error)]
+        .warning(name, "Other users may read or write the sealed file.", fix: "chmod 600 \(path.quotedForShell)"))
     }
     findings += passphrases.findings(for: name)
-    if passphrases.areGiven, !findings.contains(where: { $0.verdict == .problem }) {
-      return findings + (await opening(path))
+    let isUsable = passphrases.areGiven && !findings.contains { $0.verdict == .problem }
+    do {
+      let source = isUsable ? try passphrases.source(for: path) : nil
+      let count = try await SealedInspection.inspect(URL(fileURLWithPath: path).path, passphrase: source)
+      _ = try await journal(in: control)
+      findings.append(.ok(name, count.map { counted($0, "key") } ?? "sealed; no passphrase was given to open it"))
+    } catch let error as StorageError where error.code == .damaged {
+      findings.append(.problem(name, error.message, fix: restoring(path)))
+    } catch {
+      findings.append(.problem(name, error))
     }
-    return findings + [.ok(name, "sealed; nothing was opened")]
+    return findings
+  }
+
+  /// How a sealed file comes back.
+  private func restoring(_ path: String) -> String {
+    let copy = path + ".coffer/copy"
+    guard access(copy, F_OK) == 0 else { return "Put a backup in its place" }
+    return "Put a backup in its place, or what Coffer wrote last: cp \(copy.quotedForShell) \(path.quotedForShell)"
   }
 
   private func chain(_ locations: [StoreLocation]) async -> (finding: Finding, taken: Int?) {

@@ -9,19 +9,24 @@ enum SystemChecks {
   }
 
   private static func home() -> Finding {
-    guard let home = getenv("HOME").map({ String(cString: $0) }), home.hasPrefix("/") else {
-      return .problem(
-        "home", "HOME is not set to an absolute path.", fix: "Set HOME, or XDG_DATA_HOME and XDG_CONFIG_HOME.")
+    if let home = variable("HOME"), home.hasPrefix("/") { return .ok("home", home) }
+    let replacements = ["XDG_DATA_HOME", "XDG_CONFIG_HOME"]
+    guard replacements.contains(where: { variable($0)?.hasPrefix("/") != true }) else {
+      return .ok("home", "not needed: \(replacements.joined(separator: " and ")) are set")
     }
-    return .ok("home", home)
+    return .problem(
+      "home", "HOME is not set to an absolute path.", fix: "Set HOME, or XDG_DATA_HOME and XDG_CONFIG_HOME.")
   }
+
+  private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
   /// Whether changes that other processes make are heard at once.
   private static func watches() -> Finding {
     let failure = FileWatcher.failureToWatch(NSTemporaryDirectory())
     guard failure == 0 else {
       return .warning(
-        "change notices", "The system gives no more watches (\(String(cString: strerror(failure)))): "
+        "change notices",
+        "The system gives no more watches (\(String(cString: strerror(failure)))): "
           + "changes by other processes are looked for, and heard late.",
         fix: "As root: sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288")
     }
@@ -39,14 +44,28 @@ enum SystemChecks {
   /// Whether files can be made in a directory, or in the nearest one above it that exists.
   static func usable(_ subject: String, _ path: String) -> Finding {
     var existing = path
-    while access(existing, F_OK) != 0, errno == ENOENT, existing != "/" { existing = PathParts(existing).parent }
+    while access(existing, F_OK) != 0, errno == ENOENT || errno == ENOTDIR, existing != "/" {
+      existing = PathParts(existing).parent
+    }
+    let quoted = existing.quotedForShell
     var status = stat()
-    guard stat(existing, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-      return .problem(subject, "\(existing) is no directory.", fix: "Move it away: a directory is needed there.")
+    guard stat(existing, &status) == 0 else {
+      return .problem(
+        subject, "This user may not look into \(PathParts(existing).parent).",
+        fix: "As its owner: chmod u+rwx \(PathParts(existing).parent.quotedForShell)")
+    }
+    guard status.st_mode & S_IFMT == S_IFDIR else {
+      return .problem(
+        subject, "\(existing) is no directory, and one is needed there.", fix: "mv \(quoted) \(quoted).old")
     }
     guard access(existing, W_OK | X_OK) == 0 else {
+      guard errno == EROFS else {
+        return .problem(
+          subject, "This user may not make files in \(existing).", fix: "As its owner: chmod u+rwx \(quoted)")
+      }
       return .problem(
-        subject, "This user may not make files in \(existing).", fix: "As its owner: chmod u+rwx '\(existing)'")
+        subject, "\(existing) is on a file system that is mounted read-only.",
+        fix: "As root: mount -o remount,rw \"$(findmnt -no TARGET --target \(quoted))\"")
     }
     if let system = FileSystemKind(existing), system.isRemote {
       return .warning(

@@ -56,8 +56,12 @@ private func open(
       }
       return try await chain.open(configuration: keychain(creating))
     }
-  } catch let error as StorageError where error.code == .notFound && !creating {
-    throw missing(error)
+  } catch let error as StorageError where error.code == .notFound {
+    try passphrases.refuseMissingFile()
+    throw creating ? error : missing(error)
+  } catch let error as StorageError where error.code == .unavailable {
+    if location.mayBeSealed { try passphrases.refuseToAskNobody() }
+    throw error
   }
 }
 

@@ -10,15 +10,48 @@ struct Passphrases: Sendable {
   static let neverAsk = "COFFER_NEVER_ASK=1"
 
   private let file: String?
-  private let descriptor: UInt64?
+  private let descriptor: PassphraseSource?
 
   init(_ invocation: Invocation) throws {
     file = invocation.options[.passphraseFile]
-    descriptor = try invocation.number(.passphraseDescriptor, minimum: 0)
+    descriptor = try Self.descriptor(invocation)
     guard file == nil || descriptor == nil else {
       throw UsageError(
         "Give \(Option.passphraseFile.name) or \(Option.passphraseDescriptor.name), not both.", invocation.command)
     }
+  }
+
+  /// One source for the whole command: a descriptor can be read once.
+  private static func descriptor(_ invocation: Invocation) throws -> PassphraseSource? {
+    guard let number = try invocation.number(.passphraseDescriptor, minimum: 0) else { return nil }
+    // Looked at before a store is opened, whose files could have its number then.
+    guard let number = Int32(exactly: number), fcntl(number, F_GETFD) >= 0 else {
+      throw UsageError(
+        "The descriptor \(number) is not open: coffer ... \(Option.passphraseDescriptor.name) 3 3<FILE.",
+        invocation.command)
+    }
+    return .descriptor(number)
+  }
+
+  /// A passphrase that is not there says nothing of the store.
+  func refuseMissingFile() throws {
+    guard let file, access(file, F_OK) != 0 else { return }
+    throw UsageError("The passphrase cannot be read: there is no file \(file.oneLine()).")
+  }
+
+  /// Says what could be given, where there is no terminal to ask on.
+  func refuseToAskNobody() throws {
+    guard !areGiven else { return }
+    let terminal = Foundation.open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    guard terminal < 0 else {
+      close(terminal)
+      return
+    }
+    throw CommandError(
+      .failure, StorageError.Code.unavailable.description,
+      "The store needs a passphrase, and there is no terminal to ask on.",
+      advice: "Give \(Option.passphraseFile.name) PATH, \(Option.passphraseDescriptor.name) N, or the systemd "
+        + "credential '\(Self.credential)'.")
   }
 
   /// Whether there is one that nobody has to be asked for.
@@ -26,12 +59,7 @@ struct Passphrases: Sendable {
 
   func source(for path: String) throws -> PassphraseSource {
     if let file { return .file(URL(fileURLWithPath: file)) }
-    if let descriptor {
-      guard let number = Int32(exactly: descriptor) else {
-        throw UsageError("\(Option.passphraseDescriptor.name) takes the number of an open descriptor, such as 3.")
-      }
-      return .descriptor(number)
-    }
+    if let descriptor { return descriptor }
     if getenv("COFFER_NEVER_ASK") != nil, !hasCredential {
       return .provided { throw StorageError(.unavailable, "A passphrase is needed, and nobody may be asked.") }
     }
@@ -55,7 +83,9 @@ struct Passphrases: Sendable {
       ]
     }
     guard status.st_mode & 0o077 == 0 || status.st_mode & S_IFMT != S_IFREG else {
-      return [.warning(store, "Other users may read the passphrase in \(file).", fix: "chmod 600 '\(file)'")]
+      return [
+        .warning(store, "Other users may read the passphrase in \(file).", fix: "chmod 600 \(file.quotedForShell)")
+      ]
     }
     return []
   }

@@ -16,7 +16,7 @@ enum StoreLocation: Sendable {
   static let kinds = [
     ("PATH, sqlite:PATH", "one database file"),
     ("file:DIR", "a directory with a file per key"),
-    ("prefs:SUITE", "the preferences that UserDefaults(suiteName:) reads"),
+    ("prefs:SUITE", "what UserDefaults(suiteName:) reads"),
     ("keychain:SERVICE[@GROUP]", "secrets in the desktop's keyring"),
     ("sealed:PATH", "secrets in one file, under a passphrase"),
     ("keychain:SERVICE+sealed:PATH", "the first that can be used"),
@@ -29,6 +29,7 @@ enum StoreLocation: Sendable {
     let rest = text.dropFirst(scheme.count)
     guard !scheme.isEmpty, rest.first == ":" else {
       self = .sqlite(path: text)
+      try check()
       return
     }
     let place = String(rest.dropFirst())
@@ -40,10 +41,13 @@ enum StoreLocation: Sendable {
     case "sealed": self = .sealed(path: place)
     case "keychain": self = try Self.keychain(place)
     default:
-      let known = Self.kinds.dropFirst().map { $0.0.prefix { $0 != ":" } + ":" }
+      var known = ["sqlite"]
+      for name in Self.kinds.dropFirst().map({ String($0.0.prefix { $0 != ":" }) }) where !known.contains(name) {
+        known.append(name)
+      }
       throw UsageError(
         "'\(String(scheme).oneLine(limit: 20)):' is no kind of store; known are "
-          + "\(Array(NSOrderedSet(array: ["sqlite:"] + known)).map { "\($0)" }.joined(separator: ", ")). "
+          + "\(known.map { $0 + ":" }.joined(separator: ", ")). "
           + "Write ./ before a file name that contains a colon.")
     }
     try check()
@@ -71,6 +75,9 @@ enum StoreLocation: Sendable {
       guard !suite.isEmpty else { throw UsageError("The preferences have no name: prefs:SUITE.") }
     case .sealed(let path):
       guard !path.isEmpty, !path.hasSuffix("/") else { throw UsageError("The sealed store has no path: sealed:PATH.") }
+      guard !path.contains("+keychain:") else {
+        throw UsageError("A sealed file is the last of a chain: keychain:SERVICE+sealed:PATH.")
+      }
     case .keychain(let service, let group):
       guard !service.isEmpty, group != "" else { throw UsageError("A name is empty: keychain:SERVICE[@GROUP].") }
     case .memory, .chain: break
@@ -86,10 +93,31 @@ enum StoreLocation: Sendable {
     if let data = environment("XDG_DATA_HOME"), data.hasPrefix("/") {
       return .sqlite(path: "\(data)/coffer/coffer.db")
     }
-    guard let home = environment("HOME") else {
+    guard let home = environment("HOME"), home.hasPrefix("/") else {
       throw UsageError("There is no HOME and so no default store: say where it is, --store PATH.", invocation.command)
     }
     return .sqlite(path: "\(home)/.local/share/coffer/coffer.db")
+  }
+
+  /// Whether opening it may take a passphrase.
+  var mayBeSealed: Bool {
+    switch self {
+    case .sealed, .chain: true
+    case .sqlite, .files, .memory, .preferences, .keychain: false
+    }
+  }
+
+  /// As it is typed.
+  var description: String {
+    switch self {
+    case .sqlite(let path): "sqlite:\(path)"
+    case .files(let directory): "file:\(directory)"
+    case .memory(let name): "memory:\(name)"
+    case .preferences(let suite): "prefs:\(suite)"
+    case .keychain(let service, let group): "keychain:\(service)" + (group.map { "@\($0)" } ?? "")
+    case .sealed(let path): "sealed:\(path)"
+    case .chain(let links): links.map(\.description).joined(separator: "+")
+    }
   }
 
   private static func environment(_ name: String) -> String? {

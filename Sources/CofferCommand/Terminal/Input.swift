@@ -19,6 +19,8 @@ final class Input {
     return [S_IFIFO, S_IFSOCK, S_IFREG].contains(status.st_mode & S_IFMT)
   }
 
+  var isStandard: Bool { descriptor == STDIN_FILENO }
+
   static var standard: Input { Input(STDIN_FILENO, "Standard input") }
 
   static func file(_ path: String) throws -> Input {

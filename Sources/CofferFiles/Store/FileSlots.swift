@@ -175,9 +175,8 @@ final class FileSlots: Slots {
   private func hear(_ event: FileWatcher.Event, _ heard: (SlotEvent) -> Void) {
     switch event {
     case .changed(let name):
-      if let key = FileName.key(of: name) ?? (FileName.isHashed(name) ? try? hashedKey(name) : nil) {
-        heard(.changed(key))
-      }
+      let key = FileName.key(of: name) ?? (FileName.isHashed(name) ? try? hashedKey(name) : nil)
+      if let key { heard(.changed(key)) }
     case .unknown: heard(.anything)
     case .unheard:
       // Files that come and go change the directory's own date; those that are written in place do not.

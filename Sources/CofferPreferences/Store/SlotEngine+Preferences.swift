@@ -21,7 +21,7 @@ extension SlotEngine {
   /// what was written here last takes its place.
   /// - Parameters:
   ///   - suite: up to 128 letters, digits, `.`, `_` and `-`; `nil` for the application's own, as
-  /// `UserDefaults.standard`.
+  ///     `UserDefaults.standard`.
   ///   - configuration: how it is opened. Values are limited to 16 MiB, since each commit writes the whole file.
   /// - Throws: `StorageError`: `unsupported` for a name that cannot be one, `notFound` when there is no place for
   ///   preferences (HOME is unset), `permissionDenied`, `diskFull`, `notAStore`, `newerFormat`, `damaged`.

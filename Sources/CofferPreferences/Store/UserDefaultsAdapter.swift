@@ -13,9 +13,9 @@ public import Foundation
 ///
 /// Foundation's own `UserDefaults` on Linux writes nothing until `synchronize()`, and then overwrites the file in
 /// place: what it has not synchronised is lost when the process ends, and a kill leaves half a file. This adapter
-/// writes
-/// the same file, whole and at once, tells every change with key and transaction, and reads what other programs write.
-/// Do not write one suite by both at the same time: `UserDefaults` takes no locks and writes back what it has read.
+/// writes the same file, whole and at once, tells every change with key and transaction, and reads what other programs
+/// write. Do not write one suite by both at the same time: `UserDefaults` takes no locks and writes back what it has
+/// read.
 ///
 /// It is a thin actor over `SlotEngine`; use the engine directly for batches and changes.
 public actor UserDefaultsAdapter: EngineBacked {

@@ -61,3 +61,16 @@ package enum SlotStep: String, Sendable {
   /// The journal knows that nothing is left to do.
   case finished
 }
+
+extension SlotConfiguration {
+  /// The settings of the journal.
+  func forJournal(named name: String) -> SQLiteConfiguration {
+    var journal = SQLiteConfiguration()
+    journal.journalRetention = journalRetention
+    journal.busyTimeout = busyTimeout
+    journal.clock = clock
+    journal.name = name
+    journal.keepsSlots = true
+    return journal
+  }
+}

@@ -349,15 +349,3 @@ public final class SlotEngine: StorageEngine {
     home.close()
   }
 }
-
-extension SlotConfiguration {
-  fileprivate func forJournal(named name: String) -> SQLiteConfiguration {
-    var journal = SQLiteConfiguration()
-    journal.journalRetention = journalRetention
-    journal.busyTimeout = busyTimeout
-    journal.clock = clock
-    journal.name = name
-    journal.keepsSlots = true
-    return journal
-  }
-}

@@ -55,8 +55,8 @@ final class Sandbox: Sendable {
     return try await start(program, ["-qec", line, "/dev/null"], environment: environment).ended()
   }
 
-  func startCoffer(_ arguments: String...) throws -> Running {
-    try start(Self.binaries.appendingPathComponent("coffer"), arguments)
+  func startCoffer(_ arguments: String..., environment: [(name: String, value: String?)] = []) throws -> Running {
+    try start(Self.binaries.appendingPathComponent("coffer"), arguments, environment: environment)
   }
 
   private func start(

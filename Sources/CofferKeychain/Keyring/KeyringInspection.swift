@@ -1,0 +1,67 @@
+package import CofferCore
+package import Foundation
+
+/// A look at the desktop's keyring that changes nothing and asks for nothing.
+package enum KeyringInspection {
+  /// Why the keyring cannot be used; `nil` when it is open. It blocks no longer than some seconds.
+  package static func obstacle() -> StorageError? {
+    #if SecretService && os(Linux)
+      let state = SecretServiceClient().state()
+      return state == .open ? nil : state.error()
+    #else
+      return StorageError(
+        .unsupported, "This program was built without the desktop's keyring.",
+        advice: "Build it on Linux with the package trait 'SecretService', or use a sealed file.")
+    #endif
+  }
+
+  /// Whether the bytes can be a file of gnome-keyring, as far as can be told without its password.
+  package static func isWhole(_ file: Data) -> Bool {
+    if file.starts(with: Data("[keyring]".utf8)) { return true }
+    var reader = Reader(rest: file[...])
+    return reader.skip(over: Data("GnomeKeyring\n\r\0\n".utf8)) && reader.restIsWhole()
+  }
+
+  /// gnome-keyring's own binary format, up to the encrypted part, which must be there to its end.
+  private struct Reader {
+    var rest: Data
+
+    mutating func skip(over bytes: Data) -> Bool {
+      guard rest.starts(with: bytes) else { return false }
+      rest = rest.dropFirst(bytes.count)
+      return true
+    }
+
+    mutating func restIsWhole() -> Bool {
+      // Versions; name; two times, flags, timeout, iterations, salt and what is reserved.
+      guard skip(4), skipText(), skip(8 + 8 + 4 + 4 + 4 + 8 + 16), let items = number() else { return false }
+      for _ in 0..<items {
+        guard skip(8), let attributes = number() else { return false }
+        for _ in 0..<attributes {
+          guard skipText(), let kind = number() else { return false }
+          guard kind == 0 ? skipText() : skip(4) else { return false }
+        }
+      }
+      guard let size = number() else { return false }
+      return size % 16 == 0 && rest.count >= Int(size)
+    }
+
+    private mutating func skip(_ count: Int) -> Bool {
+      guard rest.count >= count else { return false }
+      rest = rest.dropFirst(count)
+      return true
+    }
+
+    private mutating func number() -> UInt32? {
+      guard rest.count >= 4 else { return nil }
+      defer { rest = rest.dropFirst(4) }
+      return rest.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    /// Its length, all ones for none, and its bytes.
+    private mutating func skipText() -> Bool {
+      guard let size = number() else { return false }
+      return size == .max || skip(Int(size))
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import Testing
+
+/// Preferences and sealed files from the command line.
+@Suite("Other homes", .serialized)
+struct HomesTests {
+  let sandbox: Sandbox
+
+  init() throws {
+    sandbox = try Sandbox()
+    try sandbox.write(Data("open sesame\n".utf8), to: "passphrase")
+    try #require(chmod(sandbox.path("passphrase"), 0o600) == 0)
+  }
+
+  private func use(_ store: String) -> [(name: String, value: String?)] { [(name: "COFFER_STORE", value: store)] }
+
+  @Test("Every command works on preferences")
+  func preferences() async throws {
+    let prefs = use("prefs:com.example.shop")
+    #expect(try await sandbox.coffer("ls", environment: prefs).status == 3)
+    let watched = try await sandbox.coffer("set", "theme", "dark", environment: prefs)
+    #expect(watched.status == 0 && watched.errors.isEmpty, "\(watched.errors)")
+    #expect(try await sandbox.coffer("get", "theme", environment: prefs).text == "dark")
+    #expect(try await sandbox.coffer("ls", environment: prefs).lines == ["theme"])
+    let file = try String(contentsOfFile: sandbox.path(".config/com.example.shop.plist"), encoding: .utf8)
+    #expect(file.contains("<string>dark</string>"))
+    let events = try await sandbox.coffer("watch", "--since", "0", "--count", "1", "--json", environment: prefs)
+    #expect(try events.json()["key"] as? String == "theme")
+    let info = try await sandbox.coffer("info", "--json", environment: prefs).json()
+    #expect(info["format"] as? String == "prefs" && info["keys"] as? Int == 1 && info["chain"] is NSNull)
+    #expect(try await sandbox.coffer("verify", environment: prefs).status == 0)
+    #expect(try await sandbox.coffer("rm", "theme", environment: prefs).status == 0)
+    #expect(try await sandbox.coffer("get", "theme", environment: prefs).status == 3)
+  }
+
+  @Test(
+    "--type says what a preference is",
+    arguments: [
+      ("string", "7", "<string>7</string>"), ("number", "30", "<integer>30</integer>"),
+      ("number", "0.5", "<real>0.5</real>"), ("boolean", "true", "<true/>"), ("data", "x", "<data>"),
+      ("date", "2026-11-21T09:00:00Z", "<date>2026-11-21T09:00:00Z</date>"),
+    ])
+  func types(_ type: String, _ value: String, _ expected: String) async throws {
+    let prefs = use("prefs:types")
+    let ended = try await sandbox.coffer("set", "a", value, "--type", type, environment: prefs)
+    #expect(ended.status == 0, "\(ended.errors)")
+    let file = try String(contentsOfFile: sandbox.path(".config/types.plist"), encoding: .utf8)
+    #expect(file.contains(expected), "\(file)")
+    // Without --type it stays what it is.
+    #expect(try await sandbox.coffer("set", "a", value, environment: prefs).status == 0)
+    #expect(try String(contentsOfFile: sandbox.path(".config/types.plist"), encoding: .utf8).contains(expected))
+  }
+
+  @Test("A copy into other homes and back keeps every byte")
+  func copies() async throws {
+    let bytes = Data((0...255).map { UInt8($0) })
+    try sandbox.write(bytes, to: "bytes")
+    try await sandbox.coffer("set", "binary/1", "--file", "bytes")
+    try await sandbox.coffer("set", "Größe", "x\n")
+    try await sandbox.coffer("set", "empty", "")
+    let expected = try await sandbox.contents("store.db")
+    #expect(expected.count == 3)
+    for (name, store) in [("p", "prefs:copy"), ("s", "sealed:copy.sealed")] {
+      let there = try await sandbox.coffer("cp", "store.db", store, "--passphrase-file", "passphrase")
+      #expect(there.status == 0, "\(there.errors)")
+      let back = try await sandbox.coffer("cp", store, "\(name).db", "--passphrase-file", "passphrase")
+      #expect(back.status == 0, "\(back.errors)")
+      #expect(try await sandbox.contents("\(name).db") == expected)
+    }
+    #expect(try sandbox.read("copy.sealed").range(of: Data("Größe".utf8)) == nil)
+  }
+
+  @Test("Every command works on a sealed file, with a passphrase from anywhere but an argument")
+  func sealed() async throws {
+    let sealed = use("sealed:s.sealed")
+    #expect(try await sandbox.coffer("ls", environment: sealed).status == 3)
+    let line = "set -e; coffer set a s3cret --passphrase-file passphrase; coffer get a --passphrase-fd 3 3<passphrase; "
+    let ended = try await sandbox.bash(
+      line + "mkdir run; cp passphrase run/coffer-passphrase; export CREDENTIALS_DIRECTORY=$PWD/run; coffer ls; "
+        + "coffer watch --since 0 --count 1 --json; coffer verify --json; coffer rm a --json",
+      environment: sealed)
+    #expect(ended.status == 0 && ended.errors.isEmpty, "\(ended.errors)")
+    #expect(ended.text.hasPrefix("s3creta\n{\"time\"") && ended.text.contains("\"removed\":[\"a\"]"), "\(ended.text)")
+  }
+
+  @Test("Without a passphrase, or with a wrong one, it says what is missing and shows nothing")
+  func noPassphrase() async throws {
+    let sealed = use("sealed:s.sealed")
+    try await sandbox.coffer("set", "a", "s3cret", "--passphrase-file", "passphrase", environment: sealed)
+    let nobody = try await sandbox.bash("setsid -w coffer get a; echo $?", environment: sealed)
+    #expect(nobody.text == "1\n")
+    #expect(
+      nobody.errors == "coffer: The store needs a passphrase, and there is no terminal to ask on. Give "
+        + "--passphrase-file PATH, --passphrase-fd N, or the systemd credential 'coffer-passphrase'.\n")
+    let missing = try await sandbox.coffer("get", "a", "--passphrase-file", "none", environment: sealed)
+    #expect(missing.status == 2)
+    #expect(missing.errors == "coffer: The passphrase cannot be read: there is no file none. Try 'coffer help'.\n")
+    try sandbox.write(Data("guess".utf8), to: "wrong")
+    let wrong = try await sandbox.coffer("get", "a", "--passphrase-file", "wrong", environment: sealed)
+    #expect(wrong.status == 1 && wrong.output.isEmpty)
+    #expect(wrong.errors.hasPrefix("coffer: The passphrase does not open the store. Store: sealed:"))
+    #expect(!wrong.errors.contains("guess") && !wrong.errors.contains("s3cret"))
+    let json = try await sandbox.coffer("get", "a", "--json", "--passphrase-file", "wrong", environment: sealed)
+    #expect(try json.errorJSON()["code"] as? String == "wrongPassphrase")
+  }
+
+  @Test(
+    "A person is asked on the terminal, twice for a new store, and what they type is not shown",
+    .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/script")))
+  func prompt() async throws {
+    // Typed only when it is asked for: what comes before the question is thrown away.
+    let script = """
+      mkfifo keys; exec 4<>keys
+      script -qefc 'coffer set a 1' shown <keys >/dev/null & pid=$!
+      for asked in 'Passphrase of' 'same again'; do
+        for ((try = 0; try < 500; try++)); do grep -q "$asked" shown 2>/dev/null && break; sleep 0.02; done
+        printf 'typed words\\n' >&4
+      done
+      wait $pid; echo $?; cat shown
+      printf 'typed words' >given; coffer get a --passphrase-file given
+      """
+    let ended = try await sandbox.bash(script, environment: use("sealed:new.sealed"))
+    #expect(ended.text.hasPrefix("0\n") && ended.text.hasSuffix("1"), "\(ended.text) \(ended.errors)")
+    #expect(ended.text.contains("Passphrase of new.sealed: ") && ended.text.contains("The same again: "))
+    #expect(!ended.text.contains("typed words"))
+  }
+}

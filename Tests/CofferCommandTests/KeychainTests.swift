@@ -1,0 +1,91 @@
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// The desktop's keyring from the command line, on a bus of the test's own.
+@Suite("The keychain", .serialized, .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.whyNot)))
+struct KeychainTests {
+  let sandbox: Sandbox
+  let keyring: PrivateKeyring
+
+  init() throws {
+    sandbox = try Sandbox()
+    keyring = try PrivateKeyring()
+    try sandbox.write(Data("open sesame\n".utf8), to: "passphrase")
+    try #require(chmod(sandbox.path("passphrase"), 0o600) == 0)
+  }
+
+  private func use(_ store: String) -> [(name: String, value: String?)] {
+    keyring.environment.map { (name: $0.0, value: $0.1) } + [(name: "COFFER_STORE", value: store)]
+  }
+
+  @Test("Every command works")
+  func commands() async throws {
+    let keychain = use("keychain:com.example.shop")
+    let set = try await sandbox.bash("printf s3cret | coffer set token -", environment: keychain)
+    #expect(set.status == 0, "\(set.errors)")
+    #expect(try await sandbox.coffer("get", "token", environment: keychain).text == "s3cret")
+    #expect(try await sandbox.coffer("ls", environment: keychain).lines == ["token"])
+    let since = try await sandbox.coffer("watch", "--since", "0", "--count", "1", "--json", environment: keychain)
+    #expect(try since.json()["key"] as? String == "token")
+    let info = try await sandbox.coffer("info", environment: keychain)
+    #expect(info.status == 0 && info.lines.contains("Keys      1") && !info.text.contains("s3cret"), "\(info.text)")
+    #expect(try await sandbox.coffer("verify", environment: keychain).status == 0)
+    let there = try await sandbox.coffer("cp", "keychain:com.example.shop", "sqlite:copy.db", environment: keychain)
+    #expect(there.status == 0, "\(there.errors)")
+    #expect(try await sandbox.contents("copy.db").map { $0.value } == [Data("s3cret".utf8)])
+    let back = try await sandbox.coffer("cp", "copy.db", "keychain:other@group", environment: keychain)
+    #expect(back.status == 0, "\(back.errors)")
+    #expect(try await sandbox.coffer("get", "token", environment: use("keychain:other@group")).text == "s3cret")
+    #expect(try await sandbox.coffer("rm", "token", environment: keychain).status == 0)
+    #expect(try await sandbox.coffer("get", "token", environment: keychain).status == 3)
+  }
+
+  @Test("A locked keyring is a failure that says so, not a missing key")
+  func locked() async throws {
+    let keychain = use("keychain:shop")
+    try await sandbox.coffer("set", "a", "s3cret", environment: keychain)
+    try keyring.lock()
+    let get = try await sandbox.coffer("get", "a", environment: keychain)
+    #expect(get.status == 1 && get.errors.contains("The login keyring is locked"), "\(get.errors)")
+    let info = try await sandbox.coffer("info", "--json", environment: keychain)
+    #expect(info.status == 1)
+    #expect(try (info.json()["unavailable"] as? String)?.contains("locked") == true)
+  }
+
+  @Test("A chain says which home it has taken, and why")
+  func chain() async throws {
+    let file = sandbox.url.resolvingSymlinksInPath().appendingPathComponent("s.sealed").path
+    let (chain, passphrase) = ("keychain:shop+sealed:\(file)", ["--passphrase-file", "passphrase"])
+    func info() async throws -> (lines: [String], json: NSDictionary?) {
+      let text = try await sandbox.bash("coffer info \(passphrase.joined(separator: " "))", environment: use(chain))
+      let json = try await sandbox.bash(
+        "coffer info --json \(passphrase.joined(separator: " "))", environment: use(chain))
+      #expect(text.status == 0 && json.status == 0, "\(text.errors)")
+      #expect(!text.text.contains("s3cret") && !json.text.contains("s3cret"))
+      return (text.lines, try json.json()["chain"] as? NSDictionary)
+    }
+    let set = "printf s3cret | coffer set a - --passphrase-file passphrase"
+    #expect(try await sandbox.bash(set, environment: use(chain)).status == 0)
+    let open = try await info()
+    #expect(open.lines.contains("Homes     1. keychain:shop, taken: it holds secrets already"), "\(open.lines)")
+    #expect(open.json?["taken"] as? String == "keychain:shop")
+    #expect(open.json?["homes"] as? [String] == ["keychain:shop", "sealed:\(file)"])
+    #expect(!sandbox.exists("s.sealed"))
+
+    try await sandbox.coffer("rm", "a", environment: use(chain))
+    keyring.stopBus()
+    let begun = try await sandbox.bash(set, environment: use(chain))
+    #expect(begun.status == 0 && sandbox.exists("s.sealed"), "\(begun.errors)")
+    let noBus = try await info()
+    #expect(noBus.lines.contains("          2. sealed:\(file), taken: it holds secrets already"), "\(noBus.lines)")
+
+    try keyring.startBus()
+    try keyring.startDaemon(password: "correct horse")
+    let used = try await info()
+    #expect(used.json?["taken"] as? String == "sealed:\(file)", "\(used.lines)")
+    #expect(used.json?["reason"] as? String == "it holds secrets already")
+    #expect(
+      try await sandbox.coffer("get", "a", "--passphrase-file", "passphrase", environment: use(chain)).text == "s3cret")
+  }
+}

@@ -26,7 +26,8 @@ import Testing
   @Test("Everybody hears everything", arguments: ["sqlite", "file", "prefs", "sealed"])
   func everybodyIsHeard(_ kind: String) throws { try sing(kind, total: 300) }
 
-  @Test("Everybody hears 10,000 commits: prove", .enabled(if: isProving, "a long proof: ./run prove"),
+  @Test(
+    "Everybody hears 10,000 commits: prove", .enabled(if: isProving, "a long proof: ./run prove"),
     arguments: ["sqlite", "file", "prefs", "sealed"])
   func prove(_ kind: String) throws { try sing(kind, total: 9_999) }
 
@@ -36,7 +37,8 @@ import Testing
     try sing("keychain", total: 60, [("COFFER_TEST_BUS", keyring.address)])
   }
 
-  @Test("Everybody hears 1,000 commits in a keyring: prove",
+  @Test(
+    "Everybody hears 1,000 commits in a keyring: prove",
     .enabled(if: isProving && PrivateKeyring.isInstalled, "a long proof: ./run prove; or \(PrivateKeyring.whyNot)"))
   func proveInAKeyring() throws {
     let keyring = try PrivateKeyring()

@@ -80,11 +80,11 @@ struct ReadmeExamples {
   @Test func secrets() async throws {
     try await withDesktop {
       let passphrase = PassphraseSource.provided { Data("correct horse battery staple".utf8) }
+      // One is there already, so that no keyring of this machine's user is touched.
+      try await SlotEngine.sealed(at: folder.appendingPathComponent("shop.sealed"), passphrase: passphrase).close()
       let chain = SecretChain(
         .keychain(service: "com.example.shop"),  // the desktop's keyring: gnome-keyring, KeePassXC, KWallet
         .sealed(folder.appendingPathComponent("shop.sealed"), passphrase: passphrase))  // AES-256-GCM under scrypt
-      // The sealed file of another program of ours, so that no keyring of this machine's user is touched.
-      try await SlotEngine.sealed(at: folder.appendingPathComponent("shop.sealed"), passphrase: passphrase).close()
       let secrets = try await KeychainAdapter.open(chain)
       try await secrets.set(Data("s3cret".utf8), for: "api-token", accessibility: .afterFirstUnlock)
       #expect(try await secrets.get("api-token") == Data("s3cret".utf8))

@@ -24,8 +24,9 @@ final class Homes {
   init(joining directory: URL) { self.directory = directory }
 
   func end() {
+    // A keyring takes its time to end when it is asked to.
     for child in children.reversed() where child.isRunning {
-      child.terminate()
+      kill(child.processIdentifier, SIGKILL)
       child.waitUntilExit()
     }
   }
@@ -51,9 +52,8 @@ final class Homes {
     children.append(bus)
     guard waits(until: { access(socket, F_OK) == 0 }) else { return false }
     setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=\(socket)", 1)
-    guard let keyring = run(["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"], "measure") else {
-      return false
-    }
+    let daemon = ["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"]
+    guard let keyring = run(daemon, "measure") else { return false }
     children.append(keyring)
     let file = directory.appendingPathComponent("keyrings/login.keyring").path
     return waits(until: { access(file, F_OK) == 0 })
@@ -88,9 +88,11 @@ func measureHome(_ bench: inout Bench, _ home: Home, _ homes: Homes) async throw
   let values = try Values(count: 100)
   let engine = try await homes.open(home, "measure")
   let origin = Origin()
-  let operations = values.keys.indices.map { WriteBatch.Operation.put(values.keys[$0], Data(Values.bytes($0, size: 64))) }
+  let operations = values.keys.indices.map {
+    WriteBatch.Operation.put(values.keys[$0], Data(Values.bytes($0, size: 64)))
+  }
   try await engine.commit(WriteBatch(operations), from: origin)
-  let isSlow = home == .keychain
+  let (rounds, puts, gets) = home == .keychain ? (2, 30, 100) : (3, 60, 1_000)
   let put = Variant(
     subject: "coffer.\(home.rawValue)",
     limit: home == .prefs ? Limit(subject: "userdefaults", maximumRatio: 3) : Limit()
@@ -107,8 +109,8 @@ func measureHome(_ bench: inout Bench, _ home: Home, _ homes: Homes) async throw
     }
   }
   let foundation = home == .prefs ? [userDefaultsPut(values)] : []
-  try await bench.measure("\(home.rawValue).put", rounds: isSlow ? 2 : 5, count: isSlow ? 30 : 200, foundation + [put])
-  try await bench.measure("\(home.rawValue).get", rounds: isSlow ? 2 : 5, count: isSlow ? 100 : 2_000, [get])
+  try await bench.measure("\(home.rawValue).put", rounds: rounds, count: puts, foundation + [put])
+  try await bench.measure("\(home.rawValue).get", rounds: rounds, count: gets, [get])
   try await engine.close()
 }
 
@@ -117,7 +119,8 @@ private func userDefaultsPut(_ values: Values) -> Variant {
   Variant(subject: "userdefaults") { first, count in
     guard let defaults = UserDefaults(suiteName: "foundation") else { throw Failure("no suite") }
     return await each(first, count) { index in
-      defaults.set(Data(Values.bytes(index, size: 64)), forKey: String(decoding: values.names[values.slot(index)], as: UTF8.self))
+      let name = String(decoding: values.names[values.slot(index)], as: UTF8.self)
+      defaults.set(Data(Values.bytes(index, size: 64)), forKey: name)
       precondition(defaults.synchronize())
     }
   }

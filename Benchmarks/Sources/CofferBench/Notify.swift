@@ -18,7 +18,9 @@ func measureNotify(_ bench: inout Bench, _ homes: Homes) async throws {
   }
 }
 
-private func heard(of count: Int, on engine: any StorageEngine, from home: Home, _ homes: Homes) async throws -> [Double] {
+private func heard(
+  of count: Int, on engine: any StorageEngine, from home: Home, _ homes: Homes
+) async throws -> [Double] {
   let first = engine.latestRevision.rawValue + 1
   let stream = engine.changes(since: nil)
   let listener = Task {

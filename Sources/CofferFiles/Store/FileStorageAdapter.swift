@@ -76,7 +76,7 @@ public actor FileStorageAdapter: EngineBacked {
   /// ```swift
   /// let drafts = try await FileStorageAdapter.open("com.example.shop/drafts", in: .documents)
   /// ```
-  /// - Throws: What `SlotEngine.files(in:configuration:)` and ``FileDirectory/url()`` throw.
+  /// - Throws: What `SlotEngine.files(in:configuration:)` and `FileDirectory.url()` throw.
   public static func open(
     _ name: String, in directory: FileDirectory, configuration: SlotConfiguration = SlotConfiguration()
   ) async throws -> FileStorageAdapter {

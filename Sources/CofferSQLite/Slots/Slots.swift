@@ -46,8 +46,10 @@ public protocol Slots: Sendable {
 
   /// Fills the slot of a version that waits for its batch to be committed.
   /// - Parameters:
+  ///   - data: the value's bytes.
+  ///   - id: the version.
   ///   - key: whose value it is.
-  ///   - tag: what the caller of ``SlotEngine/commit(_:from:tags:)`` has said of the value; 0 when nothing.
+  ///   - tag: what was said of the value when it was stored, such as the type of a preference; 0 when nothing.
   /// - Returns: What ``write(_:to:)`` returns.
   func stage(_ data: Data, as id: SlotID, for key: Key, tag: UInt8) throws -> SlotStamp?
 

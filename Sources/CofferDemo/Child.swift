@@ -50,6 +50,8 @@ final class Child {
     return lines
   }
 
+  func tell(_ line: String) throws { try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8)) }
+
   /// Without warning, as a power cut or `kill -9` would.
   func kill() { Foundation.kill(process.processIdentifier, SIGKILL) }
 
@@ -68,14 +70,22 @@ enum ChildCommand: String {
   case watch = "__watch"
   case save = "__save"
   case replace = "__replace"
+  case defaults = "__defaults"
 
-  private var argumentCount: Int { self == .replace ? 3 : 2 }
+  private var argumentCount: Int {
+    switch self {
+    case .watch, .save: 2
+    case .replace: 3
+    case .defaults: 1
+    }
+  }
 
   func run(_ arguments: [String]) async throws {
     endWithParent()
     guard arguments.count == argumentCount else { throw UsageError("\(rawValue) needs \(argumentCount) arguments.") }
     switch self {
     case .watch: try await watch(store: arguments[0], last: arguments[1])
+    case .defaults: useDefaults(arguments[0])
     case .save: try await save(store: arguments[0], round: UInt64(arguments[1]) ?? 0)
     case .replace:
       guard let point = KillPoint(rawValue: arguments[2]) else { throw UsageError("There is no such point.") }
@@ -130,10 +140,22 @@ enum ChildCommand: String {
     }
   }
 
+  /// Uses a suite with Foundation alone, as any program does that knows nothing of Coffer.
+  private func useDefaults(_ suite: String) {
+    guard let defaults = UserDefaults(suiteName: suite) else { return }
+    say(defaults.string(forKey: "theme") ?? "nothing")
+    say("\(defaults.integer(forKey: "syncIntervalMinutes"))")
+    say("\((defaults.object(forKey: "lastSync") as? Date)?.timeIntervalSinceReferenceDate ?? 0)")
+    _ = readLine()
+    defaults.set("light", forKey: "theme")
+    say("\(defaults.synchronize())")
+  }
+
   private func say(_ line: String) { write(line + "\n", to: STDOUT_FILENO) }
 
   /// The parent's end of the pipe closes when the parent ends, however it ends.
   private func endWithParent() {
+    guard self != .defaults else { return }  // It reads what it is told, and ends with it.
     Thread {
       while FileHandle.standardInput.availableData.count > 0 {}
       exit(1)

@@ -14,8 +14,9 @@ func demonstrate(_ options: Options) async throws -> Bool {
   let console = Console(isQuiet: options.isJSON)
   let shelf = Shelf(folder.appendingPathComponent("products"))
   let stage = Stage(
-    catalogue, path: folder.appendingPathComponent("shop.db").path, shelf: shelf, console: console)
-  console.line(console.styled("Coffer keeps what an app must not lose. Thirteen acts put that to the test.", .bold))
+    catalogue, path: folder.appendingPathComponent("shop.db").path, shelf: shelf,
+    desktop: try makeDesktop(in: folder), console: console)
+  console.line(console.styled("Coffer keeps what an app must not lose. Fifteen acts put that to the test.", .bold))
   console.line("Every \"ok\" below was measured just now, on this machine.")
   if isInMemory(folder) {
     console.line("Note: \(folder.path) is a folder in memory; on a disk, saves take longer.")
@@ -25,6 +26,9 @@ func demonstrate(_ options: Options) async throws -> Bool {
   await playDatabase(stage)
   console.part("PART TWO: the same promises for plain files that people can read")
   await playFiles(stage)
+  console.part("PART THREE: preferences and secrets")
+  await stage.play("Preferences: UserDefaults reads them, writes them, and can even break them", preferencesAct)
+  await stage.play("Secrets without a desktop: under a passphrase, and nowhere else", secretsAct)
 
   stage.summary.seconds = seconds(since: start)
   stage.summary.store = options.keep == nil ? nil : stage.path
@@ -83,6 +87,17 @@ private func close(_ stage: Stage) {
   }
   console.line("The stores are kept: \(store)")
   console.line("                     \(directory)")
+}
+
+/// A folder in place of the user's own directories, and no session bus: the user's keyring is not for demonstrations.
+private func makeDesktop(in folder: URL) throws -> URL {
+  let desktop = folder.appendingPathComponent("desktop")
+  try FileManager.default.createDirectory(at: desktop, withIntermediateDirectories: true)
+  setenv("XDG_CONFIG_HOME", desktop.path, 1)
+  setenv("XDG_DATA_HOME", desktop.path, 1)
+  unsetenv("DBUS_SESSION_BUS_ADDRESS")
+  unsetenv("XDG_RUNTIME_DIR")
+  return desktop
 }
 
 /// The folder for both stores: the one to keep, or a temporary one that goes with the program.

@@ -58,13 +58,16 @@ final class Stage {
   let catalogue: Catalogue
   let path: String
   let shelf: Shelf
+  /// Where preferences and secrets are, in place of the user's own.
+  let desktop: URL
   var summary = Summary()
   private var act = 0
 
-  init(_ catalogue: Catalogue, path: String, shelf: Shelf, console: Console) {
+  init(_ catalogue: Catalogue, path: String, shelf: Shelf, desktop: URL, console: Console) {
     self.catalogue = catalogue
     self.path = path
     self.shelf = shelf
+    self.desktop = desktop
     self.console = console
     summary.source = catalogue.source
   }

@@ -8,7 +8,7 @@ import Testing
     #expect(run.exitCode == 0, "\(run.errors)")
     let summary = try JSONDecoder().decode(Summary.self, from: run.output)
     #expect(summary.isPassed && summary.checks.allSatisfy(\.isPassed))
-    #expect(Set(summary.checks.map(\.act)) == Set(1...13))
+    #expect(Set(summary.checks.map(\.act)) == Set(1...15))
     #expect(summary.products == 200 && summary.variants >= 200)
     #expect(summary.savedOneByOne == 50 && summary.savedInOneBatch == 50 && summary.savedConcurrently == 100)
     #expect(summary.readBack == 200)

@@ -1,0 +1,53 @@
+import Coffer
+import Foundation
+
+/// Keeps preferences where Foundation's `UserDefaults` does, hears what it writes, and survives a file that it tore.
+func preferencesAct(_ stage: Stage) async throws {
+  let console = stage.console
+  let suite = "com.example.coffer-demo"
+  let adapter = try await UserDefaultsAdapter.open(suiteName: suite)
+  let moment = Date(timeIntervalSinceReferenceDate: 812_345_678.25)
+  try await adapter.set("dark", for: "theme")
+  try await adapter.set(30, for: "syncIntervalMinutes")
+  try await adapter.set(.date(moment), for: "lastSync")
+  console.line("   Three preferences are stored with their types. What UserDefaults reads in another process:")
+  let child = try Child(.defaults, [suite])
+  defer { child.stop() }
+  let read = [try child.line(), try child.line(), try child.line()]
+  console.line("   theme = \(read[0] ?? "nothing"), syncIntervalMinutes = \(read[1] ?? ""), lastSync = \(read[2] ?? "")")
+  stage.check(
+    read == ["dark", "30", "812345678.25"], "preferences read by UserDefaults, each as its type", count: read.count)
+
+  var changes = adapter.engine.changes(since: nil).makeAsyncIterator()
+  try child.tell("go on")
+  guard try child.line() == "true" else { throw DemoError("UserDefaults could not write its file") }
+  var heard = false
+  if case .commit(let commit)? = await changes.next() {
+    heard = try commit.changed.contains(Key("theme")) && commit.origin == nil
+  }
+  let isLight = try await adapter.value(for: "theme") == "light"
+  stage.check(heard && isLight, "change by UserDefaults heard, with its key", count: heard ? 1 : 0)
+  try await adapter.set("dark", for: "theme")
+  try await adapter.engine.close()
+  try await tear(suite, stage)
+}
+
+/// Cuts the file in half, as a program leaves it that is killed while it writes it in place.
+private func tear(_ suite: String, _ stage: Stage) async throws {
+  let file = stage.desktop.appendingPathComponent("\(suite).plist")
+  let whole = try Data(contentsOf: file)
+  try whole.prefix(whole.count / 2).write(to: file)
+  stage.console.line("   Now the file is cut in half, as a killed program leaves it that writes it in place.")
+  let reports = Locked<[DamageReport]>([])
+  var configuration = SlotConfiguration()
+  configuration.onDamage = { report in reports.withLock { $0.append(report) } }
+  let adapter = try await UserDefaultsAdapter.open(suiteName: suite, configuration: configuration)
+  let keys = try await adapter.keys()
+  let theme = try await adapter.value(for: "theme")
+  stage.check(
+    keys.count == 3 && theme == "dark", "preferences still there, from the copy of what was written last",
+    count: keys.count)
+  let told = reports.withLock { $0.count }
+  stage.check(told == 1, "damaged file told of once, its bytes kept", count: told)
+  try await adapter.engine.close()
+}

@@ -1,0 +1,46 @@
+import Coffer
+import Foundation
+
+/// Keeps a secret on a machine without a desktop, under a passphrase.
+func secretsAct(_ stage: Stage) async throws {
+  let console = stage.console
+  let file = stage.desktop.appendingPathComponent("shop.sealed")
+  let chain = SecretChain(
+    .keychain(service: "com.example.coffer-demo"), .sealed(file, passphrase: passphrase("correct horse")))
+  console.line("   The program wants the desktop's keyring, and a sealed file where there is none:")
+  let choice = try await chain.choose()
+  console.sentence("\"Home \(choice.index + 1) is taken. \(choice.reason)\"")
+  stage.check(choice.index == 1, "home for secrets chosen, and the reason told", count: 1)
+
+  let secret = "hunter2-\(UInt64.random(in: .min ... .max))"
+  let secrets = try await KeychainAdapter.open(chain)
+  for number in 0..<10 { try await secrets.set(Data("\(secret)-\(number)".utf8), for: "token-\(number)") }
+  try await secrets.engine.close()
+  let search = #"grep -rl "$f" . | wc -l"#
+  let found = try shell(search, in: stage.desktop, file: secret).trimmingCharacters(in: .whitespacesAndNewlines)
+  console.line("   Files below the store's directory that have the secret's text in them: \(found)")
+  stage.check(found == "0", "no file gives a secret away, journal included", count: Int(found) ?? -1)
+
+  var refusal: StorageError.Code?
+  do {
+    try await SlotEngine.sealed(at: file, passphrase: passphrase("battery staple")).close()
+  } catch let error as StorageError {
+    refusal = error.code
+    console.sentence("\"\(error.message)\"")
+  }
+  stage.check(refusal == .wrongPassphrase, "wrong passphrase refused, never an empty store", count: 1)
+
+  let engine = try await SlotEngine.sealed(at: file, passphrase: passphrase("correct horse"))
+  try await engine.changePassphrase(to: passphrase("battery staple"))
+  try await engine.close()
+  let again = try await SlotEngine.sealed(at: file, passphrase: passphrase("battery staple"))
+  var readable = 0
+  for number in 0..<10 {
+    let value = try await again.entry(Key("token-\(number)"))?.value
+    if value == Data("\(secret)-\(number)".utf8) { readable += 1 }
+  }
+  try await again.close()
+  stage.check(readable == 10, "secrets read under a new passphrase", count: readable)
+}
+
+private func passphrase(_ text: String) -> PassphraseSource { .provided { Data(text.utf8) } }

@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 /// Stores that are away when they are opened, or go away while they are open.
-@Suite(.timeLimit(.minutes(10))) struct AvailabilityTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct AvailabilityTests {
   private func configuration() -> SlotConfiguration {
     var configuration = SlotConfiguration()
     configuration.createsIfMissing = false  // as for a directory that is to be mounted

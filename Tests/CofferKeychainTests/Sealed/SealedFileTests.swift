@@ -6,7 +6,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-@Suite struct SealedFileTests {
+@Suite(.serialized) struct SealedFileTests {
   private let secret = Data("hunter2-hunter2-hunter2".utf8)
 
   private func put(_ key: String, _ data: Data, into engine: SlotEngine) async throws {

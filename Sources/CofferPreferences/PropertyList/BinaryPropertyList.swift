@@ -4,7 +4,8 @@ import Foundation
 ///
 /// Its collections refer to each other by number. Foundation takes each reference apart anew, so thirty arrays of which
 /// each names the next one twice become a billion, and the process hangs. Nobody writes such files: every collection is
-/// named once, and only text, numbers and the like are shared.
+/// named once, and only text, numbers and the like are shared. And Foundation crashes over some damaged files: over sets,
+/// which are no property lists but which the format has a mark for, and over names that are no text.
 struct BinaryPropertyList {
   private let file: Data
   private let offsetSize, referenceSize, count, tableOffset: Int
@@ -24,14 +25,27 @@ struct BinaryPropertyList {
     tableOffset = table
   }
 
-  /// Whether no collection is named twice, nor names itself. Linear in the size of the file.
+  /// What the marks of objects mean, by their first four bits.
+  private enum Kind {
+    static let simple: Set<UInt8> = [0x00, 0x10, 0x20, 0x30, 0x40]  // yes and no, numbers, dates, bytes
+    static let text: Set<UInt8> = [0x50, 0x60]
+    static let array: UInt8 = 0xA0
+    static let dictionary: UInt8 = 0xD0
+  }
+
+  /// Whether it is made of what property lists are made of, no collection is named twice or names itself, and all names
+  /// are texts. Linear in the size of the file.
   var isTree: Bool {
     var isNamed = [Bool](repeating: false, count: count)
     for object in 0..<count {
-      guard let references = references(of: object) else { return false }
-      for reference in references {
-        guard reference < count else { return false }
-        guard isCollection(reference) else { continue }
+      guard let kind = kind(of: object), let references = references(of: object) else { return false }
+      let isKnown =
+        Kind.simple.contains(kind) || Kind.text.contains(kind) || kind == Kind.array || kind == Kind.dictionary
+      guard isKnown else { return false }
+      for (index, reference) in references.enumerated() {
+        guard reference < count, let other = self.kind(of: reference) else { return false }
+        if kind == Kind.dictionary, index < references.count / 2, !Kind.text.contains(other) { return false }
+        guard other == Kind.array || other == Kind.dictionary else { continue }
         guard !isNamed[reference] else { return false }
         isNamed[reference] = true
       }
@@ -44,15 +58,17 @@ struct BinaryPropertyList {
       .flatMap { $0 < file.count ? file.startIndex + $0 : nil }
   }
 
-  private func isCollection(_ object: Int) -> Bool {
-    offset(of: object).map { [0xA0, 0xC0, 0xD0].contains(file[$0] & 0xF0) } ?? false
+  /// The first four bits of an object's mark; `nil` for none, and for the marks of nothing, of fillers and the like.
+  private func kind(of object: Int) -> UInt8? {
+    guard let mark = offset(of: object).map({ file[$0] }) else { return nil }
+    return mark >= 0x10 || mark == 0x08 || mark == 0x09 ? mark & 0xF0 : nil
   }
 
   /// What a collection names: the elements of an array, the names and values of a dictionary. Empty for other objects.
   private func references(of object: Int) -> [Int]? {
     guard let start = offset(of: object) else { return nil }
     let kind = file[start] & 0xF0
-    guard [0xA0, 0xC0, 0xD0].contains(kind) else { return [] }
+    guard kind == Kind.array || kind == Kind.dictionary else { return [] }
     var (place, elements) = (start + 1, Int(file[start] & 0x0F))
     if elements == 0x0F {
       // The number is an object of its own: 0x1n, then 2 to the power of n bytes.
@@ -62,7 +78,7 @@ struct BinaryPropertyList {
       (place, elements) = (place + 1 + size, number)
     }
     guard elements <= file.count else { return nil }
-    let references = kind == 0xD0 ? elements * 2 : elements
+    let references = kind == Kind.dictionary ? elements * 2 : elements
     guard references * referenceSize <= file.endIndex - place else { return nil }
     var numbers: [Int] = []
     for index in 0..<references {

@@ -93,8 +93,9 @@ public final class ReopeningEngine: StorageEngine {
       return true
     }
     if isFirst {
+      let states = engine.availability()
       Task { [feed] in
-        for await availability in engine.availability() { feed.set(availability) }
+        for await availability in states { feed.set(availability) }
       }
     }
     return engine

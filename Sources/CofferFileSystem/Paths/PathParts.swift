@@ -1,3 +1,6 @@
+package import CofferCore
+import Foundation
+
 /// A path in its parts, by bytes: a slash with a combining mark after it is one character for Swift, which is no slash,
 /// and for the system it is one.
 package struct PathParts: Sendable {
@@ -32,5 +35,12 @@ package struct PathParts: Sendable {
         default: false
         }
       }
+  }
+
+  /// Whether there is anything at a path. Throws where that cannot be told, for want of permission, say.
+  package static func exists(_ path: String) throws(StorageError) -> Bool {
+    guard access(path, F_OK) != 0 else { return true }
+    guard errno == ENOENT || errno == ENOTDIR else { throw .fileSystem("access", path: path, errno: errno) }
+    return false
   }
 }

@@ -37,6 +37,8 @@ package final class FileWatcher: Sendable {
 
     /// Whether changes should be told at once, and the system does not tell them.
     var isDeaf: Bool { listens && descriptor < 0 }
+    /// The same, but for a directory that is not there: nothing in it can change until it is.
+    var mustPoll: Bool { isDeaf && access(path, F_OK) == 0 }
   }
 
   private struct State {
@@ -74,6 +76,7 @@ package final class FileWatcher: Sendable {
       state.watches[state.nextID] = watch
       if !state.isRunning {
         state.isRunning = true
+        Self.makeQueue(&state.queue)  // before the thread begins to wait for it
         let thread = Thread { [self] in run() }
         thread.name = "coffer.watcher"
         thread.start()
@@ -116,7 +119,7 @@ package final class FileWatcher: Sendable {
   private func run() {
     var due = DispatchTime.now().uptimeNanoseconds
     while !stopWhenIdle() {
-      let (queue, isDeaf) = state.withLock { ($0.queue, $0.watches.values.contains(where: \.isDeaf)) }
+      let (queue, isDeaf) = state.withLock { ($0.queue, $0.watches.values.contains(where: \.mustPoll)) }
       let reports = Self.waitForEvents(of: queue, milliseconds: isDeaf ? Self.pollInterval : Self.interval)
       let watches = state.withLock { Array($0.watches.values) }
       if let reports { tell(watches, reports) } else { for watch in watches { watch.callback(.unknown) } }
@@ -160,8 +163,12 @@ package final class FileWatcher: Sendable {
     private static let directoryEvents =
       UInt32(IN_CLOSE_WRITE) | UInt32(IN_MOVED_TO) | UInt32(IN_MOVED_FROM) | UInt32(IN_DELETE) | UInt32(IN_ONLYDIR)
 
-    private static func addWatch(_ watch: Watch, to queue: inout Int32) -> Int32 {
+    private static func makeQueue(_ queue: inout Int32) {
       if queue < 0 { queue = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK)) }
+    }
+
+    private static func addWatch(_ watch: Watch, to queue: inout Int32) -> Int32 {
+      makeQueue(&queue)
       guard queue >= 0 else { return -1 }
       return inotify_add_watch(queue, watch.path, watch.isDirectory ? directoryEvents : UInt32(IN_MODIFY))
     }
@@ -198,6 +205,7 @@ package final class FileWatcher: Sendable {
       return Report(descriptor: event.wd, name: String(decoding: name, as: UTF8.self))
     }
   #else
+    private static func makeQueue(_ queue: inout Int32) {}
     private static func addWatch(_ watch: Watch, to queue: inout Int32) -> Int32 { -1 }
     private static func removeWatch(_ descriptor: Int32, from queue: Int32) {}
     private static func waitForEvents(of queue: Int32, milliseconds: Int32) -> [Report]? {

@@ -77,7 +77,15 @@ struct SealedFormat: DocumentFormat {
     try SealedHeader(sealing: key, with: passphrase, cost: cost)
   }
 
+  /// What a new file holds.
   var empty: SealedDocument { SealedDocument(header: header) }
+
+  /// A store is made with its file, so one without a file has lost it.
+  func missing() throws -> SealedDocument {
+    throw StorageError(
+      .damaged, "The sealed file is gone.",
+      advice: "Put it back, from a backup or from 'copy' in the directory beside it. Nothing was changed.")
+  }
 
   func decode(_ file: Data) throws -> SealedDocument {
     let header = try SealedHeader(of: file)

@@ -20,9 +20,9 @@ struct SealedFile: Sendable {
     path = url.standardizedFileURL.path
   }
 
-  var exists: Bool { access(path, F_OK) == 0 }
+  func exists() throws -> Bool { try PathParts.exists(path) }
   /// Whether there was a store, though its file may be gone.
-  var wasUsed: Bool { access(control + "/journal.db", F_OK) == 0 }
+  func wasUsed() throws -> Bool { try PathParts.exists(control + "/journal.db") }
 
   private var directory: String { PathParts(path).parent }
   private var name: String { PathParts(path).last }
@@ -72,7 +72,7 @@ struct SealedFile: Sendable {
   /// A store that had a file and has none is not a new one.
   /// - Returns: The file, when somebody has made the store while we looked.
   private func fileOfLivingStore() throws -> Data? {
-    guard wasUsed else { return nil }
+    guard try wasUsed() else { return nil }
     if let file = try read() { return file }
     throw StorageError(
       .damaged, "The sealed file is gone, though its journal is still there.",

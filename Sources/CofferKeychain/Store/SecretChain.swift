@@ -93,10 +93,10 @@ public struct SecretChain: Sendable {
     switch link {
     case .sealed(let file, _):
       let file = try SealedFile(file)
-      return file.exists || file.wasUsed
+      return try file.exists() || file.wasUsed()
     case .keychain(let service, let group):
       let place = try KeychainPlace(service: service, accessGroup: group, in: .current)
-      guard place.wasUsed else { return false }
+      guard try place.wasUsed() else { return false }
       return try await place.journalHasKeys()
     }
   }

@@ -88,7 +88,8 @@ struct KeychainPlace: Sendable {
   private var journal: String { control + "/journal.db" }
 
   /// Whether the keychain has been opened by this user under this name.
-  var wasUsed: Bool { access(journal, F_OK) == 0 }
+  /// - Throws: `permissionDenied` and the like where that cannot be told.
+  func wasUsed() throws -> Bool { try PathParts.exists(journal) }
 
   /// Whether it holds anything, as far as the journal knows; the keyring itself may be locked.
   func journalHasKeys() async throws -> Bool {

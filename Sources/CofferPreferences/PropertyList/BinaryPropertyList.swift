@@ -4,8 +4,8 @@ import Foundation
 ///
 /// Its collections refer to each other by number. Foundation takes each reference apart anew, so thirty arrays of which
 /// each names the next one twice become a billion, and the process hangs. Nobody writes such files: every collection is
-/// named once, and only text, numbers and the like are shared. And Foundation crashes over some damaged files: over sets,
-/// which are no property lists but which the format has a mark for, and over names that are no text.
+/// named once, and only text, numbers and the like are shared. And Foundation crashes over some damaged files: over
+/// sets, which are no property lists but which the format has a mark for, and over names that are no text.
 struct BinaryPropertyList {
   private let file: Data
   private let offsetSize, referenceSize, count, tableOffset: Int

@@ -13,7 +13,8 @@ package struct PropertyListDocument: Sendable {
 /// Writes preferences into a property list.
 package struct PropertyListFormat: DocumentFormat {
   package let keepsSecrets = false
-  package let empty = PropertyListDocument()
+
+  package func missing() -> PropertyListDocument { PropertyListDocument() }
 
   package init() {}
 

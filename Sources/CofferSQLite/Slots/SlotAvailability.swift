@@ -8,6 +8,7 @@ final class SlotAvailability: Sendable {
     var journal = Availability.available
     var isLooking = false
     var mustLookAgain = false
+    var isLookScheduled = false
     /// Whether a look at what has changed in the home has failed, so that it must be taken again.
     var hasMissed = false
     var isEnded = false
@@ -69,19 +70,28 @@ final class SlotAvailability: Sendable {
     if isFirst { lookLater() }
   }
 
+  /// One timer, however often the home was found away.
   private func lookLater() {
-    queue.asyncAfter(deadline: .now() + .milliseconds(Self.interval)) { [weak self] in self?.look() }
+    let mustStart = state.withLock { state in
+      defer { state.isLookScheduled = true }
+      return !state.isLookScheduled && !state.isEnded
+    }
+    guard mustStart else { return }
+    queue.asyncAfter(deadline: .now() + .milliseconds(Self.interval)) { [weak self] in
+      self?.state.withLock { $0.isLookScheduled = false }
+      self?.look()
+    }
   }
 
   private func lookNow() {
     let present = slots.availability()
     set(asked: true) { $0.home = present }
     let mustLookAgain = state.withLock { state in
-      defer { state.mustLookAgain = false }
-      state.isLooking = state.mustLookAgain
+      defer { (state.mustLookAgain, state.isLooking) = (false, false) }
       return state.mustLookAgain
     }
-    if mustLookAgain { lookNow() } else if present != .available { lookLater() }
+    // Who has asked meanwhile is answered by the next look; one that is away is not asked more often for it.
+    if present != .available { lookLater() } else if mustLookAgain { look() }
   }
 
   private func set(asked: Bool = false, _ change: (inout State) -> Void) {

@@ -75,6 +75,12 @@ struct SlotControl: Sendable {
   /// Whether the handle of that number is gone.
   func isGone(_ owner: UInt64) -> Bool { !LockFile.isHeld(owners + "/" + owner.hexadecimal) }
 
+  /// Whether another handle than that of this number lives.
+  func hasOwners(besides own: UInt64) -> Bool {
+    let files = (try? FileManager.default.contentsOfDirectory(atPath: owners)) ?? []
+    return files.contains { $0 != own.hexadecimal && LockFile.isHeld(owners + "/" + $0) }
+  }
+
   /// Removes the signs of life of the dead.
   func forgetGoneOwners() {
     for file in (try? FileManager.default.contentsOfDirectory(atPath: owners)) ?? [] {

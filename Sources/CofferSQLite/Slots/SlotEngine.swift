@@ -79,7 +79,8 @@ public final class SlotEngine: StorageEngine {
     }
     inner = try SQLiteEngine.openBlocking(at: control.journal, configuration: configuration.forJournal(named: name))
     let store = try inner.openStore()
-    try Self.beginRevisions(of: store, home)
+    // Where others use the journal, it is not one that was lost: they are about to take in the first values.
+    if isNew || !home.hasNeighbours { try Self.beginRevisions(of: store, home) }
     let queue = DispatchQueue(label: "coffer.slots", attributes: .concurrent)
     let quarantine = SlotQuarantine(home)
     let reconciler = SlotReconciler(home: home, store: store, quarantine: quarantine, queue: queue)

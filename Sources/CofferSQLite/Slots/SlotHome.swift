@@ -24,6 +24,9 @@ final class SlotHome: Sendable {
     owner = try control.becomeOwner()
   }
 
+  /// Whether another living handle has the store open, here or in another process.
+  var hasNeighbours: Bool { control.hasOwners(besides: owner.id) }
+
   func nextID() -> SlotID {
     lastNumber.withLock { number in
       number += 1

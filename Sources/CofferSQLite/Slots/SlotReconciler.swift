@@ -61,7 +61,7 @@ final class SlotReconciler: Sendable {
       do {
         if heard.everything { _ = try await scan() } else { try await reconcile(suspects) }
       } catch {
-        if error.isAbsence { missed.withLock { $0 }?() }
+        if error.isAbsence || (error as? StorageError)?.code == .busy { missed.withLock { $0 }?() }
       }
     }
   }

@@ -10,13 +10,15 @@ func preferencesAct(_ stage: Stage) async throws {
   try await adapter.set("dark", for: "theme")
   try await adapter.set(30, for: "syncIntervalMinutes")
   try await adapter.set(.date(moment), for: "lastSync")
-  console.line("   Three preferences are stored with their types. What UserDefaults reads in another process:")
+  console.line("   Three preferences are stored with their types.")
+  console.line("   What Foundation's UserDefaults reads in another process:")
   let child = try Child(.defaults, [suite])
   defer { child.stop() }
   let read = [try child.line(), try child.line(), try child.line()]
-  console.line("   theme = \(read[0] ?? "nothing"), syncIntervalMinutes = \(read[1] ?? ""), lastSync = \(read[2] ?? "")")
+  let names = ["theme", "syncIntervalMinutes", "lastSync"]
+  console.line("   " + zip(names, read).map { "\($0) = \($1 ?? "nothing")" }.joined(separator: ", "))
   stage.check(
-    read == ["dark", "30", "812345678.25"], "preferences read by UserDefaults, each as its type", count: read.count)
+    read == ["dark", "30", "812345678.25"], "preferences read by UserDefaults, by type", count: read.count)
 
   var changes = adapter.engine.changes(since: nil).makeAsyncIterator()
   try child.tell("go on")
@@ -37,7 +39,8 @@ private func tear(_ suite: String, _ stage: Stage) async throws {
   let file = stage.desktop.appendingPathComponent("\(suite).plist")
   let whole = try Data(contentsOf: file)
   try whole.prefix(whole.count / 2).write(to: file)
-  stage.console.line("   Now the file is cut in half, as a killed program leaves it that writes it in place.")
+  stage.console.line("   Now the file is cut in half, as a program leaves it that writes it in place")
+  stage.console.line("   and is killed.")
   let reports = Locked<[DamageReport]>([])
   var configuration = SlotConfiguration()
   configuration.onDamage = { report in reports.withLock { $0.append(report) } }
@@ -45,8 +48,7 @@ private func tear(_ suite: String, _ stage: Stage) async throws {
   let keys = try await adapter.keys()
   let theme = try await adapter.value(for: "theme")
   stage.check(
-    keys.count == 3 && theme == "dark", "preferences still there, from the copy of what was written last",
-    count: keys.count)
+    keys.count == 3 && theme == "dark", "preferences still there, from the last copy", count: keys.count)
   let told = reports.withLock { $0.count }
   stage.check(told == 1, "damaged file told of once, its bytes kept", count: told)
   try await adapter.engine.close()

@@ -7,10 +7,10 @@ func secretsAct(_ stage: Stage) async throws {
   let file = stage.desktop.appendingPathComponent("shop.sealed")
   let chain = SecretChain(
     .keychain(service: "com.example.coffer-demo"), .sealed(file, passphrase: passphrase("correct horse")))
-  console.line("   The program wants the desktop's keyring, and a sealed file where there is none:")
+  console.line("   The program wants the desktop's keyring, else a sealed file:")
   let choice = try await chain.choose()
   console.sentence("\"Home \(choice.index + 1) is taken. \(choice.reason)\"")
-  stage.check(choice.index == 1, "home for secrets chosen, and the reason told", count: 1)
+  stage.check(choice.index == 1, "home for secrets chosen, the reason told", count: 1)
 
   let secret = "hunter2-\(UInt64.random(in: .min ... .max))"
   let secrets = try await KeychainAdapter.open(chain)
@@ -19,7 +19,7 @@ func secretsAct(_ stage: Stage) async throws {
   let search = #"grep -rl "$f" . | wc -l"#
   let found = try shell(search, in: stage.desktop, file: secret).trimmingCharacters(in: .whitespacesAndNewlines)
   console.line("   Files below the store's directory that have the secret's text in them: \(found)")
-  stage.check(found == "0", "no file gives a secret away, journal included", count: Int(found) ?? -1)
+  stage.check(found == "0", "files that give a secret away", count: Int(found) ?? -1)
 
   var refusal: StorageError.Code?
   do {
@@ -28,7 +28,7 @@ func secretsAct(_ stage: Stage) async throws {
     refusal = error.code
     console.sentence("\"\(error.message)\"")
   }
-  stage.check(refusal == .wrongPassphrase, "wrong passphrase refused, never an empty store", count: 1)
+  stage.check(refusal == .wrongPassphrase, "wrong passphrase refused: no empty store", count: 1)
 
   let engine = try await SlotEngine.sealed(at: file, passphrase: passphrase("correct horse"))
   try await engine.changePassphrase(to: passphrase("battery staple"))

@@ -79,7 +79,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private func readAgain() throws -> (stamp: FileStamp?, document: Format.Document) {
     var failure: (content: FileContent, error: StorageError)?
     for round in 0..<patience.rounds {
-      guard let content = try parent.read(fileName, limit: maximumSize) else { return (nil, format.empty) }
+      guard let content = try parent.read(fileName, limit: maximumSize) else { return (nil, try format.missing()) }
       do {
         let document = try document(of: content)
         return (content.stamp, document)
@@ -126,7 +126,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
 
   /// Keeps the damaged bytes, once, and gives what was written last.
   private func lastCopy(insteadOf content: FileContent, _ error: StorageError) throws -> Format.Document {
-    let kept = keep(content)
+    let kept = try keep(content)
     let copy = try? control.read(copyName, limit: maximumSize).map { try format.decode($0.data) }
     let isFirst = state.withLock { $0.reported.insert(content.stamp).inserted }
     if isFirst {
@@ -144,9 +144,10 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     return document
   }
 
-  private func keep(_ content: FileContent) -> String {
+  /// Throws when they cannot be kept: then nothing may be written over them.
+  private func keep(_ content: FileContent) throws -> String {
     let name = "damaged-\(content.stamp.inode)-\(content.stamp.seconds)-\(content.stamp.nanoseconds)"
-    if (try? quarantine.stamp(name)) ?? nil == nil { _ = try? quarantine.write(content.data, to: name) }
+    if try quarantine.stamp(name) == nil { _ = try quarantine.write(content.data, to: name) }
     return "quarantine/\(name)"
   }
 
@@ -192,6 +193,9 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private func encoded(_ document: Format.Document) throws -> (bytes: Data, document: Format.Document) {
     do {
       let bytes = try format.encode(document)
+      guard bytes.count <= maximumSize else {
+        throw StorageError(.valueTooLarge, "the file would have more than \(maximumSize) bytes.")
+      }
       return (bytes, try format.decode(bytes))
     } catch {
       throw StorageError(

@@ -12,8 +12,8 @@ package protocol DocumentFormat: Sendable {
   /// Whether the file is unreadable without a key.
   var keepsSecrets: Bool { get }
 
-  /// What stands for a missing file.
-  var empty: Document { get }
+  /// What stands for a missing file; throws where one that was there must not be taken for an empty one.
+  func missing() throws -> Document
 
   /// Takes a file apart. Throws `damaged` for one that cannot be.
   func decode(_ file: Data) throws -> Document

@@ -74,7 +74,9 @@ struct HomesTests {
   func sealed() async throws {
     let sealed = use("sealed:s.sealed")
     #expect(try await sandbox.coffer("ls", environment: sealed).status == 3)
-    let line = "set -e; coffer set a s3cret --passphrase-file passphrase; coffer get a --passphrase-fd 3 3<passphrase; "
+    let line =
+      "set -e; printf s3cret | coffer set a - --passphrase-file passphrase; "
+      + "coffer get a --passphrase-fd 3 3<passphrase; "
     let ended = try await sandbox.bash(
       line + "mkdir run; cp passphrase run/coffer-passphrase; export CREDENTIALS_DIRECTORY=$PWD/run; coffer ls; "
         + "coffer watch --since 0 --count 1 --json; coffer verify --json; coffer rm a --json",
@@ -86,7 +88,13 @@ struct HomesTests {
   @Test("Without a passphrase, or with a wrong one, it says what is missing and shows nothing")
   func noPassphrase() async throws {
     let sealed = use("sealed:s.sealed")
-    try await sandbox.coffer("set", "a", "s3cret", "--passphrase-file", "passphrase", environment: sealed)
+    let argument = try await sandbox.coffer(
+      "set", "a", "s3cret", "--passphrase-file", "passphrase", environment: sealed)
+    #expect(argument.status == 2 && argument.errors.contains("A secret is no argument"), "\(argument.errors)")
+    #expect(!argument.errors.contains("s3cret") && access(sandbox.path("s.sealed"), F_OK) != 0)
+    try sandbox.write(Data("s3cret".utf8), to: "value")
+    try await sandbox.coffer(
+      "set", "a", "--file", "value", "--passphrase-file", "passphrase", environment: sealed)
     let nobody = try await sandbox.bash("setsid -w coffer get a; echo $?", environment: sealed)
     #expect(nobody.text == "1\n")
     #expect(
@@ -111,7 +119,7 @@ struct HomesTests {
     // Typed only when it is asked for: what comes before the question is thrown away.
     let script = """
       mkfifo keys; exec 4<>keys
-      script -qefc 'coffer set a 1' shown <keys >/dev/null & pid=$!
+      script -qefc 'printf 1 | coffer set a -' shown <keys >/dev/null & pid=$!
       for asked in 'Passphrase of' 'same again'; do
         for ((try = 0; try < 500; try++)); do grep -q "$asked" shown 2>/dev/null && break; sleep 0.02; done
         printf 'typed words\\n' >&4

@@ -44,7 +44,7 @@ struct KeychainTests {
   @Test("A locked keyring is a failure that says so, not a missing key")
   func locked() async throws {
     let keychain = use("keychain:shop")
-    try await sandbox.coffer("set", "a", "s3cret", environment: keychain)
+    try await sandbox.bash("printf s3cret | coffer set a -", environment: keychain)
     try keyring.lock()
     let get = try await sandbox.coffer("get", "a", environment: keychain)
     #expect(get.status == 1 && get.errors.contains("The login keyring is locked"), "\(get.errors)")

@@ -78,6 +78,37 @@ import Testing
     await expectError(.closed) { _ = try await adapter.read(key: "theme") }
   }
 
+  @Test("A directory that another has taken the place of is away for who has opened the old one")
+  func swapped() async throws {
+    let place = try StoreDirectory()
+    let (aside, files) = (place.path + ".aside", FileManager.default)
+    defer { try? files.removeItem(atPath: aside) }
+    let engine = try await place.open()
+    let key = try Key("theme")
+    try await engine.commit(WriteBatch([.put(key, Data("dark".utf8))]), from: Origin())
+    var states = engine.availability().makeAsyncIterator()
+    #expect(await states.next() == .available)
+
+    try files.moveItem(atPath: place.path, toPath: aside)
+    let other = try await place.open()
+    try await other.commit(WriteBatch([.put(key, Data("light".utf8))]), from: Origin())
+    await expectError(.unavailable, contains: "moved") { _ = try await engine.entry(key) }
+    await expectError(.unavailable, contains: "moved") {
+      try await engine.commit(WriteBatch([.put(key, Data("stale".utf8))]), from: Origin())
+    }
+    guard case .unavailable = await states.next() else { throw TestFailure("nobody was told") }
+    #expect(try await other.entry(key)?.value == Data("light".utf8))
+    try await other.close()
+
+    try files.removeItem(atPath: place.path)
+    try files.moveItem(atPath: aside, toPath: place.path)
+    #expect(await states.next() == .available)
+    #expect(try await engine.entry(key)?.value == Data("dark".utf8))
+    try await engine.commit(WriteBatch([.put(key, Data("grey".utf8))]), from: Origin())
+    #expect(try await engine.entry(key)?.value == Data("grey".utf8))
+    try await engine.close()
+  }
+
   @Test("A directory that is removed under an open store is told")
   func removedMeanwhile() async throws {
     let place = try StoreDirectory()

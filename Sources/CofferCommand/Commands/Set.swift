@@ -30,6 +30,11 @@ private func refuseNonsense(
       throw UsageError("Only preferences have a type: --store prefs:SUITE.", .set)
     }
   }
+  if case .argument = value, location.keepsSecrets {
+    throw UsageError(
+      "A secret is no argument, since other users and the shell's history see it: coffer set KEY -, or --file PATH.",
+      .set)
+  }
   if case .input(let input) = value, input.isStandard, invocation.options[.passphraseDescriptor] == "0" {
     throw UsageError("Standard input cannot give both the value and the passphrase.", .set)
   }

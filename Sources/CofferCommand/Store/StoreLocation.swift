@@ -84,6 +84,14 @@ enum StoreLocation: Sendable {
     }
   }
 
+  /// Whether it is a home for secrets.
+  var keepsSecrets: Bool {
+    switch self {
+    case .keychain, .sealed, .chain: true
+    case .sqlite, .files, .memory, .preferences: false
+    }
+  }
+
   /// `--store`, else `COFFER_STORE`, else the user's own store.
   static func of(_ invocation: Invocation) throws -> StoreLocation {
     if let location = invocation.options[.store] ?? environment("COFFER_STORE") {

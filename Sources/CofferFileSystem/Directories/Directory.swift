@@ -1,4 +1,4 @@
-import CofferCore
+package import CofferCore
 package import Foundation
 
 /// An open directory: its files are reached through it, whatever happens to its path.
@@ -8,6 +8,7 @@ package final class Directory: Sendable {
   private let path: String
   private let backend: String
   private let descriptor: Int32
+  private let identity: Identity
   /// The `errno` of a sync that has failed, or 0.
   private let syncFailure = Locked(Int32(0))
 
@@ -22,6 +23,16 @@ package final class Directory: Sendable {
     self.descriptor = descriptor
     self.path = path
     self.backend = backend
+    var status = stat()
+    fstat(descriptor, &status)  // It cannot fail for an open directory, and zeros are nobody's identity.
+    identity = Identity(status)
+  }
+
+  /// What tells a directory from all others.
+  private struct Identity: Equatable {
+    let device, inode: UInt64
+
+    init(_ status: stat) { (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino)) }
   }
 
   deinit { close(descriptor) }
@@ -107,15 +118,24 @@ package final class Directory: Sendable {
     return FileStamp(status)
   }
 
-  /// Whether the path leads to this directory still.
-  package func isAt(_ path: String) throws -> Bool {
-    var (own, found) = (stat(), stat())
-    guard fstat(descriptor, &own) == 0 else { throw failure("fstat", ".") }
-    guard stat(path, &found) == 0 else {
-      guard errno == ENOENT || errno == ENOTDIR else { throw failure("stat", ".") }
-      return false
-    }
-    return own.st_ino == found.st_ino && own.st_dev == found.st_dev
+  /// Throws `unavailable` unless its path leads to this directory still: one that was removed, moved or hidden by a
+  /// mount has nothing of what is at its path now.
+  package func requireInPlace() throws {
+    var status = stat()
+    if stat(path, &status) == 0, Identity(status) == identity { return }
+    let isElsewhere = status.st_ino != 0 || errno == ENOENT || errno == ENOTDIR
+    guard isElsewhere else { throw failure("stat", ".") }
+    throw StorageError(
+      .unavailable,
+      "The directory was moved, removed or replaced while the store was open: \(path.escapingControlCharacters)",
+      advice: "Put it back, or open the store again to use what is there now. Nothing was changed.", backend: backend)
+  }
+
+  /// The same directory for replacing files in it.
+  package func opened() throws(StorageError) -> OpenDirectory {
+    let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard copy >= 0 else { throw failure("open", ".") }
+    return OpenDirectory(copy, path: path)
   }
 
   package func isDirectory(_ name: String) throws -> Bool {

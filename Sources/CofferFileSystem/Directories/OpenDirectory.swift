@@ -15,6 +15,12 @@ package struct OpenDirectory: ~Copyable {
     self.path = path
   }
 
+  /// Takes over an open descriptor.
+  init(_ descriptor: Int32, path: String) {
+    self.descriptor = descriptor
+    self.path = path
+  }
+
   deinit { close(descriptor) }
 
   /// Makes a directory and those above it where they are missing, for this user alone.
@@ -161,7 +167,7 @@ package struct OpenDirectory: ~Copyable {
   /// Refuses a path through symbolic links that others have planted: they could lead our writes anywhere.
   ///
   /// Links of this user and of the system (`/tmp` on macOS) are followed, as everywhere else.
-  private static func refuseForeignLinks(in path: String) throws(StorageError) {
+  package static func refuseForeignLinks(in path: String) throws(StorageError) {
     let parts = PathParts(path)
     var place = ""
     for name in parts.names {

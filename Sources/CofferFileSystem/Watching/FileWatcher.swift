@@ -47,6 +47,12 @@ package final class FileWatcher: Sendable {
     var isRunning = false
     /// The inotify descriptor, -1 where there is none.
     var queue: Int32 = -1
+
+    /// Ends the system's watch, unless the same file is watched twice: that is one descriptor.
+    func release(_ descriptor: Int32) {
+      guard descriptor >= 0, !watches.values.contains(where: { $0.descriptor == descriptor }) else { return }
+      FileWatcher.removeWatch(descriptor, from: queue)
+    }
   }
 
   /// What the system has told of one of its watches.
@@ -88,19 +94,23 @@ package final class FileWatcher: Sendable {
   package func unwatch(_ id: UInt64) {
     state.withLock { state in
       guard let watch = state.watches.removeValue(forKey: id) else { return }
-      // The same file watched twice has one descriptor.
-      if watch.descriptor >= 0, !state.watches.values.contains(where: { $0.descriptor == watch.descriptor }) {
-        Self.removeWatch(watch.descriptor, from: state.queue)
-      }
+      state.release(watch.descriptor)
     }
   }
 
   /// Hears of the file that is at the path now; call it again after the file was replaced.
-  package func listen(_ id: UInt64) {
+  package func listen(_ id: UInt64) { _ = listenAnew(id) }
+
+  /// - Returns: Whether something else is heard of now than before.
+  private func listenAnew(_ id: UInt64) -> Bool {
     state.withLock { state in
-      guard let watch = state.watches[id] else { return }
+      guard let watch = state.watches[id] else { return false }
+      let descriptor = Self.addWatch(watch, to: &state.queue)
       state.watches[id]?.listens = true
-      state.watches[id]?.descriptor = Self.addWatch(watch, to: &state.queue)
+      state.watches[id]?.descriptor = descriptor
+      guard descriptor != watch.descriptor else { return false }
+      state.release(watch.descriptor)
+      return descriptor >= 0
     }
   }
 
@@ -132,10 +142,11 @@ package final class FileWatcher: Sendable {
     }
   }
 
-  /// What the system had no watch for a moment ago it may have one for now.
+  /// What the system had no watch for a moment ago it may have one for now, and a directory that is watched may have
+  /// been removed, moved away or hidden by a mount: then the one at its path is meant.
   private func listenAgain() {
-    let deaf = state.withLock { $0.watches.filter(\.value.isDeaf).map(\.key) }
-    for id in deaf { listen(id) }
+    let watches = state.withLock { $0.watches.filter { $0.value.isDeaf || $0.value.isDirectory } }
+    for (id, watch) in watches where listenAnew(id) { watch.callback(watch.isDirectory ? .unknown : .rung) }
   }
 
   private func tell(_ watches: [Watch], _ reports: [Report]) {

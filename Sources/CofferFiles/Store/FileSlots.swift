@@ -50,13 +50,9 @@ final class FileSlots: Slots {
     }
   }
 
-  /// A directory that was removed, or that another has taken the place of, is gone for this handle.
   func availability() -> Availability {
     do {
-      guard try values.isAt(path) else {
-        return .unavailable(reason: "The directory was moved, removed or replaced while the store was open.")
-      }
-      try values.checkWritable()
+      try checkWritable()
       return .available
     } catch {
       return .unavailable(reason: (error as? StorageError)?.message ?? "The directory cannot be used.")
@@ -66,6 +62,7 @@ final class FileSlots: Slots {
   // MARK: Reading
 
   func read(_ slot: Slot) throws -> SlotContent? {
+    try values.requireInPlace()
     let place = place(slot)
     return try place.directory.read(place.name, limit: maximumValueSize).map {
       SlotContent($0.data, stamp: SlotStamp($0.stamp))
@@ -73,11 +70,15 @@ final class FileSlots: Slots {
   }
 
   func stamp(_ slot: Slot) throws -> SlotPresence? {
+    try values.requireInPlace()
     let place = place(slot)
     return try place.directory.stamp(place.name).map { SlotPresence(stamp: SlotStamp($0)) }
   }
 
-  func checkWritable() throws { try values.checkWritable() }
+  func checkWritable() throws {
+    try values.requireInPlace()
+    try values.checkWritable()
+  }
 
   /// A directory where a file should be cannot be replaced by one: said before anything is stored.
   func prepare(_ key: Key) throws {
@@ -91,6 +92,7 @@ final class FileSlots: Slots {
   }
 
   func list() throws -> [Slot] {
+    try values.requireInPlace()
     var slots: [Slot] = []
     for name in try values.fileNames() {
       if let key = FileName.key(of: name) {

@@ -10,14 +10,17 @@ struct SealedFile: Sendable {
   var control: String { path + ".coffer" }
   var description: String { "sealed:\(path)" }
 
-  /// - Throws: `notFound` for what is no path of a file.
+  /// - Throws: `notFound` for what is no path of a file and for a link that leads nowhere.
   init(_ url: URL) throws(StorageError) {
     guard url.isFileURL, !url.path.isEmpty, !url.path.utf8.contains(0), !url.hasDirectoryPath else {
       throw StorageError(
         .notFound, "The path of the sealed store is empty, contains a NUL byte or is no path of a file.",
         advice: "Give the path of a file, such as /var/lib/shop/secrets.sealed.", backend: "sealed:\(url.path)")
     }
-    path = url.standardizedFileURL.path
+    // A link and what it leads to are one store, with one journal.
+    do { path = try PathParts.resolvingLink(url.standardizedFileURL.path) } catch {
+      throw error.locating(backend: "sealed:\(url.path)")
+    }
   }
 
   func exists() throws -> Bool { try PathParts.exists(path) }

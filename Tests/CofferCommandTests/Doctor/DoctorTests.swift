@@ -146,7 +146,7 @@ struct DoctorTests {
   }
 
   private static let seal =
-    "umask 077; printf 'open sesame' > words; coffer set a s3cret --store sealed:s --passphrase-file words; "
+    "umask 077; printf 'open sesame' > words; printf s3cret | coffer set a - --store sealed:s --passphrase-file words; "
 
   static let sealedFaults = [
     Fault("good", of: ["sealed:s"], options: ["--passphrase-file", "words"], "ok", "sealed:s", "1 key") {

@@ -176,4 +176,44 @@ import Testing
       #expect(status.st_mode & 0o777 == rights, "\(path)")
     }
   }
+
+  @Test("A link to the file and the file itself are one store")
+  func link() async throws {
+    let place = try SealedPlace()
+    let link = place.url.deletingLastPathComponent().appendingPathComponent("link.sealed")
+    let files = FileManager.default
+    try files.createSymbolicLink(at: link, withDestinationURL: place.url)
+    func openLink() async throws -> SlotEngine {
+      try await SlotEngine.sealed(at: link, passphrase: passphrase("correct horse"), cost: cheap)
+    }
+    try await expectError(.notFound, "leads nowhere") { _ = try await openLink() }
+    let engine = try await place.open()
+    let other = try await openLink()
+    try await put("a", secret, into: other)
+    #expect(try await engine.entry(Key("a"))?.value == secret)
+    #expect(engine.latestRevision == other.latestRevision)
+    #expect(!files.fileExists(atPath: link.path + ".coffer"))
+    #expect(try files.destinationOfSymbolicLink(atPath: link.path) == place.path)
+    try await other.close()
+    try await engine.close()
+  }
+
+  @Test("A directory that another has taken the place of is away, and the other is not written to")
+  func swapped() async throws {
+    let place = try SealedPlace()
+    let engine = try await place.open()
+    try await put("a", secret, into: engine)
+    let directory = place.url.deletingLastPathComponent().path
+    let (aside, files) = (directory + ".aside", FileManager.default)
+    try files.moveItem(atPath: directory, toPath: aside)
+    try files.createDirectory(atPath: directory, withIntermediateDirectories: false)
+    try await expectError(.unavailable, "moved") { _ = try await engine.entry(Key("a")) }
+    try await expectError(.unavailable, "moved") { try await put("a", Data("stale".utf8), into: engine) }
+    #expect(try files.contentsOfDirectory(atPath: directory) == [])
+    try files.removeItem(atPath: directory)
+    try files.moveItem(atPath: aside, toPath: directory)
+    #expect(try await engine.entry(Key("a"))?.value == secret)
+    try await put("a", Data("new".utf8), into: engine)
+    try await engine.close()
+  }
 }

@@ -47,33 +47,36 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     self.name = name
     self.onDamage = onDamage
     // A link to the file, as people make for files that they keep elsewhere, stays a link: what it leads to is ours.
-    self.path = Self.target(of: path)
+    self.path = try PathParts.resolvingLink(path)
     let parts = PathParts(self.path)
     fileName = parts.last
+    try OpenDirectory.refuseForeignLinks(in: parts.parent)
     parent = try Directory(parts.parent, backend: name)
     let stamp = try? parent.stamp(fileName)
     state.withLock { $0.known = stamp }
   }
 
-  private static func target(of path: String) -> String {
-    var status = stat()
-    guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK, let real = realpath(path, nil) else {
-      return path
-    }
-    defer { free(real) }
-    return String(cString: real)
+  func checkWritable() throws {
+    try parent.requireInPlace()
+    try parent.checkWritable()
   }
-
-  func checkWritable() throws { try parent.checkWritable() }
 
   // MARK: Reading
 
   /// What the file says now. A file that makes no sense gives what we have written last, if that was kept; else throws
   /// `damaged`.
   func document() throws -> Format.Document {
-    let stamp = try parent.stamp(fileName)
-    if let read = state.withLock({ $0.read }), read.isSettled, read.stamp == stamp { return read.document }
+    try parent.requireInPlace()
+    if let read = try unchanged() { return read.document }
     return try readAgain().document
+  }
+
+  /// Whether ``document()`` needs not look into the file, nor wait for somebody who is writing it.
+  var isRead: Bool { ((try? unchanged()) ?? nil) != nil }
+
+  private func unchanged() throws -> Reading? {
+    let stamp = try parent.stamp(fileName)
+    return state.withLock { $0.read }.flatMap { $0.isSettled && $0.stamp == stamp ? $0 : nil }
   }
 
   private func readAgain() throws -> (stamp: FileStamp?, document: Format.Document) {
@@ -173,7 +176,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     try? control.replaceUnsynced(copyName, with: bytes)
     let after: FileStamp?
     do {
-      after = try OpenDirectory(PathParts(path).parent).replace(
+      after = try parent.opened().replace(
         fileName, with: bytes, scratch: ".\(fileName).coffer-new",
         onlyIf: { [parent, fileName] in (try? parent.stamp(fileName)) == before.stamp })
     } catch {

@@ -50,6 +50,8 @@ package final class DocumentSlots<Format: DocumentFormat>: Slots {
   }
 
   package var keepsSecrets: Bool { format.keepsSecrets }
+  /// A large file takes milliseconds to be taken apart, and one that is being written takes longer.
+  package var readsBlock: Bool { !file.isRead }
 
   package func availability() -> Availability {
     do {

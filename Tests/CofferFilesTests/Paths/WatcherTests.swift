@@ -1,0 +1,42 @@
+import CofferCore
+import CofferFileSystem
+import CofferTestSupport
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct WatcherTests {
+  @Test("A directory that is removed or moved away is watched again once there is one")
+  func anotherDirectory() async throws {
+    let root = try TemporaryDirectory()
+    let (watched, away, files) = (root.path("watched"), root.path("away"), FileManager.default)
+    try files.createDirectory(atPath: watched, withIntermediateDirectories: false)
+    let heard = Locked<[String]>([])
+    let id = FileWatcher.shared.watch(directory: watched) { event in
+      if case .changed(let name) = event { heard.withLock { $0.append(name) } }
+    }
+    defer { FileWatcher.shared.unwatch(id) }
+    func write(_ name: String) throws { try Data().write(to: URL(fileURLWithPath: watched + "/" + name)) }
+    /// Until the watcher has come by: once per second.
+    func writeUntilHeard(_ name: String) async throws {
+      let deadline = ContinuousClock.now + .seconds(60)
+      while !heard.withLock({ $0.contains(name) }) {
+        try #require(ContinuousClock.now < deadline, "\(name) was not heard of")
+        try write(name)
+        try await Task.sleep(for: .milliseconds(20))
+      }
+    }
+
+    try await writeUntilHeard("first")
+    try files.moveItem(atPath: watched, toPath: away)
+    try files.createDirectory(atPath: watched, withIntermediateDirectories: false)
+    try await writeUntilHeard("second")
+    try files.removeItem(atPath: watched)
+    try files.createDirectory(atPath: watched, withIntermediateDirectories: false)
+    try await writeUntilHeard("third")
+
+    // What happens in the directory that was moved away is nobody's.
+    try Data().write(to: URL(fileURLWithPath: away + "/late"))
+    try await writeUntilHeard("last")
+    #expect(heard.withLock { !$0.contains("late") })
+  }
+}

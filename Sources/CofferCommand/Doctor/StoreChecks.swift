@@ -63,9 +63,9 @@ struct StoreChecks {
     do {
       try FileManager.default.createDirectory(
         atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-      for file in ["/journal.db", "/journal.db-wal"] where access(control + file, F_OK) == 0 {
-        try FileManager.default.copyItem(atPath: control + file, toPath: folder + file)
-      }
+      try await copyJournal(in: control, to: folder)
+    } catch let error as StorageError where error.code == .busy {
+      throw error
     } catch {
       throw StorageError(
         .inputOutput, "The journal in \(control) could not be read.",
@@ -79,6 +79,27 @@ struct StoreChecks {
     let count = try? await Listing(engine: engine, prefix: nil).count().all
     try await engine.close()
     return count
+  }
+
+  /// Both files as they were at one moment: who is writing to the journal meanwhile is let by.
+  private func copyJournal(in control: String, to folder: String) async throws {
+    let files = ["/journal.db", "/journal.db-wal"]
+    func stamps() throws -> [FileStamp?] {
+      let directory = try Directory(control, backend: name)
+      return try files.map { try directory.stamp(String($0.dropFirst())) }
+    }
+    for _ in 0..<50 {
+      let before = try stamps()
+      for (file, stamp) in zip(files, before) {
+        try? FileManager.default.removeItem(atPath: folder + file)
+        if stamp != nil { try FileManager.default.copyItem(atPath: control + file, toPath: folder + file) }
+      }
+      if try stamps() == before { return }
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    throw StorageError(
+      .busy, "Somebody writes to the store all the time, so that it cannot be looked at.", advice: "Try again later.",
+      backend: name)
   }
 
   // MARK: Values

@@ -89,6 +89,23 @@ public enum PreferenceValue: Hashable, Sendable {
   }
 }
 
+extension PreferenceValue {
+  /// The same with the entries of each dictionary in the order of their names; `nil` when one has a name twice.
+  var ordered: PreferenceValue? {
+    switch self {
+    case .array(let values):
+      let ordered = values.compactMap(\.ordered)
+      return ordered.count == values.count ? .array(ordered) : nil
+    case .dictionary(let entries):
+      let ordered = entries.compactMap { entry in entry.value.ordered.map { PreferenceEntry(entry.name, $0) } }
+        .sorted { $0.name < $1.name }
+      let isUnique = zip(ordered, ordered.dropFirst()).allSatisfy { $0.name != $1.name }
+      return ordered.count == entries.count && isUnique ? .dictionary(ordered) : nil
+    default: return self
+    }
+  }
+}
+
 /// A value and its name in a ``PreferenceValue/dictionary(_:)``.
 public struct PreferenceEntry: Hashable, Sendable {
   /// Its name.

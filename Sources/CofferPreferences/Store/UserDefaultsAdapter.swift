@@ -61,10 +61,16 @@ public actor UserDefaultsAdapter: EngineBacked {
   ///   - key: of the preference.
   ///   - transaction: the commit's transaction id; a new one unless given.
   /// - Throws: `StorageError`: `unsupported` for a collection with dates or bytes in it, which can be stored as `Data`
-  ///   of your own coding.
+  ///   of your own coding, and for a dictionary that has a name twice.
   @discardableResult
   public func set(_ value: PreferenceValue, for key: String, transaction: TransactionID? = nil) async throws -> Commit {
     let key = try Key(key)
+    guard let value = value.ordered else {
+      throw StorageError.unsupported(
+        "two values of one name in a dictionary", advice: "Remove one of them. Nothing was written.",
+        backend: engine.description
+      ).locating(backend: engine.description, key: key)
+    }
     if value.kind == .collection, PreferenceValue(value.bytes, as: .collection) != value {
       throw StorageError.unsupported(
         "collections with dates, bytes or fractions that are whole numbers in them",

@@ -111,6 +111,8 @@ import Testing
     #expect(try await adapter.value(for: "k") == nil)
     try await adapter.set(["x": [1, 0.5, true, "t", .unsigned(.max)]], for: "k")
     #expect(try await adapter.value(for: "k") == ["x": [1, 0.5, true, "t", .unsigned(.max)]])
+    try await adapter.set([.dictionary([.init("b", 2), .init("a", 1)])], for: "k")
+    #expect(try await adapter.value(for: "k") == [["a": 1, "b": 2]])
     try await adapter.engine.close()
   }
 

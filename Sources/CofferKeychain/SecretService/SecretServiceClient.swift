@@ -8,14 +8,11 @@
   /// answer. When the bus or the keyring has gone and come back, the next call finds it. Calls block and may come from
   /// any number of threads at once. What is locked is an error, never "absent".
   package final class SecretServiceClient: Sendable {
-    private struct State {
-      var connection: BusConnection?
-      var session: SecretSession?
-    }
-
     private let address: String?
     private let timeout: Duration
-    private let shared = Locked(State())
+    // Who comes while another connects waits for that one's result: a bus that hangs costs all of them one timeout.
+    private let connections = SharedAttempt<BusConnection>()
+    private let sessions = SharedAttempt<SecretSession>()
     /// When the keyring was last asked to start.
     private let lastStart = Locked<ContinuousClock.Instant?>(nil)
 
@@ -44,7 +41,7 @@
       } catch let failure as BusFailure {
         return failure.notOpen.state
       } catch {
-        return .noService(reason: "\(error)")
+        return .noAnswer(reason: "\(error)")
       }
     }
 
@@ -168,7 +165,7 @@
       do {
         return try body(service())
       } catch let failure as BusFailure where failure.isWorthAnotherTry {
-        shared.withLock { $0.session = nil }
+        sessions.forget()
         return try body(service())
       }
     }
@@ -180,26 +177,21 @@
         if let owner = try owner(connection) { return KeyringService(connection: connection, owner: owner) }
         try start(connection)
         if let owner = try owner(connection) { return KeyringService(connection: connection, owner: owner) }
-      } catch let failure as BusFailure {
-        throw failure.noBus
+      } catch let failure as BusFailure where failure.kind != .disconnected {
+        throw failure.notOnBus
       }
-      throw NotOpen(state: .noService(reason: "it was started, but offers nothing"))
+      throw NotOpen(state: .noAnswer(reason: "it was started, but offers nothing"))
     }
 
     private func connected() throws -> BusConnection {
-      try shared.withLock { state in
-        if let connection = state.connection, !connection.isClosed { return connection }
-        state = State()
-        let place = try address.map(SessionBus.usable) ?? SessionBus.address()
-        do {
-          let connection = try BusConnection(address: place, timeout: timeout)
-          state.connection = connection
-          return connection
-        } catch let failure as BusFailure {
-          guard failure.kind != .timedOut else { throw failure.noBus }
-          throw NotOpen(
-            state: .noBus(reason: "no session bus answers at '\(place)'"), underlying: failure.underlying)
+      let place = try address.map(SessionBus.usable) ?? SessionBus.address()
+      do {
+        return try connections.result(within: timeout, isUsable: { !$0.isClosed }) {
+          sessions.forget()
+          return try BusConnection(address: place, timeout: timeout)
         }
+      } catch let failure as BusFailure {
+        throw failure.notConnected(to: place)
       }
     }
 
@@ -222,26 +214,25 @@
         guard try owner(connection) == nil else { return }
         let now = ContinuousClock.now
         if let last = lastStart, now - last < .seconds(30) {
-          throw NotOpen(state: .noService(reason: "no keyring runs, and one that was just started has ended"))
+          throw NotOpen(state: .noAnswer(reason: "no keyring runs, and one that was just started has ended"))
         }
         lastStart = now
         do {
           _ = try connection.call(.startServiceByName, .tuple(.string(KeyringService.name), .uint32(0)))
         } catch let failure as BusFailure {
-          throw NotOpen(state: .noService(reason: "the keyring could not be started"), underlying: failure.underlying)
+          // Who can be started is there, whatever has kept it from starting.
+          throw NotOpen(state: .noAnswer(reason: "the keyring could not be started"), underlying: failure.underlying)
         }
       }
     }
 
     /// The session with this keyring; a keyring that was started again gets a new one.
     private func session(with service: KeyringService) throws -> SecretSession {
-      try shared.withLock { state in
-        if let session = state.session, session.connection === service.connection, session.owner == service.owner {
-          return session
-        }
-        let session = try SecretSession(connection: service.connection, owner: service.owner, timeout: timeout)
-        if state.connection === service.connection { state.session = session }
-        return session
+      let isUsable = { (session: SecretSession) in
+        session.connection === service.connection && session.owner == service.owner
+      }
+      return try sessions.result(within: timeout, isUsable: isUsable) {
+        try SecretSession(connection: service.connection, owner: service.owner, timeout: timeout)
       }
     }
   }

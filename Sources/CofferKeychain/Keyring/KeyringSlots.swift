@@ -37,6 +37,8 @@
     private let history: KeyringHistory
     /// Which items were seen to hold which values: of one that is deleted only its path is told.
     private let seen = Locked<[KeyringItemPath: Key]>([:])
+    /// Whether the keyring has answered when it was asked last.
+    private let answers = Locked(true)
 
     init(
       _ scope: KeyringScope, accessibility: KeychainAccessibility, keyringDirectory: String, control: String,
@@ -53,6 +55,7 @@
 
     func availability() -> Availability {
       let state = client.state()
+      answers.withLock { $0 = !state.isSilent }
       guard state == .open else { return .unavailable(reason: state.error().message) }
       do {
         try refuseNewKeyring()
@@ -272,7 +275,9 @@
     // MARK: Watching
 
     func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)? {
-      let signals = SecretServiceWatch(address: address, timeout: timeout) { [weak self] event in
+      // Who has just not answered is not waited for again: once he does, everything is looked at.
+      let isAwaited = answers.withLock { $0 }
+      let signals = SecretServiceWatch(address: address, timeout: timeout, isAwaited: isAwaited) { [weak self] event in
         switch event {
         case .item(let path): self?.hear(path, heard)
         case .availability:

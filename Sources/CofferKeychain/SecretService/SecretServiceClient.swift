@@ -52,12 +52,31 @@
 
     // MARK: Reading
 
-    /// The items of the default collection that have all of these attributes.
-    package func search(_ attributes: [KeyringAttribute]) throws -> [KeyringItemPath] {
+    /// The default collection.
+    func defaultCollection() throws -> KeyringCollection {
+      try inWords {
+        try withService { service in
+          guard let collection = try service.collection(service.defaultCollection()) else {
+            throw NotOpen(state: .noDefaultCollection)
+          }
+          return collection
+        }
+      }
+    }
+
+    /// A collection, the default one or not; `nil` when there is none at this path.
+    func collection(_ path: KeyringItemPath) throws -> KeyringCollection? {
+      try inWords { try withService { try $0.collection(path) } }
+    }
+
+    /// The items that have all of these attributes, in the default collection unless another one is named.
+    package func search(
+      _ attributes: [KeyringAttribute], in collection: KeyringItemPath? = nil
+    ) throws -> [KeyringItemPath] {
       let arguments = try Variant.tuple(.attributes(checked(attributes)))
       return try inWords {
         try withService { service in
-          let collection = try service.openCollection()
+          let collection = try service.openCollection(collection)
           let reply = try service.call(.searchItems, at: collection.description, arguments)
           try service.requireOpen(collection)  // still: only then an empty answer means that there is none
           return reply[0]?.children.compactMap(\.path) ?? []
@@ -66,13 +85,15 @@
     }
 
     /// Those of the items that exist, without their secrets, in the order of the paths.
-    package func items(_ paths: [KeyringItemPath]) throws -> [KeyringItem] {
-      try inWords { try withService { try items(paths, of: $0) } }
+    package func items(_ paths: [KeyringItemPath], in collection: KeyringItemPath? = nil) throws -> [KeyringItem] {
+      try inWords { try withService { try items(paths, in: collection, of: $0) } }
     }
 
-    private func items(_ paths: [KeyringItemPath], of service: KeyringService) throws -> [KeyringItem] {
+    private func items(
+      _ paths: [KeyringItemPath], in collection: KeyringItemPath? = nil, of service: KeyringService
+    ) throws -> [KeyringItem] {
       let items = try paths.compactMap { try service.item($0) }
-      if items.count < paths.count { _ = try service.openCollection() }
+      if items.count < paths.count { _ = try service.openCollection(collection) }
       return items
     }
 

@@ -41,6 +41,17 @@ extension SecretServiceState {
   }
 }
 
+extension KeyringCollection {
+  /// What to say when this is the default collection and another one has the values.
+  func hides(_ before: KeyringCollection) -> StorageError {
+    let (name, nameBefore) = (label.escapingControlCharacters, before.label.escapingControlCharacters)
+    return StorageError(
+      .unavailable, "The default keyring is now '\(name)', and the values are in '\(nameBefore)'.",
+      advice: "In the keyring program (for GNOME: 'seahorse'), make '\(nameBefore)' the default again, or move the "
+        + "secrets to '\(name)'.", backend: keyringBackend)
+  }
+}
+
 /// How errors name this place.
 package let keyringBackend = "keyring:org.freedesktop.secrets"
 

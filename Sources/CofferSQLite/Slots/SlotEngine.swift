@@ -69,8 +69,8 @@ public final class SlotEngine: StorageEngine {
   ) throws {
     let control = try SlotControl(directory, name: name)
     // The one question that a home which does not answer is asked here, and before others who open it wait for us.
-    let present = slots.availability()
-    let isAway = slots.readsBlock && present != .available
+    let present = slots.readsBlock ? slots.availability() : nil
+    let isAway = present.map { $0 != .available } ?? false
     let opening = try control.beginOpening(busyTimeout: configuration.busyTimeout)
     defer { withExtendedLifetime(opening) {} }
     let home = try SlotHome(slots: slots, name: name, control: control, configuration: configuration)
@@ -102,7 +102,7 @@ public final class SlotEngine: StorageEngine {
       if isWorthTelling { configuration.onRecovery?(report) }
       return report
     }
-    let availability = SlotAvailability(slots, present, queue: queue) { [weak reconciler] in
+    let availability = SlotAvailability(slots, present ?? slots.availability(), queue: queue) { [weak reconciler] in
       Task {
         _ = try? await recovery.done()
         reconciler?.hear(.anything)

@@ -4,14 +4,15 @@ import CofferKeychain
 import CofferTestSupport
 import Foundation
 
-/// A bus that accepts whoever comes, counts them and never says anything, and a folder for what programs keep.
+/// A bus that accepts whoever comes, counts them and never says anything, or hangs up, and a folder for what programs
+/// keep.
 final class HangingBus: @unchecked Sendable {
   // Sendable because the source is only ended, at the end of this.
   private let folder: TemporaryDirectory
   private let source: any DispatchSourceRead
   private let accepted = Locked<[CInt]>([])
 
-  init() throws {
+  init(hangsUp: Bool = false) throws {
     folder = try TemporaryDirectory()
     let path = folder.path("bus")
     let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0)
@@ -26,7 +27,10 @@ final class HangingBus: @unchecked Sendable {
     guard bound, listen(descriptor, 64) == 0 else { throw TestFailure("cannot listen at \(path): errno \(errno)") }
     source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: DispatchQueue(label: "hanging bus"))
     source.setEventHandler { [accepted] in
-      while case let caller = accept(descriptor, nil, nil), caller >= 0 { accepted.withLock { $0.append(caller) } }
+      while case let caller = accept(descriptor, nil, nil), caller >= 0 {
+        accepted.withLock { $0.append(caller) }
+        if hangsUp { shutdown(caller, CInt(SHUT_RDWR)) }
+      }
     }
     source.setCancelHandler { [accepted] in
       close(descriptor)

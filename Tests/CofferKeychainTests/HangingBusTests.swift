@@ -76,6 +76,16 @@
       #expect(try shared.result(within: Self.timeout, isUsable: { _ in true }, make: { 3 }) == 3)
     }
 
+    @Test("A bus that hangs up on whoever comes proves nothing")
+    func hangsUp() throws {
+      let bus = try HangingBus(hangsUp: true)
+      let client = SecretServiceClient(address: bus.address, timeout: .seconds(10))
+      let state = client.state()
+      #expect(state.isNoAnswer, "\(state)")
+      #expect(code { try client.search([]) } == .unavailable)
+      #expect(bus.attempts >= 2)
+    }
+
     @Test("A chain begins no other home while nobody can tell whether the keyring is there")
     func chain() async throws {
       let bus = try HangingBus()

@@ -22,7 +22,7 @@
       let client = SecretServiceClient(address: "unix:path=\(socket.path)", timeout: .milliseconds(200))
       var state = SecretServiceState.open
       #expect(duration { state = client.state() } < .seconds(10))
-      #expect(state == .noBus(reason: "the session bus does not answer"))
+      #expect(state == .noAnswer(reason: "the session bus does not answer"))
     }
 
     @Test("Nothing is started to find a bus")
@@ -129,7 +129,7 @@
       keyring.pause()
       var state = SecretServiceState.open
       #expect(duration { state = client.state() } < .seconds(10))
-      #expect(state == .noService(reason: "it does not answer"))
+      #expect(state == .noAnswer(reason: "it does not answer"))
       #expect(code { try client.search([]) } == .unavailable)
       #expect(code { try client.create("x") } == .unavailable)
       #expect(code { try client.setAttributes(path, attributes("changed")) } == .outcomeUnknown)

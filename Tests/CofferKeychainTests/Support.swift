@@ -92,5 +92,6 @@ final class Events<Event: Sendable>: Sendable {
   extension SecretServiceState {
     var isNoBus: Bool { if case .noBus = self { true } else { false } }
     var isNoService: Bool { if case .noService = self { true } else { false } }
+    var isNoAnswer: Bool { if case .noAnswer = self { true } else { false } }
   }
 #endif

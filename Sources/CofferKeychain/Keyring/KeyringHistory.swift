@@ -3,11 +3,12 @@
   import CofferFileSystem
   import Foundation
 
-  /// Notices that a keyring was begun anew because its file could not be read.
+  /// Notices that a keyring was begun anew because its file could not be read, and that another one is the default now.
   ///
   /// gnome-keyring leaves a truncated `login.keyring` as it is and begins `login_1.keyring`, under the name of the old
-  /// collection and without a word: every secret looks absent then. So the names of the keyring files are noted beside
-  /// the journal when values are stored.
+  /// collection and without a word: every secret looks absent then, as it does when somebody chooses another default
+  /// keyring. So the names of the keyring files and the path of the collection are noted beside the journal when
+  /// values are stored.
   struct KeyringHistory: Sendable {
     private static let fileName = "keyrings"
 
@@ -15,7 +16,7 @@
     private let keyrings: String
     /// Where the names are noted.
     private let control: String
-    private let noted = Locked<[String]?>(nil)
+    private let noted = Locked<Data?>(nil)
 
     init(of keyrings: String, notedIn control: String) {
       self.keyrings = keyrings
@@ -27,24 +28,34 @@
       return names.filter { $0.hasSuffix(".keyring") && !$0.contains("\n") }.sorted()
     }
 
-    /// Values are there: these files are those that hold them.
-    func keep() {
-      let names = present
-      guard !names.isEmpty, noted.withLock({ $0 }) != names else { return }
+    /// Values are there: these files are those that hold them, and this is their collection.
+    func keep(_ collection: KeyringItemPath?) {
+      // No file's name has a slash: who knows nothing of the path takes it for a file that is gone.
+      let lines = present + (collection.map { [$0.description] } ?? [])
+      let note = Data(lines.joined(separator: "\n").utf8)
+      guard !lines.isEmpty, noted.withLock({ $0 }) != note else { return }
       // Without the note, nothing is noticed later: no reason to refuse a secret now.
-      let note = Data(names.joined(separator: "\n").utf8)
       guard let directory = try? OpenDirectory(control) else { return }
       do {
         try directory.replace(Self.fileName, with: note)
-        noted.withLock { $0 = names }
+        noted.withLock { $0 = note }
       } catch {}
     }
+
+    /// The lines of the note; `nil` while there is none.
+    private var note: [String]? {
+      FileManager.default.contents(atPath: control + "/" + Self.fileName).map {
+        String(decoding: $0, as: UTF8.self).split(separator: "\n").map(String.init)
+      }
+    }
+
+    /// The collection in which a value was stored last, the default one then, where that was noted.
+    var collection: KeyringItemPath? { note?.lazy.compactMap { KeyringItemPath($0) }.first }
 
     /// The error when there is a new file beside an old one that could not be read. It is to be asked when no value of
     /// ours is found.
     func problem() -> StorageError? {
-      guard let note = FileManager.default.contents(atPath: control + "/" + Self.fileName) else { return nil }
-      let before = String(decoding: note, as: UTF8.self).split(separator: "\n").map(String.init)
+      guard let before = note else { return nil }
       let present = present
       for old in before where present.contains(old) {
         let new = present.first { name in

@@ -37,6 +37,8 @@
     private let history: KeyringHistory
     /// Which items were seen to hold which values: of one that is deleted only its path is told.
     private let seen = Locked<[KeyringItemPath: Key]>([:])
+    /// Whether the keyring has answered when it was asked last.
+    private let answers = Locked(true)
 
     init(
       _ scope: KeyringScope, accessibility: KeychainAccessibility, keyringDirectory: String, control: String,
@@ -53,6 +55,7 @@
 
     func availability() -> Availability {
       let state = client.state()
+      answers.withLock { $0 = !state.isSilent }
       guard state == .open else { return .unavailable(reason: state.error().message) }
       do {
         try refuseNewKeyring()
@@ -72,18 +75,32 @@
     private func items(with attributes: [KeyringAttribute]) throws -> [KeyringItem] {
       // A search finds what has more attributes, too: another group's, say.
       let items = try client.items(client.search(scopeAttributes + attributes)).filter(isOfGroup)
-      if items.isEmpty { try refuseNewKeyring() }
+      if !items.contains(where: isOurs) { try refuseNewKeyring() }
       return items
     }
 
     private func isOfGroup(_ item: KeyringItem) -> Bool { item.text(of: Attribute.accessGroup) == scope.accessGroup }
 
+    private func isOurs(_ item: KeyringItem) -> Bool { isOfGroup(item) && Self.version(of: item) != nil }
+
     /// Throws when the keyring is another one than that which has our values: who is absent there is not gone.
     private func refuseNewKeyring() throws {
-      guard let problem = history.problem() else { return }
+      guard let problem = try history.problem() ?? otherDefault() else { return }
       let items = try client.items(client.search(scopeAttributes))
-      guard !items.contains(where: { isOfGroup($0) && Self.version(of: $0) != nil }) else { return }
+      guard !items.contains(where: isOurs) else { return }
       throw problem
+    }
+
+    /// The error when another collection is the default than that which has our values, or may have them: it is locked.
+    private func otherDefault() throws -> StorageError? {
+      guard let noted = history.collection else { return nil }
+      let present = try client.defaultCollection()
+      guard present.path != noted, let before = try client.collection(noted) else { return nil }
+      if !before.isLocked {
+        let items = try client.items(client.search(scopeAttributes, in: noted), in: noted)
+        guard items.contains(where: isOurs) else { return nil }
+      }
+      return present.hides(before)
     }
 
     /// The items that are a key's value: one, but for the moment of its replacement and where others have added some.
@@ -253,7 +270,7 @@
         throw StorageError(.notFound, "Somebody has removed the item \(id) from the keyring meanwhile.")
       }
       note([moved])
-      history.keep()
+      history.keep(moved.path.parent)
       return Self.stamp(of: moved)
     }
 
@@ -272,7 +289,9 @@
     // MARK: Watching
 
     func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)? {
-      let signals = SecretServiceWatch(address: address, timeout: timeout) { [weak self] event in
+      // Who has just not answered is not waited for again: once he does, everything is looked at.
+      let isAwaited = answers.withLock { $0 }
+      let signals = SecretServiceWatch(address: address, timeout: timeout, isAwaited: isAwaited) { [weak self] event in
         switch event {
         case .item(let path): self?.hear(path, heard)
         case .availability:

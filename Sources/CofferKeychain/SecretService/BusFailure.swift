@@ -9,6 +9,8 @@
       case timedOut
       /// The connection or the called process has gone before it answered.
       case disconnected
+      /// Nobody listens at the address of the bus, or it is none.
+      case nobody
       /// There is nobody of that name: the call was not carried out.
       case noOwner
       /// There is no such object.
@@ -66,6 +68,8 @@
       let isOne: (GIOErrorEnum) -> Bool = { coffer_is_io_error(error, CInt($0.rawValue)) != 0 }
       if isOne(G_IO_ERROR_TIMED_OUT) || isOne(G_IO_ERROR_CANCELLED) { return .timedOut }
       if isOne(G_IO_ERROR_CLOSED) || isOne(G_IO_ERROR_BROKEN_PIPE) { return .disconnected }
+      let absences = [G_IO_ERROR_CONNECTION_REFUSED, G_IO_ERROR_NOT_FOUND, G_IO_ERROR_INVALID_ARGUMENT]
+      if absences.contains(where: isOne) { return .nobody }
       return isOne(G_IO_ERROR_PERMISSION_DENIED) ? .denied : .other
     }
 

@@ -12,6 +12,11 @@ package struct KeyringItemPath: Hashable, Sendable, CustomStringConvertible {
     else { return nil }
     self.description = description
   }
+
+  /// Of an item its collection.
+  var parent: KeyringItemPath? {
+    description.lastIndex(of: "/").flatMap { KeyringItemPath(String(description[..<$0])) }
+  }
 }
 
 extension UInt8 {
@@ -54,6 +59,14 @@ package struct KeyringItem: Hashable, Sendable {
   package func text(of name: String) -> String? {
     attributes.first { $0.name.utf8.elementsEqual(name.utf8) }?.text
   }
+}
+
+/// A keyring among several of one user.
+struct KeyringCollection: Hashable, Sendable {
+  let path: KeyringItemPath
+  /// What people call it.
+  let label: String
+  let isLocked: Bool
 }
 
 /// The bytes that an item keeps.

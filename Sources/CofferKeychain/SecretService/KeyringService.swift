@@ -35,9 +35,21 @@
       }
     }
 
-    /// The default collection, open now.
-    func openCollection() throws -> KeyringItemPath {
-      let collection = try defaultCollection()
+    /// What a collection says of itself; `nil` when there is none at this path.
+    func collection(_ path: KeyringItemPath) throws -> KeyringCollection? {
+      do {
+        let reply = try call(.getProperties, at: path.description, .tuple(.string(BusMethod.collection)))
+        return KeyringCollection(
+          path: path, label: reply[0]?.property("Label")?.text ?? "",
+          isLocked: reply[0]?.property("Locked")?.bool != false)
+      } catch let failure as BusFailure where failure.kind == .noObject {
+        return nil
+      }
+    }
+
+    /// A collection, the default one unless another one is named, open now.
+    func openCollection(_ path: KeyringItemPath? = nil) throws -> KeyringItemPath {
+      let collection = try path ?? defaultCollection()
       try requireOpen(collection)
       return collection
     }

@@ -8,14 +8,11 @@
   /// answer. When the bus or the keyring has gone and come back, the next call finds it. Calls block and may come from
   /// any number of threads at once. What is locked is an error, never "absent".
   package final class SecretServiceClient: Sendable {
-    private struct State {
-      var connection: BusConnection?
-      var session: SecretSession?
-    }
-
     private let address: String?
     private let timeout: Duration
-    private let shared = Locked(State())
+    // Who comes while another connects waits for that one's result: a bus that hangs costs all of them one timeout.
+    private let connections = SharedAttempt<BusConnection>()
+    private let sessions = SharedAttempt<SecretSession>()
     /// When the keyring was last asked to start.
     private let lastStart = Locked<ContinuousClock.Instant?>(nil)
 
@@ -44,7 +41,7 @@
       } catch let failure as BusFailure {
         return failure.notOpen.state
       } catch {
-        return .noService(reason: "\(error)")
+        return .noAnswer(reason: "\(error)")
       }
     }
 
@@ -55,12 +52,31 @@
 
     // MARK: Reading
 
-    /// The items of the default collection that have all of these attributes.
-    package func search(_ attributes: [KeyringAttribute]) throws -> [KeyringItemPath] {
+    /// The default collection.
+    func defaultCollection() throws -> KeyringCollection {
+      try inWords {
+        try withService { service in
+          guard let collection = try service.collection(service.defaultCollection()) else {
+            throw NotOpen(state: .noDefaultCollection)
+          }
+          return collection
+        }
+      }
+    }
+
+    /// A collection, the default one or not; `nil` when there is none at this path.
+    func collection(_ path: KeyringItemPath) throws -> KeyringCollection? {
+      try inWords { try withService { try $0.collection(path) } }
+    }
+
+    /// The items that have all of these attributes, in the default collection unless another one is named.
+    package func search(
+      _ attributes: [KeyringAttribute], in collection: KeyringItemPath? = nil
+    ) throws -> [KeyringItemPath] {
       let arguments = try Variant.tuple(.attributes(checked(attributes)))
       return try inWords {
         try withService { service in
-          let collection = try service.openCollection()
+          let collection = try service.openCollection(collection)
           let reply = try service.call(.searchItems, at: collection.description, arguments)
           try service.requireOpen(collection)  // still: only then an empty answer means that there is none
           return reply[0]?.children.compactMap(\.path) ?? []
@@ -69,13 +85,15 @@
     }
 
     /// Those of the items that exist, without their secrets, in the order of the paths.
-    package func items(_ paths: [KeyringItemPath]) throws -> [KeyringItem] {
-      try inWords { try withService { try items(paths, of: $0) } }
+    package func items(_ paths: [KeyringItemPath], in collection: KeyringItemPath? = nil) throws -> [KeyringItem] {
+      try inWords { try withService { try items(paths, in: collection, of: $0) } }
     }
 
-    private func items(_ paths: [KeyringItemPath], of service: KeyringService) throws -> [KeyringItem] {
+    private func items(
+      _ paths: [KeyringItemPath], in collection: KeyringItemPath? = nil, of service: KeyringService
+    ) throws -> [KeyringItem] {
       let items = try paths.compactMap { try service.item($0) }
-      if items.count < paths.count { _ = try service.openCollection() }
+      if items.count < paths.count { _ = try service.openCollection(collection) }
       return items
     }
 
@@ -168,7 +186,7 @@
       do {
         return try body(service())
       } catch let failure as BusFailure where failure.isWorthAnotherTry {
-        shared.withLock { $0.session = nil }
+        sessions.forget()
         return try body(service())
       }
     }
@@ -180,26 +198,21 @@
         if let owner = try owner(connection) { return KeyringService(connection: connection, owner: owner) }
         try start(connection)
         if let owner = try owner(connection) { return KeyringService(connection: connection, owner: owner) }
-      } catch let failure as BusFailure {
-        throw failure.noBus
+      } catch let failure as BusFailure where failure.kind != .disconnected {
+        throw failure.notOnBus
       }
-      throw NotOpen(state: .noService(reason: "it was started, but offers nothing"))
+      throw NotOpen(state: .noAnswer(reason: "it was started, but offers nothing"))
     }
 
     private func connected() throws -> BusConnection {
-      try shared.withLock { state in
-        if let connection = state.connection, !connection.isClosed { return connection }
-        state = State()
-        let place = try address.map(SessionBus.usable) ?? SessionBus.address()
-        do {
-          let connection = try BusConnection(address: place, timeout: timeout)
-          state.connection = connection
-          return connection
-        } catch let failure as BusFailure {
-          guard failure.kind != .timedOut else { throw failure.noBus }
-          throw NotOpen(
-            state: .noBus(reason: "no session bus answers at '\(place)'"), underlying: failure.underlying)
+      let place = try address.map(SessionBus.usable) ?? SessionBus.address()
+      do {
+        return try connections.result(within: timeout, isUsable: { !$0.isClosed }) {
+          sessions.forget()
+          return try BusConnection(address: place, timeout: timeout)
         }
+      } catch let failure as BusFailure {
+        throw failure.notConnected(to: place)
       }
     }
 
@@ -222,26 +235,25 @@
         guard try owner(connection) == nil else { return }
         let now = ContinuousClock.now
         if let last = lastStart, now - last < .seconds(30) {
-          throw NotOpen(state: .noService(reason: "no keyring runs, and one that was just started has ended"))
+          throw NotOpen(state: .noAnswer(reason: "no keyring runs, and one that was just started has ended"))
         }
         lastStart = now
         do {
           _ = try connection.call(.startServiceByName, .tuple(.string(KeyringService.name), .uint32(0)))
         } catch let failure as BusFailure {
-          throw NotOpen(state: .noService(reason: "the keyring could not be started"), underlying: failure.underlying)
+          // Who can be started is there, whatever has kept it from starting.
+          throw NotOpen(state: .noAnswer(reason: "the keyring could not be started"), underlying: failure.underlying)
         }
       }
     }
 
     /// The session with this keyring; a keyring that was started again gets a new one.
     private func session(with service: KeyringService) throws -> SecretSession {
-      try shared.withLock { state in
-        if let session = state.session, session.connection === service.connection, session.owner == service.owner {
-          return session
-        }
-        let session = try SecretSession(connection: service.connection, owner: service.owner, timeout: timeout)
-        if state.connection === service.connection { state.session = session }
-        return session
+      let isUsable = { (session: SecretSession) in
+        session.connection === service.connection && session.owner == service.owner
+      }
+      return try sessions.result(within: timeout, isUsable: isUsable) {
+        try SecretSession(connection: service.connection, owner: service.owner, timeout: timeout)
       }
     }
   }

@@ -20,6 +20,11 @@ extension SecretServiceState {
         "The keyring cannot be reached: \(reason).",
         "Start a keyring such as gnome-keyring, KeePassXC or KWallet, which offer org.freedesktop.secrets."
       )
+    case .noAnswer(let reason):
+      (
+        "The keyring cannot be reached: \(reason).",
+        "Try again in a moment. If it stays so, log out and in, or end the keyring's process and start it again."
+      )
     case .noDefaultCollection:
       (
         "The keyring has no default collection, or has not loaded it yet.",
@@ -33,6 +38,17 @@ extension SecretServiceState {
     case .open:
       ("The keyring's state has changed meanwhile.", "Try again.")
     }
+  }
+}
+
+extension KeyringCollection {
+  /// What to say when this is the default collection and another one has the values.
+  func hides(_ before: KeyringCollection) -> StorageError {
+    let (name, nameBefore) = (label.escapingControlCharacters, before.label.escapingControlCharacters)
+    return StorageError(
+      .unavailable, "The default keyring is now '\(name)', and the values are in '\(nameBefore)'.",
+      advice: "In the keyring program (for GNOME: 'seahorse'), make '\(nameBefore)' the default again, or move the "
+        + "secrets to '\(name)'.", backend: keyringBackend)
   }
 }
 
@@ -59,7 +75,7 @@ package let keyringBackend = "keyring:org.freedesktop.secrets"
           .permissionDenied, "This program may not use the keyring.",
           advice: "In a sandbox, allow it to talk to org.freedesktop.secrets.", backend: keyringBackend,
           underlying: underlying)
-      case .noObject, .other:
+      case .nobody, .noObject, .other:
         return StorageError(
           .inputOutput, "The keyring refused a request.", advice: "What it holds is as it was.",
           backend: keyringBackend, underlying: underlying)
@@ -67,25 +83,34 @@ package let keyringBackend = "keyring:org.freedesktop.secrets"
       }
     }
 
-    /// What the failure of a question says of the keyring.
+    /// What the failure of a question says of the keyring: never that there is none.
     var notOpen: NotOpen {
       switch kind {
       case .locked: NotOpen(state: .locked, underlying: underlying)
-      case .timedOut: NotOpen(state: .noService(reason: "it does not answer"), underlying: underlying)
-      case .disconnected: NotOpen(state: .noService(reason: "it has ended"), underlying: underlying)
-      case .noOwner: NotOpen(state: .noService(reason: "it does not run"), underlying: underlying)
-      case .noSession, .noObject, .denied, .other:
-        NotOpen(state: .noService(reason: "it refused a request (\(underlying.text))"), underlying: underlying)
+      case .timedOut: noAnswer("it does not answer")
+      case .disconnected: noAnswer("it has ended")
+      case .noOwner: noAnswer("it has ended meanwhile")
+      case .nobody, .noSession, .noObject, .denied, .other: noAnswer("it refused a request (\(underlying.text))")
       }
     }
 
     /// What the failure of a question to the bus itself says.
-    var noBus: NotOpen {
+    var notOnBus: NotOpen {
       switch kind {
-      case .timedOut: NotOpen(state: .noBus(reason: "the session bus does not answer"), underlying: underlying)
-      case .disconnected: NotOpen(state: .noBus(reason: "the session bus has ended"), underlying: underlying)
-      default: NotOpen(state: .noBus(reason: "the session bus refused (\(underlying.text))"), underlying: underlying)
+      case .timedOut: noAnswer("the session bus does not answer")
+      case .disconnected: noAnswer("the session bus has ended")
+      default: noAnswer("the session bus refused (\(underlying.text))")
       }
+    }
+
+    /// What the failure to connect to a bus says.
+    func notConnected(to place: String) -> NotOpen {
+      guard kind == .nobody else { return notOnBus }
+      return NotOpen(state: .noBus(reason: "no session bus answers at '\(place)'"), underlying: underlying)
+    }
+
+    private func noAnswer(_ reason: String) -> NotOpen {
+      NotOpen(state: .noAnswer(reason: reason), underlying: underlying)
     }
   }
 

@@ -1,15 +1,20 @@
 /// Whether the desktop's keyring can be used now, and why not.
 package enum SecretServiceState: Hashable, Sendable {
-  /// There is no session bus to ask.
+  /// There is no session bus to ask: nobody listens.
   case noBus(reason: String)
-  /// Nobody on the bus keeps secrets, or who does gives no answer.
+  /// Nobody on the bus keeps secrets, and the bus can start nobody who does.
   case noService(reason: String)
+  /// The bus, or the keyring on it, gives no answer that tells: a keyring may be there.
+  case noAnswer(reason: String)
   /// The keyring has no default collection yet, or has not loaded it.
   case noDefaultCollection
   /// The default collection is locked: nothing can be told about what it holds.
   case locked
   /// Everything can be read and written.
   case open
+
+  /// Whether asking again would wait as long in vain.
+  package var isSilent: Bool { if case .noAnswer = self { true } else { false } }
 }
 
 /// What a watch has noticed.

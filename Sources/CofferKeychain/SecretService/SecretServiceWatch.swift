@@ -13,16 +13,17 @@
     /// - Parameters:
     ///   - address: of the bus; `nil` for the session's.
     ///   - timeout: for connecting, and for how long this waits until everything that follows will be heard.
+    ///   - isAwaited: whether this waits for it at all; who does not is told ``SecretServiceEvent/availability`` then.
     ///   - callback: comes on a queue of its own, one call after the other, and may use the keyring.
     package init(
-      address: String? = nil, timeout: Duration = .seconds(2),
+      address: String? = nil, timeout: Duration = .seconds(2), isAwaited: Bool = true,
       _ callback: @escaping @Sendable (SecretServiceEvent) -> Void
     ) {
-      listener = KeyringListener(address: address, timeout: timeout, callback)
+      listener = KeyringListener(address: address, timeout: timeout, isAwaited: isAwaited, callback)
       let thread = Thread { [listener] in listener.run() }
       thread.name = "coffer.keyring"
       thread.start()
-      listener.waitUntilReady()
+      if isAwaited { listener.waitUntilReady() }
     }
 
     deinit { end() }
@@ -41,14 +42,17 @@
     private let callback: @Sendable (SecretServiceEvent) -> Void
     private let isEnded = Locked(false)
     /// Whether nobody has gone on believing that everything is heard, or that nothing is.
-    private let isAwaited = Locked(true)
+    private let isAwaited: Locked<Bool>
     private let context = MainContext()
     private let queue = DispatchQueue(label: "coffer.keyring.watch")
     private let ended = DispatchSemaphore(value: 0)
     private let ready = DispatchSemaphore(value: 0)
 
-    init(address: String?, timeout: Duration, _ callback: @escaping @Sendable (SecretServiceEvent) -> Void) {
+    init(
+      address: String?, timeout: Duration, isAwaited: Bool, _ callback: @escaping @Sendable (SecretServiceEvent) -> Void
+    ) {
       self.address = address
+      self.isAwaited = Locked(isAwaited)
       self.timeout = timeout
       self.callback = callback
     }

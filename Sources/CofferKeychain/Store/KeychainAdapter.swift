@@ -21,8 +21,8 @@ public actor KeychainAdapter: EngineBacked {
   /// A handle on an open engine: a keychain or a sealed file.
   public init(engine: SlotEngine) { self.engine = engine }
 
-  /// Opens the secrets of a service, and blocks while it does: some milliseconds, and no longer than the
-  /// configuration's timeout where the keyring does not answer.
+  /// Opens the secrets of a service, and blocks while it does: some milliseconds, and where the keyring or its bus does
+  /// not answer, the configuration's timeout once. Who opens another store does not wait for it.
   ///
   /// It does not throw, as in the project that document 1 comes from: while the keyring cannot be used, every use of
   /// the adapter tries again and throws why. In asynchronous code prefer ``open(service:accessGroup:configuration:)``.

@@ -15,7 +15,8 @@ public import Foundation
 /// ```
 ///
 /// The first home that holds secrets already is taken, whatever its state: one that is locked is unavailable, and no
-/// reason to begin an empty store somewhere else. Where none does, the first that can be begun is.
+/// reason to begin an empty store somewhere else. Where none does, the first that can be begun is: a keyring is passed
+/// over only where there is none, and not where it does not answer.
 /// ``choose(configuration:)`` says which and why, and `coffer info` prints it.
 public struct SecretChain: Sendable {
   /// One home of a chain.
@@ -57,14 +58,15 @@ public struct SecretChain: Sendable {
   }
 
   /// Says which home is taken now. Changes nothing.
-  /// - Throws: `StorageError` with code `unavailable`, and why each of them cannot be, when none can.
+  /// - Throws: `StorageError` with code `unavailable`: when none can be used, and why, and when a keyring that may be
+  ///   there does not answer.
   public func choose(configuration: KeychainConfiguration = KeychainConfiguration()) async throws -> Choice {
     for (index, link) in links.enumerated() where try await holdsSecrets(link) {
       return Choice(index: index, link: link, reason: "it holds secrets already")
     }
     var obstacles: [String] = []
     for (index, link) in links.enumerated() {
-      guard let obstacle = await obstacle(to: link, configuration) else {
+      guard let obstacle = try await obstacle(to: link, configuration) else {
         let reason = obstacles.isEmpty ? "it is the first" : obstacles.joined(separator: " ")
         return Choice(index: index, link: link, reason: reason)
       }
@@ -101,17 +103,24 @@ public struct SecretChain: Sendable {
     }
   }
 
-  /// Why a home cannot be begun; `nil` when it can.
-  private func obstacle(to link: Link, _ configuration: KeychainConfiguration) async -> String? {
+  /// Why a home cannot be begun, which is proven; `nil` when it can.
+  /// - Throws: `unavailable` when nobody can tell.
+  private func obstacle(to link: Link, _ configuration: KeychainConfiguration) async throws -> String? {
     switch link {
     case .sealed: return nil
     case .keychain:
       #if SecretService && os(Linux)
         let (address, timeout) = (configuration.address, configuration.timeout)
-        let state = try? await beside { SecretServiceClient(address: address, timeout: timeout).state() }
+        let state = try await beside { SecretServiceClient(address: address, timeout: timeout).state() }
         switch state {
         case .open, .locked: return nil
-        case .noBus, .noService, .noDefaultCollection, nil: return state?.error().message ?? "There is no keyring."
+        case .noBus, .noService, .noDefaultCollection: return state.error().message
+        case .noAnswer:
+          let error = state.error()
+          throw StorageError(
+            .unavailable, "\(error.message) It may be there, so no other home for secrets was begun.",
+            advice: error.advice + " To do without it for good, take it out of the chain.", backend: description,
+            underlying: error.underlying)
         }
       #else
         return "This program was built without the desktop's keyring."

@@ -25,12 +25,15 @@ final class SlotAvailability: Sendable {
   private let state = Locked(State())
   private let recovered: @Sendable () -> Void
 
-  /// - Parameter recovered: called when the home can be used again.
-  init(_ slots: any Slots, queue: DispatchQueue, recovered: @escaping @Sendable () -> Void) {
+  /// - Parameters:
+  ///   - slots: the home.
+  ///   - present: what it has said just now.
+  ///   - queue: where it is asked again.
+  ///   - recovered: called when the home can be used again.
+  init(_ slots: any Slots, _ present: Availability, queue: DispatchQueue, recovered: @escaping @Sendable () -> Void) {
     self.slots = slots
     self.queue = queue
     self.recovered = recovered
-    let present = slots.availability()
     feed = AvailabilityFeed(present)
     state.withLock { $0.home = present }
     if present != .available { lookLater() }

@@ -68,6 +68,9 @@ public final class SlotEngine: StorageEngine {
     _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration
   ) throws {
     let control = try SlotControl(directory, name: name)
+    // The one question that a home which does not answer is asked here, and before others who open it wait for us.
+    let present = slots.readsBlock ? slots.availability() : nil
+    let isAway = present.map { $0 != .available } ?? false
     let opening = try control.beginOpening(busyTimeout: configuration.busyTimeout)
     defer { withExtendedLifetime(opening) {} }
     let home = try SlotHome(slots: slots, name: name, control: control, configuration: configuration)
@@ -75,12 +78,12 @@ public final class SlotEngine: StorageEngine {
     var quarantined: Int?
     if isNew {
       control.setLeftoversAside()
-      quarantined = try home.ifAvailable { try home.quarantineOrphans() }
+      quarantined = isAway ? nil : try home.ifAvailable { try home.quarantineOrphans() }
     }
     inner = try SQLiteEngine.openBlocking(at: control.journal, configuration: configuration.forJournal(named: name))
     let store = try inner.openStore()
     // Where others use the journal, it is not one that was lost: they are about to take in the first values.
-    if isNew || !home.hasNeighbours { try Self.beginRevisions(of: store, home) }
+    if isNew || !home.hasNeighbours { try Self.beginRevisions(of: store, home, isAway: isAway) }
     let queue = DispatchQueue(label: "coffer.slots", attributes: .concurrent)
     let quarantine = SlotQuarantine(home)
     let reconciler = SlotReconciler(home: home, store: store, quarantine: quarantine, queue: queue)
@@ -99,7 +102,7 @@ public final class SlotEngine: StorageEngine {
       if isWorthTelling { configuration.onRecovery?(report) }
       return report
     }
-    let availability = SlotAvailability(slots, queue: queue) { [weak reconciler] in
+    let availability = SlotAvailability(slots, present ?? slots.availability(), queue: queue) { [weak reconciler] in
       Task {
         _ = try? await recovery.done()
         reconciler?.hear(.anything)
@@ -118,12 +121,15 @@ public final class SlotEngine: StorageEngine {
 
   /// A home that has values and a journal that has none: the journal was lost, and with it how far its revisions had
   /// come. They go on far beyond, before anybody else can use the new one.
-  private static func beginRevisions(of store: SQLiteStore, _ home: SlotHome) throws {
+  private static func beginRevisions(of store: SQLiteStore, _ home: SlotHome, isAway: Bool) throws {
     guard store.latestRevision == .zero else { return }
     // One that cannot tell now may have some.
-    let hasValues = try home.ifAvailable {
-      try home.slots.list().contains { if case .value = $0 { true } else { false } }
-    }
+    let hasValues =
+      isAway
+      ? nil
+      : try home.ifAvailable {
+        try home.slots.list().contains { if case .value = $0 { true } else { false } }
+      }
     guard hasValues ?? true else { return }
     let base = Revision(UInt64(max(1, home.configuration.clock.now().unixMilliseconds)))
     try store.writer.performBlocking { [store] committer in

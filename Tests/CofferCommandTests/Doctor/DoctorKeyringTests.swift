@@ -50,7 +50,8 @@ struct DoctorKeyringTests {
       fix: "Unlock it: log in to the desktop, or use its keyring program (for GNOME: 'seahorse').",
       wound: { try $0.lock() }),
     Case(
-      testDescription: "hung", message: "The keyring cannot be reached: it does not answer.", fix: start,
+      testDescription: "hung", message: "The keyring cannot be reached: it does not answer.",
+      fix: "Try again in a moment. If it stays so, log out and in, or end the keyring's process and start it again.",
       wound: { $0.pause() }),
   ]
 

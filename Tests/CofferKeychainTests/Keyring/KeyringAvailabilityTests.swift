@@ -110,6 +110,27 @@
       }
     }
 
+    @Test("Opened while it hangs, and used and heard once it answers")
+    func openedHung() async throws {
+      let place = try KeyringPlace(password: "pw")
+      defer { place.keyring.resume() }
+      _ = try place.stranger.create(
+        label: "x", KeyringPlace.attributes("key"), secret: Data("theirs".utf8), replace: false)
+      place.keyring.pause()
+      let engine = try await place.open { $0.timeout = .seconds(1) }
+      let (events, heard) = (follow(engine), HeardCommits(engine))
+      try await expectError(.unavailable, "does not answer") { _ = try await engine.entry(Key("key")) }
+      try await wait(events, available: false)
+      place.keyring.resume()
+      try await wait(events, available: true)
+      try await eventually("reading") { try await values(engine) == ["key": "theirs"] }
+      heard.forget()
+      _ = try place.stranger.create(
+        label: "x", KeyringPlace.attributes("new"), secret: Data("theirs".utf8), replace: false)
+      try await heard.waitForForeign("new")
+      try await engine.close()
+    }
+
     @Test("A hung keyring costs one deadline and not one for each key")
     func hung() async throws {
       let place = try KeyringPlace()

@@ -9,6 +9,7 @@ func runOnPreferences(_ command: String, _ suite: String, _ rest: [String]) asyn
   let number = rest.last.flatMap { Int($0) } ?? 0
   switch command {
   case "defaults-read": try readDefaults(suite)
+  case "defaults-bytes": try readBytes(suite, rest)
   case "defaults-fill": try fillDefaults(suite)
   case "defaults-set": try setDefaults(suite, Array(rest))
   case "defaults-hold": try holdDefaults(suite, Array(rest))
@@ -18,7 +19,10 @@ func runOnPreferences(_ command: String, _ suite: String, _ rest: [String]) asyn
   case "prefs-commit": try await commitPreferences(suite, dyingAt: number)
   case "prefs-open": try await openPreferences(suite, dyingAt: number)
   case "prefs-armed": try await armedPreferences(suite, fault: rest[0])
-  case "prefs-as-nobody": try await usePreferencesAsNobody(suite)
+  case "prefs-talk": try await talk(suite)
+  case "prefs-as-nobody":
+    try becomeNobody()
+    try await talk(suite)
   default: return false
   }
   return true
@@ -57,6 +61,12 @@ private func readDefaults(_ suite: String) throws {
   say("file \(defaults.url(forKey: "file")?.path ?? "nil")")
   say("web \(PreferenceValue.data(defaults.data(forKey: "web") ?? Data()).url?.absoluteString ?? "nil")")
   say("decimal \(defaults.string(forKey: "decimal") ?? "nil")")
+}
+
+/// The bytes of some keys, as `UserDefaults` reads them.
+private func readBytes(_ suite: String, _ keys: [String]) throws {
+  let defaults = try defaults(suite)
+  for key in keys { say(defaults.data(forKey: key)?.base64EncodedString() ?? "nil") }
 }
 
 private func fillDefaults(_ suite: String) throws {
@@ -139,16 +149,31 @@ private func armedPreferences(_ suite: String, fault: String) async throws {
   try await engine.close()
 }
 
-/// Gives up root for good, then tries to use the preferences.
-private func usePreferencesAsNobody(_ suite: String) async throws {
-  if getuid() == 0 {
-    guard setgroups(0, nil) == 0, setgid(65_534) == 0, setuid(65_534) == 0 else { throw Usage() }
-  }
+/// Gives up root for good.
+private func becomeNobody() throws {
+  guard getuid() == 0 else { return }
+  guard setgroups(0, nil) == 0, setgid(65_534) == 0, setuid(65_534) == 0 else { throw Usage() }
+}
+
+/// Does what each line asks for, with one adapter that is never opened again.
+private func talk(_ suite: String) async throws {
   let adapter = UserDefaultsAdapter(suiteName: suite)
+  say("ready")
   while let line = await Task.detached(operation: { readLine() }).value {
-    if line == "write" { await report("write") { try await adapter.set("light", for: "theme") } }
-    if line == "read" {
-      await report("read") { say("theme \(try await adapter.value(for: "theme")?.string ?? "absent")") }
+    switch line {
+    case "write": await report("write") { try await adapter.set("light", for: "theme") }
+    case "read": await report("read") { say("theme \(try await adapter.value(for: "theme")?.string ?? "absent")") }
+    case "available": await sayWhenAvailable(adapter.engine, true)
+    case "away": await sayWhenAvailable(adapter.engine, false)
+    default: throw Usage()
     }
+  }
+}
+
+/// Says so when the store tells its subscribers that it can be used, or that it cannot.
+private func sayWhenAvailable(_ engine: any StorageEngine, _ wanted: Bool) async {
+  for await availability in engine.availability() where (availability == .available) == wanted {
+    if case .unavailable(let reason) = availability { say("away \(reason)") } else { say("available") }
+    return
   }
 }

@@ -7,12 +7,16 @@ package final class HelperProcess {
   private let input = Pipe()
   private var buffer = Data()
 
-  package init(_ arguments: [String], environment: [(String, String)] = []) throws {
+  /// - Parameter absent: variables that it does not get although this process has them.
+  package init(
+    _ arguments: [String], environment: [(String, String)] = [], without absent: [String] = []
+  ) throws {
     process.executableURL = try Self.executable()
     process.arguments = arguments
     process.standardOutput = output
     process.standardInput = input
     var variables = ProcessInfo.processInfo.environment
+    for name in absent { variables[name] = nil }
     for (name, value) in environment { variables[name] = value }
     process.environment = variables
     try process.run()

@@ -1,0 +1,122 @@
+import CofferCore
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Several processes on one suite, some of them killed with SIGKILL at random moments.
+@Suite(.serialized) struct PreferenceKillTests {
+  @Test func twoProcessesLoseNoUpdate() async throws {
+    let home = try ConfigHome()
+    let helpers = try (0..<2).map { _ in try home.run("prefs-increment", "300") }
+    let looks = try await watchFile(of: home) { () async throws -> Void in
+      for helper in helpers {
+        #expect(try helper.lines(within: 300_000) == [])
+        #expect(helper.wait() == 0)
+      }
+    }
+    #expect(looks > 10)
+    let engine = try await home.open()
+    #expect(try await values(engine) == ["counter": "600"])
+    #expect(try home.texts() == ["counter": "600"])
+    #expect(engine.latestRevision == Revision(600))
+    #expect(try await engine.recoveryReport().edited == 0)
+    for folder in ["staged", "quarantine"] { #expect(try home.names(in: folder) == []) }
+    try await engine.close()
+  }
+
+  @Test func nothingAcknowledgedIsLostInTwentyKills() async throws {
+    try await kill(rounds: 20, seed: 20_261_123)
+  }
+
+  /// The long proof: `./run prove`.
+  @Test(.enabled(if: isProving, "long: ./run prove"))
+  func proveThatNothingAcknowledgedIsLostInPreferences() async throws {
+    try await kill(rounds: 200, seed: UInt64.random(in: 0...UInt64.max))
+  }
+
+  /// One process counts to the end; beside it others are killed, of whose batches everything or nothing is there.
+  private func kill(rounds: Int, seed: UInt64) async throws {
+    var random = SeededGenerator(seed: seed)
+    let home = try ConfigHome()
+    let counter = try home.run("prefs-increment", "\(rounds * 15)")
+    var killsInsideCommits = 0
+    var expected: [String: Int] = [:]
+    for round in 0..<rounds {
+      let helper = try home.run("prefs-write", "full", "round\(round)")
+      var lines: [String] = []
+      for _ in 0..<Int.random(in: 1...16, using: &random) { lines.append(try helper.line() ?? "") }
+      if lines.last?.hasPrefix("begin") == true { usleep(UInt32.random(in: 0...6_000, using: &random)) }
+      helper.kill()
+      lines += try helper.lines()
+      helper.wait()
+      if lines.last?.hasPrefix("begin") == true { killsInsideCommits += 1 }
+      let comment: Comment = "round \(round), seed \(seed): \(lines.last ?? "")"
+      let whole = try home.propertyList()  // before anybody has come to finish it, or just after the counter has
+      let engine = try await home.open()
+      let found = try await values(engine)
+      let stored = pairs(found, round)
+      #expect(stored.left == stored.right, comment)
+      #expect(stored.left.count >= lines.count { $0.hasPrefix("ack") }, comment)
+      #expect(stored.left.count <= lines.count { $0.hasPrefix("begin") }, comment)
+      #expect(stored.left == Array(0..<stored.left.count), "a hole; \(comment)")
+      #expect(whole.keys.allSatisfy { found[$0] != nil }, comment)
+      expected["round\(round)"] = stored.left.count
+      try await engine.close()
+    }
+    #expect(try counter.lines(within: 300_000) == [] && counter.wait() == 0)
+    try await checkEnd(home, expected, count: rounds * 15, "seed \(seed)")
+    print("killed \(rounds) writers of preferences, \(killsInsideCommits) of them inside a commit (seed \(seed))")
+    #expect(killsInsideCommits > 0, "seed \(seed)")
+  }
+
+  private func checkEnd(_ home: ConfigHome, _ expected: [String: Int], count: Int, _ comment: Comment) async throws {
+    let engine = try await home.open()
+    let found = try await values(engine)
+    #expect(found["counter"] == "\(count)", comment)
+    for (name, pairs) in expected { #expect(found.keys.count { $0.hasPrefix("\(name)/") } == 2 * pairs, comment) }
+    let total = expected.values.reduce(0, +)
+    #expect(found.count == 2 * total + 1, comment)
+    #expect(engine.latestRevision == Revision(UInt64(total + count)), comment)
+    #expect(try home.texts() == found, comment)
+    for folder in ["staged", "quarantine"] { #expect(try home.names(in: folder) == [], comment) }
+    try await engine.close()
+  }
+
+  /// The numbers of the pairs of a round, checked for their values.
+  private func pairs(_ values: [String: String], _ round: Int) -> (left: [Int], right: [Int]) {
+    func numbers(_ side: String) -> [Int] {
+      values.compactMap { key, value in
+        let parts = key.split(separator: "/")
+        guard parts.count == 3, parts[0] == "round\(round)", parts[1] == side, let number = Int(parts[2]) else {
+          return nil
+        }
+        return value.hasPrefix("\(number)") && value.utf8.count >= 200 ? number : -1
+      }.sorted()
+    }
+    return (numbers("left"), numbers("right"))
+  }
+
+  /// Reads the file as any program would, again and again, while `body` runs.
+  /// - Returns: How often.
+  private func watchFile(of home: ConfigHome, _ body: () async throws -> Void) async throws -> Int {
+    let isOver = Locked(false)
+    let watching = Task.detached { () -> Int in
+      var looks = 0
+      while !isOver.withLock({ $0 }) {
+        if FileManager.default.fileExists(atPath: home.file) {
+          _ = try home.propertyList()
+          looks += 1
+        }
+        try await Task.sleep(for: .milliseconds(1))
+      }
+      return looks
+    }
+    do { try await body() } catch {
+      isOver.withLock { $0 = true }
+      throw error
+    }
+    isOver.withLock { $0 = true }
+    return try await finish(watching, within: .seconds(60))
+  }
+}

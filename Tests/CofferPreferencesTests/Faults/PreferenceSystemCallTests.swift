@@ -1,0 +1,99 @@
+import CofferCore
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Each system call of a commit fails in turn, or is the one in front of which the process is killed.
+@Suite(
+  .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"),
+  .disabled(if: isThreadSanitized, "hundreds of processes, each slow to start under the thread sanitizer"))
+struct PreferenceSystemCallTests {
+  private static let calls = ["write", "pwrite", "sync", "renameat", "unlinkat", "openat"]
+
+  @Test(arguments: calls) func aKillInFrontOfEachCall(call: String) async throws {
+    let count = try await sweep { step in
+      let home = try await ConfigHome.filled()
+      let lines = try home.run("prefs-armed", "kill:\(call):\(step)", fault: true).lines()
+      var aftermath = Aftermath(home: home, comment: "killed in front of \(call) \(step)")
+      aftermath.isLaterStored = lines.contains("later ok")
+      aftermath.asksFoundation = false
+      _ = try await aftermath.check(mustBeNew: lines.contains("commit ok"))
+      return !lines.contains { $0.hasPrefix("read") }
+    }
+    #expect(count >= least(call), "\(count)")
+  }
+
+  @Test(arguments: calls) func aFailureOfEachCall(call: String) async throws {
+    let count = try await sweep { step in try await fail("fail:\(call):\(step)") }
+    #expect(count >= least(call), "\(count)")
+  }
+
+  /// No space at each of them.
+  @Test(arguments: ["write", "pwrite", "openat", "renameat"]) func aFullDiskAtEachCall(call: String) async throws {
+    let count = try await sweep { step in
+      try await fail("full:\(call):\(step)", codes: ["diskFull", "inputOutput"])
+    }
+    #expect(count >= least(call), "\(count)")
+  }
+
+  /// The directory of the file: what is renamed in it is not known to have survived.
+  @Test func aFailedSyncOfTheDirectoryIsNoAcknowledgement() async throws {
+    #expect(try await fail("fail:sync@:1"), "there was no such sync")
+    let home = try await ConfigHome.filled()
+    let lines = try home.run("prefs-armed", "fail:sync@:1", fault: true).lines()
+    let answer = try #require(lines.first)
+    #expect(answer.hasPrefix("commit unfinished") || answer.hasPrefix("commit outcomeUnknown"), "\(lines)")
+  }
+
+  /// Where the values wait: a batch is committed only when they would all be found again.
+  @Test func aFailedSyncOfWhatWaitsFailsTheBatch() async throws {
+    let fault = "fail:sync@/.coffer-preferences/com.example.shop/staged:1"
+    #expect(try await fail(fault), "there was no such sync")
+    let home = try await ConfigHome.filled()
+    let lines = try home.run("prefs-armed", fault, fault: true).lines()
+    #expect(lines.first?.hasPrefix("commit inputOutput") == true, "\(lines)")
+  }
+
+  // MARK: One run
+
+  /// How often a commit makes a call at least: a sweep that finds fewer has not seen them.
+  private func least(_ call: String) -> Int {
+    switch call {
+    case "write": 6  // four values, the copy, the file
+    case "openat": 6
+    case "sync": 8  // the values, their names, the journal, the file, its name
+    case "renameat": 2  // the copy and the file
+    case "unlinkat": 4  // what has waited
+    default: 1
+    }
+  }
+
+  /// Runs for each n until the run goes on to its end, and answers with the number of runs.
+  private func sweep(_ run: (Int) async throws -> Bool) async throws -> Int {
+    for step in 1...200 where try await !run(step) { return step - 1 }
+    throw TestFailure("more than 200 calls")
+  }
+
+  /// - Returns: Whether there was such a call; if not, the sweep is over.
+  private func fail(_ fault: String, codes: Set<String> = ["inputOutput"]) async throws -> Bool {
+    let home = try await ConfigHome.filled()
+    let helper = try home.run("prefs-armed", fault, fault: true)
+    let lines = try helper.lines()
+    #expect(helper.wait() == 0, "\(fault): \(lines)")
+    let words = lines.map { $0.split(separator: " ") }
+    try #require(words.count == 4 && words.allSatisfy { $0.count > 1 }, "\(fault): \(lines)")
+    let (commit, later, read) = (String(words[0][1]), String(words[2][1]), String(words[3][1]))
+    let isClosed = commit == "outcomeUnknown"
+    #expect(commit == "ok" || isClosed || codes.contains(commit) || commit == "unfinished", "\(fault): \(lines)")
+    #expect(later == (isClosed ? "closed" : "ok"), "\(fault): \(lines)")
+    #expect(read == (isClosed ? "closed" : "ok"), "\(fault): \(lines)")
+    var aftermath = Aftermath(home: home, comment: "\(fault): \(lines[0])")
+    aftermath.isLaterStored = later == "ok"
+    aftermath.asksFoundation = false
+    let says = lines[0].contains("is stored")
+    _ = try await aftermath.check(
+      mustBeNew: commit == "ok" || says, mustBeOld: commit != "ok" && !isClosed && !says)
+    return words[1][1] == "yes"
+  }
+}

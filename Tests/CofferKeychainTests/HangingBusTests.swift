@@ -56,18 +56,20 @@
       let shared = SharedAttempt<Int>()
       let (made, begun, found) = (Locked(0), Events<Int>(), Locked<[Int]>([]))
       #expect(throws: TestFailure.self) {
-        try shared.result(within: Self.timeout, isUsable: { _ in true }) { throw TestFailure("no bus") }
+        try shared.result(within: Self.timeout, isUsable: { _ in true }, make: { throw TestFailure("no bus") })
       }
       try together(8) { number in
         begun.add(number)
-        let value = try? shared.result(within: .seconds(30), isUsable: { _ in true }) {
-          // Until all have come, so that somebody has to wait.
-          _ = begun.has { _ in begun.all.count == 8 }
-          return made.withLock { made in
-            made += 1
-            return made
-          }
-        }
+        let value = try? shared.result(
+          within: .seconds(30), isUsable: { _ in true },
+          make: {
+            // Until all have come, so that somebody has to wait.
+            _ = begun.has { _ in begun.all.count == 8 }
+            return made.withLock { made in
+              made += 1
+              return made
+            }
+          })
         found.withLock { $0.append(value ?? -1) }
       }
       #expect(found.withLock { $0 } == Array(repeating: 1, count: 8))

@@ -207,10 +207,12 @@
     private func connected() throws -> BusConnection {
       let place = try address.map(SessionBus.usable) ?? SessionBus.address()
       do {
-        return try connections.result(within: timeout, isUsable: { !$0.isClosed }) {
-          sessions.forget()
-          return try BusConnection(address: place, timeout: timeout)
-        }
+        return try connections.result(
+          within: timeout, isUsable: { !$0.isClosed },
+          make: {
+            sessions.forget()
+            return try BusConnection(address: place, timeout: timeout)
+          })
       } catch let failure as BusFailure {
         throw failure.notConnected(to: place)
       }

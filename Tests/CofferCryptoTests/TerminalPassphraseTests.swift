@@ -19,14 +19,16 @@ struct TerminalPassphraseTests {
     let surroundings = PassphraseSurroundings(
       credentialsDirectory: { nil }, terminalPath: terminal.path,
       interrupt: { interruptions.withLock { $0.append(terminal.modes.echo) } })
+    // Begun at once: the test waits for what the terminal shows on a thread that tasks share.
+    let (results, asking) = AsyncStream.makeStream(of: Result<String, any Error>.self)
+    Thread.detachNewThread {
+      let source = PassphraseSource.terminal(prompt: prompt)
+      asking.yield(Result { try source.read(confirming: confirming, in: surroundings).text })
+      asking.finish()
+    }
     return Task {
-      await withCheckedContinuation { continuation in
-        Thread.detachNewThread {
-          let source = PassphraseSource.terminal(prompt: prompt)
-          let result = Result { try source.read(confirming: confirming, in: surroundings).text }
-          continuation.resume(returning: result)
-        }
-      }
+      for await result in results { return result }
+      return .failure(CancellationError())
     }
   }
 

@@ -92,21 +92,26 @@ import Testing
     try files.moveItem(atPath: place.path, toPath: aside)
     let other = try await place.open()
     try await other.commit(WriteBatch([.put(key, Data("light".utf8))]), from: Origin())
-    await expectError(.unavailable, contains: "moved") { _ = try await engine.entry(key) }
-    await expectError(.unavailable, contains: "moved") {
-      try await engine.commit(WriteBatch([.put(key, Data("stale".utf8))]), from: Origin())
+    let stale = WriteBatch([.put(key, Data("stale".utf8))])
+    // The journal notices within a second and ends then.
+    for call in [{ _ = try await engine.entry(key) }, { _ = try await engine.commit(stale, from: Origin()) }] {
+      do {
+        try await call()
+        Issue.record("nothing was thrown")
+      } catch let error as StorageError {
+        #expect([.unavailable, .closed].contains(error.code) && error.message.contains("moved"), "\(error)")
+      }
     }
     guard case .unavailable = await states.next() else { throw TestFailure("nobody was told") }
     #expect(try await other.entry(key)?.value == Data("light".utf8))
     try await other.close()
+    try await engine.close()
 
     try files.removeItem(atPath: place.path)
     try files.moveItem(atPath: aside, toPath: place.path)
-    #expect(await states.next() == .available)
-    #expect(try await engine.entry(key)?.value == Data("dark".utf8))
-    try await engine.commit(WriteBatch([.put(key, Data("grey".utf8))]), from: Origin())
-    #expect(try await engine.entry(key)?.value == Data("grey".utf8))
-    try await engine.close()
+    let again = try await place.open()
+    #expect(try await again.entry(key)?.value == Data("dark".utf8))
+    try await again.close()
   }
 
   @Test("A directory that is removed under an open store is told")

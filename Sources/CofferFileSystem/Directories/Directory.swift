@@ -128,7 +128,7 @@ package final class Directory: Sendable {
     throw StorageError(
       .unavailable,
       "The directory was moved, removed or replaced while the store was open: \(path.escapingControlCharacters)",
-      advice: "Put it back, or open the store again to use what is there now. Nothing was changed.", backend: backend)
+      advice: "Open the store again to use what is at its path. Nothing was changed.", backend: backend)
   }
 
   /// The same directory for replacing files in it.

@@ -45,14 +45,14 @@ package struct PathParts: Sendable {
   }
 
   /// The path itself, or where it leads if its last name is a symbolic link: one file has one name then.
-  /// - Throws: `notFound` for a link that leads nowhere.
+  /// - Throws: `notAStore` for a link that leads nowhere.
   package static func resolvingLink(_ path: String) throws(StorageError) -> String {
     var status = stat()
     guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return path }
     guard let real = realpath(path, nil) else {
       throw StorageError(
-        .notFound, "\(path.escapingControlCharacters) is a symbolic link that leads nowhere.",
-        advice: "Mount what it leads to, or remove the link. Nothing was changed.",
+        .notAStore, "\(path.escapingControlCharacters) is a symbolic link that leads nowhere.",
+        advice: "Mount what it leads to. Move it away to begin anew. Nothing was changed.",
         underlying: StorageError.fileSystem("realpath", path: path, errno: errno).underlying)
     }
     defer { free(real) }

@@ -10,7 +10,7 @@ struct SealedFile: Sendable {
   var control: String { path + ".coffer" }
   var description: String { "sealed:\(path)" }
 
-  /// - Throws: `notFound` for what is no path of a file and for a link that leads nowhere.
+  /// - Throws: `notFound` for what is no path of a file, `notAStore` for a link that leads nowhere.
   init(_ url: URL) throws(StorageError) {
     guard url.isFileURL, !url.path.isEmpty, !url.path.utf8.contains(0), !url.hasDirectoryPath else {
       throw StorageError(

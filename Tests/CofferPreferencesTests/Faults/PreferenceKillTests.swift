@@ -101,16 +101,27 @@ import Testing
   /// - Returns: How often.
   private func watchFile(of home: ConfigHome, _ body: () async throws -> Void) async throws -> Int {
     let isOver = Locked(false)
-    let watching = Task.detached { () -> Int in
+    // On a thread of its own: who waits for the processes may hold up every thread that tasks share.
+    let (looked, looking) = AsyncThrowingStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
+    Thread.detachNewThread {
       var looks = 0
-      while !isOver.withLock({ $0 }) {
-        if FileManager.default.fileExists(atPath: home.file) {
-          _ = try home.propertyList()
-          looks += 1
+      do {
+        while !isOver.withLock({ $0 }) {
+          if FileManager.default.fileExists(atPath: home.file) {
+            _ = try home.propertyList()
+            looks += 1
+          }
+          usleep(1_000)
         }
-        try await Task.sleep(for: .milliseconds(1))
+        looking.yield(looks)
+        looking.finish()
+      } catch {
+        looking.finish(throwing: error)
       }
-      return looks
+    }
+    let watching = Task { () -> Int in
+      for try await looks in looked { return looks }
+      return 0
     }
     do { try await body() } catch {
       isOver.withLock { $0 = true }

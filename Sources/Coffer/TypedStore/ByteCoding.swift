@@ -16,9 +16,7 @@ package struct ByteCoding: Sendable {
     do {
       return try codec.encode(value)
     } catch {
-      throw StorageError(
-        .encodingFailed, "A value of type \(T.self) could not be encoded.", advice: "Nothing was written.",
-        backend: backend, key: key, underlying: Self.describe(error))
+      throw Self.encodingFailed(T.self, error, backend: backend, key: key)
     }
   }
 
@@ -27,20 +25,29 @@ package struct ByteCoding: Sendable {
     if type == String.self {
       // Repairing changes the bytes whenever they were not UTF-8.
       let text = String(decoding: data, as: UTF8.self)
-      guard Data(text.utf8) == data, let value = text as? T else { throw failure(type, key, nil) }
+      guard Data(text.utf8) == data, let value = text as? T else {
+        throw Self.decodingFailed(type, nil, backend: backend, key: key)
+      }
       return value
     }
     do {
       return try codec.decode(type, from: data)
     } catch {
-      throw failure(type, key, Self.describe(error))
+      throw Self.decodingFailed(type, error, backend: backend, key: key)
     }
   }
 
-  private func failure<T>(_ type: T.Type, _ key: Key, _ underlying: StorageError.Underlying?) -> StorageError {
+  static func encodingFailed<T>(_ type: T.Type, _ error: any Error, backend: String, key: Key) -> StorageError {
+    StorageError(
+      .encodingFailed, "A value of type \(type) could not be encoded.", advice: "Nothing was written.",
+      backend: backend, key: key, underlying: describe(error))
+  }
+
+  static func decodingFailed<T>(_ type: T.Type, _ error: (any Error)?, backend: String, key: Key) -> StorageError {
     StorageError(
       .decodingFailed, "The stored bytes could not be read as \(type).",
-      advice: "They are kept; load them as Data to look at them.", backend: backend, key: key, underlying: underlying)
+      advice: "They are kept; load them as Data to look at them.", backend: backend, key: key,
+      underlying: error.map(describe))
   }
 }
 

@@ -1,6 +1,7 @@
 /// A decoded value of some type. Reference counted, so that a hit copies one pointer under the lock.
+@usableFromInline
 final class Box<T: Sendable>: Sendable {
-  let value: T
+  @usableFromInline let value: T
   init(_ value: T) { self.value = value }
 }
 

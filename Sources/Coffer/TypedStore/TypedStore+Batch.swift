@@ -16,8 +16,7 @@ extension TypedStore {
     try requireAtomicBatches(count: items.count)
     var batch = WriteBatch(transaction: transaction, durability: durability)
     for (key, value) in items { batch.put(key, try coding.encode(value, for: key)) }
-    let commit = try await engine.commit(batch, from: origin)
-    cache?.committed(commit, items.map { ($0, Box($1)) })
+    try await commit(batch, items.map { ($0, Box($1)) })
   }
 
   /// Removes several values in one commit. Missing ones are no error.
@@ -28,8 +27,7 @@ extension TypedStore {
     guard !keys.isEmpty else { return }
     try requireAtomicBatches(count: keys.count)
     let batch = WriteBatch(keys.map { .delete($0) }, transaction: transaction, durability: durability)
-    let commit = try await engine.commit(batch, from: origin)
-    cache?.committed(commit, keys.map { ($0, nil) })
+    try await commit(batch, keys.map { ($0, nil) })
   }
 
   /// The values of several keys in the same order, all of one state of the store where the engine has snapshots.

@@ -33,6 +33,13 @@ extension TypedStore {
   /// A subscriber that is slow, or a value that changes quickly, may skip states, never the last one. The stream ends
   /// when the engine is closed, and throws when a value cannot be read or decoded.
   public func values<T: Decodable & Sendable>(of key: Key, as type: T.Type) -> AsyncThrowingStream<T?, any Error> {
+    let coding = coding
+    return values(of: key) { try coding.decode(type, from: $0, for: key) }
+  }
+
+  func values<T: Sendable>(
+    of key: Key, decode: @escaping @Sendable (Data) throws -> T
+  ) -> AsyncThrowingStream<T?, any Error> {
     // Open before the first read, so that no change falls between the two.
     let changes = engine.changes(since: nil)
     let seen = Locked<Revision?>(nil)
@@ -43,20 +50,20 @@ extension TypedStore {
           if change.revision > known { break }  // Older ones are part of what was delivered.
         }
       }
-      let (value, revision) = try await present(type, key)
+      let (value, revision) = try await present(key, decode)
       seen.withLock { $0 = revision }
       return .some(value)
     }
   }
 
   /// A value and the revision of the state that it was read from; zero where the engine has no snapshots.
-  private func present<T: Decodable & Sendable>(_ type: T.Type, _ key: Key) async throws -> (T?, Revision) {
-    guard engine.capabilities.contains(.snapshots) else { return (try await load(type, for: key), .zero) }
+  private func present<T: Sendable>(_ key: Key, _ decode: (Data) throws -> T) async throws -> (T?, Revision) {
+    guard engine.capabilities.contains(.snapshots) else { return (try await load(key, decode: decode), .zero) }
     let (entry, revision) = try await engine.withSnapshot { snapshot in
       (try await snapshot.entries([key]).first ?? nil, snapshot.revision)
     }
     guard let entry else { return (nil, revision) }
-    let value = try coding.decode(type, from: entry.value, for: key)
+    let value = try decode(entry.value)
     cache?.insert([(key, Box(value))], readAt: revision)
     return (value, revision)
   }

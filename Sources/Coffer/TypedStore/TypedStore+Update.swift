@@ -22,6 +22,19 @@ extension TypedStore {
     _ type: T.Type, for key: Key, durability: Durability = .full, transaction: TransactionID? = nil,
     _ transform: @Sendable (T?) throws -> T?
   ) async throws -> T? {
+    try await update(key, durability: durability, transaction: transaction) {
+      try coding.decode(type, from: $0, for: key)
+    } encode: {
+      try coding.encode($0, for: key)
+    } transform: {
+      try transform($0)
+    }
+  }
+
+  func update<T: Sendable>(
+    _ key: Key, durability: Durability, transaction: TransactionID?, tags: [Key: UInt8] = [:],
+    decode: (Data) throws -> T, encode: (T) throws -> Data, transform: (T?) throws -> T?
+  ) async throws -> T? {
     guard engine.capabilities.contains([.preconditions, .revisions, .atomicBatches]) else {
       throw StorageError.unsupported(
         "atomic updates", advice: "Load the value and save it; a change in between is lost.",
@@ -32,15 +45,14 @@ extension TypedStore {
       while true {
         try Task.checkCancellation()
         let entry = try await engine.entry(key)
-        let old = try entry.map { try coding.decode(type, from: $0.value, for: key) }
+        let old = try entry.map { try decode($0.value) }
         let new = try transform(old)
         guard old != nil || new != nil else { return nil }
         var batch = WriteBatch(transaction: transaction, durability: durability)
         batch.require(key, at: entry?.revision)
-        if let new { batch.put(key, try coding.encode(new, for: key)) } else { batch.delete(key) }
+        if let new { batch.put(key, try encode(new)) } else { batch.delete(key) }
         do {
-          let commit = try await engine.commit(batch, from: origin)
-          cache?.committed(commit, [(key, new.map { Box($0) })])
+          try await commit(batch, [(key, new.map { Box($0) })], tags: tags)
           return new
         } catch let error as StorageError where error.code == .preconditionFailed {
           continue

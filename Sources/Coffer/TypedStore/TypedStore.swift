@@ -1,3 +1,4 @@
+import CofferSQLite
 public import Foundation
 
 /// Values of your own types by key, over any engine.
@@ -63,9 +64,22 @@ public final class TypedStore: Sendable {
     _ value: T, for key: Key, durability: Durability = .full, transaction: TransactionID? = nil
   ) async throws {
     let data = try coding.encode(value, for: key)
-    let commit = try await engine.commit(
-      WriteBatch([.put(key, data)], transaction: transaction, durability: durability), from: origin)
-    cache?.committed(commit, [(key, Box(value))])
+    let batch = WriteBatch([.put(key, data)], transaction: transaction, durability: durability)
+    try await commit(batch, [(key, Box(value))])
+  }
+
+  /// Commits a batch and keeps what it has written; `nil` is a deletion.
+  /// - Parameter tags: what is said of the values to a home in slots, as `SlotEngine.commit(_:from:tags:)` has it.
+  @discardableResult
+  func commit(
+    _ batch: WriteBatch, _ written: [(key: Key, box: (any AnyBox)?)], tags: [Key: UInt8] = [:]
+  ) async throws -> Commit {
+    let commit =
+      tags.isEmpty
+      ? try await engine.commit(batch, from: origin)
+      : try await engine.opened(as: SlotEngine.self).commit(batch, from: origin, tags: tags)
+    cache?.committed(commit, written)
+    return commit
   }
 
   /// The value of a key; `nil` when it is proven absent.
@@ -74,13 +88,15 @@ public final class TypedStore: Sendable {
   ///
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
   public func load<T: Decodable & Sendable>(_ type: T.Type, for key: Key) async throws -> T? {
-    guard let cache else {
-      return try await engine.entry(key).map { try coding.decode(type, from: $0.value, for: key) }
-    }
+    try await load(key) { try coding.decode(type, from: $0, for: key) }
+  }
+
+  func load<T: Sendable>(_ key: Key, decode: (Data) throws -> T) async throws -> T? {
+    guard let cache else { return try await engine.entry(key).map { try decode($0.value) } }
     let (box, validTo) = cache.lookUp(key)
     if let value: T = Self.unbox(box) { return value }
     guard let entry = try await engine.entry(key) else { return nil }
-    let value = try coding.decode(type, from: entry.value, for: key)
+    let value = try decode(entry.value)
     cache.insert([(key, Box(value))], readAt: validTo)
     return value
   }
@@ -89,18 +105,20 @@ public final class TypedStore: Sendable {
   ///
   /// About 0.2 µs; some more after others have committed, when what they touched is read from the journal. Use it where
   /// an interface must be drawn at once, and ``load(_:for:)-(_,Key)`` when it has no answer.
+  @inlinable  // the type is known where it is called
   public func cached<T: Sendable>(_ type: T.Type, for key: Key) -> T? {
-    Self.unbox(cache?.lookUp(key).box)
+    Self.unbox(cachedBox(key))
   }
+
+  @usableFromInline
+  func cachedBox(_ key: Key) -> (any AnyObject & Sendable)? { cache?.lookUp(key).box }
 
   /// Removes a value. A missing one is no error.
   /// - Throws: `StorageError`.
   public func delete(
     _ key: Key, durability: Durability = .full, transaction: TransactionID? = nil
   ) async throws {
-    let commit = try await engine.commit(
-      WriteBatch([.delete(key)], transaction: transaction, durability: durability), from: origin)
-    cache?.committed(commit, [(key, nil)])
+    try await commit(WriteBatch([.delete(key)], transaction: transaction, durability: durability), [(key, nil)])
   }
 
   /// Whether there is a value, whatever its type.
@@ -116,7 +134,8 @@ public final class TypedStore: Sendable {
   }
 
   /// A box holds exactly the type it was made for, so one comparison of types makes the cast safe.
-  static func unbox<T: Sendable>(_ box: (any AnyBox)?) -> T? {
+  @inlinable
+  static func unbox<T: Sendable>(_ box: (any AnyObject & Sendable)?) -> T? {
     guard let box, type(of: box) == Box<T>.self else { return nil }
     return unsafeDowncast(box, to: Box<T>.self).value
   }

@@ -59,6 +59,20 @@ public struct StorageError: Error, Sendable {
     public static let decodingFailed = Code("decodingFailed")
     /// A statement of an application's own tables failed.
     public static let statementFailed = Code("statementFailed")
+    /// No catalog has the key.
+    public static let unregisteredKey = Code("unregisteredKey")
+    /// Another key has the name already, or the same key has another type or home elsewhere.
+    public static let duplicateKey = Code("duplicateKey")
+    /// The declaration of a key is incomplete, or its parts contradict each other.
+    public static let invalidDeclaration = Code("invalidDeclaration")
+    /// A secret was to be kept where values are as they are.
+    public static let insecureKey = Code("insecureKey")
+    /// The key does not exist on this platform.
+    public static let platformUnavailable = Code("platformUnavailable")
+    /// The keys of a batch live in several homes, which cannot be changed at once.
+    public static let notAtomic = Code("notAtomic")
+    /// The value is larger than what is sent to other devices by itself.
+    public static let dataTooLargeForSync = Code("dataTooLargeForSync")
     /// Any other failure of the operating system or a library.
     public static let inputOutput = Code("inputOutput")
   }

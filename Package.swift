@@ -142,6 +142,8 @@ let package = Package(
         "Coffer", "CofferFileSystem", "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferTesting",
         "CofferTestHelper", "CofferTestSupport",
       ]),
+    tests(
+      "CofferRouterTests", ["Coffer", "CofferFileSystem", "CofferKeychain", "CofferSQLite", "CofferTestSupport"]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),
     // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.

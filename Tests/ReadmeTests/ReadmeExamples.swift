@@ -11,6 +11,20 @@ struct Theme: Codable, Equatable, Sendable {
   var isDark: Bool
 }
 
+enum Appearance: String, Codable, Sendable { case system, dark, light }
+
+extension StorageKey where Self == TypedKey<Appearance> {
+  static var appearance: Self {
+    TypedKey("appearance", in: .userDefaults(), owner: "Settings", about: "The window's colours.", default: .system)
+  }
+}
+
+extension StorageKey where Self == TypedKey<String> {
+  static var token: Self {
+    TypedKey(secret: "token", in: .keychain(), owner: "Account", about: "The session at the shop.")
+  }
+}
+
 actor DictionaryAdapter: StorageAdapter {
   var values: [Data: Data] = [:]
   func read(key: String) async throws -> Data? { values[Data(key.utf8)] }
@@ -55,6 +69,28 @@ struct ReadmeExamples {
     #expect(theme == Theme(name: "Night", isDark: true))
     #expect(quick == theme)
     #expect(applied.withLock { $0 } == [theme])
+  }
+
+  @Test func keys() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let used = Locked<[Appearance?]>([])
+    func use(_ appearance: Appearance?) { used.withLock { $0.append(appearance) } }
+    let config = folder.appendingPathComponent("config").path
+    let system = SystemDirectories(bundleIdentifier: nil, processName: "readme") {
+      $0 == "XDG_CONFIG_HOME" ? config : nil
+    }
+    try await SystemDirectories.$current.withValue(system) {
+      let router = StorageRouter()
+      let ending = Task {
+        while used.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(5)) }
+        try await router.close()
+      }
+      try await router.set(.dark, for: .appearance)
+      let appearance = try await router.get(.appearance)  // the default while there is none
+      for try await appearance in try await router.values(of: .appearance) { use(appearance) }
+      try await ending.value
+      #expect(appearance == .dark && used.withLock { $0 } == [.dark])
+    }
   }
 
   /// Runs an example with system directories of its own, where there is no session bus.

@@ -47,7 +47,7 @@ extension SwiftVault.FileSystemLocation {
   /// A directory of the vault's own: a name in a directory that others use too may be somebody else's.
   private var vaultName: String { "SwiftVaultData" }
 
-  fileprivate func directory() throws -> URL {
+  func directory() throws -> URL {
     switch self {
     case .custom(let directory): return try directory.url()
     case .appGroup(let identifier):

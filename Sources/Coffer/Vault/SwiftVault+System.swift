@@ -39,10 +39,14 @@ extension SwiftVault {
   public static func keychain(
     keyPrefix: String = "", accessGroup: String? = nil, configuration: KeychainConfiguration = KeychainConfiguration()
   ) -> EngineVaultService {
-    let system = SystemDirectories.current
     let adapter = KeychainAdapter(
-      service: "\(system.bundleIdentifier ?? system.processName).SwiftVaultKeychainService", accessGroup: accessGroup,
-      configuration: configuration)
+      service: keychainService, accessGroup: accessGroup, configuration: configuration)
     return EngineVaultService(engine: adapter.engine, keyPrefix: keyPrefix)
+  }
+
+  /// Whose secrets those of a vault are.
+  static var keychainService: String {
+    let system = SystemDirectories.current
+    return "\(system.bundleIdentifier ?? system.processName).SwiftVaultKeychainService"
   }
 }

@@ -56,5 +56,26 @@ func stringKeys(_ file: SourceFile, except exceptions: [StringKeyException] = st
 let stringKeyExceptions: [StringKeyException] = [
   StringKeyException(
     path: "Sources/CofferPreferences/PropertyList/PropertyListDocument.swift", text: "var entries: [String: Any]",
-    reason: "what Foundation writes; its own dictionary ends the process over two forms of one name")
+    reason: "what Foundation writes; its own dictionary ends the process over two forms of one name"),
+  StringKeyException(
+    path: "Sources/Coffer/Router/Routing/KeyRegistry.swift", text: "[String: ",
+    reason: "names of registered keys: two Unicode forms of one name are refused as one"),
+  StringKeyException(
+    path: "Sources/Coffer/Router/Sync/StorageRouter+Sync.swift", text: "[String: ",
+    reason: "names of registered keys: two Unicode forms of one name are refused as one"),
+  StringKeyException(
+    path: "Sources/Coffer/Router/Sync/SyncSnapshot.swift", text: "[String: Data]",
+    reason: "names of registered keys: two Unicode forms of one name are refused as one"),
+  StringKeyException(
+    path: "Sources/Coffer/Router/Models/StorageConfiguration.swift", text: "[String: any StorageEngine]",
+    reason: "names that the application itself gives"),
+  StringKeyException(
+    path: "Sources/Coffer/Router/Models/AnyCodable.swift", text: "[String: AnyCodable]",
+    reason: "what Foundation's coders make of an object"),
+  StringKeyException(
+    path: "Sources/Coffer/Router/Migration/StorageMigration.swift", text: "[String: AnyCodable]",
+    reason: "words that a migration says of itself"),
+  StringKeyException(
+    path: "Sources/Coffer/Router/Migration/DeviceInfo.swift", text: "[String: String]",
+    reason: "os-release has ASCII names"),
 ]

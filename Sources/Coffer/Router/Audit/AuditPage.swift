@@ -1,0 +1,139 @@
+public import Foundation
+
+extension AuditReport {
+  /// The report as one page that needs nothing else: no script, no font, no picture from anywhere. It follows the
+  /// reader's light or dark setting, and can be printed.
+  public var html: Data { Data(page.utf8) }
+
+  private var page: String {
+    """
+    <!doctype html>
+    <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+    <title>\(application.html): what it keeps</title><style>\(Self.style)</style></head><body><main>
+    <header><p class="brand">Coffer audit</p><h1>What \(application.html) keeps</h1>
+    <p class="lead">\(summary.html)</p></header>
+    \(homes.map(section).joined(separator: "\n"))
+    \(strangersSection)
+    <footer>Made \(date.formatted(.iso8601).html). Names, sizes and dates; no value was copied into this page.</footer>
+    </main></body></html>
+
+    """
+  }
+
+  // MARK: Parts
+
+  private var summary: String {
+    let secrets = entries.count { $0.key.isSensitive }
+    let stored = entries.count { if case .present = $0.state { true } else { false } }
+    let undeclared =
+      switch strangers.count {
+      case 0: "Nothing else is in them."
+      case 1: "One more value is in them that nobody has declared."
+      default: "\(strangers.count) more values are in them that nobody has declared."
+      }
+    return "\(Self.count(entries.count, "declared key")), \(stored) with a value, \(secrets) secret, in "
+      + "\(Self.count(homes.count, "home")). \(undeclared)"
+  }
+
+  /// The homes in the order of their first key.
+  private var homes: [(name: String, entries: [Entry])] {
+    var names: [String] = []
+    for entry in entries where !names.contains(entry.home) { names.append(entry.home) }
+    return names.map { name in (name, entries.filter { $0.home == name }) }
+  }
+
+  private func section(_ home: (name: String, entries: [Entry])) -> String {
+    """
+    <section><h2><code>\(home.name.html)</code></h2><div class="scroll"><table class="keys">
+    <colgroup>\(Self.columns)</colgroup>
+    <thead><tr><th>Key</th><th>Secured</th><th>Form</th><th>Owner</th><th>Platforms</th><th>Sync</th>
+    <th class="number">Size</th><th>Last change</th></tr></thead><tbody>
+    \(home.entries.map(row).joined(separator: "\n"))
+    </tbody></table></div></section>
+    """
+  }
+
+  private func row(_ entry: Entry) -> String {
+    let key = entry.key
+    let secret = key.isSensitive ? " <span class=\"badge secret\">secret</span>" : ""
+    let sync =
+      key.declaredSync.map { "\(key.sync.html) <span class=\"note\">declared \($0.html)</span>" } ?? key.sync.html
+    return """
+      <tr><td><strong>\(key.name.html)</strong>\(secret)<p class="note">\(key.description.html)</p></td>
+      <td>\(key.security.html)</td><td>\(key.serializer.html)<p class="note">\(key.type.html)</p></td>
+      <td>\(key.owner.html)</td><td>\(key.availability.html)</td><td>\(sync)</td>\(Self.cells(entry.state))</tr>
+      """
+  }
+
+  /// The same widths in every home, so that the columns of the page line up.
+  private static let columns = [250, 165, 135, 105, 205, 150, 100, 120].map { "<col style=\"width:\($0)px\">" }.joined()
+
+  private static func cells(_ state: State) -> String {
+    switch state {
+    case .present(let size, let changed):
+      let size = size.map { $0.formatted(.number.locale(Locale(identifier: "en_GB"))) + " B" } ?? "·"
+      let changed = changed?.formatted(.iso8601.dateSeparator(.dash).dateTimeSeparator(.space)) ?? "·"
+      return "<td class=\"number\">\(size.html)</td><td class=\"when\">\(changed.html)</td>"
+    case .absent: return "<td class=\"number note\">none</td><td></td>"
+    case .unavailable(let reason):
+      return "<td colspan=\"2\"><span class=\"badge bad\">unavailable</span><p class=\"note\">\(reason.html)</p></td>"
+    }
+  }
+
+  private var strangersSection: String {
+    guard !strangers.isEmpty else { return "" }
+    let rows = strangers.map { stranger in
+      let size = stranger.size.map { "\($0) B" } ?? "·"
+      return "<tr><td><strong>\(stranger.name.html)</strong></td><td><code>\(stranger.home.html)</code></td>"
+        + "<td class=\"number\">\(size)</td></tr>"
+    }
+    return """
+      <section class="strangers"><h2>Stored, and declared by nobody</h2><div class="scroll"><table>
+      <thead><tr><th>Key</th><th>Home</th><th class="number">Size</th></tr></thead><tbody>
+      \(rows.joined(separator: "\n"))
+      </tbody></table></div></section>
+      """
+  }
+
+  private static func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
+
+  // MARK: Style
+
+  private static let style = """
+    :root{color-scheme:light dark;--ink:#1d2330;--soft:#5c6576;--line:#dfe3ea;--paper:#fbfbf9;--card:#fff;\
+    --mark:#8a6d1f;--secret:#7a3db8;--bad:#b3261e}
+    @media(prefers-color-scheme:dark){:root{--ink:#e8eaf0;--soft:#9aa3b5;--line:#323847;--paper:#15181f;\
+    --card:#1c2029;--mark:#d9b44a;--secret:#c79bf2;--bad:#f2948c}}
+    *{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.45 system-ui,sans-serif}
+    main{max-width:1280px;margin:0 auto;padding:40px 24px}.brand{margin:0;color:var(--mark);font-weight:600}
+    h1{margin:4px 0 8px;font-size:30px;line-height:1.2}.lead{margin:0 0 28px;color:var(--soft);font-size:17px}
+    h2{margin:0;padding:14px 18px;font-size:15px;overflow-wrap:anywhere}
+    section{background:var(--card);border:1px solid var(--line);border-radius:10px;margin:0 0 22px;overflow:hidden}
+    .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}.keys{table-layout:fixed;min-width:1230px}
+    td{overflow-wrap:anywhere}
+    th,td{padding:9px 12px 9px 18px;text-align:left;vertical-align:top;border-top:1px solid var(--line)}
+    th{color:var(--soft);font-size:13px;font-weight:500;white-space:nowrap}.number{text-align:right;white-space:nowrap}
+    .when{font-variant-numeric:tabular-nums}.note{margin:1px 0 0;color:var(--soft);font-size:13px}
+    code{font:13px ui-monospace,monospace}.badge{border:1px solid currentColor;border-radius:99px;padding:0 8px;\
+    font-size:12px;white-space:nowrap}.secret{color:var(--secret)}.bad{color:var(--bad)}.strangers h2{color:var(--bad)}
+    footer{color:var(--soft);font-size:13px}@media print{section{break-inside:avoid}}
+    """
+}
+
+extension String {
+  /// The text for a page, where it means itself.
+  fileprivate var html: String {
+    var text = ""
+    for scalar in escapingControlCharacters.unicodeScalars {
+      switch scalar {
+      case "&": text += "&amp;"
+      case "<": text += "&lt;"
+      case ">": text += "&gt;"
+      case "\"": text += "&quot;"
+      case "'": text += "&#39;"
+      default: text.unicodeScalars.append(scalar)
+      }
+    }
+    return text
+  }
+}

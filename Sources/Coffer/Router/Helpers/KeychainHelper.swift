@@ -1,0 +1,57 @@
+public import CofferKeychain
+public import Foundation
+
+/// Secrets by service and key (document 4), for those who need no declared key.
+///
+/// ```swift
+/// let helper = KeychainHelper()
+/// try await helper.set(Data("s3cret".utf8), service: "com.example.shop", key: "token")
+/// ```
+///
+/// Every service is opened once. A locked keyring is an error, never "there is none".
+public actor KeychainHelper {
+  /// The helper of the application, with the usual settings.
+  public static let shared = KeychainHelper()
+
+  private let configuration: StorageConfiguration
+  private var adapters: [ExactText: KeychainAdapter] = [:]
+
+  /// - Parameter configuration: how keychains are opened.
+  public init(configuration: StorageConfiguration = StorageConfiguration()) { self.configuration = configuration }
+
+  private func adapter(_ service: String) async throws -> KeychainAdapter {
+    let name = ExactText(service)
+    if let adapter = adapters[name] { return adapter }
+    let adapter = try await KeychainAdapter.open(service: service, configuration: configuration.keychain)
+    if let other = adapters[name] { return other }  // opened meanwhile
+    adapters[name] = adapter
+    return adapter
+  }
+
+  /// Stores a secret, replacing what was there.
+  /// - Throws: `StorageError`: `unavailable`, `valueTooLarge`, `unsupported` for an access control.
+  public func set(
+    _ data: Data, service: String, key: String, accessibility: KeychainAccessibility = .whenUnlocked,
+    accessControl: KeychainAccessControl? = nil
+  ) async throws {
+    try await adapter(service).set(data, for: key, accessibility: accessibility, accessControl: accessControl)
+  }
+
+  /// A secret; `nil` when it is proven absent.
+  /// - Throws: `StorageError`.
+  public func get(service: String, key: String) async throws -> Data? { try await adapter(service).get(key) }
+
+  /// Deletes a secret. A missing one is no error.
+  /// - Throws: `StorageError`.
+  public func delete(service: String, key: String) async throws { try await adapter(service).delete(key: key) }
+
+  /// Whether there is a secret.
+  /// - Throws: `StorageError` when nobody can tell.
+  public func exists(service: String, key: String) async throws -> Bool {
+    try await adapter(service).get(key) != nil
+  }
+
+  /// Deletes every secret of a service.
+  /// - Throws: `StorageError`.
+  public func deleteAll(service: String) async throws { try await adapter(service).deleteAll() }
+}

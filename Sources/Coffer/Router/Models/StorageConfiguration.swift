@@ -1,0 +1,59 @@
+public import CofferFileSystem
+public import CofferKeychain
+public import CofferSQLite
+import Foundation
+
+/// What a ``StorageRouter`` knows of its application.
+public struct StorageConfiguration: Sendable {
+  /// The application's own name in homes that all applications share: directories, the keychain's service, the
+  /// preferences. Its bundle identifier unless given, and the name of its process where there is none.
+  public var application: String?
+  /// The app group of domains that name none.
+  public var appGroup: String?
+  /// On what kind of device this program runs.
+  public var platform = Platform.current
+  /// What happens to a key that no catalog has, once there are catalogs.
+  public var unregisteredKeys = UnregisteredKeys.refuse
+  /// Engines of your own, for `StorageDomain.engine`.
+  public var engines: [String: any StorageEngine] = [:]
+  /// How keychains are opened.
+  public var keychain = KeychainConfiguration()
+  /// How files and preferences are opened.
+  public var slots = SlotConfiguration()
+  /// How databases are opened.
+  public var database = SQLiteConfiguration()
+  /// What is sent to other devices.
+  public var sync = SyncConfiguration()
+  /// How many decoded values of each home are kept in memory at most; 0 keeps none.
+  public var cacheCapacity = 10_000
+  /// Where the router keeps what it must remember itself: overrides of sync policies.
+  public var memory = StorageDomain.userDefaults()
+
+  /// The usual settings.
+  public init() {}
+
+  /// What happens to a key that no catalog has.
+  public enum UnregisteredKeys: Sendable {
+    /// An assertion in a debug build; an error with code `unregisteredKey` otherwise.
+    case refuse
+    /// An error with code `unregisteredKey`, in a debug build too.
+    case throwError
+    /// It is used as any other; the audit does not know it.
+    case allow
+  }
+
+  var applicationName: String {
+    application ?? SystemDirectories.current.bundleIdentifier ?? SystemDirectories.current.processName
+  }
+}
+
+/// What a router sends to other devices, and when (document 4).
+public struct SyncConfiguration: Sendable {
+  /// The largest value of an ``SyncPolicy/automaticSmall`` key, in bytes of its serialised form.
+  public var maximumAutomaticSize = 4_096
+  /// Where a state for other devices is put; nowhere unless given.
+  public var transport: (any SyncTransport)?
+
+  /// The usual settings.
+  public init() {}
+}

@@ -1,0 +1,167 @@
+import CofferKeychain
+
+/// The keys that a router knows, by their names.
+///
+/// The names are compared as text, not as bytes: two that differ in their Unicode form only are one name too many.
+final class KeyRegistry: Sendable {
+  /// What is known of a key, in one piece: a lookup copies one reference.
+  final class Record: Sendable {
+    let key: Key
+    let descriptor: StorageKeyDescriptor
+    let valueType: ObjectIdentifier
+    /// The catalog that has it; `nil` for a key that was used without one.
+    let catalog: String?
+    /// Why it cannot be used here, if it cannot.
+    let obstacle: StorageError?
+    /// What the keychain is told of it.
+    let tag: UInt8
+
+    init(_ any: AnyStorageKey, catalog: String?, _ configuration: StorageConfiguration) throws {
+      key = try Key(any.descriptor.name)
+      descriptor = any.descriptor
+      valueType = ObjectIdentifier(any.valueType)
+      self.catalog = catalog
+      obstacle = any.descriptor.obstacle(on: configuration.platform)
+      if case .keychain(let accessibility, _) = any.descriptor.security {
+        tag = accessibility.rawValue
+      } else {
+        tag = 0
+      }
+    }
+  }
+
+  private struct State {
+    var records: [String: (record: Record, store: TypedStore?)] = [:]
+    var catalogs: [any StorageKeyCatalog] = []
+    var overrides: [String: SyncPolicy] = [:]
+  }
+
+  private let state = Locked(State())
+  private let configuration: StorageConfiguration
+
+  init(_ configuration: StorageConfiguration) { self.configuration = configuration }
+
+  // MARK: Looking up
+
+  /// What is known of a key, and its store if that is open.
+  func find<K: StorageKey>(_ key: K) throws -> (record: Record, store: TypedStore?) {
+    let (found, isRefused) = state.withLock { state in
+      let found = state.records[key.name]
+      return (found, found?.record.catalog == nil && !state.catalogs.isEmpty)
+    }
+    if isRefused { try refuseUnregistered(key.name) }
+    let present = try found ?? add(key)
+    try check(key, present.record)
+    return present
+  }
+
+  private func add<K: StorageKey>(_ key: K) throws -> (record: Record, store: TypedStore?) {
+    let any = AnyStorageKey(key)
+    try any.descriptor.check(needsWords: false)
+    let record = try Record(any, catalog: nil, configuration)
+    return state.withLock { state in
+      let present = state.records[key.name] ?? (record, nil)
+      state.records[key.name] = present
+      return present
+    }
+  }
+
+  /// The same without a word of what is wrong; `nil` says nothing.
+  func known(_ name: String, _ type: ObjectIdentifier, _ domain: StorageDomain) -> (key: Key, store: TypedStore)? {
+    let present = state.withLock { state in
+      state.records[name].flatMap { $0.record.catalog == nil && !state.catalogs.isEmpty ? nil : $0 }
+    }
+    guard let found = present, let store = found.store, found.record.valueType == type,
+      found.record.descriptor.domain == domain
+    else { return nil }
+    return (found.record.key, store)
+  }
+
+  func keep(_ store: TypedStore, for record: Record) {
+    state.withLock { $0.records[record.descriptor.name]?.store = store }
+  }
+
+  private func check<K: StorageKey>(_ key: K, _ record: Record) throws {
+    guard record.valueType == ObjectIdentifier(K.Value.self), record.descriptor.domain == key.domain else {
+      throw StorageError(
+        .duplicateKey,
+        "The key is declared twice: as \(record.descriptor.valueType) in \(record.descriptor.domain), and as "
+          + "\(K.Value.self) in \(key.domain).",
+        advice: "Give one of them another name. Nothing was read or written.", key: record.key)
+    }
+    if let obstacle = record.obstacle { throw obstacle.locating(backend: "", key: record.key) }
+  }
+
+  private func refuseUnregistered(_ name: String) throws {
+    let message = "No catalog has the key '\(name.escapingControlCharacters)'."
+    switch configuration.unregisteredKeys {
+    case .allow: return
+    case .refuse: assertionFailure(message + " Add it to the catalog of its owner.")
+    case .throwError: break
+    }
+    throw StorageError(
+      .unregisteredKey, message, advice: "Add it to the catalog of its owner. Nothing was read or written.")
+  }
+
+  // MARK: Registering
+
+  /// Adds all keys of a catalog, or none.
+  func register(_ catalog: any StorageKeyCatalog) throws {
+    let keys = catalog.allKeys
+    let records = try keys.map { key in
+      try key.descriptor.check(needsWords: true)
+      return try Record(key, catalog: catalog.name, configuration)
+    }
+    try state.withLock { state throws in
+      guard !state.catalogs.contains(where: { $0.name == catalog.name }) else {
+        throw StorageError(
+          .duplicateKey, "The catalog \(catalog.name) is registered already.",
+          advice: "Register each catalog once. Nothing was changed.")
+      }
+      var added: [String: (record: Record, store: TypedStore?)] = [:]
+      for record in records {
+        let name = record.descriptor.name
+        let old = added[name] ?? state.records[name]
+        if let old { try Self.refuseDuplicate(record, old.record, isSameCatalog: added[name] != nil) }
+        added[name] = (record, old?.store)
+      }
+      state.records.merge(added) { $1 }
+      state.catalogs.append(catalog)
+    }
+  }
+
+  private static func refuseDuplicate(_ new: Record, _ old: Record, isSameCatalog: Bool) throws {
+    // A key that was used before its catalog came is the same key, unless it says something else.
+    if old.catalog == nil, !isSameCatalog, old.valueType == new.valueType,
+      old.descriptor.domain == new.descriptor.domain
+    {
+      return
+    }
+    let first = old.catalog.map { "in \($0)" } ?? "where it was used first"
+    throw StorageError(
+      .duplicateKey,
+      "Two keys have the same name: \(old.descriptor.valueType) \(first), and \(new.descriptor.valueType) in "
+        + "\(new.catalog ?? "use").",
+      advice: "Give one of them another name. No key of the catalog was registered.", key: new.key)
+  }
+
+  // MARK: Lists
+
+  var catalogs: [any StorageKeyCatalog] { state.withLock { $0.catalogs } }
+
+  /// What catalogs have, by name.
+  var registered: [Record] {
+    state.withLock { $0.records.values.map(\.record).filter { $0.catalog != nil } }.sorted { $0.key < $1.key }
+  }
+
+  // MARK: Sync policies
+
+  func setOverrides(_ overrides: [String: SyncPolicy]) { state.withLock { $0.overrides = overrides } }
+
+  func override(of name: String) -> SyncPolicy? { state.withLock { $0.overrides[name] } }
+
+  /// What holds for a key now.
+  func syncPolicy(_ record: Record) -> SyncPolicy {
+    override(of: record.descriptor.name) ?? record.descriptor.syncPolicy
+  }
+}

@@ -1,0 +1,102 @@
+import Coffer
+import CofferTestSupport
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct AuditTests {
+  let place: RouterPlace
+  private let now = Date(timeIntervalSince1970: 1_790_000_000)
+
+  init() throws { place = try RouterPlace() }
+
+  /// Without the keychain, which would be the desktop's.
+  private var catalog: ShopCatalog {
+    ShopCatalog(
+      allKeys: [
+        .key(.theme), .key(.name), .key(.visits), .key(StorageKeys.recent),
+        .key(plain("<b>&\"'", about: "A <script>alert(1)</script>.")), .key(plain("phone", availability: .phoneOnly)),
+      ])
+  }
+
+  @Test("Before anything is stored, a report makes nothing")
+  func untouched() async throws {
+    try await place.use { router in
+      try await router.registerCatalog(catalog)
+      let report = await router.auditReport(at: now)
+      #expect(report.entries.map(\.key.name) == ["<b>&\"'", "name", "phone", "recent", "theme", "visits"])
+      for entry in report.entries where entry.key.name != "phone" { #expect(entry.state == .absent, "\(entry)") }
+      #expect(report.strangers.isEmpty && report.application == "com.example.shop" && report.catalogs == ["Shop"])
+      guard case .unavailable(let reason) = report.entries[2].state else { throw TestFailure("\(report.entries[2])") }
+      #expect(reason.contains("platform"))
+    }
+    #expect((try? FileManager.default.subpathsOfDirectory(atPath: place.path("home")))?.isEmpty != false)
+    #expect(!FileManager.default.fileExists(atPath: place.path("documents")))
+    #expect(!FileManager.default.fileExists(atPath: place.path("data/com.example.shop")))
+  }
+
+  @Test("Where each value is, its size and its last change; and what nobody has declared")
+  func stored() async throws {
+    let before = Date(timeIntervalSinceNow: -1)
+    try await place.use { router in
+      try await router.set("Bo", for: plain("stranger", String.self, in: .database()))
+      try await router.set("Ann", for: .name)
+      try await router.set(.dark, for: .theme)
+      try await router.set(["mugs"], for: StorageKeys.recent)
+    }
+    try await place.use { router in
+      try await router.registerCatalog(catalog)
+      let report = await router.auditReport(at: now)
+      for (name, size) in [("name", 5), ("theme", 6)] {
+        let entry = try #require(report.entries.first { $0.key.name == name })
+        guard case .present(size, let changed?) = entry.state else { throw TestFailure("\(entry)") }
+        #expect(changed > before && changed < Date(timeIntervalSinceNow: 1))
+      }
+      let name = try #require(report.entries.first { $0.key.name == "name" })
+      #expect(name.home == "sqlite:" + place.path("data/com.example.shop/coffer.db"))
+      #expect(report.strangers.map(\.name) == ["stranger"] && report.strangers[0].home == name.home)
+      #expect(report.strangers[0].size == 4)
+      let again = try JSONDecoder.iso.decode(AuditReport.self, from: report.encoded)
+      #expect(again.entries.map(\.key) == report.entries.map(\.key) && again.strangers == report.strangers)
+    }
+  }
+
+  @Test("The page shows text as text and needs nothing from anywhere")
+  func page() async throws {
+    try await place.use { router in
+      try await router.registerCatalog(catalog)
+      try await router.set("s3cret", for: .name)
+      let page = String(decoding: await router.auditReport(at: now).html, as: UTF8.self)
+      #expect(page.hasPrefix("<!doctype html>") && page.hasSuffix("</html>\n"))
+      #expect(page.contains("&lt;b&gt;&amp;&quot;&#39;") && page.contains("A &lt;script&gt;"))
+      #expect(!page.contains("<script") && !page.contains("s3cret") && !page.contains("http"))
+      #expect(page.contains("prefers-color-scheme:dark"))
+    }
+  }
+
+  @Test("The list of keys is a file that says everything but values")
+  func manifest() async throws {
+    try await place.use { router in
+      try await router.registerCatalog(ShopCatalog())
+      let manifest = router.manifest()
+      #expect(try StorageManifest(decoding: manifest.encoded) == manifest)
+      let stores = manifest.entries.map { "\($0.name) \($0.store ?? "")" }
+      #expect(
+        stores == [
+          "name sqlite:" + place.path("data/com.example.shop/coffer.db"),
+          "recent file:" + place.path("documents/com.example.shop"), "theme prefs:com.example.shop",
+          "token keychain:com.example.shop", "visits sqlite:" + place.path("data/com.example.shop/coffer.db"),
+        ])
+      #expect(throws: StorageError.self) { try StorageManifest(decoding: Data("{}".utf8)) }
+      let newer = Data(#"{"format":2}"#.utf8)
+      await expectError(.newerFormat) { _ = try StorageManifest(decoding: newer) }
+    }
+  }
+}
+
+extension JSONDecoder {
+  fileprivate static var iso: JSONDecoder {
+    let decoder = JSONDecoder()
+    decoder.dateDecodingStrategy = .iso8601
+    return decoder
+  }
+}

@@ -1,0 +1,202 @@
+import Coffer
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// What a router refuses to register or to use.
+@Suite(.timeLimit(.minutes(5))) struct CatalogTests {
+  let place: RouterPlace
+
+  init() throws { place = try RouterPlace() }
+
+  private func catalog(_ name: String, _ keys: AnyStorageKey...) -> ShopCatalog {
+    ShopCatalog(name: name, allKeys: keys)
+  }
+
+  @Test("Catalogs add up, and say what they have")
+  func registration() async throws {
+    try await place.use { router in
+      #expect(router.allRegisteredCatalogs.isEmpty && router.allRegisteredEntries.isEmpty)
+      try await router.registerCatalog(ShopCatalog())
+      try await router.registerCatalog(catalog("Other", .key(plain("other"))))
+      #expect(router.allRegisteredCatalogs.map(\.name) == ["Shop", "Other"])
+      #expect(router.allRegisteredEntries.map(\.name) == ["name", "other", "recent", "theme", "token", "visits"])
+      let theme = try #require(router.allRegisteredEntries.first { $0.name == "theme" })
+      #expect(theme.valueType == "Theme" && theme.hasDefault && theme.serializer == "JSON")
+      #expect(theme.domain == .userDefaults() && theme.security == .none && !theme.isSensitive)
+      let token = try #require(router.allRegisteredEntries.first { $0.name == "token" })
+      #expect(token.isSensitive && token.security == .keychain(accessibility: .whenUnlocked) && !token.hasDefault)
+    }
+  }
+
+  @Test("Duplicates, and what nobody has described, are refused as a whole")
+  func refusals() async throws {
+    try await place.use { router in
+      try await router.registerCatalog(ShopCatalog())
+      await expectError(.duplicateKey, "Shop") { try await router.registerCatalog(ShopCatalog()) }
+      await expectError(.duplicateKey, "theme") {
+        try await router.registerCatalog(self.catalog("A", .key(plain("a")), .key(plain("theme", String.self))))
+      }
+      await expectError(.duplicateKey, "b") {
+        try await router.registerCatalog(self.catalog("B", .key(plain("b")), .key(plain("b"))))
+      }
+      // Unicode knows them as one name.
+      await expectError(.duplicateKey) {
+        try await router.registerCatalog(self.catalog("C", .key(plain("e\u{301}")), .key(plain("\u{E9}"))))
+      }
+      await expectError(.invalidDeclaration, "description") {
+        try await router.registerCatalog(self.catalog("D", .key(plain("d", about: " "))))
+      }
+      await expectError(.invalidDeclaration, "owner") {
+        try await router.registerCatalog(self.catalog("E", .key(plain("e", owner: ""))))
+      }
+      await expectError(.invalidKey) { try await router.registerCatalog(self.catalog("F", .key(plain("")))) }
+      #expect(router.allRegisteredCatalogs.count == 1)
+      #expect(router.allRegisteredEntries.count == 5)
+    }
+  }
+
+  @Test("A secret is refused in a plain home, and on its way to other devices")
+  func secrets() async throws {
+    struct Password: StorageKey {
+      typealias Value = String
+      let name = "password"
+      var domain = StorageDomain.userDefaults()
+      var syncPolicy = SyncPolicy.never
+      let owner = "Account"
+      let description = "The password."
+      var isSensitive: Bool { true }
+    }
+    try await place.use { router in
+      await expectError(.insecureKey, "password") { try await router.set("s3cret", for: Password()) }
+      await expectError(.insecureKey) {
+        try await router.registerCatalog(self.catalog("A", .key(Password(domain: .database()))))
+      }
+      await expectError(.insecureKey, "sent") {
+        try await router.registerCatalog(self.catalog("B", .key(Password(domain: .keychain(), syncPolicy: .manual))))
+      }
+      #expect(!FileManager.default.fileExists(atPath: place.path("config/com.example.shop.plist")))
+    }
+  }
+
+  @Test(
+    "A domain cannot do what only another can",
+    arguments: [
+      (StorageDomain.database(), SecurityPolicy.keychain()), (.userDefaults(), .keychain(accessibility: .always)),
+      (.keychain(), .none), (.keychain(), .encrypted(.aes256)), (.encryptedFileSystem(.caches), .none),
+      (.encryptedFileSystem(.caches), .keychain()),
+    ])
+  func contradictions(_ domain: StorageDomain, _ security: SecurityPolicy) async throws {
+    try await place.use { router in
+      let key = plain("k", in: domain, security: security)
+      await expectError(.invalidDeclaration, "k") { try await router.set(1, for: key) }
+      await expectError(.invalidDeclaration, "k") { try await router.registerCatalog(self.catalog("A", .key(key))) }
+    }
+  }
+
+  @Test("Encryption, migrations and access control are refused when used, never weakened")
+  func later() async throws {
+    try await place.use { router in
+      let encrypted = plain("e", in: .encryptedFileSystem(.documents))
+      let column = plain("c", in: .database(), security: .encrypted(.chaCha20Poly1305))
+      let guarded = TypedKey<String>(
+        secret: "g", in: .keychain(accessControl: .biometryAny), owner: "Tests", about: "For a test.")
+      try await router.registerCatalog(self.catalog("A", .key(encrypted), .key(column), .key(guarded)))
+      for key in [encrypted, column] {
+        await expectError(.unsupported, "encrypt") { try await router.set(1, for: key) }
+        await expectError(.unsupported, "encrypt") { _ = try await router.get(key) }
+      }
+      await expectError(.unsupported, "biometryAny") { try await router.set("x", for: guarded) }
+      #expect(FileManager.default.subpaths(atPath: place.path(""))?.isEmpty != false)
+    }
+  }
+
+  @Test("A key of another platform is refused, and says where it is")
+  func platforms() async throws {
+    let keys = PlatformAvailability.allCases.map { plain($0.rawValue, availability: $0) }
+    let expected: [Platform: [PlatformAvailability]] = [
+      .phone: [.all, .phoneOnly, .phoneWithWatchSync], .watch: [.all, .watchOnly, .phoneWithWatchSync],
+      .computer: [.all, .phoneWithWatchSync],
+    ]
+    for platform in Platform.allCases {
+      try await place.use(configured { $0.platform = platform }) { router in
+        for key in keys {
+          guard expected[platform]?.contains(key.availability) == true else {
+            await expectError(.platformUnavailable, key.name) { try await router.set(1, for: key) }
+            await expectError(.platformUnavailable, key.name) { _ = try await router.get(key) }
+            continue
+          }
+          try await router.set(1, for: key)
+          #expect(try await router.get(key) == 1)
+        }
+      }
+    }
+  }
+
+  @Test("From the first catalog on, others are refused as the policy says")
+  func unregistered() async throws {
+    try await place.use { router in
+      try await router.set(1, for: plain("early"))
+      try await router.registerCatalog(ShopCatalog())
+      await expectError(.unregisteredKey, "late") { try await router.set(1, for: plain("late")) }
+      #expect(router.cached(plain("late")) == nil)
+      await expectError(.unregisteredKey, "early") { _ = try await router.get(plain("early")) }
+      #expect(router.cached(plain("early")) == nil)
+    }
+    try await place.use(configured { $0.unregisteredKeys = .allow }) { router in
+      try await router.registerCatalog(ShopCatalog())
+      try await router.set(1, for: plain("late"))
+      #expect(router.allRegisteredEntries.count == 5)
+    }
+  }
+
+  #if DEBUG
+    @Test("In a debug build a key that no catalog has ends the program")
+    func assertion() async throws {
+      await #expect(processExitsWith: .failure) {
+        let router = StorageRouter()
+        try await router.registerCatalog(ShopCatalog())
+        try await router.set(1, for: plain("late"))
+      }
+    }
+  #endif
+
+  @Test("A key that is declared twice is one key, or an error that says both")
+  func declaredTwice() async throws {
+    try await place.use { router in
+      try await router.set(1, for: plain("k"))
+      try await router.set(2, for: plain("k", default: 5))
+      await expectError(.duplicateKey, "String") { try await router.set("x", for: plain("k", String.self)) }
+      await expectError(.duplicateKey, "database") { _ = try await router.get(plain("k", in: .database())) }
+      #expect(try await router.get(plain("k")) == 2)
+      try await router.registerCatalog(catalog("A", .key(plain("k"))))
+      await expectError(.duplicateKey) { try await router.registerCatalog(self.catalog("B", .key(plain("k")))) }
+    }
+  }
+
+  @Test("A hundred tasks use a router while its catalogs are registered")
+  func registrationUnderWay() async throws {
+    try await place.use { router in
+      let keys = (0..<20).map { plain("key\($0)", default: 0) }
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for number in 0..<100 {
+          group.addTask {
+            for key in keys {
+              do { try await router.update(key) { $0 += 1 } } catch let error as StorageError {
+                // Between the first catalog and its own.
+                guard error.code == .unregisteredKey else { throw error }
+              }
+            }
+            if number % 5 == 0 {
+              let part = number / 5
+              try await router.registerCatalog(ShopCatalog(name: "Part\(part)", allKeys: [.key(keys[part])]))
+            }
+          }
+        }
+        try await group.waitForAll()
+      }
+      #expect(router.allRegisteredCatalogs.count == 20)
+      for key in keys { #expect(try await router.get(key) <= 100) }
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import Coffer
+import CofferFileSystem
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// The helpers of document 4, over the real homes.
+@Suite(.timeLimit(.minutes(5))) struct HelperTests {
+  let place: RouterPlace
+
+  init() throws { place = try RouterPlace() }
+
+  private func use<R>(_ body: () async throws -> R) async rethrows -> R {
+    try await SystemDirectories.$current.withValue(place.system, operation: body)
+  }
+
+  @Test("Preferences, of the application and of a suite")
+  func preferences() async throws {
+    try await use {
+      let helper = UserDefaultsHelper()
+      try await helper.set("dark", forKey: "theme")
+      try await helper.set(3, forKey: "size", suite: "group.shop")
+      #expect(try await helper.get(forKey: "theme") == "dark")
+      #expect(try await helper.get(forKey: "theme", suite: "group.shop") == nil)
+      #expect(try await helper.get(forKey: "size", suite: "group.shop")?.integer == 3)
+      #expect(try await helper.allKeys(suite: "group.shop") == ["size"])
+      #expect(try await helper.exists(forKey: "theme"))
+      try await helper.remove(forKey: "theme")
+      try await helper.remove(forKey: "theme")
+      #expect(try await !helper.exists(forKey: "theme"))
+      await expectError(.unsupported) { try await helper.set("x", forKey: "a", suite: "../a") }
+    }
+  }
+
+  @Test("Files, in a directory and in that of an app group")
+  func files() async throws {
+    try await use {
+      let helper = FileStorageHelper()
+      for files in [FileStorageHelper.Place.directory(.documents), .appGroup("group.shop")] {
+        let data = Data(repeating: 7, count: 1_000)
+        try await helper.write(data, to: files, fileName: "a.bin")
+        #expect(try await helper.read(from: files, fileName: "a.bin") == data)
+        #expect(try await helper.size(in: files, fileName: "a.bin") == 1_000)
+        #expect(try await helper.list(in: files) == ["a.bin"])
+        #expect(try await helper.exists(in: files, fileName: "a.bin"))
+        try await helper.delete(from: files, fileName: "a.bin")
+        #expect(try await helper.read(from: files, fileName: "a.bin") == nil)
+        #expect(try await !helper.exists(in: files, fileName: "a.bin"))
+        #expect(try await helper.size(in: files, fileName: "../../a") == nil)
+      }
+      await expectError(.invalidDeclaration, "app group") { _ = try await helper.list(in: .appGroup()) }
+    }
+  }
+
+  @Test("Encryption refuses, and gives back nothing")
+  func encryption() async throws {
+    let helper = EncryptionHelper()
+    let secret = Data("s3cret".utf8)
+    await expectError(.unsupported) { _ = try await helper.encrypt(secret, name: "k", policy: .aes256) }
+    await expectError(.unsupported) { _ = try await helper.decrypt(secret, name: "k", policy: .chaCha20Poly1305) }
+  }
+
+  @Test("A state is sent once, in its order, and again after a failure")
+  func sync() async throws {
+    let (here, there) = InProcessTransport.pair()
+    let helper = SyncHelper(transport: here)
+    #expect(await helper.isAvailable)
+    let snapshot = SyncSnapshot(values: ["a": Data([1])])
+    #expect(try await helper.send { snapshot })
+    #expect(try await !helper.send { snapshot })
+    #expect(try SyncSnapshot(decoding: try #require(there.received)) == snapshot)
+    await helper.forget()
+    #expect(try await helper.send { snapshot })
+    await expectError(.damaged) {
+      _ = try await helper.send { throw StorageError(.damaged, "a test", advice: "none") }
+    }
+    #expect(try await helper.send { SyncSnapshot(values: [:]) })
+    await expectError(.unsupported) { _ = try await SyncHelper(transport: nil).send { snapshot } }
+    #expect(throws: StorageError.self) { try SyncSnapshot(decoding: Data("x".utf8)) }
+  }
+}

@@ -1,0 +1,96 @@
+import Coffer
+import CofferFileSystem
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Secrets through a router and the helper, in a real keyring on a bus of the test's own.
+@Suite(
+  .serialized, .timeLimit(.minutes(5)),
+  .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.whyNot)))
+struct RouterKeychainTests {
+  let keyring: PrivateKeyring
+
+  init() throws { keyring = try PrivateKeyring() }
+
+  private func use<R>(_ body: (StorageConfiguration) async throws -> R) async throws -> R {
+    var configuration = StorageConfiguration()
+    configuration.unregisteredKeys = .throwError
+    configuration.keychain.address = keyring.address
+    let variables = Dictionary(uniqueKeysWithValues: keyring.environment)
+    let system = SystemDirectories(bundleIdentifier: "com.example.shop", processName: "shop") { variables[$0] }
+    return try await SystemDirectories.$current.withValue(system) { [configuration] in try await body(configuration) }
+  }
+
+  @Test("A secret is kept with its class, and a locked keyring is neither absent nor a default")
+  func secrets() async throws {
+    try await use { configuration in
+      let router = StorageRouter(configuration: configuration)
+      try await router.registerCatalog(ShopCatalog())
+      try await router.set("s3cret", for: .token)
+      #expect(try await router.get(.token) == "s3cret")
+      let key = plain("pin", in: .keychain(), default: 0, security: .keychain(accessibility: .afterFirstUnlock))
+      let other = StorageRouter(configuration: configuration)
+      try await other.set(7, for: key)
+      let adapter = try await KeychainAdapter.open(service: "com.example.shop", configuration: configuration.keychain)
+      #expect(try await adapter.accessibility(of: "pin") == .afterFirstUnlock)
+      #expect(try await adapter.accessibility(of: "token") == .whenUnlocked)
+      try await other.batch { $0.set(8, for: key) }
+      #expect(try await other.update(key) { $0 += 1 } == 9)
+      #expect(try await adapter.accessibility(of: "pin") == .afterFirstUnlock)
+
+      try keyring.lock()
+      let third = StorageRouter(configuration: configuration)
+      await expectError(.unavailable, "locked") { _ = try await third.get(key) }
+      await expectError(.unavailable, "locked") { try await third.set(1, for: key) }
+      await expectError(.unavailable, "locked") { try await third.update(key) { $0 += 1 } }
+      await expectError(.unavailable, "locked") { _ = try await third.exists(key) }
+      let report = await router.auditReport()
+      let token = try #require(report.entries.first { $0.key.name == "token" })
+      guard case .unavailable(let reason) = token.state else { throw TestFailure("\(token.state)") }
+      #expect(reason.contains("locked"))
+      for router in [router, other, third] { try await router.close() }
+      try await adapter.engine.close()
+    }
+  }
+
+  @Test("The audit knows of a secret that it is there, and of a stranger's, too")
+  func audit() async throws {
+    try await use { configuration in
+      let router = StorageRouter(configuration: configuration)
+      try await router.registerCatalog(ShopCatalog())
+      try await router.set("s3cret", for: .token)
+      let helper = KeychainHelper(configuration: configuration)
+      try await helper.set(Data("x".utf8), service: "com.example.shop", key: "stranger")
+      let report = await router.auditReport()
+      let token = try #require(report.entries.first { $0.key.name == "token" })
+      guard case .present(size: nil, changed: .some) = token.state else { throw TestFailure("\(token.state)") }
+      #expect(report.strangers.map(\.name) == ["stranger"])
+      #expect(!String(decoding: try report.encoded, as: UTF8.self).contains("s3cret"))
+      try await router.close()
+    }
+  }
+
+  @Test("The helper does what document 4 lists")
+  func helper() async throws {
+    try await use { configuration in
+      let helper = KeychainHelper(configuration: configuration)
+      try await helper.set(Data([1]), service: "a", key: "k", accessibility: .whenPasscodeSetThisDeviceOnly)
+      try await helper.set(Data([2]), service: "a", key: "k")
+      try await helper.set(Data([3]), service: "b", key: "k")
+      #expect(try await helper.get(service: "a", key: "k") == Data([2]))
+      #expect(try await helper.exists(service: "a", key: "k"))
+      try await helper.delete(service: "a", key: "k")
+      try await helper.delete(service: "a", key: "k")
+      #expect(try await helper.get(service: "a", key: "k") == nil)
+      #expect(try await !helper.exists(service: "a", key: "k"))
+      try await helper.set(Data([4]), service: "a", key: "l")
+      try await helper.deleteAll(service: "a")
+      #expect(try await !helper.exists(service: "a", key: "l"))
+      #expect(try await helper.get(service: "b", key: "k") == Data([3]))
+      await expectError(.unsupported, "userPresence") {
+        try await helper.set(Data([5]), service: "a", key: "k", accessControl: .userPresence)
+      }
+    }
+  }
+}

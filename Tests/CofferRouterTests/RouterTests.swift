@@ -1,0 +1,233 @@
+import Coffer
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Values through a router, over the real homes.
+@Suite(.timeLimit(.minutes(5))) struct RouterTests {
+  let place: RouterPlace
+
+  init() throws { place = try RouterPlace() }
+
+  @Test("Set, get, remove, and then notFound, as document 4 tests it")
+  func roundTrip() async throws {
+    try await place.use { router in
+      try await router.set("Ann", for: .name)
+      #expect(try await router.get(.name) == "Ann")
+      #expect(try await router.exists(.name))
+      try await router.remove(.name)
+      await expectError(.notFound, "name") { _ = try await router.get(.name) }
+      #expect(try await !router.exists(.name))
+      try await router.remove(.name)
+    }
+  }
+
+  @Test("A default is given and never written")
+  func defaults() async throws {
+    try await place.use { router in
+      #expect(try await router.get(.theme) == .system)
+      #expect(try await !router.exists(.theme))
+      #expect(!FileManager.default.fileExists(atPath: place.path("config/com.example.shop.plist")))
+      #expect(try await router.get(StorageKeys.recent) == [])
+      try await router.set(.dark, for: .theme)
+      #expect(try await router.get(.theme) == .dark)
+    }
+    let theme = try await place.use { try await $0.get(.theme) }
+    #expect(theme == .dark)
+  }
+
+  @Test("Every home holds the value in its own form")
+  func homes() async throws {
+    try await place.use { router in
+      try await router.set(.light, for: .theme)
+      try await router.set(["mugs"], for: StorageKeys.recent)
+      try await router.set(7, for: .visits)
+    }
+    let list = try Data(contentsOf: URL(fileURLWithPath: place.path("config/com.example.shop.plist")))
+    let values = try PropertyListSerialization.propertyList(from: list, options: [], format: nil) as? [String: Data]
+    #expect(values?["theme"] == Data("\"light\"".utf8))
+    let file = try Data(contentsOf: URL(fileURLWithPath: place.path("documents/com.example.shop/recent")))
+    #expect(try PropertyListDecoder().decode([[String]].self, from: file) == [["mugs"]])
+    #expect(FileManager.default.fileExists(atPath: place.path("data/com.example.shop/coffer.db")))
+  }
+
+  @Test("Two domains that lead to one place share it, and a batch over them is one commit")
+  func sharedHome() async throws {
+    try await place.use { router in
+      let (left, right) = (plain("a"), plain("b", in: .userDefaults(suite: "com.example.shop")))
+      let other = plain("c", in: .userDefaults())
+      try await router.batch { batch in
+        batch.set(1, for: right)
+        batch.set(2, for: other)
+        batch.remove(.theme)
+      }
+      #expect(try await router.get(right) == 1)
+      #expect(try await router.get(other) == 2)
+      await expectError(.notAtomic, "several homes") {
+        try await router.batch { batch in
+          batch.set(5, for: left)
+          batch.set(6, for: right)
+        }
+      }
+      #expect(try await router.get(right) == 1)
+      #expect(try await !router.exists(left))
+    }
+  }
+
+  @Test("A batch carries one transaction, and its last word counts")
+  func batches() async throws {
+    try await place.use { router in
+      let changes = try await router.changes(of: .visits)
+      let transaction = TransactionID()
+      try await router.batch(transaction: transaction) { batch in
+        batch.set(1, for: .visits)
+        batch.set(2, for: .visits)
+        batch.set("Ann", for: .name)
+      }
+      try await router.batch { _ in }
+      #expect(try await router.get(.visits) == 2)
+      var iterator = changes.makeAsyncIterator()
+      guard case .changed(_, transaction, true)? = await iterator.next() else { throw TestFailure("another change") }
+    }
+  }
+
+  @Test("Updates of many tasks lose none, and start from the default")
+  func updates() async throws {
+    try await place.use { router in
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<100 { group.addTask { try await router.update(.visits) { $0 += 1 } } }
+        try await group.waitForAll()
+      }
+      #expect(try await router.get(.visits) == 100)
+      await expectError(.notFound) { try await router.update(.name) { $0 += "!" } }
+      try await router.set("Ann", for: .name)
+      #expect(try await router.update(.name) { $0 += "!" } == "Ann!")
+    }
+  }
+
+  @Test("The values of a key, whoever changes them")
+  func values() async throws {
+    try await place.use { router in
+      let values = try await router.values(of: .visits)
+      var iterator = values.makeAsyncIterator()
+      #expect(try await iterator.next() == 0)
+      try await router.set(1, for: .visits)
+      #expect(try await iterator.next() == 1)
+      try await place.use { try await $0.set(2, for: .visits) }
+      #expect(try await iterator.next() == 2)
+      try await router.remove(.visits)
+      #expect(try await iterator.next() == 0)
+    }
+  }
+
+  @Test("What is in memory is told at once, and only while it is true")
+  func cached() async throws {
+    try await place.use { router in
+      #expect(router.cached(.visits) == nil)
+      try await router.set(3, for: .visits)
+      #expect(router.cached(.visits) == 3)
+      #expect(router.cached(plain("visits", String.self, in: .database())) == nil)
+      try await place.use { try await $0.set(4, for: .visits) }
+      _ = try await router.get(.visits)
+      #expect(router.cached(.visits) == 4)
+      try await router.remove(.visits)
+      #expect(router.cached(.visits) == nil)
+    }
+  }
+
+  @Test("A value that no longer decodes is kept, and named")
+  func undecodable() async throws {
+    try await place.use { router in
+      try await router.set("many", for: plain("count", String.self, in: .database()))
+    }
+    try await place.use { router in
+      let key = plain("count", Int.self, in: .database(), default: 0)
+      await expectError(.decodingFailed, "count") { _ = try await router.get(key) }
+      await expectError(.decodingFailed, "count") { try await router.update(key) { $0 += 1 } }
+      let isThere = try await router.exists(key)
+      #expect(isThere)
+    }
+    let kept = try await place.use { try await $0.get(plain("count", String.self, in: .database())) }
+    #expect(kept == "many")
+  }
+
+  @Test("A serializer that throws says which key, and none of its words")
+  func throwingSerializer() async throws {
+    struct Quote: Error { let text: String }
+    let key = TypedKey<String>(
+      "diary", in: .memory(), owner: "Tests", about: "For a test.",
+      as: .custom(name: "picky", encode: { throw Quote(text: $0) }, decode: { _ in throw Quote(text: "s3cret") }))
+    try await place.use { router in
+      do {
+        try await router.set("s3cret", for: key)
+        Issue.record("nothing was thrown")
+      } catch let error as StorageError {
+        #expect(error.code == .encodingFailed && error.key?.string == "diary")
+        #expect(!error.description.contains("s3cret"))
+      }
+      #expect(try await !router.exists(key))
+    }
+  }
+
+  @Test("An engine of one's own, and one that nobody has given")
+  func engines() async throws {
+    let engine = MemoryEngine(name: "mine")
+    try await place.use(configured { $0.engines["mine"] = engine }) { router in
+      let key = plain("a", in: .engine("mine"))
+      try await router.set(1, for: key)
+      #expect(try await engine.entry(Key("a"))?.value == Data("1".utf8))
+      await expectError(.invalidDeclaration, "nobodys") {
+        try await router.set(1, for: plain("b", in: .engine("nobodys")))
+      }
+    }
+    // It was given, so it stays open.
+    #expect(try await engine.entry(Key("a")) != nil)
+  }
+
+  @Test("A home that is away is an error and never a default; it works once it is there")
+  func away() async throws {
+    let parent = place.path("mounted")
+    let url = URL(fileURLWithPath: parent, isDirectory: true)
+    let key = plain("theme", in: .fileSystem(.custom(url)), default: 1)
+    try await place.use(configured { $0.slots.createsIfMissing = false }) { router in
+      await expectError(.notFound, "no store") { _ = try await router.get(key) }
+      await expectError(.notFound) { try await router.set(2, for: key) }
+      #expect(router.cached(key) == nil)
+      try await place.use { try await $0.set(3, for: key) }
+      #expect(try await router.get(key) == 3)
+    }
+  }
+
+  @Test("An application takes any router, or none")
+  func injection() async throws {
+    struct Settings {
+      let storage: any StorageProviding
+      func isDark() async throws -> Bool { try await storage.get(.theme) == .dark }
+    }
+    struct Fixed: StorageProviding {
+      func set<K: StorageKey>(_ value: K.Value, for key: K) async throws {}
+      func remove<K: StorageKey>(_ key: K) async throws {}
+      func exists<K: StorageKey>(_ key: K) async throws -> Bool { true }
+      func get<K: StorageKey>(_ key: K) async throws -> K.Value {
+        guard let value = Theme.dark as? K.Value else { throw TestFailure("another key") }
+        return value
+      }
+    }
+    #expect(try await Settings(storage: Fixed()).isDark())
+    try await place.use { router in
+      #expect(try await !Settings(storage: router).isDark())
+      try await router.set(.dark, for: .theme)
+      #expect(try await Settings(storage: router).isDark())
+    }
+  }
+
+  @Test("After it was closed, a router says so")
+  func closed() async throws {
+    try await place.use { router in
+      try await router.set(1, for: .visits)
+      try await router.close()
+      await expectError(.closed) { try await router.set(2, for: .visits) }
+      await expectError(.closed) { try await router.set("x", for: plain("other", String.self)) }
+    }
+  }
+}

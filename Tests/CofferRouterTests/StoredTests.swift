@@ -1,0 +1,159 @@
+import Coffer
+import CofferTestSupport
+import Foundation
+import Observation
+import Testing
+
+@MainActor @Suite(.timeLimit(.minutes(5))) struct StoredTests {
+  private let place: RouterPlace
+
+  init() throws { place = try RouterPlace() }
+
+  private struct Settings {
+    @Stored<TypedKey<Theme>> var theme: Theme
+    @Stored<TypedKey<Int>> var visits: Int
+
+    @MainActor init(_ router: StorageRouter) {
+      _theme = Stored(.theme, in: router)
+      _visits = Stored(wrappedValue: 7, .visits, in: router)
+    }
+  }
+
+  /// Waits until something holds, for a minute at most.
+  private func eventually(_ condition: () async throws -> Bool) async throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while try await !condition() {
+      try #require(ContinuousClock.now < deadline, "it did not become so")
+      try await Task.sleep(for: .milliseconds(5))
+    }
+  }
+
+  /// As an application writes them; the shared router is never asked for anything here.
+  @MainActor private final class Declared {
+    @Stored(.theme) var theme
+    @Stored(.visits) var visits = 3
+    @Stored(StorageKeys.recent) var recent
+  }
+
+  private func isLoaded<K>(_ value: StoredValue<K>) -> Bool { if case .loaded = value.state { true } else { false } }
+
+  @Test("A property says that it is loading, then what is stored; its own default counts while there is nothing")
+  func loading() async throws {
+    try await place.use { try await $0.set(.dark, for: .theme) }
+    try await place.use { router in
+      let settings = Settings(router)
+      guard case .loading = settings.$theme.state else { throw TestFailure("it cannot be loaded yet") }
+      #expect(settings.theme == .system && settings.visits == 7)
+      try await eventually { settings.theme == .dark && isLoaded(settings.$theme) && isLoaded(settings.$visits) }
+      #expect(settings.visits == 7)
+      // The next one is there at once.
+      let other = Settings(router)
+      #expect(other.theme == .dark && isLoaded(other.$theme))
+      #expect(try await !router.exists(.visits))
+    }
+  }
+
+  @Test("An edit before the value was loaded wins")
+  func editFirst() async throws {
+    try await place.use { try await $0.set(.dark, for: .theme) }
+    try await place.use { router in
+      let settings = Settings(router)
+      settings.theme = .light
+      #expect(settings.theme == .light)
+      try await settings.$theme.flush()
+      #expect(try await router.get(.theme) == .light)
+      try await Task.sleep(for: .milliseconds(20))
+      #expect(settings.theme == .light)
+    }
+    let stored = try await place.use { try await $0.get(.theme) }
+    #expect(stored == .light)
+  }
+
+  @Test("Edits are written in their order, every one of them")
+  func order() async throws {
+    try await place.use { router in
+      let settings = Settings(router)
+      let changes = try await router.changes(of: .visits)
+      for number in 1...50 { settings.visits = number }
+      #expect(settings.visits == 50)
+      try await settings.$visits.flush()
+      #expect(try await router.get(.visits) == 50)
+      var heard = 0
+      for await change in changes {
+        guard case .changed(_, _, true) = change else { throw TestFailure("\(change)") }
+        heard += 1
+        if heard == 50 { break }
+      }
+    }
+  }
+
+  @Test("What others write is seen and observed")
+  func others() async throws {
+    try await place.use { router in
+      let settings = Settings(router)
+      try await eventually { isLoaded(settings.$visits) }
+      var seen = settings.$visits.changes.makeAsyncIterator()
+      let observed = Locked(false)
+      withObservationTracking {
+        _ = settings.visits
+      } onChange: {
+        observed.withLock { $0 = true }
+      }
+      try await place.use { try await $0.set(3, for: .visits) }
+      #expect(await seen.next() == 3)
+      #expect(settings.visits == 3)
+      #expect(observed.withLock { $0 })
+    }
+  }
+
+  @Test("A home that is away is said, and tried again until it is there")
+  func away() async throws {
+    let url = URL(fileURLWithPath: place.path("mounted"), isDirectory: true)
+    let key = plain("k", in: .fileSystem(.custom(url)), default: 1)
+    try await place.use(configured { $0.slots.createsIfMissing = false }) { router in
+      let value = StoredValue(key, in: router, initially: 5)
+      try await eventually { if case .failed(let error) = value.state { error.code == .notFound } else { false } }
+      value.value = 6
+      await expectError(.notFound) { try await value.flush() }
+      #expect(value.value == 6)
+      try await place.use { try await $0.set(2, for: key) }
+      try await eventually { isLoaded(value) && value.value == 2 }
+      #expect(try await router.get(key) == 2)
+    }
+  }
+
+  @Test("A property that nobody has any more ends what it follows")
+  func released() async throws {
+    try await place.use { router in
+      weak var weakly: StoredValue<TypedKey<Theme>>?
+      var changes: AsyncStream<Theme>?
+      do {
+        let settings = Settings(router)
+        try await eventually { isLoaded(settings.$theme) }
+        weakly = settings.$theme
+        changes = settings.$theme.changes
+      }
+      try await eventually { weakly == nil }
+      if let changes { for await _ in changes {} }
+    }
+  }
+
+  private enum Greeting: VaultStorable {
+    static let key = "greeting"
+    static let defaultValue = "hello"
+    static var storageType: SwiftVaultStorageType { .fileSystem() }
+  }
+
+  @Test("The same by document 0's name")
+  func vaultStored() async throws {
+    struct Page { @VaultStored var greeting: String }
+    try await place.use { router in
+      let page = Page(greeting: VaultStored(Greeting.self, in: router))
+      #expect(page.greeting == "hello")
+      page.greeting = "salut"
+      try await page.$greeting.flush()
+    }
+    let file = place.path("data/com.example.shop/SwiftVaultData/greeting")
+    #expect(try String(contentsOfFile: file, encoding: .utf8) == #""salut""#)
+  }
+}

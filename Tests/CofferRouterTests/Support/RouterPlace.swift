@@ -1,0 +1,68 @@
+import Coffer
+import CofferFileSystem
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// A user's directories of a test's own, and routers in them.
+final class RouterPlace: Sendable {
+  private let directory: TemporaryDirectory
+  let system: SystemDirectories
+
+  init() throws {
+    let directory = try TemporaryDirectory()
+    self.directory = directory
+    system = SystemDirectories(bundleIdentifier: "com.example.shop", processName: "shop") { name in
+      switch name {
+      case "HOME": directory.path("home")
+      case "XDG_CONFIG_HOME": directory.path("config")
+      case "XDG_DATA_HOME": directory.path("data")
+      case "XDG_DOCUMENTS_DIR": directory.path("documents")
+      default: nil
+      }
+    }
+  }
+
+  func path(_ name: String) -> String { directory.path(name) }
+
+  /// Runs `body` with a router whose homes are here, and closes it.
+  func use<R>(
+    _ configuration: StorageConfiguration = configured { _ in }, _ body: (StorageRouter) async throws -> R
+  ) async throws -> R {
+    return try await SystemDirectories.$current.withValue(system) {
+      let router = StorageRouter(configuration: configuration)
+      do {
+        let result = try await body(router)
+        try await router.close()
+        return result
+      } catch {
+        try? await router.close()
+        throw error
+      }
+    }
+  }
+}
+
+/// The settings of a test's router.
+func configured(_ change: (inout StorageConfiguration) -> Void) -> StorageConfiguration {
+  var configuration = StorageConfiguration()
+  configuration.unregisteredKeys = .throwError
+  change(&configuration)
+  return configuration
+}
+
+func expectError(
+  _ code: StorageError.Code, _ contains: String = "", sourceLocation: SourceLocation = #_sourceLocation,
+  _ body: () async throws -> Void
+) async {
+  do {
+    try await body()
+    Issue.record("nothing was thrown", sourceLocation: sourceLocation)
+  } catch let error as StorageError {
+    #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
+    #expect(contains.isEmpty || error.description.contains(contains), "\(error)", sourceLocation: sourceLocation)
+    #expect(!error.message.isEmpty && !error.advice.isEmpty, "\(error)", sourceLocation: sourceLocation)
+  } catch {
+    Issue.record("\(error)", sourceLocation: sourceLocation)
+  }
+}

@@ -1,0 +1,129 @@
+import Coffer
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// What document 4 says of sync, over a transport inside this process.
+@Suite(.timeLimit(.minutes(5))) struct SyncTests {
+  let place: RouterPlace
+  private let phone, watch: InProcessTransport
+  private let small = plain("small", String.self, in: .database(), sync: .automaticSmall)
+  private let manual = plain("manual", String.self, in: .database(), sync: .manual)
+  private let local = plain("local", String.self, in: .database())
+
+  init() throws {
+    place = try RouterPlace()
+    (phone, watch) = InProcessTransport.pair()
+  }
+
+  private func catalog() -> ShopCatalog {
+    ShopCatalog(name: "Sync", allKeys: [.key(small), .key(manual), .key(local), .key(.token)])
+  }
+
+  private func use<R>(
+    _ transport: (any SyncTransport)?, _ body: (StorageRouter) async throws -> R
+  ) async throws -> R {
+    try await place.use(configured { $0.sync.transport = transport }) { router in
+      try await router.registerCatalog(catalog())
+      return try await body(router)
+    }
+  }
+
+  private func received() throws -> [String: String]? {
+    try watch.received.map { try SyncSnapshot(decoding: $0).values.mapValues { String(decoding: $0, as: UTF8.self) } }
+  }
+
+  @Test("Small values go by themselves, manual ones when asked, others never")
+  func policies() async throws {
+    try await use(phone) { router in
+      try await router.set("a", for: local)
+      try await router.set("b", for: manual)
+      #expect(try received() == nil)
+      try await router.set("c", for: small)
+      #expect(try received() == ["small": #""c""#, "manual": #""b""#])
+      try await router.set("d", for: manual)
+      #expect(try received()?["manual"] == #""b""#)
+      #expect(try await router.syncRegisteredKeysIfNeeded())
+      #expect(try received()?["manual"] == #""d""#)
+      #expect(try await !router.syncRegisteredKeysIfNeeded())
+      try await router.remove(small)
+      #expect(try received() == ["manual": #""d""#])
+      #expect(try await router.syncSnapshot().values.keys.sorted() == ["manual"])
+    }
+  }
+
+  @Test("A value that is too large for it is refused before it is written")
+  func tooLarge() async throws {
+    try await use(phone) { router in
+      let large = String(repeating: "x", count: 4_096)
+      await expectError(.dataTooLargeForSync, "small") { try await router.set(large, for: small) }
+      await expectError(.dataTooLargeForSync) { try await router.batch { $0.set(large, for: small) } }
+      #expect(try await !router.exists(small))
+      try await router.set(large, for: manual)
+      try await router.set(String(large.dropLast(2)), for: small)
+    }
+  }
+
+  @Test("An override survives a restart, shows in the audit, and never lets a secret out")
+  func overrides() async throws {
+    try await use(phone) { router in
+      try await router.setSyncPolicy(.never, for: small)
+      try await router.setSyncPolicy(.automaticSmall, for: local)
+      await expectError(.insecureKey, "token") { try await router.setSyncPolicy(.manual, for: .token) }
+      await expectError(.unregisteredKey) { try await router.setSyncPolicy(.never, for: plain("other")) }
+    }
+    try await use(phone) { router in
+      #expect(try await router.syncPolicy(for: small) == .never)
+      #expect(try await router.syncPolicy(for: local) == .automaticSmall)
+      #expect(try await router.syncPolicy(for: manual) == .manual)
+      try await router.set("a", for: small)
+      #expect(try received() == nil)
+      try await router.set("b", for: local)
+      #expect(try received() == ["local": #""b""#])
+      let entry = await router.auditReport().entries.first { $0.key.name == "small" }?.key
+      #expect(entry?.sync == "never" && entry?.declaredSync == "automaticSmall")
+      try await router.setSyncPolicy(nil, for: small)
+      #expect(try await router.syncPolicy(for: small) == .automaticSmall)
+    }
+  }
+
+  @Test("Another device asks and is answered; one that is out of reach is an error")
+  func exchange() async throws {
+    struct ExchangeOnly: ExchangeTransport {
+      let transport: InProcessTransport
+      func exchange(_ state: Data, timeout: Duration) async throws -> Data {
+        try await transport.exchange(state, timeout: timeout)
+      }
+    }
+    try await use(ExchangeOnly(transport: phone)) { router in
+      await expectError(.unavailable, "reach") { try await router.set("a", for: small) }
+      // It was stored: only sending it has failed, and it is sent the next time.
+      #expect(try await router.get(small) == "a")
+      let heard = Locked<[Data]>([])
+      watch.answer { state in
+        heard.withLock { $0.append(state) }
+        return Data()
+      }
+      #expect(try await router.syncRegisteredKeysIfNeeded())
+      #expect(
+        try heard.withLock { $0 }.map { try SyncSnapshot(decoding: $0).values } == [["small": Data(#""a""#.utf8)]])
+      phone.answer { _ in try await router.syncSnapshot().encoded }
+      let answer = try await watch.exchange(Data(), timeout: .seconds(10))
+      #expect(try SyncSnapshot(decoding: answer).values.keys.sorted() == ["small"])
+    }
+    watch.answer { _ in
+      try await Task.sleep(for: .seconds(600))
+      return Data()
+    }
+    await expectError(.unavailable, "in time") { _ = try await phone.exchange(Data(), timeout: .milliseconds(50)) }
+  }
+
+  @Test("Without a transport there is nobody to send to")
+  func nobody() async throws {
+    try await use(nil) { router in
+      try await router.set("a", for: small)
+      await expectError(.unsupported, "transport") { try await router.syncRegisteredKeysIfNeeded() }
+      #expect(try await router.syncSnapshot().values.count == 1)
+    }
+  }
+}

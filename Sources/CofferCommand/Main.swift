@@ -47,6 +47,7 @@ enum CofferCommand {
     case .watch: try await watchStore(invocation)
     case .info: try await describeStore(invocation)
     case .verify: try await verifyStore(invocation)
+    case .audit: try await auditKeys(invocation)
     case .doctor: try await examine(invocation)
     case .completions: try printCompletions(invocation)
     case .help: try explain(invocation)

@@ -1,3 +1,4 @@
+import Coffer
 import Foundation
 import Testing
 
@@ -23,7 +24,7 @@ struct UsageTests {
     Mistake("DELETE k", "There is no command 'DELETE'. Did you mean 'rm'? Try 'coffer help'."),
     Mistake(
       "frobnicate",
-      "There is no command 'frobnicate'. The commands are set, get, rm, ls, cp, watch, info, verify, doctor, "
+      "There is no command 'frobnicate'. The commands are set, get, rm, ls, cp, watch, info, verify, audit, doctor, "
         + "completions, help, version. Try 'coffer help'."),
     Mistake("copy a b", "There is no command 'copy'. Did you mean 'cp'? Try 'coffer help'."),
     Mistake("check", "There is no command 'check'. Did you mean 'verify'? Try 'coffer help'."),
@@ -165,6 +166,7 @@ struct UsageTests {
     try sandbox.write(Data([0, 1, 2]), to: "logo.png")
     try await sandbox.coffer("set", "settings/theme", "dark", "--store", "app.db")
     try await sandbox.coffer("set", "tmp/seed", "1")
+    try sandbox.write(try StorageRouter().manifest().encoded, to: "keys.json")
     // A watch without --count never ends by itself.
     for command in Command.allCases where command != .watch {
       for example in command.syntax.examples {

@@ -1,6 +1,6 @@
 /// Every command by its name.
 enum Command: String, CaseIterable, Sendable {
-  case set, get, rm, ls, cp, watch, info, verify, doctor, completions, help, version
+  case set, get, rm, ls, cp, watch, info, verify, audit, doctor, completions, help, version
 
   /// What the command takes and what its help says.
   var syntax: Syntax {
@@ -13,6 +13,7 @@ enum Command: String, CaseIterable, Sendable {
     case .watch: .watch
     case .info: .info
     case .verify: .verify
+    case .audit: .audit
     case .doctor: .doctor
     case .completions: .completions
     case .help: .help

@@ -5,6 +5,7 @@ enum Option: String, CaseIterable, Sendable {
   case long, null
   case since, count
   case type
+  case html
   case passphraseFile = "passphrase-file"
   case passphraseDescriptor = "passphrase-fd"
   case store, json, help, version
@@ -37,7 +38,7 @@ enum Option: String, CaseIterable, Sendable {
   /// The value that follows; `nil` for a switch.
   var value: Value? {
     switch self {
-    case .file, .store, .passphraseFile: Value(name: "PATH", kind: .path)
+    case .file, .html, .store, .passphraseFile: Value(name: "PATH", kind: .path)
     case .type: Value(name: "TYPE", kind: .preferenceType)
     case .prefix: Value(name: "PREFIX", kind: .key)
     case .since: Value(name: "REVISION", kind: .number)
@@ -58,6 +59,7 @@ enum Option: String, CaseIterable, Sendable {
     case .since: "first show what was committed after REVISION"
     case .count: "end after N events"
     case .type: "of a preference: string, number, boolean, date, data"
+    case .html: "write the report as a page, too"
     case .passphraseFile: "the passphrase of a sealed store is in this file"
     case .passphraseDescriptor: "the passphrase comes from this open descriptor"
     case .store: "the store: PATH or KIND:PLACE, as coffer help lists"

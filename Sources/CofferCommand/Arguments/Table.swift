@@ -179,6 +179,31 @@ extension Syntax {
     ],
     aliases: ["check", "fsck", "validate", "scrub", "test"])
 
+  static let audit = Syntax(
+    summary: "report what an application keeps, where and how",
+    operands: [
+      Operand(name: "KEYS", kind: .store, summary: "the file with its declared keys; - for input", isRequired: true)
+    ],
+    options: [.html, .json],
+    details: [
+      """
+      An application writes the file: try router.manifest().encoded.write(to: file).
+      The report says of every declared key where it lives, how it is secured, what
+      it is for and whose it is, and how large the value on this machine is and when
+      it was changed; and what is stored that nobody has declared. It holds no value.
+      """,
+      """
+      Nothing is made or changed but what opening a store mends. Status 1 means that
+      a home could not be looked at.
+      """,
+    ],
+    examples: [
+      Example("coffer audit keys.json", "on a terminal"),
+      Example("coffer audit keys.json --html report.html", "a page for people"),
+      Example("coffer audit keys.json --json", "for scripts"),
+    ],
+    aliases: ["report", "inventory"])
+
   static let doctor = Syntax(
     summary: "find out why a store cannot be used",
     operands: [Operand(name: "STORE", kind: .store, summary: "the stores to look at", repeats: true)],

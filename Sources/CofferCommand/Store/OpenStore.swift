@@ -21,7 +21,7 @@ func withStore<R>(
   at location: StoreLocation, _ passphrases: Passphrases, creating: Bool = false,
   _ body: (any StorageEngine) async throws -> R
 ) async throws -> R {
-  let engine = try await open(location, passphrases, creating: creating)
+  let engine = try await openStore(at: location, passphrases, creating: creating)
   let result: R
   do {
     result = try await body(engine)
@@ -33,8 +33,9 @@ func withStore<R>(
   return result
 }
 
-private func open(
-  _ location: StoreLocation, _ passphrases: Passphrases, creating: Bool
+/// Opens a store that its caller closes.
+func openStore(
+  at location: StoreLocation, _ passphrases: Passphrases, creating: Bool
 ) async throws -> any StorageEngine {
   do {
     switch location {

@@ -1,0 +1,96 @@
+import Coffer
+import CofferFileSystem
+import Foundation
+
+/// `coffer audit`: reports what an application keeps.
+func auditKeys(_ invocation: Invocation) async throws -> ExitStatus {
+  let manifest = try StorageManifest(decoding: declaredKeys(invocation))
+  let passphrases = try Passphrases(invocation)
+  var opened: [any StorageEngine] = []
+  let report = await AuditReport(of: manifest, at: Date()) { entry in
+    guard let store = entry.store else {
+      throw StorageError(.unsupported, "Only the application itself can look into this home.")
+    }
+    do {
+      let engine = try await openStore(at: StoreLocation(parsing: store), passphrases, creating: false)
+      opened.append(engine)
+      return engine
+    } catch let error as CommandError where error.status == .notFound {
+      return nil  // Nobody has used it yet.
+    }
+  }
+  for engine in opened { try await engine.close() }
+  if let path = invocation.options[.html] { try write(report.html, to: path) }
+  let output = Output.standard
+  if invocation.has(.json) {
+    try output.write(report.encoded + Data("\n".utf8))
+  } else {
+    try output.write(report.text(output.style))
+  }
+  try output.flush()
+  let isWhole = report.entries.allSatisfy { entry in
+    if case .unavailable = entry.state { entry.key.obstacle != nil } else { true }
+  }
+  return isWhole ? .ok : .failure
+}
+
+private func declaredKeys(_ invocation: Invocation) throws -> Data {
+  guard let operand = invocation.operands.first, let path = operand.argument.text else {
+    throw UsageError("KEYS is not valid UTF-8.", .audit)
+  }
+  let limit = 64 << 20
+  if operand.argument == Argument("-"), !operand.isLiteral { return try Input.standard.read(limit: limit) }
+  return try Input.file(path).read(limit: limit)
+}
+
+/// As a whole: whoever has the page open never reads half of one.
+private func write(_ page: Data, to path: String) throws {
+  let parts = PathParts(URL(fileURLWithPath: path).path)
+  do { try OpenDirectory(parts.parent).replace(parts.last, with: page) } catch {
+    throw CommandError(.failure, error.code.description, error.description)
+  }
+}
+
+extension AuditReport {
+  fileprivate func text(_ style: Style) -> String {
+    var homes: [String] = []
+    for entry in entries where !homes.contains(entry.home) { homes.append(entry.home) }
+    var text =
+      "\(application.oneLine()): \(counted(entries.count, "declared key")) in \(counted(homes.count, "home"))\n"
+    for home in homes {
+      text += "\n\(style.bold(home.oneLine()))\n"
+      for entry in entries where entry.home == home { text += entry.text(style) }
+    }
+    guard !strangers.isEmpty else { return text }
+    text += "\n\(style.bold("Stored, and declared by nobody"))\n"
+    for stranger in strangers {
+      let size = stranger.size.map { ", \(byteCount($0))" } ?? ""
+      text += "  \(style.yellow(stranger.name.oneLine())) in \(stranger.home.oneLine())\(size)\n"
+    }
+    return text
+  }
+}
+
+extension AuditReport.Entry {
+  fileprivate func text(_ style: Style) -> String {
+    let stored =
+      switch state {
+      case .present(let size, let changed):
+        ([size.map { byteCount($0) } ?? "stored"]
+          + (changed.map { [$0.formatted(.iso8601.dateSeparator(.dash).dateTimeSeparator(.space))] } ?? []))
+          .joined(separator: ", ")
+      case .absent: style.dim("no value")
+      case .unavailable(let reason): style.red("unavailable: \(reason.oneLine())")
+      }
+    let sync = key.declaredSync.map { "\(key.sync) (declared \($0))" } ?? key.sync
+    let secret = key.isSensitive ? style.yellow(" secret") : ""
+    let form = "\(key.owner) · \(key.type) as \(key.serializer) · \(key.security)"
+    return """
+        \(style.bold(key.name.oneLine()))\(secret)  \(stored)
+          \(key.description.oneLine())
+          \(style.dim(form.oneLine()))
+          \(style.dim("platforms: \(key.availability) · sync: \(sync)"))
+
+      """
+  }
+}

@@ -39,6 +39,7 @@ struct Limit {
   var subject: String?
   var maximumRatio: Double?
   var maximumMicroseconds: Double?
+  var maximumAddedMicroseconds: Double?
 }
 
 /// One thing to measure: `run` does `count` operations, the first of which has the number `first`, and returns the
@@ -76,11 +77,10 @@ struct Bench {
 
   private mutating func add(_ operation: String, _ variant: Variant, median: Double, p99: Double) {
     let limit = variant.limit
-    var ratio: Double?
-    if let subject = limit.subject {
-      let peer = rows.first { $0.operation == limit.operation ?? operation && $0.subject == subject }
-      ratio = peer.map { median / $0.medianMicroseconds }
+    let peer = limit.subject.flatMap { subject in
+      rows.first { $0.operation == limit.operation ?? operation && $0.subject == subject }
     }
+    let ratio = peer.map { median / $0.medianMicroseconds }
     rows.append(
       Row(
         operation: operation, subject: variant.subject, medianMicroseconds: median, p99Microseconds: p99,
@@ -88,6 +88,10 @@ struct Bench {
         limitSubject: limit.subject, ratio: ratio))
     if let maximum = limit.maximumRatio, let ratio, ratio > maximum {
       failures.append("\(operation) \(variant.subject): ratio \(ratio.short) is above \(maximum.short)")
+    }
+    if let maximum = limit.maximumAddedMicroseconds, let peer, median - peer.medianMicroseconds > maximum {
+      let added = (median - peer.medianMicroseconds).short
+      failures.append("\(operation) \(variant.subject): \(added) µs more than \(peer.subject), above \(maximum.short)")
     }
     if let maximum = limit.maximumMicroseconds, median > maximum {
       failures.append("\(operation) \(variant.subject): \(median.short) µs is above \(maximum.short)")

@@ -19,6 +19,7 @@ func runSuite(_ arguments: [String]) async throws {
   if wants("get") { try await measureGets(&bench, directory) }
   if wants("batch") { try await measureBatches(&bench, directory) }
   if wants("file") { try await measureFiles(&bench, directory) }
+  if wants("router") { try await measureRouter(&bench) }
   if wants("open") { try await measureLargeStore(&bench, directory) }
   if wants("prefs") || wants("sealed") || wants("keychain") || wants("notify") {
     let homes = try Homes(in: directory)

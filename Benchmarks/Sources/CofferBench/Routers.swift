@@ -1,0 +1,87 @@
+import Coffer
+import Foundation
+
+extension StorageKeys {
+  static let bench = TypedKey<Data>("bench", in: .engine("bench"), owner: "Bench", about: "A value.", as: .data)
+}
+
+extension StorageKeys {
+  static let counter = TypedKey<Int>(
+    "counter", in: .engine("bench"), owner: "Bench", about: "A number.", default: 0)
+}
+
+extension StorageKey where Self == TypedKey<Int> {
+  /// Made anew by each use, as most keys are.
+  fileprivate static var counter: Self {
+    TypedKey("counter", in: .engine("bench"), owner: "Bench", about: "A number.", default: 0)
+  }
+}
+
+private struct BenchCatalog: StorageKeyCatalog {
+  let allKeys: [AnyStorageKey] = [.key(StorageKeys.bench), .key(.counter)]
+}
+
+/// What a router adds to its engine: one in memory, so that nothing else is measured.
+func measureRouter(_ bench: inout Bench) async throws {
+  let engine = MemoryEngine(name: "bench")
+  func router(cacheCapacity: Int) async throws -> StorageRouter {
+    var configuration = StorageConfiguration()
+    configuration.engines["bench"] = engine
+    configuration.cacheCapacity = cacheCapacity
+    let router = StorageRouter(configuration: configuration)
+    try await router.registerCatalog(BenchCatalog())
+    return router
+  }
+  let (uncached, cached) = (try await router(cacheCapacity: 0), try await router(cacheCapacity: 100))
+  let (key, origin) = (try Key("bench"), Origin())
+  try await uncached.set(Data(Values.bytes(0)), for: StorageKeys.bench)
+  try await cached.set(1, for: .counter)
+  let added = Limit(subject: "engine", maximumAddedMicroseconds: 1)
+  try await bench.measure(
+    "router.get", count: 50_000,
+    [
+      Variant(subject: "engine") { first, count in
+        try await grouped(first, count, by: 100) { _ in
+          let entry = try await engine.entry(key)
+          precondition(entry?.value.count == 256)
+        }
+      },
+      Variant(subject: "coffer.router", limit: added) { first, count in
+        try await grouped(first, count, by: 100) { _ in
+          let value = try await uncached.get(StorageKeys.bench)
+          precondition(value.count == 256)
+        }
+      },
+    ])
+  try await bench.measure(
+    "router.put", count: 20_000,
+    [
+      Variant(subject: "engine") { first, count in
+        try await grouped(first, count, by: 100) { index in
+          try await engine.commit(WriteBatch([.put(key, Data(Values.bytes(index)))]), from: origin)
+        }
+      },
+      Variant(subject: "coffer.router", limit: added) { first, count in
+        try await grouped(first, count, by: 100) { index in
+          try await uncached.set(Data(Values.bytes(index)), for: StorageKeys.bench)
+        }
+      },
+    ])
+  _ = try await cached.get(.counter)  // so many commits of others have emptied its memory
+  try await bench.measure(
+    "router.cached", count: 100_000,
+    [
+      Variant(subject: "coffer.sync", limit: Limit(maximumMicroseconds: 0.3)) { first, count in
+        await grouped(first, count, by: 1_000) { _ in precondition(cached.cached(StorageKeys.counter) == 1) }
+      },
+      Variant(subject: "coffer.sync.new") { first, count in
+        await grouped(first, count, by: 1_000) { _ in precondition(cached.cached(.counter) == 1) }
+      },
+      Variant(subject: "coffer.await", limit: Limit(maximumMicroseconds: 1)) { first, count in
+        try await grouped(first, count, by: 1_000) { _ in
+          let value = try await cached.get(.counter)
+          precondition(value == 1)
+        }
+      },
+    ])
+}

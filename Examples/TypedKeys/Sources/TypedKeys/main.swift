@@ -1,0 +1,35 @@
+import Coffer
+
+enum Theme: String, Codable { case system, dark, light }
+
+extension StorageKey where Self == TypedKey<Theme> {
+  static var theme: Self {
+    TypedKey("theme", in: .memory("settings"), owner: "Settings", about: "The colours of the window.", default: .system)
+  }
+}
+
+extension StorageKey where Self == TypedKey<Int> {
+  static var visits: Self {
+    TypedKey("visits", in: .memory("settings"), owner: "Statistics", about: "How often it was opened.", default: 0)
+  }
+}
+
+struct ShopCatalog: StorageKeyCatalog {
+  let allKeys: [AnyStorageKey] = [.key(.theme), .key(.visits)]
+}
+
+let router = StorageRouter.shared
+try await router.registerCatalog(ShopCatalog())
+let changes = try await router.changes(of: .theme)
+
+try await router.set(.dark, for: .theme)
+try await router.update(.visits) { $0 += 1 }
+print("The theme is \(try await router.get(.theme)), after \(try await router.get(.visits)) visit.")
+
+for await change in changes {
+  print("The theme was changed: \(change)")
+  break
+}
+for entry in await router.auditReport().entries {
+  print("\(entry.key.name), of \(entry.key.owner): \(entry.key.description) \(entry.state)")
+}

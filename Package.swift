@@ -143,7 +143,8 @@ let package = Package(
         "CofferTestHelper", "CofferTestSupport",
       ]),
     tests(
-      "CofferRouterTests", ["Coffer", "CofferFileSystem", "CofferKeychain", "CofferSQLite", "CofferTestSupport"]),
+      "CofferRouterTests",
+      ["Coffer", "CofferFileSystem", "CofferKeychain", "CofferSQLite", "CofferTesting", "CofferTestSupport"]),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),
     // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.

@@ -26,7 +26,7 @@ import Testing
   private func keys() async throws -> String {
     let router = StorageRouter()
     try await router.registerCatalog(Keys(sandbox.url.appendingPathComponent("store.db")))
-    try sandbox.write(try router.manifest().encoded, to: "keys.json")
+    try sandbox.write(try await router.manifest().encoded, to: "keys.json")
     return "keys.json"
   }
 

@@ -77,7 +77,7 @@ import Testing
   func manifest() async throws {
     try await place.use { router in
       try await router.registerCatalog(ShopCatalog())
-      let manifest = router.manifest()
+      let manifest = try await router.manifest()
       #expect(try StorageManifest(decoding: manifest.encoded) == manifest)
       let stores = manifest.entries.map { "\($0.name) \($0.store ?? "")" }
       #expect(

@@ -167,6 +167,11 @@ import Testing
       try await router.set(1, for: plain("k"))
       try await router.set(2, for: plain("k", default: 5))
       await expectError(.duplicateKey, "String") { try await router.set("x", for: plain("k", String.self)) }
+      let secured = plain("k", security: .encrypted(.aes256))
+      await expectError(.duplicateKey, "secured") { _ = try await router.get(secured) }
+      try await router.set(1, for: plain("e\u{301}"))
+      await expectError(.duplicateKey) { _ = try await router.get(plain("\u{E9}")) }
+      await expectError(.invalidDeclaration) { try await router.set(1, for: plain("coffer.sync-policies")) }
       await expectError(.duplicateKey, "database") { _ = try await router.get(plain("k", in: .database())) }
       #expect(try await router.get(plain("k")) == 2)
       try await router.registerCatalog(catalog("A", .key(plain("k"))))

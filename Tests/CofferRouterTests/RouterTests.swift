@@ -1,5 +1,7 @@
 import Coffer
+import CofferFileSystem
 import CofferTestSupport
+import CofferTesting
 import Foundation
 import Testing
 
@@ -144,8 +146,8 @@ import Testing
       let key = plain("count", Int.self, in: .database(), default: 0)
       await expectError(.decodingFailed, "count") { _ = try await router.get(key) }
       await expectError(.decodingFailed, "count") { try await router.update(key) { $0 += 1 } }
-      let isThere = try await router.exists(key)
-      #expect(isThere)
+      let bytes = try await router.bytes(of: key)
+      #expect(bytes == Data(#""many""#.utf8))
     }
     let kept = try await place.use { try await $0.get(plain("count", String.self, in: .database())) }
     #expect(kept == "many")
@@ -219,6 +221,23 @@ import Testing
       try await router.set(.dark, for: .theme)
       #expect(try await Settings(storage: router).isDark())
     }
+  }
+
+  @Test("A router for tests keeps everything in memory, secrets too, and shares nothing")
+  func inMemory() async throws {
+    try await SystemDirectories.$current.withValue(place.system) {
+      let (router, other) = (StorageRouter.inMemory(), StorageRouter.inMemory())
+      try await router.registerCatalog(ShopCatalog())
+      try await router.set(.dark, for: .theme)
+      try await router.set("s3cret", for: .token)
+      try await router.set(["a"], for: StorageKeys.recent)
+      #expect(try await router.get(.theme) == .dark)
+      #expect(try await router.get(.token) == "s3cret")
+      #expect(try await other.get(.theme) == .system)
+      #expect(try await !other.exists(.token))
+      await expectError(.unregisteredKey) { try await router.set(1, for: plain("late")) }
+    }
+    #expect(FileManager.default.subpaths(atPath: place.path(""))?.isEmpty != false)
   }
 
   @Test("After it was closed, a router says so")

@@ -73,6 +73,7 @@ import Testing
   func order() async throws {
     try await place.use { router in
       let settings = Settings(router)
+      #expect(try await settings.$visits.load() == 7)
       let changes = try await router.changes(of: .visits)
       for number in 1...50 { settings.visits = number }
       #expect(settings.visits == 50)
@@ -149,7 +150,8 @@ import Testing
     struct Page { @VaultStored var greeting: String }
     try await place.use { router in
       let page = Page(greeting: VaultStored(Greeting.self, in: router))
-      #expect(page.greeting == "hello")
+      try await router.registerCatalog(ShopCatalog())
+      #expect(try await page.$greeting.load() == "hello")
       page.greeting = "salut"
       try await page.$greeting.flush()
     }

@@ -7,6 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct SyncTests {
   let place: RouterPlace
   private let phone, watch: InProcessTransport
+  private let failures = Locked<[any Error]>([])
   private let small = plain("small", String.self, in: .database(), sync: .automaticSmall)
   private let manual = plain("manual", String.self, in: .database(), sync: .manual)
   private let local = plain("local", String.self, in: .database())
@@ -23,7 +24,12 @@ import Testing
   private func use<R>(
     _ transport: (any SyncTransport)?, _ body: (StorageRouter) async throws -> R
   ) async throws -> R {
-    try await place.use(configured { $0.sync.transport = transport }) { router in
+    let failures = failures
+    let configuration = configured {
+      $0.sync.transport = transport
+      $0.sync.onFailure = { error in failures.withLock { $0.append(error) } }
+    }
+    return try await place.use(configuration) { router in
       try await router.registerCatalog(catalog())
       return try await body(router)
     }
@@ -60,6 +66,8 @@ import Testing
       await expectError(.dataTooLargeForSync) { try await router.batch { $0.set(large, for: small) } }
       #expect(try await !router.exists(small))
       try await router.set(large, for: manual)
+      await expectError(.dataTooLargeForSync) { try await router.setSyncPolicy(.automaticSmall, for: manual) }
+      #expect(try await router.syncPolicy(for: manual) == .manual)
       try await router.set(String(large.dropLast(2)), for: small)
     }
   }
@@ -87,6 +95,32 @@ import Testing
     }
   }
 
+  @Test("A key that has become a secret is never sent, whatever was said before")
+  func becameSecret() async throws {
+    try await use(phone) { try await $0.setSyncPolicy(.automaticSmall, for: local) }
+    let secret = plain("local", String.self, in: .engine("safe"))
+    struct Secret: StorageKey {
+      typealias Value = String
+      let name = "local"
+      let domain = StorageDomain.keychain()
+      let owner = "Tests"
+      let description = "A secret now."
+    }
+    try await place.use(
+      configured {
+        $0.isInMemory = true
+        $0.sync.transport = phone
+      }
+    ) { router in
+      try await router.registerCatalog(ShopCatalog(name: "New", allKeys: [.key(Secret())]))
+      try await router.set("s3cret", for: Secret())
+      #expect(try await router.syncSnapshot().values.isEmpty)
+      #expect(try await router.syncPolicy(for: Secret()) == .never)
+      await expectError(.duplicateKey) { _ = try await router.get(secret) }
+    }
+    #expect(watch.received == nil)
+  }
+
   @Test("Another device asks and is answered; one that is out of reach is an error")
   func exchange() async throws {
     struct ExchangeOnly: ExchangeTransport {
@@ -96,8 +130,11 @@ import Testing
       }
     }
     try await use(ExchangeOnly(transport: phone)) { router in
-      await expectError(.unavailable, "reach") { try await router.set("a", for: small) }
-      // It was stored: only sending it has failed, and it is sent the next time.
+      // It is stored: only sending it fails, which is told, and it is sent the next time.
+      try await router.set("a", for: small)
+      let failure = failures.withLock { $0.first } as? StorageError
+      #expect(failure?.code == .unavailable && failures.withLock { $0.count } == 1)
+      await expectError(.unavailable, "reach") { try await router.syncRegisteredKeysIfNeeded() }
       #expect(try await router.get(small) == "a")
       let heard = Locked<[Data]>([])
       watch.answer { state in

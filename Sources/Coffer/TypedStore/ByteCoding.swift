@@ -43,10 +43,12 @@ package struct ByteCoding: Sendable {
       backend: backend, key: key, underlying: describe(error))
   }
 
-  static func decodingFailed<T>(_ type: T.Type, _ error: (any Error)?, backend: String, key: Key) -> StorageError {
+  static func decodingFailed<T>(
+    _ type: T.Type, _ error: (any Error)?, backend: String, key: Key,
+    advice: String = "They are kept; load them as Data to look at them."
+  ) -> StorageError {
     StorageError(
-      .decodingFailed, "The stored bytes could not be read as \(type).",
-      advice: "They are kept; load them as Data to look at them.", backend: backend, key: key,
+      .decodingFailed, "The stored bytes could not be read as \(type).", advice: advice, backend: backend, key: key,
       underlying: error.map(describe))
   }
 }

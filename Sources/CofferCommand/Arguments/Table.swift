@@ -187,10 +187,13 @@ extension Syntax {
     options: [.html, .json],
     details: [
       """
-      An application writes the file: try router.manifest().encoded.write(to: file).
+      An application writes the file:
+      try await router.manifest().encoded.write(to: file)
+      """,
+      """
       The report says of every declared key where it lives, how it is secured, what
-      it is for and whose it is, and how large the value on this machine is and when
-      it was changed; and what is stored that nobody has declared. It holds no value.
+      it is for and whose it is, how large its value on this machine is and when it
+      was changed; and what is stored that nobody has declared. It holds no value.
       """,
       """
       Nothing is made or changed but what opening a store mends. Status 1 means that

@@ -1,5 +1,6 @@
 import Coffer
 import CofferFileSystem
+import CofferKeychain
 import Foundation
 
 /// `coffer audit`: reports what an application keeps.
@@ -12,14 +13,22 @@ func auditKeys(_ invocation: Invocation) async throws -> ExitStatus {
       throw StorageError(.unsupported, "Only the application itself can look into this home.")
     }
     do {
+      if case .keychain(let service, let group) = try StoreLocation(parsing: store),
+        try !KeychainInspection.wasUsed(service: service, accessGroup: group)
+      {
+        return nil
+      }
       let engine = try await openStore(at: StoreLocation(parsing: store), passphrases, creating: false)
       opened.append(engine)
       return engine
     } catch let error as CommandError where error.status == .notFound {
       return nil  // Nobody has used it yet.
+    } catch let error as CommandError {
+      throw StorageError(.inputOutput, error.text)
+    } catch let error as UsageError {
+      throw StorageError(.inputOutput, error.message)
     }
   }
-  for engine in opened { try await engine.close() }
   if let path = invocation.options[.html] { try write(report.html, to: path) }
   let output = Output.standard
   if invocation.has(.json) {
@@ -28,6 +37,7 @@ func auditKeys(_ invocation: Invocation) async throws -> ExitStatus {
     try output.write(report.text(output.style))
   }
   try output.flush()
+  for engine in opened { try await engine.close() }
   let isWhole = report.entries.allSatisfy { entry in
     if case .unavailable = entry.state { entry.key.obstacle != nil } else { true }
   }
@@ -89,7 +99,7 @@ extension AuditReport.Entry {
         \(style.bold(key.name.oneLine()))\(secret)  \(stored)
           \(key.description.oneLine())
           \(style.dim(form.oneLine()))
-          \(style.dim("platforms: \(key.availability) · sync: \(sync)"))
+          \(style.dim("platforms: \(key.availability) · sync: \(sync)".oneLine()))
 
       """
   }

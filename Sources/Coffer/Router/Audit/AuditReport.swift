@@ -70,7 +70,7 @@ extension StorageRouter {
     try? await loadSyncPolicies()
     var domains: [Key: StorageDomain] = [:]
     for record in registry.registered { domains[record.key] = record.descriptor.domain }
-    return await AuditReport(of: manifest(), at: date) { [domains, configuration, homes] entry in
+    return await AuditReport(of: declarations(), at: date) { [domains, configuration, homes] entry in
       guard let domain = domains[try Key(entry.name)] else { return nil }
       let place = try HomePlace(domain, configuration)
       guard try place.exists() else { return nil }

@@ -39,7 +39,7 @@ struct HomeContent {
   /// What is there and is none of these keys, nor the router's own.
   func strangers(besides own: Set<Key>) -> [AuditReport.Stranger] {
     guard case .found(let states) = look else { return [] }
-    return states.keys.filter { !own.contains($0) && !$0.string.hasPrefix("coffer.") }.sorted().map { key in
+    return states.keys.filter { !own.contains($0) && $0.string != StorageRouter.ownKey }.sorted().map { key in
       var size: Int?
       if case .present(let known, _)? = states[key] { size = known }
       return AuditReport.Stranger(name: key.string, home: description ?? "", size: size)

@@ -3,7 +3,7 @@ public import Foundation
 /// The declarations of an application's keys as a file: what `coffer audit` reads.
 ///
 /// ```swift
-/// try router.manifest().encoded.write(to: URL(fileURLWithPath: "shop.coffer-keys.json"))
+/// try await router.manifest().encoded.write(to: URL(fileURLWithPath: "shop.coffer-keys.json"))
 /// // $ coffer audit shop.coffer-keys.json --html report.html
 /// ```
 public struct StorageManifest: Codable, Hashable, Sendable {
@@ -75,7 +75,7 @@ public struct StorageManifest: Codable, Hashable, Sendable {
     } catch {
       throw StorageError(
         .decodingFailed, "This is no list of keys.",
-        advice: "An application writes one: try router.manifest().encoded.write(to: file).")
+        advice: "An application writes one: try await router.manifest().encoded.write(to: file).")
     }
   }
 
@@ -87,8 +87,14 @@ public struct StorageManifest: Codable, Hashable, Sendable {
 }
 
 extension StorageRouter {
-  /// The declarations of all registered keys, for `coffer audit`. Opens nothing.
-  public nonisolated func manifest() -> StorageManifest {
+  /// The declarations of all registered keys, for `coffer audit`, with what was said otherwise of their sync policies.
+  /// - Throws: `StorageError` when what was said otherwise cannot be read.
+  public func manifest() async throws -> StorageManifest {
+    try await loadSyncPolicies()
+    return declarations()
+  }
+
+  nonisolated func declarations() -> StorageManifest {
     StorageManifest(
       application: configuration.applicationName, catalogs: registry.catalogs.map(\.name),
       entries: registry.registered.map { record in

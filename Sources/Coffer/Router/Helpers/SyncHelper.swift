@@ -5,6 +5,7 @@ public actor SyncHelper {
   private let transport: (any SyncTransport)?
   private let timeout: Duration
   private var sent: Data?
+  private var forgotten = 0
   private var last: Task<Bool, any Error>?
 
   /// - Parameters:
@@ -35,6 +36,7 @@ public actor SyncHelper {
   private func sendNow(_ snapshot: SyncSnapshot) async throws -> Bool {
     let state = try snapshot.encoded
     guard state != sent else { return false }
+    let number = forgotten
     switch transport {
     case let mailbox as any MailboxTransport: try await mailbox.publish(state)
     case let exchange as any ExchangeTransport: _ = try await exchange.exchange(state, timeout: timeout)
@@ -42,10 +44,13 @@ public actor SyncHelper {
       throw StorageError(
         .unsupported, "There is nobody to send values to.", advice: "Give the helper a transport.", backend: "sync")
     }
-    sent = state
+    if number == forgotten { sent = state }
     return true
   }
 
   /// Sends the next snapshot again, for example to another watch.
-  public func forget() { sent = nil }
+  public func forget() {
+    sent = nil
+    forgotten += 1
+  }
 }

@@ -1,6 +1,6 @@
 /// Brings an older form of a value to its key (document 4).
 ///
-/// This version has the types; the router refuses to register a key with a migration until it can carry one out.
+/// This version has the types; the router refuses to use a key with a migration until it can carry one out.
 public protocol StorageMigration<Key>: Sendable {
   /// The key that the value is brought to.
   associatedtype Key: StorageKey

@@ -5,8 +5,8 @@
 /// let json = try JSONEncoder().encode(payload)
 /// ```
 ///
-/// It holds what JSON and property lists have: nothing, yes or no, numbers, text, lists and dictionaries. Whole numbers
-/// stay whole and exact.
+/// It holds what JSON has: nothing, yes or no, numbers, text, lists and dictionaries. Whole numbers stay exact. Dates
+/// and bytes are to be coded as one of these.
 public enum AnyCodable: Hashable, Sendable {
   /// Nothing.
   case null

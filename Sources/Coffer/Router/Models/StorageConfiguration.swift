@@ -24,6 +24,8 @@ public struct StorageConfiguration: Sendable {
   public var database = SQLiteConfiguration()
   /// What is sent to other devices.
   public var sync = SyncConfiguration()
+  /// Whether every home is one in memory, gone with the router: for tests and previews.
+  public var isInMemory = false
   /// How many decoded values of each home are kept in memory at most; 0 keeps none.
   public var cacheCapacity = 10_000
   /// Where the router keeps what it must remember itself: overrides of sync policies.
@@ -53,6 +55,8 @@ public struct SyncConfiguration: Sendable {
   public var maximumAutomaticSize = 4_096
   /// Where a state for other devices is put; nowhere unless given.
   public var transport: (any SyncTransport)?
+  /// Told why a value could not be sent after it was written. It is stored, and sent with the next one.
+  public var onFailure: (@Sendable (any Error) -> Void)?
 
   /// The usual settings.
   public init() {}

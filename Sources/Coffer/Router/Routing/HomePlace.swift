@@ -28,7 +28,8 @@ enum HomePlace: Hashable, Sendable {
     case .encryptedFileSystem: throw StorageError.noEncryption
     case .appGroupFileSystem(let group):
       self = try .files(in: AppGroup.container(configuration.group(group)).appendingPathComponent("Files"))
-    case .database(let url?): self = .database(path: ExactText(try FileDirectory.custom(url).url().path))
+    case .database(let url?):
+      self = .database(path: ExactText(try FileDirectory.custom(url).url().standardizedFileURL.path))
     case .database(nil):
       let support = try SystemDirectories.current.url(for: .applicationSupport).appendingPathComponent(application)
       self = .database(path: ExactText(support.appendingPathComponent("coffer.db").path))
@@ -37,31 +38,42 @@ enum HomePlace: Hashable, Sendable {
     }
   }
 
-  private static func files(in directory: URL) -> HomePlace { .files(directory: ExactText(directory.path)) }
+  private static func files(in directory: URL) -> HomePlace {
+    .files(directory: ExactText(directory.standardizedFileURL.path))
+  }
 
   /// As the `coffer` command calls it; `nil` for what only this process has.
   var store: String? {
     switch self {
     case .preferences(let suite): "prefs:\(suite)"
-    case .keychain(let service, let group): "keychain:\(service)\(group.map { "@\($0)" } ?? "")"
+    case .keychain(let service, let group): Self.keychain(service.description, group?.description)
     case .files(let directory): "file:\(directory)"
     case .database(let path): "sqlite:\(path)"
     case .memory, .engine: nil
     }
   }
 
-  /// Whether anybody has used it. Looks and makes nothing.
+  /// `nil` for names that the command would understand otherwise.
+  private static func keychain(_ service: String, _ group: String?) -> String? {
+    let isPlain = !service.contains("@") && !"\(service) \(group ?? "")".contains("+sealed:")
+    return isPlain ? "keychain:\(service)\(group.map { "@\($0)" } ?? "")" : nil
+  }
+
+  /// Whether this library has used it. Looks and makes nothing.
   func exists() throws -> Bool {
     switch self {
     case .preferences(let suite):
       let place = try PreferencesInspection.place(of: suite.description)
       return try PathParts.exists(place.path) || PathParts.exists(place.control)
     case .files(let path), .database(let path): return try PathParts.exists(path.description)
-    case .keychain, .memory, .engine: return true
+    case .keychain(let service, let group):
+      return try KeychainInspection.wasUsed(service: service.description, accessGroup: group?.description)
+    case .memory, .engine: return true
     }
   }
 
   func open(_ configuration: StorageConfiguration) async throws -> any StorageEngine {
+    if configuration.isInMemory { return MemoryEngine(name: store ?? "memory") }
     switch self {
     case .preferences(let suite):
       return try await SlotEngine.preferences(suite: suite.description, configuration: configuration.slots)

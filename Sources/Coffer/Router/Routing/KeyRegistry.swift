@@ -1,5 +1,8 @@
 import CofferKeychain
 
+/// A key whose declaration is somewhere else than in a catalog.
+protocol UncataloguedKey {}
+
 /// The keys that a router knows, by their names.
 ///
 /// The names are compared as text, not as bytes: two that differ in their Unicode form only are one name too many.
@@ -15,14 +18,17 @@ final class KeyRegistry: Sendable {
     let obstacle: StorageError?
     /// What the keychain is told of it.
     let tag: UInt8
+    /// Whether it may be used without a catalog, once there are some.
+    let isExempt: Bool
 
     init(_ any: AnyStorageKey, catalog: String?, _ configuration: StorageConfiguration) throws {
       key = try Key(any.descriptor.name)
       descriptor = any.descriptor
       valueType = ObjectIdentifier(any.valueType)
       self.catalog = catalog
+      isExempt = any.key is any UncataloguedKey
       obstacle = any.descriptor.obstacle(on: configuration.platform)
-      if case .keychain(let accessibility, _) = any.descriptor.security {
+      if case .keychain(let accessibility, _) = any.descriptor.security, !configuration.isInMemory {
         tag = accessibility.rawValue
       } else {
         tag = 0
@@ -49,7 +55,7 @@ final class KeyRegistry: Sendable {
       let found = state.records[key.name]
       return (found, found?.record.catalog == nil && !state.catalogs.isEmpty)
     }
-    if isRefused { try refuseUnregistered(key.name) }
+    if isRefused, !(key is any UncataloguedKey) { try refuseUnregistered(key.name) }
     let present = try found ?? add(key)
     try check(key, present.record)
     return present
@@ -69,10 +75,13 @@ final class KeyRegistry: Sendable {
   /// The same without a word of what is wrong; `nil` says nothing.
   func known(_ name: String, _ type: ObjectIdentifier, _ domain: StorageDomain) -> (key: Key, store: TypedStore)? {
     let present = state.withLock { state in
-      state.records[name].flatMap { $0.record.catalog == nil && !state.catalogs.isEmpty ? nil : $0 }
+      state.records[name].flatMap {
+        $0.record.catalog == nil && !$0.record.isExempt && !state.catalogs.isEmpty ? nil : $0
+      }
     }
     guard let found = present, let store = found.store, found.record.valueType == type,
-      found.record.descriptor.domain == domain
+      found.record.descriptor.domain == domain, found.record.obstacle == nil,
+      found.record.descriptor.name.utf8.elementsEqual(name.utf8)
     else { return nil }
     return (found.record.key, store)
   }
@@ -82,11 +91,22 @@ final class KeyRegistry: Sendable {
   }
 
   private func check<K: StorageKey>(_ key: K, _ record: Record) throws {
-    guard record.valueType == ObjectIdentifier(K.Value.self), record.descriptor.domain == key.domain else {
+    let known = record.descriptor
+    guard record.valueType == ObjectIdentifier(K.Value.self), known.domain == key.domain else {
       throw StorageError(
         .duplicateKey,
         "The key is declared twice: as \(record.descriptor.valueType) in \(record.descriptor.domain), and as "
           + "\(K.Value.self) in \(key.domain).",
+        advice: "Give one of them another name. Nothing was read or written.", key: record.key)
+    }
+    // Two Unicode forms of one name would be one key here and two in its home.
+    guard known.name.utf8.elementsEqual(key.name.utf8), known.security == key.security,
+      known.isSensitive == key.isSensitive, known.availability == key.availability,
+      known.hasMigration == (key.migration != nil)
+    else {
+      throw StorageError(
+        .duplicateKey,
+        "The key is declared twice, and the two differ in their names' bytes or in how they are secured.",
         advice: "Give one of them another name. Nothing was read or written.", key: record.key)
     }
     if let obstacle = record.obstacle { throw obstacle.locating(backend: "", key: record.key) }
@@ -132,8 +152,9 @@ final class KeyRegistry: Sendable {
 
   private static func refuseDuplicate(_ new: Record, _ old: Record, isSameCatalog: Bool) throws {
     // A key that was used before its catalog came is the same key, unless it says something else.
-    if old.catalog == nil, !isSameCatalog, old.valueType == new.valueType,
-      old.descriptor.domain == new.descriptor.domain
+    let (before, now) = (old.descriptor, new.descriptor)
+    if old.catalog == nil, !isSameCatalog, old.key == new.key, old.valueType == new.valueType,
+      before.domain == now.domain, before.security == now.security, before.isSensitive == now.isSensitive
     {
       return
     }
@@ -162,6 +183,8 @@ final class KeyRegistry: Sendable {
 
   /// What holds for a key now.
   func syncPolicy(_ record: Record) -> SyncPolicy {
-    override(of: record.descriptor.name) ?? record.descriptor.syncPolicy
+    // Whatever somebody has said before the key became a secret.
+    guard !record.descriptor.isSensitive else { return .never }
+    return override(of: record.descriptor.name) ?? record.descriptor.syncPolicy
   }
 }

@@ -53,7 +53,7 @@ extension StorageRouter {
     let batch = WriteBatch(steps.map(\.operation), transaction: transaction, durability: durability)
     let tags = steps.reduce(into: [Key: UInt8]()) { $0.merge($1.place.tags) { $1 } }
     try await store.commit(batch, steps.map { ($0.place.key, $0.box) }, tags: tags)
-    try await wrote(steps.map(\.place.record))
+    await wrote(steps.map(\.place.record))
   }
 
   fileprivate nonisolated func step<K: StorageKey>(_ value: K.Value, _ key: K) async throws -> StorageBatch.Step {

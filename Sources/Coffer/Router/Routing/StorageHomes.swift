@@ -60,7 +60,9 @@ final class StorageHomes: Sendable {
       do {
         switch home {
         case .open(let store): try await store.engine.close()
-        case .opening(let task): try await task.value.engine.close()
+        case .opening(let task):
+          guard let store = try? await task.value else { continue }  // Who waits for it hears why.
+          try await store.engine.close()
         }
       } catch { failure = error }
     }

@@ -24,6 +24,8 @@ public actor StorageRouter: StorageProviding {
   nonisolated let registry: KeyRegistry
   nonisolated let homes: StorageHomes
   let sync: SyncHelper
+  /// How often a sync policy was changed here.
+  var policyVersion = 0
 
   /// A router. Tests make their own, with homes in a directory of their own or in memory.
   public init(configuration: StorageConfiguration = StorageConfiguration()) {
@@ -72,7 +74,7 @@ public actor StorageRouter: StorageProviding {
     try checkSize(data.count, place.record)
     let batch = WriteBatch([.put(place.key, data)], transaction: transaction, durability: durability)
     try await place.store.commit(batch, [(place.key, Box(value))], tags: place.tags)
-    try await wrote([place.record])
+    await wrote([place.record])
   }
 
   /// The value of a key, or its default while there is none.
@@ -109,7 +111,7 @@ public actor StorageRouter: StorageProviding {
   public nonisolated func remove<K: StorageKey>(_ key: K) async throws {
     let place = try await place(of: key)
     try await place.store.delete(place.key)
-    try await wrote([place.record])
+    await wrote([place.record])
   }
 
   /// Whether there is a value, whatever the key's default.
@@ -117,6 +119,14 @@ public actor StorageRouter: StorageProviding {
   public nonisolated func exists<K: StorageKey>(_ key: K) async throws -> Bool {
     let place = try await place(of: key)
     return try await place.store.exists(place.key)
+  }
+
+  /// The stored bytes of a key as they are, whether or not they are still a value of its type; `nil` when it is proven
+  /// absent.
+  /// - Throws: `StorageError` when nobody can tell.
+  public nonisolated func bytes<K: StorageKey>(of key: K) async throws -> Data? {
+    let place = try await place(of: key)
+    return try await place.store.engine.entry(place.key)?.value
   }
 
   /// Changes a value in place, starting from the key's default when there is none, so that no change by anybody else is
@@ -150,7 +160,7 @@ public actor StorageRouter: StorageProviding {
         return value
       })
     guard let stored else { throw StorageError.absent(place) }
-    try await wrote([place.record])
+    await wrote([place.record])
     return stored
   }
 
@@ -188,18 +198,24 @@ public actor StorageRouter: StorageProviding {
 
   // MARK: Sync
 
-  /// What a write of synced keys still has to do.
-  nonisolated func wrote(_ records: [KeyRegistry.Record]) async throws {
+  /// What is under this name in the router's memory: overrides of sync policies.
+  static let ownKey = "coffer.sync-policies"
+
+  /// What a write of synced keys still has to do. The values are stored: that they cannot be sent now is no failure of
+  /// the write, and the next one sends them, too.
+  nonisolated func wrote(_ records: [KeyRegistry.Record]) async {
     guard configuration.sync.transport != nil,
       records.contains(where: { $0.catalog != nil && registry.syncPolicy($0) == .automaticSmall })
     else { return }
-    _ = try await syncRegisteredKeysIfNeeded()
+    do { try await syncRegisteredKeysIfNeeded() } catch { configuration.sync.onFailure?(error) }
   }
 
   /// Before anything is written: a value that would never arrive is no surprise then.
   nonisolated func checkSize(_ size: Int, _ record: KeyRegistry.Record) throws {
     let limit = configuration.sync.maximumAutomaticSize
-    guard size > limit, registry.syncPolicy(record) == .automaticSmall else { return }
+    guard size > limit, configuration.sync.transport != nil, record.catalog != nil,
+      registry.syncPolicy(record) == .automaticSmall
+    else { return }
     throw StorageError(
       .dataTooLargeForSync, "The value has \(size) bytes; keys that are synced by themselves take \(limit).",
       advice: "Make it smaller, or set the key's sync policy to manual or never. Nothing was written.",
@@ -224,7 +240,9 @@ extension Serializer {
 
   func value(from data: Data, _ place: StorageRouter.Place) throws -> Value {
     do { return try decode(data) } catch {
-      throw ByteCoding.decodingFailed(Value.self, error, backend: place.store.engine.description, key: place.key)
+      throw ByteCoding.decodingFailed(
+        Value.self, error, backend: place.store.engine.description, key: place.key,
+        advice: "They are kept; bytes(of:) reads them as they are.")
     }
   }
 }

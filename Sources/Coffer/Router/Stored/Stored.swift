@@ -10,7 +10,8 @@
 /// for await theme in settings.$theme.changes { apply(theme) }
 /// ```
 ///
-/// What it promises is said at ``StoredValue``, which `$theme` is.
+/// What it promises is said at ``StoredValue``, which `$theme` is. Until the value is loaded, the property is its
+/// default: `try await settings.$searches.load()` before you append to a list.
 @MainActor @propertyWrapper
 public struct Stored<Key: StorageKey> {
   /// The value as an object that a user interface can be bound to.

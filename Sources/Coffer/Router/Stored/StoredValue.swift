@@ -8,7 +8,8 @@ public import Observation
 /// ```
 ///
 /// The first value comes from the router's memory if it is there; until then the value is what it was given, and
-/// ``state`` says `loading`. An edit before the value was loaded wins over it. Every edit is handed to the store at
+/// ``state`` says `loading`. An edit before the value was loaded wins over it: wait for ``load()`` before you change a
+/// part of a value, or use `StorageRouter.update`. Every edit is handed to the store at
 /// once, so that a killed process loses none; syncing to the device is shared by those of a moment.
 ///
 /// What others write is seen soon after, unless there are own edits under way.
@@ -41,8 +42,13 @@ public final class StoredValue<Key: StorageKey> {
   /// The writes under way, each after the one before it.
   @ObservationIgnored private var writing: Task<Void, Never>?
   @ObservationIgnored private var edits = 0
+  /// How many edits there were, and how many of them what was heard last knew of.
+  @ObservationIgnored private var edited = 0
+  @ObservationIgnored private var heardOf = 0
   /// Whether something was stored meanwhile, perhaps by others.
   @ObservationIgnored private var mustLook = false
+  /// Why the last edit could not be written.
+  @ObservationIgnored private var writeFailure: StorageError?
   @ObservationIgnored private var flushing: Task<Void, Never>?
   @ObservationIgnored private var listeners: [Int: AsyncStream<Key.Value>.Continuation] = [:]
   @ObservationIgnored private var nextListener = 0
@@ -50,7 +56,7 @@ public final class StoredValue<Key: StorageKey> {
   /// - Parameters:
   ///   - key: which value it is.
   ///   - router: where it is stored.
-  ///   - initial: what it is while it is not known, and while there is none and the key has no default.
+  ///   - initial: what it is while it is not known, and while there is none, whatever the key's default.
   public init(_ key: Key, in router: StorageRouter = .shared, initially initial: Key.Value) {
     self.key = key
     self.router = router
@@ -92,8 +98,19 @@ public final class StoredValue<Key: StorageKey> {
       await task.value
       if writing == task { writing = nil }
     }
-    if case .failed(let error) = state { throw error }
+    if let writeFailure { throw writeFailure }
     try await router.place(of: key).store.engine.flush()
+  }
+
+  /// The stored value, once it is known; edits that are made meanwhile win over it.
+  /// - Throws: Why nobody can tell.
+  @discardableResult
+  public func load() async throws -> Key.Value {
+    if case .loaded = state { return present }
+    let number = edited
+    let stored = try await router.stored(key)
+    if number == edited { show(stored ?? initial, .loaded) }
+    return present
   }
 
   // MARK: Own edits
@@ -101,13 +118,16 @@ public final class StoredValue<Key: StorageKey> {
   private func edit(_ value: Key.Value) {
     show(value, .loaded)
     edits += 1
+    edited += 1
     let before = writing
     writing = Task { [key, router] in
       await before?.value
       do {
         try await router.set(value, for: key, durability: .relaxed)
+        writeFailure = nil
         flushSoon()
       } catch {
+        writeFailure = StoredError.storage(error)
         state = .failed(StoredError.storage(error))
       }
       edits -= 1
@@ -118,9 +138,15 @@ public final class StoredValue<Key: StorageKey> {
   /// What is stored after all edits: others may have been later.
   private func look() async {
     mustLook = false
-    let result: Result<Key.Value?, any Error>
-    do { result = .success(try await router.stored(key)) } catch { result = .failure(error) }
-    hear(result)
+    while edits == 0 {
+      let number = edited
+      let result: Result<Key.Value?, any Error>
+      do { result = .success(try await router.stored(key)) } catch { result = .failure(error) }
+      guard number == edited else { continue }  // It was read before the last edit.
+      heardOf = number
+      return hear(result)
+    }
+    mustLook = true
   }
 
   /// One sync to the device for the edits of a moment.
@@ -144,6 +170,10 @@ public final class StoredValue<Key: StorageKey> {
     case .success(let stored):
       guard edits == 0 else {
         mustLook = true
+        return
+      }
+      guard heardOf == edited else {
+        Task { await look() }  // It may have been read before the last edit.
         return
       }
       show(stored ?? initial, .loaded)

@@ -31,7 +31,8 @@ extension VaultStorable {
   public static var decoder: JSONDecoder { JSONDecoder() }
 }
 
-/// Where a vault lives (document 0): the homes of ``SwiftVault``'s services, which hold the same values.
+/// Where a vault lives (document 0): the homes of ``SwiftVault``'s services, which hold the same values, unless the
+/// router's configuration names another application.
 public enum SwiftVaultStorageType: Hashable, Sendable {
   /// The preferences that `UserDefaults(suiteName:)` reads; the application's own without a suite.
   case userDefaults(suiteName: String? = nil)
@@ -58,11 +59,11 @@ public enum SwiftVaultStorageType: Hashable, Sendable {
 
 /// A stored property by its definition (document 0): ``Stored`` under another name.
 ///
-/// Its key needs no catalog: the definition says everything.
+/// Its key needs no catalog: the definition says everything. No two definitions have the same key.
 @MainActor @propertyWrapper
 public struct VaultStored<Value: Codable & Equatable & Sendable> {
   /// The value as an object that a user interface can be bound to.
-  public let projectedValue: StoredValue<TypedKey<Value>>
+  public let projectedValue: StoredValue<VaultKey<Value>>
 
   /// The value.
   public var wrappedValue: Value {
@@ -75,11 +76,26 @@ public struct VaultStored<Value: Codable & Equatable & Sendable> {
   ///   - definition: which value it is.
   ///   - router: where it is stored.
   public init<D: VaultStorable>(_ definition: D.Type, in router: StorageRouter = .shared) where D.Value == Value {
-    let codec = JSONCodec(encoder: D.encoder, decoder: D.decoder)
-    let name = D.storageType.keyPrefix + D.key
-    let key = TypedKey<Value>(
-      name, in: D.storageType.domain, owner: "SwiftVault", about: String(describing: D.self), default: D.defaultValue,
-      as: .codec(codec, name: "JSON"))
+    let key = VaultKey<Value>(definition)
     projectedValue = StoredValue(key, in: router, initially: D.defaultValue)
+  }
+}
+
+/// The key of a ``VaultStorable`` definition.
+public struct VaultKey<Value: Codable & Equatable & Sendable>: StorageKey, UncataloguedKey {
+  public let name: String
+  public let domain: StorageDomain
+  public let serializer: Serializer<Value>
+  public let owner = "SwiftVault"
+  public let description: String
+  public let defaultValue: Value?
+
+  /// The key of a definition.
+  public init<D: VaultStorable>(_ definition: D.Type) where D.Value == Value {
+    name = D.storageType.keyPrefix + D.key
+    domain = D.storageType.domain
+    serializer = .codec(JSONCodec(encoder: D.encoder, decoder: D.decoder), name: "JSON")
+    description = String(describing: D.self)
+    defaultValue = D.defaultValue
   }
 }

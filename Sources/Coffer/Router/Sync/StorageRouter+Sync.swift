@@ -17,8 +17,8 @@ extension StorageRouter {
     return try await sync.send { try await self.syncSnapshot() }
   }
 
-  /// The values of all keys that are synced, to answer another device that asks for them (document 4). Keys without a
-  /// value are not in it, and neither are those that do not exist on this platform.
+  /// The values of all keys that are synced, to answer another device that asks for them (document 4). They are read
+  /// one after the other. Keys without a value are not in it, and neither are those that do not exist on this platform.
   /// - Throws: `StorageError` when a value cannot be read: a snapshot without it would look like its removal.
   public func syncSnapshot() async throws -> SyncSnapshot {
     try await loadSyncPolicies()
@@ -46,12 +46,20 @@ extension StorageRouter {
         .insecureKey, "The key is a secret, and would be sent to other devices as it is.",
         advice: "Leave its policy at never. Nothing was changed.", key: record.key)
     }
+    if policy == .automaticSmall, let size = try await bytes(of: key)?.count,
+      size > configuration.sync.maximumAutomaticSize
+    {
+      throw StorageError(
+        .dataTooLargeForSync, "The value has \(size) bytes, which is too much to be synced by itself.",
+        advice: "Make it smaller, or set the policy to manual. Nothing was changed.", key: record.key)
+    }
     let store = try await memory()
     let overrides = try await store.update([String: String].self, for: Self.overridesKey()) { old in
       var overrides = old ?? [:]
       overrides[record.descriptor.name] = policy?.rawValue
       return overrides
     }
+    policyVersion += 1
     use(overrides)
   }
 
@@ -63,14 +71,16 @@ extension StorageRouter {
 
   func loadSyncPolicies() async throws {
     guard try HomePlace(configuration.memory, configuration).exists() else { return use(nil) }
-    use(try await memory().load([String: String].self, for: Self.overridesKey()))
+    let version = policyVersion
+    let overrides = try await memory().load([String: String].self, for: Self.overridesKey())
+    if version == policyVersion { use(overrides) }  // else somebody has changed them meanwhile
   }
 
   private func use(_ overrides: [String: String]?) {
     registry.setOverrides((overrides ?? [:]).compactMapValues(SyncPolicy.init))
   }
 
-  private static func overridesKey() throws -> Key { try Key("coffer.sync-policies") }
+  private static func overridesKey() throws -> Key { try Key(ownKey) }
 
   private func memory() async throws -> TypedStore {
     try await homes.store(at: HomePlace(configuration.memory, configuration))

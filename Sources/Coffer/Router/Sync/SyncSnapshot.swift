@@ -1,6 +1,6 @@
 public import Foundation
 
-/// The values of all keys that are sent to other devices, at one moment (document 4).
+/// The values of all keys that are sent to other devices (document 4).
 public struct SyncSnapshot: Hashable, Codable, Sendable {
   /// The serialised values by the names of their keys.
   public var values: [String: Data]

@@ -139,6 +139,26 @@ import Testing
     }
   }
 
+  @Test("A kill loses no edit that was written, and nobody has waited for the disk")
+  func killed() async throws {
+    let file = place.path("killed/store.db")
+    await #expect(processExitsWith: .signal(SIGKILL)) { [file = file as String] in
+      let (key, router) = (StoredTests.numbers(in: file), StorageRouter())
+      let value = await StoredValue(key, in: router, initially: 0)
+      for number in 1...20 { await MainActor.run { value.value = number } }
+      // Until the last edit is committed: the sync to the device comes a tenth of a second later.
+      while try await router.get(key) != 20 { await Task.yield() }
+      kill(getpid(), SIGKILL)
+    }
+    let router = StorageRouter()
+    #expect(try await router.get(Self.numbers(in: file)) == 20)
+    try await router.close()
+  }
+
+  private nonisolated static func numbers(in file: String) -> TypedKey<Int> {
+    plain("number", in: .database(URL(fileURLWithPath: file)), default: 0)
+  }
+
   private enum Greeting: VaultStorable {
     static let key = "greeting"
     static let defaultValue = "hello"

@@ -4,7 +4,7 @@
 
   /// A connection to a message bus that belongs to us alone: nobody else closes it, and its end does not end the
   /// process.
-  // GDBusConnection may be used from any thread, and the pointer never changes.
+  // GDBusConnection may be used from any thread; the pointer, the timeout and the context never change.
   final class BusConnection: @unchecked Sendable {
     let pointer: OpaquePointer
     private let timeout: Duration
@@ -76,7 +76,7 @@
   }
 
   /// Ends a blocking call of GIO that has no timeout of its own.
-  // GCancellable may be used from any thread, and the pointer never changes.
+  // GCancellable and DispatchWorkItem may be cancelled from any thread, and neither reference ever changes.
   final class CallDeadline: @unchecked Sendable {
     let cancellable: UnsafeMutablePointer<GCancellable>
     private let work: DispatchWorkItem

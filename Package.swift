@@ -71,36 +71,39 @@ let package = Package(
     .systemLibrary(name: "CofferCOpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CofferCSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
     .systemLibrary(name: "CofferCShims"),
+    floor("CofferLocks", []),
     // Floor 1: contracts
-    floor("CofferCore", []),
+    floor("CofferCore", ["CofferLocks"]),
     // Floor 2: base
-    floor("CofferCrypto", ["CofferCore", "CofferCOpenSSL"]),
-    floor("CofferFileSystem", ["CofferCore", "CofferCShims"]),
+    floor("CofferCrypto", ["CofferLocks", "CofferCore", "CofferCOpenSSL"]),
+    floor("CofferFileSystem", ["CofferLocks", "CofferCore", "CofferCShims"]),
     // Floor 3: engines
-    floor("CofferSQLite", ["CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
+    floor(
+      "CofferSQLite", ["CofferLocks", "CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
     // Floor 4: homes
-    floor("CofferFiles", ["CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite"]),
+    floor("CofferFiles", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite"]),
     floor("CofferPreferences", ["CofferCore", "CofferFileSystem", "CofferSQLite"]),
     floor(
       "CofferKeychain",
       [
-        "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite",
+        "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite",
         .target(name: "CofferCSecret", condition: .when(platforms: [.linux], traits: ["SecretService"])),
       ]),
     // Floor 5: front
     floor(
       "Coffer",
       [
-        "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferFiles", "CofferKeychain", "CofferPreferences",
+        "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferFiles", "CofferKeychain",
+        "CofferPreferences",
         "CofferSQLite",
       ]),
     // Floor 6: services
-    floor("CofferTesting", ["CofferCore", "Coffer"]),
+    floor("CofferTesting", ["CofferLocks", "CofferCore", "Coffer"]),
     // Floor 7: applications
     tool(
       "CofferCommand",
       ["Coffer", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferPreferences", "CofferSQLite"]),
-    tool("CofferDemo", ["Coffer"]),
+    tool("CofferDemo", ["CofferLocks", "Coffer"]),
     // Tests
     .target(
       name: "CofferTestSupport", dependencies: ["CofferCore"], path: "Tests/CofferTestSupport", exclude: ["fault.c"],
@@ -108,44 +111,54 @@ let package = Package(
     tool(
       "CofferTestHelper",
       [
-        "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferFiles", "CofferKeychain", "CofferPreferences",
+        "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferFiles", "CofferKeychain",
+        "CofferPreferences",
         "CofferSQLite", "CofferTestSupport",
       ],
       path: "Tests/CofferTestHelper"),
     tests(
       "CofferSQLiteTests",
-      ["CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper", "CofferTestSupport"],
+      [
+        "CofferLocks", "CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper",
+        "CofferTestSupport",
+      ],
       exclude: ["Golden"]),
-    tests("CofferCryptoTests", ["CofferCore", "CofferCrypto", "CofferTestSupport"]),
+    tests("CofferCryptoTests", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferTestSupport"]),
     tests(
       "CofferFilesTests",
       [
-        "CofferCSQLite", "CofferCore", "CofferFileSystem", "CofferFiles", "CofferSQLite", "CofferTesting",
+        "CofferLocks", "CofferCSQLite", "CofferCore", "CofferFileSystem", "CofferFiles", "CofferSQLite",
+        "CofferTesting",
         "CofferTestHelper", "CofferTestSupport",
       ]),
     tests(
       "CofferPreferencesTests",
       [
-        "Coffer", "CofferCore", "CofferFileSystem", "CofferPreferences", "CofferSQLite", "CofferTesting",
+        "CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferPreferences", "CofferSQLite", "CofferTesting",
         "CofferTestHelper", "CofferTestSupport",
       ]),
     tests(
       "CofferKeychainTests",
       [
-        "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferSQLite", "CofferTesting",
+        "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferSQLite",
+        "CofferTesting",
         "CofferTestHelper", "CofferTestSupport",
       ],
       exclude: ["Golden"]),
     tests(
       "CofferTests",
       [
-        "Coffer", "CofferFileSystem", "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferTesting",
+        "CofferLocks", "Coffer", "CofferFileSystem", "CofferFiles", "CofferKeychain", "CofferPreferences",
+        "CofferTesting",
         "CofferTestHelper", "CofferTestSupport",
       ]),
     tests(
       "CofferRouterTests",
-      ["Coffer", "CofferFileSystem", "CofferKeychain", "CofferSQLite", "CofferTesting", "CofferTestSupport"]),
-    tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
+      [
+        "CofferLocks", "Coffer", "CofferFileSystem", "CofferKeychain", "CofferSQLite", "CofferTesting",
+        "CofferTestSupport",
+      ]),
+    tests("CofferTestingTests", ["CofferLocks", "CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),
     // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.
     .testTarget(
@@ -157,6 +170,6 @@ let package = Package(
     tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite", "CofferTestSupport"]),
     // The house itself
     tests("TidyTests", []),
-    tests("ReadmeTests", ["Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),
+    tests("ReadmeTests", ["CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),
   ] + fuzzers
 )

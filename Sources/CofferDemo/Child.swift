@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 import Foundation
 
 /// This program once more, as a second process: what it prints is read line by line, each with a deadline.

@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 import Foundation
 
 /// What must not outlive the program: its child process and its temporary folder.

@@ -1,5 +1,6 @@
 import CofferCore
 import CofferCrypto
+import CofferLocks
 import Foundation
 import Testing
 

@@ -1,5 +1,6 @@
 import CofferCore
 import CofferCrypto
+import CofferLocks
 import CofferTestSupport
 import Foundation
 import Testing

@@ -1,6 +1,7 @@
 import CofferCore
 import CofferFileSystem
 import CofferKeychain
+import CofferLocks
 import CofferTestSupport
 import Foundation
 

@@ -1,5 +1,6 @@
 import Coffer
 import CofferTestSupport
+import CofferTesting
 import Foundation
 import Testing
 
@@ -71,6 +72,21 @@ import Testing
       #expect(!page.contains("<script") && !page.contains("s3cret") && !page.contains("http"))
       #expect(page.contains("prefers-color-scheme:dark"))
     }
+  }
+
+  @Test("A report that could not look at everything says so")
+  func remarks() async throws {
+    var configuration = StorageConfiguration()
+    let engine = MemoryEngine(name: "memory")
+    configuration.engines["memory"] = engine
+    configuration.memory = .engine("memory")
+    let damaged = WriteBatch([.put(try Key("coffer.sync-policies"), Data("{".utf8))])
+    try await engine.commit(damaged, from: Origin())
+    let report = await StorageRouter(configuration: configuration).auditReport(at: now)
+    #expect(report.remarks.count == 1 && report.remarks[0].contains("sync policies could not be read"))
+    #expect(String(decoding: report.html, as: UTF8.self).contains("sync policies could not be read"))
+    let whole = await StorageRouter.inMemory().auditReport(at: now)
+    #expect(whole.remarks.isEmpty)
   }
 
   @Test("The list of keys is a file that says everything but values")

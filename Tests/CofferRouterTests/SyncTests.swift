@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 import CofferTestSupport
 import Foundation
 import Testing

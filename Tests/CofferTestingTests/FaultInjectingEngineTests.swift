@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 import CofferTesting
 import Foundation
 import Testing

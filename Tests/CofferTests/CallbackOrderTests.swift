@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 import Dispatch
 import Testing
 

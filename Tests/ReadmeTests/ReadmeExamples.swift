@@ -1,7 +1,8 @@
-// The Swift code of README.md, compiled and run: ReadmeTests compares the two line by line.
 import Coffer
 import CofferCore
 import CofferFileSystem
+// The Swift code of README.md, compiled and run: ReadmeTests compares the two line by line.
+import CofferLocks
 import CofferTesting
 import Foundation
 import Testing

@@ -1,3 +1,5 @@
+import CofferLocks
+
 /// Any callback storage with `async` calls, also one that calls a completion twice or contradicts itself.
 ///
 /// ```swift

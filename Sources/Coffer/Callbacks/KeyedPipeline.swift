@@ -1,3 +1,5 @@
+import CofferLocks
+
 /// Runs the jobs of one key one after the other, in the order in which they were added. Those of different keys run at
 /// once.
 ///

@@ -1,3 +1,5 @@
+import CofferLocks
+
 /// A decoded value of some type. Reference counted, so that a hit copies one pointer under the lock.
 @usableFromInline
 final class Box<T: Sendable>: Sendable {

@@ -1,3 +1,5 @@
+import CofferLocks
+
 /// Lets one task at a time work on a key, in the order of arrival. Tasks with different keys do not wait.
 final class KeyedQueue: Sendable {
   private struct Waiter {

@@ -1,3 +1,4 @@
+import CofferLocks
 public import Foundation
 
 /// What a subscriber to one key hears.

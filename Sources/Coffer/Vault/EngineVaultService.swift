@@ -1,3 +1,4 @@
+import CofferLocks
 public import Foundation
 
 /// A vault over an engine: what every function of ``SwiftVault`` makes.

@@ -67,6 +67,7 @@ extension AuditReport {
     for entry in entries where !homes.contains(entry.home) { homes.append(entry.home) }
     var text =
       "\(application.oneLine()): \(counted(entries.count, "declared key")) in \(counted(homes.count, "home"))\n"
+    for remark in remarks { text += style.yellow(remark.oneLine()) + "\n" }
     for home in homes {
       text += "\n\(style.bold(home.oneLine()))\n"
       for entry in entries where entry.home == home { text += entry.text(style) }

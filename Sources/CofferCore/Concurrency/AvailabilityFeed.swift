@@ -1,3 +1,5 @@
+import CofferLocks
+
 /// Tells any number of subscribers the present availability first, then each change of it.
 package final class AvailabilityFeed: Sendable {
   private struct State {

@@ -1,3 +1,5 @@
+import CofferLocks
+
 /// A page of a journal.
 package struct JournalPage: Sendable {
   /// Commits in the order of their revisions.

@@ -1,3 +1,4 @@
+import CofferLocks
 import Foundation
 
 /// Lifts a third party's four-method ``StorageAdapter`` to an engine, promising no more than four methods can hold.

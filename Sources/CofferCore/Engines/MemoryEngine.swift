@@ -1,3 +1,4 @@
+import CofferLocks
 import Foundation
 
 /// Keeps everything in memory: for tests, previews and caches. What it held is gone when it is released.

@@ -1,3 +1,5 @@
+import CofferLocks
+
 /// Stands for a store that could not be opened, and becomes that store as soon as it can be: when the directory is
 /// mounted, the keyring unlocked, the permission given.
 ///

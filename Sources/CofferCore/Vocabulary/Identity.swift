@@ -1,3 +1,4 @@
+import CofferLocks
 public import Foundation
 
 /// Names one logical change. Several commits may carry the same one.

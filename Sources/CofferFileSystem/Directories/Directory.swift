@@ -1,4 +1,5 @@
 package import CofferCore
+import CofferLocks
 package import Foundation
 
 /// An open directory: its files are reached through it, whatever happens to its path.

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 import Foundation
 
 /// Calls back when a wake-up file was rung or a directory has changed, and once per interval in any case: one thread

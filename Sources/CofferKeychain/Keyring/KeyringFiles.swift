@@ -1,5 +1,6 @@
 import CofferCore
 import CofferFileSystem
+import CofferLocks
 import Foundation
 
 /// Notices that a keyring's file was written, at most every two seconds: to look at a whole keyring is not cheap.

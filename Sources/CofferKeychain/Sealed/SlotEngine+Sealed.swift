@@ -1,6 +1,7 @@
 import CofferCore
 public import CofferCrypto
 import CofferFileSystem
+import CofferLocks
 public import CofferSQLite
 public import Foundation
 

@@ -1,3 +1,5 @@
+import CofferLocks
+
 #if SecretService && os(Linux)
   import CofferCore
   import Foundation

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 
 /// Lends readers, one borrower each. There are as many as are borrowed at once; a few stay open for the next.
 final class ReaderPool: Sendable {

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 
 /// One state of a store, held by a read transaction on a borrowed reader.
 final class SQLiteSnapshot: StorageSnapshot {

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 
 /// The records of values that were read lately: a read of one then takes nothing from the journal but a look at its
 /// newest revision, which is a load from memory.

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 import Foundation
 
 /// Knows whether a home can be used, tells subscribers, and takes in what has changed in it once it can be again.

@@ -1,4 +1,5 @@
 public import CofferCore
+import CofferLocks
 import Foundation
 
 /// A storage engine over a home that can only read, write and delete one named thing.

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 import Foundation
 
 /// A home with what one open handle needs to write to it: fresh ids and a sign of life for other processes.

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 import Foundation
 
 extension SlotHome {

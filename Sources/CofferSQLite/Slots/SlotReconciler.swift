@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 import Foundation
 
 /// Makes the journal say what others, who do not know us, have done to the values: an editor, a backup, `rm`.

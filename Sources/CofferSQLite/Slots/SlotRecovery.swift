@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 
 /// What opening a store has to mend, done once in the background; who needs it waits for it.
 final class SlotRecovery: Sendable {

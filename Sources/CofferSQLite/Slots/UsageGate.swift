@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 
 /// Counts the commits that are under way, so that closing waits for them and none begins afterwards.
 final class UsageGate: Sendable {

@@ -1,5 +1,6 @@
 import CofferCSQLite
 import CofferCore
+import CofferLocks
 import Foundation
 
 /// Keeps damaged bytes aside and reports each damage once.

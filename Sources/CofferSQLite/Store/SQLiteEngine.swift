@@ -1,4 +1,5 @@
 public import CofferCore
+import CofferLocks
 
 /// The embedded default: a store in one SQLite database file, safe with any number of tasks, handles and processes.
 ///

@@ -1,6 +1,7 @@
 import CofferCSQLite
 import CofferCore
 import CofferFileSystem
+import CofferLocks
 import Foundation
 
 /// What all handles of one process on one database file share: the writer, the readers and the feeds.

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 import Foundation
 
 /// The stores that this process has open, one for each file, however its path is written.

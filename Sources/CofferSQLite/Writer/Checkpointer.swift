@@ -1,5 +1,6 @@
 import CofferCSQLite
 import CofferCore
+import CofferLocks
 import Dispatch
 
 /// Copies the write-ahead log into the database beside the commits, on a connection and a queue of its own.

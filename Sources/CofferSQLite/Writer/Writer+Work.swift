@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 import Foundation
 
 /// What the writer's thread is asked to do besides committing batches.

@@ -1,4 +1,5 @@
 public import CofferCore
+import CofferLocks
 
 /// Passes every call on to another engine, and fails or delays those that a test names.
 ///

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 
 /// A clock that stands still until a test moves it.
 ///

@@ -1,5 +1,6 @@
 import CofferCore
 import CofferFiles
+import CofferLocks
 import CofferSQLite
 import CofferTestSupport
 import Foundation

@@ -1,5 +1,6 @@
 import CofferCore
 import CofferFileSystem
+import CofferLocks
 import CofferTestSupport
 import Foundation
 import Testing

@@ -1,6 +1,7 @@
 import CofferCore
 import CofferCrypto
 import CofferKeychain
+import CofferLocks
 import CofferSQLite
 import CofferTestSupport
 import Foundation

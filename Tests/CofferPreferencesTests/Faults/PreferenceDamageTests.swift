@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 import CofferPreferences
 import CofferSQLite
 import CofferTestSupport

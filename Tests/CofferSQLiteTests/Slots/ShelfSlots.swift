@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 import CofferSQLite
 import CofferTesting
 import Foundation

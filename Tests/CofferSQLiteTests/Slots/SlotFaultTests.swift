@@ -1,5 +1,6 @@
 import CofferCSQLite
 import CofferCore
+import CofferLocks
 import CofferSQLite
 import CofferTestSupport
 import Foundation

@@ -11,7 +11,7 @@ extension AuditReport {
     <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
     <title>\(application.html): what it keeps</title><style>\(Self.style)</style></head><body><main>
     <header><p class="brand">Coffer audit</p><h1>What \(application.html) keeps</h1>
-    <p class="lead">\(summary.html)</p></header>
+    <p class="lead">\(summary.html)</p>\(remarks.map { "<p class=\"bad\">\($0.html)</p>" }.joined())</header>
     \(homes.map(section).joined(separator: "\n"))
     \(strangersSection)
     <footer>Made \(date.formatted(.iso8601).html). Names, sizes and dates; no value was copied into this page.</footer>

@@ -51,6 +51,8 @@ public struct AuditReport: Codable, Hashable, Sendable {
   public var entries: [Entry]
   /// What nobody has declared, in the order of their homes and names.
   public var strangers: [Stranger]
+  /// What the report could not find out, in sentences. Empty for a whole one.
+  public var remarks: [String]
 
   /// The report as JSON.
   public var encoded: Data {
@@ -67,10 +69,13 @@ extension StorageRouter {
   /// Looks at every registered key and at what else is in their homes. Opens the homes that are there, makes none and
   /// reads no value where sizes are told without.
   public func auditReport(at date: Date = Date()) async -> AuditReport {
-    try? await loadSyncPolicies()
+    var remarks: [String] = []
+    do { try await loadSyncPolicies() } catch {
+      remarks.append("Changed sync policies could not be read; the declared ones are shown. \(error)")
+    }
     var domains: [Key: StorageDomain] = [:]
     for record in registry.registered { domains[record.key] = record.descriptor.domain }
-    return await AuditReport(of: declarations(), at: date) { [domains, configuration, homes] entry in
+    return await AuditReport(of: declarations(), at: date, remarks: remarks) { [domains, configuration, homes] entry in
       guard let domain = domains[try Key(entry.name)] else { return nil }
       let place = try HomePlace(domain, configuration)
       guard try place.exists() else { return nil }
@@ -82,7 +87,7 @@ extension StorageRouter {
 extension AuditReport {
   /// - Parameter open: the engine of a key's home; `nil` where nobody has used it yet.
   package init(
-    of manifest: StorageManifest, at date: Date,
+    of manifest: StorageManifest, at date: Date, remarks: [String] = [],
     open: (StorageManifest.Entry) async throws -> (any StorageEngine)?
   ) async {
     self.date = date
@@ -90,6 +95,7 @@ extension AuditReport {
     catalogs = manifest.catalogs
     entries = []
     strangers = []
+    self.remarks = remarks
     var homes: [ExactText: HomeContent] = [:]
     for entry in manifest.entries {
       let name = ExactText(entry.store ?? entry.domain)

@@ -38,6 +38,9 @@ public protocol StorageKey<Value>: Sendable {
   var defaultValue: Value? { get }
   /// Whether it is a secret, which no plain home may have. Keys in a keychain are, unless the key says otherwise.
   var isSensitive: Bool { get }
+  /// An object that stands for all of these: keys that have the same one agree in every part, so that a router need not
+  /// compare them again. `nil`, unless the key says otherwise.
+  var declaration: (any AnyObject & Sendable)? { get }
 }
 
 extension StorageKey {
@@ -46,6 +49,7 @@ extension StorageKey {
   public var migration: AnyStorageMigration? { nil }
   public var defaultValue: Value? { nil }
   public var isSensitive: Bool { domain.isSecure }
+  public var declaration: (any AnyObject & Sendable)? { nil }
 
   public var security: SecurityPolicy {
     switch domain {

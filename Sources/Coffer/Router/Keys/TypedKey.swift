@@ -11,17 +11,21 @@
 /// Each access of such a property makes the key anew, which takes a fraction of a microsecond; a `static let` in
 /// ``StorageKeys`` makes it once.
 public struct TypedKey<Value: Sendable>: StorageKey {
-  public let name: String
-  public let domain: StorageDomain
-  public let security: SecurityPolicy
-  public let serializer: Serializer<Value>
-  public let owner: String
-  public let description: String
-  public let availability: PlatformAvailability
-  public let syncPolicy: SyncPolicy
-  public let migration: AnyStorageMigration?
-  public let defaultValue: Value?
-  public let isSensitive: Bool
+  @inlinable public var name: String { parts.name }
+  @inlinable public var domain: StorageDomain { parts.domain }
+  @inlinable public var security: SecurityPolicy { parts.security }
+  @inlinable public var serializer: Serializer<Value> { parts.serializer }
+  @inlinable public var owner: String { parts.owner }
+  @inlinable public var description: String { parts.description }
+  @inlinable public var availability: PlatformAvailability { parts.availability }
+  @inlinable public var syncPolicy: SyncPolicy { parts.syncPolicy }
+  @inlinable public var migration: AnyStorageMigration? { parts.migration }
+  @inlinable public var defaultValue: Value? { parts.defaultValue }
+  @inlinable public var isSensitive: Bool { parts.isSensitive }
+
+  /// All parts in one piece: copying a key copies one reference, and the piece is what a router knows it by.
+  @usableFromInline let parts: Parts
+  @inlinable public var declaration: (any AnyObject & Sendable)? { parts }
 
   /// A key.
   /// - Parameters:
@@ -41,17 +45,10 @@ public struct TypedKey<Value: Sendable>: StorageKey {
     as serializer: Serializer<Value>, security: SecurityPolicy? = nil, availability: PlatformAvailability = .all,
     sync: SyncPolicy = .never, migration: AnyStorageMigration? = nil
   ) {
-    self.name = name
-    self.domain = domain
-    self.security = security ?? domain.security
-    self.serializer = serializer
-    self.owner = owner
-    description = about
-    self.availability = availability
-    syncPolicy = sync
-    self.migration = migration
-    self.defaultValue = defaultValue
-    isSensitive = domain.isSecure
+    parts = Parts(
+      name: name, domain: domain, security: security ?? domain.security, serializer: serializer, owner: owner,
+      description: about, availability: availability, syncPolicy: sync, migration: migration,
+      defaultValue: defaultValue, isSensitive: domain.isSecure)
   }
 
   /// A key of a secret. Homes that keep values as they are cannot be given: it does not compile. It is never synced and
@@ -67,17 +64,46 @@ public struct TypedKey<Value: Sendable>: StorageKey {
     secret name: String, in domain: SecretDomain, owner: String, about: String, as serializer: Serializer<Value>,
     availability: PlatformAvailability = .all
   ) {
-    self.name = name
-    self.domain = domain.domain
-    security = domain.security
-    self.serializer = serializer
-    self.owner = owner
-    description = about
-    self.availability = availability
-    syncPolicy = .never
-    migration = nil
-    defaultValue = nil
-    isSensitive = true
+    parts = Parts(
+      name: name, domain: domain.domain, security: domain.security, serializer: serializer, owner: owner,
+      description: about, availability: availability, syncPolicy: .never, migration: nil, defaultValue: nil,
+      isSensitive: true)
+  }
+}
+
+extension TypedKey {
+  @usableFromInline
+  final class Parts: Sendable {
+    @usableFromInline let name: String
+    @usableFromInline let domain: StorageDomain
+    @usableFromInline let security: SecurityPolicy
+    @usableFromInline let serializer: Serializer<Value>
+    @usableFromInline let owner: String
+    @usableFromInline let description: String
+    @usableFromInline let availability: PlatformAvailability
+    @usableFromInline let syncPolicy: SyncPolicy
+    @usableFromInline let migration: AnyStorageMigration?
+    @usableFromInline let defaultValue: Value?
+    @usableFromInline let isSensitive: Bool
+
+    @usableFromInline
+    init(
+      name: String, domain: StorageDomain, security: SecurityPolicy, serializer: Serializer<Value>, owner: String,
+      description: String, availability: PlatformAvailability, syncPolicy: SyncPolicy, migration: AnyStorageMigration?,
+      defaultValue: Value?, isSensitive: Bool
+    ) {
+      self.name = name
+      self.domain = domain
+      self.security = security
+      self.serializer = serializer
+      self.owner = owner
+      self.description = description
+      self.availability = availability
+      self.syncPolicy = syncPolicy
+      self.migration = migration
+      self.defaultValue = defaultValue
+      self.isSensitive = isSensitive
+    }
   }
 }
 

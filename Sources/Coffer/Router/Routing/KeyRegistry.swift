@@ -1,4 +1,5 @@
 import CofferKeychain
+import CofferLocks
 
 /// A key whose declaration is somewhere else than in a catalog.
 protocol UncataloguedKey {}
@@ -36,8 +37,13 @@ final class KeyRegistry: Sendable {
     }
   }
 
+  /// A record, and where its key is once its home is open.
+  typealias Entry = (record: Record, place: StorageRouter.Place?)
+
   private struct State {
-    var records: [String: (record: Record, store: TypedStore?)] = [:]
+    var records: [String: Entry] = [:]
+    /// Where keys are that have been compared with their records already, by their declarations.
+    var places: [ObjectIdentifier: StorageRouter.Place] = [:]
     var catalogs: [any StorageKeyCatalog] = []
     var overrides: [String: SyncPolicy] = [:]
   }
@@ -49,8 +55,14 @@ final class KeyRegistry: Sendable {
 
   // MARK: Looking up
 
-  /// What is known of a key, and its store if that is open.
-  func find<K: StorageKey>(_ key: K) throws -> (record: Record, store: TypedStore?) {
+  /// Where a key is that was looked up before, in one step.
+  func place(of declaration: (any AnyObject & Sendable)?) -> StorageRouter.Place? {
+    guard let declaration else { return nil }
+    return state.withLock { $0.places[ObjectIdentifier(declaration)] }
+  }
+
+  /// What is known of a key, after it was compared with that.
+  func find<K: StorageKey>(_ key: K) throws -> Entry {
     let (found, isRefused) = state.withLock { state in
       let found = state.records[key.name]
       return (found, found?.record.catalog == nil && !state.catalogs.isEmpty)
@@ -61,7 +73,7 @@ final class KeyRegistry: Sendable {
     return present
   }
 
-  private func add<K: StorageKey>(_ key: K) throws -> (record: Record, store: TypedStore?) {
+  private func add<K: StorageKey>(_ key: K) throws -> Entry {
     let any = AnyStorageKey(key)
     try any.descriptor.check(needsWords: false)
     let record = try Record(any, catalog: nil, configuration)
@@ -73,21 +85,29 @@ final class KeyRegistry: Sendable {
   }
 
   /// The same without a word of what is wrong; `nil` says nothing.
-  func known(_ name: String, _ type: ObjectIdentifier, _ domain: StorageDomain) -> (key: Key, store: TypedStore)? {
+  func known(_ name: String, _ type: ObjectIdentifier, _ domain: StorageDomain) -> StorageRouter.Place? {
     let present = state.withLock { state in
       state.records[name].flatMap {
         $0.record.catalog == nil && !$0.record.isExempt && !state.catalogs.isEmpty ? nil : $0
       }
     }
-    guard let found = present, let store = found.store, found.record.valueType == type,
+    guard let found = present, found.place != nil, found.record.valueType == type,
       found.record.descriptor.domain == domain, found.record.obstacle == nil,
       found.record.descriptor.name.utf8.elementsEqual(name.utf8)
     else { return nil }
-    return (found.record.key, store)
+    return found.place
   }
 
-  func keep(_ store: TypedStore, for record: Record) {
-    state.withLock { $0.records[record.descriptor.name]?.store = store }
+  /// Remembers where a key is, by the first of its declarations: one that each use makes anew would never be met again.
+  func keep(_ place: StorageRouter.Place) {
+    state.withLock { state in
+      let name = place.record.descriptor.name
+      guard let entry = state.records[name], entry.record === place.record, entry.place?.declaration == nil else {
+        return
+      }
+      state.records[name]?.place = place
+      if let declaration = place.declaration { state.places[ObjectIdentifier(declaration)] = place }
+    }
   }
 
   private func check<K: StorageKey>(_ key: K, _ record: Record) throws {
@@ -138,13 +158,14 @@ final class KeyRegistry: Sendable {
           .duplicateKey, "The catalog \(catalog.name) is registered already.",
           advice: "Register each catalog once. Nothing was changed.")
       }
-      var added: [String: (record: Record, store: TypedStore?)] = [:]
+      var added: [String: Entry] = [:]
       for record in records {
         let name = record.descriptor.name
         let old = added[name] ?? state.records[name]
         if let old { try Self.refuseDuplicate(record, old.record, isSameCatalog: added[name] != nil) }
-        added[name] = (record, old?.store)
+        added[name] = (record, old?.place.map { StorageRouter.Place(record, $0.store, declaration: nil) })
       }
+      state.places = [:]  // What was compared with the records of before.
       state.records.merge(added) { $1 }
       state.catalogs.append(catalog)
     }

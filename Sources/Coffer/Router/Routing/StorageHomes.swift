@@ -1,3 +1,5 @@
+import CofferLocks
+
 /// The homes that a router has opened, each once however many domains lead to it.
 final class StorageHomes: Sendable {
   private typealias Opening = Task<TypedStore, any Error>

@@ -36,19 +36,32 @@ public actor StorageRouter: StorageProviding {
   }
 
   /// A key with its store, opened now if it was not.
-  struct Place: Sendable {
+  @usableFromInline
+  final class Place: Sendable {
     let record: KeyRegistry.Record
     let store: TypedStore
+    /// The declaration that agrees with the record for certain.
+    let declaration: (any AnyObject & Sendable)?
     var key: Key { record.key }
     var tags: [Key: UInt8] { record.tag == 0 ? [:] : [record.key: record.tag] }
+
+    init(_ record: KeyRegistry.Record, _ store: TypedStore, declaration: (any AnyObject & Sendable)?) {
+      self.record = record
+      self.store = store
+      self.declaration = declaration
+    }
   }
 
   nonisolated func place<K: StorageKey>(of key: K) async throws -> Place {
-    let (record, open) = try registry.find(key)
-    if let open { return Place(record: record, store: open) }
-    let store = try await homes.store(at: HomePlace(key.domain, configuration))
-    registry.keep(store, for: record)
-    return Place(record: record, store: store)
+    if let place = registry.place(of: key.declaration) { return place }
+    let declaration = key.declaration
+    let (record, known) = try registry.find(key)
+    if let known, known.declaration != nil || declaration == nil { return known }
+    let store =
+      if let known { known.store } else { try await homes.store(at: HomePlace(key.domain, configuration)) }
+    let place = Place(record, store, declaration: declaration)
+    registry.keep(place)
+    return place
   }
 
   // MARK: Values
@@ -95,16 +108,24 @@ public actor StorageRouter: StorageProviding {
   }
 
   /// The value of a key if it is in memory and still what its home holds; `nil` says nothing. Well below a microsecond.
-  @inlinable  // the types are known where it is called
-  public nonisolated func cached<K: StorageKey>(_ key: K) -> K.Value? {
-    guard let (name, store) = known(key.name, ObjectIdentifier(K.Value.self), key.domain) else { return nil }
-    return store.cached(K.Value.self, for: name)
+  @inlinable  // the types are known where it is called; `final` says that to the compiler of an actor, too
+  public final nonisolated func cached<K: StorageKey>(_ key: K) -> K.Value? {
+    guard let place = known(key.declaration) ?? known(key.name, ObjectIdentifier(K.Value.self), key.domain) else {
+      return nil
+    }
+    return TypedStore.unbox(cachedBox(place))
   }
 
   @usableFromInline
-  nonisolated func known(_ name: String, _ type: ObjectIdentifier, _ domain: StorageDomain) -> (Key, TypedStore)? {
-    registry.known(name, type, domain).map { ($0.key, $0.store) }
+  nonisolated func known(_ declaration: (any AnyObject & Sendable)?) -> Place? { registry.place(of: declaration) }
+
+  @usableFromInline
+  nonisolated func known(_ name: String, _ type: ObjectIdentifier, _ domain: StorageDomain) -> Place? {
+    registry.known(name, type, domain)
   }
+
+  @usableFromInline
+  nonisolated func cachedBox(_ place: Place) -> (any AnyObject & Sendable)? { place.store.cachedBox(place.record.key) }
 
   /// Removes a value. A missing one is no error.
   /// - Throws: `StorageError`.

@@ -1,3 +1,4 @@
+import CofferLocks
 public import Foundation
 
 /// A way to the user's other devices. The two shapes that there are: ``MailboxTransport`` and ``ExchangeTransport``.

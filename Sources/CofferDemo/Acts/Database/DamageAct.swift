@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 import Foundation
 
 /// Changes one byte of one stored product in the file, as a failing disk would, and reads everything.

@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 import Foundation
 
 /// Kills a second process in the middle of its saves, again and again, and looks at what is left.

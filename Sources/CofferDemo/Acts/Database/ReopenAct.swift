@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 
 /// Opens the closed store again and compares every product with what was saved.
 func reopenAct(_ stage: Stage) async throws {

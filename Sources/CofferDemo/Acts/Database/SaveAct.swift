@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 import Foundation
 
 /// Saves every product in one of three ways and compares what each way costs.

@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 import Foundation
 
 /// Keeps preferences where Foundation's `UserDefaults` does, hears what it writes, and survives a file that it tore.

@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 import Foundation
 
 /// Changes one byte of a file and puts its date back, as a failing disk would leave it, and reads everything.

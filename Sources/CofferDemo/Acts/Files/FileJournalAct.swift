@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 import Foundation
 
 /// Deletes the journal and opens the directory again: the files are all that is needed.

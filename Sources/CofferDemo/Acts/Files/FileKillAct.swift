@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 import Foundation
 
 /// Where in a commit the second process waits for its end.

@@ -1,5 +1,6 @@
 import CofferCore
 import CofferFileSystem
+import CofferLocks
 import Foundation
 
 /// The file of a ``DocumentSlots``: read once per change of it, replaced atomically.

@@ -1,5 +1,6 @@
 package import CofferCore
 import CofferFileSystem
+import CofferLocks
 package import Foundation
 
 /// A home that is one file with all values in it, rewritten as a whole for each batch.

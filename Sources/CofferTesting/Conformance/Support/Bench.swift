@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 import Foundation
 
 /// One check's store and what is open on it.

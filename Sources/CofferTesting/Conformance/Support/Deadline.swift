@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 
 /// An expectation that did not hold; the runner adds the check's name.
 struct Unmet: Error {

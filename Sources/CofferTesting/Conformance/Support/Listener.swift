@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 
 /// Reads a stream in a task of its own, so that a check can wait for what it says with a deadline.
 final class Listener<Element: Sendable>: Sendable {

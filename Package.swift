@@ -59,6 +59,7 @@ let package = Package(
     .library(name: "CofferTesting", targets: ["CofferTesting"]),
     .executable(name: "coffer", targets: ["CofferCommand"]),
     .executable(name: "coffer-demo", targets: ["CofferDemo"]),
+    .executable(name: "replay-shop", targets: ["ReplayShopServer"]),
   ],
   traits: [
     .default(enabledTraits: ["SecretService"]),
@@ -70,6 +71,8 @@ let package = Package(
     .systemLibrary(name: "CofferCZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CofferCOpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CofferCSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
+    .systemLibrary(name: "CofferCGio", pkgConfig: "gio-2.0", providers: [.apt(["libglib2.0-dev"])]),
+    .systemLibrary(name: "CofferCMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(name: "CofferCShims"),
     floor("CofferLocks", []),
     // Floor 1: contracts
@@ -79,7 +82,8 @@ let package = Package(
     floor("CofferFileSystem", ["CofferLocks", "CofferCore", "CofferCShims"]),
     // Floor 3: engines
     floor(
-      "CofferSQLite", ["CofferLocks", "CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
+      "CofferSQLite",
+      ["CofferLocks", "CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
     // Floor 4: homes
     floor("CofferFiles", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite"]),
     floor("CofferPreferences", ["CofferCore", "CofferFileSystem", "CofferSQLite"]),
@@ -99,11 +103,16 @@ let package = Package(
       ]),
     // Floor 6: services
     floor("CofferTesting", ["CofferLocks", "CofferCore", "Coffer"]),
+    floor("ReplayShop", ["CofferCMicrohttpd", "CofferCZlib", "CofferLocks"]),
+    floor(
+      "WatchifyKit",
+      ["Coffer", "CofferCGio", "CofferCShims", "CofferCore", "CofferFileSystem", "CofferLocks", "CofferSQLite"]),
     // Floor 7: applications
     tool(
       "CofferCommand",
       ["Coffer", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferPreferences", "CofferSQLite"]),
     tool("CofferDemo", ["CofferLocks", "Coffer"]),
+    tool("ReplayShopServer", ["ReplayShop"]),
     // Tests
     .target(
       name: "CofferTestSupport", dependencies: ["CofferCore"], path: "Tests/CofferTestSupport", exclude: ["fault.c"],
@@ -168,6 +177,10 @@ let package = Package(
     .testTarget(
       name: "CallbackDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),
     tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite", "CofferTestSupport"]),
+    tests("ReplayShopTests", ["CofferLocks", "CofferTestSupport", "ReplayShop", "ReplayShopServer"]),
+    tests(
+      "WatchifyKitTests",
+      ["Coffer", "CofferLocks", "CofferTestSupport", "CofferTesting", "ReplayShop", "ReplayShopServer", "WatchifyKit"]),
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),

@@ -8,9 +8,9 @@
 
 /// A value that one thread at a time can touch.
 ///
-/// `Synchronization.Mutex` needs newer Apple systems than this package does, so it is wrapped here, once. A generic call
-/// across modules costs more than the lock, and what is `package` is never inlined into another module, `@inlinable` or
-/// not: hence a module that no product offers, in which it can be public.
+/// `Synchronization.Mutex` needs newer Apple systems than this package does, so it is wrapped here, once. A generic
+/// call across modules costs more than the lock, and what is `package` is never inlined into another module,
+/// `@inlinable` or not: hence a module that no product offers, in which it can be public.
 public final class Locked<Value>: Sendable {
   #if canImport(os)
     private let mutex: OSAllocatedUnfairLock<Value>

@@ -1,14 +1,14 @@
 /// The floors of the house: a target imports only from floors below its own.
 let floors = [
   "CofferCShims": 0, "CofferCZlib": 0, "CofferCSQLite": 0, "CofferCOpenSSL": 0,
-  "CofferCSecret": 0, "CofferLocks": 0,
+  "CofferCSecret": 0, "CofferLocks": 0, "CofferCGio": 0, "CofferCMicrohttpd": 0,
   "CofferCore": 1,
   "CofferCrypto": 2, "CofferFileSystem": 2,
   "CofferSQLite": 3,
   "CofferFiles": 4, "CofferPreferences": 4, "CofferKeychain": 4,
   "Coffer": 5,
-  "CofferTesting": 6,
-  "CofferCommand": 7, "CofferDemo": 7,
+  "CofferTesting": 6, "WatchifyKit": 6, "ReplayShop": 6,
+  "CofferCommand": 7, "CofferDemo": 7, "ReplayShopServer": 7,
 ]
 
 /// Imports point downstairs.

@@ -1,0 +1,2 @@
+/// A shop to be read without a network.
+enum ReplayShopPlaceholder {}

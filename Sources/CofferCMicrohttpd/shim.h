@@ -3,6 +3,7 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 // Swift cannot call variadic functions, and what starts a daemon or asks about it is one.
@@ -42,3 +43,6 @@ static inline void coffer_mhd_reset(int socket) {
   nobody.sa_family = AF_UNSPEC;
   connect(socket, &nobody, sizeof nobody);
 }
+
+// A descriptor that becomes readable once somebody writes a number to it.
+static inline int coffer_make_sign(void) { return eventfd(0, EFD_CLOEXEC); }

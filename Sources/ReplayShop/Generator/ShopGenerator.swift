@@ -39,7 +39,7 @@ public struct ShopGenerator: Sendable, Hashable {
     let count = variants.lowerBound + dice.below(variants.count)
     let created = moment(&dice, year: 2025)
     let updated = moment(&dice, year: 2026)
-    let forms = forms(count, &dice)
+    let forms = forms(count, of: kind, &dice)
     let images = images(index, handle: handle, color: forms.color, created: created, &dice)
     return DemoProduct(
       id: id(of: index), title: title, handle: handle, bodyHTML: text(kind, title, &dice),
@@ -88,14 +88,17 @@ public struct ShopGenerator: Sendable, Hashable {
   }
 
   /// The options that so many variants have: sizes in as few colours as are needed.
-  private func forms(_ count: Int, _ dice: inout Dice) -> (names: [String], options: [[String]], color: String) {
+  private func forms(
+    _ count: Int, of kind: ShopWords.Kind, _ dice: inout Dice
+  ) -> (names: [String], options: [[String]], color: String) {
+    let names = ShopWords.sizes(of: kind)
     let first = dice.below(ShopWords.colors.count)
     func color(_ index: Int) -> String { ShopWords.colors[(first + index) % ShopWords.colors.count] }
     guard count > 1 else { return (["Title"], [["Default Title"]], color(0)) }
-    let colors = max(count >= 4 ? 2 : 1, (count + ShopWords.sizes.count - 1) / ShopWords.sizes.count)
+    let colors = max(count >= 4 ? 2 : 1, (count + names.count - 1) / names.count)
     let sizes = (count + colors - 1) / colors
     let start = sizes > 4 ? 0 : 1
-    let options = (0..<count).map { [ShopWords.sizes[start + $0 % sizes], color($0 / sizes)] }
+    let options = (0..<count).map { [names[start + $0 % sizes], color($0 / sizes)] }
     return (["Size", "Color"], options, color(0))
   }
 

@@ -48,7 +48,15 @@ enum ShopWords {
     "Ink", "Berry", "Stone", "Sky", "Bark",
   ]
 
-  static let sizes = ["XS", "S", "M", "L", "XL", "XXL"]
+  /// Six sizes of a kind of product, the common ones in the middle.
+  static func sizes(of kind: Kind) -> [String] {
+    switch kind.type {
+    case "Clothing": ["XS", "S", "M", "L", "XL", "XXL"]
+    case "Footwear": ["37", "38", "39", "40", "41", "42"]
+    case "Bags", "Camp": ["Mini", "Small", "Regular", "Large", "Family", "Group"]
+    default: ["Child", "Short", "Regular", "Long", "Extra Long", "Double"]
+    }
+  }
 
   static let tags = ["bestseller", "vegan", "made-to-last", "gift", "summer", "repairable", "new-season", "outlet"]
 

@@ -21,7 +21,7 @@ static inline struct MHD_Daemon *coffer_mhd_start(uint16_t port, MHD_AccessHandl
   return MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC,
                           port, NULL, NULL, handler, context, MHD_OPTION_SOCK_ADDR, &address,
                           MHD_OPTION_URI_LOG_CALLBACK, uri, context, MHD_OPTION_NOTIFY_COMPLETED, completed, context,
-                          MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
+                          MHD_OPTION_END);
 }
 
 // The port that a daemon listens on, 0 when it cannot tell.

@@ -29,7 +29,9 @@ enum ReplayShopCommand {
     if let path = arguments.script {
       let lines = try read(path)
       server.script(
-        try String(decoding: lines, as: UTF8.self).split(whereSeparator: \.isNewline).map { try ScriptEntry(String($0)) }
+        try String(decoding: lines, as: UTF8.self).split(whereSeparator: \.isNewline).map {
+          try ScriptEntry(String($0))
+        }
       )
     }
     let port = try server.start(port: arguments.port)

@@ -35,7 +35,7 @@ struct GeneratorTests {
     for page in 0..<100 {
       let json = feed.json(of: page * 250..<(page + 1) * 250)
       #expect(try JSONSerialization.jsonObject(with: json) is [String: Any])
-      for product in try JSONDecoder().decode(Listed.self, from: json).products {
+      for product in try Listed(json).products {
         ids.insert(product.id)
         handles.insert(product.handle)
         variants.formUnion(product.variants.map(\.id))

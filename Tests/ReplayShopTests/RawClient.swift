@@ -98,32 +98,43 @@ struct Listed: Decodable {
       let id: Int
       let title: String
       let price: String
-      let compare_at_price: String?
+      let compareAtPrice: String?
       let available: Bool
     }
     struct Image: Decodable, Equatable { let src: String }
     let id: Int
-    let title, handle, updated_at: String
+    let title, handle, updatedAt: String
     let variants: [Variant]
     let images: [Image]
   }
   let products: [Product]
+
+  init(_ data: Data) throws {
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    self = try decoder.decode(Listed.self, from: data)
+  }
 }
 
 extension RawAnswer {
   func products() throws -> [Listed.Product] {
-    try JSONDecoder().decode(Listed.self, from: Data(body)).products
+    try Listed(Data(body)).products
   }
+}
+
+/// A shop with these peculiarities.
+func settings(_ change: (inout ReplayConfiguration) -> Void) -> ReplayConfiguration {
+  var configuration = ReplayConfiguration()
+  change(&configuration)
+  return configuration
 }
 
 /// A server that is stopped whatever happens.
 func withServer<R>(
   _ feed: ShopFeed = ShopGenerator(products: 10, variants: 2).feed, timeline: ReplayTimeline? = nil,
-  _ configure: (inout ReplayConfiguration) -> Void = { _ in },
+  _ configuration: ReplayConfiguration = ReplayConfiguration(),
   _ body: (ReplayServer, UInt16) async throws -> R
 ) async throws -> R {
-  var configuration = ReplayConfiguration()
-  configure(&configuration)
   let server = ReplayServer(feed: feed, configuration: configuration, timeline: timeline)
   let port = try server.start()
   defer { server.stop() }

@@ -88,8 +88,13 @@ extension ShopFeed.Item {
 
 extension ShopFeed {
   /// Changes a product as you say, and its `updated_at` with it.
-  public mutating func update(_ id: Int, _ change: (inout DemoProduct) throws(ReplayError) -> Void) throws(ReplayError)
-  {
+  public mutating func update(_ id: Int, _ change: (inout DemoProduct) -> Void) throws(ReplayError) {
+    try edit(id) { (product) throws(ReplayError) in change(&product) }
+  }
+
+  private mutating func edit(
+    _ id: Int, _ change: (inout DemoProduct) throws(ReplayError) -> Void
+  ) throws(ReplayError) {
     guard let index = items.firstIndex(where: { $0.id == id }) else { throw .noProduct(id) }
     var product = try items[index].product()
     try change(&product)
@@ -102,7 +107,7 @@ extension ShopFeed {
     _ id: Int, variant: Int?, _ change: (inout DemoVariant) -> Void
   ) throws(ReplayError) {
     let moment = nextMoment()
-    try update(id) { (product) throws(ReplayError) in
+    try edit(id) { (product) throws(ReplayError) in
       let chosen = product.variants.indices.filter { variant == nil || product.variants[$0].id == variant }
       if let variant, chosen.isEmpty { throw .noVariant(product: id, variant: variant) }
       for index in chosen {
@@ -152,7 +157,7 @@ extension ShopFeed {
 
   /// Puts another picture in the place of the first one.
   public mutating func swapImage(of id: Int) throws(ReplayError) {
-    try update(id) { (product) throws(ReplayError) in
+    try update(id) { product in
       let old = product.images.first
       let image = DemoImage(
         id: (old?.id ?? id) + 1_000_000_000, source: "\(product.handle)-new.svg", version: (old?.version ?? 0) + 1)
@@ -162,19 +167,19 @@ extension ShopFeed {
 
   /// Changes only what stands behind `?v=` of every picture: the pictures are the same.
   public mutating func touchImages(of id: Int) throws(ReplayError) {
-    try update(id) { (product) throws(ReplayError) in
+    try update(id) { product in
       for index in product.images.indices { product.images[index].version += 1 }
     }
   }
 
   /// Adds a variant at the end.
   public mutating func addVariant(_ variant: DemoVariant, to id: Int) throws(ReplayError) {
-    try update(id) { (product) throws(ReplayError) in product.variants.append(variant) }
+    try update(id) { product in product.variants.append(variant) }
   }
 
   /// Takes a variant away.
   public mutating func removeVariant(_ variant: Int, of id: Int) throws(ReplayError) {
-    try update(id) { (product) throws(ReplayError) in
+    try edit(id) { (product) throws(ReplayError) in
       guard product.variants.contains(where: { $0.id == variant }) else {
         throw .noVariant(product: id, variant: variant)
       }
@@ -184,7 +189,7 @@ extension ShopFeed {
 
   /// Gives a product another title.
   public mutating func retitle(_ id: Int, to title: String) throws(ReplayError) {
-    try update(id) { (product) throws(ReplayError) in product.title = title }
+    try update(id) { product in product.title = title }
   }
 
   /// Serves visitors who ask for no currency this one from now on; `nil` is the shop's own.
@@ -192,7 +197,7 @@ extension ShopFeed {
 
   /// Changes nothing but every product's `updated_at` in a range, as real shops do all day.
   public mutating func touch(_ range: Range<Int>) throws(ReplayError) {
-    for id in items[range.clamped(to: items.indices)].map(\.id) { try update(id) { _ throws(ReplayError) in } }
+    for id in items[range.clamped(to: items.indices)].map(\.id) { try update(id) { _ in } }
   }
 
   /// Each edit is a minute after the one before, so a feed depends on nothing but its edits.

@@ -11,11 +11,16 @@ struct WireWriter {
     var text = text
     text.withUTF8 { source in
       var start = 0
-      for index in source.indices {
-        guard let escape = Self.escape(source[index]) else { continue }
-        bytes.append(contentsOf: source[start..<index])
-        raw(escape)
-        start = index + 1
+      var index = 0
+      while index < source.count {
+        let byte = source[index]
+        // Letters and digits, which are nearly everything, are let through at once.
+        if byte < 0x40 || byte == 0x5C, let escape = Self.escape(byte) {
+          bytes.append(contentsOf: source[start..<index])
+          raw(escape)
+          start = index + 1
+        }
+        index += 1
       }
       bytes.append(contentsOf: source[start...])
     }

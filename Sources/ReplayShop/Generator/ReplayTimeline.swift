@@ -5,10 +5,10 @@ public struct ReplayTimeline: Sendable {
     /// What happens, in a few words for people.
     public let name: String
     /// Makes it happen.
-    public let change: @Sendable (inout ShopFeed) throws(ReplayError) -> Void
+    public let change: @Sendable (inout ShopFeed) throws -> Void
 
     /// A step that changes a feed as you say.
-    public init(_ name: String, _ change: @escaping @Sendable (inout ShopFeed) throws(ReplayError) -> Void) {
+    public init(_ name: String, _ change: @escaping @Sendable (inout ShopFeed) throws -> Void) {
       self.name = name
       self.change = change
     }
@@ -28,24 +28,24 @@ public struct ReplayTimeline: Sendable {
     let shop = demoShop
     let (dropped, raised, removed) = (shop.id(of: 0), shop.id(of: 7), shop.id(of: 13))
     return ReplayTimeline([
-      Step("\(shop.product(0).title): price down by 30 %") { (feed) throws(ReplayError) in
+      Step("\(shop.product(0).title): price down by 30 %") { feed in
         let former = try feed.product(dropped).variants.first?.price
         try feed.changePrice(of: dropped, byPercent: -30)
         try feed.setCompareAt(of: dropped, to: former)
       },
       restock(in: shop),
-      Step("\(shop.product(shop.products).title): new in the shop") { (feed) throws(ReplayError) in
+      Step("\(shop.product(shop.products).title): new in the shop") { feed in
         var product = shop.product(shop.products)
         for index in product.variants.indices { product.variants[index].isAvailable = true }
         feed.insert(product)
       },
-      Step("\(shop.product(7).title): price up by 4 %") { (feed) throws(ReplayError) in
+      Step("\(shop.product(7).title): price up by 4 %") { feed in
         try feed.changePrice(of: raised, byPercent: 4)
       },
-      Step("\(shop.product(13).title): gone from the shop") { (feed) throws(ReplayError) in
+      Step("\(shop.product(13).title): gone from the shop") { feed in
         try feed.remove(removed)
       },
-      Step("\(shop.product(13).title): back in the shop") { (feed) throws(ReplayError) in
+      Step("\(shop.product(13).title): back in the shop") { feed in
         feed.insert(shop.product(13))
       },
     ])
@@ -59,10 +59,10 @@ public struct ReplayTimeline: Sendable {
       guard product.variants.count > 1, product.variants.contains(where: \.isAvailable),
         let variant = product.variants.first(where: { !$0.isAvailable })
       else { continue }
-      return Step("\(product.title), \(variant.title): available again") { (feed) throws(ReplayError) in
+      return Step("\(product.title), \(variant.title): available again") { feed in
         try feed.restock(product.id, variant: variant.id)
       }
     }
-    return Step("nothing is sold out") { _ throws(ReplayError) in }
+    return Step("nothing is sold out") { _ in }
   }
 }

@@ -92,7 +92,12 @@ extension ReplayFault {
     case .html: .page(200, "Welcome", "A front without a feed.")
     case .complexity: Answer.failure(500, retryAfter: nil).with("shopify-complexity-score", "1024")
     case .errors(let text):
-      Answer(200, Answer.json, WireWriter.object { $0.raw("\"errors\":"); $0.string(text) })
+      Answer(
+        200, Answer.json,
+        WireWriter.object {
+          $0.raw("\"errors\":")
+          $0.string(text)
+        })
     case .empty: Answer(200, Answer.json, #"{"products":[]}"#)
     case .truncated: right().changed { Array($0[..<($0.count / 2)]) }
     case .cut(let count): right().paced(.until(count, .close))

@@ -25,7 +25,7 @@ extension ShopState {
         return done("products", String(feed.count))
       case ("POST", "currency"):
         let currency = lines(of: request).first
-        try update { (feed) throws(ReplayError) in feed.servedCurrency = currency }
+        update { $0.servedCurrency = currency }
         return done("currency", feed.servedCurrency)
       default: return .failure(404, retryAfter: nil)
       }

@@ -72,14 +72,14 @@ public final class ReplayServer: Sendable {
   public func set(feed: ShopFeed) { core.shop.withLock { $0.set(feed: feed) } }
 
   /// Changes what the shop sells, all at once or, when you throw, not at all.
-  public func update(_ change: (inout ShopFeed) throws(ReplayError) -> Void) throws(ReplayError) {
-    try core.shop.withLock { (shop) throws(ReplayError) in try shop.update(change) }
+  public func update<E: Error>(_ change: (inout ShopFeed) throws(E) -> Void) throws(E) {
+    try core.shop.withLock { (shop) throws(E) in try shop.update(change) }
   }
 
   /// Takes the timeline's next step, and tells its name; `nil` when there is none left.
   @discardableResult
-  public func advance() throws(ReplayError) -> String? {
-    try core.shop.withLock { (shop) throws(ReplayError) in try shop.advance() }
+  public func advance() throws -> String? {
+    try core.shop.withLock { shop in try shop.advance() }
   }
 
   /// The names of the steps to come.

@@ -60,7 +60,7 @@ struct ShopState: Sendable {
     forgetPages()
   }
 
-  mutating func update(_ change: (inout ShopFeed) throws(ReplayError) -> Void) throws(ReplayError) {
+  mutating func update<E: Error>(_ change: (inout ShopFeed) throws(E) -> Void) throws(E) {
     var changed = feed
     try change(&changed)
     feed = changed
@@ -73,7 +73,7 @@ struct ShopState: Sendable {
   }
 
   /// Takes the next step, and says which it was.
-  mutating func advance() throws(ReplayError) -> String? {
+  mutating func advance() throws -> String? {
     guard let step = steps.first else { return nil }
     try update(step.change)
     steps.removeFirst()

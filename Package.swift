@@ -177,7 +177,7 @@ let package = Package(
     .testTarget(
       name: "CallbackDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),
     tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite", "CofferTestSupport"]),
-    tests("ReplayShopTests", ["CofferLocks", "CofferTestSupport", "ReplayShop", "ReplayShopServer"]),
+    tests("ReplayShopTests", ["ReplayShop", "ReplayShopServer"]),
     tests(
       "WatchifyKitTests",
       ["Coffer", "CofferLocks", "CofferTestSupport", "CofferTesting", "ReplayShop", "ReplayShopServer", "WatchifyKit"]),

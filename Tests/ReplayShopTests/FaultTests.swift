@@ -104,7 +104,13 @@ struct FaultTests {
       }
       #expect(try await ask(port, "/robots.txt").status == 200)
       #expect(try await ask(port, "/password").status == 200)
+      server.set(mode: .status(503), page: 2)
+      #expect(try await ask(port, "/products.json?page=2").status == 503)
+      #expect(try await ask(port, "/products.json?page=2").status == 503)
+      #expect(try await ask(port, "/meta.json?page=2").status == 200)
+      #expect(try await ask(port, "/products.json").status == 200)
       server.set(mode: nil)
+      #expect(try await ask(port, "/products.json?page=2").status == 200)
       #expect(try await ask(port, "/products.json").status == 200)
     }
   }

@@ -112,6 +112,21 @@ struct ServerTests {
     server.stop()
   }
 
+  @Test("opens again after an outage, with its log and with waits that wait")
+  func restart() async throws {
+    try await withServer { server, port in
+      _ = try await ask(port, "/products.json")
+      server.stop()
+      let next = try server.start()
+      let source = try #require(try await ask(next, "/products.json").products().first?.images.first?.src)
+      #expect(source.hasPrefix("http://127.0.0.1:\(next)/cdn/"))
+      server.script([.fault(.slow(bytes: 4_000, pause: .milliseconds(1))), .fault(.late(.milliseconds(1)))])
+      #expect(try await ask(next, "/products.json").products().count == 10)
+      #expect(try await ask(next, "/products.json").products().count == 10)
+      #expect(server.requests.count == 4)
+    }
+  }
+
   @Test("has neighbours, each with a shop, a log and a port of its own")
   func twoServers() async throws {
     try await withServer(ShopGenerator(products: 3).feed) { one, port in

@@ -117,7 +117,8 @@ public actor DesktopChannel: NotificationChannel {
       connection = made
       return (made, try made.owner(of: Self.service))
     } catch where connection == nil {
-      throw ChannelError("The session bus at '\(address)' cannot be reached: \(error.text).", isTemporary: true)
+      let reason = error.kind == .timedOut ? "no answer within \(patience)" : error.text
+      throw ChannelError("The session bus at '\(address)' cannot be reached: \(reason).", isTemporary: true)
     } catch {
       throw report(error)
     }
@@ -135,12 +136,18 @@ public actor DesktopChannel: NotificationChannel {
     }
   }
 
+  /// The deadline, for people: "5 s".
+  private var patience: String {
+    let (seconds, attoseconds) = timeout.components
+    return String(format: "%g s", Double(seconds) + Double(attoseconds) / 1e18)
+  }
+
   /// Says what happened, and forgets what is no longer of use.
   private func report(_ failure: BusFailure) -> ChannelError {
     if failure.kind == .closed { connection = nil }
     let reason =
       switch failure.kind {
-      case .timedOut: "The notification server did not answer within \(timeout.formatted(.units(width: .wide)))."
+      case .timedOut: "The notification server did not answer within \(patience)."
       case .closed: "The session bus went away."
       case .gone: "The notification server went away before it answered."
       case .noOwner: "No notification server is running on the session bus, and none can be started."

@@ -91,6 +91,7 @@ let package = Package(
       "CofferKeychain",
       [
         "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite",
+        .target(name: "CofferCGio", condition: .when(platforms: [.linux], traits: ["SecretService"])),
         .target(name: "CofferCSecret", condition: .when(platforms: [.linux], traits: ["SecretService"])),
       ]),
     // Floor 5: front

@@ -1,5 +1,5 @@
-public import Coffer
-import Foundation
+import Coffer
+public import Foundation
 
 extension StoreService {
   /// Reads all stores, one after another, keeps their errors in ``BackgroundSyncState``, notifies of the news and

@@ -1,3 +1,5 @@
+import Foundation
+
 /// What one store's news reads like (document 2).
 extension NotificationContent {
   /// One notification for news of one store; `nil` for none.

@@ -57,12 +57,4 @@ public protocol ModelActor: Actor {
   nonisolated var modelContainer: ModelContainer { get }
 }
 
-/// One serial queue of the system.
-final class QueueExecutor: ModelExecutor {
-  private let queue = DispatchQueue(label: "watchify.model", qos: .utility)
-
-  func enqueue(_ job: consuming ExecutorJob) {
-    let job = UnownedJob(job)
-    queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
-  }
-}
+extension QueueExecutor: ModelExecutor {}

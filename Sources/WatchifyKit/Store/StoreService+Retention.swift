@@ -1,3 +1,5 @@
+import Coffer
+import CofferSQLite
 public import Foundation
 
 /// Deleting what is too old, where the settings say so.

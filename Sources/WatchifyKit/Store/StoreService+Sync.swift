@@ -106,7 +106,7 @@ extension StoreService {
       (until: row.date(0), refusals: Int(row.integer(1)))
     } }.first
     guard let rest, rest.until > now() else { return nil }
-    await (api as? ShopifyClient)?.gate.restore(until: rest.until, refusals: rest.refusals)
+    (api as? ShopifyClient)?.gate.restore(until: rest.until, refusals: rest.refusals)
     return rest.until
   }
 

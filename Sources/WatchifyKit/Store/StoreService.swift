@@ -36,7 +36,7 @@ public actor StoreService: ModelActor {
 
   private init(_ container: ModelContainer, _ api: any ShopifyAPIProtocol, _ now: @escaping @Sendable () -> Date) {
     modelContainer = container
-    modelExecutor = QueueExecutor()
+    modelExecutor = QueueExecutor(label: "watchify.model")
     self.api = api
     self.now = now
   }

@@ -181,7 +181,10 @@ let package = Package(
     tests("ReplayShopTests", ["CofferLocks", "CofferTestSupport", "ReplayShop", "ReplayShopServer"]),
     tests(
       "WatchifyKitTests",
-      ["Coffer", "CofferLocks", "CofferTestSupport", "CofferTesting", "ReplayShop", "ReplayShopServer", "WatchifyKit"]),
+      [
+        "Coffer", "CofferLocks", "CofferSQLite", "CofferTestSupport", "CofferTesting", "ReplayShop", "ReplayShopServer",
+        "WatchifyKit",
+      ]),
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),

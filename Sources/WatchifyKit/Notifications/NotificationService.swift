@@ -1,6 +1,6 @@
-public import Coffer
+import Coffer
 import CofferSQLite
-public import Foundation
+import Foundation
 
 /// Tells people of news (document 2): one notification per store, through the channels that the settings name.
 ///

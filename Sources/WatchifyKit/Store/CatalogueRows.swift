@@ -99,6 +99,7 @@ enum CatalogueRows {
     ]
     guard isNew else {
       values.append(.integer(product.row))
+      let isRenamed = try unindex("row = ?1 AND folded_title <> ?2", [.integer(product.row), values[1]], transaction)
       try transaction.execute(
         """
         UPDATE products SET title = ?1, folded_title = ?2, handle = ?3, vendor = ?4, type = ?5, published_at = ?6,
@@ -106,16 +107,42 @@ enum CatalogueRows {
           missing_since = CASE WHEN ?10 IS NULL THEN NULL ELSE coalesce(missing_since, ?10) END
         WHERE row = ?11
         """, values)
+      if isRenamed { try index(product.row, transaction) }
       return product.row
     }
     values += [.integer(store), .integer(product.id), .date(now)]
-    return try transaction.query(
+    let row = try transaction.query(
       """
       INSERT INTO products (title, folded_title, handle, vendor, type, published_at, images, missing_reads, is_removed,
         missing_since, store, id, first_seen_at, price, is_available)
       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0, 0) RETURNING row
       """, values
     ) { $0.integer(0) }[0]
+    try index(row, transaction)
+    return row
+  }
+
+  // MARK: Searching
+
+  private static func index(_ row: Int64, _ transaction: SQLiteTransaction) throws {
+    try transaction.execute(
+      "INSERT INTO product_titles (rowid, folded_title) SELECT row, folded_title FROM products WHERE row = ?1",
+      [.integer(row)])
+  }
+
+  /// Takes the titles of some products out of the search; whether there were any. Do it while they are what they were.
+  @discardableResult
+  static func unindex(
+    _ condition: String, _ arguments: [SQLiteValue], _ transaction: SQLiteTransaction
+  ) throws -> Bool {
+    let rows = try transaction.query("SELECT row FROM products WHERE \(condition)", arguments) { $0.integer(0) }
+    guard !rows.isEmpty else { return false }
+    try transaction.execute(
+      """
+      INSERT INTO product_titles (product_titles, rowid, folded_title)
+      SELECT 'delete', row, folded_title FROM products WHERE \(condition)
+      """, arguments)
+    return true
   }
 
   private static func write(

@@ -1,4 +1,4 @@
-public import Coffer
+import Coffer
 import CofferSQLite
 public import Foundation
 

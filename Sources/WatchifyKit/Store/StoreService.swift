@@ -149,6 +149,7 @@ public actor StoreService: ModelActor {
       for table in ["outbox", "unread"] {
         try transaction.execute("DELETE FROM \(table) WHERE store = ?1", [.integer(store.no)])
       }
+      try CatalogueRows.unindex("store = ?1", [.integer(store.no)], transaction)
       try transaction.execute("DELETE FROM shown WHERE thread = ?1", [.text(id.uuidString)])
       try transaction.execute("DELETE FROM stores WHERE no = ?1", [.integer(store.no)])
     }

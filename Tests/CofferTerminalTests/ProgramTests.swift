@@ -90,6 +90,13 @@ struct ProgramTests {
     #expect(try parse("visit", "-h").texts() == ["visit"])
   }
 
+  @Test("A program may do something where no command is named")
+  func defaultCommand() throws {
+    #expect(try Invocation<Kiosk>(parsing: []) == Invocation(.show))
+    #expect(try Invocation<Kiosk>(parsing: [Argument("--json")]) == Invocation(.show, options: [.json: ""]))
+    #expect(try Invocation<Kiosk>(parsing: [Argument("-h")]).command == .help)
+  }
+
   @Test("Mistakes name the program and what is right")
   func mistakes() {
     #expect(mistake("go") == "There is no command 'go'. Did you mean 'visit'? Try 'market help'.")

@@ -3,11 +3,12 @@ package import Foundation
 /// A history of prices for a terminal: a line of steps, since a price holds until the next one.
 ///
 /// ```text
-/// 206.00 ┤──▲─┐
-///        │    │░░
-/// 137.60 ┤    └░░─▼───
+/// 206.00 ┤───▲──┐╌┐
+///        │ ░░░  │ └╌╌╌
+///        │ ░░░  └─┐
+/// 137.60 ┤ ░░░    └─▼─
 ///        └┬──────────┬
-///         3 Jan 13 Jan
+///         3 Jan 17 Jan
 /// ```
 ///
 /// Times that nobody could buy are shaded, a compare-at price is dashed, and however many points share a column, the

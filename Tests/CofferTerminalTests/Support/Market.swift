@@ -61,3 +61,13 @@ enum Market: String, ProgramCommand {
     }
   }
 }
+
+/// A program that has something to do without being told.
+enum Kiosk: String, ProgramCommand {
+  case show, completions, help, version
+
+  static let program = Program<Kiosk>(
+    name: "kiosk", version: "1.0.0", purpose: "Show what is there.", defaultCommand: .show, introduction: [.show])
+
+  var syntax: Syntax<Market.Option> { Syntax(summary: rawValue, options: [.json], examples: []) }
+}

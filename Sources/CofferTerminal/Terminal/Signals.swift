@@ -1,13 +1,12 @@
-import Coffer
 import Dispatch
 import Foundation
 
 /// Calls back on signals, in place of what the system would do, for as long as it lives.
-final class Signals {
+package final class Signals {
   private let numbers: [Int32]
   private let sources: [any DispatchSourceSignal]
 
-  init(_ numbers: [Int32], _ handler: @escaping @Sendable () -> Void) {
+  package init(_ numbers: [Int32], _ handler: @escaping @Sendable () -> Void) {
     self.numbers = numbers
     sources = numbers.map { number in
       signal(number, SIG_IGN)
@@ -26,7 +25,7 @@ final class Signals {
 
 /// Runs `body` as a task that Ctrl-C and SIGTERM cancel, so that it can end in good order. A second one does not wait:
 /// every commit is whole or not at all, so that nothing is torn.
-func interruptible<R: Sendable>(_ body: @escaping @Sendable () async throws -> R) async throws -> R {
+package func interruptible<R: Sendable>(_ body: @escaping @Sendable () async throws -> R) async throws -> R {
   let task = Task { try await body() }
   let signals = Signals([SIGINT, SIGTERM]) {
     if task.isCancelled { _exit(ExitStatus.interrupted.rawValue) }
@@ -37,7 +36,7 @@ func interruptible<R: Sendable>(_ body: @escaping @Sendable () async throws -> R
 }
 
 /// Calls back when the reader of standard output leaves, as `head` does, even while there is nothing to write.
-func whenReaderLeaves(_ handler: @escaping @Sendable () -> Void) {
+package func whenReaderLeaves(_ handler: @escaping @Sendable () -> Void) {
   var status = stat()
   guard fstat(STDOUT_FILENO, &status) == 0, [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT) else { return }
   let thread = Thread {
@@ -45,6 +44,6 @@ func whenReaderLeaves(_ handler: @escaping @Sendable () -> Void) {
     repeat { wait.revents = 0 } while poll(&wait, 1, -1) < 0 && errno == EINTR
     if wait.revents & Int16(POLLERR | POLLHUP) != 0 { handler() }
   }
-  thread.name = "coffer.output"
+  thread.name = "terminal.output"
   thread.start()
 }

@@ -1,8 +1,8 @@
-import Coffer
-import Foundation
+import CofferCore
+package import Foundation
 
 /// Standard input or a file, of which a whole value is read, byte by byte.
-final class Input {
+package final class Input {
   private let descriptor: Int32
   private let name: String
 
@@ -10,20 +10,20 @@ final class Input {
 
   deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
 
-  static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
+  package static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
   /// Whether somebody has connected standard input to something that has a value: a pipe, a socket or a file.
-  static var isConnected: Bool {
+  package static var isConnected: Bool {
     var status = stat()
     guard fstat(STDIN_FILENO, &status) == 0 else { return false }
     return [S_IFIFO, S_IFSOCK, S_IFREG].contains(status.st_mode & S_IFMT)
   }
 
-  var isStandard: Bool { descriptor == STDIN_FILENO }
+  package var isStandard: Bool { descriptor == STDIN_FILENO }
 
-  static var standard: Input { Input(STDIN_FILENO, "Standard input") }
+  package static var standard: Input { Input(STDIN_FILENO, "Standard input") }
 
-  static func file(_ path: String) throws -> Input {
+  package static func file(_ path: String) throws -> Input {
     let name = "The file '\(path.oneLine())'"
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure(name, errno) }
@@ -31,7 +31,7 @@ final class Input {
   }
 
   /// Everything up to the end, which must come after at most `limit` bytes.
-  func read(limit: Int) throws -> Data {
+  package func read(limit: Int) throws -> Data {
     guard (size ?? 0) <= limit else { throw tooLarge(limit) }
     var data = Data()
     var chunk = [UInt8](repeating: 0, count: 64 << 10)

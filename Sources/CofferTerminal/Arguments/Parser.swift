@@ -1,22 +1,22 @@
-import Coffer
-
 extension Invocation {
   /// Understands arguments, without the program's name.
-  init(parsing arguments: [Argument]) throws {
-    var parser = Parser(arguments)
+  package init(parsing arguments: [Argument]) throws {
+    var parser = Parser<Command>(arguments)
     self = try parser.parse()
   }
 }
 
-private struct Parser {
+private struct Parser<Command: ProgramCommand> {
+  private typealias Option = Command.Option
+
   private var rest: ArraySlice<Argument>
   private var command: Command?
   private var options: [Option: String] = [:]
-  private var operands: [Invocation.Operand] = []
+  private var operands: [Invocation<Command>.Operand] = []
 
   init(_ arguments: [Argument]) { rest = arguments[...] }
 
-  mutating func parse() throws -> Invocation {
+  mutating func parse() throws -> Invocation<Command> {
     var onlyOperands = false
     while let argument = rest.popFirst() {
       // What is not UTF-8 is no option; a value may be any bytes.
@@ -37,7 +37,7 @@ private struct Parser {
 
   private mutating func take(_ argument: Argument, isLiteral: Bool) throws {
     if command != nil {
-      operands.append(Invocation.Operand(argument: argument, isLiteral: isLiteral))
+      operands.append(Invocation<Command>.Operand(argument: argument, isLiteral: isLiteral))
     } else {
       command = try Command.named(argument.text)
     }
@@ -47,7 +47,7 @@ private struct Parser {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     guard let option = Option.allCases.first(where: { $0.name == parts[0] }) else { throw unknownOption(parts[0]) }
     if parts.count == 2 {
-      guard option.value != nil else { throw UsageError("\(option.name) takes no value.", command) }
+      guard option.value != nil else { throw Command.mistake("\(option.name) takes no value.", command) }
       try add(option, parts[1])
     } else {
       try add(option, try valueFromNext(of: option))
@@ -64,15 +64,17 @@ private struct Parser {
   private mutating func valueFromNext(of option: Option) throws -> String {
     guard let value = option.value else { return "" }
     guard let argument = rest.popFirst() else {
-      throw UsageError("\(option.name) needs a value: \(option.name) \(value.name).", command)
+      throw Command.mistake("\(option.name) needs a value: \(option.name) \(value.name).", command)
     }
-    guard let text = argument.text else { throw UsageError("The value of \(option.name) is not valid UTF-8.", command) }
+    guard let text = argument.text else {
+      throw Command.mistake("The value of \(option.name) is not valid UTF-8.", command)
+    }
     return text
   }
 
   private mutating func add(_ option: Option, _ value: String) throws {
     if option.value != nil, value.isEmpty {
-      throw UsageError("\(option.name) needs a value that is not empty.", command)
+      throw Command.mistake("\(option.name) needs a value that is not empty.", command)
     }
     options[option] = value
     if let command { try check(option, for: command) }
@@ -82,7 +84,7 @@ private struct Parser {
     guard !command.syntax.allOptions.contains(option), option != .version else { return }
     let takers = Command.allCases.filter { $0.syntax.options.contains(option) }.map(\.rawValue)
     let verb = takers.count == 1 ? "has" : "have"
-    throw UsageError(
+    throw Command.mistake(
       "'\(command.rawValue)' has no option \(option.name); \(takers.joined(separator: ", ")) \(verb).", command)
   }
 
@@ -90,25 +92,27 @@ private struct Parser {
   private func unknownOption(_ text: String) -> UsageError {
     let known = command?.syntax.allOptions ?? Option.allCases
     if let close = suggestion(for: text, among: known.map(\.name)) {
-      return UsageError("There is no option '\(text.oneLine(limit: 40))'. Did you mean '\(close)'?", command)
+      return Command.mistake("There is no option '\(text.oneLine(limit: 40))'. Did you mean '\(close)'?", command)
     }
-    let mayBeValue = command == .set || text.utf8.count > 40
+    let mayBeValue = command?.syntax.operands.contains(where: \.isValue) ?? false || text.utf8.count > 40
     let what = mayBeValue ? "An argument starts with '-' and is no option" : "There is no option '\(text.oneLine())'"
-    return UsageError("\(what): put -- before a key or value that starts with a dash.", command)
+    return Command.mistake("\(what): put -- before \(Command.program.dashed) that starts with a dash.", command)
   }
 
-  private mutating func finish() throws -> Invocation {
+  private mutating func finish() throws -> Invocation<Command> {
     if options[.version] != nil { return Invocation(.version, options: options) }
     if options[.help] != nil {
-      let words = command.map { [Invocation.Operand(argument: Argument($0.rawValue), isLiteral: true)] }
+      let words = command.map { [Invocation<Command>.Operand(argument: Argument($0.rawValue), isLiteral: true)] }
       return Invocation(.help, operands: words ?? [])
     }
-    guard let command else { throw UsageError("Say what to do: coffer COMMAND.") }
+    guard let command = command ?? Command.program.defaultCommand else {
+      throw Command.mistake("Say what to do: \(Command.program.name) COMMAND.")
+    }
     for option in options.keys.sorted(by: { $0.rawValue < $1.rawValue }) { try check(option, for: command) }
     let allowed = command.syntax.operands
     if operands.count > allowed.count, allowed.last?.repeats != true { throw tooMany(command) }
     if let missing = allowed.dropFirst(operands.count).first(where: \.isRequired) {
-      throw UsageError("'\(command.rawValue)' needs a \(missing.name): \(command.usage).", command)
+      throw Command.mistake("'\(command.rawValue)' needs a \(missing.name): \(command.usage).", command)
     }
     return Invocation(command, options: options, operands: operands)
   }
@@ -117,24 +121,25 @@ private struct Parser {
     let most = command.syntax.operands.count
     let limit = most == 0 ? "no arguments" : most == 1 ? "one argument" : "\(most) arguments"
     let hint = most == 0 ? "" : " Quote a value that contains spaces."
-    return UsageError("'\(command.rawValue)' takes \(limit), not \(operands.count): \(command.usage).\(hint)", command)
+    return Command.mistake(
+      "'\(command.rawValue)' takes \(limit), not \(operands.count): \(command.usage).\(hint)", command)
   }
 }
 
-extension Command {
+extension ProgramCommand {
   /// The command that a word names.
-  static func named(_ word: String?) throws -> Command {
-    if let command = word.flatMap(Command.init(rawValue:)) { return command }
+  package static func named(_ word: String?) throws -> Self {
+    if let command = word.flatMap(Self.init(rawValue:)) { return command }
     let shown = word?.oneLine(limit: 40) ?? "?"
     if let close = closest(to: word ?? "") {
-      throw UsageError("There is no command '\(shown)'. Did you mean '\(close.rawValue)'?")
+      throw mistake("There is no command '\(shown)'. Did you mean '\(close.rawValue)'?")
     }
     let all = allCases.map(\.rawValue).joined(separator: ", ")
-    throw UsageError("There is no command '\(shown)'. The commands are \(all).")
+    throw mistake("There is no command '\(shown)'. The commands are \(all).")
   }
 
-  private static func closest(to word: String) -> Command? {
+  private static func closest(to word: String) -> Self? {
     if let command = allCases.first(where: { $0.syntax.aliases.contains(word.lowercased()) }) { return command }
-    return suggestion(for: word, among: allCases.map(\.rawValue)).flatMap(Command.init(rawValue:))
+    return suggestion(for: word, among: allCases.map(\.rawValue)).flatMap(Self.init(rawValue:))
   }
 }

@@ -3,17 +3,17 @@ import Foundation
 /// One argument as the system gave it: any bytes but NUL.
 ///
 /// `CommandLine.arguments` would replace what is not UTF-8, and a value has to be stored as it was typed.
-struct Argument: Equatable, Sendable {
-  let bytes: [UInt8]
+package struct Argument: Equatable, Sendable {
+  package let bytes: [UInt8]
 
-  init(bytes: [UInt8]) { self.bytes = bytes }
-  init(_ text: String) { bytes = Array(text.utf8) }
+  package init(bytes: [UInt8]) { self.bytes = bytes }
+  package init(_ text: String) { bytes = Array(text.utf8) }
 
   /// The argument as text; `nil` when it is not UTF-8.
-  var text: String? { String(validating: bytes, as: UTF8.self) }
+  package var text: String? { String(validating: bytes, as: UTF8.self) }
 
   /// This process's arguments, without its name.
-  static func ofThisProcess() -> [Argument] {
+  package static func ofThisProcess() -> [Argument] {
     CommandLine.unsafeArgv.advanced(by: CommandLine.argc > 0 ? 1 : 0).sequence.map(Argument.init(bytes:))
   }
 }

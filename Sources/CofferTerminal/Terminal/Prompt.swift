@@ -1,9 +1,10 @@
-import Coffer
 import Dispatch
 import Foundation
 
 /// Asks on the terminal; whether the answer was yes.
-func confirm(_ question: String) async throws -> Bool {
+///
+/// - Parameter otherwise: what an interruption leaves: "nothing was removed".
+package func confirm(_ question: String, otherwise: String) async throws -> Bool {
   let output = Output.error
   try output.write("\(question) [y/N] ")
   try output.flush()
@@ -11,7 +12,7 @@ func confirm(_ question: String) async throws -> Bool {
   guard let answer else {
     try output.write("\n")
     try output.flush()
-    throw CommandError(.interrupted, "interrupted", "Interrupted: nothing was removed.")
+    throw CommandError(.interrupted, "interrupted", "Interrupted: \(otherwise).")
   }
   return ["y", "yes"].contains(answer.lowercased())
 }

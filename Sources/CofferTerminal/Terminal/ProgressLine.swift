@@ -3,7 +3,7 @@ import Foundation
 /// What somebody at a terminal sees while something long runs: one line on standard error, drawn over itself.
 ///
 /// A pipe, a file or a dumb terminal gets none of it. That standard error fails never stops the work.
-final class Progress {
+package final class ProgressLine {
   /// Ten times a second is as often as a person can read it.
   private static let interval = Duration.milliseconds(100)
 
@@ -15,7 +15,7 @@ final class Progress {
   /// How many columns of the line have something in them.
   private var width = 0
 
-  init(_ label: String, on output: Output = .error) {
+  package init(_ label: String, on output: Output = .error) {
     self.label = label
     self.output = output
     isShown = output.isTerminal && !Style.isDumb
@@ -23,10 +23,10 @@ final class Progress {
 
   deinit { clear() }
 
-  var elapsed: Duration { ContinuousClock.now - start }
+  package var elapsed: Duration { ContinuousClock.now - start }
 
   /// Shows how far it is, unless that was done a moment ago.
-  func update(values: Int, bytes: Int) {
+  package func update(values: Int, bytes: Int) {
     guard isShown else { return }
     let now = ContinuousClock.now
     if let lastDrawn, now - lastDrawn < Self.interval { return }
@@ -36,18 +36,18 @@ final class Progress {
   }
 
   /// Shows what is going on where there is nothing to count.
-  func show(_ text: String) {
+  package func show(_ text: String) {
     if isShown { draw(text) }
   }
 
   /// Writes a sentence for people to standard error, in place of the line.
-  func note(_ text: String, after label: String? = nil) {
+  package func note(_ text: String, after label: String? = nil) {
     clear()
     try? output.note(text, after: label)
   }
 
   /// Takes the line away: before something else is printed, and at the end.
-  func clear() {
+  package func clear() {
     guard width > 0 else { return }
     // Blanks do what an escape sequence would, also where NO_COLOR asks for none. Two more: a terminal prints ^C.
     try? output.write("\r" + String(repeating: " ", count: min(width + 2, columns)) + "\r")
@@ -68,11 +68,11 @@ final class Progress {
 }
 
 extension Duration {
-  var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+  package var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 }
 
 /// `0.3 s`, `1,234.5 s`
-func seconds(_ duration: Duration) -> String {
+package func seconds(_ duration: Duration) -> String {
   let tenths = Int((duration.inSeconds * 10).rounded())
   return "\(grouped(tenths / 10)).\(tenths % 10) s"
 }

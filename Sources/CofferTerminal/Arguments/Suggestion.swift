@@ -1,5 +1,5 @@
 /// The candidate, in small letters, that somebody most likely meant; `nil` when none is close.
-func suggestion(for word: String, among candidates: [String]) -> String? {
+package func suggestion(for word: String, among candidates: [String]) -> String? {
   let word = word.lowercased()
   let best = candidates.map { (candidate: $0, distance: editDistance(word, $0)) }
     .min { $0.distance < $1.distance }
@@ -10,7 +10,7 @@ func suggestion(for word: String, among candidates: [String]) -> String? {
 }
 
 /// How many letters were left out, added, mistaken or swapped with their neighbour.
-func editDistance(_ left: String, _ right: String) -> Int {
+package func editDistance(_ left: String, _ right: String) -> Int {
   let left = Array(left.unicodeScalars.prefix(40))
   let right = Array(right.unicodeScalars.prefix(40))
   var rows = [Array(0...right.count)]

@@ -1,17 +1,17 @@
-import Coffer
+package import CofferCore
 
 /// Ends the command: what to say, and with which status.
-struct CommandError: Error {
-  let status: ExitStatus
-  let code: String
-  let message: String
-  var advice = ""
-  var key: Key?
-  var store: String?
+package struct CommandError: Error {
+  package let status: ExitStatus
+  package let code: String
+  package let message: String
+  package var advice = ""
+  package var key: Key?
+  package var store: String?
   /// The whole in one sentence or two, for people.
-  var text: String
+  package var text: String
 
-  init(
+  package init(
     _ status: ExitStatus, _ code: String, _ message: String, advice: String = "", key: Key? = nil, store: String? = nil
   ) {
     self.status = status
@@ -24,7 +24,7 @@ struct CommandError: Error {
   }
 
   /// Any error as one that can be printed.
-  init(_ error: any Error) {
+  package init(_ error: any Error) {
     switch error {
     case let error as CommandError: self = error
     case let error as UsageError: self.init(.usage, "usage", error.message, advice: error.advice)
@@ -37,19 +37,23 @@ struct CommandError: Error {
     }
   }
 
-  /// `{"error": ...}`
-  var json: JSON {
-    .object([
-      (
-        "error",
-        .object([
-          ("code", .text(code)), ("message", .text(message)), ("advice", .text(advice)),
-          ("key", .optional(key?.string)), ("store", .optional(store)),
-        ])
-      )
-    ])
+  /// What an error may be about.
+  package enum Subject: Sendable { case key, store }
+
+  /// `{"error": ...}`, with these subjects even where there are none, so that a script finds them.
+  package func json(_ subjects: [Subject]) -> JSON {
+    let members = subjects.map { subject -> (StaticString, JSON) in
+      switch subject {
+      case .key: ("key", .optional(key?.string))
+      case .store: ("store", .optional(store))
+      }
+    }
+    let words: [(StaticString, JSON)] = [("code", .text(code)), ("message", .text(message)), ("advice", .text(advice))]
+    return .object([("error", .object(words + members))])
   }
 }
 
 /// The reader of our output has left; nobody needs to hear of it.
-struct OutputClosed: Error {}
+package struct OutputClosed: Error {
+  package init() {}
+}

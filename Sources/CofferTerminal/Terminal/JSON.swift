@@ -1,20 +1,18 @@
-import Coffer
-
 /// JSON whose members keep their order.
-enum JSON {
+package enum JSON {
   case text(String)
   /// A number or a word, as it is written.
   case literal(String)
   case list([JSON])
   case object([(StaticString, JSON)])
 
-  static let none = JSON.literal("null")
-  static func number(_ number: some BinaryInteger) -> JSON { .literal(String(number)) }
-  static func flag(_ flag: Bool) -> JSON { .literal(flag ? "true" : "false") }
-  static func optional(_ text: String?) -> JSON { text.map(JSON.text) ?? .none }
+  package static let none = JSON.literal("null")
+  package static func number(_ number: some BinaryInteger) -> JSON { .literal(String(number)) }
+  package static func flag(_ flag: Bool) -> JSON { .literal(flag ? "true" : "false") }
+  package static func optional(_ text: String?) -> JSON { text.map(JSON.text) ?? .none }
 
   /// One line, without its end.
-  var line: String {
+  package var line: String {
     var text = ""
     write(into: &text)
     return text

@@ -1,8 +1,6 @@
-import Coffer
-
 extension String {
   /// The string with everything escaped that could forge a line or turn a terminal's text around.
-  func oneLine(limit: Int = .max) -> String {
+  package func oneLine(limit: Int = .max) -> String {
     let escaped = unicodeScalars.map { scalar in
       scalar.isDangerous ? scalar.escaped(asASCII: true) : String(scalar)
     }.joined()
@@ -10,13 +8,13 @@ extension String {
   }
 
   /// The string with blanks after it, up to a width.
-  func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+  package func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
 
   /// The string with blanks before it, up to a width.
-  func paddedLeft(to width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
+  package func paddedLeft(to width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
 
   /// The string with a line end in place of the last blank before each `width` columns; no word is broken.
-  func wrapped(to width: Int) -> String {
+  package func wrapped(to width: Int) -> String {
     var text = ""
     var column = 0
     for (index, word) in split(separator: " ", omittingEmptySubsequences: false).enumerated() {
@@ -34,7 +32,7 @@ extension String {
   }
 
   /// Whether a terminal can show it as it is: no control characters but those of ordinary text.
-  var isShowable: Bool {
+  package var isShowable: Bool {
     unicodeScalars.allSatisfy { !$0.isDangerous || $0 == "\n" || $0 == "\t" || $0 == "\r" }
   }
 }
@@ -50,7 +48,7 @@ extension Unicode.Scalar {
 }
 
 /// `1.5 KiB`: never more than ten columns.
-func byteCount(_ count: some BinaryInteger) -> String {
+package func byteCount(_ count: some BinaryInteger) -> String {
   guard count >= 1_024 else { return "\(count) B" }
   var tenths = Double(count) / 1_024
   var unit = 0
@@ -63,7 +61,7 @@ func byteCount(_ count: some BinaryInteger) -> String {
 }
 
 /// `1,234,567`
-func grouped(_ number: some BinaryInteger) -> String {
+package func grouped(_ number: some BinaryInteger) -> String {
   var text = ""
   for (index, digit) in String(number).reversed().enumerated() {
     if index > 0, index % 3 == 0 { text.append(",") }
@@ -73,6 +71,6 @@ func grouped(_ number: some BinaryInteger) -> String {
 }
 
 /// `1 key`, `2 keys`
-func counted(_ number: some BinaryInteger, _ noun: String) -> String {
+package func counted(_ number: some BinaryInteger, _ noun: String) -> String {
   "\(grouped(number)) \(noun)\(number == 1 ? "" : "s")"
 }

@@ -9,7 +9,9 @@ public enum Money {
     guard let currency, currency.utf8.count == 3, currency.allSatisfy({ $0.isASCII && $0.isLetter }) else {
       return amount.formatted(.number.locale(english).precision(.fractionLength(2...4)))
     }
+    // The space in it is one that does not break, which terminals and searches do not expect.
     return amount.formatted(.currency(code: currency.uppercased()).locale(english))
+      .replacingOccurrences(of: "\u{A0}", with: " ")
   }
 
   private static let english = Locale(identifier: "en_US")

@@ -52,10 +52,10 @@ import Testing
       (.tenPercent, "100", "90.01", false), (.twentyFivePercent, "164.80", "123.60", true),
       (.twentyFivePercent, "164.80", "123.61", false), (.tenPercent, "0", "1", true),
     ])
-  func thresholds(threshold: PriceThreshold, old: String, new: String, isSatisfied: Bool) throws {
+  func thresholds(threshold: PriceThreshold, old: String, new: String, isSatisfied: Bool) {
     var change = event(.priceDropped)
-    change.oldPrice = try #require(Decimal(string: old))
-    change.newPrice = try #require(Decimal(string: new))
+    change.oldPrice = Decimal(string: old)
+    change.newPrice = Decimal(string: new)
     #expect(threshold.isSatisfied(by: change) == isSatisfied)
     #expect(threshold.isSatisfied(by: event(.newProduct)))
   }
@@ -151,7 +151,8 @@ import Testing
       let minute = Calendar.current.component(.hour, from: workshop.clock.now) * 60
       try await settings.set(
         QuietHours(start: minute, end: (minute + 120) % 1_440), for: StorageKeys.quietHours)
-      #expect(try await change().isEmpty && change().isEmpty, "it waits")
+      #expect(try await change().isEmpty, "it waits")
+      #expect(try await change().isEmpty)
       workshop.clock.turn(2 * 3_600)
       #expect(try await change() == ["3 price drops"], "and is told together")
     }

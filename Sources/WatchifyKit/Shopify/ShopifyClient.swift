@@ -77,7 +77,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
       request.progress?(walk.reading.products.count, number)
     }
     var reading = walk.reading
-    reading.host = fetcher.host(of: shop)
+    reading.host = fetcher.domain(of: shop)
     return reading
   }
 

@@ -94,7 +94,7 @@ struct CapturedFeedTests {
         let title: String
         let sku: String?
         let price: String
-        let compare_at_price: String?
+        let compareAtPrice: String?
         let available: Bool
         let position: Int
       }
@@ -103,9 +103,9 @@ struct CapturedFeedTests {
       let title: String
       let handle: String
       let vendor: String?
-      let product_type: String?
-      let created_at: Date?
-      let published_at: Date?
+      let productType: String?
+      let createdAt: Date?
+      let publishedAt: Date?
       let images: [Image]
       let variants: [Variant]
     }
@@ -117,15 +117,16 @@ struct CapturedFeedTests {
     let data = try Data(contentsOf: file)
     let foundation = JSONDecoder()
     foundation.dateDecodingStrategy = .iso8601
+    foundation.keyDecodingStrategy = .convertFromSnakeCase
     let expected = try foundation.decode(Feed.self, from: data).products.map { product in
       ShopifyProduct(
         id: product.id, title: product.title, handle: product.handle, vendor: product.vendor,
-        productType: product.product_type, createdAt: product.created_at, publishedAt: product.published_at,
+        productType: product.productType, createdAt: product.createdAt, publishedAt: product.publishedAt,
         images: product.images.map { ShopifyImage(src: $0.src) },
         variants: try product.variants.map {
           ShopifyVariant(
             id: $0.id, title: $0.title, sku: $0.sku, price: try #require(Price($0.price)),
-            compareAtPrice: $0.compare_at_price.flatMap { Price($0) }, available: $0.available, position: $0.position)
+            compareAtPrice: $0.compareAtPrice.flatMap { Price($0) }, available: $0.available, position: $0.position)
         })
     }
     let page = try FeedDecoder.decode(data)

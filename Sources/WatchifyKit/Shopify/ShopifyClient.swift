@@ -42,6 +42,8 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
   private static let largestOnTask = 256 * 1024
 
   private let fetcher: ShopFetcher
+  /// What its requests go through.
+  public var gate: RequestGate { fetcher.gate }
 
   /// A client. The gate brings the clock; give it another one in tests only.
   public init(configuration: Configuration = Configuration(), gate: RequestGate = .shared) {

@@ -1,0 +1,80 @@
+import CofferTestSupport
+import Foundation
+
+/// A message bus of its own, in a folder of its own. It ends with this object, and its process with this process,
+/// however that ends.
+final class PrivateBus: Sendable {
+  static let isInstalled = program != nil
+  private static let program: String? = {
+    let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+    return path.split(separator: ":").map { "\($0)/dbus-daemon" }.first(
+      where: FileManager.default.isExecutableFile(atPath:))
+  }()
+
+  private let folder: TemporaryDirectory
+  // Only the descriptors are used, by `stop`; the process is told to end by closing its input.
+  private let life: FileHandle
+
+  var address: String { "unix:path=\(folder.path("bus"))" }
+
+  /// The variables of a session on this bus.
+  var environment: @Sendable (String) -> String? {
+    { [address] in $0 == "DBUS_SESSION_BUS_ADDRESS" ? address : nil }
+  }
+
+  /// Starts the bus; it can start nothing itself.
+  static func start() async throws -> PrivateBus { try await onThread { try PrivateBus() } }
+
+  private init() throws {
+    folder = try TemporaryDirectory()
+    let configuration = folder.path("bus.conf")
+    let text = """
+      <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+       "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+      <busconfig>
+        <type>session</type>
+        <listen>unix:path=\(folder.path("bus"))</listen>
+        <auth>EXTERNAL</auth>
+        <policy context="default">
+          <allow send_destination="*" eavesdrop="true"/>
+          <allow eavesdrop="true"/>
+          <allow own="*"/>
+        </policy>
+      </busconfig>
+      """
+    try text.write(toFile: configuration, atomically: true, encoding: .utf8)
+    let process = Process()
+    let input = Pipe()
+    let output = Pipe()
+    // A shell that ends the bus when our end of its input closes, as it also does when this process is killed.
+    let script = "\"$@\" </dev/null & bus=$!; cat >/dev/null; kill -9 $bus; wait $bus"
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.arguments = [
+      "-c", script, "sh", Self.program ?? "", "--nofork", "--print-address=1", "--config-file", configuration,
+    ]
+    process.standardInput = input
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    try? input.fileHandleForReading.close()
+    try? output.fileHandleForWriting.close()
+    life = input.fileHandleForWriting
+    // It prints its address when it listens.
+    var ready = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+    guard poll(&ready, 1, 20_000) > 0, !output.fileHandleForReading.availableData.isEmpty else {
+      throw TestFailure("the bus does not start")
+    }
+  }
+
+  deinit { stop() }
+
+  /// Ends the bus at once.
+  func stop() { try? life.close() }
+}
+
+/// Runs what blocks on a thread of its own.
+func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+  try await withCheckedThrowingContinuation { continuation in
+    DispatchQueue(label: "watchify.tests").async { continuation.resume(with: Result { try body() }) }
+  }
+}

@@ -1,4 +1,3 @@
-import CofferTestSupport
 import Foundation
 import Testing
 

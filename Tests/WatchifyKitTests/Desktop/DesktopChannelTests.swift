@@ -220,7 +220,7 @@ struct DesktopChannelTests {
       let stub = try await StubServer.start(on: bus)
       try await channel.deliver(news())
       #expect(stub.shown.map(\.replacedId) == [0])
-      bus.stop()
+      try await bus.stop()
     }
   }
 
@@ -240,8 +240,8 @@ struct DesktopChannelTests {
     let stub = try await StubServer.start(on: bus)
     let channel = DesktopChannel(environment: bus.environment)
     try await channel.deliver(news())
-    bus.stop()
-    try await onThread { while !stub.isAlone { usleep(1_000) } }
+    try await bus.stop()
+    withExtendedLifetime(stub) {}
     let reason = await refusal(channel)
     #expect(reason.hasPrefix("The session bus at '\(bus.address)' cannot be reached: "), "\(reason)")
   }

@@ -12,8 +12,10 @@ final class PrivateBus: Sendable {
   }()
 
   private let folder: TemporaryDirectory
-  // Only the descriptors are used, by `stop`; the process is told to end by closing its input.
+  /// The bus ends when this is closed.
   private let life: FileHandle
+  /// Open as long as the bus lives.
+  private let output: FileHandle
 
   var address: String { "unix:path=\(folder.path("bus"))" }
 
@@ -59,17 +61,25 @@ final class PrivateBus: Sendable {
     try? input.fileHandleForReading.close()
     try? output.fileHandleForWriting.close()
     life = input.fileHandleForWriting
+    self.output = output.fileHandleForReading
     // It prints its address when it listens.
-    var ready = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
-    guard poll(&ready, 1, 20_000) > 0, !output.fileHandleForReading.availableData.isEmpty else {
-      throw TestFailure("the bus does not start")
-    }
+    guard try !more().isEmpty else { throw TestFailure("the bus does not start") }
   }
 
-  deinit { stop() }
+  deinit { try? life.close() }
 
-  /// Ends the bus at once.
-  func stop() { try? life.close() }
+  /// Ends the bus and waits for its end.
+  func stop() async throws {
+    try life.close()
+    try await onThread { while try !self.more().isEmpty {} }
+  }
+
+  /// What the bus prints next; nothing at its end.
+  private func more() throws -> Data {
+    var ready = pollfd(fd: output.fileDescriptor, events: Int16(POLLIN), revents: 0)
+    guard poll(&ready, 1, 20_000) > 0 else { throw TestFailure("the bus has said nothing for 20 s") }
+    return output.availableData
+  }
 }
 
 /// Runs what blocks on a thread of its own.

@@ -110,9 +110,7 @@ struct NetworkMonitorTests {
     #expect(try await next(1, of: changes) == [true])
     monitor.stop()
     monitor.stop()
-    await withCheckedContinuation { continuation in
-      first.open.notify(queue: .global()) { continuation.resume() }
-    }
+    #expect(try await onThread { first.open.wait(timeout: .now() + 20) } == .success)
     try system.disconnect()
     first.hint()
     #expect(monitor.isConnected)

@@ -19,8 +19,8 @@ struct DesktopMessage {
 
   // A server without "body" shows the summary alone.
   private var summary: String {
-    let line = capabilities.contains("body") || content.body.isEmpty ? content.title : "\(content.title): \(content.body)"
-    return line.withoutControls(except: [])
+    let isAlone = !capabilities.contains("body") && !content.body.isEmpty
+    return (isAlone ? "\(content.title): \(content.body)" : content.title).withoutControls(except: [])
   }
 
   private var body: String {

@@ -211,6 +211,14 @@ struct DesktopChannelTests {
     try await next.stop()
   }
 
+  @Test func aServerThatCannotBeStarted() async throws {
+    let bus = try await PrivateBus.start(server: "/bin/false")
+    let channel = DesktopChannel(environment: bus.environment)
+    let reason = "The notification server failed: Process org.freedesktop.Notifications exited with status 1."
+    #expect(await refusal(channel) == reason)
+    #expect(await channel.availability() == .unavailable(reason: reason))
+  }
+
   @Test func aBusThatRestarts() async throws {
     let place = Locked("")
     let channel = DesktopChannel { name in name == "DBUS_SESSION_BUS_ADDRESS" ? place.withLock { $0 } : nil }

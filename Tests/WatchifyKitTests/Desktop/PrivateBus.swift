@@ -24,11 +24,18 @@ final class PrivateBus: Sendable {
     { [address] in $0 == "DBUS_SESSION_BUS_ADDRESS" ? address : nil }
   }
 
-  /// Starts the bus; it can start nothing itself.
-  static func start() async throws -> PrivateBus { try await onThread { try PrivateBus() } }
+  /// Starts the bus.
+  /// - Parameter server: the program that the bus starts as a notification server when one is asked for.
+  static func start(server: String? = nil) async throws -> PrivateBus {
+    try await onThread { try PrivateBus(server: server) }
+  }
 
-  private init() throws {
+  private init(server: String?) throws {
     folder = try TemporaryDirectory()
+    if let server {
+      try "[D-BUS Service]\nName=org.freedesktop.Notifications\nExec=\(server)\n".write(
+        toFile: folder.path("notifications.service"), atomically: true, encoding: .utf8)
+    }
     let configuration = folder.path("bus.conf")
     let text = """
       <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -37,6 +44,7 @@ final class PrivateBus: Sendable {
         <type>session</type>
         <listen>unix:path=\(folder.path("bus"))</listen>
         <auth>EXTERNAL</auth>
+        \(server == nil ? "" : "<servicedir>\(folder.url.path)</servicedir>")
         <policy context="default">
           <allow send_destination="*" eavesdrop="true"/>
           <allow eavesdrop="true"/>
@@ -57,6 +65,12 @@ final class PrivateBus: Sendable {
     process.standardInput = input
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
+    // Threads of Dispatch hold signals back, children inherit that, and a bus has to hear of the end of its children.
+    var none = sigset_t()
+    var before = sigset_t()
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
     try process.run()
     try? input.fileHandleForReading.close()
     try? output.fileHandleForWriting.close()

@@ -34,7 +34,7 @@ struct NetworkMonitorTests {
     monitor.stop()
     #expect(!monitor.isConnected, "and stays with what it saw last")
     #expect(NetworkMonitor.shared === NetworkMonitor.shared)
-    #expect(NetworkMonitor.ConnectionType.allNames == ["wifi", "cellular", "wired", "unknown"])
+    #expect(NetworkMonitor.ConnectionType.allCases.map(\.rawValue) == ["wifi", "cellular", "wired", "unknown"])
   }
 
   @Test func changesBeginWithThePresentState() async throws {
@@ -141,8 +141,4 @@ struct NetworkMonitorTests {
     #expect(try await next(1, of: stream) == [false])
     #expect(feed.count == 1)
   }
-}
-
-extension NetworkMonitor.ConnectionType {
-  fileprivate static var allNames: [String] { [Self.wifi, .cellular, .wired, .unknown].map(\.rawValue) }
 }

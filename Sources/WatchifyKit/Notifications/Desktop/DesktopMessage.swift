@@ -1,6 +1,6 @@
 /// The arguments of `org.freedesktop.Notifications.Notify` for one notification.
 ///
-/// There is no `category`: the registered ones are about mail, calls, devices and the like, and a price is none of them.
+/// There is no `category`: the registered ones are about mail, calls, devices and the like, and a price is none.
 struct DesktopMessage {
   let content: NotificationContent
   /// What the server says it can.

@@ -11,9 +11,12 @@ public final class NetworkMonitor {
   public static let shared = NetworkMonitor()
 
   /// What the connection goes over.
-  public enum ConnectionType: String, Codable, Sendable {
+  public enum ConnectionType: String, CaseIterable, Codable, Sendable {
+    /// A wireless network.
     case wifi
+    /// A mobile network.
     case cellular
+    /// A cable, or what takes the place of one: a bridge, a tunnel.
     case wired
     /// Not connected, or over something that the system does not tell.
     case unknown

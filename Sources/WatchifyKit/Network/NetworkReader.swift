@@ -1,7 +1,7 @@
 #if !canImport(Network)
   import Foundation
 
-  /// Reads from `/proc` and `/sys` whether there is a way to the internet: a default route over an interface that is up.
+  /// Reads from `/proc` and `/sys` whether there is a way out: a default route over an interface that is up.
   struct NetworkReader: Sendable {
     /// The folder that has `proc` and `sys`; another one for tests.
     let root: URL
@@ -27,7 +27,7 @@
     private static let isUsed: UInt32 = 0x1  // RTF_UP
     private static let isRefusal: UInt32 = 0x200  // RTF_REJECT
 
-    /// Columns: interface, destination, gateway, flags, reference count, use, metric, mask and others; a line of titles.
+    /// Columns: interface, destination, gateway, flags, reference count, use, metric, mask and others.
     private var ipv4Routes: [Route] {
       fields(of: "proc/net/route").compactMap { fields in
         guard fields.count > 7, isZero(fields[1]), isZero(fields[7]), let flags = UInt32(fields[3], radix: 16),

@@ -59,7 +59,7 @@ public struct ShopReading: Sendable {
   public var incompleteReason: String?
   /// The currency of the prices as the shop said with the answer (`cart_currency`), as an ISO 4217 code.
   public var currency: String?
-  /// The host that answered in the end, after redirects within the same site.
+  /// The host that answered in the end, after redirects within the same site; with its port if it is not the usual one.
   public var host: String?
   /// How many pages were read and how many bytes came.
   public var pages: Int

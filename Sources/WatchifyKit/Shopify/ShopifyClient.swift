@@ -42,7 +42,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
   private static let largestOnTask = 256 * 1024
 
   private let fetcher: ShopFetcher
-  /// What its requests go through.
+  /// What its requests go through: it tells whether all shops are left in peace, and until when.
   public var gate: RequestGate { fetcher.gate }
 
   /// A client. The gate brings the clock; give it another one in tests only.
@@ -79,7 +79,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
       request.progress?(walk.reading.products.count, number)
     }
     var reading = walk.reading
-    reading.host = fetcher.host(of: shop)
+    reading.host = fetcher.domain(of: shop)
     return reading
   }
 

@@ -211,6 +211,14 @@ struct DesktopChannelTests {
     try await next.stop()
   }
 
+  @Test func aServerThatCannotBeStarted() async throws {
+    let bus = try await PrivateBus.start(server: "/bin/false")
+    let channel = DesktopChannel(environment: bus.environment)
+    let reason = "The notification server failed: Process org.freedesktop.Notifications exited with status 1."
+    #expect(await refusal(channel) == reason)
+    #expect(await channel.availability() == .unavailable(reason: reason))
+  }
+
   @Test func aBusThatRestarts() async throws {
     let place = Locked("")
     let channel = DesktopChannel { name in name == "DBUS_SESSION_BUS_ADDRESS" ? place.withLock { $0 } : nil }
@@ -220,7 +228,7 @@ struct DesktopChannelTests {
       let stub = try await StubServer.start(on: bus)
       try await channel.deliver(news())
       #expect(stub.shown.map(\.replacedId) == [0])
-      bus.stop()
+      try await bus.stop()
     }
   }
 
@@ -240,8 +248,8 @@ struct DesktopChannelTests {
     let stub = try await StubServer.start(on: bus)
     let channel = DesktopChannel(environment: bus.environment)
     try await channel.deliver(news())
-    bus.stop()
-    try await onThread { while !stub.isAlone { usleep(1_000) } }
+    try await bus.stop()
+    withExtendedLifetime(stub) {}
     let reason = await refusal(channel)
     #expect(reason.hasPrefix("The session bus at '\(bus.address)' cannot be reached: "), "\(reason)")
   }

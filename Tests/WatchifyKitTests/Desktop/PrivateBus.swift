@@ -12,8 +12,10 @@ final class PrivateBus: Sendable {
   }()
 
   private let folder: TemporaryDirectory
-  // Only the descriptors are used, by `stop`; the process is told to end by closing its input.
+  /// The bus ends when this is closed.
   private let life: FileHandle
+  /// Open as long as the bus lives.
+  private let output: FileHandle
 
   var address: String { "unix:path=\(folder.path("bus"))" }
 
@@ -22,11 +24,18 @@ final class PrivateBus: Sendable {
     { [address] in $0 == "DBUS_SESSION_BUS_ADDRESS" ? address : nil }
   }
 
-  /// Starts the bus; it can start nothing itself.
-  static func start() async throws -> PrivateBus { try await onThread { try PrivateBus() } }
+  /// Starts the bus.
+  /// - Parameter server: the program that the bus starts as a notification server when one is asked for.
+  static func start(server: String? = nil) async throws -> PrivateBus {
+    try await onThread { try PrivateBus(server: server) }
+  }
 
-  private init() throws {
+  private init(server: String?) throws {
     folder = try TemporaryDirectory()
+    if let server {
+      try "[D-BUS Service]\nName=org.freedesktop.Notifications\nExec=\(server)\n".write(
+        toFile: folder.path("notifications.service"), atomically: true, encoding: .utf8)
+    }
     let configuration = folder.path("bus.conf")
     let text = """
       <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -35,6 +44,7 @@ final class PrivateBus: Sendable {
         <type>session</type>
         <listen>unix:path=\(folder.path("bus"))</listen>
         <auth>EXTERNAL</auth>
+        \(server == nil ? "" : "<servicedir>\(folder.url.path)</servicedir>")
         <policy context="default">
           <allow send_destination="*" eavesdrop="true"/>
           <allow eavesdrop="true"/>
@@ -55,21 +65,35 @@ final class PrivateBus: Sendable {
     process.standardInput = input
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
+    // Threads of Dispatch hold signals back, children inherit that, and a bus has to hear of the end of its children.
+    var none = sigset_t()
+    var before = sigset_t()
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
     try process.run()
     try? input.fileHandleForReading.close()
     try? output.fileHandleForWriting.close()
     life = input.fileHandleForWriting
+    self.output = output.fileHandleForReading
     // It prints its address when it listens.
-    var ready = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
-    guard poll(&ready, 1, 20_000) > 0, !output.fileHandleForReading.availableData.isEmpty else {
-      throw TestFailure("the bus does not start")
-    }
+    guard try !more().isEmpty else { throw TestFailure("the bus does not start") }
   }
 
-  deinit { stop() }
+  deinit { try? life.close() }
 
-  /// Ends the bus at once.
-  func stop() { try? life.close() }
+  /// Ends the bus and waits for its end.
+  func stop() async throws {
+    try life.close()
+    try await onThread { while try !self.more().isEmpty {} }
+  }
+
+  /// What the bus prints next; nothing at its end.
+  private func more() throws -> Data {
+    var ready = pollfd(fd: output.fileDescriptor, events: Int16(POLLIN), revents: 0)
+    guard poll(&ready, 1, 20_000) > 0 else { throw TestFailure("the bus has said nothing for 20 s") }
+    return output.availableData
+  }
 }
 
 /// Runs what blocks on a thread of its own.

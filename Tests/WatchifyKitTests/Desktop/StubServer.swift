@@ -72,8 +72,6 @@ final class StubServer: @unchecked Sendable {
     _ = try await onThread { g_dbus_connection_close_sync(self.connection, nil, nil) }
   }
 
-  /// Whether its bus has gone.
-  var isAlone: Bool { g_dbus_connection_is_closed(connection) != 0 }
   var shown: [Notified] { state.withLock { $0.shown } }
   /// How often it was asked what it can.
   var questions: Int { state.withLock { $0.questions } }
@@ -127,7 +125,9 @@ final class StubServer: @unchecked Sendable {
     }
   }
 
-  private func tuple(_ members: [OpaquePointer?]) -> OpaquePointer { g_variant_new_tuple(members, gsize(members.count)) }
+  private func tuple(_ members: [OpaquePointer?]) -> OpaquePointer {
+    g_variant_new_tuple(members, gsize(members.count))
+  }
 }
 
 extension Notified {

@@ -34,7 +34,7 @@ struct NetworkMonitorTests {
     monitor.stop()
     #expect(!monitor.isConnected, "and stays with what it saw last")
     #expect(NetworkMonitor.shared === NetworkMonitor.shared)
-    #expect(NetworkMonitor.ConnectionType.allNames == ["wifi", "cellular", "wired", "unknown"])
+    #expect(NetworkMonitor.ConnectionType.allCases.map(\.rawValue) == ["wifi", "cellular", "wired", "unknown"])
   }
 
   @Test func changesBeginWithThePresentState() async throws {
@@ -110,9 +110,7 @@ struct NetworkMonitorTests {
     #expect(try await next(1, of: changes) == [true])
     monitor.stop()
     monitor.stop()
-    await withCheckedContinuation { continuation in
-      first.open.notify(queue: .global()) { continuation.resume() }
-    }
+    #expect(try await onThread { first.open.wait(timeout: .now() + 20) } == .success)
     try system.disconnect()
     first.hint()
     #expect(monitor.isConnected)
@@ -143,8 +141,4 @@ struct NetworkMonitorTests {
     #expect(try await next(1, of: stream) == [false])
     #expect(feed.count == 1)
   }
-}
-
-extension NetworkMonitor.ConnectionType {
-  fileprivate static var allNames: [String] { [Self.wifi, .cellular, .wired, .unknown].map(\.rawValue) }
 }

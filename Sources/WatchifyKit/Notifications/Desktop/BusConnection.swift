@@ -77,7 +77,7 @@ final class BusConnection {
   func owner(of name: String) throws(BusFailure) -> String {
     do {
       return try callBus("GetNameOwner", [.string(name)], reply: "(s)").string(at: 0)
-    } catch where error.kind == .noOwner {
+    } catch  where error.kind == .noOwner {
       _ = try callBus("StartServiceByName", [.string(name), .uint32(0)], reply: "(u)")
       return try callBus("GetNameOwner", [.string(name)], reply: "(s)").string(at: 0)
     }

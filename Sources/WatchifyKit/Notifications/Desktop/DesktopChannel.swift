@@ -104,7 +104,7 @@ public actor DesktopChannel: NotificationChannel {
     if let connection, !connection.isClosed {
       do throws(BusFailure) {
         return (connection, try connection.owner(of: Self.service))
-      } catch where error.kind == .closed {
+      } catch  where error.kind == .closed {
         // The bus has gone since the last notification; perhaps there is another by now.
       } catch {
         throw report(error)
@@ -116,7 +116,7 @@ public actor DesktopChannel: NotificationChannel {
       let made = try BusConnection(address: address, timeout: timeout)
       connection = made
       return (made, try made.owner(of: Self.service))
-    } catch where connection == nil {
+    } catch  where connection == nil {
       let reason = error.kind == .timedOut ? "no answer within \(patience)" : error.text
       throw ChannelError("The session bus at '\(address)' cannot be reached: \(reason).", isTemporary: true)
     } catch {

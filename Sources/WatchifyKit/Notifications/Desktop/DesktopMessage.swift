@@ -1,6 +1,6 @@
 /// The arguments of `org.freedesktop.Notifications.Notify` for one notification.
 ///
-/// There is no `category`: the registered ones are about mail, calls, devices and the like, and a price is none of them.
+/// There is no `category`: the registered ones are about mail, calls, devices and the like, and a price is none.
 struct DesktopMessage {
   let content: NotificationContent
   /// What the server says it can.
@@ -19,8 +19,8 @@ struct DesktopMessage {
 
   // A server without "body" shows the summary alone.
   private var summary: String {
-    let line = capabilities.contains("body") || content.body.isEmpty ? content.title : "\(content.title): \(content.body)"
-    return line.withoutControls(except: [])
+    let isAlone = !capabilities.contains("body") && !content.body.isEmpty
+    return (isAlone ? "\(content.title): \(content.body)" : content.title).withoutControls(except: [])
   }
 
   private var body: String {

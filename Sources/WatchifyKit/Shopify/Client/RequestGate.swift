@@ -13,6 +13,8 @@ public final class RequestGate: Sendable {
   static let shortestRest: TimeInterval = 120
   /// The longest rest that comes from doubling.
   static let longestRest: TimeInterval = 1800
+  /// How long after the end of a rest another refusal counts as its continuation.
+  static let memory: TimeInterval = 3600
   /// What is believed of a shop's `Retry-After` at most.
   static let longestRetryAfter: TimeInterval = 86_400
 
@@ -34,6 +36,10 @@ public final class RequestGate: Sendable {
     var restingUntil: Date?
     var refusals = 0
     var last: (shop: ShopAddress, end: Date)?
+
+    func isRefused(at now: Date) -> Bool {
+      refusals > 0 && restingUntil.map { now < $0.addingTimeInterval(RequestGate.memory) } ?? true
+    }
   }
 
   /// The clock of the pauses and rests.
@@ -49,6 +55,12 @@ public final class RequestGate: Sendable {
   public var restingUntil: Date? {
     let now = clock.now()
     return state.withLock { $0.restingUntil.flatMap { $0 > now ? $0 : nil } }
+  }
+
+  /// Whether a shop has refused lately and none has served since: silence is a refusal then.
+  var isRefused: Bool {
+    let now = clock.now()
+    return state.withLock { $0.isRefused(at: now) }
   }
 
   /// How often "too many requests" was said since the last page of products.
@@ -73,6 +85,7 @@ public final class RequestGate: Sendable {
   func refuse(retryAfter: TimeInterval?) -> Date {
     let now = clock.now()
     return state.withLock {
+      if !$0.isRefused(at: now) { $0.refusals = 0 }
       let doublings = min($0.refusals, 8)
       $0.refusals += 1
       let doubled = min(Self.shortestRest * Double(1 << doublings), Self.longestRest)

@@ -111,7 +111,7 @@ extension ShopAddress {
     return parts.url
   }
 
-  /// `url` when it is at this shop: the same host with or without `www.`, and the same port. Never over a weaker scheme.
+  /// `url` when it is at this shop: the same host with or without `www.`, and the same port; in this shop's scheme.
   func onSite(_ url: URL) -> URL? {
     guard let other = try? ShopAddress(url.absoluteString), other == self,
       var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)

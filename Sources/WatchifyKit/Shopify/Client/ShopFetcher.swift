@@ -35,14 +35,16 @@ final class ShopFetcher: Sendable {
     transport = HTTPTransport(timeout: configuration.timeout, longestTransfer: configuration.longestTransfer)
   }
 
-  /// The host that answered last for a shop.
-  func host(of shop: ShopAddress) -> String { hosts.withLock { $0[shop] } ?? shop.host }
+  /// The host that answered last for a shop, and its port when it is not the usual one.
+  func domain(of shop: ShopAddress) -> String {
+    let host = hosts.withLock { $0[shop] } ?? shop.host
+    return shop.port.map { "\(host):\($0)" } ?? host
+  }
 
   /// An answer with success, or with a status that ``ShopAnswers/fault(ofStatus:)`` leaves open.
   func answer(to question: Question) async throws -> HTTPAnswer {
     try await checkRobots(for: question)
-    let answer = try await fetch(question, limit: .init(bytes: configuration.largestBody))
-    return answer
+    return try await fetch(question, limit: .init(bytes: configuration.largestBody))
   }
 
   // MARK: - robots.txt
@@ -87,8 +89,7 @@ final class ShopFetcher: Sendable {
       let answer = try await gate.perform(for: question.shop, pauses: pauses) {
         try await follow(question, limit: limit)
       }
-      let isChallenge = answer.status == 503 && ShopAnswers.fault(ofPage: answer) != nil
-      if isChallenge, let fault = ShopAnswers.fault(ofPage: answer) { throw fault }
+      if answer.status == 503, let fault = ShopAnswers.fault(ofPage: answer) { throw fault }
       guard let fault = ShopAnswers.fault(ofStatus: answer.status) else { return answer }
       guard case .serverError = fault, let delay = delays.popFirst() else { throw fault }
       try await gate.clock.sleep(delay)
@@ -99,7 +100,7 @@ final class ShopFetcher: Sendable {
   /// that nobody's request goes out in between.
   private func follow(_ question: Question, limit: HTTPTransport.BodyLimit) async throws -> HTTPAnswer {
     let shop = question.shop
-    guard var url = shop.url(question.path, query: question.query, host: host(of: shop)) else {
+    guard var url = shop.url(question.path, query: question.query, host: hosts.withLock { $0[shop] }) else {
       throw SyncError.notShopify
     }
     for _ in 0...Self.mostRedirects {
@@ -107,7 +108,7 @@ final class ShopFetcher: Sendable {
       do {
         answer = try await transport.get(request(url, headers: question.headers), limit: limit)
       } catch {
-        if gate.refusals > 0, ShopAnswers.looksThrottled(error) {
+        if gate.isRefused, ShopAnswers.looksThrottled(error) {
           throw SyncError.resting(until: gate.refuse(retryAfter: nil))
         }
         throw ShopAnswers.fault(of: error)
@@ -120,9 +121,10 @@ final class ShopFetcher: Sendable {
         if let host = url.host { hosts.withLock { $0[shop] = host } }
         return answer
       }
-      guard let next = answer.header("Location").flatMap({ URL(string: $0, relativeTo: url) }),
-        let next = shop.onSite(next.absoluteURL)
-      else { throw SyncError.notShopify }
+      guard let place = answer.header("Location"), let target = URL(string: place, relativeTo: url) else {
+        throw SyncError.invalidResponse
+      }
+      guard let next = shop.onSite(target.absoluteURL) else { throw SyncError.notShopify }
       if ShopAnswers.isPasswordPage(next) { throw SyncError.passwordProtected }
       url = next
     }

@@ -1,2 +1,0 @@
-/// A shop to be read without a network.
-enum ReplayShopPlaceholder {}

@@ -1,0 +1,192 @@
+import CofferLocks
+import Foundation
+import FoundationNetworking
+import ReplayShop
+import Testing
+
+@Suite("A replay server")
+struct ServerTests {
+  /// The value that a callback gives first, or an error after half a minute.
+  private func first<T: Sendable>(of stream: AsyncStream<T>) async throws -> T {
+    try await withThrowingTaskGroup(of: T?.self) { group in
+      group.addTask { await stream.first { _ in true } }
+      group.addTask {
+        try await Task.sleep(for: .seconds(30))
+        throw CancellationError()
+      }
+      defer { group.cancelAll() }
+      let value = try await group.next().flatMap { $0 }
+      return try #require(value)
+    }
+  }
+
+  @Test("is read by FoundationNetworking, which follows, unpacks and times out")
+  func urlSession() async throws {
+    let shop = ShopGenerator(products: 300, variants: 2)
+    try await withServer(shop.feed) { server, port in
+      let settings = URLSessionConfiguration.ephemeral
+      settings.timeoutIntervalForRequest = 20
+      let session = URLSession(configuration: settings)
+      defer { session.invalidateAndCancel() }
+      let url = try #require(URL(string: "/products.json?limit=250", relativeTo: server.url))
+      let (body, response) = try await session.data(from: url)
+      let http = try #require(response as? HTTPURLResponse)
+      #expect(http.statusCode == 200)
+      #expect(http.value(forHTTPHeaderField: "Set-Cookie") == "cart_currency=USD; path=/")
+      #expect(try Listed(body).products.count == 250)
+      #expect(server.requests.first?.header("accept-encoding")?.contains("gzip") == true)
+
+      server.script([.fault(.redirect(301, to: "http://localhost:\(port)/products.json?limit=2"))])
+      let (moved, after) = try await session.data(from: url)
+      #expect(after.url?.host == "localhost")
+      #expect(try Listed(moved).products.count == 2)
+
+      for fault in [ReplayFault.reset, .cut(after: 50), .resetInBody(after: 50)] {
+        // A session of its own: curl repeats by itself what fails on a connection that it has used before.
+        let fresh = URLSession(configuration: settings)
+        defer { fresh.invalidateAndCancel() }
+        server.script([.fault(fault)])
+        await #expect(throws: URLError.self) { _ = try await fresh.data(from: url) }
+      }
+    }
+  }
+
+  @Test("logs what it was asked, and when")
+  func log() async throws {
+    let time = Date(timeIntervalSince1970: 1_800_000_000)
+    try await withServer(ShopGenerator(products: 3).feed, settings { $0.now = { time } }) { server, port in
+      server.script([.fault(.status(429)), .fault(.reset)])
+      _ = try await ask(port, "/products.json?limit=2&x=%41", headers: ["User-Agent: test/1", "X-A: 1"])
+      _ = try await ask(port, "/products.json")
+      _ = try await ask(port, "/nothing")
+      let requests = server.requests
+      #expect(requests.map(\.target) == ["/products.json?limit=2&x=%41", "/products.json", "/nothing"])
+      #expect(requests.map(\.status) == [429, nil, 404])
+      #expect(requests.map(\.number) == [0, 1, 2] && requests.map(\.inFlight) == [1, 1, 1])
+      #expect(requests.allSatisfy { $0.time == time && $0.method == "GET" })
+      #expect(requests[0].header("user-agent") == "test/1" && requests[0].header("X-A") == "1")
+      server.forgetRequests()
+      #expect(server.requests == [] && server.maximumInFlight == 0)
+    }
+  }
+
+  @Test("counts requests that come together, and not those that follow each other")
+  func inFlight() async throws {
+    try await withServer(ShopGenerator(products: 3).feed) { server, port in
+      for _ in 0..<40 { _ = try await ask(port, "/products.json") }
+      #expect(server.maximumInFlight == 1)
+      // Both are held until the server stops or they give up, so they are in flight together for certain.
+      server.script([.fault(.stalled()), .fault(.stalled())])
+      async let one = ask(port, "/products.json", patience: .seconds(2))
+      async let two = ask(port, "/products.json", patience: .seconds(2))
+      _ = try await (one, two)
+      #expect(server.maximumInFlight == 2)
+      server.forgetRequests()
+      _ = try await ask(port, "/products.json")
+      #expect(server.maximumInFlight == 1)
+    }
+  }
+
+  @Test("stops while requests are stalled, slow or late")
+  func stopInFlight() async throws {
+    let (arrivals, continuation) = AsyncStream.makeStream(of: RequestRecord.self)
+    var configuration = ReplayConfiguration()
+    let count = Locked(0)
+    configuration.onRequest = { record in
+      let isLast = count.withLock { count in
+        count += 1
+        return count == 3
+      }
+      if isLast { continuation.yield(record) }
+    }
+    let server = ReplayServer(feed: ShopGenerator(products: 3).feed, configuration: configuration)
+    let port = try server.start()
+    server.script([
+      .fault(.stalled(after: 10)), .fault(.slow(bytes: 1, pause: .seconds(3_600))), .fault(.late(.seconds(3_600))),
+    ])
+    let clients = (0..<3).map { _ in Task { try await ask(port, "/products.json", patience: .seconds(30)) } }
+    defer { server.stop() }
+    _ = try await first(of: arrivals)
+    server.stop()
+    for client in clients {
+      let answer = try await client.value
+      #expect(answer.ending != .silent)
+    }
+    #expect(server.port == nil && server.url == nil)
+    await #expect(throws: SocketFailure.self) { try await ask(port, "/products.json") }
+    server.stop()
+  }
+
+  @Test("has neighbours, each with a shop, a log and a port of its own")
+  func twoServers() async throws {
+    try await withServer(ShopGenerator(products: 3).feed) { one, port in
+      try await withServer(ShopGenerator(products: 4).feed) { two, other in
+        #expect(port != other && one.port == port && two.port == other)
+        two.script([.fault(.status(500))])
+        let answer = try await ask(port, "/products.json")
+        #expect(try answer.products().count == 3)
+        #expect(try await ask(other, "/products.json").status == 500)
+        #expect(one.requests.count == 1 && two.requests.count == 1)
+        let third = ReplayServer(feed: ShopFeed(products: []))
+        #expect(throws: ReplayError.cannotListen(port: port)) { try third.start(port: port) }
+        #expect(throws: ReplayError.isRunning) { try one.start() }
+      }
+    }
+  }
+
+  @Test("survives hostile requests")
+  func hostile() async throws {
+    try await withServer(ShopGenerator(products: 3).feed) { server, port in
+      let long = String(repeating: "a", count: 100_000)
+      #expect([414, 431, nil].contains(try await ask(port, "/\(long)").status))
+      #expect([413, 414, 431, nil].contains(try await ask(port, "/", headers: ["X: \(long)"]).status))
+      for method in ["POST", "PUT", "DELETE", "PATCH", "NONSENSE"] {
+        let answer = try await ask(port, "/products.json", method: method, body: "x=1")
+        #expect(answer.status == 405 && answer.header("Allow") == "GET, HEAD")
+      }
+      let head = try await ask(port, "/products.json", method: "HEAD")
+      #expect(head.status == 200 && head.body == [] && (head.length ?? 0) > 100)
+      for target in [
+        "/../../etc/passwd", "/%00", "/%2e%2e/", "/cdn/%3Cscript%3E.svg", "/?<script>", "//", "/_replay/", "*",
+      ] {
+        let answer = try await ask(port, target)
+        #expect(!answer.text.contains("<script>") && !answer.text.contains("root:"))
+      }
+      _ = try await exchange(port, "garbage\r\n\r\n", patience: .seconds(2))
+      _ = try await exchange(port, "GET / HTTP/9.9\r\nHost: x\r\nConnection: close\r\n\r\n", patience: .seconds(2))
+      _ = try await exchange(port, "\0\u{1}\u{2}\r\n\r\n", patience: .seconds(1))
+      #expect(try await ask(port, "/products.json").products().count == 3)
+    }
+  }
+
+  @Test("is driven by its controls, which are not in the log")
+  func controls() async throws {
+    let feed = ReplayTimeline.demoShop.feed
+    try await withServer(feed, timeline: .demo) { server, port in
+      for step in ReplayTimeline.demo.steps {
+        let answer = try await ask(port, "/_replay/advance", method: "POST")
+        #expect(try JSONDecoder().decode([String: String].self, from: Data(answer.body)) == ["step": step.name])
+      }
+      #expect(try await ask(port, "/_replay/advance", method: "POST").text == #"{"step":null}"#)
+      #expect(server.stepsLeft == [] && server.requests == [])
+      #expect(try await ask(port, "/_replay/script", method: "POST", body: "429\nnormal\n").text == #"{"waiting":"2"}"#)
+      #expect(try await ask(port, "/products.json").status == 429)
+      #expect(try await ask(port, "/_replay/mode", method: "POST", body: "402").status == 200)
+      #expect(try await ask(port, "/").status == 402)
+      #expect(try await ask(port, "/_replay/mode", method: "POST", body: "normal").status == 200)
+      #expect(try await ask(port, "/_replay/currency", method: "POST", body: "GBP").text == #"{"currency":"GBP"}"#)
+      #expect(try await ask(port, "/products.json").header("Set-Cookie") == "cart_currency=GBP; path=/")
+      let bad = try await ask(port, "/_replay/script", method: "POST", body: "429\nexplode")
+      #expect(bad.status == 400 && bad.text.contains("explode") && server.scriptLeft == [])
+      #expect(
+        try await ask(port, "/_replay/feed", method: "POST", body: FeedTests.recording).text == #"{"products":"2"}"#)
+      #expect(try await ask(port, "/_replay/feed", method: "POST", body: "[]").status == 400)
+      #expect(try await ask(port, "/products.json").products().map(\.id) == [1, 2])
+      let log = try await ask(port, "/_replay/log")
+      let object = try JSONSerialization.jsonObject(with: Data(log.body)) as? [String: Any]
+      #expect((object?["requests"] as? [Any])?.count == 4 && object?["maximumInFlight"] as? Int == 1)
+      #expect(try await ask(port, "/_replay/log", method: "DELETE").status == 200)
+      #expect(server.requests == [])
+    }
+  }
+}

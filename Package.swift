@@ -187,7 +187,8 @@ let package = Package(
     tests(
       "WatchifyKitTests",
       [
-        "Coffer", "CofferLocks", "CofferSQLite", "CofferTestSupport", "CofferTesting", "ReplayShop", "ReplayShopServer",
+        "Coffer", "CofferCGio", "CofferLocks", "CofferSQLite", "CofferTestSupport", "CofferTesting", "ReplayShop",
+        "ReplayShopServer",
         "WatchifyKit",
       ]),
     // The house itself

@@ -80,6 +80,7 @@ let package = Package(
     // Floor 2: base
     floor("CofferCrypto", ["CofferLocks", "CofferCore", "CofferCOpenSSL"]),
     floor("CofferFileSystem", ["CofferLocks", "CofferCore", "CofferCShims"]),
+    floor("CofferTerminal", ["CofferCore"]),
     // Floor 3: engines
     floor(
       "CofferSQLite",
@@ -91,6 +92,7 @@ let package = Package(
       "CofferKeychain",
       [
         "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite",
+        .target(name: "CofferCGio", condition: .when(platforms: [.linux], traits: ["SecretService"])),
         .target(name: "CofferCSecret", condition: .when(platforms: [.linux], traits: ["SecretService"])),
       ]),
     // Floor 5: front
@@ -110,7 +112,10 @@ let package = Package(
     // Floor 7: applications
     tool(
       "CofferCommand",
-      ["Coffer", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferPreferences", "CofferSQLite"]),
+      [
+        "Coffer", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferPreferences", "CofferSQLite",
+        "CofferTerminal",
+      ]),
     tool("CofferDemo", ["CofferLocks", "Coffer"]),
     tool("ReplayShopServer", ["ReplayShop"]),
     // Tests
@@ -176,11 +181,16 @@ let package = Package(
     // Document 3's, in the same way.
     .testTarget(
       name: "CallbackDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),
-    tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite", "CofferTestSupport"]),
+    tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite", "CofferTerminal", "CofferTestSupport"]),
+    tests("CofferTerminalTests", ["CofferCore", "CofferTerminal"]),
     tests("ReplayShopTests", ["ReplayShop", "ReplayShopServer"]),
     tests(
       "WatchifyKitTests",
-      ["Coffer", "CofferLocks", "CofferTestSupport", "CofferTesting", "ReplayShop", "ReplayShopServer", "WatchifyKit"]),
+      [
+        "Coffer", "CofferCGio", "CofferLocks", "CofferSQLite", "CofferTestSupport", "CofferTesting", "ReplayShop",
+        "ReplayShopServer",
+        "WatchifyKit",
+      ]),
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),

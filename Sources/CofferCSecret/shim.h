@@ -3,7 +3,8 @@
 #ifndef SECRET_API_SUBJECT_TO_CHANGE
 #define SECRET_API_SUBJECT_TO_CHANGE
 #endif
-#include <gio/gio.h>
+// GLib's types belong to one module, whoever else uses them.
+#include "../CofferCGio/shim.h"
 #include <libsecret/secret.h>
 
 // What Swift cannot import: variadic functions, and macros that cast or call.

@@ -1,3 +1,4 @@
+import CofferTerminal
 import Foundation
 import Testing
 

@@ -1,73 +1,66 @@
+import CofferTerminal
+
 /// Every command by its name.
-enum Command: String, CaseIterable, Sendable {
+enum Command: String, ProgramCommand {
   case set, get, rm, ls, cp, watch, info, verify, audit, doctor, completions, help, version
 
   /// What the command takes and what its help says.
   var syntax: Syntax {
     switch self {
-    case .set: .set
-    case .get: .get
-    case .rm: .rm
-    case .ls: .ls
-    case .cp: .cp
-    case .watch: .watch
-    case .info: .info
-    case .verify: .verify
-    case .audit: .audit
-    case .doctor: .doctor
-    case .completions: .completions
-    case .help: .help
-    case .version: .version
+    case .set: Table.set
+    case .get: Table.get
+    case .rm: Table.rm
+    case .ls: Table.ls
+    case .cp: Table.cp
+    case .watch: Table.watch
+    case .info: Table.info
+    case .verify: Table.verify
+    case .audit: Table.audit
+    case .doctor: Table.doctor
+    case .completions: Table.completions
+    case .help: Table.help
+    case .version: Table.version
     }
   }
 
-  /// `coffer set [OPTIONS] KEY [VALUE]`
-  var usage: String {
-    let operands = syntax.operands.map { operand in
-      let name = operand.name + (operand.repeats ? "..." : "")
-      return operand.isRequired ? name : "[\(name)]"
+  /// `coffer` as a whole.
+  static let program = Program<Command>(
+    name: "coffer", version: "0.1.0", purpose: "Keep values by key: durable, atomic, and heard by other processes.",
+    commonOptions: [.store, .json, .help], introduction: [.set, .get, .ls, .watch], dashed: "a key or value",
+    sections: [
+      HelpSection(
+        heading: "Store",
+        text: """
+          --store, else $COFFER_STORE, else $XDG_DATA_HOME/coffer/coffer.db, else
+          ~/.local/share/coffer/coffer.db. 'set' creates it, and 'cp' creates its TO;
+          nothing else does. Kinds of store:
+          """, rows: StoreLocation.kinds)
+    ],
+    lister: Lister(item: "key", command: "ls -0", scope: .store, environment: Passphrases.neverAsk),
+    subjects: [.key, .store], meaning: \.meaning)
+}
+
+typealias Invocation = CofferTerminal.Invocation<Command>
+typealias Syntax = CofferTerminal.Syntax<Option>
+
+extension ExitStatus {
+  /// What help says.
+  var meaning: String {
+    switch self {
+    case .ok: "it worked"
+    case .failure: "it failed, or damaged values were found"
+    case .usage: "the command line is wrong"
+    case .notFound: "there is no such key, or no store"
+    case .interrupted: "it was interrupted"
     }
-    return (["coffer", rawValue, "[OPTIONS]"] + operands).joined(separator: " ")
   }
 }
 
-/// One command, declared as data. The parser, help, completions and "did you mean" all read this table.
-///
-/// `Arguments` is the seam where swift-argument-parser could take over: it would replace this folder and
-/// `Completions`, and the commands would go on taking an ``Invocation``. It is not used because the package
-/// has no dependencies, and these few files start faster than it links.
-struct Syntax: Sendable {
-  /// What an operand is, for completions.
-  enum OperandKind: Sendable { case key, value, store, shell, command }
+extension UsageError {
+  init(_ message: String, _ command: Command? = nil) { self = Command.mistake(message, command) }
+}
 
-  struct Operand: Sendable {
-    let name: String
-    let kind: OperandKind
-    let summary: String
-    var isRequired = false
-    var repeats = false
-  }
-
-  /// A line that works when it is typed, and what it is for.
-  struct Example: Sendable {
-    let line: String
-    let purpose: String
-
-    init(_ line: String, _ purpose: String) {
-      self.line = line
-      self.purpose = purpose
-    }
-  }
-
-  let summary: String
-  var operands: [Operand] = []
-  var options: [Option] = []
-  /// Paragraphs for help, of lines that fit a terminal.
-  var details: [String] = []
-  let examples: [Example]
-  /// What other tools call it, for "did you mean".
-  var aliases: [String] = []
-
-  /// All options, with those that every command takes.
-  var allOptions: [Option] { options + [.help] }
+extension Shell {
+  /// What the shell has to read to complete `coffer`.
+  var script: String { script(for: Command.self) }
 }

@@ -1,5 +1,7 @@
+import CofferTerminal
+
 /// Every option of every command, as data. An option means the same wherever it is taken.
-enum Option: String, CaseIterable, Sendable {
+enum Option: String, ProgramOption {
   case file, relaxed
   case prefix, yes
   case long, null
@@ -13,17 +15,6 @@ enum Option: String, CaseIterable, Sendable {
   /// Which store is meant, and what opens it.
   static let ofStore: [Option] = [.store, .passphraseFile, .passphraseDescriptor]
 
-  /// What completes the value of an option.
-  enum ValueKind: Sendable { case path, key, number, preferenceType }
-
-  struct Value: Sendable {
-    let name: String
-    let kind: ValueKind
-  }
-
-  /// `--file`
-  var name: String { "--\(rawValue)" }
-
   /// The letter of the short form, where there is one.
   var letter: Character? {
     switch self {
@@ -36,13 +27,13 @@ enum Option: String, CaseIterable, Sendable {
   }
 
   /// The value that follows; `nil` for a switch.
-  var value: Value? {
+  var value: OptionValue? {
     switch self {
-    case .file, .html, .store, .passphraseFile: Value(name: "PATH", kind: .path)
-    case .type: Value(name: "TYPE", kind: .preferenceType)
-    case .prefix: Value(name: "PREFIX", kind: .key)
-    case .since: Value(name: "REVISION", kind: .number)
-    case .count, .passphraseDescriptor: Value(name: "N", kind: .number)
+    case .file, .html, .store, .passphraseFile: OptionValue(name: "PATH", completion: .files)
+    case .type: OptionValue(name: "TYPE", completion: .words(PreferenceType.allCases.map(\.rawValue)))
+    case .prefix: OptionValue(name: "PREFIX", completion: .listed)
+    case .since: OptionValue(name: "REVISION", completion: .nothing)
+    case .count, .passphraseDescriptor: OptionValue(name: "N", completion: .nothing)
     case .relaxed, .yes, .long, .null, .json, .help, .version: nil
     }
   }
@@ -67,10 +58,5 @@ enum Option: String, CaseIterable, Sendable {
     case .help: "show help"
     case .version: "show the version"
     }
-  }
-
-  /// What `--help` shows on the left: `-l, --long`.
-  var synopsis: String {
-    (letter.map { "-\($0), " } ?? "") + name + (value.map { " \($0.name)" } ?? "")
   }
 }

@@ -1,9 +1,15 @@
-extension Syntax {
+import CofferTerminal
+
+/// The commands, as data.
+enum Table {
+  private typealias Operand = Syntax.Operand
+  private typealias Example = Syntax.Example
+
   static let set = Syntax(
     summary: "store a value",
     operands: [
-      Operand(name: "KEY", kind: .key, summary: "its name: 1 to 1,024 bytes of UTF-8", isRequired: true),
-      Operand(name: "VALUE", kind: .value, summary: "the bytes to store; - reads standard input"),
+      Operand(name: "KEY", completion: .listed, summary: "its name: 1 to 1,024 bytes of UTF-8", isRequired: true),
+      Operand(name: "VALUE", summary: "the bytes to store; - reads standard input", isValue: true),
     ],
     options: [.file, .relaxed, .type] + Option.ofStore + [.json],
     details: [
@@ -33,7 +39,7 @@ extension Syntax {
 
   static let get = Syntax(
     summary: "print a value",
-    operands: [Operand(name: "KEY", kind: .key, summary: "the key to read", isRequired: true)],
+    operands: [Operand(name: "KEY", completion: .listed, summary: "the key to read", isRequired: true)],
     options: Option.ofStore + [.json],
     details: [
       """
@@ -53,7 +59,7 @@ extension Syntax {
 
   static let rm = Syntax(
     summary: "remove keys",
-    operands: [Operand(name: "KEY", kind: .key, summary: "the keys to remove", repeats: true)],
+    operands: [Operand(name: "KEY", completion: .listed, summary: "the keys to remove", repeats: true)],
     options: [.prefix, .yes] + Option.ofStore + [.json],
     details: [
       """
@@ -71,7 +77,7 @@ extension Syntax {
 
   static let ls = Syntax(
     summary: "list keys",
-    operands: [Operand(name: "PREFIX", kind: .key, summary: "only keys that start with it")],
+    operands: [Operand(name: "PREFIX", completion: .listed, summary: "only keys that start with it")],
     options: [.long, .null] + Option.ofStore + [.json],
     details: [
       """
@@ -94,8 +100,8 @@ extension Syntax {
   static let cp = Syntax(
     summary: "copy all values into another store",
     operands: [
-      Operand(name: "FROM", kind: .store, summary: "the store to read, which must exist", isRequired: true),
-      Operand(name: "TO", kind: .store, summary: "the store to write; created if missing", isRequired: true),
+      Operand(name: "FROM", completion: .locations, summary: "the store to read, which must exist", isRequired: true),
+      Operand(name: "TO", completion: .locations, summary: "the store to write; created if missing", isRequired: true),
     ],
     options: [.prefix, .passphraseFile, .passphraseDescriptor, .json],
     details: [
@@ -123,7 +129,7 @@ extension Syntax {
 
   static let watch = Syntax(
     summary: "print changes as they happen",
-    operands: [Operand(name: "PREFIX", kind: .key, summary: "only keys that start with it")],
+    operands: [Operand(name: "PREFIX", completion: .listed, summary: "only keys that start with it")],
     options: [.since, .count] + Option.ofStore + [.json],
     details: [
       """
@@ -182,7 +188,8 @@ extension Syntax {
   static let audit = Syntax(
     summary: "report what an application keeps, where and how",
     operands: [
-      Operand(name: "KEYS", kind: .store, summary: "the file with its declared keys; - for input", isRequired: true)
+      Operand(
+        name: "KEYS", completion: .locations, summary: "the file with its declared keys; - for input", isRequired: true)
     ],
     options: [.html, .json],
     details: [
@@ -209,7 +216,7 @@ extension Syntax {
 
   static let doctor = Syntax(
     summary: "find out why a store cannot be used",
-    operands: [Operand(name: "STORE", kind: .store, summary: "the stores to look at", repeats: true)],
+    operands: [Operand(name: "STORE", completion: .locations, summary: "the stores to look at", repeats: true)],
     options: [.passphraseFile, .passphraseDescriptor, .json],
     details: [
       """
@@ -233,7 +240,7 @@ extension Syntax {
 
   static let completions = Syntax(
     summary: "print shell completions",
-    operands: [Operand(name: "SHELL", kind: .shell, summary: "bash, zsh or fish", isRequired: true)],
+    operands: [Operand(name: "SHELL", completion: Shell.completion, summary: "bash, zsh or fish", isRequired: true)],
     details: ["They complete commands, options, files, and the keys of the store."],
     examples: [
       Example("source <(coffer completions bash)", "in ~/.bashrc"),
@@ -244,7 +251,7 @@ extension Syntax {
 
   static let help = Syntax(
     summary: "show help",
-    operands: [Operand(name: "COMMAND", kind: .command, summary: "the command to explain")],
+    operands: [Operand(name: "COMMAND", completion: .commands, summary: "the command to explain")],
     examples: [Example("coffer help set", "the same as coffer set --help")])
 
   static let version = Syntax(

@@ -1,6 +1,7 @@
 import Coffer
 import CofferFileSystem
 import CofferKeychain
+import CofferTerminal
 import Foundation
 
 /// `coffer audit`: reports what an application keeps.

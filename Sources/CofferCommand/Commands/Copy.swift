@@ -1,4 +1,5 @@
 import Coffer
+import CofferTerminal
 import Foundation
 
 /// `coffer cp`: copies every value of one store into another.
@@ -47,7 +48,7 @@ private func copy(
   if asJSON {
     try print(tally.json(from: from.description, to: to.description))
   } else {
-    Progress("").note(tally.sentence)
+    ProgressLine("").note(tally.sentence)
   }
   if tally.isInterrupted { return .interrupted }
   return tally.skipped.isEmpty ? .ok : .failure

@@ -1,4 +1,5 @@
 import Coffer
+import CofferTerminal
 
 /// `coffer doctor`: says what keeps a store from being used.
 func examine(_ invocation: Invocation) async throws -> ExitStatus {

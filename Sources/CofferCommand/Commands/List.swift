@@ -1,4 +1,5 @@
 import Coffer
+import CofferTerminal
 
 /// `coffer ls`: lists keys.
 func listKeys(_ invocation: Invocation) async throws -> ExitStatus {

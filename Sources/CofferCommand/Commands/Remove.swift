@@ -1,4 +1,5 @@
 import Coffer
+import CofferTerminal
 import Foundation
 
 /// `coffer rm`: removes keys, or all that start with a prefix.
@@ -73,7 +74,9 @@ private func remove(
   if asking {
     let question = "Remove \(counted(count, "key")) starting with '\(prefix.string.oneLine())'?"
     guard count > 0 else { return try sayNothingStarts(with: prefix, in: engine, asJSON: asJSON) }
-    guard try await confirm(question) else { throw CommandError(.failure, "notConfirmed", "Nothing was removed.") }
+    guard try await confirm(question, otherwise: "nothing was removed") else {
+      throw CommandError(.failure, "notConfirmed", "Nothing was removed.")
+    }
   }
   var batch = WriteBatch()
   batch.clear(prefix: prefix)

@@ -1,4 +1,5 @@
 import Coffer
+import CofferTerminal
 import Foundation
 
 /// `coffer set`: stores a value.

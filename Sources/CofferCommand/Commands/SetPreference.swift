@@ -1,12 +1,10 @@
 import Coffer
+import CofferTerminal
 import Foundation
 
 /// What `--type` takes.
 enum PreferenceType: String, CaseIterable, Sendable {
   case string, number, boolean, date, data
-
-  /// All of them, for a shell.
-  static let words = allCases.map(\.rawValue).joined(separator: " ")
 }
 
 extension Invocation {

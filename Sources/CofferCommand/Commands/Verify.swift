@@ -1,4 +1,5 @@
 import Coffer
+import CofferTerminal
 
 /// `coffer verify`: reads every value once and names those that are damaged.
 func verifyStore(_ invocation: Invocation) async throws -> ExitStatus {
@@ -24,7 +25,7 @@ private final class Verifier {
   private let asJSON: Bool
   private let end: String
   private let output = Output.standard
-  private let progress = Progress("Checking:")
+  private let progress = ProgressLine("Checking:")
   private var values = 0
   private var last: Key?
   private var bytes = 0

@@ -1,4 +1,5 @@
 import Coffer
+import CofferTerminal
 import Foundation
 
 /// `coffer watch`: prints what others commit, until a signal, a number of events, or a reader who leaves.

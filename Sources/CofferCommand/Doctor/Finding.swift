@@ -1,4 +1,5 @@
 import Coffer
+import CofferTerminal
 
 /// One thing that the doctor has looked at.
 struct Finding: Sendable {

@@ -3,6 +3,7 @@ import CofferFileSystem
 import CofferKeychain
 import CofferPreferences
 import CofferSQLite
+import CofferTerminal
 import Foundation
 
 /// One store: its place, its files and whether it opens. What opening would mend or move away stays as it is: of a

@@ -1,5 +1,6 @@
 import Coffer
 import CofferFileSystem
+import CofferTerminal
 import Foundation
 
 /// What every home needs of the system.

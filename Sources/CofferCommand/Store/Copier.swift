@@ -1,4 +1,5 @@
 import Coffer
+import CofferTerminal
 import Foundation
 
 /// Copies one state of a store into another, in commits of bounded size under one transaction id.
@@ -26,7 +27,7 @@ actor Copier {
   private let prefix: Key?
   private let isQuiet: Bool
   private let origin = Origin()
-  private let progress = Progress("Copying:")
+  private let progress = ProgressLine("Copying:")
   private let batchLimit: Int
   private var tally = Tally()
   private var waiting: [Entry] = []

@@ -1,4 +1,5 @@
 import Coffer
+import CofferTerminal
 import Foundation
 
 /// Opens the store that is meant, and closes it when `body` has ended, however it ends.

@@ -1,4 +1,5 @@
 import Coffer
+import CofferTerminal
 import Foundation
 
 /// Where the passphrase of a sealed store is read: never from an argument, which other users can see.

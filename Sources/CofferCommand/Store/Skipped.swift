@@ -1,4 +1,5 @@
 import Coffer
+import CofferTerminal
 
 /// A value that a command passed over, and why. It never holds the value.
 struct Skipped: Sendable {

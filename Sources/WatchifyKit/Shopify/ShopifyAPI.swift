@@ -59,16 +59,18 @@ public struct ShopReading: Sendable {
   public var incompleteReason: String?
   /// The currency of the prices as the shop said with the answer (`cart_currency`), as an ISO 4217 code.
   public var currency: String?
-  /// The host that answered in the end, after redirects within the same site.
+  /// The host that answered in the end, after redirects within the same site; with its port if it is not the usual one.
   public var host: String?
   /// How many pages were read and how many bytes came.
   public var pages: Int
   public var bytes: Int
+  /// How many products and variants were left out because they could not be read.
+  public var broken: Int
 
   /// A reading.
   public init(
     products: [ShopifyProduct], isComplete: Bool, incompleteReason: String? = nil, currency: String? = nil,
-    host: String? = nil, pages: Int = 1, bytes: Int = 0
+    host: String? = nil, pages: Int = 1, bytes: Int = 0, broken: Int = 0
   ) {
     self.products = products
     self.isComplete = isComplete
@@ -77,6 +79,7 @@ public struct ShopReading: Sendable {
     self.host = host
     self.pages = pages
     self.bytes = bytes
+    self.broken = broken
   }
 }
 

@@ -3,7 +3,7 @@ let floors = [
   "CofferCShims": 0, "CofferCZlib": 0, "CofferCSQLite": 0, "CofferCOpenSSL": 0,
   "CofferCSecret": 0, "CofferLocks": 0, "CofferCGio": 0, "CofferCMicrohttpd": 0,
   "CofferCore": 1,
-  "CofferCrypto": 2, "CofferFileSystem": 2,
+  "CofferCrypto": 2, "CofferFileSystem": 2, "CofferTerminal": 2,
   "CofferSQLite": 3,
   "CofferFiles": 4, "CofferPreferences": 4, "CofferKeychain": 4,
   "Coffer": 5,

@@ -103,12 +103,18 @@ extension StorageRouter {
         let sync = registry.syncPolicy(record)
         return StorageManifest.Entry(
           name: key.name, type: key.valueType, catalog: record.catalog ?? "", domain: key.domain.description,
-          store: place?.store, security: key.security.description, serializer: key.serializer, owner: key.owner,
+          store: place.flatMap(address), security: key.security.description, serializer: key.serializer, owner: key.owner,
           description: key.description, availability: key.availability.rawValue, sync: sync.rawValue,
           declaredSync: sync == key.syncPolicy ? nil : key.syncPolicy.rawValue, hasDefault: key.hasDefault,
           hasMigration: key.hasMigration, isSensitive: key.isSensitive,
           obstacle: (record.obstacle ?? problem)?.message)
       })
+  }
+
+  /// A home as the command calls it, also where the application opens it itself.
+  private nonisolated func address(of place: HomePlace) -> String? {
+    guard case .engine(let name) = place else { return place.store }
+    return (configuration.engines[name.description] as? SQLiteEngine).map { "sqlite:\($0.path)" }
   }
 
   private nonisolated func home(of domain: StorageDomain) -> (HomePlace?, StorageError?) {

@@ -1,0 +1,68 @@
+import CofferCore
+package import Foundation
+
+/// Standard input or a file, of which a whole value is read, byte by byte.
+package final class Input {
+  private let descriptor: Int32
+  private let name: String
+
+  private init(_ descriptor: Int32, _ name: String) { (self.descriptor, self.name) = (descriptor, name) }
+
+  deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
+
+  package static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
+
+  /// Whether somebody has connected standard input to something that has a value: a pipe, a socket or a file.
+  package static var isConnected: Bool {
+    var status = stat()
+    guard fstat(STDIN_FILENO, &status) == 0 else { return false }
+    return [S_IFIFO, S_IFSOCK, S_IFREG].contains(status.st_mode & S_IFMT)
+  }
+
+  package var isStandard: Bool { descriptor == STDIN_FILENO }
+
+  package static var standard: Input { Input(STDIN_FILENO, "Standard input") }
+
+  package static func file(_ path: String) throws -> Input {
+    let name = "The file '\(path.oneLine())'"
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure(name, errno) }
+    return Input(descriptor, name)
+  }
+
+  /// Everything up to the end, which must come after at most `limit` bytes.
+  package func read(limit: Int) throws -> Data {
+    guard (size ?? 0) <= limit else { throw tooLarge(limit) }
+    var data = Data()
+    var chunk = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let count = chunk.withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
+      if count == 0 { return data }
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw Self.failure(name, errno)
+      }
+      data.append(contentsOf: chunk[..<count])
+      guard data.count <= limit else { throw tooLarge(limit) }
+    }
+  }
+
+  /// What is left of a regular file; `nil` for anything else.
+  private var size: Int? {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    return Int(status.st_size) - Int(max(0, lseek(descriptor, 0, SEEK_CUR)))
+  }
+
+  private func tooLarge(_ limit: Int) -> CommandError {
+    CommandError(
+      .failure, StorageError.Code.valueTooLarge.description, "\(name) has more than \(grouped(limit)) bytes.",
+      advice: "Split the value. Nothing was written.")
+  }
+
+  private static func failure(_ name: String, _ code: Int32) -> CommandError {
+    CommandError(
+      .failure, StorageError.Code.inputOutput.description,
+      "\(name) could not be read: \(String(cString: strerror(code))).", advice: "Nothing was written.")
+  }
+}

@@ -1,0 +1,121 @@
+import Coffer
+public import Foundation
+
+extension StoreService {
+  /// Reads all stores, one after another, keeps their errors in ``BackgroundSyncState``, notifies of the news and
+  /// deletes what is too old (document 2). While a shop's refusal holds nothing is asked, and nothing is an error.
+  /// - Returns: The news of all stores.
+  @discardableResult
+  public nonisolated func syncAllStoresWithErrorTracking(
+    notifications: NotificationService? = nil, progress: (@Sendable (_ store: UUID) -> Void)? = nil
+  ) async -> [ChangeEventDTO] {
+    var news: [ChangeEventDTO] = []
+    for id in await answer([], { try await self.storeIds() }) {
+      guard !Task.isCancelled else { break }
+      progress?(id)
+      do {
+        news += try await syncStore(storeId: id)
+        await BackgroundSyncState.shared.recordSuccess(forStore: id)
+      } catch is CancellationError {
+        break
+      } catch SyncError.resting {
+        break  // It holds for every shop.
+      } catch let error as SyncError {
+        await BackgroundSyncState.shared.recordError(error, forStore: id)
+      } catch { await note(error) }
+      await Task.yield()
+    }
+    let service = if let notifications { notifications } else { await NotificationService.shared }
+    await service.send(for: news)
+    do { try await deleteWhatIsTooOld() } catch { await note(error) }
+    return news
+  }
+}
+
+/// The document's background loop: reads all stores, waits, and begins again.
+///
+/// ```swift
+/// let sync = Task.detached { await BackgroundSync(service: service).run() }
+/// ```
+public struct BackgroundSync: Sendable {
+  /// What the loop is doing, for a line of status.
+  public enum Status: Sendable {
+    case syncing
+    /// It waits until then.
+    case waiting(until: Date)
+    /// A shop has asked for a pause until then.
+    case resting(until: Date)
+    /// There is no network.
+    case offline
+  }
+
+  let service: StoreService
+  let notifications: NotificationService?
+  let network: NetworkMonitor?
+  let status: @Sendable (Status) -> Void
+  let jitter: @Sendable (ClosedRange<Double>) -> Double
+
+  /// A loop.
+  /// - Parameters:
+  ///   - service: whose stores are read.
+  ///   - notifications: what tells of the news; the shared one unless given.
+  ///   - network: what says whether there is a network; without it there is taken to be one.
+  ///   - status: told what the loop does.
+  ///   - jitter: a number in a range, so that not all the world reads at the same moment.
+  public init(
+    service: StoreService, notifications: NotificationService? = nil, network: NetworkMonitor? = nil,
+    status: @escaping @Sendable (Status) -> Void = { _ in },
+    jitter: @escaping @Sendable (ClosedRange<Double>) -> Double = { Double.random(in: $0) }
+  ) {
+    self.service = service
+    self.notifications = notifications
+    self.network = network
+    self.status = status
+    self.jitter = jitter
+  }
+
+  /// Runs until the task is cancelled. The interval is read anew each round.
+  public func run() async {
+    while !Task.isCancelled {
+      guard await isOnline() else {
+        status(.offline)
+        guard await waitForNetwork() else { return }
+        continue
+      }
+      status(.syncing)
+      await service.syncAllStoresWithErrorTracking(notifications: notifications)
+      let seconds = await pause()
+      guard await sleep(seconds) else { return }
+    }
+  }
+
+  private func pause() async -> Double {
+    if let until = try? await service.restingUntil() {
+      status(.resting(until: until))
+      return until.timeIntervalSince(service.now()) + jitter(1...10)
+    }
+    let minutes = (try? await service.modelContainer.settings.get(StorageKeys.syncIntervalMinutes)) ?? 30
+    let seconds = Double(max(5, minutes)) * 60 * jitter(0.9...1.1)
+    status(.waiting(until: service.now().addingTimeInterval(seconds)))
+    return seconds
+  }
+
+  private func isOnline() async -> Bool {
+    guard let network else { return true }
+    return await network.isConnected
+  }
+
+  /// Whether to go on: soon after the network is back, but not all at once.
+  private func waitForNetwork() async -> Bool {
+    guard let network else { return true }
+    for await isConnected in await network.changes() where isConnected { return await sleep(jitter(1...5)) }
+    return false
+  }
+
+  private func sleep(_ seconds: Double) async -> Bool {
+    do {
+      try await Task.sleep(for: .seconds(max(0, seconds)))
+      return true
+    } catch { return false }
+  }
+}

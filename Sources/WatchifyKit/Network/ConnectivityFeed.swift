@@ -1,0 +1,46 @@
+import CofferLocks
+
+/// Tells every listener whether the network can be reached: first how it is, then each change.
+final class ConnectivityFeed: Sendable {
+  private struct State {
+    var isConnected: Bool
+    var nextNumber = 0
+    var listeners: [Int: AsyncStream<Bool>.Continuation] = [:]
+  }
+
+  private let state: Locked<State>
+
+  init(_ isConnected: Bool) { state = Locked(State(isConnected: isConnected)) }
+
+  deinit {
+    for listener in state.withLock({ $0.listeners.values.map(\.self) }) { listener.finish() }
+  }
+
+  func send(_ isConnected: Bool) {
+    state.withLock { state in
+      guard state.isConnected != isConnected else { return }
+      state.isConnected = isConnected
+      for listener in state.listeners.values { listener.yield(isConnected) }
+    }
+  }
+
+  func listen() -> AsyncStream<Bool> {
+    let (stream, listener) = AsyncStream.makeStream(of: Bool.self, bufferingPolicy: .bufferingNewest(1))
+    let number = state.withLock { state in
+      state.nextNumber += 1
+      state.listeners[state.nextNumber] = listener
+      listener.yield(state.isConnected)
+      return state.nextNumber
+    }
+    listener.onTermination = { [weak self] _ in self?.leave(number) }
+    return stream
+  }
+
+  /// How many listen now.
+  var count: Int { state.withLock { $0.listeners.count } }
+
+  private func leave(_ number: Int) {
+    let listener = state.withLock { $0.listeners.removeValue(forKey: number) }
+    withExtendedLifetime(listener) {}  // its end may call back: not under the lock
+  }
+}

@@ -1,0 +1,5 @@
+/// What is known of the network at one time.
+struct NetworkState: Hashable, Sendable {
+  var isConnected: Bool
+  var connectionType: NetworkMonitor.ConnectionType
+}

@@ -1,0 +1,121 @@
+#if !canImport(Network)
+  import CofferCGio
+  import CofferLocks
+  import Foundation
+
+  /// Looks at the network again when the kernel says that something changed, and now and then in any case.
+  ///
+  /// The kernel's messages are only hints: it announces some changes twice and the loss of an IPv4 route over an
+  /// interface that was put down not at all.
+  final class NetworkWatch: Sendable {
+    /// What was seen last.
+    var state: NetworkState { seen.withLock { $0 } }
+    /// Empty once everything that was open is closed, some time after ``stop()``.
+    let open = DispatchGroup()
+
+    private let reader: NetworkReader
+    private let pause: DispatchTimeInterval
+    private let seen: Locked<NetworkState>
+    private let queue = DispatchQueue(label: "watchify.network")
+    private let sources = Locked<[WatchedSource]>([])
+    private let isHinted = Locked(false)
+    private let onChange: @Sendable () -> Void
+
+    /// Looks once at once, and from then on on a queue of its own until it is stopped.
+    /// - Parameters:
+    ///   - pause: between a hint and the look: changes come in swarms.
+    ///   - poll: between looks without a hint.
+    ///   - onChange: called when ``state`` has changed.
+    init(reader: NetworkReader, pause: Duration, poll: Duration, onChange: @escaping @Sendable () -> Void) {
+      self.reader = reader
+      self.pause = .nanoseconds(pause.nanoseconds)
+      self.onChange = onChange
+      // Before the look: what changes after it is heard.
+      let descriptor = coffer_route_socket()
+      seen = Locked(reader.read())
+      if descriptor >= 0 { listen(to: descriptor) }
+      startPolling(every: .nanoseconds(poll.nanoseconds))
+    }
+
+    deinit { stop() }
+
+    /// Ends it all; no call comes after one that is under way now.
+    func stop() {
+      let ended = sources.withLock { sources in
+        defer { sources = [] }
+        return sources
+      }
+      for ended in ended { ended.source.cancel() }
+    }
+
+    private var isStopped: Bool { sources.withLock { $0.isEmpty } }
+
+    private func keep(_ source: WatchedSource) { sources.withLock { $0.append(source) } }
+
+    private func listen(to descriptor: CInt) {
+      let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+      source.setEventHandler { [weak self] in
+        Self.empty(descriptor)
+        self?.hint()
+      }
+      open.enter()
+      source.setCancelHandler { [open] in
+        close(descriptor)
+        open.leave()
+      }
+      keep(WatchedSource(source: source))
+      source.resume()
+    }
+
+    private func startPolling(every interval: DispatchTimeInterval) {
+      let timer = DispatchSource.makeTimerSource(queue: queue)
+      timer.schedule(deadline: .now() + interval, repeating: interval, leeway: .seconds(1))
+      timer.setEventHandler { [weak self] in self?.look() }
+      keep(WatchedSource(source: timer))
+      timer.resume()
+    }
+
+    /// What the messages say does not matter, nor whether some were lost (`ENOBUFS`): the truth is read anew.
+    private static func empty(_ descriptor: CInt) {
+      var byte: UInt8 = 0
+      while true {
+        let count = recv(descriptor, &byte, 1, 0)  // a message is read as a whole, whatever there is room for
+        guard count >= 0 || errno == EINTR || errno == ENOBUFS else { return }
+      }
+    }
+
+    /// Looks after the pause. A hint within it adds nothing, so a storm of them cannot put the look off for ever.
+    func hint() {
+      let isFirst = isHinted.withLock { isHinted in
+        defer { isHinted = true }
+        return !isHinted
+      }
+      guard isFirst else { return }
+      queue.asyncAfter(deadline: .now() + pause) { [weak self] in self?.look() }
+    }
+
+    private func look() {
+      isHinted.withLock { $0 = false }
+      guard !isStopped else { return }
+      let state = reader.read()
+      let isNew = seen.withLock { seen in
+        defer { seen = state }
+        return seen != state
+      }
+      if isNew { onChange() }
+    }
+  }
+
+  /// A source that is only ended from outside.
+  // Dispatch lets every thread cancel a source, and the reference never changes.
+  private struct WatchedSource: @unchecked Sendable {
+    let source: any DispatchSourceProtocol
+  }
+
+  extension Duration {
+    fileprivate var nanoseconds: Int {
+      let (seconds, attoseconds) = components
+      return Int(max(0, min(seconds, 1_000_000_000)) * 1_000_000_000 + attoseconds / 1_000_000_000)
+    }
+  }
+#endif

@@ -1,0 +1,158 @@
+public import Foundation
+
+/// Notifications on a Linux desktop: `org.freedesktop.Notifications` on the session's bus.
+///
+/// Calls wait on a queue of the channel's own, each for five seconds at most. The connection to the bus stays open
+/// between notifications, because some desktops take a program's notifications away when its connection ends.
+public actor DesktopChannel: NotificationChannel {
+  /// "desktop"
+  public nonisolated let name = "desktop"
+  /// The queue of the channel's own.
+  public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+  private let executor = QueueExecutor(label: "watchify.desktop")
+  private let environment: @Sendable (String) -> String?
+  private let timeout: Duration
+  private let isCriticalAllowed: Bool
+  private let replacements: (any DesktopReplacements)?
+
+  private var connection: BusConnection?
+  private var server: Server?
+  /// What this process has shown, by the bytes of the thread's name.
+  private var shown: [[UInt8]: DesktopReplacement] = [:]
+
+  /// A process that answered as the notification server.
+  private struct Server {
+    /// Its unique name on the bus.
+    let owner: String
+    /// The bus and its name there.
+    let identity: String
+    let capabilities: [String]
+  }
+
+  private static let service = "org.freedesktop.Notifications"
+  private static let path = "/org/freedesktop/Notifications"
+
+  /// A channel to the desktop's notification server. Nothing is looked for until it is used.
+  /// - Parameters:
+  ///   - replacements: keeps what was shown over a restart; without it, over the life of the channel.
+  ///   - criticalWhenTimeSensitive: sends `.timeSensitive` as critical, which most desktops show until it is dismissed.
+  ///   - timeout: for each call.
+  ///   - environment: variables that say where the bus is; the process's own by default.
+  public init(
+    replacements: (any DesktopReplacements)? = nil, criticalWhenTimeSensitive: Bool = false,
+    timeout: Duration = .seconds(5),
+    environment: @escaping @Sendable (String) -> String? = { ProcessInfo.processInfo.environment[$0] }
+  ) {
+    self.replacements = replacements
+    isCriticalAllowed = criticalWhenTimeSensitive
+    self.timeout = timeout
+    self.environment = environment
+  }
+
+  /// Asks the notification server for its name; one is started where the bus knows how.
+  public func availability() async -> ChannelAvailability {
+    do throws(ChannelError) {
+      let server = try currentServer()
+      let reply = try call("GetServerInformation", reply: "(ssss)", of: server)
+      let words = [reply.string(at: 0), reply.string(at: 2)].filter { !$0.isEmpty }
+      return .available(detail: words.joined(separator: " "))
+    } catch {
+      return .unavailable(reason: error.reason)
+    }
+  }
+
+  /// Shows a notification, in place of the last one of its thread while the same server runs.
+  public func deliver(_ content: NotificationContent) async throws {
+    let stored = try? await replacements?.replacement(forThread: content.threadIdentifier)
+    let replacement = try show(content, stored: stored)
+    // It was shown, which is what counts.
+    try? await replacements?.remember(replacement, forThread: content.threadIdentifier)
+  }
+
+  /// Without a pause between asking what to replace and noting what was shown: others may deliver meanwhile.
+  private func show(_ content: NotificationContent, stored: DesktopReplacement?) throws(ChannelError)
+    -> DesktopReplacement
+  {
+    let server = try currentServer()
+    let thread = Array(content.threadIdentifier.utf8)
+    let last = [shown[thread], stored].compactMap { $0 }.first { $0.server == server.identity }
+    let message = DesktopMessage(
+      content: content, capabilities: server.capabilities, replacedId: last?.id ?? 0,
+      isCriticalAllowed: isCriticalAllowed)
+    let id = try call("Notify", message.arguments, reply: "(u)", of: server).uint32(at: 0)
+    let replacement = DesktopReplacement(id: id, server: server.identity)
+    shown[thread] = replacement
+    return replacement
+  }
+
+  // MARK: The server
+
+  /// Who has the server's name now, and what it can.
+  private func currentServer() throws(ChannelError) -> Server {
+    let (connection, owner) = try currentOwner()
+    let identity = "\(connection.busIdentifier)/\(owner)"
+    if let server, server.identity == identity { return server }
+    let unknown = Server(owner: owner, identity: identity, capabilities: [])
+    let capabilities = try call("GetCapabilities", reply: "(as)", of: unknown).strings(at: 0)
+    let server = Server(owner: owner, identity: identity, capabilities: capabilities)
+    self.server = server
+    return server
+  }
+
+  private func currentOwner() throws(ChannelError) -> (BusConnection, owner: String) {
+    if let connection, !connection.isClosed {
+      do throws(BusFailure) {
+        return (connection, try connection.owner(of: Self.service))
+      } catch  where error.kind == .closed {
+        // The bus has gone since the last notification; perhaps there is another by now.
+      } catch {
+        throw report(error)
+      }
+    }
+    connection = nil
+    let address = try SessionBus.address(environment: environment)
+    do throws(BusFailure) {
+      let made = try BusConnection(address: address, timeout: timeout)
+      connection = made
+      return (made, try made.owner(of: Self.service))
+    } catch  where connection == nil {
+      let reason = error.kind == .timedOut ? "no answer within \(patience)" : error.text
+      throw ChannelError("The session bus at '\(address)' cannot be reached: \(reason).", isTemporary: true)
+    } catch {
+      throw report(error)
+    }
+  }
+
+  private func call(_ method: String, _ arguments: [BusValue] = [], reply: String, of server: Server)
+    throws(ChannelError) -> BusReply
+  {
+    guard let connection else { throw report(BusFailure(.closed, "")) }
+    do throws(BusFailure) {
+      return try connection.call(
+        method, arguments, reply: reply, interface: Self.service, path: Self.path, of: server.owner)
+    } catch {
+      throw report(error)
+    }
+  }
+
+  /// The deadline, for people: "5 s".
+  private var patience: String {
+    let (seconds, attoseconds) = timeout.components
+    return String(format: "%g s", Double(seconds) + Double(attoseconds) / 1e18)
+  }
+
+  /// Says what happened, and forgets what is no longer of use.
+  private func report(_ failure: BusFailure) -> ChannelError {
+    if failure.kind == .closed { connection = nil }
+    let reason =
+      switch failure.kind {
+      case .timedOut: "The notification server did not answer within \(patience)."
+      case .closed: "The session bus went away."
+      case .gone: "The notification server went away before it answered."
+      case .noOwner: "No notification server is running on the session bus, and none can be started."
+      case .unreachable, .other: "The notification server failed: \(failure.text)."
+      }
+    return ChannelError(reason, isTemporary: true)
+  }
+}

@@ -1,0 +1,76 @@
+/// The arguments of `org.freedesktop.Notifications.Notify` for one notification.
+///
+/// There is no `category`: the registered ones are about mail, calls, devices and the like, and a price is none.
+struct DesktopMessage {
+  let content: NotificationContent
+  /// What the server says it can.
+  let capabilities: [String]
+  /// The notification whose place it takes; 0 for none.
+  let replacedId: UInt32
+  /// Whether `.timeSensitive` stays on the screen until it is dismissed.
+  let isCriticalAllowed: Bool
+
+  var arguments: [BusValue] {
+    [
+      .string("Watchify"), .uint32(replacedId), .string(""), .string(summary), .string(body), .strings([]),
+      .properties(hints), .int32(-1),
+    ]
+  }
+
+  // A server without "body" shows the summary alone.
+  private var summary: String {
+    let isAlone = !capabilities.contains("body") && !content.body.isEmpty
+    return (isAlone ? "\(content.title): \(content.body)" : content.title).withoutControls(except: [])
+  }
+
+  private var body: String {
+    guard capabilities.contains("body") else { return "" }
+    let text = content.body.withoutControls(except: ["\n"])
+    return capabilities.contains("body-markup") ? text.escapedForMarkup : text
+  }
+
+  private var hints: [BusProperty] {
+    var hints = [BusProperty("urgency", .byte(urgency)), BusProperty("desktop-entry", .string("watchify"))]
+    switch content.priority {
+    case .passive: hints.append(BusProperty("suppress-sound", .bool(true)))
+    case .active: break
+    case .timeSensitive: hints.append(BusProperty("sound-name", .string("message-new-instant")))
+    }
+    return hints
+  }
+
+  private var urgency: UInt8 {
+    switch content.priority {
+    case .passive: 0
+    case .active: 1
+    case .timeSensitive: isCriticalAllowed ? 2 : 1
+    }
+  }
+}
+
+extension String {
+  /// The text for a server that reads markup.
+  fileprivate var escapedForMarkup: String {
+    var escaped = ""
+    // By scalar: a letter with a combining mark after "<" is one character with it.
+    for scalar in unicodeScalars {
+      switch scalar {
+      case "&": escaped += "&amp;"
+      case "<": escaped += "&lt;"
+      case ">": escaped += "&gt;"
+      default: escaped.unicodeScalars.append(scalar)
+      }
+    }
+    return escaped
+  }
+
+  /// Control characters become blanks: names of stores come from the web.
+  fileprivate func withoutControls(except kept: [Unicode.Scalar]) -> String {
+    var scalars = UnicodeScalarView()
+    for scalar in unicodeScalars {
+      let isControl = scalar.properties.generalCategory == .control && !kept.contains(scalar)
+      scalars.append(isControl ? " " : scalar)
+    }
+    return String(scalars)
+  }
+}

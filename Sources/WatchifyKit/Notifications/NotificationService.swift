@@ -1,0 +1,131 @@
+import Coffer
+import CofferSQLite
+import Foundation
+
+/// Tells people of news (document 2): one notification per store, through the channels that the settings name.
+///
+/// News waits in the database's outbox, written together with the events. ``send(for:)`` takes it from there, so that
+/// what could not be told is told later, and what was told is not told again by another process. A fault of a channel
+/// never fails a sync: it is in ``lastFailures``.
+///
+/// ```swift
+/// NotificationService.shared.attach(service, channels: [DesktopChannel()])
+/// await NotificationService.shared.send(for: news)
+/// ```
+@MainActor
+public final class NotificationService {
+  /// The one of the application.
+  public static let shared = NotificationService()
+
+  /// Asks the person whether they want to be notified; called once, when there is first news.
+  public typealias Question = @MainActor @Sendable () async -> Bool
+
+  private var service: StoreService?
+  private var channels: [any NotificationChannel] = []
+  private var question: Question?
+  /// Who is delivering: two at once would only take turns.
+  private var isDelivering = false
+
+  /// Why each channel could not tell something last, by the channel's name.
+  public private(set) var lastFailures: [String: ChannelError] = [:]
+
+  /// A service without outbox and channels.
+  public init() {}
+
+  /// Says whose news is told, and how.
+  /// - Parameters:
+  ///   - service: has the outbox and the settings.
+  ///   - channels: the ways to tell; the settings choose among them.
+  ///   - question: asks the person, when there is first news; on Linux no system asks, so without a question the
+  ///     first channel that can show anything is permission enough.
+  public func attach(
+    _ service: StoreService, channels: [any NotificationChannel], question: Question? = nil
+  ) {
+    self.service = service
+    self.channels = channels
+    self.question = question
+  }
+
+  // MARK: Permission
+
+  /// Whether the person wants to be notified.
+  public func authorizationStatus() async -> NotificationPermission {
+    guard let settings = service?.modelContainer.settings else { return .notDetermined }
+    return (try? await settings.get(StorageKeys.notificationPermission)) ?? .notDetermined
+  }
+
+  /// Asks for permission, and keeps the answer. While no channel works nothing is asked and nothing kept.
+  public func requestPermission() async -> Bool {
+    guard let settings = service?.modelContainer.settings, await firstAvailable() != nil else { return false }
+    let isGranted = if let question { await question() } else { true }
+    try? await settings.set(isGranted ? .authorized : .denied, for: StorageKeys.notificationPermission)
+    return isGranted
+  }
+
+  private func firstAvailable() async -> (any NotificationChannel)? {
+    for channel in channels { if case .available = await channel.availability() { return channel } }
+    return nil
+  }
+
+  // MARK: Telling
+
+  /// Tells of news: of these changes, and of everything that still waits. Permission is asked when there is something
+  /// to tell for the first time.
+  public func send(for changes: [ChangeEventDTO]) async {
+    guard let service, !isDelivering else { return }
+    isDelivering = true
+    defer { isDelivering = false }
+    do {
+      let preferences = try await NotificationPreferences(from: service.modelContainer.settings)
+      guard preferences.isEnabled, preferences.quietHours.end(at: service.now()) == nil,
+        try await service.hasWaitingNews(), await isAuthorized()
+      else { return }
+      for channel in channels where preferences.channels.contains(channel.name) {
+        try await deliver(through: channel, service)
+      }
+    } catch { await service.note(error) }
+  }
+
+  private func isAuthorized() async -> Bool {
+    switch await authorizationStatus() {
+    case .authorized: true
+    case .denied: false
+    case .notDetermined: await requestPermission()
+    }
+  }
+
+  /// Tells what waits for a channel, store by store, until it fails.
+  private func deliver(through channel: any NotificationChannel, _ service: StoreService) async throws {
+    while let batch = try await service.claimNews(for: channel.name) {
+      guard let content = NotificationContent(of: batch.events) else { continue }
+      do {
+        try await channel.deliver(content)
+        try await service.finish(batch)
+        lastFailures[channel.name] = nil
+      } catch let error as ChannelError {
+        lastFailures[channel.name] = error
+        return try await service.giveBack(batch, after: 60)
+      }
+    }
+  }
+}
+
+extension StoreService {
+  func hasWaitingNews() async throws -> Bool {
+    try await database.read { try !$0.query("SELECT 1 FROM outbox LIMIT 1", []) { _ in 1 }.isEmpty }
+  }
+
+  func claimNews(for channel: String) async throws -> OutboxRows.Batch? {
+    let now = now()
+    return try await database.write { try OutboxRows.claim(channel, at: now, in: $0) }
+  }
+
+  func finish(_ batch: OutboxRows.Batch) async throws {
+    try await database.write { try OutboxRows.finish(batch, in: $0) }
+  }
+
+  func giveBack(_ batch: OutboxRows.Batch, after seconds: Double) async throws {
+    let until = now().addingTimeInterval(seconds)
+    try await database.write { try OutboxRows.giveBack(batch, until: until, in: $0) }
+  }
+}

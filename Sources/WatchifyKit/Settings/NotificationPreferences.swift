@@ -1,0 +1,46 @@
+public import Coffer
+
+/// Whether the person wants to be notified.
+public enum NotificationPermission: String, Codable, Sendable {
+  /// Nobody was asked yet; that happens when there is first news.
+  case notDetermined
+  case authorized
+  case denied
+}
+
+/// The settings that decide what is notified, read together.
+public struct NotificationPreferences: Codable, Hashable, Sendable {
+  public var isEnabled = true
+  public var channels = ["desktop"]
+  public var types: Set<ChangeType> = Set(ChangeType.allCases).subtracting([.imagesChanged, .compareAtChanged])
+  public var dropThreshold = PriceThreshold.any
+  public var increaseThreshold = PriceThreshold.any
+  public var quietHours = QuietHours.none
+  public var stockQuietHours = 6
+
+  /// The defaults.
+  public init() {}
+
+  /// The present settings.
+  /// - Throws: `StorageError`.
+  public init(from settings: StorageRouter) async throws {
+    isEnabled = try await settings.get(StorageKeys.notificationsEnabled)
+    channels = try await settings.get(StorageKeys.notificationChannels)
+    types = []
+    for type in ChangeType.allCases where try await settings.get(StorageKeys.notify(type)) { types.insert(type) }
+    dropThreshold = try await settings.get(StorageKeys.priceDropThreshold)
+    increaseThreshold = try await settings.get(StorageKeys.priceIncreaseThreshold)
+    quietHours = try await settings.get(StorageKeys.quietHours)
+    stockQuietHours = try await settings.get(StorageKeys.stockQuietHours)
+  }
+
+  /// Whether a change is worth a notification by its kind and size.
+  public func wants(_ change: ChangeEventDTO) -> Bool {
+    guard isEnabled, types.contains(change.changeType) else { return false }
+    switch change.changeType {
+    case .priceDropped: return dropThreshold.isSatisfied(by: change)
+    case .priceIncreased: return increaseThreshold.isSatisfied(by: change)
+    default: return true
+    }
+  }
+}

@@ -1,0 +1,46 @@
+public import Foundation
+
+/// From which size on a price change is notified (document 2).
+///
+/// The raw values are the document's. "$5" means 5 units of the store's currency, whichever that is; percent are
+/// computed, so exactly 10 % is at least 10 %.
+public enum PriceThreshold: String, Codable, CaseIterable, Sendable {
+  case any = "Any amount"
+  case fiveDollars = "At least $5"
+  case tenDollars = "At least $10"
+  case twentyFiveDollars = "At least $25"
+  case tenPercent = "At least 10%"
+  case twentyFivePercent = "At least 25%"
+
+  /// The smallest amount, in units of the store's currency.
+  public var minDollars: Decimal? {
+    switch self {
+    case .fiveDollars: 5
+    case .tenDollars: 10
+    case .twentyFiveDollars: 25
+    case .any, .tenPercent, .twentyFivePercent: nil
+    }
+  }
+
+  /// The smallest move, in percent of the old price.
+  public var minPercent: Int? {
+    switch self {
+    case .tenPercent: 10
+    case .twentyFivePercent: 25
+    case .any, .fiveDollars, .tenDollars, .twentyFiveDollars: nil
+    }
+  }
+
+  /// Whether a change is large enough. News that is not about a price is, and so is a change whose prices are unknown.
+  public func isSatisfied(by change: ChangeEventDTO) -> Bool {
+    guard change.changeType.isPrice, let old = change.oldPrice, let new = change.newPrice else { return true }
+    return isSatisfied(from: old, to: new)
+  }
+
+  func isSatisfied(from old: Decimal, to new: Decimal) -> Bool {
+    let move = abs(new - old)
+    if let minDollars { return move >= minDollars }
+    if let minPercent { return old == 0 || move * 100 >= old * Decimal(minPercent) }
+    return true
+  }
+}

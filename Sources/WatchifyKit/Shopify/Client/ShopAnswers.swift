@@ -1,0 +1,99 @@
+import Foundation
+
+/// What answers of shops mean, apart from lists of products.
+enum ShopAnswers {
+  /// Seconds to wait, or a date.
+  static func retryAfter(_ answer: HTTPAnswer, now: Date) -> TimeInterval? {
+    guard let text = answer.header("Retry-After")?.trimmingCharacters(in: .whitespaces) else { return nil }
+    if let seconds = TimeInterval(text) { return seconds.isFinite && seconds >= 0 ? seconds : nil }
+    return FeedDate.http(text).map { max(0, $0.timeIntervalSince(now)) }
+  }
+
+  /// The currency of the last `cart_currency` cookie. Foundation joins the cookies of an answer with commas.
+  static func currency(_ answer: HTTPAnswer) -> String? {
+    guard let cookies = answer.header("Set-Cookie") else { return nil }
+    var currency: String?
+    for part in cookies.split(whereSeparator: { $0 == "," || $0 == ";" || $0 == "\n" }) {
+      let part = part.trimmingCharacters(in: .whitespaces)
+      guard part.hasPrefix("cart_currency=") else { continue }
+      let code = part.dropFirst("cart_currency=".count)
+      if code.utf8.count == 3, code.allSatisfy({ $0.isASCII && $0.isLetter }) { currency = code.uppercased() }
+    }
+    return currency
+  }
+
+  /// Whether an address is that of the page on which a closed shop asks for its password.
+  static func isPasswordPage(_ url: URL) -> Bool { url.path.hasSuffix("/password") }
+
+  /// What a page says that was served instead of JSON, if anything.
+  static func fault(ofPage answer: HTTPAnswer) -> SyncError? {
+    let text = String(decoding: answer.body.prefix(65_536), as: UTF8.self).lowercased()
+    if answer.header("cf-mitigated") != nil || challenges.contains(where: text.contains) {
+      return .refused(reason: "it answers with a page that checks for humans.")
+    }
+    return text.contains("action=\"/password\"") ? .passwordProtected : nil
+  }
+
+  private static let challenges = [
+    "challenge-platform", "cf-chl", "<title>just a moment", "g-recaptcha", "h-captcha",
+  ]
+
+  /// What a status means that is neither success nor redirect; `nil` for 400 and what is rare, which depends on what
+  /// was asked for.
+  static func fault(ofStatus status: Int) -> SyncError? {
+    switch status {
+    case 401: .passwordProtected
+    case 402, 423: .closed(statusCode: status)
+    case 403, 430: .refused(reason: "it answers with HTTP \(status).")
+    case 404, 410: .notShopify
+    case 500...599: .serverError(statusCode: status)
+    default: nil
+    }
+  }
+
+  /// Errors of the network as ``SyncError``; `CancellationError` stays what it is.
+  static func fault(of error: any Error) -> any Error {
+    switch error {
+    case is CancellationError: error
+    case let error as URLError where error.code == .cancelled: CancellationError()
+    case let error as URLError where isUnreachable(error.code): SyncError.unreachable
+    default: SyncError.from(error)
+    }
+  }
+
+  /// On Linux a device without a network learns it from the resolver first, as if nobody were there.
+  private static func isUnreachable(_ code: URLError.Code) -> Bool {
+    [.cannotFindHost, .dnsLookupFailed, .cannotConnectToHost].contains(code)
+  }
+
+  /// Whether an error is what a throttle looks like that no longer answers.
+  static func looksThrottled(_ error: any Error) -> Bool {
+    guard let code = (error as? URLError)?.code else { return false }
+    return [.timedOut, .networkConnectionLost, .badServerResponse, .unknown].contains(code)
+  }
+
+  /// `/meta.json`; parts that are not what they should be are missing.
+  static func description(_ body: Data) -> ShopDescription {
+    guard let meta = try? JSONDecoder().decode(Meta.self, from: body) else { return ShopDescription() }
+    return meta.description
+  }
+
+  private struct Meta: Decodable {
+    var description = ShopDescription()
+
+    enum CodingKeys: String, CodingKey {
+      case name, country, currency
+      case shopifyDomain = "myshopify_domain"
+      case productCount = "published_products_count"
+    }
+
+    init(from decoder: any Decoder) throws {
+      let parts = try decoder.container(keyedBy: CodingKeys.self)
+      description.name = try? parts.decode(String.self, forKey: .name)
+      description.country = try? parts.decode(String.self, forKey: .country)
+      description.currency = try? parts.decode(String.self, forKey: .currency)
+      description.shopifyDomain = try? parts.decode(String.self, forKey: .shopifyDomain)
+      description.productCount = try? parts.decode(Int.self, forKey: .productCount)
+    }
+  }
+}

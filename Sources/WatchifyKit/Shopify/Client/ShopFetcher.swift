@@ -1,0 +1,147 @@
+import CofferLocks
+import Foundation
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// Asks a shop for one thing at a time: robots.txt first, through the gate, with redirects and repetitions.
+final class ShopFetcher: Sendable {
+  /// What an answer depends on besides its address.
+  struct Question: Sendable {
+    var shop: ShopAddress
+    var path: String
+    var query: [URLQueryItem] = []
+    var headers: [(name: String, value: String)] = []
+  }
+
+  private struct Robots {
+    var rules: RobotsRules
+    var readAt: Date
+  }
+
+  private static let mostRedirects = 5
+
+  let configuration: ShopifyClient.Configuration
+  let gate: RequestGate
+  private let transport: HTTPTransport
+  private let robots = Locked<[ShopAddress: Robots]>([:])
+  /// The host that answers for a shop, with its `www.` if it wants one: saves a redirect each time.
+  private let hosts = Locked<[ShopAddress: String]>([:])
+
+  init(configuration: ShopifyClient.Configuration, gate: RequestGate) {
+    self.configuration = configuration
+    self.gate = gate
+    transport = HTTPTransport(timeout: configuration.timeout, longestTransfer: configuration.longestTransfer)
+  }
+
+  /// The host that answered last for a shop, and its port when it is not the usual one.
+  func domain(of shop: ShopAddress) -> String {
+    let host = hosts.withLock { $0[shop] } ?? shop.host
+    return shop.port.map { "\(host):\($0)" } ?? host
+  }
+
+  /// An answer with success, or with a status that ``ShopAnswers/fault(ofStatus:)`` leaves open.
+  func answer(to question: Question) async throws -> HTTPAnswer {
+    try await checkRobots(for: question)
+    return try await fetch(question, limit: .init(bytes: configuration.largestBody))
+  }
+
+  // MARK: - robots.txt
+
+  private func checkRobots(for question: Question) async throws {
+    let rules = try await rules(of: question.shop)
+    let query = question.query.map { "\($0.name)=\($0.value ?? "")" }.joined(separator: "&")
+    // A rule for "/products.json$" means the listing too, whatever stands behind the question mark.
+    guard rules.allows(question.path), rules.allows(query.isEmpty ? question.path : "\(question.path)?\(query)") else {
+      throw SyncError.refused(reason: "its robots.txt disallows \(question.path).")
+    }
+  }
+
+  /// Asked for once a day. A site that has none allows everything; a fault ends this attempt and is not remembered.
+  private func rules(of shop: ShopAddress) async throws -> RobotsRules {
+    let now = gate.clock.now()
+    if let known = robots.withLock({ $0[shop] }), abs(now.timeIntervalSince(known.readAt)) < 86_400 {
+      return known.rules
+    }
+    var rules = RobotsRules.allowingAll
+    do {
+      let answer = try await fetch(
+        Question(shop: shop, path: "/robots.txt"), limit: .init(bytes: RobotsRules.largestBody, cuts: true))
+      if (200...299).contains(answer.status) {
+        let agent = configuration.userAgent.prefix { $0 != "/" && $0 != " " }
+        rules = RobotsRules(String(decoding: answer.body, as: UTF8.self), agent: String(agent))
+      }
+    } catch SyncError.notShopify, SyncError.passwordProtected, SyncError.refused, SyncError.closed {
+      // No rules are to be had: the shop's answer to the question itself counts.
+    }
+    let read = Robots(rules: rules, readAt: now)
+    robots.withLock { $0[shop] = read }
+    return rules
+  }
+
+  // MARK: - Requests
+
+  private func fetch(_ question: Question, limit: HTTPTransport.BodyLimit) async throws -> HTTPAnswer {
+    let pauses = RequestGate.Pauses(sameShop: configuration.pagePause, otherShop: configuration.storePause)
+    var delays = configuration.retryDelays[...]
+    while true {
+      let answer = try await gate.perform(for: question.shop, pauses: pauses) {
+        try await follow(question, limit: limit)
+      }
+      if answer.status == 503, let fault = ShopAnswers.fault(ofPage: answer) { throw fault }
+      guard let fault = ShopAnswers.fault(ofStatus: answer.status) else { return answer }
+      guard case .serverError = fault, let delay = delays.popFirst() else { throw fault }
+      try await gate.clock.sleep(delay)
+    }
+  }
+
+  /// One turn at the gate: redirects within the site belong to it. A refusal begins the rest before the turn ends, so
+  /// that nobody's request goes out in between.
+  private func follow(_ question: Question, limit: HTTPTransport.BodyLimit) async throws -> HTTPAnswer {
+    let shop = question.shop
+    guard var url = shop.url(question.path, query: question.query, host: hosts.withLock { $0[shop] }) else {
+      throw SyncError.notShopify
+    }
+    for _ in 0...Self.mostRedirects {
+      let answer: HTTPAnswer
+      do {
+        answer = try await transport.get(request(url, headers: question.headers), limit: limit)
+      } catch {
+        if gate.isRefused, ShopAnswers.looksThrottled(error) {
+          throw SyncError.resting(until: gate.refuse(retryAfter: nil))
+        }
+        throw ShopAnswers.fault(of: error)
+      }
+      if answer.status == 429 {
+        let wait = ShopAnswers.retryAfter(answer, now: gate.clock.now())
+        throw SyncError.resting(until: gate.refuse(retryAfter: wait))
+      }
+      guard [301, 302, 303, 307, 308].contains(answer.status) else {
+        if let host = url.host { hosts.withLock { $0[shop] = host } }
+        return answer
+      }
+      guard let place = answer.header("Location"), let target = URL(string: place, relativeTo: url) else {
+        throw SyncError.invalidResponse
+      }
+      guard let next = shop.onSite(target.absoluteURL) else { throw SyncError.notShopify }
+      if ShopAnswers.isPasswordPage(next) { throw SyncError.passwordProtected }
+      url = next
+    }
+    throw SyncError.invalidResponse
+  }
+
+  private func request(_ url: URL, headers: [(name: String, value: String)]) -> URLRequest {
+    var request = URLRequest(url: url)
+    request.setValue(configuration.userAgent, forHTTPHeaderField: "User-Agent")
+    request.setValue("application/json", forHTTPHeaderField: "Accept")
+    for (name, value) in headers where Self.isHeader(name, value) { request.setValue(value, forHTTPHeaderField: name) }
+    return request
+  }
+
+  /// A line break in a header would begin another one.
+  private static func isHeader(_ name: String, _ value: String) -> Bool {
+    !name.isEmpty && name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ":") }
+      && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+  }
+}

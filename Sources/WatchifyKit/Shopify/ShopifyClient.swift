@@ -1,0 +1,151 @@
+import Foundation
+
+/// Reads shops over the network: `/products.json`, page by page, and `/meta.json`.
+///
+/// It asks politely: one request at a time in the whole process (``RequestGate``), with pauses, under its own name,
+/// within the site's robots.txt. What was asked for and is no list of products is thrown as a ``SyncError``; a fault in
+/// the middle of a listing throws too, so a part of a shop is never taken for the whole. Nothing is kept of what a shop
+/// sets: no cookies, no cache.
+///
+/// ```swift
+/// let client = ShopifyClient()
+/// let reading = try await client.read(ShopRequest(domain: "allbirds.com", country: "US"))
+/// print(reading.products.count, reading.currency ?? "unknown currency")
+/// ```
+public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
+  /// How a client asks.
+  public struct Configuration: Sendable {
+    /// Products on a page; shops serve 250 at most.
+    public var pageSize = 250
+    /// Pages of a listing at most.
+    public var pageCap = 200
+    /// Between two requests to one shop.
+    public var pagePause = Duration.seconds(1)
+    /// Between requests to two shops.
+    public var storePause = Duration.seconds(2)
+    /// How long a server may be silent.
+    public var timeout = Duration.seconds(30)
+    /// How long an answer may take as a whole.
+    public var longestTransfer = Duration.seconds(120)
+    /// Bytes of an answer, unpacked, at most.
+    public var largestBody = 16 * 1024 * 1024
+    /// Who asks. What stands before the slash is looked for in robots.txt.
+    public var userAgent = "Watchify/0.1 (+https://watchify.example)"
+    /// Before each repetition after a fault of the server (HTTP 5xx).
+    public var retryDelays: [Duration] = [.seconds(3), .seconds(10)]
+
+    /// The usual ones.
+    public init() {}
+  }
+
+  /// Larger pages are decoded on a thread that may take its time.
+  private static let largestOnTask = 256 * 1024
+
+  private let fetcher: ShopFetcher
+  /// What its requests go through: it tells whether all shops are left in peace, and until when.
+  public var gate: RequestGate { fetcher.gate }
+
+  /// A client. The gate brings the clock; give it another one in tests only.
+  public init(configuration: Configuration = Configuration(), gate: RequestGate = .shared) {
+    fetcher = ShopFetcher(configuration: configuration, gate: gate)
+  }
+
+  public func fetchProducts(domain: String) async throws -> [ShopifyProduct] {
+    try await read(ShopRequest(domain: domain)).products
+  }
+
+  /// Walks through the listing until its end, as ``ShopReading`` tells.
+  /// - Throws: ``SyncError``, ``ShopAddress/Invalid`` or `CancellationError`.
+  public func read(_ request: ShopRequest) async throws -> ShopReading {
+    let shop = try ShopAddress(request.domain)
+    let configuration = fetcher.configuration
+    var walk = ListingWalk(
+      pageSize: configuration.pageSize, pageCap: configuration.pageCap, knownIDs: request.knownIDs)
+    var goesOn = true
+    while goesOn {
+      let number = walk.nextPage
+      let answer = try await answer(for: number, of: shop, request)
+      do throws(FeedFault) {
+        // A page beyond the window is refused with 400, or with the same words under 200.
+        if answer.status == 400 { throw Self.errors(in: answer.body) }
+        let page = try await Self.decode(answer.body)
+        goesOn = walk.take(page, currency: ShopAnswers.currency(answer), bytes: answer.body.count)
+      } catch {
+        guard case .errors(let words) = error, number > 1 else { throw Self.fault(of: error, in: answer, page: number) }
+        walk.endOfWindow(words.isEmpty ? nil : words)
+        goesOn = false
+      }
+      fetcher.gate.served()
+      request.progress?(walk.reading.products.count, number)
+    }
+    var reading = walk.reading
+    reading.host = fetcher.domain(of: shop)
+    return reading
+  }
+
+  /// Everything that shops may leave out is missing when it cannot be had.
+  /// - Throws: ``SyncError``: `resting`, `networkUnavailable` or `unreachable`; ``ShopAddress/Invalid``;
+  ///   `CancellationError`.
+  public func describe(_ request: ShopRequest) async throws -> ShopDescription {
+    let shop = try ShopAddress(request.domain)
+    do {
+      let answer = try await fetcher.answer(
+        to: .init(shop: shop, path: "/meta.json", headers: request.headers))
+      return answer.status == 200 ? ShopAnswers.description(answer.body) : ShopDescription()
+    } catch let error as SyncError {
+      switch error {
+      case .resting, .networkUnavailable, .unreachable: throw error
+      default: return ShopDescription()
+      }
+    }
+  }
+
+  /// The answer to a page, which is a success or 400.
+  private func answer(for page: Int, of shop: ShopAddress, _ request: ShopRequest) async throws -> HTTPAnswer {
+    var query = [
+      URLQueryItem(name: "limit", value: String(fetcher.configuration.pageSize)),
+      URLQueryItem(name: "page", value: String(page)),
+    ]
+    if let country = request.country, !country.isEmpty { query.append(URLQueryItem(name: "country", value: country)) }
+    do {
+      let answer = try await fetcher.answer(
+        to: .init(shop: shop, path: "/products.json", query: query, headers: request.headers))
+      guard (200...299).contains(answer.status) || answer.status == 400 else { throw SyncError.invalidResponse }
+      return answer
+    } catch SyncError.notShopify where page > 1 {
+      // There were products a moment ago.
+      throw SyncError.invalidResponse
+    }
+  }
+
+  private static func decode(_ body: Data) async throws(FeedFault) -> FeedPage {
+    guard body.count > largestOnTask else { return try FeedDecoder.decode(body) }
+    typealias Outcome = CheckedContinuation<Result<FeedPage, FeedFault>, Never>
+    let result = await withCheckedContinuation { (continuation: Outcome) in
+      DispatchQueue.global(qos: .utility).async {
+        continuation.resume(returning: Result { () throws(FeedFault) in try FeedDecoder.decode(body) })
+      }
+    }
+    return try result.get()
+  }
+
+  /// What a 400 says, which may be nothing.
+  private static func errors(in body: Data) -> FeedFault {
+    do throws(FeedFault) {
+      _ = try FeedDecoder.decode(body)
+      return .errors("")
+    } catch {
+      guard case .errors = error else { return .errors("") }
+      return error
+    }
+  }
+
+  private static func fault(of fault: FeedFault, in answer: HTTPAnswer, page: Int) -> SyncError {
+    switch fault {
+    case .notJSON where !answer.body.isEmpty:
+      ShopAnswers.fault(ofPage: answer) ?? (page == 1 ? .notShopify : .invalidResponse)
+    case .noProducts where page == 1: .notShopify
+    default: .invalidResponse
+    }
+  }
+}

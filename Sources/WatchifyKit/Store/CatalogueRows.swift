@@ -1,0 +1,163 @@
+import CofferSQLite
+import Foundation
+
+/// Reads and writes a store's products.
+enum CatalogueRows {
+  /// Everything that a comparison needs, by the products' ids.
+  static func load(store: Int64, in transaction: some Querying) throws -> [Int64: StoredProduct] {
+    var products: [Int64: StoredProduct] = [:]
+    var variants = try loadVariants(store, transaction)[...]
+    _ = try transaction.query(
+      """
+      SELECT row, id, title, handle, vendor, type, published_at, images, missing_reads, is_removed
+      FROM products WHERE store = ?1 ORDER BY row
+      """, [.integer(store)]
+    ) { row in
+      let number = row.integer(0)
+      let own = variants.prefix { $0.product == number }
+      variants = variants.dropFirst(own.count)
+      products[row.integer(1)] = StoredProduct(
+        row: number, id: row.integer(1), title: row.text(2), handle: row.text(3), vendor: row.optionalText(4),
+        productType: row.optionalText(5), publishedAt: row.optionalInteger(6), imagePaths: images(row.text(7)),
+        missingReads: Int(row.integer(8)), isRemoved: row.flag(9), variants: own.map(\.variant))
+    }
+    return products
+  }
+
+  /// All variants in the order of their products' rows.
+  private static func loadVariants(
+    _ store: Int64, _ transaction: some Querying
+  ) throws -> [(product: Int64, variant: StoredVariant)] {
+    try transaction.query(
+      """
+      SELECT v.product, v.id, v.title, v.sku, v.price, v.compare_at, v.is_available, v.position, v.missing_since
+      FROM products AS p CROSS JOIN variants AS v ON v.product = p.row WHERE p.store = ?1 ORDER BY p.row
+      """, [.integer(store)]
+    ) { row in
+      (
+        row.integer(0),
+        StoredVariant(
+          id: row.integer(1), title: row.text(2), sku: row.optionalText(3), price: row.price(4),
+          compareAtPrice: row.optionalPrice(5), available: row.flag(6), position: Int(row.integer(7)),
+          isMissing: !row.isNull(8))
+      )
+    }
+  }
+
+  /// The ids of the products that a whole listing should have.
+  static func knownIDs(store: Int64, in transaction: some Querying) throws -> Set<Int64> {
+    Set(
+      try transaction.query(
+        "SELECT id FROM products WHERE store = ?1 AND is_removed = 0 AND missing_reads = 0", [.integer(store)]
+      ) { $0.integer(0) })
+  }
+
+  static func images(_ text: String) -> [String] {
+    text.isEmpty ? [] : text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+  }
+
+  // MARK: Writing
+
+  /// Writes what a comparison has found.
+  static func apply(
+    _ changes: ChangeSet, store: Int64, currency: String?, at now: Date, in transaction: SQLiteTransaction
+  ) throws {
+    for change in changes.products {
+      let row = try write(change.product, isNew: change.isNew, store, now, transaction)
+      for variant in change.product.variants { try write(variant, row, now, transaction) }
+      let snapshots = Set(change.snapshots)
+      for variant in change.product.variants where snapshots.contains(variant.id) {
+        try transaction.execute(
+          "INSERT OR REPLACE INTO snapshots VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+          [
+            .integer(row), .integer(variant.id), .date(now), .price(variant.price),
+            .optional(variant.compareAtPrice), .flag(variant.available), .optional(currency),
+          ])
+      }
+      guard !change.product.variants.isEmpty else { continue }
+      // What lists show: the price of the first variant that is there, and whether any can be bought.
+      try transaction.execute(
+        """
+        UPDATE products SET
+          price = coalesce((SELECT price FROM variants WHERE product = ?1 AND missing_since IS NULL
+            ORDER BY position, id LIMIT 1), price),
+          is_available = EXISTS (SELECT 1 FROM variants WHERE product = ?1 AND missing_since IS NULL AND is_available)
+        WHERE row = ?1
+        """, [.integer(row)])
+    }
+  }
+
+  private static func write(
+    _ product: StoredProduct, isNew: Bool, _ store: Int64, _ now: Date, _ transaction: SQLiteTransaction
+  ) throws -> Int64 {
+    let missing = product.missingReads > 0
+    var values: [SQLiteValue] = [
+      .text(product.title), .text(product.title.foldedForSearch), .text(product.handle), .optional(product.vendor),
+      .optional(product.productType), .optional(product.publishedAt),
+      .text(product.imagePaths.joined(separator: "\n")), .integer(Int64(product.missingReads)),
+      .flag(product.isRemoved), missing ? .date(now) : .null,
+    ]
+    guard isNew else {
+      values.append(.integer(product.row))
+      let isRenamed = try unindex("row = ?1 AND folded_title <> ?2", [.integer(product.row), values[1]], transaction)
+      try transaction.execute(
+        """
+        UPDATE products SET title = ?1, folded_title = ?2, handle = ?3, vendor = ?4, type = ?5, published_at = ?6,
+          images = ?7, missing_reads = ?8, is_removed = ?9,
+          missing_since = CASE WHEN ?10 IS NULL THEN NULL ELSE coalesce(missing_since, ?10) END
+        WHERE row = ?11
+        """, values)
+      if isRenamed { try index(product.row, transaction) }
+      return product.row
+    }
+    values += [.integer(store), .integer(product.id), .date(now)]
+    let row = try transaction.query(
+      """
+      INSERT INTO products (title, folded_title, handle, vendor, type, published_at, images, missing_reads, is_removed,
+        missing_since, store, id, first_seen_at, price, is_available)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0, 0) RETURNING row
+      """, values
+    ) { $0.integer(0) }[0]
+    try index(row, transaction)
+    return row
+  }
+
+  // MARK: Searching
+
+  private static func index(_ row: Int64, _ transaction: SQLiteTransaction) throws {
+    try transaction.execute(
+      "INSERT INTO product_titles (rowid, folded_title) SELECT row, folded_title FROM products WHERE row = ?1",
+      [.integer(row)])
+  }
+
+  /// Takes the titles of some products out of the search; whether there were any. Do it while they are what they were.
+  @discardableResult
+  static func unindex(
+    _ condition: String, _ arguments: [SQLiteValue], _ transaction: SQLiteTransaction
+  ) throws -> Bool {
+    let rows = try transaction.query("SELECT row FROM products WHERE \(condition)", arguments) { $0.integer(0) }
+    guard !rows.isEmpty else { return false }
+    try transaction.execute(
+      """
+      INSERT INTO product_titles (product_titles, rowid, folded_title)
+      SELECT 'delete', row, folded_title FROM products WHERE \(condition)
+      """, arguments)
+    return true
+  }
+
+  private static func write(
+    _ variant: StoredVariant, _ product: Int64, _ now: Date, _ transaction: SQLiteTransaction
+  ) throws {
+    try transaction.execute(
+      """
+      INSERT INTO variants VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+      ON CONFLICT DO UPDATE SET title = ?3, sku = ?4, price = ?5, compare_at = ?6, is_available = ?7, position = ?8,
+        missing_since = CASE WHEN ?9 IS NULL THEN NULL ELSE coalesce(missing_since, ?9) END
+      """,
+      [
+        .integer(product), .integer(variant.id), .text(variant.title), .optional(variant.sku), .price(variant.price),
+        .optional(variant.compareAtPrice), .flag(variant.available), .integer(Int64(variant.position)),
+        variant.isMissing ? .date(now) : .null,
+      ])
+  }
+}

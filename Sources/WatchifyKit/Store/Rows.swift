@@ -1,0 +1,45 @@
+import CofferSQLite
+import Foundation
+
+/// What can be asked: a read transaction or a write transaction.
+protocol Querying {
+  func query<R>(_ sql: String, _ arguments: [SQLiteValue], _ row: (SQLiteRow) throws -> R) throws -> [R]
+}
+
+extension SQLiteReadTransaction: Querying {}
+extension SQLiteTransaction: Querying {}
+
+extension SQLiteRow {
+  func optionalText(_ column: Int) -> String? { isNull(column) ? nil : text(column) }
+  func optionalInteger(_ column: Int) -> Int64? { isNull(column) ? nil : integer(column) }
+  func date(_ column: Int) -> Date { Date(milliseconds: integer(column)) }
+  func optionalDate(_ column: Int) -> Date? { isNull(column) ? nil : date(column) }
+  func price(_ column: Int) -> Price { Price(tenThousandths: integer(column)) }
+  func optionalPrice(_ column: Int) -> Price? { isNull(column) ? nil : price(column) }
+  func flag(_ column: Int) -> Bool { integer(column) != 0 }
+}
+
+extension SQLiteValue {
+  static func optional(_ text: String?) -> SQLiteValue { text.map { .text($0) } ?? .null }
+  static func optional(_ number: Int64?) -> SQLiteValue { number.map { .integer($0) } ?? .null }
+  static func optional(_ price: Price?) -> SQLiteValue { price.map { .integer($0.tenThousandths) } ?? .null }
+  static func price(_ price: Price) -> SQLiteValue { .integer(price.tenThousandths) }
+  static func flag(_ flag: Bool) -> SQLiteValue { .integer(flag ? 1 : 0) }
+  static func date(_ date: Date) -> SQLiteValue { .integer(date.milliseconds) }
+}
+
+extension Date {
+  init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1_000) }
+
+  /// Unix milliseconds; what is beyond them becomes the nearest.
+  var milliseconds: Int64 {
+    Int64(exactly: (timeIntervalSince1970 * 1_000).rounded(.down)) ?? (timeIntervalSince1970 < 0 ? .min : .max)
+  }
+}
+
+extension String {
+  /// As titles are searched: without case, accents and width.
+  var foldedForSearch: String {
+    folding(options: [.caseInsensitive, .diacriticInsensitive, .widthInsensitive], locale: nil)
+  }
+}

@@ -1,0 +1,155 @@
+import CofferSQLite
+
+/// Watchify's tables. Moments are Unix milliseconds, prices ten-thousandths of a unit. A released step is never changed.
+enum Schema {
+  static let migrations = [
+    SQLiteMigration("1 stores and products") { transaction in try transaction.execute(stores + products) },
+    SQLiteMigration("2 events and outbox") { transaction in try transaction.execute(events + outbox) },
+  ]
+
+  private static let stores = """
+    CREATE TABLE stores (
+      no INTEGER PRIMARY KEY AUTOINCREMENT,
+      id TEXT NOT NULL UNIQUE,
+      name TEXT NOT NULL,
+      domain TEXT NOT NULL UNIQUE,
+      shopify_domain TEXT,
+      added_at INTEGER NOT NULL,
+      last_attempt_at INTEGER,
+      last_fetched_at INTEGER,
+      -- what the last attempt failed with, as JSON; null after a success
+      last_error TEXT,
+      is_closed INTEGER NOT NULL DEFAULT 0,
+      -- the market: what is asked for, what was served, what the shop keeps its prices in
+      country TEXT,
+      currency TEXT,
+      base_currency TEXT,
+      headers TEXT NOT NULL DEFAULT '[]',
+      -- counts the syncs, so that one that was prepared beside another is prepared again
+      generation INTEGER NOT NULL DEFAULT 0
+    );
+    -- one row: no shop is asked before this moment, and how many refusals there were in a row
+    CREATE TABLE rest (one INTEGER PRIMARY KEY CHECK (one = 1), until INTEGER NOT NULL, refusals INTEGER NOT NULL);
+
+    """
+
+  private static let products = """
+    CREATE TABLE products (
+      row INTEGER PRIMARY KEY,
+      store INTEGER NOT NULL REFERENCES stores (no) ON DELETE CASCADE,
+      id INTEGER NOT NULL,
+      title TEXT NOT NULL,
+      folded_title TEXT NOT NULL,
+      handle TEXT NOT NULL,
+      vendor TEXT,
+      type TEXT,
+      published_at INTEGER,
+      first_seen_at INTEGER NOT NULL,
+      price INTEGER NOT NULL,
+      is_available INTEGER NOT NULL,
+      images TEXT NOT NULL,
+      missing_since INTEGER,
+      missing_reads INTEGER NOT NULL DEFAULT 0,
+      is_removed INTEGER NOT NULL DEFAULT 0,
+      UNIQUE (store, id)
+    );
+    CREATE INDEX products_by_title ON products (store, is_removed, folded_title, is_available);
+    CREATE INDEX products_by_price ON products (store, is_removed, price, is_available);
+    CREATE INDEX products_by_date ON products (store, is_removed, published_at, is_available);
+    -- kept in step by CatalogueRows: a trigger may not touch a virtual table where the schema is not trusted
+    CREATE VIRTUAL TABLE product_titles USING fts5 (
+      folded_title, content = 'products', content_rowid = 'row', tokenize = 'trigram case_sensitive 1'
+    );
+    CREATE TABLE variants (
+      product INTEGER NOT NULL REFERENCES products (row) ON DELETE CASCADE,
+      id INTEGER NOT NULL,
+      title TEXT NOT NULL,
+      sku TEXT,
+      price INTEGER NOT NULL,
+      compare_at INTEGER,
+      is_available INTEGER NOT NULL,
+      position INTEGER NOT NULL,
+      missing_since INTEGER,
+      PRIMARY KEY (product, id)
+    ) WITHOUT ROWID;
+    -- the values of a variant from a moment on, the first from first sight
+    CREATE TABLE snapshots (
+      product INTEGER NOT NULL REFERENCES products (row) ON DELETE CASCADE,
+      variant INTEGER NOT NULL,
+      at INTEGER NOT NULL,
+      price INTEGER NOT NULL,
+      compare_at INTEGER,
+      is_available INTEGER NOT NULL,
+      currency TEXT,
+      PRIMARY KEY (product, variant, at)
+    ) WITHOUT ROWID;
+    CREATE INDEX snapshots_by_date ON snapshots (at);
+
+    """
+
+  private static let events = """
+    CREATE TABLE events (
+      row INTEGER PRIMARY KEY AUTOINCREMENT,
+      id TEXT NOT NULL UNIQUE,
+      store INTEGER NOT NULL REFERENCES stores (no) ON DELETE CASCADE,
+      at INTEGER NOT NULL,
+      type INTEGER NOT NULL,
+      magnitude TEXT NOT NULL,
+      product INTEGER,
+      product_title TEXT NOT NULL,
+      variant INTEGER,
+      variant_title TEXT,
+      old_price INTEGER,
+      new_price INTEGER,
+      currency TEXT,
+      old_text TEXT,
+      new_text TEXT,
+      is_read INTEGER NOT NULL DEFAULT 0,
+      is_notified INTEGER NOT NULL DEFAULT 0
+    );
+    -- each ends in the row, which is the order of time
+    CREATE INDEX events_by_date ON events (at);
+    CREATE INDEX events_by_type ON events (type);
+    CREATE INDEX events_by_store ON events (store, type);
+    CREATE INDEX events_by_store_only ON events (store);
+    CREATE INDEX events_by_variant ON events (store, product, variant);
+    CREATE INDEX events_unread ON events (store, type) WHERE is_read = 0;
+    CREATE INDEX events_unread_by_type ON events (type) WHERE is_read = 0;
+    -- a count that stays as quick as it is with a million events
+    CREATE TABLE unread (
+      store INTEGER NOT NULL, type INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (store, type)
+    ) WITHOUT ROWID;
+    CREATE TRIGGER event_added AFTER INSERT ON events WHEN new.is_read = 0 BEGIN
+      INSERT INTO unread VALUES (new.store, new.type, 1) ON CONFLICT DO UPDATE SET count = count + 1;
+    END;
+    CREATE TRIGGER event_deleted AFTER DELETE ON events WHEN old.is_read = 0 BEGIN
+      UPDATE unread SET count = count - 1 WHERE store = old.store AND type = old.type;
+    END;
+    CREATE TRIGGER event_read AFTER UPDATE OF is_read ON events WHEN old.is_read <> new.is_read BEGIN
+      UPDATE unread SET count = count + old.is_read - new.is_read WHERE store = new.store AND type = new.type;
+    END;
+
+    """
+
+  private static let outbox = """
+    -- what a channel still has to tell; a row is deleted when it was told
+    CREATE TABLE outbox (
+      channel TEXT NOT NULL,
+      event INTEGER NOT NULL REFERENCES events (row) ON DELETE CASCADE,
+      store INTEGER NOT NULL,
+      created_at INTEGER NOT NULL,
+      attempts INTEGER NOT NULL DEFAULT 0,
+      -- who is telling it now, and since when: one that has died is taken over
+      claim TEXT,
+      claimed_at INTEGER,
+      not_before INTEGER NOT NULL DEFAULT 0,
+      PRIMARY KEY (channel, event)
+    ) WITHOUT ROWID;
+    -- the notification of a store that is on the screen, by the number that its server gave it
+    CREATE TABLE shown (
+      channel TEXT NOT NULL, thread TEXT NOT NULL, server TEXT NOT NULL, number INTEGER NOT NULL,
+      PRIMARY KEY (channel, thread)
+    ) WITHOUT ROWID;
+
+    """
+}

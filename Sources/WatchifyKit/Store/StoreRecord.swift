@@ -1,0 +1,57 @@
+import CofferSQLite
+public import Foundation
+
+/// A store as its row has it.
+struct StoreRecord: Sendable {
+  var no: Int64
+  var id: UUID
+  var name: String
+  var domain: String
+  var lastAttemptAt: Date?
+  var lastFetchedAt: Date?
+  var isClosed: Bool
+  var country: String?
+  var currency: String?
+  var baseCurrency: String?
+  var headers: [StoreHeader]
+  var generation: Int64
+
+  /// The market of what is stored; `nil` before the first read.
+  var market: Market? { lastFetchedAt.map { _ in Market(country: country, currency: currency) } }
+
+  static func find(_ id: UUID, in transaction: some Querying) throws -> StoreRecord? {
+    try all("WHERE id = ?1", [.text(id.uuidString)], in: transaction).first
+  }
+
+  static func all(_ condition: String, _ arguments: [SQLiteValue], in transaction: some Querying) throws -> [Self] {
+    try transaction.query(
+      """
+      SELECT no, id, name, domain, last_attempt_at, last_fetched_at, is_closed, country, currency, base_currency,
+        headers, generation
+      FROM stores \(condition)
+      """, arguments
+    ) { row in
+      StoreRecord(
+        no: row.integer(0), id: UUID(uuidString: row.text(1)) ?? UUID(), name: row.text(2), domain: row.text(3),
+        lastAttemptAt: row.optionalDate(4), lastFetchedAt: row.optionalDate(5), isClosed: row.flag(6),
+        country: row.optionalText(7), currency: row.optionalText(8), baseCurrency: row.optionalText(9),
+        headers: try JSONDecoder().decode([StoreHeader].self, from: Data(row.text(10).utf8)),
+        generation: row.integer(11))
+    }
+  }
+}
+
+/// A further header that a store is asked with, such as a signature by which its owner lets a reader in.
+public struct StoreHeader: Codable, Hashable, Sendable {
+  public var name: String
+  public var value: String
+  /// When it stops being valid; it is not sent after that.
+  public var expiresAt: Date?
+
+  /// A header.
+  public init(name: String, value: String, expiresAt: Date? = nil) {
+    self.name = name
+    self.value = value
+    self.expiresAt = expiresAt
+  }
+}

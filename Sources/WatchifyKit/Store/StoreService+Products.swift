@@ -1,0 +1,160 @@
+import CofferSQLite
+public import Foundation
+
+/// Asking for products (document 2).
+extension StoreService {
+  /// The listed products of a store, a page at a time; none when the database fails.
+  /// - Parameters:
+  ///   - storeId: the store.
+  ///   - searchText: words that are all in the title, whatever their case and accents; empty for every product.
+  ///   - stockScope: which of them, by stock.
+  ///   - sortOrder: their order.
+  ///   - offset: how many to leave out.
+  ///   - limit: how many at most.
+  public func fetchProducts(
+    storeId: UUID, searchText: String = "", stockScope: StockScope = .all, sortOrder: ProductSort = .name,
+    offset: Int = 0, limit: Int = 50
+  ) async -> [ProductDTO] {
+    let query = ProductQuery(storeId: storeId, searchText: searchText, stockScope: stockScope, sortOrder: sortOrder)
+    return await answer([]) { try await self.products(query, offset: offset, limit: limit) }
+  }
+
+  /// How many products such a list has; 0 when the database fails.
+  public func fetchProductCount(storeId: UUID, searchText: String = "", stockScope: StockScope = .all) async -> Int {
+    let query = ProductQuery(storeId: storeId, searchText: searchText, stockScope: stockScope)
+    return await answer(0) { try await self.productCount(query) }
+  }
+
+  /// The products that a query finds.
+  /// - Throws: `StorageError`.
+  public func products(_ query: ProductQuery, offset: Int = 0, limit: Int = 50) async throws -> [ProductDTO] {
+    let (offset, limit) = (Int64(max(0, offset)), Int64(max(0, limit)))
+    return try await database.read { transaction in
+      guard let store = try StoreRecord.find(query.storeId, in: transaction) else { return [] }
+      let (condition, arguments) = query.condition(store.no)
+      return try transaction.query(
+        """
+        SELECT id, title, handle, images, price, is_available, first_seen_at FROM products \(condition)
+        ORDER BY \(query.order) LIMIT \(limit) OFFSET \(offset)
+        """, arguments
+      ) { Self.product($0, store.currency) }
+    }
+  }
+
+  /// How many products a query finds.
+  /// - Throws: `StorageError`.
+  public func productCount(_ query: ProductQuery) async throws -> Int {
+    try await database.read { transaction in
+      guard let store = try StoreRecord.find(query.storeId, in: transaction) else { return 0 }
+      let (condition, arguments) = query.condition(store.no)
+      return try transaction.query("SELECT count(*) FROM products \(condition)", arguments) { Int($0.integer(0)) }[0]
+    }
+  }
+
+  private static func product(_ row: SQLiteRow, _ currency: String?) -> ProductDTO {
+    ProductDTO(
+      shopifyId: row.integer(0), title: row.text(1), handle: row.text(2),
+      imageURL: CatalogueRows.images(row.text(3)).first, cachedPrice: row.price(4).decimal, currency: currency,
+      cachedIsAvailable: row.flag(5), firstSeenAt: row.date(6))
+  }
+
+  /// A product with its variants and their histories, also when it is no longer listed; `nil` when it was never seen.
+  /// - Throws: `StorageError`.
+  public func product(storeId: UUID, shopifyId: Int64) async throws -> ProductDetailDTO? {
+    try await database.read { transaction in
+      guard let store = try StoreRecord.find(storeId, in: transaction) else { return nil }
+      return try transaction.query(
+        """
+        SELECT id, title, handle, images, price, is_available, first_seen_at, row, vendor, type, is_removed
+        FROM products WHERE store = ?1 AND id = ?2
+        """, [.integer(store.no), .integer(shopifyId)]
+      ) { row in
+        let product = Self.product(row, store.currency)
+        return ProductDetailDTO(
+          product: product, vendor: row.optionalText(8), productType: row.optionalText(9), isRemoved: row.flag(10),
+          imageURLs: CatalogueRows.images(row.text(3)),
+          url: "https://\(store.domain)/products/\(product.handle)",
+          variants: try Self.variants(row.integer(7), in: transaction))
+      }.first
+    }
+  }
+
+  private static func variants(_ product: Int64, in transaction: some Querying) throws -> [VariantDTO] {
+    var histories: [Int64: [SnapshotDTO]] = [:]
+    _ = try transaction.query(
+      """
+      SELECT variant, at, price, compare_at, is_available, currency FROM snapshots WHERE product = ?1
+      ORDER BY variant, at
+      """, [.integer(product)]
+    ) { row in
+      histories[row.integer(0), default: []].append(
+        SnapshotDTO(
+          capturedAt: row.date(1), price: row.price(2).decimal, compareAtPrice: row.optionalPrice(3)?.decimal,
+          available: row.flag(4), currency: row.optionalText(5)))
+    }
+    return try transaction.query(
+      """
+      SELECT id, title, sku, price, compare_at, is_available, missing_since FROM variants WHERE product = ?1
+      ORDER BY missing_since IS NOT NULL, position, id
+      """, [.integer(product)]
+    ) { row in
+      let (price, compareAt) = (row.price(3), row.optionalPrice(4))
+      return VariantDTO(
+        id: row.integer(0), title: row.text(1) == ShopifyVariant.onlyTitle ? nil : row.text(1),
+        sku: row.optionalText(2), price: price.decimal,
+        compareAtPrice: compareAt.flatMap { $0 > price ? $0.decimal : nil }, available: row.flag(5),
+        isMissing: !row.isNull(6), history: histories[row.integer(0)] ?? [])
+    }
+  }
+}
+
+/// Which products are asked for.
+public struct ProductQuery: Codable, Hashable, Sendable {
+  public var storeId: UUID
+  /// Words that are all in the title, whatever their case and accents.
+  public var searchText: String
+  public var stockScope: StockScope
+  public var sortOrder: ProductSort
+
+  /// A query.
+  public init(
+    storeId: UUID, searchText: String = "", stockScope: StockScope = .all, sortOrder: ProductSort = .name
+  ) {
+    self.storeId = storeId
+    self.searchText = searchText
+    self.stockScope = stockScope
+    self.sortOrder = sortOrder
+  }
+
+  func condition(_ store: Int64) -> (sql: String, arguments: [SQLiteValue]) {
+    var conditions = ["store = ?1", "is_removed = 0"]
+    var arguments: [SQLiteValue] = [.integer(store)]
+    switch stockScope {
+    case .all: break
+    case .inStock: conditions.append("is_available = 1")
+    case .outOfStock: conditions.append("is_available = 0")
+    }
+    let words = searchText.foldedForSearch.split(whereSeparator: \.isWhitespace).map(String.init)
+    // The index knows runs of three characters; shorter words are looked for title by title.
+    let long = words.filter { $0.unicodeScalars.count >= 3 }
+    if !long.isEmpty {
+      arguments.append(
+        .text(long.map { "\"\($0.replacingOccurrences(of: "\"", with: "\"\""))\"" }.joined(separator: " AND ")))
+      conditions.append("row IN (SELECT rowid FROM product_titles WHERE product_titles MATCH ?\(arguments.count))")
+    }
+    for word in words where word.unicodeScalars.count < 3 {
+      arguments.append(.text(word))
+      conditions.append("instr(folded_title, ?\(arguments.count)) > 0")
+    }
+    return ("WHERE " + conditions.joined(separator: " AND "), arguments)
+  }
+
+  var order: String {
+    switch sortOrder {
+    case .name: "folded_title, row"
+    case .priceLowHigh: "price, row"
+    case .priceHighLow: "price DESC, row DESC"
+    case .recentlyAdded: "published_at DESC, row DESC"
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import Coffer
+import CofferSQLite
+public import Foundation
+
+/// Deleting what is too old, where the settings say so.
+extension StoreService {
+  /// Deletes old events and old points of price histories, each where its setting is on.
+  /// - Throws: `StorageError`.
+  public func deleteWhatIsTooOld() async throws {
+    let settings = modelContainer.settings
+    if try await settings.get(StorageKeys.autoDeleteEvents) {
+      let days = try await settings.get(StorageKeys.eventRetentionDays)
+      if days > 0 { try await deleteOldEvents(olderThan: now().addingTimeInterval(-86_400 * Double(days))) }
+    }
+    if try await settings.get(StorageKeys.autoDeleteSnapshots) {
+      let days = try await settings.get(StorageKeys.snapshotRetentionDays)
+      if days > 0 { try await deleteOldSnapshots(olderThan: now().addingTimeInterval(-86_400 * Double(days))) }
+    }
+  }
+
+  /// Deletes the events before a moment.
+  /// - Throws: `StorageError`.
+  public func deleteOldEvents(olderThan date: Date) async throws {
+    try await database.write { transaction in
+      // What waits to be told is not old yet.
+      try transaction.execute(
+        "DELETE FROM events WHERE at < ?1 AND row NOT IN (SELECT event FROM outbox)", [.date(date)])
+    }
+  }
+
+  /// Deletes the points of price histories before a moment, but of each variant the last one: it is what held then.
+  /// - Throws: `StorageError`.
+  public func deleteOldSnapshots(olderThan date: Date) async throws {
+    try await database.write { transaction in
+      try transaction.execute(
+        """
+        DELETE FROM snapshots WHERE at < ?1 AND EXISTS (
+          SELECT 1 FROM snapshots AS later WHERE later.product = snapshots.product
+            AND later.variant = snapshots.variant AND later.at > snapshots.at AND later.at <= ?1)
+        """, [.date(date)])
+    }
+  }
+
+  /// How many points all price histories have.
+  /// - Throws: `StorageError`.
+  public func snapshotCount() async throws -> Int {
+    try await database.read { try $0.query("SELECT count(*) FROM snapshots", []) { Int($0.integer(0)) }[0] }
+  }
+}

@@ -1,0 +1,158 @@
+import CofferTerminal
+import Foundation
+import Testing
+
+@Suite("A program from a table")
+struct ProgramTests {
+  private func parse(_ words: String...) throws -> Invocation<Market> {
+    try Invocation(parsing: words.map { Argument($0) })
+  }
+
+  private func mistake(_ words: String...) -> String? {
+    do {
+      _ = try Invocation<Market>(parsing: words.map { Argument($0) })
+      return nil
+    } catch let error as UsageError {
+      return error.message + " " + error.advice
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  @Test("Help is made from it")
+  func help() {
+    let help = Help<Market>(style: Style(isOn: false))
+    #expect(
+      help.overview == """
+        Look at stalls.
+
+        Usage: market COMMAND [OPTIONS] [ARGUMENTS]
+
+        Commands
+          visit        go to stalls
+          load         load a file
+          completions  print shell completions
+          help         show help
+          version      show the version
+
+        Options of most commands
+          --json      print JSON
+          -h, --help  show help
+
+        Stalls
+          Each sells
+          something:
+          pears  soft
+          nuts   hard
+
+        Exit status
+          0    it worked
+          1    it failed
+          2    the command line is wrong
+          3    there is no such thing
+          130  it was interrupted
+
+        Examples
+          market visit pears  # go there
+
+        'market help COMMAND' explains a command.
+
+        """)
+    #expect(
+      help.text(for: .visit) == """
+        Usage: market visit [OPTIONS] STALL...
+
+        Go to stalls.
+
+        It takes a while.
+
+        Arguments
+          STALL  which
+
+        Options
+          --stall STALL  the stall to go to
+          --colour WHEN  whether it's in colour
+          --json         print JSON
+          -h, --help     show help
+
+        Examples
+          market visit pears  # go there
+
+        """)
+  }
+
+  @Test("Arguments become an invocation")
+  func parsing() throws {
+    let visit = try parse("visit", "--colour=never", "--json", "pears", "--", "-x")
+    #expect(visit.command == .visit && visit.options == [.colour: "never", .json: ""])
+    #expect(try visit.texts() == ["pears", "-x"] && visit.operands.map(\.isLiteral) == [false, true])
+    #expect(try parse("--version").command == .version && parse("visit", "-h").command == .help)
+    #expect(try parse("visit", "-h").texts() == ["visit"])
+  }
+
+  @Test("A program may do something where no command is named")
+  func defaultCommand() throws {
+    #expect(try Invocation<Kiosk>(parsing: []) == Invocation(.show))
+    #expect(try Invocation<Kiosk>(parsing: [Argument("--json")]) == Invocation(.show, options: [.json: ""]))
+    #expect(try Invocation<Kiosk>(parsing: [Argument("-h")]).command == .help)
+  }
+
+  @Test("Mistakes name the program and what is right")
+  func mistakes() {
+    #expect(mistake("go") == "There is no command 'go'. Did you mean 'visit'? Try 'market help'.")
+    #expect(mistake("visit") == "'visit' needs a STALL: market visit [OPTIONS] STALL.... Try 'market help visit'.")
+    #expect(mistake("--json") == "Say what to do: market COMMAND. Try 'market help'.")
+    #expect(mistake("load", "--json") == "'load' has no option --json; visit, version have. Try 'market help load'.")
+    #expect(
+      mistake("load", "-x")
+        == "There is no option '-x': put -- before an argument that starts with a dash. Try 'market help load'.")
+  }
+
+  @Test("An operand that is no text is named")
+  func bytes() throws {
+    let invocation = try Invocation<Market>(parsing: [Argument("visit"), Argument("a"), Argument(bytes: [0xFF])])
+    let advice = "Try 'market help visit'."
+    #expect(throws: UsageError("STALL is not valid UTF-8.", advice: advice)) { try invocation.texts() }
+    #expect(throws: UsageError("The stall is not valid UTF-8.", advice: advice)) {
+      try invocation.text(at: 1, as: "The stall")
+    }
+    #expect(try invocation.text(at: 2) == nil)
+  }
+
+  @Test("An error in JSON has the subjects that a program chooses")
+  func errors() {
+    let error = CommandError(UsageError("Wrong.", advice: "Right."))
+    #expect(error.status == .usage && error.text == "Wrong. Right.")
+    #expect(error.json([]).line == #"{"error":{"code":"usage","message":"Wrong.","advice":"Right."}}"#)
+    #expect(error.json([.store, .key]).line.hasSuffix(#","store":null,"key":null}}"#))
+  }
+
+  @Test("No other program is named", arguments: Shell.allCases)
+  func names(_ shell: Shell) {
+    let script = shell.script(for: Market.self)
+    #expect(script.contains("market_stalls") && !script.lowercased().contains("coffer"))
+    #expect(!script.contains("it's") || shell == .bash)
+  }
+
+  @Test("bash completes commands, options, words, files and what the program lists")
+  func completions() async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("terminal-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let stub = folder.appendingPathComponent("market")
+    try Data("#!/bin/bash\n[[ $* == 'stalls -0 -- '* ]] && printf 'pears\\0old nuts\\0'\n".utf8).write(to: stub)
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: stub.path)
+    try Data(Shell.bash.script(for: Market.self).utf8).write(to: folder.appendingPathComponent("script"))
+    let lines = ["''", "vi", "visit --co", "visit --colour a", "visit ''", "visit x --stall ''", "load scr", "help l"]
+    var script = "source script || exit 1\n"
+    for line in lines {
+      script += "COMP_WORDS=(market \(line)); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _market; "
+      script += "echo \"${COMPREPLY[*]}\"\n"
+    }
+    #expect(
+      try await bash(script, in: folder) == [
+        "visit load completions help version", "visit", "--colour", "always", "pears old\\ nuts", "pears old\\ nuts",
+        "script", "load",
+      ])
+  }
+}

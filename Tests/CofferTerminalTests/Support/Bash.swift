@@ -1,0 +1,33 @@
+import Foundation
+import Testing
+
+/// What bash prints for a script, which is ended after a minute. Neither waits on a thread that others need.
+func bash(_ script: String, in folder: URL) async throws -> [String] {
+  let output = folder.appendingPathComponent(UUID().uuidString)
+  try Data().write(to: output)
+  let handle = try FileHandle(forWritingTo: output)
+  let process = Process()
+  process.executableURL = URL(fileURLWithPath: "/bin/bash")
+  process.arguments = ["-c", script]
+  process.currentDirectoryURL = folder
+  process.environment = ["PATH": folder.path + ":/usr/bin:/bin", "LC_ALL": "C.UTF-8"]
+  process.standardInput = FileHandle.nullDevice
+  process.standardOutput = handle
+  process.standardError = handle
+  let (ends, end) = AsyncStream.makeStream(of: Int32.self)
+  process.terminationHandler = {
+    end.yield($0.terminationStatus)
+    end.finish()
+  }
+  try process.run()
+  try handle.close()
+  let identifier = process.processIdentifier
+  DispatchQueue.global().asyncAfter(deadline: .now() + 60) {
+    if process.isRunning { kill(identifier, SIGKILL) }
+  }
+  var status: Int32 = -1
+  for await code in ends { status = code }
+  let text = try String(contentsOf: output, encoding: .utf8)
+  try #require(status == 0, "\(text)")
+  return text.split(separator: "\n").map(String.init)
+}

@@ -1,0 +1,215 @@
+import Foundation
+import Testing
+
+@testable import WatchifyKit
+
+/// A product with one variant per price, in stock.
+func product(
+  _ id: Int64, prices: [String] = ["100.00"], images: [String] = ["https://c/a.jpg?v=1"], title: String? = nil
+) -> ShopifyProduct {
+  ShopifyProduct(
+    id: id, title: title ?? "Product \(id)", handle: "product-\(id)", images: images.map(ShopifyImage.init),
+    variants: prices.enumerated().map { index, price in
+      ShopifyVariant(
+        id: id * 100 + Int64(index), title: prices.count == 1 ? "Default Title" : "Size \(index)",
+        price: Price(price) ?? .zero, available: true, position: index + 1)
+    })
+}
+
+@Suite struct ChangeDetectionTests {
+  private let market = Market(country: "US", currency: "USD")
+
+  private func stored(_ products: [ShopifyProduct]) -> [Int64: StoredProduct] {
+    Dictionary(products.map { ($0.id, StoredProduct($0)) }) { first, _ in first }
+  }
+
+  private func changes(
+    _ old: [ShopifyProduct], _ new: [ShopifyProduct], isComplete: Bool = true, before: Market? = nil,
+    now: Market? = nil, base: String? = "USD", rules: DetectionRules = DetectionRules()
+  ) -> ChangeSet {
+    ChangeDetection.changes(
+      from: stored(old), to: ShopReading(products: new, isComplete: isComplete), before: before ?? market,
+      now: now ?? market, baseCurrency: base, rules: rules)
+  }
+
+  @Test("The same again is nothing to write and nothing to tell")
+  func same() {
+    let products = [product(1), product(2, prices: ["5", "6.50"])]
+    #expect(changes(products, products) == ChangeSet())
+    var touched = products
+    touched[0].images = [ShopifyImage(src: "https://c/a.jpg?v=2")]
+    #expect(changes(products, touched) == ChangeSet(), "only the picture's query is another")
+  }
+
+  @Test("The first read is no news, and every variant begins its history")
+  func first() {
+    let set = ChangeDetection.changes(
+      from: [:], to: ShopReading(products: [product(1, prices: ["1", "2"])], isComplete: true), before: nil,
+      now: market, baseCurrency: nil)
+    #expect(set.news.isEmpty && set.products.count == 1)
+    #expect(set.products[0].isNew && set.products[0].snapshots == [100, 101])
+  }
+
+  @Test(
+    "A price's magnitude is exact at its limits",
+    arguments: [
+      ("100", "74.99", ChangeType.priceDropped, ChangeMagnitude.large), ("100", "75", .priceDropped, .medium),
+      ("100", "89.99", .priceDropped, .medium), ("100", "90", .priceDropped, .small),
+      ("164.80", "137.60", .priceDropped, .medium), ("100", "130", .priceIncreased, .large),
+      ("0", "10", .priceIncreased, .small), ("1099000.00", "1", .priceDropped, .large),
+    ])
+  func prices(old: String, new: String, type: ChangeType, magnitude: ChangeMagnitude) {
+    let set = changes([product(1, prices: [old])], [product(1, prices: [new])])
+    #expect(set.news.map(\.type) == [type] && set.news.map(\.magnitude) == [magnitude])
+    #expect(set.news[0].oldPrice == Price(old) && set.news[0].newPrice == Price(new))
+    #expect(set.news[0].variantTitle == nil, "a product's only variant has no name")
+    #expect(set.products.map(\.snapshots) == [[100]])
+  }
+
+  @Test("Stock and price of one variant can change together, and sizes are named")
+  func together() {
+    let old = product(1, prices: ["10", "10"])
+    var new = product(1, prices: ["10", "8"])
+    new.variants[1].available = false
+    let set = changes([old], [new])
+    #expect(set.news.map(\.type) == [.priceDropped, .outOfStock] && set.news.allSatisfy { $0.variantTitle == "Size 1" })
+    #expect(changes([new], [old]).news.map(\.type) == [.priceIncreased, .backInStock])
+    #expect(set.products[0].product.variants.map(\.id) == [101], "only what changed is written")
+  }
+
+  @Test("A compare-at price, a new variant and one that is gone")
+  func variants() {
+    let old = product(1, prices: ["10", "12"])
+    var new = old
+    new.variants[0].compareAtPrice = Price("15")
+    new.variants[1].id = 999
+    let set = changes([old], [new])
+    #expect(set.news.map(\.type) == [.compareAtChanged, .newVariant])
+    #expect(set.products[0].product.variants.first { $0.id == 101 }?.isMissing == true, "its history is kept")
+    #expect(set.products[0].snapshots == [100, 999])
+  }
+
+  @Test("Pictures are compared in their order and without their queries")
+  func images() {
+    let old = product(1, images: ["a?v=1", "b?v=1"])
+    for (images, text) in [
+      (["a?v=2"], "1 image"), (["a", "c"], "2 images, 1 replaced"), (["b", "a"], "2 images, in another order"),
+    ] {
+      let set = changes([old], [product(1, images: images)])
+      #expect(set.news.map(\.type) == [.imagesChanged] && set.news[0].newText == text && set.news[0].oldText == "2 images")
+      #expect(set.products[0].snapshots.isEmpty)
+    }
+  }
+
+  @Test("A product is removed at the second complete read without it, and never by another read")
+  func removal() {
+    let (one, two) = (product(1), product(2))
+    let first = changes([one, two], [one])
+    #expect(first.news.isEmpty && first.products.map(\.product.missingReads) == [1])
+    #expect(changes([one, two], [one], isComplete: false) == ChangeSet())
+    #expect(changes([one, two], []) == ChangeSet(), "an empty listing proves nothing")
+    #expect(changes([one, two], [one], rules: DetectionRules(readsUntilRemoved: 1)).news.map(\.type) == [.productRemoved])
+
+    var known = stored([one, two])
+    known[2]?.missingReads = 1
+    let second = ChangeDetection.changes(
+      from: known, to: ShopReading(products: [one], isComplete: true), before: market, now: market, baseCurrency: nil)
+    #expect(second.news.map(\.type) == [.productRemoved] && second.news[0].productTitle == "Product 2")
+    #expect(second.products[0].product.isRemoved)
+
+    known[2] = second.products[0].product
+    known[2]?.variants = [StoredVariant(two.variants[0])]
+    let third = ChangeDetection.changes(
+      from: known, to: ShopReading(products: [one], isComplete: true), before: market, now: market, baseCurrency: nil)
+    #expect(third == ChangeSet(), "once is enough")
+    let back = ChangeDetection.changes(
+      from: known, to: ShopReading(products: [one, two], isComplete: false), before: market, now: market,
+      baseCurrency: nil)
+    #expect(back.news.map(\.type) == [.productReturned] && !back.products[0].product.isRemoved)
+  }
+
+  @Test("One that was only missing comes back without a word")
+  func missingReturns() {
+    var known = stored([product(1)])
+    known[1]?.missingReads = 1
+    let set = ChangeDetection.changes(
+      from: known, to: ShopReading(products: [product(1)], isComplete: true), before: market, now: market,
+      baseCurrency: nil)
+    #expect(set.news.isEmpty && set.products.map(\.product.missingReads) == [0])
+  }
+
+  @Test("Another currency or market is one notice, and a new beginning")
+  func currency() {
+    let sgd = Market(country: "US", currency: "SGD")
+    let set = changes([product(1), product(2)], [product(1, prices: ["140"]), product(3)], now: sgd)
+    #expect(set.news.map(\.type) == [.currencyChanged] && set.news[0].newText == "SGD" && set.isBaseline)
+    #expect(set.products.map(\.product.id) == [1, 3, 2] && set.products[0].snapshots == [100])
+    #expect(set.products[2].product.isRemoved, "what the other market has is put aside, silently")
+    let market = Market(country: "SG", currency: "USD")
+    #expect(changes([product(1)], [product(1, prices: ["1"])], now: market).news.map(\.type) == [.currencyChanged])
+    let silent = Market(country: "US", currency: nil)
+    #expect(changes([product(1)], [product(1, prices: ["1"])], now: silent).news.map(\.type) == [.priceDropped])
+  }
+
+  @Test("In a converted currency small moves are written and not told")
+  func converted() {
+    let set = changes([product(1)], [product(1, prices: ["99.60"])], base: "EUR")
+    #expect(set.news.isEmpty && set.products.map(\.snapshots) == [[100]])
+    #expect(changes([product(1)], [product(1, prices: ["97"])], base: "EUR").news.isEmpty, "3 % is within the limit")
+    #expect(changes([product(1)], [product(1, prices: ["96.99"])], base: "EUR").news.count == 1)
+  }
+
+  @Test("A rounded price makes a whole step when the rate drifts; alone, the same step is news")
+  func rounding() {
+    let old = (1...6).map { product(Int64($0), prices: [$0 == 6 ? "115" : "50"]) }
+    func after(_ drift: String, _ rounded: String) -> [ShopifyProduct] {
+      (1...6).map { product(Int64($0), prices: [$0 == 6 ? rounded : drift]) }
+    }
+    #expect(changes(old, after("49", "110"), base: "GBP").news.isEmpty)
+    #expect(changes(old, after("50", "110"), base: "GBP").news.map(\.type) == [.priceDropped], "nothing drifts")
+    #expect(changes(old, after("51", "110"), base: "GBP").news.map(\.type) == [.priceDropped], "the other way")
+    #expect(changes(old, after("49", "109"), base: "GBP").news.map(\.type) == [.priceDropped], "no whole step")
+    #expect(changes(old, after("49", "90"), base: "GBP").news.map(\.type) == [.priceDropped], "too much")
+  }
+
+  @Test("Many small moves in a shop that says no currency are told, and remarked upon")
+  func exchangeRate() {
+    let unknown = Market(country: "US", currency: nil)
+    let old = (1...8).map { product(Int64($0)) }
+    let new = (1...8).map { product(Int64($0), prices: [$0 == 8 ? "100" : "99.70"]) }
+    let set = changes(old, new, before: unknown, now: unknown)
+    #expect(set.looksLikeExchangeRate && set.news.count == 7)
+    let some = (1...8).map { product(Int64($0), prices: [$0 > 3 ? "100" : "99.70"]) }
+    #expect(!changes(old, some, before: unknown, now: unknown).looksLikeExchangeRate)
+    #expect(!changes(old, new).looksLikeExchangeRate, "a shop that says its currency is believed")
+  }
+
+  @Test("A feed that repeats ids is read once")
+  func duplicates() {
+    var twice = product(1)
+    twice.variants.append(twice.variants[0])
+    let set = changes([product(1)], [twice, product(1, prices: ["1"])])
+    #expect(set == ChangeSet())
+  }
+}
+
+@Suite struct PriceTests {
+  @Test(
+    "Decimal text is read exactly",
+    arguments: [
+      ("164.80", 1_648_000), ("2200", 22_000_000), ("1099000.00", 10_990_000_000), ("12.345", 123_450), ("0.00", 0),
+      ("-1.5", -15_000), ("0.00010000", 1), ("900000000000000.0000", 9_000_000_000_000_000_000),
+    ])
+  func valid(text: String, value: Int64) { #expect(Price(text)?.tenThousandths == value) }
+
+  @Test(
+    "Anything else is refused",
+    arguments: ["", "-", ".", "1.", ".5", "1,5", "$1", " 1", "1 ", "1e3", "0.00001", "99999999999999999", "٣", "--1"])
+  func invalid(text: String) { #expect(Price(text) == nil) }
+
+  @Test("A price is written as people write it, and comes back")
+  func words() {
+    for text in ["164.80", "2200.00", "12.345", "-0.50", "0.00", "0.0001"] { #expect(Price(text)?.description == text) }
+    #expect(Price("164.80")?.decimal.description == "164.8")
+  }
+}

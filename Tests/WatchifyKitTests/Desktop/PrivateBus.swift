@@ -1,0 +1,104 @@
+import CofferTestSupport
+import Foundation
+
+/// A message bus of its own, in a folder of its own. It ends with this object, and its process with this process,
+/// however that ends.
+final class PrivateBus: Sendable {
+  static let isInstalled = program != nil
+  private static let program: String? = {
+    let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+    return path.split(separator: ":").map { "\($0)/dbus-daemon" }.first(
+      where: FileManager.default.isExecutableFile(atPath:))
+  }()
+
+  private let folder: TemporaryDirectory
+  /// The bus ends when this is closed.
+  private let life: FileHandle
+  /// Open as long as the bus lives.
+  private let output: FileHandle
+
+  var address: String { "unix:path=\(folder.path("bus"))" }
+
+  /// The variables of a session on this bus.
+  var environment: @Sendable (String) -> String? {
+    { [address] in $0 == "DBUS_SESSION_BUS_ADDRESS" ? address : nil }
+  }
+
+  /// Starts the bus.
+  /// - Parameter server: the program that the bus starts as a notification server when one is asked for.
+  static func start(server: String? = nil) async throws -> PrivateBus {
+    try await onThread { try PrivateBus(server: server) }
+  }
+
+  private init(server: String?) throws {
+    folder = try TemporaryDirectory()
+    if let server {
+      try "[D-BUS Service]\nName=org.freedesktop.Notifications\nExec=\(server)\n".write(
+        toFile: folder.path("notifications.service"), atomically: true, encoding: .utf8)
+    }
+    let configuration = folder.path("bus.conf")
+    let text = """
+      <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+       "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+      <busconfig>
+        <type>session</type>
+        <listen>unix:path=\(folder.path("bus"))</listen>
+        <auth>EXTERNAL</auth>
+        \(server == nil ? "" : "<servicedir>\(folder.url.path)</servicedir>")
+        <policy context="default">
+          <allow send_destination="*" eavesdrop="true"/>
+          <allow eavesdrop="true"/>
+          <allow own="*"/>
+        </policy>
+      </busconfig>
+      """
+    try text.write(toFile: configuration, atomically: true, encoding: .utf8)
+    let process = Process()
+    let input = Pipe()
+    let output = Pipe()
+    // A shell that ends the bus when our end of its input closes, as it also does when this process is killed.
+    let script = "\"$@\" </dev/null & bus=$!; cat >/dev/null; kill -9 $bus; wait $bus"
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.arguments = [
+      "-c", script, "sh", Self.program ?? "", "--nofork", "--print-address=1", "--config-file", configuration,
+    ]
+    process.standardInput = input
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    // Threads of Dispatch hold signals back, children inherit that, and a bus has to hear of the end of its children.
+    var none = sigset_t()
+    var before = sigset_t()
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    try process.run()
+    try? input.fileHandleForReading.close()
+    try? output.fileHandleForWriting.close()
+    life = input.fileHandleForWriting
+    self.output = output.fileHandleForReading
+    // It prints its address when it listens.
+    guard try !more().isEmpty else { throw TestFailure("the bus does not start") }
+  }
+
+  deinit { try? life.close() }
+
+  /// Ends the bus and waits for its end.
+  func stop() async throws {
+    try life.close()
+    try await onThread { while try !self.more().isEmpty {} }
+  }
+
+  /// What the bus prints next; nothing at its end.
+  private func more() throws -> Data {
+    var ready = pollfd(fd: output.fileDescriptor, events: Int16(POLLIN), revents: 0)
+    guard poll(&ready, 1, 20_000) > 0 else { throw TestFailure("the bus has said nothing for 20 s") }
+    return output.availableData
+  }
+}
+
+/// Runs what blocks on a thread of its own.
+func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+  try await withCheckedThrowingContinuation { continuation in
+    DispatchQueue(label: "watchify.tests").async { continuation.resume(with: Result { try body() }) }
+  }
+}

@@ -137,6 +137,7 @@ let package = Package(
         "CofferTestSupport",
       ],
       exclude: ["Golden"]),
+    tool("WatchifyTestHelper", ["WatchifyKit"], path: "Tests/WatchifyTestHelper"),
     tests("CofferCryptoTests", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferTestSupport"]),
     tests(
       "CofferFilesTests",
@@ -189,7 +190,7 @@ let package = Package(
       [
         "Coffer", "CofferCGio", "CofferLocks", "CofferSQLite", "CofferTestSupport", "CofferTesting", "ReplayShop",
         "ReplayShopServer",
-        "WatchifyKit",
+        "WatchifyKit", "WatchifyTestHelper",
       ]),
     // The house itself
     tests("TidyTests", []),

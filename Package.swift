@@ -57,6 +57,8 @@ let package = Package(
     .library(name: "Coffer", targets: ["Coffer"]),
     .library(name: "CofferCore", targets: ["CofferCore"]),
     .library(name: "CofferTesting", targets: ["CofferTesting"]),
+    .library(name: "ReplayShop", targets: ["ReplayShop"]),
+    .library(name: "WatchifyKit", targets: ["WatchifyKit"]),
     .executable(name: "coffer", targets: ["CofferCommand"]),
     .executable(name: "coffer-demo", targets: ["CofferDemo"]),
     .executable(name: "replay-shop", targets: ["ReplayShopServer"]),

@@ -25,13 +25,20 @@ extension ChangeEventDTO {
 extension ActivityGroup {
   /// What happened, in one line: "price down $206.00 -> $137.60 (-33 %): S, M, L and 51 more".
   var text: String {
-    var types: [ChangeType] = []
-    for event in events where !types.contains(event.changeType) { types.append(event.changeType) }
-    return types.map { type in Self.text(type, events.filter { $0.changeType == type }) }.joined(separator: "; ")
+    var parts: [String] = []
+    var told: [String] = []
+    for type in ChangeType.allCases {
+      let events = events.filter { $0.changeType == type }
+      let names = events.reversed().compactMap(\.variantTitle)
+      guard !events.isEmpty else { continue }
+      // A lower price often comes with another crossed-out one: the same sizes are named once.
+      parts.append(Self.text(type, events, names == told ? [] : names))
+      told = names
+    }
+    return parts.joined(separator: "; ")
   }
 
-  private static func text(_ type: ChangeType, _ events: [ChangeEventDTO]) -> String {
-    let names = events.compactMap(\.variantTitle)
+  private static func text(_ type: ChangeType, _ events: [ChangeEventDTO], _ names: [String]) -> String {
     let sizes = names.isEmpty ? "" : ": \(some(names))"
     guard let event = events.first else { return "" }
     switch type {

@@ -62,6 +62,7 @@ let package = Package(
     .executable(name: "coffer", targets: ["CofferCommand"]),
     .executable(name: "coffer-demo", targets: ["CofferDemo"]),
     .executable(name: "replay-shop", targets: ["ReplayShopServer"]),
+    .executable(name: "watchify", targets: ["Watchify"]),
   ],
   traits: [
     .default(enabledTraits: ["SecretService"]),
@@ -120,6 +121,7 @@ let package = Package(
       ]),
     tool("CofferDemo", ["CofferLocks", "Coffer"]),
     tool("ReplayShopServer", ["ReplayShop"]),
+    tool("Watchify", ["Coffer", "CofferCore", "CofferLocks", "CofferTerminal", "ReplayShop", "WatchifyKit"]),
     // Tests
     .target(
       name: "CofferTestSupport", dependencies: ["CofferCore"], path: "Tests/CofferTestSupport", exclude: ["fault.c"],
@@ -194,6 +196,9 @@ let package = Package(
         "ReplayShopServer",
         "WatchifyKit", "WatchifyTestHelper",
       ]),
+    tests(
+      "WatchifyTests",
+      ["CofferCSQLite", "CofferTerminal", "CofferTestSupport", "ReplayShop", "Watchify", "WatchifyKit"]),
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),

@@ -51,6 +51,7 @@ extension ExitStatus {
     case .failure: "it failed, or damaged values were found"
     case .usage: "the command line is wrong"
     case .notFound: "there is no such key, or no store"
+    case .tryAgain: ""
     case .interrupted: "it was interrupted"
     }
   }

@@ -16,7 +16,7 @@ package struct Help<Command: ProgramCommand> {
       return ([heading(section.heading)] + text + (section.rows.isEmpty ? [] : [table(section.rows)]))
         .joined(separator: "\n")
     }
-    let statuses = ExitStatus.allCases.map { (String($0.rawValue), program.meaning($0)) }
+    let statuses = ExitStatus.allCases.map { (String($0.rawValue), program.meaning($0)) }.filter { !$0.1.isEmpty }
     parts.append(heading("Exit status") + "\n" + table(statuses))
     let introduction = program.introduction.compactMap(\.syntax.examples.first)
     parts.append(heading("Examples") + "\n" + examples(introduction))

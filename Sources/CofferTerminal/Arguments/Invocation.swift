@@ -7,16 +7,28 @@ package struct Invocation<Command: ProgramCommand>: Equatable, Sendable {
   }
 
   package let command: Command
+  /// The last value of each option.
   package private(set) var options: [Command.Option: String] = [:]
+  /// All values of the options that were given more than once, in their order.
+  private var repeated: [Command.Option: [String]] = [:]
   package private(set) var operands: [Operand] = []
 
-  package init(_ command: Command, options: [Command.Option: String] = [:], operands: [Operand] = []) {
+  package init(
+    _ command: Command, options: [Command.Option: String] = [:], repeated: [Command.Option: [String]] = [:],
+    operands: [Operand] = []
+  ) {
+    self.repeated = repeated
     self.command = command
     self.options = options
     self.operands = operands
   }
 
   package func has(_ option: Command.Option) -> Bool { options[option] != nil }
+
+  /// Every value of an option that may be given more than once.
+  package func values(_ option: Command.Option) -> [String] {
+    repeated[option] ?? options[option].map { [$0] } ?? []
+  }
 
   /// Every operand as text.
   package func texts() throws -> [String] { try operands.indices.compactMap { try text(at: $0) } }

@@ -12,6 +12,7 @@ private struct Parser<Command: ProgramCommand> {
   private var rest: ArraySlice<Argument>
   private var command: Command?
   private var options: [Option: String] = [:]
+  private var repeated: [Option: [String]] = [:]
   private var operands: [Invocation<Command>.Operand] = []
 
   init(_ arguments: [Argument]) { rest = arguments[...] }
@@ -76,6 +77,7 @@ private struct Parser<Command: ProgramCommand> {
     if option.value != nil, value.isEmpty {
       throw Command.mistake("\(option.name) needs a value that is not empty.", command)
     }
+    if let earlier = options[option] { repeated[option, default: [earlier]].append(value) }
     options[option] = value
     if let command { try check(option, for: command) }
   }
@@ -114,7 +116,7 @@ private struct Parser<Command: ProgramCommand> {
     if let missing = allowed.dropFirst(operands.count).first(where: \.isRequired) {
       throw Command.mistake("'\(command.rawValue)' needs a \(missing.name): \(command.usage).", command)
     }
-    return Invocation(command, options: options, operands: operands)
+    return Invocation(command, options: options, repeated: repeated, operands: operands)
   }
 
   private func tooMany(_ command: Command) -> UsageError {

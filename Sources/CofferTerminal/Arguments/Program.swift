@@ -18,7 +18,7 @@ package struct Program<Command: ProgramCommand>: Sendable {
   package let lister: Lister<Command.Option>?
   /// What an error in JSON tells of besides itself.
   package let subjects: [CommandError.Subject]
-  /// What a status means here.
+  /// What a status means here; empty for one that the program never ends with.
   package let meaning: @Sendable (ExitStatus) -> String
   /// Makes sentences of the program's own errors; `nil` for those that it does not know.
   package let explanation: @Sendable (any Error) -> CommandError?

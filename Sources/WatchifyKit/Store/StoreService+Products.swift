@@ -72,10 +72,11 @@ extension StoreService {
         """, [.integer(store.no), .integer(shopifyId)]
       ) { row in
         let product = Self.product(row, store.currency)
+        let scheme = (try? ShopAddress(store.domain))?.isLoopback == true ? "http" : "https"
         return ProductDetailDTO(
           product: product, vendor: row.optionalText(8), productType: row.optionalText(9), isRemoved: row.flag(10),
           imageURLs: CatalogueRows.images(row.text(3)),
-          url: "https://\(store.domain)/products/\(product.handle)",
+          url: "\(scheme)://\(store.domain)/products/\(product.handle)",
           variants: try Self.variants(row.integer(7), in: transaction))
       }.first
     }

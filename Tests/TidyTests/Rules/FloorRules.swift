@@ -8,7 +8,7 @@ let floors = [
   "CofferFiles": 4, "CofferPreferences": 4, "CofferKeychain": 4,
   "Coffer": 5,
   "CofferTesting": 6, "WatchifyKit": 6, "ReplayShop": 6,
-  "CofferCommand": 7, "CofferDemo": 7, "ReplayShopServer": 7,
+  "CofferCommand": 7, "CofferDemo": 7, "ReplayShopServer": 7, "Watchify": 7,
 ]
 
 /// Imports point downstairs.

@@ -1,0 +1,67 @@
+import CofferTerminal
+
+/// Every command by its name.
+enum Command: String, ProgramCommand {
+  case add, list, remove, sync, watch, products, product, activity, read, notify, settings, export, doctor, audit, demo
+  case completions, help, version
+
+  /// What the command takes and what its help says.
+  var syntax: Syntax {
+    switch self {
+    case .add: Table.add
+    case .list: Table.list
+    case .remove: Table.remove
+    case .sync: Table.sync
+    case .watch: Table.watch
+    case .products: Table.products
+    case .product: Table.product
+    case .activity: Table.activity
+    case .read: Table.read
+    case .notify: Table.notify
+    case .settings: Table.settings
+    case .export: Table.export
+    case .doctor: Table.doctor
+    case .audit: Table.audit
+    case .demo: Table.demo
+    case .completions: Table.completions
+    case .help: Table.help
+    case .version: Table.version
+    }
+  }
+
+  /// `watchify` as a whole.
+  static let program = Program<Command>(
+    name: "watchify", version: "0.1.0", purpose: "Follow Shopify stores: prices, stock and new products, told once.",
+    defaultCommand: .list, commonOptions: [.data, .json, .help], introduction: [.demo, .add, .watch, .activity],
+    sections: [
+      HelpSection(
+        heading: "Data",
+        text: """
+          --data, else $XDG_DATA_HOME/watchify/watchify.db, else
+          ~/.local/share/watchify/watchify.db: one SQLite database, for this user alone.
+          STORE is a store's name, its address or the beginning of its id.
+          """)
+    ],
+    lister: Lister(item: "store", command: "list -0", scope: .data), meaning: \.meaning, explanation: explain)
+}
+
+typealias Invocation = CofferTerminal.Invocation<Command>
+typealias Syntax = CofferTerminal.Syntax<Option>
+
+extension ExitStatus {
+  /// What help says.
+  var meaning: String {
+    switch self {
+    case .ok: "it worked"
+    case .failure: "it failed, or the doctor has found something"
+    case .usage: "the command line is wrong"
+    case .notFound: "there is no such store, product or event"
+    case .tryAgain: "it is too early: wait, then try again"
+    case .interrupted: "it was interrupted"
+    }
+  }
+}
+
+extension UsageError {
+  init(_ message: String, _ command: Command? = nil) { self = Command.mistake(message, command) }
+}

@@ -1,0 +1,140 @@
+import CofferTerminal
+
+/// The commands on products and news, as data.
+extension Table {
+  static let products = Syntax(
+    summary: "list the products of a store",
+    operands: [storeOperand],
+    options: [.search, .stock, .sort, .limit, .offset, .data, .json],
+    examples: [
+      Example("watchify products Allbirds", "the first 50, by name"),
+      Example("watchify products Allbirds --search \"wool runner\"", "titles with both words"),
+      Example("watchify products Allbirds --stock out", "what is sold out"),
+      Example("watchify products Allbirds --sort -price --limit 5", "the most expensive five"),
+    ])
+
+  static let product = Syntax(
+    summary: "show a product: sizes, prices, stock, and a chart of its price",
+    operands: [
+      storeOperand,
+      Operand(name: "PRODUCT", summary: "its handle (the end of its address), id or title", isRequired: true),
+    ],
+    options: [.variant, .width, .ascii, .data, .json],
+    details: [
+      """
+      The chart is of one variant: the one that --variant names, else the one whose
+      price moved most. A price holds until the next one; times in which it was sold
+      out are shaded, the crossed-out price is dashed.
+      """
+    ],
+    examples: [
+      Example("watchify product Allbirds mens-wool-runners", "by the end of its address"),
+      Example("watchify product Allbirds \"Wool Runner\" --variant 10", "the chart of one size"),
+    ],
+    aliases: ["show", "chart", "history", "price"])
+
+  static let activity = Syntax(
+    summary: "show what changed, newest first",
+    options: [.store, .type, .since, .unread, .limit, .data, .json],
+    details: [
+      """
+      News of one product that came together is one row; the setting
+      activityGroupingWindowMinutes says how close together. An asterisk is unread.
+      The word in front of a row is what 'watchify read' takes.
+      """,
+      "TYPE is one of \(TypeName.groups.joined(separator: ", ")) or of:\n" + TypeName.lines,
+    ],
+    examples: [
+      Example("watchify activity", "the newest"),
+      Example("watchify activity --since today --unread", "what is new today"),
+      Example("watchify activity --type priceDropped --type stock", "some kinds only"),
+    ],
+    aliases: ["events", "news", "log", "changes"])
+
+  static let read = Syntax(
+    summary: "mark news as read",
+    operands: [Operand(name: "EVENT", summary: "the word in front of a row of activity", repeats: true)],
+    options: [.all, .store, .type, .since, .data, .json],
+    details: ["Marks exactly what 'watchify activity' shows with the same options; --all is everything."],
+    examples: [
+      Example("watchify read --all", "all of it"),
+      Example("watchify read --type stock", "what is about stock"),
+    ],
+    aliases: ["mark", "seen"])
+
+  static let notify = Syntax(
+    summary: "send a notification to see whether it arrives",
+    operands: [
+      Operand(name: "test", completion: .words(["test"]), summary: "the only thing that it does", isRequired: true)
+    ],
+    options: [.data, .json],
+    details: ["Tries every channel that the setting notificationChannels names, and says which one showed it."],
+    examples: [Example("watchify notify test", "a notification on the desktop")],
+    aliases: ["notification"])
+
+  static let settings = Syntax(
+    summary: "show or change a setting",
+    operands: [
+      Operand(name: "KEY", completion: .words(Setting.all.map(\.name)), summary: "which; all of them unless given"),
+      Operand(name: "VALUE", summary: "the new value", isValue: true),
+    ],
+    options: [.reset, .data, .json],
+    details: ["An asterisk is a value that is not the default. A running watch takes changes up by itself."],
+    examples: [
+      Example("watchify settings", "all of them"),
+      Example("watchify settings syncIntervalMinutes 60", "look once an hour"),
+      Example("watchify settings priceDropThreshold 10%", "only drops of at least 10 %"),
+      Example("watchify settings quietHours 22:00-07:30", "no notifications at night"),
+      Example("watchify settings quietHours --reset", "back to the default"),
+    ],
+    aliases: ["config", "set", "preferences"])
+
+  static let export = Syntax(
+    summary: "print the price history of a store",
+    operands: [storeOperand], options: [.csv, .data, .json],
+    details: ["One row for each moment from which a variant had other values; CSV unless --json asks for JSON lines."],
+    examples: [Example("watchify export Allbirds --csv > allbirds.csv", "for a spreadsheet")],
+    aliases: ["dump", "backup"])
+
+  static let doctor = Syntax(
+    summary: "say what keeps Watchify from working",
+    options: [.data, .json],
+    details: ["Changes nothing. Warnings do not count; a problem ends it with status 1."],
+    examples: [Example("watchify doctor", "database, desktop, network, stores")],
+    aliases: ["diagnose", "health", "troubleshoot"])
+
+  static let audit = Syntax(
+    summary: "report which settings are stored",
+    options: [.data, .json], examples: [Example("watchify audit", "names, sizes and dates; no values")])
+
+  static let demo = Syntax(
+    summary: "follow an invented shop, offline, for a minute",
+    options: [.fast, .json],
+    details: [
+      """
+      Runs a shop inside this process, with a database of its own that is deleted at
+      the end. It checks itself: status 1 means that something did not happen.
+      """
+    ],
+    examples: [Example("watchify demo", "see what Watchify does")],
+    aliases: ["try", "tour"])
+
+  static let completions = Syntax(
+    summary: "print shell completions",
+    operands: [Operand(name: "SHELL", completion: Shell.completion, summary: "bash, zsh or fish", isRequired: true)],
+    details: ["They complete commands, options and the names of stores."],
+    examples: [
+      Example("source <(watchify completions bash)", "in ~/.bashrc"),
+      Example("watchify completions zsh > _watchify", "into a folder of $fpath"),
+    ],
+    aliases: ["completion"])
+
+  static let help = Syntax(
+    summary: "show help",
+    operands: [Operand(name: "COMMAND", completion: .commands, summary: "the command to explain")],
+    examples: [Example("watchify help add", "the same as watchify add --help")])
+
+  static let version = Syntax(
+    summary: "show the version", options: [.json],
+    examples: [Example("watchify version", "the same as watchify --version")])
+}

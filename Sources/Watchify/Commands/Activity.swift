@@ -1,0 +1,158 @@
+import Coffer
+import CofferTerminal
+import Foundation
+import WatchifyKit
+
+/// `watchify activity`: what changed, newest first.
+func listActivity(_ invocation: Invocation) async throws -> ExitStatus {
+  let limit = Int(clamping: try invocation.number(.limit, minimum: 1) ?? 50)
+  return try await withSession(invocation) { session in
+    let filter = try filter(invocation, session)
+    let groups = try await groups(filter, limit: limit, session)
+    let output = Output.standard
+    if invocation.has(.json) {
+      try output.writeLine(
+        JSON.object([
+          ("unread", .number(try await session.service.unreadCount(filter))), ("groups", .list(groups.map(\.json))),
+        ]).line)
+    } else if groups.isEmpty {
+      let isFiltered = filter != EventFilter()
+      try output.writeLine(
+        session.stores.isEmpty
+          ? "You follow no store yet. \(firstSteps)"
+          : isFiltered ? "Nothing like that has happened." : "Nothing has changed since you follow your stores.")
+    } else {
+      try output.write(activityText(groups, namesStores: filter.storeId == nil && session.stores.count > 1, output))
+    }
+    try output.flush()
+    return .ok
+  }
+}
+
+/// What the options ask for.
+func filter(_ invocation: Invocation, _ session: Session) throws -> EventFilter {
+  EventFilter(
+    storeId: try invocation.options[.store].map { try session.store($0, invocation.command).id },
+    changeTypes: try TypeName.types(invocation.values(.type), invocation.command),
+    startDate: try invocation.options[.since].map { try start($0, invocation.command) },
+    unreadOnly: invocation.has(.unread))
+}
+
+/// The moment that a word of `--since` means.
+private func start(_ text: String, _ command: Command) throws -> Date {
+  let calendar = Calendar.current
+  let today = calendar.startOfDay(for: Date())
+  if text == "today" { return today }
+  if text.hasSuffix("d"), let days = Int(text.dropLast()), (1...36_500).contains(days) {
+    return calendar.date(byAdding: .day, value: 1 - days, to: today) ?? today
+  }
+  let parts = text.split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
+  if parts.count == 3, let year = parts[0], let month = parts[1], let day = parts[2], (1970...9999).contains(year) {
+    let wanted = DateComponents(year: year, month: month, day: day)
+    if let date = calendar.date(from: wanted),
+      calendar.dateComponents([.year, .month, .day], from: date) == wanted
+    {
+      return date
+    }
+  }
+  throw UsageError("--since takes today, a number of days such as 7d, or a date such as 2026-01-31.", command)
+}
+
+/// Rows of events. A row is not cut where the page of events ends: it would tell half of what happened.
+func groups(_ filter: EventFilter, limit: Int, _ session: Session) async throws -> [ActivityGroup] {
+  let window = try await session.container.settings.get(StorageKeys.activityGroupingWindowMinutes)
+  var events: [ChangeEventDTO] = []
+  while true {
+    let page = try await session.service.events(filter, offset: events.count, limit: 500)
+    events += page
+    let groups = ActivityGroup.groups(of: events, windowMinutes: window)
+    // One more than wanted: the last of them may go on beyond the page.
+    if page.count < 500 || groups.count > limit { return Array(groups.prefix(limit)) }
+  }
+}
+
+/// Rows below the days on which they happened.
+func activityText(_ groups: [ActivityGroup], namesStores: Bool, _ output: Output) -> String {
+  let style = output.style
+  var text = ""
+  var day = ""
+  var rows = Columns(.left, .left, .left, .left, .left)
+  func close() {
+    for line in rows.lines(style, indent: "  ") { text += line + "\n" }
+    rows = Columns(.left, .left, .left, .left, .left)
+  }
+  for group in groups {
+    guard let event = group.events.first else { continue }
+    let date = Moment.day(event.occurredAt)
+    if date != day {
+      close()
+      text += style.bold(date) + "\n"
+      day = date
+    }
+    let subject = event.productTitle.isEmpty ? event.storeName ?? "" : event.productTitle
+    let isUnread = group.isUnread
+    let store = namesStores && !event.productTitle.isEmpty ? " (\((event.storeName ?? "").oneLine(limit: 32)))" : ""
+    rows.add([
+      event.shortID, isUnread ? "*" : " ", Moment.time(event.occurredAt), subject.oneLine().shortened(to: 40),
+      group.text + store,
+    ]) { isUnread ? $1 : $0.dim($1) }
+  }
+  close()
+  return text
+}
+
+extension ActivityGroup {
+  /// For scripts.
+  var json: JSON {
+    let event = events.first
+    return .object([
+      ("category", .text((event?.changeType.category ?? .product).rawValue.lowercased())), ("text", .text(text)),
+      ("at", .date(event?.occurredAt)), ("isUnread", .flag(isUnread)), ("store", .optional(event?.storeName)),
+      ("storeId", .optional(event?.storeId?.uuidString)), ("product", .optional(event?.productTitle)),
+      ("productId", .id(event?.productShopifyId)), ("events", .list(events.map(\.json))),
+    ])
+  }
+}
+
+/// `watchify read`: marks news as read.
+func markRead(_ invocation: Invocation) async throws -> ExitStatus {
+  let words = try invocation.texts()
+  let isFiltered = [.store, .type, .since].contains { invocation.has($0) }
+  guard [!words.isEmpty, invocation.has(.all), isFiltered].count(where: { $0 }) == 1 else {
+    throw UsageError("'read' takes events, or --all, or some of --store, --type and --since.", .read)
+  }
+  return try await withSession(invocation) { session in
+    let before = try await session.service.unreadCount()
+    if words.isEmpty {
+      try await session.service.markRead(try filter(invocation, session))
+    } else {
+      var ids: [UUID] = []
+      for word in words { ids += try await row(of: word, session) }
+      await session.service.markEventsRead(ids: ids)
+    }
+    let after = try await session.service.unreadCount()
+    if invocation.has(.json) {
+      try print(.object([("marked", .number(max(0, before - after))), ("unread", .number(after))]))
+    } else {
+      let news = before - after == 1 ? "1 piece of news" : "\(grouped(max(0, before - after))) pieces of news"
+      try printLine("Marked \(news) as read; \(grouped(after)) unread.")
+    }
+    return .ok
+  }
+}
+
+/// All events of the row that a word in front of it means.
+private func row(of word: String, _ session: Session) async throws -> [UUID] {
+  let found = try await session.service.events(idPrefix: word)
+  guard let event = found.first else {
+    throw CommandError(
+      .notFound, "eventNotFound", "There is no event '\(word.oneLine(limit: 40))'.",
+      advice: "See 'watchify activity'. Nothing was marked.")
+  }
+  guard found.count == 1 else { throw UsageError("'\(word.oneLine(limit: 40))' is the beginning of several ids.", .read) }
+  let types = ChangeType.allCases.filter { $0.category == event.changeType.category }
+  let near = EventFilter(
+    storeId: event.storeId, changeTypes: types, startDate: event.occurredAt.addingTimeInterval(-86_400))
+  let rows = try await groups(near, limit: .max, session)
+  return rows.first { $0.events.contains { $0.id == event.id } }?.events.map(\.id) ?? [event.id]
+}

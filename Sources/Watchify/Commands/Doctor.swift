@@ -1,0 +1,112 @@
+import CofferTerminal
+import Foundation
+import WatchifyKit
+
+/// `watchify doctor`: says what keeps Watchify from working.
+func examine(_ invocation: Invocation) async throws -> ExitStatus {
+  let file = try dataFile(invocation)
+  var findings: [Finding] = FileChecks(file: file).all()
+  if FileManager.default.fileExists(atPath: file.path), !findings.contains(where: { $0.verdict == .problem }) {
+    do {
+      findings += try await withSession(invocation) { await SessionChecks(session: $0).all() }
+    } catch {
+      let error = CommandError(error)
+      findings.append(
+        .problem("database", error.message, fix: error.advice.isEmpty ? "Put it aside, or use another." : error.advice))
+    }
+  } else {
+    findings.append(await SessionChecks.desktop(isWanted: true, channel: DesktopChannel()))
+    findings.append(await SessionChecks.network(isNeeded: true))
+  }
+  let problems = findings.count { $0.verdict == .problem }
+  let warnings = findings.count { $0.verdict == .warning }
+  if invocation.has(.json) {
+    try print(
+      .object([
+        ("problems", .number(problems)), ("warnings", .number(warnings)), ("findings", .list(findings.map(\.json))),
+      ]))
+  } else {
+    let output = Output.standard
+    let width = min(findings.map(\.subject.count).max() ?? 0, 24)
+    for finding in findings { try output.write(finding.text(output.style, width: width, columns: output.columns)) }
+    let counts = [(problems, "problem"), (warnings, "warning")].filter { $0.0 > 0 }.map { counted($0.0, $0.1) }
+    try output.writeLine(counts.isEmpty ? "Everything works." : counts.joined(separator: ", ") + ".")
+    try output.flush()
+  }
+  return problems == 0 ? .ok : .failure
+}
+
+/// One thing that the doctor has looked at.
+struct Finding: Sendable {
+  enum Verdict: String, Sendable { case ok, warning, problem }
+
+  let subject: String
+  let verdict: Verdict
+  let message: String
+  /// What to do; empty where nothing is wrong.
+  let fix: String
+
+  static func ok(_ subject: String, _ message: String) -> Finding {
+    Finding(subject: subject, verdict: .ok, message: message, fix: "")
+  }
+  static func warning(_ subject: String, _ message: String, fix: String) -> Finding {
+    Finding(subject: subject, verdict: .warning, message: message, fix: fix)
+  }
+  static func problem(_ subject: String, _ message: String, fix: String) -> Finding {
+    Finding(subject: subject, verdict: .problem, message: message, fix: fix)
+  }
+
+  func text(_ style: Style, width: Int, columns: Int) -> String {
+    let mark =
+      switch verdict {
+      case .ok: style.green("ok     ")
+      case .warning: style.yellow("warning")
+      case .problem: style.red("PROBLEM")
+      }
+    let lines = [message] + (fix.isEmpty ? [] : ["To do: \(fix)"])
+    let indent = String(repeating: " ", count: width + 11)
+    let room = columns == .max ? columns : max(24, columns - indent.count)
+    let text = lines.map { $0.oneLine().wrapped(to: room).replacing("\n", with: "\n" + indent) }
+    return "\(mark)  \(subject.oneLine().shortened(to: width).padded(to: width))  "
+      + text.joined(separator: "\n" + indent) + "\n"
+  }
+
+  var json: JSON {
+    .object([
+      ("subject", .text(subject)), ("verdict", .text(verdict.rawValue)), ("message", .text(message)),
+      ("fix", .optional(fix.isEmpty ? nil : fix)),
+    ])
+  }
+}
+
+/// What can be told of the database without opening it.
+struct FileChecks {
+  let file: URL
+
+  func all() -> [Finding] {
+    guard let mode = mode(file.path) else {
+      return [.ok("database", "\(file.path) is not there yet: it is made when it is needed.")]
+    }
+    var findings: [Finding] = []
+    if access(file.path, R_OK | W_OK) != 0 {
+      findings.append(
+        .problem(
+          "database", "\(file.path) cannot be read and written by this user.", fix: "As its owner: chmod 600 FILE"))
+    }
+    if mode & 0o077 != 0 {
+      findings.append(
+        .warning("permissions", "Other users may look into the database.", fix: "chmod 600 '\(file.path)'"))
+    }
+    let folder = file.deletingLastPathComponent().path
+    if access(folder, W_OK) != 0 {
+      findings.append(
+        .problem("folder", "Nothing can be written beside the database, in \(folder).", fix: "chmod u+rwx '\(folder)'"))
+    }
+    return findings
+  }
+
+  private func mode(_ path: String) -> mode_t? {
+    var status = stat()
+    return stat(path, &status) == 0 ? status.st_mode : nil
+  }
+}

@@ -1,0 +1,128 @@
+import Coffer
+import CofferTerminal
+import Foundation
+import WatchifyKit
+
+/// What can be told with the database open.
+struct SessionChecks {
+  let session: Session
+
+  func all() async -> [Finding] {
+    var findings = [await attempt("database", integrity)]
+    findings += await notifications()
+    findings.append(await Self.network(isNeeded: !session.isLocal))
+    findings.append(await attempt("requests", rest))
+    findings.append(watch())
+    for store in session.stores { findings.append(Self.store(store)) }
+    return findings
+  }
+
+  private func attempt(_ subject: String, _ check: () async throws -> Finding) async -> Finding {
+    do { return try await check() } catch {
+      let error = CommandError(error)
+      return .problem(subject, error.message, fix: error.advice.isEmpty ? "Try again." : error.advice)
+    }
+  }
+
+  private func integrity() async throws -> Finding {
+    let damage = try await session.service.damage()
+    let path = session.file.path
+    guard damage.isEmpty else {
+      return .problem(
+        "database", "\(path) is damaged: \(damage.joined(separator: "; ").oneLine(limit: 200))",
+        fix: "Take the last backup, or put the file aside and add the stores again.")
+    }
+    let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
+    let points = try await session.service.snapshotCount()
+    return .ok("database", "\(path): sound, \(byteCount(size)), \(counted(points, "price point"))")
+  }
+
+  // MARK: Notifications
+
+  private func notifications() async -> [Finding] {
+    guard let preferences = try? await NotificationPreferences(from: session.container.settings) else {
+      return [.problem("notifications", "The settings cannot be read.", fix: "watchify audit")]
+    }
+    var findings: [Finding] = []
+    if !preferences.isEnabled {
+      findings.append(
+        .warning(
+          "notifications", "They are switched off.", fix: "watchify settings notificationsEnabled true"))
+    } else if (try? await session.container.settings.get(StorageKeys.notificationPermission)) == .denied {
+      findings.append(
+        .warning(
+          "notifications", "They were denied.", fix: "watchify settings notificationPermission authorized"))
+    }
+    if preferences.channels.isEmpty {
+      findings.append(
+        .warning(
+          "notifications", "No channel is chosen.", fix: "watchify settings notificationChannels desktop"))
+    }
+    let isWanted = preferences.isEnabled && preferences.channels.contains("desktop")
+    findings.append(
+      await Self.desktop(isWanted: isWanted, channel: DesktopChannel(container: session.container)))
+    if preferences.channels.contains("terminal") {
+      findings.append(.ok("terminal", "news is written where 'watchify watch' or 'watchify sync' runs"))
+    }
+    let waiting = (try? await session.service.waitingNews()) ?? []
+    for news in waiting where news.count > 0 {
+      findings.append(
+        .warning(
+          "notifications", "\(grouped(news.count)) pieces of news wait to be told through '\(news.channel)'.",
+          fix: "They are told with the next 'watchify sync' or 'watchify watch', for a day at most."))
+    }
+    return findings
+  }
+
+  static func desktop(isWanted: Bool, channel: DesktopChannel) async -> Finding {
+    switch await channel.availability() {
+    case .available(let detail): return .ok("desktop", "notifications are shown by \(detail)")
+    case .unavailable(let reason) where isWanted:
+      return .problem(
+        "desktop", "Notifications cannot be shown: \(reason)",
+        fix: "Run Watchify in a desktop session, or 'watchify settings notificationChannels terminal'.")
+    case .unavailable: return .ok("desktop", "not used for notifications, and not there")
+    }
+  }
+
+  // MARK: Network and stores
+
+  static func network(isNeeded: Bool) async -> Finding {
+    let (isConnected, type) = await MainActor.run {
+      let monitor = NetworkMonitor()
+      monitor.start()
+      defer { monitor.stop() }
+      return (monitor.isConnected, monitor.connectionType)
+    }
+    if isConnected { return .ok("network", type == .unknown ? "connected" : "connected (\(type.rawValue))") }
+    guard isNeeded else { return .ok("network", "not connected; the followed stores are on this device") }
+    return .problem(
+      "network", "This device is offline: it has no default route.",
+      fix: "Connect it. 'watchify watch' goes on by itself then; what is known stays.")
+  }
+
+  private func rest() async throws -> Finding {
+    guard let until = try await session.service.restingUntil() else {
+      return .ok("requests", "no store has asked for a pause")
+    }
+    return .warning(
+      "requests", "Shopify has asked for a pause: no store is asked before \(Moment.text(until)).",
+      fix: "Nothing: reading goes on by itself.")
+  }
+
+  private func watch() -> Finding {
+    let watch = WatchMark.look(beside: session.file)
+    if watch.isWatched { return .ok("watch", watch.next.map { "next check \(Moment.text($0))" } ?? "reading now") }
+    guard !session.stores.isEmpty else { return .ok("stores", "You follow no store yet. \(firstSteps)") }
+    return .warning("watch", "Nobody reads the stores by itself.", fix: "Leave 'watchify watch' running.")
+  }
+
+  private static func store(_ store: StoreDTO) -> Finding {
+    let read = store.lastFetchedAt.map { "read \(Moment.text($0))" } ?? "never read"
+    let products = counted(store.cachedProductCount, "product")
+    let name = store.name.oneLine(limit: 60)
+    guard let error = store.lastError else { return .ok(name, "\(store.domain), \(products), \(read)") }
+    let since = store.lastFetchedAt.map { " Showing data from \(Moment.text($0))." } ?? ""
+    return .problem(name, error + since, fix: "'watchify sync' tries again; so does a running 'watchify watch'.")
+  }
+}

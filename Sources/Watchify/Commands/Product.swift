@@ -1,0 +1,160 @@
+import CofferTerminal
+import Foundation
+import WatchifyKit
+
+/// `watchify product`: one product with its variants and the history of a price.
+func showProduct(_ invocation: Invocation) async throws -> ExitStatus {
+  guard let storeText = try invocation.text(at: 0), let text = try invocation.text(at: 1) else {
+    throw UsageError("'product' needs a STORE and a PRODUCT.", .product)
+  }
+  let width = try invocation.number(.width, minimum: 12).map { Int(clamping: $0) }
+  return try await withSession(invocation) { session in
+    let store = try session.store(storeText, .product)
+    let detail = try await product(text, store, session)
+    let output = Output.standard
+    if invocation.has(.json) {
+      let shown = try invocation.options[.variant].map { [try variant($0, detail)] } ?? detail.variants
+      try output.writeLine(detail.json(store, shown).line)
+    } else {
+      let charted = try invocation.options[.variant].map { try variant($0, detail) } ?? liveliest(detail)
+      try output.write(page(detail, store, output.style))
+      if let charted {
+        let glyphs = invocation.has(.ascii) ? ChartGlyphs.ascii : .ofEnvironment
+        try output.write(
+          chart(
+            charted, currency: detail.product.currency, width: width ?? min(output.columns, 100), glyphs: glyphs,
+            style: output.style))
+      }
+    }
+    try output.flush()
+    return .ok
+  }
+}
+
+/// The product that somebody means: by its handle, id or title, else the only one with these words in its title.
+private func product(_ text: String, _ store: StoreDTO, _ session: Session) async throws -> ProductDetailDTO {
+  let handle = text.contains("/products/") ? text.split(separator: "/").last.map(String.init) : nil
+  let named = handle?.prefix { $0 != "?" && $0 != "#" }
+  var found = try await session.service.products(storeId: store.id, named: named.map(String.init) ?? text)
+  if found.isEmpty {
+    found = try await session.service.products(ProductQuery(storeId: store.id, searchText: text), limit: 6)
+  }
+  let shown = text.oneLine(limit: 60)
+  guard let first = found.first else {
+    throw CommandError(
+      .notFound, "productNotFound", "\(store.name.oneLine(limit: 60)) has no product '\(shown)'.",
+      advice: "Look for it with 'watchify products STORE --search WORDS'.")
+  }
+  guard found.count == 1 else {
+    let names = found.prefix(5).map { "\($0.title.oneLine(limit: 48)) (\($0.handle.oneLine(limit: 60)))" }
+    let rest = found.count > 5 ? " and others" : ""
+    throw UsageError("'\(shown)' may be \(names.joined(separator: ", "))\(rest). Give its handle.", .product)
+  }
+  guard let detail = try await session.service.product(storeId: store.id, shopifyId: first.shopifyId) else {
+    throw CommandError(.notFound, "productNotFound", "'\(shown)' was deleted a moment ago.")
+  }
+  return detail
+}
+
+private func variant(_ text: String, _ detail: ProductDetailDTO) throws -> VariantDTO {
+  let wanted = text.lowercased()
+  let exact = detail.variants.filter { $0.title?.lowercased() == wanted || String($0.id) == text }
+  let found = exact.isEmpty ? detail.variants.filter { $0.title?.lowercased().contains(wanted) ?? false } : exact
+  if let variant = found.first, found.count == 1 { return variant }
+  let names = (found.isEmpty ? detail.variants : found).map { $0.title ?? String($0.id) }
+  guard found.isEmpty else { throw UsageError("--variant may be \(some(names, of: 12)).", .product) }
+  throw CommandError(
+    .notFound, "variantNotFound", "There is no variant '\(text.oneLine(limit: 40))'.",
+    advice: "There are \(some(names, of: 12)).")
+}
+
+/// The variant whose price moved most; among those that never moved, the first.
+func liveliest(_ detail: ProductDetailDTO) -> VariantDTO? {
+  func spread(_ variant: VariantDTO) -> Decimal {
+    let prices = variant.history.map(\.price)
+    return (prices.max() ?? 0) - (prices.min() ?? 0)
+  }
+  return detail.variants.max { left, right in
+    // The first of equals is the greatest, as in the shop.
+    spread(left) < spread(right)
+      || spread(left) == spread(right) && left.history.count < right.history.count
+  }.map { best in
+    detail.variants.first { spread($0) == spread(best) && $0.history.count == best.history.count } ?? best
+  }
+}
+
+private func page(_ detail: ProductDetailDTO, _ store: StoreDTO, _ style: Style) -> String {
+  var text = style.bold(detail.product.title.oneLine())
+  if detail.isRemoved { text += style.yellow("  no longer sold") }
+  let facts = [detail.vendor, detail.productType].compactMap { $0 }.filter { !$0.isEmpty }
+  text += "\n" + (facts.map { $0.oneLine() } + [detail.url]).joined(separator: " · ") + "\n"
+  if let error = store.lastError {
+    text += style.yellow("Showing data from \(store.lastFetchedAt.map { Moment.text($0) } ?? "never"): ")
+    text += error.oneLine() + "\n"
+  }
+  var columns = Columns(.left, .right, .right, .left, .left)
+  for variant in detail.variants {
+    let currency = variant.history.last?.currency ?? detail.product.currency
+    let state = variant.isMissing ? "gone" : variant.available ? "in stock" : "sold out"
+    let isThere = variant.available && !variant.isMissing
+    columns.add([
+      (variant.title ?? "one form").oneLine().shortened(to: 40), Money.text(variant.price, currency),
+      variant.compareAtPrice.map { "was \(Money.text($0, currency))" } ?? "", state, variant.sku?.oneLine() ?? "",
+    ]) { isThere ? $1 : $0.dim($1) }
+  }
+  return text + "\n" + columns.lines(style, indent: "  ").map { $0 + "\n" }.joined() + "\n"
+}
+
+/// The history of a variant's price, drawn and in words.
+func chart(
+  _ variant: VariantDTO, currency: String?, width: Int, glyphs: ChartGlyphs, style: Style, until: Date = Date()
+) -> String {
+  // A chart has one scale: prices in an earlier currency would be lies on it.
+  let currency = variant.history.last?.currency ?? currency
+  let points = variant.history.filter { $0.currency == currency || $0.currency == nil }.map { snapshot in
+    StepChart.Point(
+      snapshot.capturedAt, value: scaled(snapshot.price), isAvailable: snapshot.available,
+      compareAt: snapshot.compareAtPrice.map(scaled).flatMap { $0 > scaled(snapshot.price) ? $0 : nil })
+  }
+  let chart = StepChart(points, until: until) { Money.text(Price(tenThousandths: $0).decimal, currency) }
+  let title = variant.title.map { "Price of \($0.oneLine(limit: 60))" } ?? "Price"
+  let lines = chart.lines(width: width, height: 12, glyphs: glyphs, style: style)
+  let sentence = chart.sentence
+  var text = style.bold(title) + "\n" + lines.map { $0 + "\n" }.joined()
+  if lines.joined(separator: " ") != sentence { text += sentence.wrapped(to: max(20, width)) + "\n" }
+  return text
+}
+
+private func scaled(_ amount: Decimal) -> Int64 { Price("\(amount)")?.tenThousandths ?? 0 }
+
+extension ProductDetailDTO {
+  fileprivate func json(_ store: StoreDTO, _ shown: [VariantDTO]) -> JSON {
+    .object(
+      [("store", .text(store.name))] + product.members + [
+        ("vendor", .optional(vendor)), ("type", .optional(productType)), ("isRemoved", .flag(isRemoved)),
+        ("url", .text(url)), ("images", .list(imageURLs.map(JSON.text))),
+        ("variants", .list(shown.map { $0.json(product.currency) })),
+      ])
+  }
+}
+
+extension VariantDTO {
+  fileprivate func json(_ currency: String?) -> JSON {
+    .object([
+      ("id", .number(id)), ("title", .optional(title)), ("sku", .optional(sku)), ("price", .amount(price)),
+      ("compareAtPrice", .amount(compareAtPrice)), ("currency", .optional(history.last?.currency ?? currency)),
+      ("isAvailable", .flag(available)), ("isMissing", .flag(isMissing)),
+      (
+        "history",
+        .list(
+          history.map { point in
+            .object([
+              ("at", .date(point.capturedAt)), ("price", .amount(point.price)),
+              ("compareAtPrice", .amount(point.compareAtPrice)), ("isAvailable", .flag(point.available)),
+              ("currency", .optional(point.currency)),
+            ])
+          })
+      ),
+    ])
+  }
+}

@@ -1,0 +1,95 @@
+import CofferTerminal
+import Foundation
+import WatchifyKit
+
+/// `watchify sync`: reads stores and tells what changed.
+func syncStores(_ invocation: Invocation) async throws -> ExitStatus {
+  try await interruptible {
+    try await withSession(invocation) { session in
+      let stores = try session.stores(invocation)
+      guard !stores.isEmpty else {
+        throw CommandError(.notFound, "noStores", "You follow no store yet.", advice: firstSteps)
+      }
+      let asJSON = invocation.has(.json)
+      let progress = ProgressFeed(isShown: !asJSON)
+      defer { progress.end() }
+      var outcomes: [SyncOutcome] = []
+      for store in stores {
+        progress.show("Reading \(store.name.oneLine(limit: 60))")
+        let outcome = try await sync(store, session)
+        outcomes.append(outcome)
+        progress.end()
+        if !asJSON { try outcome.tell() }
+        if case .resting? = outcome.error { break }  // It holds for every shop.
+      }
+      await announce(outcomes.flatMap(\.news), session, progress, isQuiet: asJSON)
+      if asJSON { try print(.object([("stores", .list(outcomes.map(\.json)))])) }
+      return status(outcomes, insists: invocation.has(.now))
+    }
+  }
+}
+
+private func sync(_ store: StoreDTO, _ session: Session) async throws -> SyncOutcome {
+  do {
+    let news = try await session.service.syncStore(storeId: store.id)
+    let now = try await session.service.stores().first { $0.id == store.id }
+    return SyncOutcome(store: now ?? store, news: news)
+  } catch let error as SyncError {
+    return SyncOutcome(store: store, error: error)
+  }
+}
+
+/// Sends notifications of the news. What cannot be told now waits for its next chance.
+private func announce(
+  _ news: [ChangeEventDTO], _ session: Session, _ progress: ProgressFeed, isQuiet: Bool
+) async {
+  let notifications = await NotificationService()
+  let channels = allChannels(session) { text in
+    if !isQuiet { try progress.write(String(text.dropLast())) }
+  }
+  await notifications.attach(session.service, channels: channels)
+  await notifications.send(for: news)
+}
+
+private func status(_ outcomes: [SyncOutcome], insists: Bool) -> ExitStatus {
+  let waiting = outcomes.count { $0.mustWait }
+  if outcomes.contains(where: { $0.error != nil && !$0.mustWait }) { return .failure }
+  return waiting > 0 && (insists || waiting == outcomes.count) ? .tryAgain : .ok
+}
+
+/// What reading one store brought.
+struct SyncOutcome: Sendable {
+  let store: StoreDTO
+  var news: [ChangeEventDTO] = []
+  var error: SyncError?
+
+  /// Whether it was too early, which is no failure of the store.
+  var mustWait: Bool {
+    switch error {
+    case .rateLimited, .resting: true
+    default: false
+    }
+  }
+
+  func tell() throws {
+    guard let error else {
+      let summary = NotificationContent(of: news)?.body ?? "nothing new"
+      let remark = store.lastError.map { " (\($0.oneLine()))" } ?? ""
+      return try printLine("\(store.name.oneLine(limit: 60)): \(summary)\(remark)")
+    }
+    let failure = CommandError(error, store: store)
+    try Output.error.note(failure.text.oneLine(), after: "watchify:")
+  }
+
+  var json: JSON {
+    let failure = error.map { CommandError($0, store: store) }
+    var wait = JSON.none
+    if case .rateLimited(let seconds)? = error { wait = JSON.number(Int(max(1, seconds.rounded(.up)))) }
+    return .object([
+      ("id", .text(store.id.uuidString)), ("name", .text(store.name)),
+      ("news", .number(news.count)), ("summary", .optional(NotificationContent(of: news)?.body)),
+      ("events", .list(news.map(\.json))), ("lastFetchedAt", .date(store.lastFetchedAt)),
+      ("error", .optional(failure?.code)), ("message", .optional(failure?.message)), ("retryAfter" as StaticString, wait),
+    ])
+  }
+}

@@ -1,0 +1,124 @@
+import Coffer
+import CofferLocks
+import CofferTerminal
+import Foundation
+import ReplayShop
+import WatchifyKit
+
+/// `watchify demo`: follows an invented shop for two weeks that pass in half a minute, and checks what it shows.
+func showDemo(_ invocation: Invocation) async throws -> ExitStatus {
+  try await interruptible {
+    let shop = try await DemoShop(endingAt: Date())
+    let demo = await Demo(shop, isFast: invocation.has(.fast), asJSON: invocation.has(.json))
+    do {
+      try await demo.run()
+    } catch {
+      await shop.end()
+      throw error
+    }
+    await shop.end()
+    return try await demo.conclude()
+  }
+}
+
+/// The story, and whether it went as it should.
+@MainActor
+final class Demo {
+  let shop: DemoShop
+  let output = Output.standard
+  private let isFast: Bool
+  let asJSON: Bool
+  private let notifications = NotificationService()
+  /// What the channels were given.
+  private let told = Locked<[String]>([])
+  private var acts: [(name: String, failures: [String])] = []
+  private var hasDesktop = false
+
+  init(_ shop: DemoShop, isFast: Bool, asJSON: Bool) {
+    self.shop = shop
+    self.isFast = isFast || asJSON || !Output.standard.isTerminal
+    self.asJSON = asJSON
+  }
+
+  func run() async throws {
+    try await prepareChannels()
+    let store = try await follow()
+    try await quietRead(store)
+    try await priceDrop(store)
+    try await restock(store)
+    try await refusal(store)
+    try await rest(of: store)
+    try await showNews(store)
+    try await showChart(store)
+  }
+
+  // MARK: Telling
+
+  private func prepareChannels() async throws {
+    let desktop = DesktopChannel(container: shop.container)
+    if case .available = await desktop.availability() { hasDesktop = true }
+    let terminal = TerminalChannel(isTerminal: false) { [told] text in told.withLock { $0.append(text) } }
+    let channels: [any NotificationChannel] = hasDesktop ? [terminal, desktop] : [terminal]
+    try await shop.container.settings.set(channels.map(\.name), for: StorageKeys.notificationChannels)
+    notifications.attach(shop.service, channels: channels)
+  }
+
+  /// Sends what there is to tell, and shows it.
+  func notify(_ news: [ChangeEventDTO]) async throws -> [String] {
+    await notifications.send(for: news)
+    let texts = told.withLock { texts in
+      defer { texts = [] }
+      return texts.map { String($0.dropLast()) }
+    }
+    let place = hasDesktop ? "terminal and desktop" : "terminal; there is no desktop here"
+    for text in texts { try say("  Notification (\(place)): " + output.style.bold(text)) }
+    return texts
+  }
+
+  // MARK: Acts
+
+  /// Begins a part of the story.
+  func begin(_ name: String) async throws {
+    acts.append((name, []))
+    if acts.count > 1 { try await pause() }
+    try Task.checkCancellation()
+    try say("\n" + output.style.bold("\(acts.count). \(name)"))
+  }
+
+  /// Keeps what did not happen.
+  func expect(_ condition: Bool, _ what: String) throws {
+    guard !condition, !acts.isEmpty else { return }
+    acts[acts.count - 1].failures.append(what)
+    try say(output.style.red("  This did not happen: \(what)"))
+  }
+
+  func say(_ text: String) throws {
+    guard !asJSON else { return }
+    try output.writeLine(text)
+    try output.flush()
+  }
+
+  private func pause() async throws {
+    if !isFast { try await Task.sleep(for: .milliseconds(2_300)) }
+  }
+
+  func conclude() throws -> ExitStatus {
+    let failures = acts.flatMap(\.failures)
+    if asJSON {
+      let list = acts.map { act in
+        JSON.object([
+          ("name", .text(act.name)), ("passed", .flag(act.failures.isEmpty)),
+          ("failures", .list(act.failures.map(JSON.text))),
+        ])
+      }
+      try print(.object([("passed", .flag(failures.isEmpty)), ("hasDesktop", .flag(hasDesktop)), ("acts", .list(list))]))
+    } else if failures.isEmpty {
+      try say("\n" + output.style.green("All of this was checked while it ran."))
+      try say("Next: 'watchify add ADDRESS' follows a real shop, 'watchify watch' reads it again and again,")
+      try say("and 'watchify doctor' says whether notifications reach you. The demo's data is deleted.")
+    } else {
+      try say("\n" + output.style.red("The demo failed: \(counted(failures.count, "thing")) did not happen."))
+    }
+    return failures.isEmpty ? .ok : .failure
+  }
+}

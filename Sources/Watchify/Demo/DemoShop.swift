@@ -1,0 +1,43 @@
+import CofferLocks
+import CofferTerminal
+import Foundation
+import ReplayShop
+import WatchifyKit
+
+/// An invented shop in this process, a database that is thrown away, and a clock that the demonstration sets.
+final class DemoShop: Sendable {
+  let server: ReplayServer
+  let container: ModelContainer
+  let service: StoreService
+  private let folder: URL
+  private let clock: Locked<Date>
+
+  /// - Parameter end: the moment at which the story ends.
+  init(endingAt end: Date) async throws {
+    let clock = Locked(end.addingTimeInterval(-12 * 86_400))
+    let now: @Sendable () -> Date = { clock.withLock { $0 } }
+    self.clock = clock
+    server = ReplayServer(feed: ReplayTimeline.demoShop.feed, timeline: .demo)
+    try server.start()
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("watchify-demo-\(UUID().uuidString)")
+    container = try await ModelContainer.open(at: folder.appendingPathComponent("demo.db"))
+    var configuration = ShopifyClient.Configuration()
+    (configuration.pagePause, configuration.storePause, configuration.retryDelays) = (.zero, .zero, [])
+    // A gate of its own: the story's clock must not touch the rests of real shops.
+    let gate = RequestGate(clock: ShopClock(now: now, sleep: { _ in }))
+    service = await StoreService.makeBackground(
+      container: container, api: ShopifyClient(configuration: configuration, gate: gate), now: now)
+  }
+
+  var now: Date { clock.withLock { $0 } }
+
+  /// Lets time pass in the story.
+  func pass(hours: Double) { clock.withLock { $0 += hours * 3_600 } }
+
+  /// Takes everything away.
+  func end() async {
+    try? await container.close()
+    server.stop()
+    try? FileManager.default.removeItem(at: folder)
+  }
+}

@@ -1,0 +1,30 @@
+import CofferTerminal
+
+/// `watchify`: follows shops from the command line. Its ``Command``s say what it does, and so does `docs/watchify.md`.
+@main
+enum Watchify {
+  static func main() async { await Command.main(run) }
+
+  private static func run(_ invocation: Invocation) async throws -> ExitStatus {
+    switch invocation.command {
+    case .add: try await addStore(invocation)
+    case .list: try await listStores(invocation)
+    case .remove: try await removeStore(invocation)
+    case .sync: try await syncStores(invocation)
+    case .watch: try await watchStores(invocation)
+    case .products: try await listProducts(invocation)
+    case .product: try await showProduct(invocation)
+    case .activity: try await listActivity(invocation)
+    case .read: try await markRead(invocation)
+    case .notify: try await notify(invocation)
+    case .settings: try await settings(invocation)
+    case .export: try await exportHistory(invocation)
+    case .doctor: try await examine(invocation)
+    case .audit: try await audit(invocation)
+    case .demo: try await showDemo(invocation)
+    case .completions: try invocation.printCompletions()
+    case .help: try invocation.explain()
+    case .version: try invocation.printVersion()
+    }
+  }
+}

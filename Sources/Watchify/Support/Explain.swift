@@ -1,0 +1,64 @@
+import CofferTerminal
+import Foundation
+import WatchifyKit
+
+/// Makes sentences of Watchify's own errors; `nil` for others.
+func explain(_ error: any Error) -> CommandError? {
+  switch error {
+  case let error as SyncError: CommandError(error)
+  case let error as ShopAddress.Invalid:
+    CommandError(
+      .usage, "invalidAddress", error.localizedDescription.oneLine(limit: 300),
+      advice: "Give its address, such as allbirds.com.")
+  case let error as WatchifyError:
+    CommandError(.failure, "alreadyFollowed", error.localizedDescription, advice: "See 'watchify list'.")
+  case is CancellationError: CommandError(.interrupted, "interrupted", "Interrupted: what was known stays.")
+  default: nil
+  }
+}
+
+extension CommandError {
+  /// - Parameter store: the store that was asked, where its older data stays valid.
+  init(_ error: SyncError, store: StoreDTO? = nil) {
+    var message = error.failureReason ?? ""
+    var (code, status) = (error.code, ExitStatus.failure)
+    switch error {
+    case .storeNotFound: status = .notFound
+    case .rateLimited(let wait):
+      message = "wait \(Int(max(1, wait.rounded(.up)))) s: a store is asked once a minute at most."
+      status = .tryAgain
+    case .resting(let until):
+      message = "Shopify has asked for a pause: no store is asked before \(Moment.text(until))."
+      status = .tryAgain
+    default: break
+    }
+    var advice = error.recoverySuggestion ?? ""
+    if case .rateLimited = error { advice = "" }
+    if let store {
+      message = "\(store.name.oneLine(limit: 60)): \(message)"
+      if status == .failure, let date = store.lastFetchedAt { message += " Showing data from \(Moment.text(date))." }
+    }
+    if code.isEmpty { code = "unknown" }
+    self.init(status, code, message, advice: advice)
+  }
+}
+
+extension SyncError {
+  /// For scripts.
+  var code: String {
+    switch self {
+    case .storeNotFound: "storeNotFound"
+    case .rateLimited: "rateLimited"
+    case .networkUnavailable: "networkUnavailable"
+    case .networkTimeout: "networkTimeout"
+    case .serverError: "serverError"
+    case .invalidResponse: "invalidResponse"
+    case .refused: "refused"
+    case .resting: "resting"
+    case .passwordProtected: "passwordProtected"
+    case .notShopify: "notShopify"
+    case .closed: "closed"
+    case .incomplete: "incomplete"
+    }
+  }
+}

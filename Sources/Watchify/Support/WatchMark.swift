@@ -1,0 +1,46 @@
+import Foundation
+
+/// Says that somebody watches, and when they look next: a file beside the database that is locked while they do.
+final class WatchMark {
+  private let descriptor: Int32
+
+  /// Takes the mark; `nil` when another process has it.
+  init?(beside file: URL) {
+    let opened = open(Self.path(file), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard opened >= 0 else { return nil }
+    // Whoever only looks holds it for a moment.
+    for _ in 0..<10 where flock(opened, LOCK_EX | LOCK_NB) != 0 { usleep(10_000) }
+    guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
+      close(opened)
+      return nil
+    }
+    descriptor = opened
+    ftruncate(opened, 0)
+  }
+
+  deinit {
+    ftruncate(descriptor, 0)
+    close(descriptor)
+  }
+
+  /// Puts down when stores are read next; `nil` while nobody knows.
+  func set(next: Date?) {
+    let text = next.map { String(Int($0.timeIntervalSince1970)) } ?? ""
+    ftruncate(descriptor, 0)
+    _ = text.withCString { pwrite(descriptor, $0, strlen($0), 0) }
+  }
+
+  /// Whether somebody watches, and when they look next.
+  static func look(beside file: URL) -> (isWatched: Bool, next: Date?) {
+    let opened = open(path(file), O_RDONLY | O_CLOEXEC)
+    guard opened >= 0 else { return (false, nil) }
+    defer { close(opened) }
+    guard flock(opened, LOCK_SH | LOCK_NB) != 0 else { return (false, nil) }
+    var bytes = [UInt8](repeating: 0, count: 32)
+    let count = bytes.withUnsafeMutableBytes { pread(opened, $0.baseAddress, $0.count, 0) }
+    let seconds = Double(String(decoding: bytes.prefix(max(0, count)), as: UTF8.self))
+    return (true, seconds.map { Date(timeIntervalSince1970: $0) })
+  }
+
+  private static func path(_ file: URL) -> String { file.path + "-watch" }
+}

@@ -47,6 +47,7 @@ let fuzzers: [Target] =
     fuzzer("FuzzFileName", ["CofferCore", "CofferFiles"]),
     fuzzer("FuzzRecord", ["CofferSQLite"]),
     fuzzer("FuzzPreferences", ["CofferCore", "CofferPreferences", "CofferSQLite"]),
+    fuzzer("FuzzFeed", ["WatchifyKit"]),
     fuzzer("FuzzSealed", ["CofferCore", "CofferKeychain", "CofferSQLite"]),
   ]
 

@@ -29,7 +29,8 @@ struct SettingsTests {
     let reset = try await sandbox.watchify("settings", "syncIntervalMinutes", "--reset", "--json").json()
     #expect(reset["value"] as? Int == 30 && reset["isDefault"] as? Bool == true)
     for (key, value) in [
-      ("priceDropThreshold", "At least 10%"), ("quietHours", "22:00-07:30"), ("notificationChannels", "desktop,terminal"),
+      ("priceDropThreshold", "At least 10%"), ("quietHours", "22:00-07:30"),
+      ("notificationChannels", "desktop,terminal"),
       ("notifyImagesChanged", "on"), ("notificationPermission", "denied"),
     ] {
       let ended = try await sandbox.watchify("settings", key, value)

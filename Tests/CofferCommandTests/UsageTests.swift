@@ -147,7 +147,9 @@ struct UsageTests {
   func overview() async throws {
     let help = try await Sandbox().coffer("--help")
     for command in Command.allCases { #expect(help.text.contains("\n  \(command.rawValue) ")) }
-    for status in ExitStatus.allCases where !status.meaning.isEmpty { #expect(help.text.contains("\n  \(status.rawValue) ")) }
+    for status in ExitStatus.allCases where !status.meaning.isEmpty {
+      #expect(help.text.contains("\n  \(status.rawValue) "))
+    }
     #expect(help.text.split(separator: "\n").allSatisfy { $0.count <= 80 })
   }
 

@@ -72,13 +72,15 @@ func groups(_ filter: EventFilter, limit: Int, _ session: Session) async throws 
 }
 
 /// Rows below the days on which they happened.
-func activityText(_ groups: [ActivityGroup], namesStores: Bool, _ output: Output) -> String {
+func activityText(_ groups: [ActivityGroup], namesStores: Bool, _ output: Output, margin: Int = 0) -> String {
+  // Where there is no terminal, its width is no limit at all.
+  let width = output.columns == .max ? .max : output.columns - margin
   let style = output.style
   var text = ""
   var day = ""
   var rows = Columns(.left, .left, .left, .left, .left)
   func close() {
-    for line in rows.lines(style, indent: "  ") { text += line + "\n" }
+    for line in rows.lines(style, indent: "  ", width: width) { text += line + "\n" }
     rows = Columns(.left, .left, .left, .left, .left)
   }
   for group in groups {
@@ -149,7 +151,9 @@ private func row(of word: String, _ session: Session) async throws -> [UUID] {
       .notFound, "eventNotFound", "There is no event '\(word.oneLine(limit: 40))'.",
       advice: "See 'watchify activity'. Nothing was marked.")
   }
-  guard found.count == 1 else { throw UsageError("'\(word.oneLine(limit: 40))' is the beginning of several ids.", .read) }
+  guard found.count == 1 else {
+    throw UsageError("'\(word.oneLine(limit: 40))' is the beginning of several ids.", .read)
+  }
   let types = ChangeType.allCases.filter { $0.category == event.changeType.category }
   let near = EventFilter(
     storeId: event.storeId, changeTypes: types, startDate: event.occurredAt.addingTimeInterval(-86_400))

@@ -5,7 +5,9 @@ import WatchifyKit
 /// `watchify export`: the price history of all variants of a store.
 func exportHistory(_ invocation: Invocation) async throws -> ExitStatus {
   let asJSON = invocation.has(.json)
-  guard !(asJSON && invocation.has(.csv)) else { throw UsageError("'export' takes --csv or --json, not both.", .export) }
+  guard !(asJSON && invocation.has(.csv)) else {
+    throw UsageError("'export' takes --csv or --json, not both.", .export)
+  }
   return try await interruptible {
     try await withSession(invocation) { session in
       guard let store = try session.stores(invocation).first else { throw UsageError("Name a STORE.", .export) }
@@ -57,7 +59,8 @@ struct ExportRow {
 
   var json: JSON {
     .object([
-      ("at", .date(snapshot.capturedAt)), ("store", .text(store.domain)), ("productId", .number(detail.product.shopifyId)),
+      ("at", .date(snapshot.capturedAt)), ("store", .text(store.domain)),
+      ("productId", .number(detail.product.shopifyId)),
       ("handle", .text(detail.product.handle)), ("product", .text(detail.product.title)),
       ("variantId", .number(variant.id)), ("variant", .optional(variant.title)), ("sku", .optional(variant.sku)),
       ("price", .amount(snapshot.price)), ("compareAtPrice", .amount(snapshot.compareAtPrice)),

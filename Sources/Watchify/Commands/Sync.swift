@@ -89,7 +89,8 @@ struct SyncOutcome: Sendable {
       ("id", .text(store.id.uuidString)), ("name", .text(store.name)),
       ("news", .number(news.count)), ("summary", .optional(NotificationContent(of: news)?.body)),
       ("events", .list(news.map(\.json))), ("lastFetchedAt", .date(store.lastFetchedAt)),
-      ("error", .optional(failure?.code)), ("message", .optional(failure?.message)), ("retryAfter" as StaticString, wait),
+      ("error", .optional(failure?.code)), ("message", .optional(failure?.message)),
+      ("retryAfter" as StaticString, wait),
     ])
   }
 }

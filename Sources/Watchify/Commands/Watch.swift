@@ -86,7 +86,8 @@ private final class WatchReporter {
   }
 
   func begin() async throws {
-    for event in try await session.service.events(EventFilter(startDate: since.addingTimeInterval(-60)), limit: 10_000) {
+    for event in try await session.service.events(EventFilter(startDate: since.addingTimeInterval(-60)), limit: 10_000)
+    {
       seen.insert(event.id)
     }
     since = since.addingTimeInterval(-60)
@@ -138,7 +139,9 @@ private final class WatchReporter {
     let fresh = events.filter { !seen.contains($0.id) }
     for event in fresh { seen.insert(event.id) }
     if asJSON {
-      for event in fresh.reversed() { try print(.object([("at", .date(event.occurredAt)), ("event" as StaticString, event.json)])) }
+      for event in fresh.reversed() {
+        try print(.object([("at", .date(event.occurredAt)), ("event" as StaticString, event.json)]))
+      }
     } else {
       let window = try await session.container.settings.get(StorageKeys.activityGroupingWindowMinutes)
       for group in ActivityGroup.groups(of: fresh, windowMinutes: window).reversed() {

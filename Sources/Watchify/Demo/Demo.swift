@@ -94,7 +94,12 @@ final class Demo {
 
   func say(_ text: String) throws {
     guard !asJSON else { return }
-    try output.writeLine(text)
+    // A line that is longer than the terminal goes on below its own beginning.
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+      let isLong = line.count > output.columns && !line.contains("\u{1B}")
+      try output.writeLine(
+        isLong ? String(line).wrapped(to: output.columns - 4).replacing("\n", with: "\n    ") : String(line))
+    }
     try output.flush()
   }
 
@@ -111,7 +116,8 @@ final class Demo {
           ("failures", .list(act.failures.map(JSON.text))),
         ])
       }
-      try print(.object([("passed", .flag(failures.isEmpty)), ("hasDesktop", .flag(hasDesktop)), ("acts", .list(list))]))
+      try print(
+        .object([("passed", .flag(failures.isEmpty)), ("hasDesktop", .flag(hasDesktop)), ("acts", .list(list))]))
     } else if failures.isEmpty {
       try say("\n" + output.style.green("All of this was checked while it ran."))
       try say("Next: 'watchify add ADDRESS' follows a real shop, 'watchify watch' reads it again and again,")

@@ -102,7 +102,7 @@ extension Demo {
     try await begin("Everything that happened")
     try say(output.style.dim("  watchify activity"))
     let groups = ActivityGroup.groups(of: try await shop.service.events(EventFilter(), limit: 200), windowMinutes: 5)
-    let text = activityText(groups, namesStores: false, output)
+    let text = activityText(groups, namesStores: false, output, margin: 2)
     try say(text.split(separator: "\n").map { "  " + $0 }.joined(separator: "\n"))
     try expect(groups.count >= 6, "each piece of news is one row")
     try expect(try await shop.service.unreadCount() > 0, "news is unread until somebody reads it")
@@ -128,7 +128,9 @@ extension Demo {
   // MARK: Steps
 
   private func store(_ id: UUID) async throws -> StoreDTO {
-    guard let store = try await shop.service.stores().first(where: { $0.id == id }) else { throw SyncError.storeNotFound }
+    guard let store = try await shop.service.stores().first(where: { $0.id == id }) else {
+      throw SyncError.storeNotFound
+    }
     return store
   }
 

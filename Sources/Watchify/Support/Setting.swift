@@ -42,20 +42,21 @@ struct Setting: Sendable {
   }
 
   private static func flag(_ key: TypedKey<Bool>) -> Setting {
-    Setting(key, "true or false", text: { $0 ? "true" : "false" }, json: { .flag($0) }) { word in
-      switch word.lowercased() {
-      case "true", "yes", "on", "1": true
-      case "false", "no", "off", "0": false
-      default: nil
-      }
-    }
+    Setting(
+      key, "true or false", text: { $0 ? "true" : "false" }, json: { .flag($0) },
+      parse: { word in
+        switch word.lowercased() {
+        case "true", "yes", "on", "1": true
+        case "false", "no", "off", "0": false
+        default: nil
+        }
+      })
   }
 
   private static func number(_ key: TypedKey<Int>, _ range: ClosedRange<Int>, _ unit: String) -> Setting {
     Setting(
       key, "a whole number of \(unit), \(range.lowerBound) to \(range.upperBound)", text: { String($0) },
-      json: { .number($0) }
-    ) { word in Int(word).flatMap { range.contains($0) ? $0 : nil } }
+      json: { .number($0) }, parse: { word in Int(word).flatMap { range.contains($0) ? $0 : nil } })
   }
 
   private static func threshold(_ key: TypedKey<PriceThreshold>) -> Setting {
@@ -65,20 +66,20 @@ struct Setting: Sendable {
     ]
     return Setting(
       key, "any, 5, 10, 25 (units of the store's currency), 10% or 25%",
-      text: { value in short.first { $0.key == value }?.value ?? value.rawValue }
-    ) { word in
-      short.first { $0.value == word.lowercased() || $0.key.rawValue.lowercased() == word.lowercased() }?.key
-    }
+      text: { value in short.first { $0.key == value }?.value ?? value.rawValue },
+      parse: { word in
+        short.first { $0.value == word.lowercased() || $0.key.rawValue.lowercased() == word.lowercased() }?.key
+      })
   }
 
   private static let channels = Setting(
     StorageKeys.notificationChannels, "desktop, terminal, both with a comma between them, or none",
-    text: { $0.isEmpty ? "none" : $0.joined(separator: ",") }, json: { .list($0.map(JSON.text)) }
-  ) { word in
-    if word == "none" { return [] }
-    let names = word.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-    return names.allSatisfy { ["desktop", "terminal"].contains($0) } ? names : nil
-  }
+    text: { $0.isEmpty ? "none" : $0.joined(separator: ",") }, json: { .list($0.map(JSON.text)) },
+    parse: { word in
+      if word == "none" { return [] }
+      let names = word.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+      return names.allSatisfy { ["desktop", "terminal"].contains($0) } ? names : nil
+    })
 
   private static let permission = Setting(
     StorageKeys.notificationPermission, "notDetermined, authorized or denied", text: \.rawValue

@@ -19,6 +19,9 @@ public struct WatchifySettings: StorageKeyCatalog {
     .key(StorageKeys.autoDeleteEvents), .key(StorageKeys.eventRetentionDays), .key(StorageKeys.autoDeleteSnapshots),
     .key(StorageKeys.snapshotRetentionDays), .key(StorageKeys.activityGroupingWindowMinutes),
   ] + ChangeType.allCases.map { .key(StorageKeys.notify($0)) }
+
+  /// The catalog.
+  public init() {}
 }
 
 extension StorageKeys {

@@ -49,11 +49,13 @@ extension StoreService {
   /// - Throws: `StorageError`.
   public func events(idPrefix: String) async throws -> [ChangeEventDTO] {
     let prefix = idPrefix.uppercased()
-    guard !prefix.isEmpty, prefix.utf8.allSatisfy({ $0 == UInt8(ascii: "-") || UInt8(ascii: "0")...UInt8(ascii: "F") ~= $0 })
+    guard !prefix.isEmpty,
+      prefix.utf8.allSatisfy({ $0 == UInt8(ascii: "-") || UInt8(ascii: "0")...UInt8(ascii: "F") ~= $0 })
     else { return [] }
     return try await database.read {
       try EventRows.read(
-        "SELECT row FROM events WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 2", [.text(prefix), .text(prefix + "G")], $0)
+        "SELECT row FROM events WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 2", [.text(prefix), .text(prefix + "G")],
+        $0)
     }
   }
 

@@ -30,6 +30,7 @@ extension CommandError {
     case .resting(let until):
       message = "Shopify has asked for a pause: no store is asked before \(Moment.text(until))."
       status = .tryAgain
+    case .unreachable, .networkUnavailable, .networkTimeout: status = .tryAgain
     default: break
     }
     var advice = error.recoverySuggestion ?? ""

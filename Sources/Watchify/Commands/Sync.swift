@@ -77,12 +77,12 @@ struct SyncOutcome: Sendable {
       let remark = store.lastError.map { " (\($0.oneLine()))" } ?? ""
       return try printLine("\(store.name.oneLine(limit: 60)): \(summary)\(remark)")
     }
-    let failure = CommandError(error, store: store)
+    let failure = CommandError(sync: error, store: store)
     try Output.error.note(failure.text.oneLine(), after: "watchify:")
   }
 
   var json: JSON {
-    let failure = error.map { CommandError($0, store: store) }
+    let failure = error.map { CommandError(sync: $0, store: store) }
     var wait = JSON.none
     if case .rateLimited(let seconds)? = error { wait = JSON.number(Int(max(1, seconds.rounded(.up)))) }
     return .object([

@@ -47,6 +47,7 @@ let fuzzers: [Target] =
     fuzzer("FuzzFileName", ["CofferCore", "CofferFiles"]),
     fuzzer("FuzzRecord", ["CofferSQLite"]),
     fuzzer("FuzzPreferences", ["CofferCore", "CofferPreferences", "CofferSQLite"]),
+    fuzzer("FuzzFeed", ["WatchifyKit"]),
     fuzzer("FuzzSealed", ["CofferCore", "CofferKeychain", "CofferSQLite"]),
   ]
 
@@ -57,6 +58,8 @@ let package = Package(
     .library(name: "Coffer", targets: ["Coffer"]),
     .library(name: "CofferCore", targets: ["CofferCore"]),
     .library(name: "CofferTesting", targets: ["CofferTesting"]),
+    .library(name: "ReplayShop", targets: ["ReplayShop"]),
+    .library(name: "WatchifyKit", targets: ["WatchifyKit"]),
     .executable(name: "coffer", targets: ["CofferCommand"]),
     .executable(name: "coffer-demo", targets: ["CofferDemo"]),
     .executable(name: "replay-shop", targets: ["ReplayShopServer"]),
@@ -139,6 +142,7 @@ let package = Package(
         "CofferTestSupport",
       ],
       exclude: ["Golden"]),
+    tool("WatchifyTestHelper", ["WatchifyKit"], path: "Tests/WatchifyTestHelper"),
     tests("CofferCryptoTests", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferTestSupport"]),
     tests(
       "CofferFilesTests",
@@ -185,12 +189,13 @@ let package = Package(
       name: "CallbackDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),
     tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite", "CofferTerminal", "CofferTestSupport"]),
     tests("CofferTerminalTests", ["CofferCore", "CofferTerminal"]),
-    tests("ReplayShopTests", ["CofferLocks", "CofferTestSupport", "ReplayShop", "ReplayShopServer"]),
+    tests("ReplayShopTests", ["ReplayShop", "ReplayShopServer"]),
     tests(
       "WatchifyKitTests",
       [
-        "Coffer", "CofferLocks", "CofferSQLite", "CofferTestSupport", "CofferTesting", "ReplayShop", "ReplayShopServer",
-        "WatchifyKit",
+        "Coffer", "CofferCGio", "CofferLocks", "CofferSQLite", "CofferTestSupport", "CofferTesting", "ReplayShop",
+        "ReplayShopServer",
+        "WatchifyKit", "WatchifyTestHelper",
       ]),
     tests(
       "WatchifyTests",

@@ -10,7 +10,10 @@ let package = Package(
     .systemLibrary(name: "BenchSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .executableTarget(
       name: "CofferBench",
-      dependencies: ["BenchSQLite", .product(name: "Coffer", package: "coffer")],
+      dependencies: [
+        "BenchSQLite", .product(name: "Coffer", package: "coffer"), .product(name: "ReplayShop", package: "coffer"),
+        .product(name: "WatchifyKit", package: "coffer"),
+      ],
       swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]),
   ]
 )

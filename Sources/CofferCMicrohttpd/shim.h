@@ -45,4 +45,4 @@ static inline void coffer_mhd_reset(int socket) {
 }
 
 // A descriptor that becomes readable once somebody writes a number to it.
-static inline int coffer_make_sign(void) { return eventfd(0, EFD_CLOEXEC); }
+static inline int coffer_make_sign(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }

@@ -7,11 +7,16 @@ package final class HelperProcess {
   private let input = Pipe()
   private var buffer = Data()
 
-  /// - Parameter absent: variables that it does not get although this process has them.
+  /// - Parameters:
+  ///   - arguments: what it is told.
+  ///   - name: which helper: an executable beside the test bundle.
+  ///   - environment: variables that it gets beside those of this process.
+  ///   - absent: variables that it does not get although this process has them.
   package init(
-    _ arguments: [String], environment: [(String, String)] = [], without absent: [String] = []
+    _ arguments: [String], executable name: String = "CofferTestHelper", environment: [(String, String)] = [],
+    without absent: [String] = []
   ) throws {
-    process.executableURL = try Self.executable()
+    process.executableURL = try Self.executable(name)
     process.arguments = arguments
     process.standardOutput = output
     process.standardInput = input
@@ -26,15 +31,15 @@ package final class HelperProcess {
   deinit { stop() }
 
   /// Beside the test bundle, where the build puts it.
-  private static func executable() throws -> URL {
+  private static func executable(_ name: String) throws -> URL {
     var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
     for _ in 0..<4 {
-      let candidate = folder.appendingPathComponent("CofferTestHelper")
+      let candidate = folder.appendingPathComponent(name)
       if FileManager.default.isExecutableFile(atPath: candidate.path) { return candidate }
       folder.deleteLastPathComponent()
     }
     let built = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-    throw TestFailure("CofferTestHelper is not beside \(built.path)")
+    throw TestFailure("\(name) is not beside \(built.path)")
   }
 
   /// The next line, or `nil` at the end. Throws when nothing comes for a minute.

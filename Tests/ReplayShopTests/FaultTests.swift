@@ -5,11 +5,13 @@ import Testing
 @Suite("A replay shop fails")
 struct FaultTests {
   /// What one request gets, and the next one, which must be right again.
-  private func answer(to fault: ReplayFault, patience: Duration = .seconds(20)) async throws -> RawAnswer {
+  private func answer(
+    to fault: ReplayFault, patience: Duration = .seconds(20), enough: Int? = nil
+  ) async throws -> RawAnswer {
     try await withServer(ShopGenerator(products: 10).feed, settings { $0.imageBase = "https://cdn.example/" }) {
       server, port in
       server.script([.fault(fault)])
-      let answer = try await ask(port, "/products.json", patience: patience)
+      let answer = try await ask(port, "/products.json", patience: patience, enough: enough)
       #expect(try await ask(port, "/products.json").products().count == 10)
       #expect(server.maximumInFlight == 1)
       return answer
@@ -59,7 +61,7 @@ struct FaultTests {
     #expect(reset.ending == .reset && reset.body.count <= 100)
     let slow = try await answer(to: .slow(bytes: 4_000, pause: .milliseconds(1)))
     #expect(slow.ending == .closed && slow.body == right.body)
-    let stalled = try await answer(to: .stalled(after: 100), patience: .milliseconds(400))
+    let stalled = try await answer(to: .stalled(after: 100), enough: 100)
     #expect(stalled.ending == .silent && stalled.length == right.body.count && stalled.body.count == 100)
   }
 
@@ -102,7 +104,13 @@ struct FaultTests {
       }
       #expect(try await ask(port, "/robots.txt").status == 200)
       #expect(try await ask(port, "/password").status == 200)
+      server.set(mode: .status(503), page: 2)
+      #expect(try await ask(port, "/products.json?page=2").status == 503)
+      #expect(try await ask(port, "/products.json?page=2").status == 503)
+      #expect(try await ask(port, "/meta.json?page=2").status == 200)
+      #expect(try await ask(port, "/products.json").status == 200)
       server.set(mode: nil)
+      #expect(try await ask(port, "/products.json?page=2").status == 200)
       #expect(try await ask(port, "/products.json").status == 200)
     }
   }

@@ -80,7 +80,7 @@ struct ListingTests {
       ("?country=us", "USD", "100.00", "125.00"),
       ("?currency=JPY", "JPY", "15150", "18938"), ("?country=GB&currency=SGD", "SGD", "134.00", "167.50"),
       ("?currency=USD&country=GB", "USD", "100.00", "125.00"), ("?country=XX", "USD", "100.00", "125.00"),
-      ("?currency=XXX", "USD", "100.00", "125.00"),
+      ("?currency=QQQ", "USD", "100.00", "125.00"),
     ])
   func markets(_ query: String, _ currency: String, _ price: String, _ compareAt: String) async throws {
     let product = DemoProduct(

@@ -36,23 +36,31 @@ struct RawAnswer: Sendable {
 
 struct SocketFailure: Error {}
 
-/// A request on a socket of its own, on a thread of its own; it ends after `patience` without a byte.
+/// A request on a socket of its own, on a thread of its own; it ends after `patience` without a byte. With `enough`
+/// bytes of a body, the client waits only a moment for more.
 func ask(
   _ port: UInt16, _ target: String, method: String = "GET", headers: [String] = [], body: String = "",
-  patience: Duration = .seconds(20)
+  patience: Duration = .seconds(20), enough: Int? = nil
 ) async throws -> RawAnswer {
   var lines = ["\(method) \(target) HTTP/1.1", "Host: 127.0.0.1:\(port)", "Connection: close"] + headers
   if !body.isEmpty { lines.append("Content-Length: \(body.utf8.count)") }
-  return try await exchange(port, lines.joined(separator: "\r\n") + "\r\n\r\n" + body, patience: patience)
+  return try await exchange(
+    port, lines.joined(separator: "\r\n") + "\r\n\r\n" + body, patience: patience, enough: enough)
 }
 
-func exchange(_ port: UInt16, _ request: String, patience: Duration = .seconds(20)) async throws -> RawAnswer {
+func exchange(
+  _ port: UInt16, _ request: String, patience: Duration = .seconds(20), enough: Int? = nil
+) async throws -> RawAnswer {
   try await withCheckedThrowingContinuation { continuation in
-    Thread.detachNewThread { continuation.resume(with: Result { try blockingExchange(port, request, patience) }) }
+    Thread.detachNewThread {
+      continuation.resume(with: Result { try blockingExchange(port, request, patience, enough) })
+    }
   }
 }
 
-private func blockingExchange(_ port: UInt16, _ request: String, _ patience: Duration) throws -> RawAnswer {
+private func blockingExchange(
+  _ port: UInt16, _ request: String, _ patience: Duration, _ enough: Int?
+) throws -> RawAnswer {
   let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
   guard descriptor >= 0 else { throw SocketFailure() }
   defer { close(descriptor) }
@@ -73,16 +81,17 @@ private func blockingExchange(_ port: UInt16, _ request: String, _ patience: Dur
     if count <= 0 { break }  // whoever refuses early has answered: read it
     sent += count
   }
-  return receive(from: descriptor, patience)
+  return receive(from: descriptor, patience, enough)
 }
 
-private func receive(from descriptor: Int32, _ patience: Duration) -> RawAnswer {
+private func receive(from descriptor: Int32, _ patience: Duration, _ enough: Int?) -> RawAnswer {
   let limit = Int32(patience.components.seconds * 1_000 + patience.components.attoseconds / 1_000_000_000_000_000)
   var received: [UInt8] = []
   var buffer = [UInt8](repeating: 0, count: 64 << 10)
   while true {
     var sign = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    guard poll(&sign, 1, limit) > 0 else { return RawAnswer(bytes: received, ending: .silent) }
+    let hasEnough = enough.map { RawAnswer(bytes: received, ending: .silent).body.count >= $0 } ?? false
+    guard poll(&sign, 1, hasEnough ? 100 : limit) > 0 else { return RawAnswer(bytes: received, ending: .silent) }
     let count = recv(descriptor, &buffer, buffer.count, 0)
     if count <= 0 { return RawAnswer(bytes: received, ending: count == 0 ? .closed : .reset) }
     received += buffer[..<count]

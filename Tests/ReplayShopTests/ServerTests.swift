@@ -1,4 +1,3 @@
-import CofferLocks
 import Foundation
 import FoundationNetworking
 import ReplayShop
@@ -6,17 +5,22 @@ import Testing
 
 @Suite("A replay server")
 struct ServerTests {
-  /// The value that a callback gives first, or an error after half a minute.
-  private func first<T: Sendable>(of stream: AsyncStream<T>) async throws -> T {
-    try await withThrowingTaskGroup(of: T?.self) { group in
-      group.addTask { await stream.first { _ in true } }
+  /// A shop that tells when so many requests have come.
+  private func arrivals(of count: Int) -> (AsyncStream<Void>, ReplayConfiguration) {
+    let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+    return (stream, settings { $0.onRequest = { if $0.number == count - 1 { continuation.yield() } } })
+  }
+
+  /// Waits for the first of them, for half a minute.
+  private func first(of stream: AsyncStream<Void>) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { for await _ in stream { break } }
       group.addTask {
         try await Task.sleep(for: .seconds(30))
         throw CancellationError()
       }
       defer { group.cancelAll() }
-      let value = try await group.next().flatMap { $0 }
-      return try #require(value)
+      try await group.next()
     }
   }
 
@@ -72,33 +76,24 @@ struct ServerTests {
 
   @Test("counts requests that come together, and not those that follow each other")
   func inFlight() async throws {
-    try await withServer(ShopGenerator(products: 3).feed) { server, port in
+    let (arrivals, configuration) = arrivals(of: 42)
+    try await withServer(ShopGenerator(products: 3).feed, configuration) { server, port in
       for _ in 0..<40 { _ = try await ask(port, "/products.json") }
       #expect(server.maximumInFlight == 1)
-      // Both are held until the server stops or they give up, so they are in flight together for certain.
+      // Both are held until the server stops, so they are in flight together for certain.
       server.script([.fault(.stalled()), .fault(.stalled())])
-      async let one = ask(port, "/products.json", patience: .seconds(2))
-      async let two = ask(port, "/products.json", patience: .seconds(2))
-      _ = try await (one, two)
+      let clients = (0..<2).map { _ in Task { try await ask(port, "/products.json", patience: .seconds(30)) } }
+      try await first(of: arrivals)
       #expect(server.maximumInFlight == 2)
-      server.forgetRequests()
-      _ = try await ask(port, "/products.json")
-      #expect(server.maximumInFlight == 1)
+      #expect(server.requests.map(\.inFlight).suffix(2) == [1, 2])
+      server.stop()
+      for client in clients { _ = try await client.value }
     }
   }
 
   @Test("stops while requests are stalled, slow or late")
   func stopInFlight() async throws {
-    let (arrivals, continuation) = AsyncStream.makeStream(of: RequestRecord.self)
-    var configuration = ReplayConfiguration()
-    let count = Locked(0)
-    configuration.onRequest = { record in
-      let isLast = count.withLock { count in
-        count += 1
-        return count == 3
-      }
-      if isLast { continuation.yield(record) }
-    }
+    let (arrivals, configuration) = arrivals(of: 3)
     let server = ReplayServer(feed: ShopGenerator(products: 3).feed, configuration: configuration)
     let port = try server.start()
     server.script([
@@ -106,7 +101,7 @@ struct ServerTests {
     ])
     let clients = (0..<3).map { _ in Task { try await ask(port, "/products.json", patience: .seconds(30)) } }
     defer { server.stop() }
-    _ = try await first(of: arrivals)
+    try await first(of: arrivals)
     server.stop()
     for client in clients {
       let answer = try await client.value
@@ -115,6 +110,21 @@ struct ServerTests {
     #expect(server.port == nil && server.url == nil)
     await #expect(throws: SocketFailure.self) { try await ask(port, "/products.json") }
     server.stop()
+  }
+
+  @Test("opens again after an outage, with its log and with waits that wait")
+  func restart() async throws {
+    try await withServer { server, port in
+      _ = try await ask(port, "/products.json")
+      server.stop()
+      let next = try server.start()
+      let source = try #require(try await ask(next, "/products.json").products().first?.images.first?.src)
+      #expect(source.hasPrefix("http://127.0.0.1:\(next)/cdn/"))
+      server.script([.fault(.slow(bytes: 4_000, pause: .milliseconds(1))), .fault(.late(.milliseconds(1)))])
+      #expect(try await ask(next, "/products.json").products().count == 10)
+      #expect(try await ask(next, "/products.json").products().count == 10)
+      #expect(server.requests.count == 4)
+    }
   }
 
   @Test("has neighbours, each with a shop, a log and a port of its own")

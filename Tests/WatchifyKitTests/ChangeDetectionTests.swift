@@ -159,6 +159,19 @@ func product(
     #expect(changes([product(1)], [product(1, prices: ["96.99"])], base: "EUR").news.count == 1)
   }
 
+  @Test("A rounded price makes a whole step when the rate drifts; alone, the same step is news")
+  func rounding() {
+    let old = (1...6).map { product(Int64($0), prices: [$0 == 6 ? "115" : "50"]) }
+    func after(_ drift: String, _ rounded: String) -> [ShopifyProduct] {
+      (1...6).map { product(Int64($0), prices: [$0 == 6 ? rounded : drift]) }
+    }
+    #expect(changes(old, after("49", "110"), base: "GBP").news.isEmpty)
+    #expect(changes(old, after("50", "110"), base: "GBP").news.map(\.type) == [.priceDropped], "nothing drifts")
+    #expect(changes(old, after("51", "110"), base: "GBP").news.map(\.type) == [.priceDropped], "the other way")
+    #expect(changes(old, after("49", "109"), base: "GBP").news.map(\.type) == [.priceDropped], "no whole step")
+    #expect(changes(old, after("49", "90"), base: "GBP").news.map(\.type) == [.priceDropped], "too much")
+  }
+
   @Test("Many small moves in a shop that says no currency are told, and remarked upon")
   func exchangeRate() {
     let unknown = Market(country: "US", currency: nil)

@@ -21,6 +21,12 @@ func runSuite(_ arguments: [String]) async throws {
   if wants("file") { try await measureFiles(&bench, directory) }
   if wants("router") { try await measureRouter(&bench) }
   if wants("open") { try await measureLargeStore(&bench, directory) }
+  if wants("watchify.decode") { try await measureFeed(&bench) }
+  if wants("watchify") {
+    let folder = directory.appendingPathComponent("watchify")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try await measureWatchify(&bench, folder)
+  }
   if wants("prefs") || wants("sealed") || wants("keychain") || wants("notify") {
     let homes = try Homes(in: directory)
     defer { homes.end() }

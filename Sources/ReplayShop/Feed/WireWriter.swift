@@ -99,10 +99,12 @@ extension WireWriter {
   private mutating func variant(
     _ variant: DemoVariant, at position: Int, of product: DemoProduct, imageBase: String
   ) {
-    raw("{\"id\":\(variant.id),\"title\":")
+    raw("{\"id\":")
+    raw(variant.id)
+    raw(",\"title\":")
     string(variant.title)
-    for index in 0..<3 {
-      raw(",\"option\(index + 1)\":")
+    for (index, name) in [",\"option1\":", ",\"option2\":", ",\"option3\":"].enumerated() {
+      raw(name)
       string(index < variant.options.count ? variant.options[index] : nil)
     }
     raw(",\"sku\":")
@@ -113,11 +115,21 @@ extension WireWriter {
     } else {
       raw("null")
     }
-    raw(",\"available\":\(variant.isAvailable),\"price\":\"\(priceText(variant.price))\",\"grams\":\(variant.grams),")
-    raw("\"compare_at_price\":")
+    raw(variant.isAvailable ? ",\"available\":true,\"price\":\"" : ",\"available\":false,\"price\":\"")
+    raw(priceText(variant.price))
+    raw("\",\"grams\":")
+    raw(variant.grams)
+    raw(",\"compare_at_price\":")
     string(variant.compareAt.map(priceText))
-    raw(",\"position\":\(position),\"product_id\":\(product.id),\"created_at\":\"\(variant.createdAt)\",")
-    raw("\"updated_at\":\"\(variant.updatedAt)\"}")
+    raw(",\"position\":")
+    raw(position)
+    raw(",\"product_id\":")
+    raw(product.id)
+    raw(",\"created_at\":\"")
+    raw(variant.createdAt)
+    raw("\",\"updated_at\":\"")
+    raw(variant.updatedAt)
+    raw("\"}")
   }
 
   private mutating func image(

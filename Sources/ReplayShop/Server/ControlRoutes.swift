@@ -18,7 +18,7 @@ extension ShopState {
         return done("waiting", String(script.count))
       case ("POST", "mode"):
         guard let line = lines(of: request).first else { throw ReplayError.notAScript(line: "") }
-        mode = try ScriptEntry(line).fault
+        mode = try ScriptEntry(line)
         return done("mode", line)
       case ("POST", "feed"):
         set(feed: try ShopFeed(recorded: Data(request.body)))

@@ -25,18 +25,21 @@ public final class ReplayServer: Sendable {
 
   deinit { stop() }
 
-  /// Serves from now on, and tells the port; 0 takes any. A server is started once.
+  /// Serves from now on, and tells the port; 0 takes any.
+  ///
+  /// A server that was stopped may be started again, as a shop is back after an outage: it keeps its log.
   @discardableResult
   public func start(port: UInt16 = 0) throws(ReplayError) -> UInt16 {
     try running.withLock { (running) throws(ReplayError) in
       guard running == nil else { throw .isRunning }
+      core.clearStop()
       let context = Unmanaged.passRetained(core)
       guard let daemon = coffer_mhd_start(port, handleRequest, beginExchange, endExchange, context.toOpaque()) else {
         context.release()
         throw .cannotListen(port: port)
       }
       let bound = coffer_mhd_port(daemon)
-      core.shop.withLock { $0.imageBase = $0.configuration.imageBase ?? "http://127.0.0.1:\(bound)/cdn/" }
+      core.shop.withLock { $0.open(port: bound) }
       running = Running(
         daemon: UInt(bitPattern: daemon), context: UInt(bitPattern: context.toOpaque()), port: bound)
       return bound
@@ -99,7 +102,11 @@ public final class ReplayServer: Sendable {
   public var scriptLeft: [ScriptEntry] { core.shop.withLock { $0.script } }
 
   /// Lets this go wrong with every request but those for `/robots.txt`, `/password` and pictures; `nil` ends it.
-  public func set(mode fault: ReplayFault?) { core.shop.withLock { $0.mode = fault } }
+  ///
+  /// - Parameter page: only with lists of this page.
+  public func set(mode fault: ReplayFault?, page: Int? = nil) {
+    core.shop.withLock { $0.mode = fault.map { ScriptEntry.fault($0, page: page) } }
+  }
 
   // MARK: The log
 

@@ -5,7 +5,7 @@ import Foundation
 /// What the threads of a server share: the shop, and the sign that all is over.
 final class ServerCore: Sendable {
   let shop: Locked<ShopState>
-  /// Becomes readable when the server stops, and stays so: whatever waits, waits for this, too.
+  /// Becomes readable when the server stops, and stays so until the next start: whatever waits, waits for this, too.
   private let stopSign: Int32
 
   init(shop: ShopState) {
@@ -14,6 +14,12 @@ final class ServerCore: Sendable {
   }
 
   deinit { close(stopSign) }
+
+  /// Nobody waits any more; for the next start.
+  func clearStop() {
+    var count: UInt64 = 0
+    read(stopSign, &count, MemoryLayout<UInt64>.size)
+  }
 
   func signalStop() {
     var one: UInt64 = 1

@@ -34,8 +34,8 @@ extension ShopState {
     default: break
     }
     let isList = path == "/products.json" || path.hasPrefix("/collections/") && path.hasSuffix("/products.json")
-    if let mode {
-      return mode.answer(insteadOf: isList ? list(request, mayCompress: false) : page(request))
+    if let mode, let fault = mode.fault, mode.page == nil || isList && mode.page == request.target.page {
+      return fault.answer(insteadOf: isList ? list(request, mayCompress: false) : page(request))
     }
     guard isList else { return page(request) }
     if let fault = takeEntry(page: request.target.page)?.fault {

@@ -3,9 +3,11 @@ struct ShopState: Sendable {
   var feed: ShopFeed
   var configuration: ReplayConfiguration
   var steps: [ReplayTimeline.Step]
-  var imageBase = ""
+  /// Where this server draws pictures; it depends on its port.
+  private var pictures = ""
   var script: [ScriptEntry] = []
-  var mode: ReplayFault?
+  /// What goes wrong with every request, or with every list of a page.
+  var mode: ScriptEntry?
   private(set) var requests: [RequestRecord] = []
   private(set) var maximumInFlight = 0
   private var nextNumber = 0
@@ -64,6 +66,13 @@ struct ShopState: Sendable {
     var changed = feed
     try change(&changed)
     feed = changed
+    forgetPages()
+  }
+
+  var imageBase: String { configuration.imageBase ?? pictures }
+
+  mutating func open(port: UInt16) {
+    pictures = "http://127.0.0.1:\(port)/cdn/"
     forgetPages()
   }
 

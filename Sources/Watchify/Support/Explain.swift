@@ -57,6 +57,7 @@ extension SyncError {
     case .resting: "resting"
     case .passwordProtected: "passwordProtected"
     case .notShopify: "notShopify"
+    case .unreachable: "unreachable"
     case .closed: "closed"
     case .incomplete: "incomplete"
     }

@@ -54,6 +54,7 @@ public struct BackgroundSync: Sendable {
   let network: NetworkMonitor?
   let status: @Sendable (Status) -> Void
   let jitter: @Sendable (ClosedRange<Double>) -> Double
+  let clock: ShopClock
 
   /// A loop.
   /// - Parameters:
@@ -62,16 +63,19 @@ public struct BackgroundSync: Sendable {
   ///   - network: what says whether there is a network; without it there is taken to be one.
   ///   - status: told what the loop does.
   ///   - jitter: a number in a range, so that not all the world reads at the same moment.
+  ///   - clock: by which it sleeps.
   public init(
     service: StoreService, notifications: NotificationService? = nil, network: NetworkMonitor? = nil,
     status: @escaping @Sendable (Status) -> Void = { _ in },
-    jitter: @escaping @Sendable (ClosedRange<Double>) -> Double = { Double.random(in: $0) }
+    jitter: @escaping @Sendable (ClosedRange<Double>) -> Double = { Double.random(in: $0) },
+    clock: ShopClock = .system
   ) {
     self.service = service
     self.notifications = notifications
     self.network = network
     self.status = status
     self.jitter = jitter
+    self.clock = clock
   }
 
   /// Runs until the task is cancelled. The interval is read anew each round.
@@ -114,7 +118,7 @@ public struct BackgroundSync: Sendable {
 
   private func sleep(_ seconds: Double) async -> Bool {
     do {
-      try await Task.sleep(for: .seconds(max(0, seconds)))
+      try await clock.sleep(.seconds(max(0, seconds)))
       return true
     } catch { return false }
   }

@@ -5,8 +5,8 @@ import Foundation
 /// The rules, with their reasons, are in ARCHITECTURE.md ("What counts as news").
 struct ChangeDetection {
   let rules: DetectionRules
-  /// Whether prices are converted from another currency, so that small moves are its rate.
-  let isConverted: Bool
+  /// What tells moves of the rate apart, where prices are converted from another currency.
+  let rate: ExchangeRate?
   private var result = ChangeSet()
   private var moves = Moves()
 
@@ -21,17 +21,18 @@ struct ChangeDetection {
     rules: DetectionRules = DetectionRules()
   ) -> ChangeSet {
     let currency = now.currency ?? before?.currency
-    var detection = ChangeDetection(
-      rules: rules, isConverted: baseCurrency != nil && currency != nil && currency != baseCurrency)
+    let isConverted = baseCurrency != nil && currency != nil && currency != baseCurrency
+    let rate = isConverted ? ExchangeRate(percent: rules.convertedPercent, from: stored, to: reading) : nil
+    var detection = ChangeDetection(rules: rules, rate: rate)
     detection.compare(stored, reading, isFirst: before == nil)
     if let before, !before.isComparable(to: now) { detection.silence(before, now) }
     if currency == nil, before != nil { detection.result.looksLikeExchangeRate = detection.moves.looksLikeExchangeRate }
     return detection.result
   }
 
-  private init(rules: DetectionRules, isConverted: Bool) {
+  private init(rules: DetectionRules, rate: ExchangeRate?) {
     self.rules = rules
-    self.isConverted = isConverted
+    self.rate = rate
   }
 
   private mutating func compare(_ stored: [Int64: StoredProduct], _ reading: ShopReading, isFirst: Bool) {
@@ -148,12 +149,7 @@ struct ChangeDetection {
     return old.price != new.price || old.compareAtPrice != new.compareAtPrice || old.available != new.available
   }
 
-  /// In a converted currency small moves are its rate.
-  private func isNews(_ old: Price, _ new: Price) -> Bool {
-    guard isConverted else { return true }
-    return ChangeMagnitude.exceeds(
-      (new - old).tenThousandths.magnitude, old.tenThousandths.magnitude, percent: rules.convertedPercent)
-  }
+  private func isNews(_ old: Price, _ new: Price) -> Bool { rate.map { !$0.explains(old, new) } ?? true }
 
   // MARK: Another market
 

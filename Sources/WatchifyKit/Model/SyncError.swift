@@ -30,6 +30,8 @@ public enum SyncError: Error, Hashable, Sendable {
   case passwordProtected
   /// There is a site, but no Shopify store.
   case notShopify
+  /// No server answers at that address, or there is no network.
+  case unreachable
   /// The shop exists and is switched off: HTTP 402 or 423.
   case closed(statusCode: Int)
   /// The listing ended before its end; `reason` says how.
@@ -65,6 +67,7 @@ extension SyncError: LocalizedError {
     case .resting: "Resting"
     case .passwordProtected: "Store closed by password"
     case .notShopify: "Not a Shopify store"
+    case .unreachable: "No answer"
     case .closed: "Store closed"
     case .incomplete: "Incomplete answer"
     }
@@ -83,6 +86,7 @@ extension SyncError: LocalizedError {
     case .resting(let until): "Shopify asked us to slow down; resting until \(until.formatted(.iso8601))."
     case .passwordProtected: "The store asks its visitors for a password."
     case .notShopify: "There is a site at that address, but no Shopify store."
+    case .unreachable: "No server answers at that address."
     case .closed(let status): "The store exists and is switched off (\(status))."
     case .incomplete(let reason): reason
     }
@@ -101,6 +105,7 @@ extension SyncError: LocalizedError {
     case .resting: "Nothing needs to be done: syncing goes on by itself."
     case .passwordProtected: "What is known stays. Syncing goes on by itself when the store opens."
     case .notShopify: "Check the address, or try the store's myshopify.com address."
+    case .unreachable: "Check the address, and your internet connection. What is known stays."
     case .closed: "What is known stays. Syncing goes on by itself when the store is back."
     case .incomplete: "Nothing was marked as removed. The next sync tries again."
     }
@@ -118,7 +123,7 @@ extension SyncError: LocalizedError {
     case .refused: "hand.raised"
     case .resting: "moon.zzz"
     case .passwordProtected: "lock"
-    case .notShopify: "questionmark.circle"
+    case .notShopify, .unreachable: "questionmark.circle"
     case .closed: "door.left.hand.closed"
     }
   }

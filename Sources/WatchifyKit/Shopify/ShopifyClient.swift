@@ -84,7 +84,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
   }
 
   /// Everything that shops may leave out is missing when it cannot be had.
-  /// - Throws: ``SyncError/resting(until:)``, ``SyncError/networkUnavailable``, ``ShopAddress/Invalid`` or
+  /// - Throws: ``SyncError``: `resting`, `networkUnavailable` or `unreachable`; ``ShopAddress/Invalid``;
   ///   `CancellationError`.
   public func describe(_ request: ShopRequest) async throws -> ShopDescription {
     let shop = try ShopAddress(request.domain)
@@ -94,7 +94,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
       return answer.status == 200 ? ShopAnswers.description(answer.body) : ShopDescription()
     } catch let error as SyncError {
       switch error {
-      case .resting, .networkUnavailable: throw error
+      case .resting, .networkUnavailable, .unreachable: throw error
       default: return ShopDescription()
       }
     }

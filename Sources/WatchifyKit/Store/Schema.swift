@@ -53,9 +53,9 @@ enum Schema {
       is_removed INTEGER NOT NULL DEFAULT 0,
       UNIQUE (store, id)
     );
-    CREATE INDEX products_by_title ON products (store, is_removed, folded_title, is_available);
-    CREATE INDEX products_by_price ON products (store, is_removed, price, is_available);
-    CREATE INDEX products_by_date ON products (store, is_removed, published_at, is_available);
+    CREATE INDEX products_by_title ON products (store, is_removed, folded_title, row, is_available);
+    CREATE INDEX products_by_price ON products (store, is_removed, price, row, is_available);
+    CREATE INDEX products_by_date ON products (store, is_removed, published_at, row, is_available);
     -- kept in step by CatalogueRows: a trigger may not touch a virtual table where the schema is not trusted
     CREATE VIRTUAL TABLE product_titles USING fts5 (
       folded_title, content = 'products', content_rowid = 'row', tokenize = 'trigram case_sensitive 1'

@@ -32,10 +32,12 @@ extension StoreService {
     return try await database.read { transaction in
       guard let store = try StoreRecord.find(query.storeId, in: transaction) else { return [] }
       let (condition, arguments) = query.condition(store.no)
+      // First the rows, in an index alone: what is passed over is not looked up.
       return try transaction.query(
         """
-        SELECT id, title, handle, images, price, is_available, first_seen_at FROM products \(condition)
-        ORDER BY \(query.order) LIMIT \(limit) OFFSET \(offset)
+        SELECT id, title, handle, images, price, is_available, first_seen_at
+        FROM (SELECT row AS chosen FROM products \(condition) ORDER BY \(query.order) LIMIT \(limit) OFFSET \(offset))
+          CROSS JOIN products ON row = chosen
         """, arguments
       ) { Self.product($0, store.currency) }
     }

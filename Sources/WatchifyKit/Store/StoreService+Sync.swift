@@ -94,7 +94,7 @@ extension StoreService {
       try transaction.execute(
         """
         INSERT INTO rest VALUES (1, ?1, ?2)
-        ON CONFLICT DO UPDATE SET until = max(until, ?1), refusals = max(refusals, ?2)
+        ON CONFLICT DO UPDATE SET until = max(until, ?1), refusals = ?2
         """, [.date(until), .integer(refusals)])
     }
   }

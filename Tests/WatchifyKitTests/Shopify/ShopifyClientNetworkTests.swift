@@ -30,7 +30,7 @@ struct ShopifyClientNetworkTests {
     let domain = server.domain
     server.stop()
     await server.stopped()
-    #expect(await ClientFixture().fault(of: ShopRequest(domain: domain)) == .networkUnavailable)
+    #expect(await ClientFixture().fault(of: ShopRequest(domain: domain)) == .unreachable)
     await #expect(throws: ShopAddress.Invalid.self) { try await ClientFixture().client.fetchProducts(domain: "a b") }
   }
 

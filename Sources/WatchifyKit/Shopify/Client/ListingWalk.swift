@@ -13,6 +13,8 @@ struct ListingWalk {
   private var wasFull = false
   private var isProbing = false
   private var hasBrokenProducts = false
+  /// Whether products came after an empty page.
+  private var hasHole = false
 
   /// A walk that expects to see `knownIDs`.
   init(pageSize: Int, pageCap: Int, knownIDs: Set<Int64>) {
@@ -29,6 +31,7 @@ struct ListingWalk {
     reading.pages += 1
     reading.bytes += bytes
     guard page.entries > 0 else { return takeEmptyPage() }
+    if isProbing { hasHole = true }
     isProbing = false
     if let currency {
       if let first = reading.currency, first != currency {
@@ -58,6 +61,8 @@ struct ListingWalk {
     }
     if reading.products.isEmpty, !hasBrokenProducts { return stop("The store lists no products.") }
     if hasBrokenProducts { return stop("Some products of the store could not be read.") }
+    // What is missing may be listed on the page that came empty.
+    if hasHole, !missing.isEmpty { return stop("A page in the middle of the store's list came empty.") }
     reading.isComplete = true
     return false
   }

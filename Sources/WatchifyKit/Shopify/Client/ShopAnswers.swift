@@ -56,12 +56,12 @@ enum ShopAnswers {
     switch error {
     case is CancellationError: error
     case let error as URLError where error.code == .cancelled: CancellationError()
-    case let error as URLError where isUnreachable(error.code): SyncError.networkUnavailable
+    case let error as URLError where isUnreachable(error.code): SyncError.unreachable
     default: SyncError.from(error)
     }
   }
 
-  /// On Linux a device without a network learns it from the resolver first.
+  /// On Linux a device without a network learns it from the resolver first, as if nobody were there.
   private static func isUnreachable(_ code: URLError.Code) -> Bool {
     [.cannotFindHost, .dnsLookupFailed, .cannotConnectToHost].contains(code)
   }

@@ -1,0 +1,68 @@
+import Foundation
+import Testing
+
+@testable import WatchifyKit
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+@Suite struct SyncErrorTests {
+  @Test("The document's table of conversions")
+  func table() {
+    struct Odd: Error {}
+    let cases: [(any Error, SyncError)] = [
+      (URLError(.notConnectedToInternet), .networkUnavailable), (URLError(.networkConnectionLost), .networkUnavailable),
+      (URLError(.timedOut), .networkTimeout), (URLError(.badURL), .invalidResponse),
+      (ShopifyAPIError.httpError(statusCode: 500), .serverError(statusCode: 500)),
+      (ShopifyAPIError.httpError(statusCode: 599), .serverError(statusCode: 599)),
+      (ShopifyAPIError.httpError(statusCode: 404), .invalidResponse),
+      (ShopifyAPIError.httpError(statusCode: 429), .invalidResponse), (ShopifyAPIError.invalidResponse, .invalidResponse),
+      (Odd(), .invalidResponse), (SyncError.rateLimited(retryAfter: 3), .rateLimited(retryAfter: 3)),
+    ]
+    for (error, expected) in cases { #expect(SyncError.from(error) == expected, "\(error)") }
+  }
+
+  @Test("The document's words, and some for every case")
+  func words() {
+    let documented: [(SyncError, String, String, String, String)] = [
+      (
+        .storeNotFound, "Store not found", "We couldn't find a store with that address.",
+        "Check the domain and try again.", "storefront.circle"
+      ),
+      (
+        .rateLimited(retryAfter: 41.2), "Sync limited", "Please wait 42 seconds before syncing again.",
+        "Try again after the countdown completes.", "clock"
+      ),
+      (
+        .networkUnavailable, "No connection", "Your device appears to be offline.",
+        "Check your internet connection and try again.", "wifi.slash"
+      ),
+      (
+        .networkTimeout, "Connection timed out", "The request took too long to complete.",
+        "Try again when your connection improves.", "clock.badge.exclamationmark"
+      ),
+      (
+        .serverError(statusCode: 503), "Server error", "The server returned an error (503).",
+        "The store may be temporarily unavailable. Try again later.", "exclamationmark.icloud"
+      ),
+      (
+        .invalidResponse, "Invalid response", "The server returned unexpected data.",
+        "The store may have changed its product feed format.", "exclamationmark.triangle"
+      ),
+    ]
+    for (error, title, reason, suggestion, icon) in documented {
+      #expect(error.errorDescription == title && error.failureReason == reason)
+      #expect(error.recoverySuggestion == suggestion && error.iconName == icon)
+    }
+    let finer: [SyncError] = [
+      .refused(reason: "HTTP 403."), .resting(until: Date(timeIntervalSince1970: 0)), .passwordProtected, .notShopify,
+      .unreachable, .closed(statusCode: 402), .incomplete(reason: "A page came empty."),
+    ]
+    #expect(Set(finer.compactMap(\.errorDescription)).count == finer.count)
+    for error in finer {
+      #expect(error.failureReason?.isEmpty == false && error.recoverySuggestion?.isEmpty == false)
+      #expect(!error.iconName.isEmpty)
+    }
+  }
+}

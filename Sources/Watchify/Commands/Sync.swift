@@ -52,8 +52,9 @@ private func announce(
 }
 
 private func status(_ outcomes: [SyncOutcome], insists: Bool) -> ExitStatus {
-  let waiting = outcomes.count { $0.mustWait }
-  if outcomes.contains(where: { $0.error != nil && !$0.mustWait }) { return .failure }
+  let failures = outcomes.compactMap(\.error).filter { !$0.mustWait }.map { CommandError(sync: $0).status }
+  if let failure = failures.first(where: { $0 != .tryAgain }) ?? failures.first { return failure }
+  let waiting = outcomes.count { $0.error != nil }
   return waiting > 0 && (insists || waiting == outcomes.count) ? .tryAgain : .ok
 }
 
@@ -62,14 +63,6 @@ struct SyncOutcome: Sendable {
   let store: StoreDTO
   var news: [ChangeEventDTO] = []
   var error: SyncError?
-
-  /// Whether it was too early, which is no failure of the store.
-  var mustWait: Bool {
-    switch error {
-    case .rateLimited, .resting: true
-    default: false
-    }
-  }
 
   func tell() throws {
     guard let error else {

@@ -30,13 +30,14 @@ extension CommandError {
     case .resting(let until):
       message = "Shopify has asked for a pause: no store is asked before \(Moment.text(until))."
       status = .tryAgain
+    case .unreachable, .networkUnavailable, .networkTimeout: status = .tryAgain
     default: break
     }
     var advice = error.recoverySuggestion ?? ""
     if case .rateLimited = error { advice = "" }
     if let store {
       message = "\(store.name.oneLine(limit: 60)): \(message)"
-      if status == .failure, let date = store.lastFetchedAt { message += " Showing data from \(Moment.text(date))." }
+      if !error.mustWait, let date = store.lastFetchedAt { message += " Showing data from \(Moment.text(date))." }
     }
     if code.isEmpty { code = "unknown" }
     self.init(status, code, message, advice: advice)
@@ -44,6 +45,14 @@ extension CommandError {
 }
 
 extension SyncError {
+  /// Whether it was too early, which is no failure of the store.
+  var mustWait: Bool {
+    switch self {
+    case .rateLimited, .resting: true
+    default: false
+    }
+  }
+
   /// For scripts.
   var code: String {
     switch self {

@@ -18,7 +18,7 @@ struct ProgramTests {
     for status in ExitStatus.allCases { #expect(help.text.contains("\n  \(status.rawValue) ")) }
     for command in Command.allCases {
       let text = Help<Command>(style: Style(isOn: false)).text(for: command)
-      #expect(text.split(separator: "\n").allSatisfy { $0.count <= 88 }, "\(text)")
+      #expect(text.split(separator: "\n").allSatisfy { $0.count <= 84 }, "\(text)")
     }
     #expect(try await sandbox.watchify("version", "--json").json()["name"] as? String == "watchify")
     let typo = try await sandbox.watchify("syncc", "--json")

@@ -56,7 +56,7 @@ extension ExitStatus {
     case .failure: "it failed, or the doctor has found something"
     case .usage: "the command line is wrong"
     case .notFound: "there is no such store, product or event"
-    case .tryAgain: "it is too early: wait, then try again"
+    case .tryAgain: "it is too early, or nobody answers: try again later"
     case .interrupted: "it was interrupted"
     }
   }

@@ -17,7 +17,7 @@ extension Table {
     summary: "show a product: sizes, prices, stock, and a chart of its price",
     operands: [
       storeOperand,
-      Operand(name: "PRODUCT", summary: "its handle (the end of its address), id or title", isRequired: true),
+      Operand(name: "PRODUCT", summary: "its handle (as in its address), id or title", isRequired: true),
     ],
     options: [.variant, .width, .ascii, .data, .json],
     details: [
@@ -55,7 +55,7 @@ extension Table {
     summary: "mark news as read",
     operands: [Operand(name: "EVENT", summary: "the word in front of a row of activity", repeats: true)],
     options: [.all, .store, .type, .since, .data, .json],
-    details: ["Marks exactly what 'watchify activity' shows with the same options; --all is everything."],
+    details: ["Marks exactly what 'watchify activity' shows with the same options."],
     examples: [
       Example("watchify read --all", "all of it"),
       Example("watchify read --type stock", "what is about stock"),
@@ -68,7 +68,7 @@ extension Table {
       Operand(name: "test", completion: .words(["test"]), summary: "the only thing that it does", isRequired: true)
     ],
     options: [.data, .json],
-    details: ["Tries every channel that the setting notificationChannels names, and says which one showed it."],
+    details: ["Tries every channel that the settings name, and says which one showed it."],
     examples: [Example("watchify notify test", "a notification on the desktop")],
     aliases: ["notification"])
 
@@ -79,7 +79,7 @@ extension Table {
       Operand(name: "VALUE", summary: "the new value", isValue: true),
     ],
     options: [.reset, .data, .json],
-    details: ["An asterisk is a value that is not the default. A running watch takes changes up by itself."],
+    details: ["An asterisk is a value that is not the default. A running watch takes it up."],
     examples: [
       Example("watchify settings", "all of them"),
       Example("watchify settings syncIntervalMinutes 60", "look once an hour"),
@@ -92,7 +92,7 @@ extension Table {
   static let export = Syntax(
     summary: "print the price history of a store",
     operands: [storeOperand], options: [.csv, .data, .json],
-    details: ["One row for each moment from which a variant had other values; CSV unless --json asks for JSON lines."],
+    details: ["A row for each moment from which a variant had other values. CSV unless --json."],
     examples: [Example("watchify export Allbirds --csv > allbirds.csv", "for a spreadsheet")],
     aliases: ["dump", "backup"])
 

@@ -75,22 +75,9 @@ func groups(_ filter: EventFilter, limit: Int, _ session: Session) async throws 
 func activityText(_ groups: [ActivityGroup], namesStores: Bool, _ output: Output, margin: Int = 0) -> String {
   // Where there is no terminal, its width is no limit at all.
   let width = output.columns == .max ? .max : output.columns - margin
-  let style = output.style
-  var text = ""
-  var day = ""
   var rows = Columns(.left, .left, .left, .left, .left)
-  func close() {
-    for line in rows.lines(style, indent: "  ", width: width) { text += line + "\n" }
-    rows = Columns(.left, .left, .left, .left, .left)
-  }
   for group in groups {
     guard let event = group.events.first else { continue }
-    let date = Moment.day(event.occurredAt)
-    if date != day {
-      close()
-      text += style.bold(date) + "\n"
-      day = date
-    }
     let subject = event.productTitle.isEmpty ? event.storeName ?? "" : event.productTitle
     let isUnread = group.isUnread
     let store = namesStores && !event.productTitle.isEmpty ? " (\((event.storeName ?? "").oneLine(limit: 32)))" : ""
@@ -99,7 +86,14 @@ func activityText(_ groups: [ActivityGroup], namesStores: Bool, _ output: Output
       group.text + store,
     ]) { isUnread ? $1 : $0.dim($1) }
   }
-  close()
+  var text = ""
+  var day = ""
+  for (group, line) in zip(groups, rows.lines(output.style, indent: "  ", width: width)) {
+    let date = group.events.first.map { Moment.day($0.occurredAt) } ?? day
+    if date != day { text += output.style.bold(date) + "\n" }
+    day = date
+    text += line + "\n"
+  }
   return text
 }
 

@@ -20,7 +20,7 @@ func addStore(_ invocation: Invocation) async throws -> ExitStatus {
           name: invocation.options[.name], domain: address, country: country, headers: headers
         ) { products, page in progress.show("\(counted(products, "product")), page \(page)") }
       } catch let error as SyncError {
-        var failure = CommandError(error)
+        var failure = CommandError(sync: error)
         failure.text = "\(domain) was not added: " + failure.text
         throw failure
       }

@@ -10,7 +10,7 @@ func examine(_ invocation: Invocation) async throws -> ExitStatus {
     do {
       findings += try await withSession(invocation) { await SessionChecks(session: $0).all() }
     } catch {
-      let error = CommandError(error)
+      let error = explain(error) ?? CommandError(error)
       findings.append(
         .problem("database", error.message, fix: error.advice.isEmpty ? "Put it aside, or use another." : error.advice))
     }

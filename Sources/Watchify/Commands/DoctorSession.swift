@@ -19,7 +19,7 @@ struct SessionChecks {
 
   private func attempt(_ subject: String, _ check: () async throws -> Finding) async -> Finding {
     do { return try await check() } catch {
-      let error = CommandError(error)
+      let error = explain(error) ?? CommandError(error)
       return .problem(subject, error.message, fix: error.advice.isEmpty ? "Try again." : error.advice)
     }
   }

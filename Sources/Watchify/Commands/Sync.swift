@@ -52,8 +52,9 @@ private func announce(
 }
 
 private func status(_ outcomes: [SyncOutcome], insists: Bool) -> ExitStatus {
-  let waiting = outcomes.count { $0.mustWait }
-  if outcomes.contains(where: { $0.error != nil && !$0.mustWait }) { return .failure }
+  let failures = outcomes.compactMap(\.error).filter { !$0.mustWait }.map { CommandError(sync: $0).status }
+  if let failure = failures.first(where: { $0 != .tryAgain }) ?? failures.first { return failure }
+  let waiting = outcomes.count { $0.error != nil }
   return waiting > 0 && (insists || waiting == outcomes.count) ? .tryAgain : .ok
 }
 
@@ -63,26 +64,18 @@ struct SyncOutcome: Sendable {
   var news: [ChangeEventDTO] = []
   var error: SyncError?
 
-  /// Whether it was too early, which is no failure of the store.
-  var mustWait: Bool {
-    switch error {
-    case .rateLimited, .resting: true
-    default: false
-    }
-  }
-
   func tell() throws {
     guard let error else {
       let summary = NotificationContent(of: news)?.body ?? "nothing new"
       let remark = store.lastError.map { " (\($0.oneLine()))" } ?? ""
       return try printLine("\(store.name.oneLine(limit: 60)): \(summary)\(remark)")
     }
-    let failure = CommandError(error, store: store)
+    let failure = CommandError(sync: error, store: store)
     try Output.error.note(failure.text.oneLine(), after: "watchify:")
   }
 
   var json: JSON {
-    let failure = error.map { CommandError($0, store: store) }
+    let failure = error.map { CommandError(sync: $0, store: store) }
     var wait = JSON.none
     if case .rateLimited(let seconds)? = error { wait = JSON.number(Int(max(1, seconds.rounded(.up)))) }
     return .object([

@@ -5,7 +5,7 @@ import WatchifyKit
 /// Makes sentences of Watchify's own errors; `nil` for others.
 func explain(_ error: any Error) -> CommandError? {
   switch error {
-  case let error as SyncError: CommandError(error)
+  case let error as SyncError: CommandError(sync: error)
   case let error as ShopAddress.Invalid:
     CommandError(
       .usage, "invalidAddress", error.localizedDescription.oneLine(limit: 300),
@@ -19,7 +19,7 @@ func explain(_ error: any Error) -> CommandError? {
 
 extension CommandError {
   /// - Parameter store: the store that was asked, where its older data stays valid.
-  init(_ error: SyncError, store: StoreDTO? = nil) {
+  init(sync error: SyncError, store: StoreDTO? = nil) {
     var message = error.failureReason ?? ""
     var (code, status) = (error.code, ExitStatus.failure)
     switch error {
@@ -37,7 +37,7 @@ extension CommandError {
     if case .rateLimited = error { advice = "" }
     if let store {
       message = "\(store.name.oneLine(limit: 60)): \(message)"
-      if status == .failure, let date = store.lastFetchedAt { message += " Showing data from \(Moment.text(date))." }
+      if !error.mustWait, let date = store.lastFetchedAt { message += " Showing data from \(Moment.text(date))." }
     }
     if code.isEmpty { code = "unknown" }
     self.init(status, code, message, advice: advice)
@@ -45,6 +45,14 @@ extension CommandError {
 }
 
 extension SyncError {
+  /// Whether it was too early, which is no failure of the store.
+  var mustWait: Bool {
+    switch self {
+    case .rateLimited, .resting: true
+    default: false
+    }
+  }
+
   /// For scripts.
   var code: String {
     switch self {

@@ -7,12 +7,11 @@ extension StoreService {
   /// - Returns: The news of all stores.
   @discardableResult
   public nonisolated func syncAllStoresWithErrorTracking(
-    notifications: NotificationService? = nil, progress: (@Sendable (_ store: UUID) -> Void)? = nil
+    notifications: NotificationService? = nil, isOnline: (@Sendable () async -> Bool)? = nil
   ) async -> [ChangeEventDTO] {
     var news: [ChangeEventDTO] = []
     for id in await answer([], { try await self.storeIds() }) {
       guard !Task.isCancelled else { break }
-      progress?(id)
       do {
         news += try await syncStore(storeId: id)
         await BackgroundSyncState.shared.recordSuccess(forStore: id)
@@ -20,7 +19,11 @@ extension StoreService {
         break
       } catch SyncError.resting {
         break  // It holds for every shop.
+      } catch SyncError.storeNotFound {
+        await BackgroundSyncState.shared.recordSuccess(forStore: id)  // Forgotten meanwhile.
       } catch let error as SyncError {
+        // Without a network no store has failed.
+        if error == .unreachable || error == .networkUnavailable, await isOnline?() == false { break }
         await BackgroundSyncState.shared.recordError(error, forStore: id)
       } catch { await note(error) }
       await Task.yield()
@@ -47,6 +50,8 @@ public struct BackgroundSync: Sendable {
     case resting(until: Date)
     /// There is no network.
     case offline
+    /// The database failed in the last round, with these words.
+    case failed(String)
   }
 
   let service: StoreService
@@ -87,21 +92,41 @@ public struct BackgroundSync: Sendable {
         continue
       }
       status(.syncing)
-      await service.syncAllStoresWithErrorTracking(notifications: notifications)
-      let seconds = await pause()
-      guard await sleep(seconds) else { return }
+      await service.forgetFailure()
+      await service.syncAllStoresWithErrorTracking(notifications: notifications) { await self.isOnline() }
+      guard await isOnline() else { continue }
+      if let failure = await service.lastFailure { status(.failed("\(failure)")) }
+      guard await rest(until: pause()) else { return }
     }
   }
 
-  private func pause() async -> Double {
+  /// Waits for the next round. What may be told before that, after quiet hours for example, is told then.
+  private func rest(until end: Date) async -> Bool {
+    while true {
+      let now = service.now()
+      let turn = try? await notificationService().nextTurn()
+      // A minute at least: a channel that fails is not asked all the time.
+      guard let turn, turn < end else { return await sleep(end.timeIntervalSince(now)) }
+      guard await sleep(max(60, turn.timeIntervalSince(now))) else { return false }
+      await notificationService().send(for: [])
+      if service.now() >= end { return true }
+    }
+  }
+
+  private func notificationService() async -> NotificationService {
+    if let notifications { notifications } else { await NotificationService.shared }
+  }
+
+  private func pause() async -> Date {
     if let until = try? await service.restingUntil() {
       status(.resting(until: until))
-      return until.timeIntervalSince(service.now()) + jitter(1...10)
+      return until.addingTimeInterval(jitter(1...10))
     }
     let minutes = (try? await service.modelContainer.settings.get(StorageKeys.syncIntervalMinutes)) ?? 30
     let seconds = Double(max(5, minutes)) * 60 * jitter(0.9...1.1)
-    status(.waiting(until: service.now().addingTimeInterval(seconds)))
-    return seconds
+    let until = service.now().addingTimeInterval(seconds)
+    status(.waiting(until: until))
+    return until
   }
 
   private func isOnline() async -> Bool {

@@ -25,6 +25,8 @@ struct StoredVariant: Equatable, Sendable {
   var compareAtPrice: Price?
   var available: Bool
   var position: Int
+  /// In which market its values are what they are; what another market serves cannot be compared with them.
+  var market = Market()
   /// Whether the last read of its product was without it.
   var isMissing = false
 }
@@ -71,8 +73,6 @@ struct ChangeSet: Equatable, Sendable {
   var products: [ProductChange] = []
   /// Whether everything was taken as it is without news, because market or currency changed.
   var isBaseline = false
-  /// Whether the prices moved as an exchange rate moves, in a shop that does not say its currency.
-  var looksLikeExchangeRate = false
 }
 
 /// How the comparison is made; part of the settings.

@@ -7,8 +7,9 @@ struct ChangeDetection {
   let rules: DetectionRules
   /// What tells moves of the rate apart, where prices are converted from another currency.
   let rate: ExchangeRate?
+  /// Where this read was made.
+  let market: Market
   private var result = ChangeSet()
-  private var moves = Moves()
 
   /// - Parameters:
   ///   - stored: what is known, by id; empty for a store that is read for the first time, which is no news.
@@ -20,19 +21,21 @@ struct ChangeDetection {
     from stored: [Int64: StoredProduct], to reading: ShopReading, before: Market?, now: Market, baseCurrency: String?,
     rules: DetectionRules = DetectionRules()
   ) -> ChangeSet {
-    let currency = now.currency ?? before?.currency
+    // A shop that says nothing is taken to serve what it served.
+    let market = Market(country: now.country, currency: now.currency ?? before?.currency)
+    let currency = market.currency
     let isConverted = baseCurrency != nil && currency != nil && currency != baseCurrency
     let rate = isConverted ? ExchangeRate(percent: rules.convertedPercent, from: stored, to: reading) : nil
-    var detection = ChangeDetection(rules: rules, rate: rate)
+    var detection = ChangeDetection(rules: rules, rate: rate, market: market)
     detection.compare(stored, reading, isFirst: before == nil)
     if let before, !before.isComparable(to: now) { detection.silence(before, now) }
-    if currency == nil, before != nil { detection.result.looksLikeExchangeRate = detection.moves.looksLikeExchangeRate }
     return detection.result
   }
 
-  private init(rules: DetectionRules, rate: ExchangeRate?) {
+  private init(rules: DetectionRules, rate: ExchangeRate?, market: Market) {
     self.rules = rules
     self.rate = rate
+    self.market = market
   }
 
   private mutating func compare(_ stored: [Int64: StoredProduct], _ reading: ShopReading, isFirst: Bool) {
@@ -49,16 +52,20 @@ struct ChangeDetection {
   // MARK: Products
 
   private mutating func insert(_ product: ShopifyProduct) {
-    let new = StoredProduct(product)
+    let new = StoredProduct(product, market)
     result.products.append(.init(product: new, isNew: true, snapshots: new.variants.map(\.id)))
     tell(.newProduct, product)
   }
 
   private mutating func update(_ old: StoredProduct, _ product: ShopifyProduct) {
-    var new = StoredProduct(product)
+    var new = StoredProduct(product, market)
     new.row = old.row
-    if old.isRemoved { tell(.productReturned, product) }
-    compareImages(old.imagePaths, new.imagePaths, product)
+    // What is known of it may be from another market, which had it when this one did not.
+    let isComparable = old.variants.isEmpty || old.variants.contains { $0.market.isComparable(to: market) }
+    if isComparable {
+      if old.isRemoved { tell(.productReturned, product) }
+      compareImages(old.imagePaths, new.imagePaths, product)
+    }
     let (variants, snapshots) = compareVariants(old, product)
     new.variants = variants
     var known = old
@@ -104,19 +111,23 @@ struct ChangeDetection {
     var (changed, snapshots): ([StoredVariant], [Int64]) = ([], [])
     var seen = Set<Int64>(minimumCapacity: product.variants.count)
     for variant in product.variants where seen.insert(variant.id).inserted {
-      let new = StoredVariant(variant)
+      let new = StoredVariant(variant, market)
       guard let known = old.variants.first(where: { $0.id == variant.id }) else {
-        tell(.newVariant, product, variant)
+        if old.variants.contains(where: { $0.market.isComparable(to: market) }) {
+          tell(.newVariant, product, variant)
+        }
         changed.append(new)
         snapshots.append(new.id)
         continue
       }
-      guard known != new else {
-        moves.rest()
+      guard known != new else { continue }
+      changed.append(new)
+      guard known.market.isComparable(to: market) else {
+        snapshots.append(new.id)
         continue
       }
-      changed.append(new)
-      if compareValues(known, variant, product) || known.isMissing { snapshots.append(new.id) }
+      let hasMoved = compareValues(known, variant, product)
+      if hasMoved || known.isMissing || known.market != market { snapshots.append(new.id) }
     }
     for var variant in old.variants where !seen.contains(variant.id) && !variant.isMissing {
       variant.isMissing = true
@@ -129,15 +140,10 @@ struct ChangeDetection {
   private mutating func compareValues(
     _ old: StoredVariant, _ new: ShopifyVariant, _ product: ShopifyProduct
   ) -> Bool {
-    if old.price != new.price {
-      moves.note(old.price, new.price)
-      if isNews(old.price, new.price) {
-        tell(
-          new.price < old.price ? .priceDropped : .priceIncreased, product, new,
-          magnitude: ChangeMagnitude(from: old.price, to: new.price), oldPrice: old.price, newPrice: new.price)
-      }
-    } else {
-      moves.rest()
+    if old.price != new.price, isNews(old.price, new.price) {
+      tell(
+        new.price < old.price ? .priceDropped : .priceIncreased, product, new,
+        magnitude: ChangeMagnitude(from: old.price, to: new.price), oldPrice: old.price, newPrice: new.price)
     }
     if old.compareAtPrice != new.compareAtPrice {
       let isRate = old.compareAtPrice.flatMap { old in new.compareAtPrice.map { !isNews(old, $0) } } ?? false
@@ -145,7 +151,11 @@ struct ChangeDetection {
         tell(.compareAtChanged, product, new, oldPrice: old.compareAtPrice, newPrice: new.compareAtPrice)
       }
     }
-    if old.available != new.available { tell(new.available ? .backInStock : .outOfStock, product, new) }
+    // Some shops take a size off the list when it is sold out.
+    let wasAvailable = old.available && !old.isMissing
+    if wasAvailable != new.available, new.available || old.available {
+      tell(new.available ? .backInStock : .outOfStock, product, new)
+    }
     return old.price != new.price || old.compareAtPrice != new.compareAtPrice || old.available != new.available
   }
 
@@ -188,36 +198,21 @@ extension ShopifyVariant {
 }
 
 extension StoredProduct {
-  init(_ product: ShopifyProduct) {
+  init(_ product: ShopifyProduct, _ market: Market = Market()) {
     var seen: Set<Int64> = []
     self.init(
       id: product.id, title: product.title, handle: product.handle, vendor: product.vendor,
       productType: product.productType, publishedAt: product.publishedAt.map { Int64($0.timeIntervalSince1970) },
       imagePaths: product.images.map(\.path),
-      variants: product.variants.filter { seen.insert($0.id).inserted }.map(StoredVariant.init))
+      variants: product.variants.filter { seen.insert($0.id).inserted }.map { StoredVariant($0, market) })
   }
 }
 
 extension StoredVariant {
-  init(_ variant: ShopifyVariant) {
+  init(_ variant: ShopifyVariant, _ market: Market = Market()) {
     self.init(
       id: variant.id, title: variant.title, sku: variant.sku, price: variant.price,
-      compareAtPrice: variant.compareAtPrice, available: variant.available, position: variant.position)
+      compareAtPrice: variant.compareAtPrice, available: variant.available, position: variant.position,
+      market: market)
   }
-}
-
-/// How the prices of a whole read moved.
-private struct Moves {
-  private var (small, large, none) = (0, 0, 0)
-
-  mutating func note(_ old: Price, _ new: Price) {
-    let isLarge = ChangeMagnitude.exceeds(
-      (new - old).tenThousandths.magnitude, old.tenThousandths.magnitude, percent: 3)
-    if isLarge { large += 1 } else { small += 1 }
-  }
-
-  mutating func rest() { none += 1 }
-
-  /// Most prices moved, all of them a little.
-  var looksLikeExchangeRate: Bool { small >= 5 && large == 0 && small > none }
 }

@@ -20,7 +20,11 @@ public struct StoreDTO: Codable, Hashable, Identifiable, Sendable {
   /// The currency that was served last.
   public var currency: String?
   /// Why the last attempt failed, for an honest banner after a restart.
-  public var lastError: String?
+  public var lastSyncError: SyncError?
+  /// The same in words.
+  public var lastError: String? {
+    lastSyncError.map { [$0.errorDescription, $0.failureReason].compactMap { $0 }.joined(separator: ": ") }
+  }
   /// Whether the store is closed by a password.
   public var isClosed = false
 }

@@ -8,7 +8,7 @@ public import Foundation
 ///
 /// The document's six cases come from ``from(_:)``, whose table is the document's. The others are finer: the client
 /// throws them itself.
-public enum SyncError: Error, Hashable, Sendable {
+public enum SyncError: Error, Codable, Hashable, Sendable {
   /// There is no such store in the database.
   case storeNotFound
   /// Less than a minute has passed since the last attempt.
@@ -50,6 +50,16 @@ extension SyncError {
       return .serverError(statusCode: status)
     default: return .invalidResponse
     }
+  }
+}
+
+extension SyncError {
+  /// As it is kept with its store.
+  var stored: String? { try? String(decoding: JSONEncoder().encode(self), as: UTF8.self) }
+
+  init?(stored: String) {
+    guard let error = try? JSONDecoder().decode(SyncError.self, from: Data(stored.utf8)) else { return nil }
+    self = error
   }
 }
 

@@ -63,14 +63,15 @@ public final class NotificationService {
   }
 
   private func firstAvailable() async -> (any NotificationChannel)? {
-    for channel in channels { if case .available = await channel.availability() { return channel } }
+    let chosen = (try? await service?.modelContainer.settings.get(StorageKeys.notificationChannels)) ?? []
+    for channel in channels where chosen.contains(channel.name) { if case .available = await channel.availability() { return channel } }
     return nil
   }
 
   // MARK: Telling
 
-  /// Tells of news: of these changes, and of everything that still waits. Permission is asked when there is something
-  /// to tell for the first time.
+  /// Tells of everything that waits. `changes`, as the document has it, are among that: they were put down with their
+  /// sync. Permission is asked when there is something to tell for the first time.
   public func send(for changes: [ChangeEventDTO]) async {
     guard let service, !isDelivering else { return }
     isDelivering = true
@@ -78,12 +79,24 @@ public final class NotificationService {
     do {
       let preferences = try await NotificationPreferences(from: service.modelContainer.settings)
       guard preferences.isEnabled, preferences.quietHours.end(at: service.now()) == nil,
-        try await service.hasWaitingNews(), await isAuthorized()
+        try await service.hasNews(for: names(preferences)), await isAuthorized()
       else { return }
       for channel in channels where preferences.channels.contains(channel.name) {
         try await deliver(through: channel, service)
       }
     } catch { await service.note(error) }
+  }
+
+  private func names(_ preferences: NotificationPreferences) -> [String] {
+    channels.map(\.name).filter(preferences.channels.contains)
+  }
+
+  /// When something that waits may be told; `nil` when nothing waits.
+  func nextTurn() async throws -> Date? {
+    guard let service else { return nil }
+    let preferences = try await NotificationPreferences(from: service.modelContainer.settings)
+    guard preferences.isEnabled, let turn = try await service.nextTurn(of: names(preferences)) else { return nil }
+    return max(turn, preferences.quietHours.end(at: service.now()) ?? turn)
   }
 
   private func isAuthorized() async -> Bool {
@@ -100,20 +113,24 @@ public final class NotificationService {
       guard let content = NotificationContent(of: batch.events) else { continue }
       do {
         try await channel.deliver(content)
-        try await service.finish(batch)
+        try await service.uninterrupted { try await service.finish(batch) }
         lastFailures[channel.name] = nil
       } catch let error as ChannelError {
         lastFailures[channel.name] = error
-        return try await service.giveBack(batch, after: 60)
+        return try await service.uninterrupted { try await service.giveBack(batch, after: 60) }
       }
     }
   }
 }
 
 extension StoreService {
-  func hasWaitingNews() async throws -> Bool {
-    try await database.read { try !$0.query("SELECT 1 FROM outbox LIMIT 1", []) { _ in 1 }.isEmpty }
+  func nextTurn(of channels: [String]) async throws -> Date? {
+    let now = now()
+    return try await database.read { try OutboxRows.nextTurn(of: channels, at: now, in: $0) }
   }
+
+  /// Whether these channels have something to tell now.
+  func hasNews(for channels: [String]) async throws -> Bool { try await nextTurn(of: channels).map { $0 <= now() } ?? false }
 
   func claimNews(for channel: String) async throws -> OutboxRows.Batch? {
     let now = now()

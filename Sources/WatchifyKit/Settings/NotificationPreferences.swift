@@ -10,6 +10,7 @@ public enum NotificationPermission: String, Codable, Sendable {
 
 /// The settings that decide what is notified, read together.
 public struct NotificationPreferences: Codable, Hashable, Sendable {
+  /// Whether anything is notified: the master switch, unless the person has refused.
   public var isEnabled = true
   public var channels = ["desktop"]
   public var types: Set<ChangeType> = Set(ChangeType.allCases).subtracting([.imagesChanged, .compareAtChanged])
@@ -24,7 +25,8 @@ public struct NotificationPreferences: Codable, Hashable, Sendable {
   /// The present settings.
   /// - Throws: `StorageError`.
   public init(from settings: StorageRouter) async throws {
-    isEnabled = try await settings.get(StorageKeys.notificationsEnabled)
+    let permission = try await settings.get(StorageKeys.notificationPermission)
+    isEnabled = try await settings.get(StorageKeys.notificationsEnabled) && permission != .denied
     channels = try await settings.get(StorageKeys.notificationChannels)
     types = []
     for type in ChangeType.allCases where try await settings.get(StorageKeys.notify(type)) { types.insert(type) }

@@ -55,6 +55,9 @@ public struct ShopReading: Sendable {
   public var products: [ShopifyProduct]
   /// Whether the listing was read to its end: only then does a missing product mean anything.
   public var isComplete: Bool
+  /// Whether what was read is right although more may be listed: a shop that serves only its first 25,000 products, or
+  /// one that lists a product that cannot be read. Any other incomplete read broke off, and changes nothing.
+  public var isLimited = false
   /// Why it is not complete, in a sentence for people.
   public var incompleteReason: String?
   /// The currency of the prices as the shop said with the answer (`cart_currency`), as an ISO 4217 code.

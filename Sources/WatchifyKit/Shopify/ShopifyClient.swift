@@ -31,6 +31,8 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     public var largestBody = 16 * 1024 * 1024
     /// Who asks. What stands before the slash is looked for in robots.txt.
     public var userAgent = "Watchify/0.1 (+https://watchify.example)"
+    /// Whether a shop on this very device is spared like the others: its pauses and repetitions.
+    public var sparesOwnDevice = true
     /// Before each repetition after a fault of the server (HTTP 5xx).
     public var retryDelays: [Duration] = [.seconds(3), .seconds(10)]
 
@@ -94,7 +96,8 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
       return answer.status == 200 ? ShopAnswers.description(answer.body) : ShopDescription()
     } catch let error as SyncError {
       switch error {
-      case .resting, .networkUnavailable, .unreachable: throw error
+      // A shop that is followed without its currency would be told of by its exchange rate.
+      case .resting, .networkUnavailable, .unreachable, .networkTimeout, .serverError: throw error
       default: return ShopDescription()
       }
     }

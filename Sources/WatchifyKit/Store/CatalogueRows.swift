@@ -28,9 +28,16 @@ enum CatalogueRows {
   private static func loadVariants(
     _ store: Int64, _ transaction: some Querying
   ) throws -> [(product: Int64, variant: StoredVariant)] {
-    try transaction.query(
+    // Nearly all have the same.
+    var last = ("", Market())
+    func market(_ text: String) -> Market {
+      if last.0 != text { last = (text, Market(text)) }
+      return last.1
+    }
+    return try transaction.query(
       """
-      SELECT v.product, v.id, v.title, v.sku, v.price, v.compare_at, v.is_available, v.position, v.missing_since
+      SELECT v.product, v.id, v.title, v.sku, v.price, v.compare_at, v.is_available, v.position, v.market,
+        v.missing_since
       FROM products AS p CROSS JOIN variants AS v ON v.product = p.row WHERE p.store = ?1 ORDER BY p.row
       """, [.integer(store)]
     ) { row in
@@ -39,7 +46,7 @@ enum CatalogueRows {
         StoredVariant(
           id: row.integer(1), title: row.text(2), sku: row.optionalText(3), price: row.price(4),
           compareAtPrice: row.optionalPrice(5), available: row.flag(6), position: Int(row.integer(7)),
-          isMissing: !row.isNull(8))
+          market: market(row.text(8)), isMissing: !row.isNull(9))
       )
     }
   }
@@ -60,7 +67,7 @@ enum CatalogueRows {
 
   /// Writes what a comparison has found.
   static func apply(
-    _ changes: ChangeSet, store: Int64, currency: String?, at now: Date, in transaction: SQLiteTransaction
+    _ changes: ChangeSet, store: Int64, at now: Date, in transaction: SQLiteTransaction
   ) throws {
     for change in changes.products {
       let row = try write(change.product, isNew: change.isNew, store, now, transaction)
@@ -71,7 +78,7 @@ enum CatalogueRows {
           "INSERT OR REPLACE INTO snapshots VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
           [
             .integer(row), .integer(variant.id), .date(now), .price(variant.price),
-            .optional(variant.compareAtPrice), .flag(variant.available), .optional(currency),
+            .optional(variant.compareAtPrice), .flag(variant.available), .optional(variant.market.currency),
           ])
       }
       guard !change.product.variants.isEmpty else { continue }
@@ -150,14 +157,25 @@ enum CatalogueRows {
   ) throws {
     try transaction.execute(
       """
-      INSERT INTO variants VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+      INSERT INTO variants VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
       ON CONFLICT DO UPDATE SET title = ?3, sku = ?4, price = ?5, compare_at = ?6, is_available = ?7, position = ?8,
-        missing_since = CASE WHEN ?9 IS NULL THEN NULL ELSE coalesce(missing_since, ?9) END
+        market = ?9, missing_since = CASE WHEN ?10 IS NULL THEN NULL ELSE coalesce(missing_since, ?10) END
       """,
       [
         .integer(product), .integer(variant.id), .text(variant.title), .optional(variant.sku), .price(variant.price),
         .optional(variant.compareAtPrice), .flag(variant.available), .integer(Int64(variant.position)),
-        variant.isMissing ? .date(now) : .null,
+        .text(variant.market.text), variant.isMissing ? .date(now) : .null,
       ])
+  }
+}
+
+extension Market {
+  /// As a row has it: "US/USD", with nothing where nothing is known.
+  var text: String { "\(country ?? "")/\(currency ?? "")" }
+
+  init(_ text: String) {
+    let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    country = parts.first.flatMap { $0.isEmpty ? nil : String($0) }
+    currency = parts.count < 2 || parts[1].isEmpty ? nil : String(parts[1])
   }
 }

@@ -62,11 +62,13 @@ enum EventRows {
     _ filter: EventFilter, offset: Int, limit: Int, in transaction: some Querying
   ) throws -> [ChangeEventDTO] {
     guard let scope = try Scope(filter, transaction) else { return [] }
+    let (sum, isTooLarge) = offset.addingReportingOverflow(limit)
+    let last = isTooLarge ? Int.max : sum
     // Each type has its own place in the index; one question for several would have to sort them all.
     let parts = scope.types.map { type in
       """
       SELECT * FROM (SELECT row FROM events \(scope.condition(type))
-      ORDER BY row DESC LIMIT \(offset + limit))
+      ORDER BY row DESC LIMIT \(last))
       """
     }
     return try read(
@@ -102,8 +104,9 @@ enum EventRows {
   static func markRead(_ filter: EventFilter, in transaction: SQLiteTransaction) throws {
     guard let scope = try Scope(filter, transaction) else { return }
     for type in scope.types {
+      let unread = scope.condition(type, unreadOnly: true)
       try transaction.execute(
-        "UPDATE events SET is_read = 1 \(scope.condition(type)) AND is_read = 0 AND row > ?1", [0])
+        "UPDATE events SET is_read = 1 WHERE row IN (SELECT row FROM events \(unread)) AND is_read = ?1", [0])
     }
   }
 
@@ -113,9 +116,9 @@ enum EventRows {
     guard scope.firstRow == nil else {
       return try scope.types.reduce(0) { sum, type in
         sum
-          + (try transaction.query("SELECT count(*) FROM events \(scope.condition(type)) AND is_read = 0", []) {
-            Int($0.integer(0))
-          })[0]
+          + (try transaction.query(
+            "SELECT count(*) FROM events \(scope.condition(type, unreadOnly: true))", []
+          ) { Int($0.integer(0)) })[0]
       }
     }
     var conditions = ["1"]
@@ -134,8 +137,9 @@ private struct Scope {
   var store: Int64?
   /// The types to ask for one by one; one `nil` for all of them at once.
   var types: [Int64?]
-  /// The first row of the time that is asked for.
+  /// The first row of the time that is asked for, and that time in milliseconds.
   var firstRow: Int64?
+  var start: Int64 = 0
   var unreadOnly: Bool
 
   /// `nil` when nothing can match.
@@ -151,18 +155,31 @@ private struct Scope {
         "SELECT row FROM events WHERE at >= ?1 ORDER BY at, row LIMIT 1", [.date(start)]
       ) { $0.integer(0) }.first
       guard let row else { return nil }
-      firstRow = row
+      // Rows are in the order of time but for a few, which two processes have written at once.
+      firstRow = row - 1_000
+      self.start = start.milliseconds
     }
     unreadOnly = filter.unreadOnly
   }
 
-  func condition(_ type: Int64?) -> String {
+  func condition(_ type: Int64?, unreadOnly isUnread: Bool = false) -> String {
+    let isUnread = isUnread || unreadOnly
     var conditions: [String] = []
     if let store { conditions.append("store = \(store)") }
     if let type { conditions.append("type = \(type)") }
-    if let firstRow { conditions.append("row >= \(firstRow)") }
-    if unreadOnly { conditions.append("is_read = 0") }
-    return "WHERE " + (conditions.isEmpty ? "1" : conditions.joined(separator: " AND "))
+    if let firstRow { conditions.append("row >= \(firstRow) AND at >= \(start)") }
+    if isUnread { conditions.append("is_read = 0") }
+    let condition = "WHERE " + (conditions.isEmpty ? "1" : conditions.joined(separator: " AND "))
+    guard isUnread else { return condition }
+    // Left to itself SQLite looks for the few unread ones among all the others.
+    let index =
+      switch (store, type) {
+      case (nil, nil): "events_unread_rows"
+      case (nil, _): "events_unread_by_type"
+      case (_, nil): "events_unread_by_store_only"
+      case (_, _): "events_unread_by_store"
+      }
+    return "INDEXED BY \(index) \(condition)"
   }
 }
 

@@ -14,8 +14,10 @@ enum OutboxRows {
 
   /// A teller that was not done after this long has died: somebody else goes on.
   static let claimLifetime: TimeInterval = 60
-  /// What nobody could be told for this long is old.
-  static let lifetime: TimeInterval = 24 * 3_600
+  /// What nobody could be told for this long is old: longer than any quiet hours and two of the longest intervals.
+  static let lifetime: TimeInterval = 3 * 24 * 3_600
+  /// No row waits longer than this; one that does was written by a clock that was set back since.
+  private static let longestWait: TimeInterval = 24 * 3_600
 
   /// Puts down what is worth a notification.
   static func enqueue(
@@ -23,44 +25,68 @@ enum OutboxRows {
     at now: Date, in transaction: SQLiteTransaction
   ) throws {
     for (row, event) in events where preferences.wants(event) {
-      guard try !isFlapping(event, store, preferences, now, transaction) else { continue }
-      try transaction.execute("UPDATE events SET is_notified = 1 WHERE row = ?1", [.integer(row)])
+      guard let notBefore = try turn(of: event, store, preferences, now, transaction) else { continue }
       for channel in Set(preferences.channels) {
         try transaction.execute(
-          "INSERT INTO outbox (channel, event, store, created_at) VALUES (?1, ?2, ?3, ?4)",
-          [.text(channel), .integer(row), .integer(store.no), .date(now)])
+          "INSERT INTO outbox (channel, event, store, created_at, not_before) VALUES (?1, ?2, ?3, ?4, ?5)",
+          [.text(channel), .integer(row), .integer(store.no), .date(now), .date(notBefore)])
       }
     }
   }
 
-  /// Whether this variant's stock was told of a short while ago: sizes that come and go are told once.
-  private static func isFlapping(
-    _ event: ChangeEventDTO, _ store: StoreRecord, _ preferences: NotificationPreferences, _ now: Date,
+  /// When an event may be told; `nil` for never.
+  ///
+  /// A variant's stock is told once in some hours, and the last word is the true one: a change that waits is replaced by
+  /// the next, and dropped when that leads back to what was told last.
+  private static func turn(
+    of event: ChangeEventDTO, _ store: StoreRecord, _ preferences: NotificationPreferences, _ now: Date,
     _ transaction: SQLiteTransaction
-  ) throws -> Bool {
+  ) throws -> Date? {
     guard event.changeType.isStock, let product = event.productShopifyId, let variant = event.variantShopifyId else {
-      return false
+      return .distantPast
     }
-    let since = now.addingTimeInterval(-3_600 * Double(preferences.stockQuietHours))
-    return try transaction.query(
+    let subject: [SQLiteValue] = [.integer(store.no), .integer(product), .integer(variant)]
+    let own = "store = ?1 AND product = ?2 AND variant = ?3 AND type IN (3, 4)"
+    let waiting = try transaction.query(
+      "SELECT DISTINCT event FROM outbox WHERE claim IS NULL AND event IN (SELECT row FROM events WHERE \(own))", subject
+    ) { $0.integer(0) }
+    for row in waiting { try transaction.execute("DELETE FROM outbox WHERE event = ?1", [.integer(row)]) }
+    let told = try transaction.query(
       """
-      SELECT 1 FROM events WHERE store = ?1 AND product = ?2 AND variant = ?3 AND type IN (3, 4) AND is_notified = 1
-        AND at > ?4 LIMIT 1
-      """, [.integer(store.no), .integer(product), .integer(variant), .date(since)]
-    ) { _ in true }.first ?? false
+      SELECT type, notified_at FROM events WHERE \(own) AND notified_at <= ?4 ORDER BY row DESC LIMIT 1
+      """, subject + [.date(now)]
+    ) { (type: $0.integer(0), at: $0.date(1)) }.first
+    guard let told else { return waiting.isEmpty ? .distantPast : nil }
+    guard told.type != event.changeType.code else { return nil }
+    return told.at.addingTimeInterval(3_600 * Double(min(24, max(0, preferences.stockQuietHours))))
+  }
+
+  /// When the next news may be told, if any waits and nobody tells it now.
+  static func nextTurn(of channels: [String], at now: Date, in transaction: some Querying) throws -> Date? {
+    try channels.compactMap { channel in
+      try transaction.query(
+        "SELECT min(not_before) FROM outbox WHERE channel = ?1 AND not_before <= ?2",
+        [.text(channel), .date(now.addingTimeInterval(longestWait))]
+      ) { $0.optionalDate(0) }[0]
+    }.min()
+  }
+
+  /// Lets go of what nobody could be told.
+  static func purge(at now: Date, in transaction: SQLiteTransaction) throws {
+    try transaction.execute("DELETE FROM outbox WHERE created_at < ?1", [.date(now.addingTimeInterval(-lifetime))])
   }
 
   /// Takes the waiting news of one store for one channel; `nil` when none waits. Nobody else takes it while the claim
   /// lives.
   static func claim(_ channel: String, at now: Date, in transaction: SQLiteTransaction) throws -> Batch? {
-    try transaction.execute(
-      "DELETE FROM outbox WHERE channel = ?1 AND created_at < ?2",
-      [.text(channel), .date(now.addingTimeInterval(-lifetime))])
-    let free = "(claim IS NULL OR claimed_at < ?2 OR claimed_at > ?3)"
+    try purge(at: now, in: transaction)
+    let free = """
+      (claim IS NULL OR claimed_at < ?2 OR claimed_at > ?3) AND (not_before <= ?3 OR not_before > ?3 + \(Int(longestWait * 1_000)))
+      """
     let dead = SQLiteValue.date(now.addingTimeInterval(-claimLifetime))
     let waiting = try transaction.query(
       """
-      SELECT store FROM outbox WHERE channel = ?1 AND \(free) AND not_before <= ?3 ORDER BY event LIMIT 1
+      SELECT store FROM outbox WHERE channel = ?1 AND \(free) ORDER BY event LIMIT 1
       """, [.text(channel), dead, .date(now)]
     ) { $0.integer(0) }.first
     guard let store = waiting else { return nil }
@@ -68,8 +94,12 @@ enum OutboxRows {
     try transaction.execute(
       """
       UPDATE outbox SET claim = ?4, claimed_at = ?3, attempts = attempts + 1
-      WHERE channel = ?1 AND \(free) AND not_before <= ?3 AND store = ?5
+      WHERE channel = ?1 AND \(free) AND store = ?5
       """, [.text(channel), dead, .date(now), .text(claim), .integer(store)])
+    try transaction.execute(
+      """
+      UPDATE events SET notified_at = ?3 WHERE row IN (SELECT event FROM outbox WHERE channel = ?1 AND claim = ?2)
+      """, [.text(channel), .text(claim), .date(now)])
     let events = try EventRows.read(
       "SELECT event AS row FROM outbox WHERE channel = ?1 AND claim = ?2 ORDER BY event",
       [.text(channel), .text(claim)], transaction)

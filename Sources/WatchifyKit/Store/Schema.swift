@@ -70,6 +70,8 @@ enum Schema {
       compare_at INTEGER,
       is_available INTEGER NOT NULL,
       position INTEGER NOT NULL,
+      -- country and currency of its values: "US/USD"
+      market TEXT NOT NULL,
       missing_since INTEGER,
       PRIMARY KEY (product, id)
     ) WITHOUT ROWID;
@@ -106,7 +108,8 @@ enum Schema {
       old_text TEXT,
       new_text TEXT,
       is_read INTEGER NOT NULL DEFAULT 0,
-      is_notified INTEGER NOT NULL DEFAULT 0
+      -- when a channel was given it
+      notified_at INTEGER
     );
     -- each ends in the row, which is the order of time
     CREATE INDEX events_by_date ON events (at);
@@ -114,8 +117,10 @@ enum Schema {
     CREATE INDEX events_by_store ON events (store, type);
     CREATE INDEX events_by_store_only ON events (store);
     CREATE INDEX events_by_variant ON events (store, product, variant);
-    CREATE INDEX events_unread ON events (store, type) WHERE is_read = 0;
-    CREATE INDEX events_unread_by_type ON events (type) WHERE is_read = 0;
+    CREATE INDEX events_unread_rows ON events (row) WHERE is_read = 0;
+    CREATE INDEX events_unread_by_store_only ON events (store, row) WHERE is_read = 0;
+    CREATE INDEX events_unread_by_store ON events (store, type, row) WHERE is_read = 0;
+    CREATE INDEX events_unread_by_type ON events (type, row) WHERE is_read = 0;
     -- a count that stays as quick as it is with a million events
     CREATE TABLE unread (
       store INTEGER NOT NULL, type INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (store, type)
@@ -146,6 +151,7 @@ enum Schema {
       not_before INTEGER NOT NULL DEFAULT 0,
       PRIMARY KEY (channel, event)
     ) WITHOUT ROWID;
+    CREATE INDEX outbox_by_event ON outbox (event);
     -- the notification of a store that is on the screen, by the number that its server gave it
     CREATE TABLE shown (
       channel TEXT NOT NULL, thread TEXT NOT NULL, server TEXT NOT NULL, number INTEGER NOT NULL,

@@ -55,3 +55,9 @@ public struct StoreHeader: Codable, Hashable, Sendable {
     self.expiresAt = expiresAt
   }
 }
+
+extension StoreHeader: CustomStringConvertible, CustomReflectable {
+  /// Its name; the value may be a secret.
+  public var description: String { "\(name): (not shown)" }
+  public var customMirror: Mirror { Mirror(self, children: ["name": name]) }
+}

@@ -22,6 +22,16 @@ extension StoreService {
     try await database.write { try EventRows.markRead(filter, in: $0) }
   }
 
+  /// Marks events as read. Unknown ones are no error.
+  /// - Throws: `StorageError`.
+  public func markRead(ids: [UUID]) async throws {
+    try await database.write { transaction in
+      for id in ids {
+        try transaction.execute("UPDATE events SET is_read = 1 WHERE id = ?1", [.text(id.uuidString)])
+      }
+    }
+  }
+
   // MARK: Document 2's forms
 
   /// Events, newest first; none when the database fails.
@@ -47,18 +57,11 @@ extension StoreService {
   public func markEventRead(id: UUID) async { await markEventsRead(ids: [id]) }
 
   /// Marks events as read. Unknown ones are no error.
-  public func markEventsRead(ids: [UUID]) async {
-    await answer(()) {
-      try await self.database.write { transaction in
-        for id in ids {
-          try transaction.execute("UPDATE events SET is_read = 1 WHERE id = ?1", [.text(id.uuidString)])
-        }
-      }
-    }
-  }
+  public func markEventsRead(ids: [UUID]) async { await answer(()) { try await self.markRead(ids: ids) } }
 
   /// Marks all events as read.
   public func markAllUnreadEventsRead() async { await answer(()) { try await self.markRead(EventFilter()) } }
 
   func note(_ error: any Error) { lastFailure = error }
+  func forgetFailure() { lastFailure = nil }
 }

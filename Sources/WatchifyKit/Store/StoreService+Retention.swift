@@ -7,14 +7,16 @@ extension StoreService {
   /// Deletes old events and old points of price histories, each where its setting is on.
   /// - Throws: `StorageError`.
   public func deleteWhatIsTooOld() async throws {
+    let now = now()
+    try await database.write { try OutboxRows.purge(at: now, in: $0) }
     let settings = modelContainer.settings
     if try await settings.get(StorageKeys.autoDeleteEvents) {
       let days = try await settings.get(StorageKeys.eventRetentionDays)
-      if days > 0 { try await deleteOldEvents(olderThan: now().addingTimeInterval(-86_400 * Double(days))) }
+      if days > 0 { try await deleteOldEvents(olderThan: now.addingTimeInterval(-86_400 * Double(days))) }
     }
     if try await settings.get(StorageKeys.autoDeleteSnapshots) {
       let days = try await settings.get(StorageKeys.snapshotRetentionDays)
-      if days > 0 { try await deleteOldSnapshots(olderThan: now().addingTimeInterval(-86_400 * Double(days))) }
+      if days > 0 { try await deleteOldSnapshots(olderThan: now.addingTimeInterval(-86_400 * Double(days))) }
     }
   }
 

@@ -15,11 +15,10 @@ extension StoreService {
   public func syncStore(storeId: UUID) async throws -> [ChangeEventDTO] {
     do {
       let store = try await claim(storeId)
-      syncing.insert(storeId)
-      defer { syncing.remove(storeId) }
+      syncing[storeId, default: 0] += 1
+      defer { syncing[storeId] = syncing[storeId].flatMap { $0 > 1 ? $0 - 1 : nil } }
       do { return try await read(store) } catch {
-        let error = (error as? CancellationError) ?? error
-        try await fail(store, error)
+        try await uninterrupted { try await self.fail(store, error) }
         throw error
       }
     } catch let error as StorageError {
@@ -55,13 +54,13 @@ extension StoreService {
     let reading = try await api.read(request)
     let preferences = try await NotificationPreferences(from: modelContainer.settings)
     let rules = try await DetectionRules(from: modelContainer.settings)
-    let writer = SyncWriter(id: store.id, reading: reading, rules: rules, preferences: preferences, now: now())
-    while true {
-      try Task.checkCancellation()
-      let prepared = try await database.read { try writer.prepare(in: $0) }
-      if let events = try await database.write({ try writer.write(prepared, in: $0) }) { return events }
-      // Another process was faster: what it wrote is what this read is compared with now.
+    guard reading.isComplete || reading.isLimited else {
+      throw SyncError.incomplete(reason: reading.incompleteReason ?? "The listing was not read to its end.")
     }
+    let writer = SyncWriter(claimed: store, reading: reading, rules: rules, preferences: preferences, now: now())
+    try Task.checkCancellation()
+    let prepared = try await database.read { try writer.prepare(in: $0) }
+    return try await database.write { try writer.write(prepared, in: $0) }
   }
 
   // MARK: Failures
@@ -76,8 +75,8 @@ extension StoreService {
     let (now, preferences) = (now(), try await NotificationPreferences(from: modelContainer.settings))
     try await database.write { transaction in
       guard let store = try StoreRecord.find(store.id, in: transaction) else { return }
-      let text = [sync.errorDescription, sync.failureReason].compactMap { $0 }.joined(separator: ": ")
-      try transaction.execute("UPDATE stores SET last_error = ?1 WHERE no = ?2", [.text(text), .integer(store.no)])
+      try transaction.execute(
+        "UPDATE stores SET last_error = ?1 WHERE no = ?2", [.optional(sync.stored), .integer(store.no)])
       guard sync == .passwordProtected, !store.isClosed else { return }
       try transaction.execute("UPDATE stores SET is_closed = 1 WHERE no = ?1", [.integer(store.no)])
       let news = [DetectedChange(type: .storeClosed)]
@@ -89,13 +88,13 @@ extension StoreService {
   /// Keeps a rest that a shop has asked for: it holds for all shops, and after a restart.
   func remember(_ error: any Error) async throws {
     guard case .resting(let until)? = error as? SyncError else { return }
-    let refusals = Int64((api as? ShopifyClient)?.gate.refusals ?? 1)
+    let (refusals, now) = (Int64((api as? ShopifyClient)?.gate.refusals ?? 1), now())
     try await database.write { transaction in
       try transaction.execute(
         """
         INSERT INTO rest VALUES (1, ?1, ?2)
-        ON CONFLICT DO UPDATE SET until = max(until, ?1), refusals = ?2
-        """, [.date(until), .integer(refusals)])
+        ON CONFLICT DO UPDATE SET until = CASE WHEN until > ?3 THEN ?1 ELSE max(until, ?1) END, refusals = ?2
+        """, [.date(until), .integer(refusals), .date(now.addingTimeInterval(RequestGate.longestRetryAfter))])
     }
   }
 
@@ -105,9 +104,12 @@ extension StoreService {
     let rest = try await database.read { try $0.query("SELECT until, refusals FROM rest", []) { row in
       (until: row.date(0), refusals: Int(row.integer(1)))
     } }.first
-    guard let rest, rest.until > now() else { return nil }
+    // Nobody rests for more than a day; a later end comes from a clock that was set back since.
+    let now = now()
+    guard let rest, rest.until <= now.addingTimeInterval(RequestGate.longestRetryAfter) else { return nil }
+    // A refusal shortly after the last one doubles the rest, also in another process.
     (api as? ShopifyClient)?.gate.restore(until: rest.until, refusals: rest.refusals)
-    return rest.until
+    return rest.until > now ? rest.until : nil
   }
 
   func refuseRest() async throws {

@@ -29,8 +29,8 @@ public actor StoreService: ModelActor {
 
   /// Why a query without `throws` had an empty answer last.
   public internal(set) var lastFailure: (any Error)?
-  /// The stores that are being read.
-  var syncing: Set<UUID> = []
+  /// The stores that are being read, and how often.
+  var syncing: [UUID: Int] = [:]
   nonisolated let now: @Sendable () -> Date
   nonisolated var database: SQLiteDatabase { modelContainer.database }
 
@@ -80,8 +80,26 @@ public actor StoreService: ModelActor {
       let reading = try await api.read(request)
       return try await insert(name ?? shop.name, address.domain, shop, reading, request.country, headers)
     } catch {
-      try await remember(error)
+      try await uninterrupted { try await self.remember(error) }
       throw error
+    }
+  }
+
+  /// Changes what a store is called, or how it is asked; what is `nil` stays. Another country is another market: the
+  /// next read takes everything as it is there.
+  /// - Throws: ``SyncError/storeNotFound``, `StorageError`.
+  public func updateStore(
+    id: UUID, name: String? = nil, country: String? = nil, headers: [StoreHeader]? = nil
+  ) async throws {
+    let encoded = try headers.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
+    try await database.write { transaction in
+      guard let store = try StoreRecord.find(id, in: transaction) else { throw SyncError.storeNotFound }
+      try transaction.execute(
+        """
+        UPDATE stores SET name = coalesce(?2, name), country = coalesce(?3, country), headers = coalesce(?4, headers),
+          generation = generation + 1
+        WHERE no = ?1
+        """, [.integer(store.no), .optional(name), .optional(country), .optional(encoded)])
     }
   }
 
@@ -92,6 +110,10 @@ public actor StoreService: ModelActor {
     let (id, now) = (UUID(), now())
     let name = Self.name(name, domain)
     let headers = String(decoding: try JSONEncoder().encode(headers), as: UTF8.self)
+    // A shop that is empty now is followed; one that broke off would make news of all that it still has.
+    guard reading.isComplete || reading.isLimited || reading.products.isEmpty else {
+      throw SyncError.incomplete(reason: reading.incompleteReason ?? "The listing was not read to its end.")
+    }
     let market = Market(country: country, currency: reading.currency)
     let changes = ChangeDetection.changes(
       from: [:], to: reading, before: nil, now: market, baseCurrency: shop.currency)
@@ -109,7 +131,7 @@ public actor StoreService: ModelActor {
           .optional(country), .optional(reading.currency), .optional(shop.currency), .text(headers),
         ]
       ) { $0.integer(0) }[0]
-      try CatalogueRows.apply(changes, store: store, currency: reading.currency, at: now, in: transaction)
+      try CatalogueRows.apply(changes, store: store, at: now, in: transaction)
     }
     return id
   }
@@ -171,10 +193,11 @@ public actor StoreService: ModelActor {
         let id = UUID(uuidString: row.text(0)) ?? UUID()
         return StoreDTO(
           id: id, name: row.text(1), domain: row.text(2), addedAt: row.date(3), lastFetchedAt: row.optionalDate(4),
-          lastAttemptAt: row.optionalDate(5), isSyncing: syncing.contains(id),
+          lastAttemptAt: row.optionalDate(5), isSyncing: syncing[id] != nil,
           cachedProductCount: Int(row.integer(10)),
           cachedPreviewImageURLs: try Self.previews(row.integer(11), in: transaction), country: row.optionalText(6),
-          currency: row.optionalText(7), lastError: row.optionalText(8), isClosed: row.flag(9))
+          currency: row.optionalText(7), lastSyncError: row.optionalText(8).flatMap(SyncError.init(stored:)),
+          isClosed: row.flag(9))
       }
     }
   }
@@ -196,6 +219,11 @@ public actor StoreService: ModelActor {
   }
 
   // MARK: Failures
+
+  /// Does what must be done even when the caller is cancelled: what was shown must be noted as shown.
+  nonisolated func uninterrupted<R: Sendable>(_ body: @escaping @Sendable () async throws -> R) async throws -> R {
+    try await Task { try await body() }.value
+  }
 
   /// A query's answer; what went wrong is kept.
   func answer<R: Sendable>(_ empty: R, _ query: () async throws -> R) async -> R {

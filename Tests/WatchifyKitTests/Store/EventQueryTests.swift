@@ -114,7 +114,7 @@ import Testing
       }
       let events = try await workshop.service.events(EventFilter(), limit: 100)
       #expect(events.count == 8)
-      #expect(workshop.channel.delivered.map(\.body) == ["1 out of stock", "1 out of stock"], "at 0 and at 6 hours")
+      #expect(workshop.channel.delivered.map(\.body) == ["1 out of stock", "1 back in stock"], "at 0 and at 7 hours")
       let groups = ActivityGroup.groups(of: events, windowMinutes: 24 * 60)
       #expect(groups.count == 1 && groups[0].events.count == 8)
     }

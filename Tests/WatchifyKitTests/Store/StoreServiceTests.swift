@@ -145,16 +145,23 @@ import Testing
     }
   }
 
-  @Test("An incomplete read tells its prices, marks nothing as removed, and says that it was not whole")
+  @Test("A read that broke off changes nothing; one that is limited tells its prices and removes nothing")
   func incomplete() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1), product(2)])
       for _ in 0..<3 {
-        _ = try await workshop.sync(id, [product(1, prices: ["80"])], isComplete: false)
-        #expect(try await workshop.service.stores().first?.cachedProductCount == 2)
-        #expect(try await workshop.service.stores().first?.lastError != nil)
+        await expectSyncError(.incomplete(reason: "The listing was not read to its end.")) {
+          try await workshop.sync(id, [product(1, prices: ["80"])], isComplete: false)
+        }
+        let store = try #require(try await workshop.service.stores().first)
+        #expect(store.cachedProductCount == 2 && store.lastError?.hasPrefix("Incomplete answer") == true)
+        #expect(store.lastFetchedAt == store.addedAt)
       }
+      #expect(try await workshop.service.events(EventFilter()).isEmpty)
+      workshop.shop.serve([product(1, prices: ["80"])], isComplete: false, isLimited: true)
+      for _ in 0..<3 { try await workshop.sync(id) }
       #expect(try await workshop.service.events(EventFilter()).map(\.changeType) == [.priceDropped])
+      #expect(try await workshop.service.stores().first?.cachedProductCount == 2)
       _ = try await workshop.sync(id, [product(1, prices: ["80"])])
       #expect(try await workshop.service.stores().first?.cachedProductCount == 2, "missing, not removed yet")
       let news = try await workshop.sync(id, [product(1, prices: ["80"])])
@@ -162,6 +169,69 @@ import Testing
       #expect(try await workshop.service.stores().first?.cachedProductCount == 1)
       let detail = try #require(try await workshop.service.product(storeId: id, shopifyId: 2))
       #expect(detail.isRemoved && detail.variants[0].history.count == 1, "its history is kept")
+      workshop.shop.serve([product(1)], isComplete: false)
+      await expectSyncError(.incomplete(reason: "The listing was not read to its end.")) {
+        _ = try await workshop.service.addStore(name: nil, domain: "other.example")
+      }
+      #expect(try await workshop.service.stores().count == 1)
+    }
+  }
+
+  @Test("A read that was overtaken by a later one is dropped")
+  func overtaken() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([product(1)])
+      let (gate, end) = AsyncStream.makeStream(of: Void.self)
+      workshop.shop.serve([product(1)])
+      workshop.shop.hold(until: gate)
+      let service = workshop.service
+      let slow = Task { try await service.syncStore(storeId: id).count }
+      while workshop.shop.reads < 2 { await Task.yield() }
+      workshop.clock.turn(61)
+      workshop.shop.hold(until: nil)
+      #expect(try await workshop.sync(id, [product(1, prices: ["80"])]).count == 1)
+      end.finish()
+      #expect(try await finish(slow, within: .seconds(30)) == 0)
+      #expect(try await service.events(EventFilter()).map(\.changeType) == [.priceDropped])
+      #expect(try await service.product(storeId: id, shopifyId: 1)?.product.cachedPrice == 80)
+      #expect(try await service.stores().first?.isSyncing == false)
+    }
+  }
+
+  @Test("After a change of currency everything is quoted in the new one, and what comes back later is no news of price")
+  func otherMarket() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([product(1), product(2)])
+      let news = try await workshop.sync(id, [product(1)], currency: "EUR")
+      #expect(news.map(\.changeType) == [.currencyChanged])
+      let detail = try #require(try await workshop.service.product(storeId: id, shopifyId: 1))
+      #expect(detail.variants[0].history.map(\.currency) == ["USD", "EUR"], "the number is the same, the price is not")
+      let later = try await workshop.sync(id, [product(1), product(2, prices: ["140"])], currency: "EUR")
+      #expect(later.isEmpty, "\(later)")
+      let next = try await workshop.sync(id, [product(1), product(2, prices: ["120"])], currency: "EUR")
+      #expect(next.map(\.oldValue) == ["€140.00"])
+      try await workshop.service.updateStore(id: id, name: "Mats", country: "FR")
+      let moved = try await workshop.sync(id, [product(1, prices: ["7"])], currency: "EUR")
+      #expect(moved.map(\.changeType) == [.currencyChanged] && moved.first?.storeName == "Mats")
+    }
+  }
+
+  @Test("A clock that was set back locks nothing")
+  func clockSetBack() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([product(1)])
+      workshop.shop.fail(SyncError.resting(until: workshop.clock.now.addingTimeInterval(120)))
+      await #expect(throws: SyncError.self) { try await workshop.service.syncStore(storeId: id) }
+      var out = product(1)
+      out.variants[0].available = false
+      workshop.clock.turn(200)
+      try await workshop.sync(id, [out])
+      await workshop.notifications.send(for: [])
+      workshop.clock.turn(-10 * 365 * 86_400)
+      #expect(try await workshop.service.restingUntil() == nil)
+      try await workshop.sync(id, [product(1)])
+      await workshop.notifications.send(for: [])
+      #expect(workshop.channel.delivered.map(\.body) == ["1 out of stock", "1 back in stock"])
     }
   }
 

@@ -18,16 +18,19 @@ final class ScriptedShop: ShopifyAPIProtocol {
 
   var reads: Int { state.withLock { $0.reads } }
 
-  func serve(_ products: [ShopifyProduct], isComplete: Bool = true, currency: String? = "USD") {
-    let reading = ShopReading(products: products, isComplete: isComplete, currency: currency)
-    state.withLock { $0.reading = .success(reading) }
+  func serve(
+    _ products: [ShopifyProduct], isComplete: Bool = true, isLimited: Bool = false, currency: String? = "USD"
+  ) {
+    var reading = ShopReading(products: products, isComplete: isComplete, currency: currency)
+    reading.isLimited = isLimited
+    state.withLock { [reading] in $0.reading = .success(reading) }
   }
 
   func fail(_ error: any Error) { state.withLock { $0.reading = .failure(error) } }
   func describe(_ description: ShopDescription) { state.withLock { $0.description = description } }
 
   /// Answers wait until the stream ends.
-  func hold(until gate: AsyncStream<Void>) { state.withLock { $0.gate = gate } }
+  func hold(until gate: AsyncStream<Void>?) { state.withLock { $0.gate = gate } }
 
   func fetchProducts(domain: String) async throws -> [ShopifyProduct] {
     try await read(ShopRequest(domain: domain)).products

@@ -60,7 +60,10 @@ struct ListingWalk {
       return true
     }
     if reading.products.isEmpty, !hasBrokenProducts { return stop("The store lists no products.") }
-    if hasBrokenProducts { return stop("Some products of the store could not be read.") }
+    if hasBrokenProducts {
+      reading.isLimited = true
+      return stop("Some products of the store could not be read.")
+    }
     // What is missing may be listed on the page that came empty.
     if hasHole, !missing.isEmpty { return stop("A page in the middle of the store's list came empty.") }
     reading.isComplete = true
@@ -77,6 +80,7 @@ struct ListingWalk {
   /// The shop serves no further pages: its window of 25,000 products.
   mutating func endOfWindow(_ words: String?) {
     let count = reading.products.count
+    reading.isLimited = true
     stop(
       "The store serves only its first \(count) products"
         + (words.map { ": \($0.trimmingCharacters(in: .punctuationCharacters))." } ?? "."))

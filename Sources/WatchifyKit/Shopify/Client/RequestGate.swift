@@ -54,7 +54,10 @@ public final class RequestGate: Sendable {
   /// Before this moment no request begins; `nil` when there is no rest, or none any more.
   public var restingUntil: Date? {
     let now = clock.now()
-    return state.withLock { $0.restingUntil.flatMap { $0 > now ? $0 : nil } }
+    // An end beyond a day comes from a clock that was set back since.
+    return state.withLock {
+      $0.restingUntil.flatMap { $0 > now && $0 <= now.addingTimeInterval(Self.longestRetryAfter) ? $0 : nil }
+    }
   }
 
   /// Whether a shop has refused lately and none has served since: silence is a refusal then.
@@ -74,8 +77,8 @@ public final class RequestGate: Sendable {
   /// Goes on with a rest of an earlier process.
   public func restore(until: Date?, refusals: Int) {
     state.withLock {
-      $0.restingUntil = until
-      $0.refusals = max(0, refusals)
+      $0.restingUntil = [$0.restingUntil, until].compactMap { $0 }.max()
+      $0.refusals = max($0.refusals, refusals)
     }
   }
 

@@ -28,10 +28,10 @@ enum ShopAnswers {
   /// What a page says that was served instead of JSON, if anything.
   static func fault(ofPage answer: HTTPAnswer) -> SyncError? {
     let text = String(decoding: answer.body.prefix(65_536), as: UTF8.self).lowercased()
-    if answer.header("cf-mitigated") != nil || challenges.contains(where: text.contains) {
-      return .refused(reason: "it answers with a page that checks for humans.")
-    }
-    return text.contains("action=\"/password\"") ? .passwordProtected : nil
+    // First: a page that asks for the password may check for humans, too.
+    if text.contains("action=\"/password\"") { return .passwordProtected }
+    guard answer.header("cf-mitigated") != nil || challenges.contains(where: text.contains) else { return nil }
+    return .refused(reason: "it answers with a page that checks for humans.")
   }
 
   private static let challenges = [

@@ -83,8 +83,10 @@ final class ShopFetcher: Sendable {
   // MARK: - Requests
 
   private func fetch(_ question: Question, limit: HTTPTransport.BodyLimit) async throws -> HTTPAnswer {
-    let pauses = RequestGate.Pauses(sameShop: configuration.pagePause, otherShop: configuration.storePause)
-    var delays = configuration.retryDelays[...]
+    let isSpared = configuration.sparesOwnDevice || !question.shop.isLoopback
+    let pauses = RequestGate.Pauses(
+      sameShop: isSpared ? configuration.pagePause : .zero, otherShop: isSpared ? configuration.storePause : .zero)
+    var delays = isSpared ? configuration.retryDelays[...] : []
     while true {
       let answer = try await gate.perform(for: question.shop, pauses: pauses) {
         try await follow(question, limit: limit)

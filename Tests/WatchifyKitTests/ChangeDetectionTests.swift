@@ -96,7 +96,8 @@ func product(
       (["a?v=2"], "1 image"), (["a", "c"], "2 images, 1 replaced"), (["b", "a"], "2 images, in another order"),
     ] {
       let set = changes([old], [product(1, images: images)])
-      #expect(set.news.map(\.type) == [.imagesChanged] && set.news[0].newText == text && set.news[0].oldText == "2 images")
+      #expect(set.news.map(\.type) == [.imagesChanged] && set.news[0].newText == text)
+      #expect(set.news[0].oldText == "2 images")
       #expect(set.products[0].snapshots.isEmpty)
     }
   }
@@ -108,7 +109,8 @@ func product(
     #expect(first.news.isEmpty && first.products.map(\.product.missingReads) == [1])
     #expect(changes([one, two], [one], isComplete: false) == ChangeSet())
     #expect(changes([one, two], []) == ChangeSet(), "an empty listing proves nothing")
-    #expect(changes([one, two], [one], rules: DetectionRules(readsUntilRemoved: 1)).news.map(\.type) == [.productRemoved])
+    let rules = DetectionRules(readsUntilRemoved: 1)
+    #expect(changes([one, two], [one], rules: rules).news.map(\.type) == [.productRemoved])
 
     var known = stored([one, two])
     known[2]?.missingReads = 1

@@ -17,7 +17,8 @@ import Testing
       (ShopifyAPIError.httpError(statusCode: 500), .serverError(statusCode: 500)),
       (ShopifyAPIError.httpError(statusCode: 599), .serverError(statusCode: 599)),
       (ShopifyAPIError.httpError(statusCode: 404), .invalidResponse),
-      (ShopifyAPIError.httpError(statusCode: 429), .invalidResponse), (ShopifyAPIError.invalidResponse, .invalidResponse),
+      (ShopifyAPIError.httpError(statusCode: 429), .invalidResponse),
+      (ShopifyAPIError.invalidResponse, .invalidResponse),
       (Odd(), .invalidResponse), (SyncError.rateLimited(retryAfter: 3), .rateLimited(retryAfter: 3)),
     ]
     for (error, expected) in cases { #expect(SyncError.from(error) == expected, "\(error)") }
@@ -64,5 +65,20 @@ import Testing
       #expect(error.failureReason?.isEmpty == false && error.recoverySuggestion?.isEmpty == false)
       #expect(!error.iconName.isEmpty)
     }
+  }
+}
+
+@Suite struct MoneyTests {
+  @Test(
+    "Amounts read as people write them, in the currency that was served, with every digit",
+    arguments: [
+      ("164.8", "USD", "$164.80"), ("1234567.5", "USD", "$1,234,567.50"), ("2200", "JPY", "¥2,200"),
+      ("220", "SGD", "SGD 220.00"), ("1099000", "COP", "COP 1,099,000"), ("12.345", "KWD", "KWD 12.345"),
+      ("0.0001", "USD", "$0.0001"), ("-5", "EUR", "-€5.00"), ("999.99", "gbp", "£999.99"), ("7.5", "XYZ1", "7.50"),
+      ("0", "USD", "$0.00"), ("1000", "?!x", "1,000.00"),
+    ])
+  func amounts(amount: String, currency: String, text: String) throws {
+    #expect(Money.text(try #require(Decimal(string: amount)), currency) == text)
+    #expect(!Money.text(1, nil).contains("$"), "no currency is taken for granted")
   }
 }

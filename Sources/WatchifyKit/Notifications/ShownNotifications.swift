@@ -1,6 +1,7 @@
 import CofferSQLite
 
-/// Keeps in the database what is on the screen, so that a store's next notification takes its place after a restart, too.
+/// Keeps in the database what is on the screen, so that a store's next notification takes its place, also after a
+/// restart.
 struct ShownNotifications: DesktopReplacements {
   let database: SQLiteDatabase
 

@@ -1,6 +1,7 @@
 import CofferSQLite
 
-/// Watchify's tables. Moments are Unix milliseconds, prices ten-thousandths of a unit. A released step is never changed.
+/// Watchify's tables. Moments are Unix milliseconds, prices ten-thousandths of a unit. A released step is never
+/// changed.
 enum Schema {
   static let migrations = [
     SQLiteMigration("1 stores and products") { transaction in try transaction.execute(stores + products) },

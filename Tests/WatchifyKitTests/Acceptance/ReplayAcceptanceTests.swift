@@ -18,7 +18,8 @@ import Testing
       defer { server.stop() }
       let id = try await fixture.service.addStore(name: nil, domain: ReplayFixture.address(server))
       let faults: [(String, ReplayFault, page: Int?)] = [
-        ("an empty first page", .empty, 1), ("an empty page in the middle", .empty, 2), ("500 in the middle", .complexity, 2),
+        ("an empty first page", .empty, 1), ("an empty page in the middle", .empty, 2),
+        ("500 in the middle", .complexity, 2),
         ("a password page", .password, nil), ("a page of HTML", .html, 2), ("truncated", .truncated, 3),
         ("a reset", .reset, 2), ("forbidden", .status(403), 1), ("frozen", .status(402), 1), ("430", .status(430), 2),
         ("an errors key", .errors(), 2),
@@ -62,7 +63,7 @@ import Testing
     }
   }
 
-  @Test("5: twenty stores, one request at a time, with pauses; after one refusal nobody is asked until the rest is over")
+  @Test("5: twenty stores, one request at a time; after one refusal nobody is asked until the rest is over")
   func manners() async throws {
     try await ReplayFixture.use { fixture in
       let log = Locked<(inFlight: Int, most: Int, requests: Int)>((0, 0, 0))
@@ -72,7 +73,8 @@ import Testing
         configuration.name = "Shop \(seed)"
         configuration.permanentDomain = "shop-\(seed).myshopify.example"
         configuration.onRequest = { _ in log.withLock { $0.requests += 1 } }
-        let server = ReplayServer(feed: ShopGenerator(seed: UInt64(seed), products: 20).feed, configuration: configuration)
+        let feed = ShopGenerator(seed: UInt64(seed), products: 20).feed
+        let server = ReplayServer(feed: feed, configuration: configuration)
         try server.start()
         servers.append(server)
         _ = try await fixture.service.addStore(name: nil, domain: ReplayFixture.address(server))

@@ -79,7 +79,8 @@ import Testing
       let sleeps = Sleeps(1)
       try await run(workshop, sleeps)
       #expect(workshop.shop.reads == reads + 1, "the second store is not asked")
-      #expect(sleeps.seconds == [125.5] && (await BackgroundSyncState.shared.storeErrors[id]) == nil)
+      let error = await BackgroundSyncState.shared.storeErrors[id]
+      #expect(sleeps.seconds == [125.5] && error == nil)
     }
   }
 

@@ -8,7 +8,9 @@ import Testing
 @testable import WatchifyKit
 
 @Suite(.timeLimit(.minutes(2))) struct NotificationServiceTests {
-  private func event(_ type: ChangeType, _ magnitude: ChangeMagnitude = .medium, value: String? = nil) -> ChangeEventDTO {
+  private func event(
+    _ type: ChangeType, _ magnitude: ChangeMagnitude = .medium, value: String? = nil
+  ) -> ChangeEventDTO {
     ChangeEventDTO(
       id: UUID(), changeType: type, productTitle: "Mat", newValue: value, magnitude: magnitude, occurredAt: Date(),
       storeId: nil, storeName: "Allbirds")
@@ -47,7 +49,8 @@ import Testing
   @Test(
     "Thresholds are real amounts and real percent",
     arguments: [
-      (PriceThreshold.any, "100", "99.99", true), (.fiveDollars, "100", "95", true), (.fiveDollars, "100", "95.01", false),
+      (PriceThreshold.any, "100", "99.99", true), (.fiveDollars, "100", "95", true),
+      (.fiveDollars, "100", "95.01", false),
       (.tenDollars, "100", "111", true), (.twentyFiveDollars, "30", "5", true), (.tenPercent, "100", "90", true),
       (.tenPercent, "100", "90.01", false), (.twentyFivePercent, "164.80", "123.60", true),
       (.twentyFivePercent, "164.80", "123.61", false), (.tenPercent, "0", "1", true),
@@ -78,7 +81,7 @@ import Testing
       async let second: Void = other.send(for: news)
       _ = await (first, second)
       await workshop.notifications.send(for: news)
-      #expect(Set(channel.delivered.map(\.body)) == ["2 price drops", "1 price increase"] && channel.delivered.count == 2)
+      #expect(channel.delivered.map(\.body).sorted() == ["1 price increase", "2 price drops"])
       #expect(channel.delivered.first { $0.threadIdentifier == one.uuidString }?.priority == .timeSensitive)
       #expect(try await workshop.service.hasWaitingNews() == false)
     }
@@ -196,7 +199,8 @@ import Testing
         calendar.date(from: DateComponents(year: 2026, month: 3, day: 1, hour: parts[0], minute: parts[1])))
       let end = night.end(at: date, calendar: calendar)
       #expect((end != nil) == isQuiet, "\(time)")
-      if let end { #expect(calendar.dateComponents([.hour, .minute], from: end) == DateComponents(hour: 7, minute: 30)) }
+      guard let end else { continue }
+      #expect(calendar.dateComponents([.hour, .minute], from: end) == DateComponents(hour: 7, minute: 30))
     }
     for text in ["", "22:00", "22-7", "24:00-07:00", "22:60-07:00", "22:00-22:00", "a:b-c:d", "22:00-07:00-09:00"] {
       #expect(QuietHours(text) == nil, "\(text)")

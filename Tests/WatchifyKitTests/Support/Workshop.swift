@@ -19,7 +19,8 @@ final class ScriptedShop: ShopifyAPIProtocol {
   var reads: Int { state.withLock { $0.reads } }
 
   func serve(_ products: [ShopifyProduct], isComplete: Bool = true, currency: String? = "USD") {
-    state.withLock { $0.reading = .success(ShopReading(products: products, isComplete: isComplete, currency: currency)) }
+    let reading = ShopReading(products: products, isComplete: isComplete, currency: currency)
+    state.withLock { $0.reading = .success(reading) }
   }
 
   func fail(_ error: any Error) { state.withLock { $0.reading = .failure(error) } }

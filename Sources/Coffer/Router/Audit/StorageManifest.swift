@@ -103,7 +103,8 @@ extension StorageRouter {
         let sync = registry.syncPolicy(record)
         return StorageManifest.Entry(
           name: key.name, type: key.valueType, catalog: record.catalog ?? "", domain: key.domain.description,
-          store: place.flatMap(address), security: key.security.description, serializer: key.serializer, owner: key.owner,
+          store: place.flatMap(address), security: key.security.description, serializer: key.serializer,
+          owner: key.owner,
           description: key.description, availability: key.availability.rawValue, sync: sync.rawValue,
           declaredSync: sync == key.syncPolicy ? nil : key.syncPolicy.rawValue, hasDefault: key.hasDefault,
           hasMigration: key.hasMigration, isSensitive: key.isSensitive,

@@ -195,7 +195,7 @@ let package = Package(
       [
         "Coffer", "CofferCGio", "CofferLocks", "CofferSQLite", "CofferTestSupport", "CofferTesting", "ReplayShop",
         "ReplayShopServer",
-        "WatchifyKit", "WatchifyTestHelper",
+        "Watchify", "WatchifyKit", "WatchifyTestHelper",
       ]),
     tests(
       "WatchifyTests",

@@ -1,3 +1,4 @@
+import Coffer
 import CofferTerminal
 import Foundation
 import WatchifyKit
@@ -47,7 +48,9 @@ private func announce(
   let channels = allChannels(session) { text in
     if !isQuiet { try progress.write(String(text.dropLast())) }
   }
-  await notifications.attach(session.service, channels: channels)
+  // Only what is chosen may count as permission.
+  let chosen = (try? await session.container.settings.get(StorageKeys.notificationChannels)) ?? []
+  await notifications.attach(session.service, channels: channels.filter { chosen.contains($0.name) })
   await notifications.send(for: news)
 }
 

@@ -105,7 +105,9 @@ private final class WatchReporter {
     if case .syncing = status {} else { try await tellNews() }
     let now = Moment.time(Date())
     switch status {
-    case .syncing: try say("\(now) reading \(counted(session.stores.count, "store"))", "syncing", nil)
+    case .syncing:
+      let count = try await session.service.storeIds().count
+      try say("\(now) reading \(counted(count, "store"))", "syncing", nil)
     case .waiting(let until):
       let looked = try await session.service.stores().compactMap(\.lastFetchedAt).max()
       let last = looked.map { "looked \(Moment.text($0)), " } ?? ""

@@ -4,7 +4,7 @@ import Testing
 /// A program that runs. Its output goes to files, so that no pipe can fill up.
 final class Running: Sendable {
   /// What no test should ever take; a program that does is ended.
-  private static let deadline = 90.0
+  private static let deadline = 300.0
 
   let identifier: Int32
   private let sandbox: Sandbox
@@ -79,7 +79,7 @@ struct Ended: Sendable {
 
 /// Repeats `attempt` until it says that all is well, or the deadline has passed.
 func eventually(
-  _ what: Comment, within limit: Duration = .seconds(60), sourceLocation: SourceLocation = #_sourceLocation,
+  _ what: Comment, within limit: Duration = .seconds(240), sourceLocation: SourceLocation = #_sourceLocation,
   _ attempt: () async throws -> Bool
 ) async throws {
   let start = ContinuousClock.now

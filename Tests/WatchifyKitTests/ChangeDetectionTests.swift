@@ -72,7 +72,8 @@ func product(
     var new = product(1, prices: ["10", "8"])
     new.variants[1].available = false
     let set = changes([old], [new])
-    #expect(set.news.map(\.type) == [.priceDropped, .outOfStock] && set.news.allSatisfy { $0.variantTitle == "Size 1" })
+    #expect(
+      set.news.map(\.type) == [.priceDropped, .outOfStock] && set.news.allSatisfy { $0.variantTitle == "Size 1" })
     #expect(changes([new], [old]).news.map(\.type) == [.priceIncreased, .backInStock])
     #expect(set.products[0].product.variants.map(\.id) == [101], "only what changed is written")
   }

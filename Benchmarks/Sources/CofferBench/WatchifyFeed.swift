@@ -35,10 +35,17 @@ private struct WirePage: Decodable {
   struct Product: Decodable {
     var id: Int64
     var title, handle: String
-    var vendor, product_type: String?
-    var created_at, published_at: Date?
+    var vendor, productType: String?
+    var createdAt, publishedAt: Date?
     var images: [Image]
     var variants: [Variant]
+
+    enum CodingKeys: String, CodingKey {
+      case id, title, handle, vendor, images, variants
+      case productType = "product_type"
+      case createdAt = "created_at"
+      case publishedAt = "published_at"
+    }
   }
   struct Image: Decodable { var src: String }
   struct Variant: Decodable {
@@ -46,9 +53,14 @@ private struct WirePage: Decodable {
     var title: String
     var sku: String?
     var price: String
-    var compare_at_price: String?
+    var compareAtPrice: String?
     var available: Bool
     var position: Int
+
+    enum CodingKeys: String, CodingKey {
+      case id, title, sku, price, available, position
+      case compareAtPrice = "compare_at_price"
+    }
   }
   var products: [Product]
 
@@ -56,12 +68,12 @@ private struct WirePage: Decodable {
     products.map { product in
       ShopifyProduct(
         id: product.id, title: product.title, handle: product.handle, vendor: product.vendor,
-        productType: product.product_type, createdAt: product.created_at, publishedAt: product.published_at,
+        productType: product.productType, createdAt: product.createdAt, publishedAt: product.publishedAt,
         images: product.images.map { ShopifyImage(src: $0.src) },
         variants: product.variants.map {
           ShopifyVariant(
             id: $0.id, title: $0.title, sku: $0.sku, price: Price($0.price) ?? .zero,
-            compareAtPrice: $0.compare_at_price.flatMap { Price($0) }, available: $0.available, position: $0.position)
+            compareAtPrice: $0.compareAtPrice.flatMap { Price($0) }, available: $0.available, position: $0.position)
         })
     }
   }

@@ -124,7 +124,7 @@ func markRead(_ invocation: Invocation) async throws -> ExitStatus {
     } else {
       var ids: [UUID] = []
       for word in words { ids += try await row(of: word, session) }
-      await session.service.markEventsRead(ids: ids)
+      try await session.service.markRead(ids: ids)
     }
     let after = try await session.service.unreadCount()
     if invocation.has(.json) {

@@ -45,9 +45,9 @@ private func announce(
   _ news: [ChangeEventDTO], _ session: Session, _ progress: ProgressFeed, isQuiet: Bool
 ) async {
   let notifications = await NotificationService()
-  let channels = allChannels(session) { text in
-    if !isQuiet { try progress.write(String(text.dropLast())) }
-  }
+  var write: (@Sendable (String) throws -> Void)?
+  if !isQuiet { write = { text in try progress.write(String(text.dropLast())) } }
+  let channels = allChannels(session, write)
   // Only what is chosen may count as permission.
   let chosen = (try? await session.container.settings.get(StorageKeys.notificationChannels)) ?? []
   await notifications.attach(session.service, channels: channels.filter { chosen.contains($0.name) })

@@ -18,9 +18,9 @@ func watchStores(_ invocation: Invocation) async throws -> ExitStatus {
     let reporter = WatchReporter(session, feed, asJSON: asJSON)
     let network: NetworkMonitor? = session.isLocal ? nil : await startedMonitor()
     let notifications = await NotificationService()
-    let channels = allChannels(session) { text in
-      if !asJSON { try feed.write("notified: " + text.drop { $0 == "\u{7}" }.dropLast()) }
-    }
+    var write: (@Sendable (String) throws -> Void)?
+    if !asJSON { write = { text in try feed.write("notified: " + text.drop { $0 == "\u{7}" }.dropLast()) } }
+    let channels = allChannels(session, write)
     await notifications.attach(session.service, channels: channels)
     let loop = BackgroundSync(
       service: session.service, notifications: notifications, network: network,
@@ -114,6 +114,7 @@ private final class WatchReporter {
       try say("\(now) \(last)next check \(Moment.text(until))", "waiting", until, bottom: channels)
     case .resting(let until):
       try say("\(now) resting until \(Moment.text(until)): Shopify has asked for a pause", "resting", until)
+    case .failed(let words): try say("\(now) the database failed: \(words.oneLine())", "failed", nil)
     case .offline: try say("\(now) no network: reading goes on when it is back", "offline", nil)
     }
   }

@@ -3,12 +3,13 @@ import Foundation
 import WatchifyKit
 
 /// Every channel that there is; the settings choose among them.
-func allChannels(_ session: Session, _ write: @escaping @Sendable (String) throws -> Void) -> [any NotificationChannel]
-{
-  [
-    DesktopChannel(container: session.container),
-    TerminalChannel(isTerminal: Output.standard.isTerminal, write: write),
-  ]
+/// - Parameter write: takes the terminal's lines; without it that channel is not there, and its news waits.
+func allChannels(
+  _ session: Session, _ write: (@Sendable (String) throws -> Void)?
+) -> [any NotificationChannel] {
+  let desktop = DesktopChannel(container: session.container)
+  guard let write else { return [desktop] }
+  return [desktop, TerminalChannel(isTerminal: Output.standard.isTerminal, write: write)]
 }
 
 /// "desktop: ok (gnome-shell 43.9)", "desktop: off (no session bus)"

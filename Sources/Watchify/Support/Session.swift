@@ -17,8 +17,7 @@ struct Session: Sendable {
     do {
       let stores = try await StoreService.makeBackground(container: container).stores()
       self.stores = stores
-      service = await StoreService.makeBackground(
-        container: container, api: Self.client(for: stores.map(\.domain) + [address].compactMap { $0 }))
+      service = await StoreService.makeBackground(container: container, api: Self.client())
     } catch {
       try? await container.close()
       throw error
@@ -26,12 +25,9 @@ struct Session: Sendable {
   }
 
   /// Pauses spare the shops' servers. What this very device serves needs none.
-  private static func client(for domains: [String]) -> ShopifyClient {
+  private static func client() -> ShopifyClient {
     var configuration = ShopifyClient.Configuration()
-    if !domains.isEmpty, domains.allSatisfy(isLocal) {
-      (configuration.pagePause, configuration.storePause) = (.zero, .zero)
-      configuration.retryDelays = []
-    }
+    configuration.sparesOwnDevice = false
     return ShopifyClient(configuration: configuration)
   }
 

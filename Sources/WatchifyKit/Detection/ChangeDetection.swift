@@ -168,9 +168,11 @@ struct ChangeDetection {
     for index in result.products.indices where result.products[index].product.missingReads > 0 {
       result.products[index].product.isRemoved = true
     }
-    let text = now.currency ?? now.country
+    let isCurrency = now.currency != nil && now.currency != before.currency
     result.news = [
-      DetectedChange(type: .currencyChanged, oldText: before.currency ?? before.country, newText: text)
+      DetectedChange(
+        type: .currencyChanged, oldText: isCurrency ? before.currency : before.country,
+        newText: isCurrency ? now.currency : now.country)
     ]
     result.isBaseline = true
   }

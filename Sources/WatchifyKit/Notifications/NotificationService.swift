@@ -64,7 +64,9 @@ public final class NotificationService {
 
   private func firstAvailable() async -> (any NotificationChannel)? {
     let chosen = (try? await service?.modelContainer.settings.get(StorageKeys.notificationChannels)) ?? []
-    for channel in channels where chosen.contains(channel.name) { if case .available = await channel.availability() { return channel } }
+    for channel in channels where chosen.contains(channel.name) {
+      if case .available = await channel.availability() { return channel }
+    }
     return nil
   }
 
@@ -130,7 +132,9 @@ extension StoreService {
   }
 
   /// Whether these channels have something to tell now.
-  func hasNews(for channels: [String]) async throws -> Bool { try await nextTurn(of: channels).map { $0 <= now() } ?? false }
+  func hasNews(for channels: [String]) async throws -> Bool {
+    try await nextTurn(of: channels).map { $0 <= now() } ?? false
+  }
 
   func claimNews(for channel: String) async throws -> OutboxRows.Batch? {
     let now = now()

@@ -11,14 +11,16 @@ public struct WatchifySettings: StorageKeyCatalog {
   static let home = "watchify"
 
   /// The keys.
-  public let allKeys: [AnyStorageKey] = [
-    .key(StorageKeys.syncIntervalMinutes), .key(StorageKeys.readsUntilRemoved),
-    .key(StorageKeys.convertedPercent), .key(StorageKeys.notificationsEnabled), .key(StorageKeys.notificationChannels),
-    .key(StorageKeys.priceDropThreshold), .key(StorageKeys.priceIncreaseThreshold),
-    .key(StorageKeys.quietHours), .key(StorageKeys.stockQuietHours), .key(StorageKeys.notificationPermission),
-    .key(StorageKeys.autoDeleteEvents), .key(StorageKeys.eventRetentionDays), .key(StorageKeys.autoDeleteSnapshots),
-    .key(StorageKeys.snapshotRetentionDays), .key(StorageKeys.activityGroupingWindowMinutes),
-  ] + ChangeType.allCases.map { .key(StorageKeys.notify($0)) }
+  public let allKeys: [AnyStorageKey] =
+    [
+      .key(StorageKeys.syncIntervalMinutes), .key(StorageKeys.readsUntilRemoved),
+      .key(StorageKeys.convertedPercent), .key(StorageKeys.notificationsEnabled),
+      .key(StorageKeys.notificationChannels),
+      .key(StorageKeys.priceDropThreshold), .key(StorageKeys.priceIncreaseThreshold),
+      .key(StorageKeys.quietHours), .key(StorageKeys.stockQuietHours), .key(StorageKeys.notificationPermission),
+      .key(StorageKeys.autoDeleteEvents), .key(StorageKeys.eventRetentionDays), .key(StorageKeys.autoDeleteSnapshots),
+      .key(StorageKeys.snapshotRetentionDays), .key(StorageKeys.activityGroupingWindowMinutes),
+    ] + ChangeType.allCases.map { .key(StorageKeys.notify($0)) }
 
   /// The catalog.
   public init() {}

@@ -36,8 +36,8 @@ enum OutboxRows {
 
   /// When an event may be told; `nil` for never.
   ///
-  /// A variant's stock is told once in some hours, and the last word is the true one: a change that waits is replaced by
-  /// the next, and dropped when that leads back to what was told last.
+  /// A variant's stock is told once in some hours, and the last word is the true one: a change that waits is replaced
+  /// by the next, and dropped when that leads back to what was told last.
   private static func turn(
     of event: ChangeEventDTO, _ store: StoreRecord, _ preferences: NotificationPreferences, _ now: Date,
     _ transaction: SQLiteTransaction
@@ -48,7 +48,8 @@ enum OutboxRows {
     let subject: [SQLiteValue] = [.integer(store.no), .integer(product), .integer(variant)]
     let own = "store = ?1 AND product = ?2 AND variant = ?3 AND type IN (3, 4)"
     let waiting = try transaction.query(
-      "SELECT DISTINCT event FROM outbox WHERE claim IS NULL AND event IN (SELECT row FROM events WHERE \(own))", subject
+      "SELECT DISTINCT event FROM outbox WHERE claim IS NULL AND event IN (SELECT row FROM events WHERE \(own))",
+      subject
     ) { $0.integer(0) }
     for row in waiting { try transaction.execute("DELETE FROM outbox WHERE event = ?1", [.integer(row)]) }
     let told = try transaction.query(
@@ -81,7 +82,8 @@ enum OutboxRows {
   static func claim(_ channel: String, at now: Date, in transaction: SQLiteTransaction) throws -> Batch? {
     try purge(at: now, in: transaction)
     let free = """
-      (claim IS NULL OR claimed_at < ?2 OR claimed_at > ?3) AND (not_before <= ?3 OR not_before > ?3 + \(Int(longestWait * 1_000)))
+      (claim IS NULL OR claimed_at < ?2 OR claimed_at > ?3)
+      AND (not_before <= ?3 OR not_before > ?3 + \(Int(longestWait * 1_000)))
       """
     let dead = SQLiteValue.date(now.addingTimeInterval(-claimLifetime))
     let waiting = try transaction.query(

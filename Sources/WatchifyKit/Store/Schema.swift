@@ -21,8 +21,9 @@ enum Schema {
       -- what the last attempt failed with, as JSON; null after a success
       last_error TEXT,
       is_closed INTEGER NOT NULL DEFAULT 0,
-      -- the market: what is asked for, what was served, what the shop keeps its prices in
+      -- the market: what is asked for, what was asked for and served last, what the shop keeps its prices in
       country TEXT,
+      read_country TEXT,
       currency TEXT,
       base_currency TEXT,
       headers TEXT NOT NULL DEFAULT '[]',

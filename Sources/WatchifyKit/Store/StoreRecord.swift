@@ -15,9 +15,11 @@ struct StoreRecord: Sendable {
   var baseCurrency: String?
   var headers: [StoreHeader]
   var generation: Int64
+  /// The country that the last read was for.
+  var readCountry: String?
 
   /// The market of what is stored; `nil` before the first read.
-  var market: Market? { lastFetchedAt.map { _ in Market(country: country, currency: currency) } }
+  var market: Market? { lastFetchedAt.map { _ in Market(country: readCountry, currency: currency) } }
 
   static func find(_ id: UUID, in transaction: some Querying) throws -> StoreRecord? {
     try all("WHERE id = ?1", [.text(id.uuidString)], in: transaction).first
@@ -27,7 +29,7 @@ struct StoreRecord: Sendable {
     try transaction.query(
       """
       SELECT no, id, name, domain, last_attempt_at, last_fetched_at, is_closed, country, currency, base_currency,
-        headers, generation
+        headers, generation, read_country
       FROM stores \(condition)
       """, arguments
     ) { row in
@@ -36,7 +38,7 @@ struct StoreRecord: Sendable {
         lastAttemptAt: row.optionalDate(4), lastFetchedAt: row.optionalDate(5), isClosed: row.flag(6),
         country: row.optionalText(7), currency: row.optionalText(8), baseCurrency: row.optionalText(9),
         headers: try JSONDecoder().decode([StoreHeader].self, from: Data(row.text(10).utf8)),
-        generation: row.integer(11))
+        generation: row.integer(11), readCountry: row.optionalText(12))
     }
   }
 }

@@ -101,9 +101,11 @@ extension StoreService {
   /// Until when no shop is asked, if that is in the future.
   /// - Throws: `StorageError`.
   public func restingUntil() async throws -> Date? {
-    let rest = try await database.read { try $0.query("SELECT until, refusals FROM rest", []) { row in
-      (until: row.date(0), refusals: Int(row.integer(1)))
-    } }.first
+    let rest = try await database.read {
+      try $0.query("SELECT until, refusals FROM rest", []) { row in
+        (until: row.date(0), refusals: Int(row.integer(1)))
+      }
+    }.first
     // Nobody rests for more than a day; a later end comes from a clock that was set back since.
     let now = now()
     guard let rest, rest.until <= now.addingTimeInterval(RequestGate.longestRetryAfter) else { return nil }

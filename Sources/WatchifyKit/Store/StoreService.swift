@@ -123,8 +123,8 @@ public actor StoreService: ModelActor {
       let store = try transaction.query(
         """
         INSERT INTO stores (id, name, domain, shopify_domain, added_at, last_attempt_at, last_fetched_at, country,
-          currency, base_currency, headers)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?5, ?6, ?7, ?8, ?9) RETURNING no
+          read_country, currency, base_currency, headers)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?5, ?6, ?6, ?7, ?8, ?9) RETURNING no
         """,
         [
           .text(id.uuidString), .text(name), .text(domain), .optional(shop.shopifyDomain), .date(now),

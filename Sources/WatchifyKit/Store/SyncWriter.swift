@@ -13,7 +13,7 @@ struct SyncWriter: Sendable {
   /// Compares the read with what is stored.
   func prepare(in transaction: some Querying) throws -> ChangeSet {
     guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncError.storeNotFound }
-    let market = Market(country: store.country, currency: reading.currency)
+    let market = Market(country: claimed.country, currency: reading.currency)
     let stored = try CatalogueRows.load(store: store.no, in: transaction)
     return ChangeDetection.changes(
       from: stored, to: reading, before: store.market, now: market, baseCurrency: store.baseCurrency, rules: rules)
@@ -33,11 +33,13 @@ struct SyncWriter: Sendable {
     let remark = reading.isComplete ? nil : reading.incompleteReason.map { SyncError.incomplete(reason: $0) }
     try transaction.execute(
       """
-      UPDATE stores SET last_fetched_at = ?1, currency = ?2, last_error = ?3, is_closed = 0, generation = generation + 1
+      UPDATE stores SET last_fetched_at = ?1, currency = ?2, last_error = ?3, read_country = ?5, is_closed = 0,
+        generation = generation + 1
       WHERE no = ?4
       """,
       [
         .date(now), .optional(currency), .optional(remark?.stored), .integer(store.no),
+        .optional(claimed.country),
       ])
     try transaction.execute("DELETE FROM rest WHERE until <= ?1", [.date(now)])
     return events.map(\.event)

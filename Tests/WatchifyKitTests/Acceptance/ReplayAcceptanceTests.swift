@@ -155,7 +155,7 @@ import Testing
       try await stub.stop()
       try server.update { feed throws(ReplayError) in try feed.changePrice(of: shop.id(of: 3), byPercent: -40) }
       #expect(!(try await tell()).isEmpty, "without a server the sync is what it is")
-      #expect(try await fixture.service.hasWaitingNews(), "and the news waits")
+      #expect(try await !fixture.service.waitingNews().isEmpty, "and the news waits")
     }
     try await bus.stop()
   }

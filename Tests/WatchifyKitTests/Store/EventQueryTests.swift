@@ -12,7 +12,8 @@ import Testing
   private func fill(_ workshop: Workshop) async throws -> [UUID] {
     var stores: [UUID] = []
     for domain in ["one.example", "two.example"] {
-      stores.append(try await workshop.follow([product(1), product(2, prices: ["1", "2"]), product(3)], domain: domain))
+      stores.append(
+        try await workshop.follow([product(1), product(2, prices: ["1", "2"]), product(3)], domain: domain))
     }
     for day in 0..<3 {
       for store in stores {
@@ -38,7 +39,9 @@ import Testing
       #expect(marked.count { $0.isRead } == (all.count + 2) / 3 && marked.map(\.id) == all.map(\.id))
       let types: [[ChangeType]?] =
         [nil, []] + ChangeType.allCases.map { [$0] }
-        + [[.priceDropped, .backInStock], [.outOfStock, .outOfStock], [.newProduct, .productRemoved, .imagesChanged]]
+        + [
+          [.priceDropped, .backInStock], [.outOfStock, .outOfStock], [.newProduct, .productRemoved, .imagesChanged],
+        ]
       let dates = [nil, all[all.count / 2].occurredAt, all[0].occurredAt.addingTimeInterval(1)]
       for store in [nil, stores[0], UUID()] {
         for types in types {

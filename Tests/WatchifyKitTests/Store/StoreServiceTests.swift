@@ -213,6 +213,7 @@ import Testing
       try await workshop.service.updateStore(id: id, name: "Mats", country: "FR")
       let moved = try await workshop.sync(id, [product(1, prices: ["7"])], currency: "EUR")
       #expect(moved.map(\.changeType) == [.currencyChanged] && moved.first?.storeName == "Mats")
+      #expect(moved.first?.newValue == "FR")
     }
   }
 
@@ -287,9 +288,11 @@ import Testing
       #expect(try await workshop.service.stores().map(\.id) == [other])
       #expect(await workshop.service.fetchUnreadCount() == 1)
       #expect(try await workshop.service.snapshotCount() == 2)
-      let outbox = try await workshop.container.database.read { try $0.query("SELECT count(*) FROM outbox", []) {
-        $0.integer(0)
-      } }
+      let outbox = try await workshop.container.database.read {
+        try $0.query("SELECT count(*) FROM outbox", []) {
+          $0.integer(0)
+        }
+      }
       #expect(outbox == [1])
     }
   }

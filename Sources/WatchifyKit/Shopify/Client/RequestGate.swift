@@ -76,9 +76,11 @@ public final class RequestGate: Sendable {
 
   /// Goes on with a rest of an earlier process.
   public func restore(until: Date?, refusals: Int) {
-    state.withLock {
-      $0.restingUntil = [$0.restingUntil, until].compactMap { $0 }.max()
-      $0.refusals = max($0.refusals, refusals)
+    state.withLock { state in
+      // Whoever has restored nothing begins anew; otherwise the longer rest holds.
+      let present = state.restingUntil
+      state.restingUntil = until.map { max(present ?? $0, $0) }
+      state.refusals = until == nil ? max(0, refusals) : max(state.refusals, refusals)
     }
   }
 

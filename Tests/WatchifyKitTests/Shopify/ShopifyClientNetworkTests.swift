@@ -126,6 +126,11 @@ struct ShopifyClientNetworkTests {
       let nothing = try await ClientFixture().client.describe(ShopRequest(domain: server.domain))
       #expect(nothing.name == nil && nothing.currency == nil)
     }
+    let failing = try ScriptedServer([.status(500), .status(500), .status(500)])
+    defer { failing.stop() }
+    await expectSyncError(.serverError(statusCode: 500)) {
+      _ = try await ClientFixture().client.describe(ShopRequest(domain: failing.domain))
+    }
     let tired = try ScriptedServer([.status(429)])
     defer { tired.stop() }
     await #expect(throws: SyncError.self) {

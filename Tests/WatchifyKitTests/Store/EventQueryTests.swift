@@ -44,9 +44,10 @@ import Testing
         ]
       let dates = [nil, all[all.count / 2].occurredAt, all[0].occurredAt.addingTimeInterval(1)]
       for store in [nil, stores[0], UUID()] {
-        for types in types {
-          for date in dates {
-            for isUnread in [false, true] {
+        for (number, types) in types.enumerated() {
+          for (index, date) in dates.enumerated() {
+            // Everything with everything for some lists of types; each of the others meets each part once.
+            for isUnread in [false, true] where number % 5 == 0 || (index + (isUnread ? 1 : 0)) % 3 == number % 3 {
               let filter = EventFilter(storeId: store, changeTypes: types, startDate: date, unreadOnly: isUnread)
               let expected = marked.filter { event in
                 (store == nil || event.storeId == store) && (types?.contains(event.changeType) ?? true)

@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Lower floors first: later ones link to earlier ones.
 readonly targets=(
   CofferCore CofferCrypto CofferFileSystem CofferSQLite CofferFiles CofferPreferences CofferKeychain
-  Coffer CofferTesting
+  Coffer CofferTesting ReplayShop WatchifyKit
 )
 
 work=$(mktemp -d)

@@ -43,6 +43,7 @@ extension StoreService {
 public struct BackgroundSync: Sendable {
   /// What the loop is doing, for a line of status.
   public enum Status: Sendable {
+    /// It reads the stores.
     case syncing
     /// It waits until then.
     case waiting(until: Date)

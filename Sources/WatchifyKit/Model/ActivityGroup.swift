@@ -4,9 +4,13 @@ import Foundation
 public struct ActivityGroup: Codable, Hashable, Sendable {
   /// The kinds that a list tells apart.
   public enum Category: String, Codable, CaseIterable, Sendable {
+    /// Prices and crossed-out prices.
     case price = "Price"
+    /// What can be bought.
     case stock = "Stock"
+    /// What is listed, and its pictures.
     case product = "Product"
+    /// The store itself.
     case store = "Store"
   }
 

@@ -1,6 +1,19 @@
 /// What kind of news an event is. The raw values of the first seven are document 2's; never change a released one.
 public enum ChangeType: String, Codable, CaseIterable, Sendable {
-  case priceDropped, priceIncreased, backInStock, outOfStock, newProduct, productRemoved, imagesChanged
+  /// A variant costs less.
+  case priceDropped
+  /// A variant costs more.
+  case priceIncreased
+  /// A variant can be bought again.
+  case backInStock
+  /// A variant cannot be bought any more.
+  case outOfStock
+  /// A product is listed for the first time.
+  case newProduct
+  /// A product is no longer listed.
+  case productRemoved
+  /// A product has other pictures.
+  case imagesChanged
   /// A product that was removed is sold again.
   case productReturned
   /// A known product has a further size, colour or form.
@@ -9,8 +22,10 @@ public enum ChangeType: String, Codable, CaseIterable, Sendable {
   case compareAtChanged
   /// The shop serves another currency or market: everything was taken as it is now, without news.
   case currencyChanged
-  /// The shop asks for a password, or has stopped doing so.
-  case storeClosed, storeReopened
+  /// The shop asks for a password.
+  case storeClosed
+  /// The shop can be read again.
+  case storeReopened
 
   /// Its place in the database. Never change a released one.
   var code: Int64 {
@@ -43,7 +58,12 @@ public enum ChangeType: String, Codable, CaseIterable, Sendable {
 
 /// How large a change is (document 2).
 public enum ChangeMagnitude: String, Codable, CaseIterable, Sendable {
-  case small, medium, large
+  /// A price that moved by 10 % at most.
+  case small
+  /// A price that moved by more than 10 % and at most 25 %, and everything that is not about a price.
+  case medium
+  /// A price that moved by more than 25 %.
+  case large
 
   /// Of a price: above 25 % is large, above 10 % medium, anything else small; from zero, small.
   public init(from old: Price, to new: Price) {

@@ -64,6 +64,7 @@ public struct Price: Hashable, Comparable, Sendable {
   public var decimal: Decimal { Decimal(tenThousandths) / Decimal(Self.scale) }
 
   public static func < (left: Price, right: Price) -> Bool { left.tenThousandths < right.tenThousandths }
+  /// The difference.
   public static func - (left: Price, right: Price) -> Price {
     Price(tenThousandths: left.tenThousandths &- right.tenThousandths)
   }

@@ -2,6 +2,7 @@
 public enum NotificationPriority: Int, Codable, Comparable, Sendable {
   /// Shown without sound.
   case passive
+  /// Shown as any other.
   case active
   /// Shown even where others are held back.
   case timeSensitive
@@ -17,6 +18,7 @@ public struct NotificationContent: Hashable, Codable, Sendable {
   public var body: String
   /// The store's id: a newer notification of the same thread takes the place of the older one.
   public var threadIdentifier: String
+  /// How urgent it is.
   public var priority: NotificationPriority
 
   /// A notification.

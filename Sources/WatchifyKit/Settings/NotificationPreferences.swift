@@ -4,7 +4,9 @@ public import Coffer
 public enum NotificationPermission: String, Codable, Sendable {
   /// Nobody was asked yet; that happens when there is first news.
   case notDetermined
+  /// The person wants them.
   case authorized
+  /// The person does not want them.
   case denied
 }
 
@@ -12,11 +14,17 @@ public enum NotificationPermission: String, Codable, Sendable {
 public struct NotificationPreferences: Codable, Hashable, Sendable {
   /// Whether anything is notified: the master switch, unless the person has refused.
   public var isEnabled = true
+  /// The channels that are used, by their names.
   public var channels = ["desktop"]
+  /// Which news is notified.
   public var types: Set<ChangeType> = Set(ChangeType.allCases).subtracting([.imagesChanged, .compareAtChanged])
+  /// From which size on a price drop is.
   public var dropThreshold = PriceThreshold.any
+  /// From which size on a price increase is.
   public var increaseThreshold = PriceThreshold.any
+  /// When nothing is shown.
   public var quietHours = QuietHours.none
+  /// For how many hours a variant's stock is told once.
   public var stockQuietHours = 6
 
   /// The defaults.

@@ -5,11 +5,17 @@ public import Foundation
 /// The raw values are the document's. "$5" means 5 units of the store's currency, whichever that is; percent are
 /// computed, so exactly 10 % is at least 10 %.
 public enum PriceThreshold: String, Codable, CaseIterable, Sendable {
+  /// Every move.
   case any = "Any amount"
+  /// 5 units of the store's currency.
   case fiveDollars = "At least $5"
+  /// 10 units of the store's currency.
   case tenDollars = "At least $10"
+  /// 25 units of the store's currency.
   case twentyFiveDollars = "At least $25"
+  /// A tenth of the old price.
   case tenPercent = "At least 10%"
+  /// A quarter of the old price.
   case twentyFivePercent = "At least 25%"
 
   /// The smallest amount, in units of the store's currency.

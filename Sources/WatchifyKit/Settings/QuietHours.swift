@@ -6,8 +6,9 @@ public import Foundation
 /// let night = QuietHours("22:00-07:30")
 /// ```
 public struct QuietHours: Codable, Hashable, Sendable {
-  /// Minutes after midnight; no hours when both are the same.
+  /// The first quiet minute after midnight; no hours when both are the same.
   public var start: Int
+  /// The minute after the last quiet one.
   public var end: Int
 
   /// No quiet hours.

@@ -6,6 +6,7 @@ public import Coffer
 /// let minutes = try await container.settings.get(StorageKeys.syncIntervalMinutes)
 /// ```
 public struct WatchifySettings: StorageKeyCatalog {
+  /// "Watchify"
   public let name = "Watchify"
   /// The engine that they live in: the one of the tables.
   static let home = "watchify"

@@ -66,6 +66,7 @@ public struct ShopReading: Sendable {
   public var host: String?
   /// How many pages were read and how many bytes came.
   public var pages: Int
+  /// How many bytes came.
   public var bytes: Int
   /// How many products and variants were left out because they could not be read.
   public var broken: Int
@@ -114,12 +115,19 @@ public struct ShopDescription: Sendable {
 
 /// A product of a feed.
 public struct ShopifyProduct: Hashable, Sendable {
+  /// Its number in the shop.
   public var id: Int64
+  /// Its title.
   public var title: String
+  /// Its name in addresses.
   public var handle: String
+  /// Who makes it.
   public var vendor: String?
+  /// What kind of thing it is.
   public var productType: String?
+  /// When the shop made it.
   public var createdAt: Date?
+  /// When the shop published it.
   public var publishedAt: Date?
   /// In the feed's order.
   public var images: [ShopifyImage]
@@ -157,13 +165,19 @@ public struct ShopifyImage: Hashable, Sendable {
 
 /// One size, colour or other form of a product that can be bought.
 public struct ShopifyVariant: Hashable, Sendable {
+  /// Its number in the shop.
   public var id: Int64
+  /// What tells it from the others.
   public var title: String
+  /// The shop's own number of it.
   public var sku: String?
+  /// Its price.
   public var price: Price
   /// The crossed-out price as the feed has it; only one above `price` means a discount.
   public var compareAtPrice: Price?
+  /// Whether it can be bought.
   public var available: Bool
+  /// Its place among the others, from 1.
   public var position: Int
 
   /// A variant.

@@ -3,9 +3,13 @@ public import Foundation
 
 /// Which events are meant; what is `nil` does not matter.
 public struct EventFilter: Codable, Hashable, Sendable {
+  /// Only those of this store.
   public var storeId: UUID?
+  /// Only those of these kinds.
   public var changeTypes: [ChangeType]?
+  /// Only those from this moment on.
   public var startDate: Date?
+  /// Only those that nobody has read.
   public var unreadOnly: Bool
 
   /// A filter.

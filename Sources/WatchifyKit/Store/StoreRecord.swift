@@ -45,7 +45,9 @@ struct StoreRecord: Sendable {
 
 /// A further header that a store is asked with, such as a signature by which its owner lets a reader in.
 public struct StoreHeader: Codable, Hashable, Sendable {
+  /// Its name.
   public var name: String
+  /// Its value, which may be a secret.
   public var value: String
   /// When it stops being valid; it is not sent after that.
   public var expiresAt: Date?

@@ -113,10 +113,13 @@ extension StoreService {
 
 /// Which products are asked for.
 public struct ProductQuery: Codable, Hashable, Sendable {
+  /// Of which store.
   public var storeId: UUID
   /// Words that are all in the title, whatever their case and accents.
   public var searchText: String
+  /// Which of them, by stock.
   public var stockScope: StockScope
+  /// Their order.
   public var sortOrder: ProductSort
 
   /// A query.

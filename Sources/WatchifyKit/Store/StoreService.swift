@@ -22,9 +22,13 @@ public actor StoreService: ModelActor {
     set { singleton.withLock { $0 = newValue } }
   }
 
+  /// The thread that its code runs on.
   public nonisolated let modelExecutor: any ModelExecutor
+  /// Where it keeps everything.
   public nonisolated let modelContainer: ModelContainer
+  /// Where products come from.
   public nonisolated let api: any ShopifyAPIProtocol
+  /// The same thread, as Swift asks for it.
   public nonisolated var unownedExecutor: UnownedSerialExecutor { modelExecutor.asUnownedSerialExecutor() }
 
   /// Why a query without `throws` had an empty answer last.
@@ -77,8 +81,14 @@ public actor StoreService: ModelActor {
       try await refuseKnown([address.domain, shop.shopifyDomain])
       request.country = country ?? shop.country
       request.progress = progress
-      let reading = try await api.read(request)
-      return try await insert(name ?? shop.name, address.domain, shop, reading, request.country, headers)
+      let reading: ShopReading
+      do { reading = try await api.read(request) } catch SyncError.notShopify {
+        // A front of the shop's own may serve pages only; inside Shopify it has an address that lists.
+        guard let inside = shop.shopifyDomain, inside != address.domain else { throw SyncError.notShopify }
+        request.domain = inside
+        reading = try await api.read(request)
+      }
+      return try await insert(name ?? shop.name, request.domain, shop, reading, request.country, headers)
     } catch {
       try await uninterrupted { try await self.remember(error) }
       throw error

@@ -43,6 +43,20 @@ import Testing
     }
   }
 
+  @Test("A front that lists nothing is read at the shop's address inside Shopify")
+  func headless() async throws {
+    try await Workshop.use { workshop in
+      workshop.shop.describe(ShopDescription(name: "Front", shopifyDomain: "front.myshopify.com"))
+      workshop.shop.list(onlyAt: "front.myshopify.com")
+      let id = try await workshop.follow([product(1)], domain: "front.example")
+      #expect(try await workshop.service.stores().map(\.domain) == ["front.myshopify.com"])
+      #expect(try await workshop.sync(id, [product(1, prices: ["80"])]).count == 1)
+      workshop.shop.list(onlyAt: "nowhere.example")
+      workshop.shop.describe(ShopDescription())
+      await expectSyncError(.notShopify) { _ = try await workshop.service.addStore(name: nil, domain: "b.example") }
+    }
+  }
+
   @Test("News is returned, kept and unread, with prices in the store's currency")
   func news() async throws {
     try await Workshop.use { workshop in

@@ -12,6 +12,8 @@ final class ScriptedShop: ShopifyAPIProtocol {
     var description = ShopDescription(name: "Mat House", country: "US", currency: "USD")
     var reads = 0
     var gate: AsyncStream<Void>?
+    /// The only address that lists, if not every one does.
+    var onlyAt: String?
   }
 
   private let state = Locked(State())
@@ -26,6 +28,7 @@ final class ScriptedShop: ShopifyAPIProtocol {
     state.withLock { [reading] in $0.reading = .success(reading) }
   }
 
+  func list(onlyAt domain: String) { state.withLock { $0.onlyAt = domain } }
   func fail(_ error: any Error) { state.withLock { $0.reading = .failure(error) } }
   func describe(_ description: ShopDescription) { state.withLock { $0.description = description } }
 
@@ -42,6 +45,7 @@ final class ScriptedShop: ShopifyAPIProtocol {
       return (state.reading, state.gate)
     }
     if let gate { for await _ in gate {} }
+    if let only = state.withLock({ $0.onlyAt }), only != request.domain { throw SyncError.notShopify }
     return try reading.get()
   }
 
@@ -64,6 +68,7 @@ final class RecordingChannel: NotificationChannel {
   init(name: String = "desktop") { self.name = name }
 
   var delivered: [NotificationContent] { state.withLock { $0.delivered } }
+  func list(onlyAt domain: String) { state.withLock { $0.onlyAt = domain } }
   func fail(_ error: ChannelError?) { state.withLock { $0.failure = error } }
 
   func availability() async -> ChannelAvailability {

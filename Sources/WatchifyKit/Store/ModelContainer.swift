@@ -53,7 +53,9 @@ public protocol ModelExecutor: SerialExecutor {}
 
 /// An actor whose code runs beside the main thread and beside the threads that tasks share (document 2).
 public protocol ModelActor: Actor {
+  /// The threads that its code runs on.
   nonisolated var modelExecutor: any ModelExecutor { get }
+  /// Where it keeps everything.
   nonisolated var modelContainer: ModelContainer { get }
 }
 

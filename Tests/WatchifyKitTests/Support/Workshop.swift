@@ -68,7 +68,6 @@ final class RecordingChannel: NotificationChannel {
   init(name: String = "desktop") { self.name = name }
 
   var delivered: [NotificationContent] { state.withLock { $0.delivered } }
-  func list(onlyAt domain: String) { state.withLock { $0.onlyAt = domain } }
   func fail(_ error: ChannelError?) { state.withLock { $0.failure = error } }
 
   func availability() async -> ChannelAvailability {

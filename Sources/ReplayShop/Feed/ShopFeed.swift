@@ -29,8 +29,10 @@ public struct ShopFeed: Sendable {
 
   /// A feed of a captured `products.json`: an object with `products`.
   ///
-  /// - Parameter asRecorded: keep the text of each product as it is; otherwise it gets the wire form, without blanks
-  ///   and with the storefront's escapes, whatever tool indented the capture.
+  /// - Parameters:
+  ///   - recorded: the capture.
+  ///   - asRecorded: keep the text of each product as it is; otherwise it gets the wire form, without blanks and with
+  ///     the storefront's escapes, whatever tool indented the capture.
   public init(recorded: Data, asRecorded: Bool = false) throws(ReplayError) {
     items = try Recording.items(in: recorded, asRecorded: asRecorded)
   }
@@ -53,7 +55,9 @@ public struct ShopFeed: Sendable {
 
   /// The bytes of a `products.json` with the products at these places, in the shop's base currency.
   ///
-  /// - Parameter imageBase: stands before pictures that have only a file's name.
+  /// - Parameters:
+  ///   - range: the places.
+  ///   - imageBase: stands before pictures that have only a file's name.
   public func json(of range: Range<Int>, imageBase: String = "https://cdn.example/") -> Data {
     Data(bytes(of: items[range.clamped(to: items.indices)], imageBase: imageBase))
   }

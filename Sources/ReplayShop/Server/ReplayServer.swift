@@ -103,7 +103,9 @@ public final class ReplayServer: Sendable {
 
   /// Lets this go wrong with every request but those for `/robots.txt`, `/password` and pictures; `nil` ends it.
   ///
-  /// - Parameter page: only with lists of this page.
+  /// - Parameters:
+  ///   - fault: what goes wrong.
+  ///   - page: only with lists of this page.
   public func set(mode fault: ReplayFault?, page: Int? = nil) {
     core.shop.withLock { $0.mode = fault.map { ScriptEntry.fault($0, page: page) } }
   }

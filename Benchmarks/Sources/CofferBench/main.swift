@@ -54,11 +54,11 @@ func printTable(_ rows: [Row]) {
   }
   print()
   print(
-    pad("operation", 18) + pad("subject", 24) + right("median µs", 12) + right("p99 µs", 12) + right("ops/s", 12)
+    pad("operation", 24) + pad("subject", 24) + right("median µs", 12) + right("p99 µs", 12) + right("ops/s", 12)
       + right("ratio", 8) + "  to")
   for row in rows {
     print(
-      pad(row.operation, 18) + pad(row.subject, 24) + right(row.medianMicroseconds.short, 12)
+      pad(row.operation, 24) + pad(row.subject, 24) + right(row.medianMicroseconds.short, 12)
         + right(row.p99Microseconds.short, 12) + right(String(format: "%.0f", row.operationsPerSecond), 12)
         + right(row.ratio?.short ?? "", 8)
         + "  "

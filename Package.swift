@@ -199,7 +199,7 @@ let package = Package(
       ]),
     tests(
       "WatchifyTests",
-      ["Coffer", "CofferCSQLite", "CofferTerminal", "ReplayShop", "Watchify", "WatchifyKit"]),
+      ["Coffer", "CofferCSQLite", "CofferTerminal", "CofferTestSupport", "ReplayShop", "Watchify", "WatchifyKit"]),
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),

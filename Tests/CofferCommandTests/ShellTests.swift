@@ -1,4 +1,5 @@
 import CofferTerminal
+import CofferTestSupport
 import Foundation
 import Testing
 

@@ -1,6 +1,7 @@
 import Coffer
 import CofferFileSystem
 import CofferKeychain
+import CofferTerminal
 import Foundation
 
 /// The desktop's keyring and what lies in its directory.

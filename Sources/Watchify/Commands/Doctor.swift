@@ -36,49 +36,6 @@ func examine(_ invocation: Invocation) async throws -> ExitStatus {
   return problems == 0 ? .ok : .failure
 }
 
-/// One thing that the doctor has looked at.
-struct Finding: Sendable {
-  enum Verdict: String, Sendable { case ok, warning, problem }
-
-  let subject: String
-  let verdict: Verdict
-  let message: String
-  /// What to do; empty where nothing is wrong.
-  let fix: String
-
-  static func ok(_ subject: String, _ message: String) -> Finding {
-    Finding(subject: subject, verdict: .ok, message: message, fix: "")
-  }
-  static func warning(_ subject: String, _ message: String, fix: String) -> Finding {
-    Finding(subject: subject, verdict: .warning, message: message, fix: fix)
-  }
-  static func problem(_ subject: String, _ message: String, fix: String) -> Finding {
-    Finding(subject: subject, verdict: .problem, message: message, fix: fix)
-  }
-
-  func text(_ style: Style, width: Int, columns: Int) -> String {
-    let mark =
-      switch verdict {
-      case .ok: style.green("ok     ")
-      case .warning: style.yellow("warning")
-      case .problem: style.red("PROBLEM")
-      }
-    let lines = [message] + (fix.isEmpty ? [] : ["To do: \(fix)"])
-    let indent = String(repeating: " ", count: width + 11)
-    let room = columns == .max ? columns : max(24, columns - indent.count)
-    let text = lines.map { $0.oneLine().wrapped(to: room).replacing("\n", with: "\n" + indent) }
-    return "\(mark)  \(subject.oneLine().shortened(to: width).padded(to: width))  "
-      + text.joined(separator: "\n" + indent) + "\n"
-  }
-
-  var json: JSON {
-    .object([
-      ("subject", .text(subject)), ("verdict", .text(verdict.rawValue)), ("message", .text(message)),
-      ("fix", .optional(fix.isEmpty ? nil : fix)),
-    ])
-  }
-}
-
 /// What can be told of the database without opening it.
 struct FileChecks {
   let file: URL

@@ -1,3 +1,4 @@
+import CofferTestSupport
 import Foundation
 import Testing
 
@@ -70,29 +71,6 @@ final class Sandbox: Sendable {
     var variables = Dictionary(uniqueKeysWithValues: environment.map { ($0.name, $0.value) })
     for change in changes { variables[change.name] = change.value }
     process.environment = variables
-    return try Running(process, in: self, input: input)
-  }
-}
-
-/// How a program ended and what it printed.
-struct Ended: Sendable {
-  let status: Int32
-  let output: Data
-  let errors: String
-
-  var text: String { String(decoding: output, as: UTF8.self) }
-  var lines: [String] { text.split(whereSeparator: \.isNewline).map(String.init) }
-
-  /// The output as one JSON object.
-  func json() throws -> NSDictionary { try Self.object(output) }
-  /// The standard error as one JSON object.
-  func errorJSON() throws -> NSDictionary {
-    try #require(Self.object(Data(errors.utf8))["error"] as? NSDictionary)
-  }
-  /// Each line as a JSON object.
-  func jsonLines() throws -> [NSDictionary] { try lines.map { try Self.object(Data($0.utf8)) } }
-
-  private static func object(_ data: Data) throws -> NSDictionary {
-    try #require(JSONSerialization.jsonObject(with: data) as? NSDictionary)
+    return try Running(process, in: url, input: input)
   }
 }

@@ -1,4 +1,5 @@
 import CofferCSQLite
+import CofferTestSupport
 import Foundation
 import ReplayShop
 import Testing
@@ -67,7 +68,7 @@ final class Sandbox: Sendable {
     process.arguments = arguments
     process.currentDirectoryURL = url
     process.environment = Dictionary(uniqueKeysWithValues: environment.map { ($0.name, $0.value) })
-    return try Running(process, in: self)
+    return try Running(process, in: url, deadline: 300)
   }
 
   // MARK: The shop

@@ -82,10 +82,4 @@ public enum ChangeMagnitude: String, Codable, CaseIterable, Sendable {
     let (left, right) = (change.multipliedFullWidth(by: 100), old.multipliedFullWidth(by: percent))
     return (left.high, left.low) > (right.high, right.low)
   }
-
-  /// Whether a change is at least so many hundredths of what was there.
-  static func reaches(_ change: UInt64, _ old: UInt64, percent: UInt64) -> Bool {
-    let (left, right) = (change.multipliedFullWidth(by: 100), old.multipliedFullWidth(by: percent))
-    return (left.high, left.low) >= (right.high, right.low)
-  }
 }

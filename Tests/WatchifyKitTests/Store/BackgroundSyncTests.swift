@@ -69,6 +69,26 @@ import Testing
     }
   }
 
+  @Test("What waits for the end of quiet hours is told then, not at the next round")
+  func quietHours() async throws {
+    try await Workshop.use { workshop in
+      _ = try await workshop.follow([product(1)])
+      let parts = Calendar.current.dateComponents([.hour, .minute], from: workshop.clock.now)
+      let minute = (parts.hour ?? 0) * 60 + (parts.minute ?? 0)
+      let quiet = QuietHours(start: minute, end: (minute + 10) % 1_440)
+      try await workshop.container.settings.set(quiet, for: StorageKeys.quietHours)
+      workshop.shop.serve([product(1, prices: ["50"])])
+      let (clock, channel) = (workshop.clock, workshop.channel)
+      let sleeps = Sleeps(2) { count in
+        #expect(channel.delivered.count == count - 1, "silence first")
+        clock.turn(700)
+      }
+      try await run(workshop, sleeps)
+      #expect(sleeps.seconds.first.map { $0 <= 600 } == true && workshop.shop.reads == 2)
+      #expect(channel.delivered.map(\.body) == ["1 price drop"])
+    }
+  }
+
   @Test("While a refusal holds, the loop waits for its end and asks nobody")
   func resting() async throws {
     try await Workshop.use { workshop in

@@ -205,3 +205,18 @@ let package = Package(
     tests("ReadmeTests", ["CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),
   ] + fuzzers
 )
+
+// Only some test targets and what they need, while you work on those: COFFER_TESTS=CofferSQLiteTests swift test.
+if let wanted = Context.environment["COFFER_TESTS"]?.split(separator: ",").map(String.init) {
+  var kept = Set(wanted)
+  var rest = wanted
+  while let name = rest.popLast() {
+    for dependency in package.targets.first(where: { $0.name == name })?.dependencies ?? [] {
+      guard case .byNameItem(let needed, _) = dependency, kept.insert(needed).inserted else { continue }
+      rest.append(needed)
+    }
+  }
+  kept.formUnion(["CofferCGio", "CofferCSecret"])  // named with a condition
+  package.targets.removeAll { !kept.contains($0.name) }
+  package.products = []
+}

@@ -1,8 +1,13 @@
 #pragma once
 #include <sqlite3.h>
+#include <stdint.h>
 #include <string.h>
 
 // What Swift cannot import: variadic functions, and calls through a sqlite3_file's method table.
+
+// Codes that are macros over macros.
+static const int coffer_sqlite_damaged_page = SQLITE_IOERR_DATA;
+static const int coffer_sqlite_short_read = SQLITE_IOERR_SHORT_READ;
 
 static inline sqlite3_file *coffer_sqlite_log_file(sqlite3 *db) {
   sqlite3_file *file = NULL;
@@ -55,4 +60,51 @@ static inline int coffer_sqlite_defensive(sqlite3 *db) {
 // Whether a result code says that the device did not confirm a write. (The codes are macros over macros.)
 static inline int coffer_sqlite_is_lost_sync(int code) {
   return code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
+}
+
+// The checksum of SQLite's write-ahead log and of its checksum VFS: two sums over pairs of 32-bit words, little-endian
+// unless `swapped`. `count` is a multiple of 8.
+static inline void coffer_sqlite_checksum(const void *bytes, int count, int swapped, uint32_t *s1, uint32_t *s2) {
+  const uint8_t *at = (const uint8_t *)bytes, *end = at + count;
+  uint32_t a = *s1, b = *s2, x, y;
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  swapped = !swapped;
+#endif
+  if (swapped) {
+    for (; at < end; at += 8) {
+      memcpy(&x, at, 4);
+      memcpy(&y, at + 4, 4);
+      a += __builtin_bswap32(x) + b;
+      b += __builtin_bswap32(y) + a;
+    }
+  } else {
+    for (; at < end; at += 8) {
+      memcpy(&x, at, 4);
+      memcpy(&y, at + 4, 4);
+      a += x + b;
+      b += y + a;
+    }
+  }
+  *s1 = a;
+  *s2 = b;
+}
+
+static inline sqlite3_file *coffer_sqlite_main_file(sqlite3 *db) {
+  sqlite3_file *file = NULL;
+  if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK) return NULL;
+  return file && file->pMethods ? file : NULL;
+}
+
+// Asks for this many unused bytes at the end of each page, from the first page of an empty database or from the next
+// VACUUM on.
+static inline int coffer_sqlite_reserve(sqlite3 *db, int bytes) {
+  return sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
+}
+
+// Takes or releases the lock that lets one connection at a time copy the log into the database.
+static inline int coffer_sqlite_checkpoint_lock(sqlite3 *db, int take) {
+  sqlite3_file *file = coffer_sqlite_main_file(db);
+  if (!file || file->pMethods->iVersion < 2) return SQLITE_MISUSE;
+  int flags = (take ? SQLITE_SHM_LOCK : SQLITE_SHM_UNLOCK) | SQLITE_SHM_EXCLUSIVE;
+  return file->pMethods->xShmLock(file, 1, 1, flags);
 }

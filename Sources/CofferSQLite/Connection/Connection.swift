@@ -14,8 +14,11 @@ final class Connection {
   init(_ place: StorePlace) throws {
     self.place = place
     var handle: OpaquePointer?
+    guard PageVFS.registration == SQLITE_OK else {
+      throw StorageError(.inputOutput, "SQLite cannot be set up in this process.", backend: place.description)
+    }
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-    let code = sqlite3_open_v2(place.path, &handle, flags, nil)
+    let code = sqlite3_open_v2(place.path, &handle, flags, PageVFS.name)
     guard let handle else {
       throw StorageError(.inputOutput, "SQLite has no memory for a connection.", backend: place.description)
     }
@@ -87,7 +90,8 @@ final class Connection {
 
   /// What a failed call means, in words.
   func error(_ code: Int32, key: Key? = nil) -> StorageError {
-    StorageError.sqlite(
+    if code == coffer_sqlite_damaged_page { return damagedPage(key) }
+    return StorageError.sqlite(
       code, text: String(cString: sqlite3_errmsg(handle)), systemError: sqlite3_system_errno(handle), place: place,
       key: key)
   }

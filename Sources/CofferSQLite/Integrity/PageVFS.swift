@@ -1,0 +1,85 @@
+import CofferCSQLite
+import Foundation
+
+/// Stands between SQLite and the system's files: each page of a database carries a checksum, which is compared when the
+/// page is read, and each page of the log is compared with the checksum of its frame.
+///
+/// `docs/formats/sqlite.md`, "Pages". The page format is that of SQLite's own checksum VFS.
+enum PageVFS {
+  static let name = "coffer"
+
+  /// Makes it known to SQLite, once per process; SQLite's result code.
+  static let registration: Int32 = {
+    guard let system = sqlite3_vfs_find(nil), let label = strdup(name) else { return SQLITE_ERROR }
+    let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
+    // All but opening is the system's own: it finds its data where it has them.
+    vfs.initialize(to: system.pointee)
+    vfs.pointee.iVersion = min(system.pointee.iVersion, 3)
+    vfs.pointee.szOsFile = Int32(PageFile.offsetOfReal) + system.pointee.szOsFile
+    vfs.pointee.pNext = nil
+    vfs.pointee.zName = UnsafePointer(label)
+    vfs.pointee.xOpen = pageFileOpen
+    return sqlite3_vfs_register(vfs, 0)
+  }()
+
+  /// Without `xFetch`: pages that are mapped would be read past the checks.
+  fileprivate nonisolated(unsafe) static let methods: UnsafePointer<sqlite3_io_methods> = {
+    // Written here and nowhere else, so any number of threads may read it.
+    let methods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
+    methods.initialize(to: sqlite3_io_methods())
+    methods.pointee.iVersion = 2
+    methods.pointee.xClose = pageFileClose
+    methods.pointee.xRead = pageFileRead
+    methods.pointee.xWrite = pageFileWrite
+    methods.pointee.xTruncate = { file, size in file.map { $0.realMethods.xTruncate($0.real, size) } ?? SQLITE_MISUSE }
+    methods.pointee.xSync = { file, flags in file.map { $0.realMethods.xSync($0.real, flags) } ?? SQLITE_MISUSE }
+    methods.pointee.xFileSize = { file, size in file.map { $0.realMethods.xFileSize($0.real, size) } ?? SQLITE_MISUSE }
+    methods.pointee.xLock = { file, lock in file.map { $0.realMethods.xLock($0.real, lock) } ?? SQLITE_MISUSE }
+    methods.pointee.xUnlock = { file, lock in file.map { $0.realMethods.xUnlock($0.real, lock) } ?? SQLITE_MISUSE }
+    methods.pointee.xCheckReservedLock = { file, result in
+      file.map { $0.realMethods.xCheckReservedLock($0.real, result) } ?? SQLITE_MISUSE
+    }
+    methods.pointee.xFileControl = { file, operation, argument in
+      file.map { $0.realMethods.xFileControl($0.real, operation, argument) } ?? SQLITE_MISUSE
+    }
+    methods.pointee.xSectorSize = { file in file.map { $0.realMethods.xSectorSize($0.real) } ?? 0 }
+    methods.pointee.xDeviceCharacteristics = { file in
+      file.map { $0.realMethods.xDeviceCharacteristics($0.real) } ?? 0
+    }
+    methods.pointee.xShmMap = { file, region, size, extend, memory in
+      file.map { $0.realMethods.xShmMap($0.real, region, size, extend, memory) } ?? SQLITE_MISUSE
+    }
+    methods.pointee.xShmLock = { file, offset, count, flags in
+      file.map { $0.realMethods.xShmLock($0.real, offset, count, flags) } ?? SQLITE_MISUSE
+    }
+    methods.pointee.xShmBarrier = { file in
+      if let file { file.realMethods.xShmBarrier(file.real) }
+    }
+    methods.pointee.xShmUnmap = { file, delete in
+      file.map { $0.realMethods.xShmUnmap($0.real, delete) } ?? SQLITE_MISUSE
+    }
+    return UnsafePointer(methods)
+  }()
+}
+
+/// Opens a file with the system's VFS; wraps databases and logs, and nothing else.
+private nonisolated func pageFileOpen(
+  _: UnsafeMutablePointer<sqlite3_vfs>?, _ path: UnsafePointer<CChar>?, _ file: FilePointer?, _ flags: Int32,
+  _ flagsOut: UnsafeMutablePointer<Int32>?
+) -> Int32 {
+  guard let file, let system = sqlite3_vfs_find(nil), let open = system.pointee.xOpen else { return SQLITE_ERROR }
+  guard flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL) != 0 else { return open(system, path, file, flags, flagsOut) }
+  file.page.initialize(to: PageFile())
+  file.page.pointee.isLog = flags & SQLITE_OPEN_WAL != 0
+  file.real.initialize(to: sqlite3_file())
+  let code = open(system, path, file.real, flags, flagsOut)
+  // SQLite closes what has methods, also after an error; the system's file may need that.
+  if file.real.pointee.pMethods != nil { file.pointee.pMethods = PageVFS.methods }
+  guard code == SQLITE_OK, !file.page.pointee.isLog else { return code }
+  withUnsafeTemporaryAllocation(byteCount: 104, alignment: 8) { bytes in
+    guard let start = bytes.baseAddress, file.readRaw(start, 100, 0), let header = DatabaseHeader(start) else { return }
+    file.page.pointee.pageSize = header.pageSize
+    file.page.pointee.isSealed = header.reserve == UInt8(PageFile.reserve)
+  }
+  return SQLITE_OK
+}

@@ -42,7 +42,7 @@ public actor AdapterBasedPersistence: PersistenceCapability {
   /// Whether the store can be read and written at this moment.
   public var isAvailable: Bool {
     get async {
-      for await availability in store.engine.availability() { return availability == .available }
+      for await availability in store.engine.availability() { return availability.isUsable }
       return false
     }
   }

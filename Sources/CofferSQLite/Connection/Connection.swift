@@ -26,6 +26,7 @@ final class Connection {
     guard code == SQLITE_OK else { throw error(code) }
     setBusyHandler()
     _ = coffer_sqlite_defensive(handle)
+    allowsUnsealedPages = place.allowsUnsealedPages
   }
 
   deinit {

@@ -10,6 +10,8 @@ package struct StorePlace: Sendable {
   let busyAttempts: Int
   /// What messages call it in place of its path.
   var name: String?
+  /// Whether pages without a checksum are taken as they are.
+  var allowsUnsealedPages = false
 
   var logPath: String { path + "-wal" }
   var wakePath: String { path + "-wake" }

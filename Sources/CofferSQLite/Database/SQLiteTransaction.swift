@@ -30,11 +30,11 @@ package final class SQLiteTransaction {
   /// The value of a key as it is in this transaction. A damaged one throws `damaged`.
   package func value(_ key: Key) throws -> Data? {
     let name = Data(key.string.utf8)
-    let sql = "SELECT checksum, value FROM coffer_values WHERE key = ?1"
-    guard let row = try query(sql, [.blob(name)], { (checksum: $0.integer(0), value: $0.blob(1)) }).first else {
-      return nil
-    }
-    guard row.checksum == Int64(checksum(key, row.value)) else {
+    let sql = "SELECT revision, checksum, value FROM coffer_values WHERE key = ?1"
+    let rows = try query(sql, [.blob(name)]) { (revision: $0.integer(0), checksum: $0.integer(1), value: $0.blob(2)) }
+    guard let row = rows.first else { return nil }
+    let revision = Revision(UInt64(bitPattern: row.revision))
+    guard row.checksum == Int64(bound(checksum(key, row.value), to: revision)) else {
       throw StorageError.damagedValue(key, backend: committer.connection.place.description)
     }
     return row.value
@@ -45,6 +45,9 @@ package final class SQLiteTransaction {
 
   /// Removes a key.
   package func delete(_ key: Key) throws { try apply(.delete(key)) }
+
+  /// Removes the keys that start with a prefix, or all.
+  func clear(_ prefix: Key?) throws { try apply(.clear(prefix: prefix)) }
 
   private func apply(_ operation: WriteBatch.Operation) throws {
     _ = try statements()

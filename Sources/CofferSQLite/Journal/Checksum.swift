@@ -2,15 +2,29 @@ import CofferCZlib
 import CofferCore
 import Foundation
 
-/// CRC-32 (as in zlib, RFC 1952) of the key followed by the value: a value under another key does not pass either.
-///
-/// It finds damage, not tampering.
+/// CRC-32 (as in zlib, RFC 1952) of the key's size and bytes and of the value, to which ``bound(_:to:)`` adds the
+/// revision. It finds damage, not tampering.
 func checksum(_ key: Key, _ value: UnsafeRawBufferPointer) -> UInt32 {
-  let seed = key.withBytes { crc32(0, $0.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt32($0.count)) }
-  guard let start = value.baseAddress?.assumingMemoryBound(to: UInt8.self), value.count > 0 else { return UInt32(seed) }
-  return UInt32(crc32(seed, start, UInt32(value.count)))
+  key.withBytes { name in
+    var sum = crc(0, UInt16(truncatingIfNeeded: name.count).littleEndian)
+    sum = crc(sum, name)
+    return crc(sum, value)
+  }
 }
 
 func checksum(_ key: Key, _ value: Data) -> UInt32 {
   value.withUnsafeBytes { checksum(key, $0) }
+}
+
+/// The checksum of a row: of its key, its value and its revision.
+func bound(_ checksum: UInt32, to revision: Revision) -> UInt32 { crc(checksum, revision.rawValue.littleEndian) }
+
+/// Goes on with a checksum over more bytes.
+func crc(_ sum: UInt32, _ bytes: UnsafeRawBufferPointer) -> UInt32 {
+  guard let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count > 0 else { return sum }
+  return UInt32(truncatingIfNeeded: crc32(UInt(sum), start, UInt32(bytes.count)))
+}
+
+func crc(_ sum: UInt32, _ number: some FixedWidthInteger) -> UInt32 {
+  withUnsafeBytes(of: number) { crc(sum, $0) }
 }

@@ -11,8 +11,7 @@ struct JournalReader {
     place = connection.place
     statement = try connection.prepare(
       """
-      SELECT revision, transaction_id, origin, changed FROM coffer_journal
-      WHERE revision > ?1 ORDER BY revision LIMIT ?2
+      SELECT \(JournalRow.columns) FROM coffer_journal WHERE revision > ?1 ORDER BY revision LIMIT ?2
       """)
   }
 
@@ -24,25 +23,37 @@ struct JournalReader {
     var commits: [Commit] = []
     var expected = revision.next
     while try statement.step() {
-      let found = Revision(UInt64(bitPattern: statement.integer(0)))
-      guard found == expected, let commit = commit(at: found) else {
+      let (row, isWhole) = JournalRow.read(statement)
+      guard row.revision == expected, isWhole, let commit = commit(row) else {
         // A hole is what the retention has taken; an unreadable row is damage. Either way its content is unknown.
         return JournalPage(commits: commits, isContiguous: !commits.isEmpty)
       }
       commits.append(commit)
-      expected = found.next
+      expected = row.revision.next
     }
     return JournalPage(commits: commits, isContiguous: true)
   }
 
-  private func commit(at revision: Revision) -> Commit? {
-    guard let changed = Selection(decoding: statement.bytes(3)) else { return nil }
-    // Both are empty for a change that a writer made who does not know us.
-    if statement.bytes(1).isEmpty, statement.bytes(2).isEmpty {
-      return Commit(revision: revision, transaction: nil, origin: nil, changed: changed)
+  /// The epoch of the commit with this revision; `nil` when the journal does not have it.
+  func epoch(of revision: Revision) throws -> UInt64? {
+    guard revision > .zero else { return nil }
+    statement.bind(1, Int64(bitPattern: revision.rawValue) - 1)
+    statement.bind(2, Int64(1))
+    defer { statement.reset() }
+    guard try statement.step() else { return nil }
+    let (row, isWhole) = JournalRow.read(statement)
+    return row.revision == revision && isWhole ? row.epoch : nil
+  }
+
+  private func commit(_ row: JournalRow) -> Commit? {
+    guard let changed = Selection(decoding: row.changed) else { return nil }
+    // Both are empty for a change by a writer that does not know us.
+    if row.transaction.isEmpty, row.origin.isEmpty {
+      return Commit(revision: row.revision, transaction: nil, origin: nil, changed: changed)
     }
-    guard let transaction = UUID(statement.bytes(1)), let origin = UUID(statement.bytes(2)) else { return nil }
-    return Commit(revision: revision, transaction: transaction, origin: Origin(handle: origin), changed: changed)
+    guard let transaction = UUID(row.transaction), let origin = UUID(row.origin) else { return nil }
+    return Commit(
+      revision: row.revision, transaction: transaction, origin: Origin(handle: origin), changed: changed)
   }
 }
 

@@ -5,7 +5,7 @@ import Foundation
 /// The tables of a store. `docs/formats/sqlite.md` describes them byte by byte.
 enum Schema {
   /// What this build writes and the newest that it reads.
-  static let format: Int64 = 1
+  static let format: Int64 = 2
   /// "CFFR", so that `file` and other tools can tell what the database is.
   private static let applicationID = 0x4346_4652
 
@@ -13,6 +13,7 @@ enum Schema {
   static func prepare(_ connection: Connection, mayCreate: Bool, clock: WallClock) throws {
     if try isEmpty(connection) {
       guard mayCreate else { throw missing(connection.place) }
+      _ = coffer_sqlite_reserve(connection.handle, PageFile.reserve)
       try connection.requireWriteAheadLog()
       try create(connection, clock: clock)
     }
@@ -30,6 +31,19 @@ enum Schema {
     }
     // Another tool may have taken it away (VACUUM INTO, a backup): readers and writers would block each other.
     try connection.requireWriteAheadLog()
+    if found < format { try FormatUpgrade.run(connection) }
+    try requireSeals(connection)
+  }
+
+  /// Whether the pages of the database have checksums; throws when they had and have none now.
+  private static func requireSeals(_ connection: Connection) throws {
+    guard try connection.number("SELECT 1 FROM coffer_meta WHERE name = 'sealed'") != nil, !connection.isSealed else {
+      return
+    }
+    throw StorageError(
+      .damaged, "The header of the database file is damaged: it does not say any more that pages have checksums.",
+      advice: "Keep a copy of the file and its -wal file, then restore a backup.",
+      backend: connection.place.description)
   }
 
   /// Makes sure that a store of values is not used as the journal of a home with slots, or the other way round.
@@ -62,6 +76,14 @@ enum Schema {
       """)
   }
 
+  static let journalTable = """
+    CREATE TABLE coffer_journal (
+      revision INTEGER PRIMARY KEY NOT NULL, epoch INTEGER NOT NULL, transaction_id BLOB NOT NULL,
+      origin BLOB NOT NULL, committed_at INTEGER NOT NULL, changed BLOB NOT NULL, live_count INTEGER NOT NULL,
+      live_digest INTEGER NOT NULL, checksum INTEGER NOT NULL, audit BLOB
+    ) STRICT
+    """
+
   static func missing(_ place: StorePlace) -> StorageError {
     StorageError(
       .notFound, "There is no store at this path.", advice: "Check the path, or create the store by writing to it.",
@@ -84,10 +106,7 @@ enum Schema {
       CREATE TABLE coffer_values (
         key BLOB PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, checksum INTEGER NOT NULL, value BLOB NOT NULL
       ) STRICT, WITHOUT ROWID;
-      CREATE TABLE coffer_journal (
-        revision INTEGER PRIMARY KEY NOT NULL, transaction_id BLOB NOT NULL, origin BLOB NOT NULL,
-        committed_at INTEGER NOT NULL, changed BLOB NOT NULL, audit BLOB
-      ) STRICT;
+      \(journalTable);
       CREATE TABLE coffer_quarantine (
         key BLOB NOT NULL, revision INTEGER NOT NULL, checksum INTEGER NOT NULL, found_at INTEGER NOT NULL,
         value BLOB NOT NULL, PRIMARY KEY (key, revision)
@@ -95,8 +114,9 @@ enum Schema {
       CREATE TABLE coffer_migrations (name TEXT PRIMARY KEY NOT NULL, position INTEGER NOT NULL)
         STRICT, WITHOUT ROWID;
       INSERT INTO coffer_meta VALUES ('format', \(format)), ('created_at', \(clock.now().unixMilliseconds)),
-        ('store', '\(UUID().uuidString)');
+        ('store', '\(UUID().uuidString)'), ('epoch', \(Int64.random(in: 1 ... .max)));
       """)
+    if connection.isSealed { try connection.execute("INSERT INTO coffer_meta VALUES ('sealed', 1)") }
     try connection.execute("COMMIT")
   }
 }

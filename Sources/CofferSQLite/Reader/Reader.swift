@@ -59,9 +59,11 @@ final class Reader: @unchecked Sendable {
       get.bind(1, borrowing: name)
       defer { get.resetAndForget() }
       guard try get.step() else { return nil }
-      let bytes = get.bytes(2)
-      guard Int64(checksum(key, bytes)) == get.integer(1) else { return try body(.zero, .init(start: nil, count: 0)) }
-      return try body(Revision(UInt64(bitPattern: get.integer(0))), bytes)
+      let (bytes, revision) = (get.bytes(2), Revision(UInt64(bitPattern: get.integer(0))))
+      guard Int64(bound(checksum(key, bytes), to: revision)) == get.integer(1) else {
+        return try body(.zero, .init(start: nil, count: 0))
+      }
+      return try body(revision, bytes)
     }
   }
 
@@ -72,10 +74,9 @@ final class Reader: @unchecked Sendable {
     try [UInt8]().withUnsafeBytes { start in
       statement.bind(1, borrowing: start)
       while try statement.step() {
-        guard let name = String(validating: statement.bytes(0), as: UTF8.self) else { continue }
-        guard let key = try? Key(name) else { continue }
-        let bytes = statement.bytes(3)
-        try body(key, Int64(checksum(key, bytes)) == statement.integer(2) ? bytes : nil)
+        let key = try key(in: statement)
+        let (bytes, revision) = (statement.bytes(3), Revision(UInt64(bitPattern: statement.integer(1))))
+        try body(key, Int64(bound(checksum(key, bytes), to: revision)) == statement.integer(2) ? bytes : nil)
       }
     }
   }
@@ -116,10 +117,8 @@ final class Reader: @unchecked Sendable {
     var entries: [Entry] = []
     var bytes = 0
     while bytes < Self.pageBytes, entries.count < limit, try statement.step() {
-      guard let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? Key(name) else {
-        continue  // No writer of ours makes such a name; what else is in the file is not ours to show.
-      }
       do {
+        let key = try key(in: statement)
         let entry = try entry(key, in: statement, firstColumn: 1)
         entries.append(entry)
         bytes += entry.value.count
@@ -132,10 +131,19 @@ final class Reader: @unchecked Sendable {
     return entries
   }
 
+  /// The key of a row. No writer of ours makes another name than UTF-8 of 1 to 1,024 bytes: any other is damage.
+  private func key(in statement: Statement) throws -> Key {
+    if let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? Key(name) { return key }
+    throw StorageError(
+      .damaged, "The name of a key is damaged: it is not UTF-8 of 1 to 1,024 bytes.",
+      advice: "Other keys can be read by their names; 'coffer verify' counts what is damaged.",
+      backend: connection.place.description)
+  }
+
   private func entry(_ key: Key, in statement: Statement, firstColumn: Int32) throws -> Entry {
     let revision = Revision(UInt64(bitPattern: statement.integer(firstColumn)))
     let bytes = statement.bytes(firstColumn + 2)
-    guard Int64(checksum(key, bytes)) == statement.integer(firstColumn + 1) else {
+    guard Int64(bound(checksum(key, bytes), to: revision)) == statement.integer(firstColumn + 1) else {
       onDamage(
         Finding(key: key, revision: revision, checksum: statement.integer(firstColumn + 1), value: Data(bytes)))
       throw StorageError.damagedValue(key, backend: connection.place.description)

@@ -14,7 +14,7 @@ final class SlotAvailability: Sendable {
     var hasMissed = false
     var isEnded = false
 
-    var whole: Availability { journal == .available ? home : journal }
+    var whole: Availability { journal == .available || (journal.isUsable && !home.isUsable) ? home : journal }
   }
 
   /// How often a home that is away is asked whether it is back, in milliseconds. Most tell by themselves.
@@ -37,7 +37,7 @@ final class SlotAvailability: Sendable {
     self.recovered = recovered
     feed = AvailabilityFeed(present)
     state.withLock { $0.home = present }
-    if present != .available { lookLater() }
+    if !present.isUsable { lookLater() }
   }
 
   func subscribe() -> AsyncStream<Availability> { feed.subscribe() }
@@ -95,7 +95,7 @@ final class SlotAvailability: Sendable {
       return state.mustLookAgain
     }
     // Who has asked meanwhile is answered by the next look; one that is away is not asked more often for it.
-    if present != .available { lookLater() } else if mustLookAgain { look() }
+    if !present.isUsable { lookLater() } else if mustLookAgain { look() }
   }
 
   private func set(asked: Bool = false, _ change: (inout State) -> Void) {
@@ -105,10 +105,10 @@ final class SlotAvailability: Sendable {
       let present = state.whole
       // Told under the lock, so that two changes are told in their order.
       if !state.isEnded { feed.set(present) }
-      let isBack = before != .available || (asked && state.hasMissed)
-      if present == .available, isBack { state.hasMissed = false }
+      let isBack = !before.isUsable || (asked && state.hasMissed)
+      if present.isUsable, isBack { state.hasMissed = false }
       return (isBack, present)
     }
-    if isBack, present == .available { recovered() }
+    if isBack, present.isUsable { recovered() }
   }
 }

@@ -71,7 +71,7 @@ public final class SlotEngine: StorageEngine {
     let control = try SlotControl(directory, name: name)
     // The one question that a home which does not answer is asked here, and before others who open it wait for us.
     let present = slots.readsBlock ? slots.availability() : nil
-    let isAway = present.map { $0 != .available } ?? false
+    let isAway = present.map { !$0.isUsable } ?? false
     let opening = try control.beginOpening(busyTimeout: configuration.busyTimeout)
     defer { withExtendedLifetime(opening) {} }
     let home = try SlotHome(slots: slots, name: name, control: control, configuration: configuration)

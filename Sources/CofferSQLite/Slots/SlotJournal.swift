@@ -50,11 +50,11 @@ struct SlotJournal {
         try transaction.delete(key)
       case .clear(nil):
         try transaction.execute(SQL.intendClear, [revision])
-        try transaction.execute("DELETE FROM coffer_values")
+        try transaction.clear(nil)
       case .clear(let prefix?):
         let range: [SQLiteValue] = [prefix.blob, .blob(Data(prefix.successor))]
         try transaction.execute(SQL.intendClear + " WHERE key >= ?2 AND key < ?3", [revision] + range)
-        try transaction.execute("DELETE FROM coffer_values WHERE key >= ?1 AND key < ?2", range)
+        try transaction.clear(prefix)
       case .require: break
       }
     }
@@ -118,10 +118,7 @@ struct SlotJournal {
   static func note(_ stamp: SlotStamp?, of id: SlotID, _ key: Key, _ committer: GroupCommitter) throws {
     guard var record = try record(of: key, committer), record.id == id, record.stamp != stamp else { return }
     record.stamp = stamp
-    let value = record.encoded
-    try committer.statements.execute(
-      "UPDATE coffer_values SET value = ?2, checksum = ?3 WHERE key = ?1",
-      [key.blob, .blob(value), .integer(Int64(checksum(key, value)))])
+    try committer.rewrite(key, record.encoded)
   }
 }
 

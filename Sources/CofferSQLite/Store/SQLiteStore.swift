@@ -19,7 +19,11 @@ final class SQLiteStore: Sendable {
   let writer: Writer
   let readers: ReaderPool
   private let feed: ChangeFeed
-  private let availabilityFeed = AvailabilityFeed()
+  private let availabilityFeed: AvailabilityFeed
+  /// The history that the store was opened in.
+  let epoch: UInt64
+  /// What was lost, until somebody accepts it.
+  let loss: Locked<LossReport?>
   private let wake: WakeFile
   private let quarantine: Quarantine
   private let state = Locked(State())
@@ -27,6 +31,7 @@ final class SQLiteStore: Sendable {
   /// Opens the file for this process. Slow, so not for a thread that tasks share.
   init(place: StorePlace, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
     let opening = try Opening(place, configuration: configuration, mustVerify: mustVerify)
+    let place = opening.place
     self.place = place
     identity = opening.identity
     maximumValueSize = opening.maximumValueSize
@@ -34,12 +39,16 @@ final class SQLiteStore: Sendable {
     let quarantine = Quarantine(place, configuration: configuration)
     let readers = ReaderPool { try Reader(place) { quarantine.report($0) } }
     let feed = ChangeFeed(
-      latest: opening.revision, capacity: min(4_096, max(1, configuration.journalRetention)),
+      latest: opening.history.revision, capacity: min(4_096, max(1, configuration.journalRetention)),
       journal: { revision, limit in try readers.read { try $0.journalPage(after: revision, limit: limit) } })
+    epoch = opening.history.epoch
+    loss = Locked(opening.history.loss)
+    availabilityFeed = AvailabilityFeed(opening.history.loss.map { .recovered(reason: $0.message) } ?? .available)
     let availability = availabilityFeed
     let (identity, token) = (opening.identity, token)
     let listener = Writer.Listener(
       raise: { wake.raise(to: $0) },
+      raiseDurable: { wake.raiseDurable(to: $0) },
       announce: { commits in
         guard !commits.isEmpty else { return }
         feed.publish(commits)
@@ -151,7 +160,10 @@ final class SQLiteStore: Sendable {
     if wake.reattach(), let watch = state.withLock({ $0.listens ? $0.watch : nil }) {
       FileWatcher.shared.listen(watch)
     }
-    if let revision = try? readers.read({ try $0.revision() }) { wake.raise(to: revision) }
+    let known = wake.revision
+    guard let revision = try? readers.read({ try $0.revision() }) else { return }
+    if revision < known { return end(History.wentBack(from: known, to: revision, place)) }
+    wake.raise(to: revision)
   }
 }
 
@@ -165,10 +177,15 @@ extension SQLiteStore {
 
   /// Somebody has moved, deleted or replaced the file under us: what is written now would go nowhere.
   private func endAfterReplacement() {
-    let error = StorageError(
-      .closed, "The database file was moved, deleted or replaced while the store was open.",
-      advice: "Open the store again. The latest values may be in the file that was there before.",
-      backend: place.description)
+    end(
+      StorageError(
+        .closed, "The database file was moved, deleted or replaced while the store was open.",
+        advice: "Open the store again. The latest values may be in the file that was there before.",
+        backend: place.description))
+  }
+
+  /// Ends the use of the store in this process.
+  private func end(_ error: StorageError) {
     StoreRegistry.shared.remove(identity, token, mustVerify: false)
     writer.refuse(error)
   }
@@ -176,38 +193,29 @@ extension SQLiteStore {
 
 /// What opening a file finds out, on a connection that is closed again.
 private struct Opening {
+  let place: StorePlace
   let identity: FileIdentity
-  let revision: Revision
+  let history: History
   let wake: WakeFile
   let maximumValueSize: Int
 
-  init(_ place: StorePlace, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
+  init(_ asked: StorePlace, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
+    var place = asked
+    place.allowsUnsealedPages = asked.mayHaveUnsealedPages
     let connection = try Connection(place)
     try Schema.prepare(connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock)
     try Schema.checkKind(connection, keepsSlots: configuration.keepsSlots)
     if mustVerify { try Self.verify(connection) }
     guard let identity = FileIdentity(place.path) else { throw Schema.missing(place) }
     self.identity = identity
+    if place.allowsUnsealedPages { place.allowsUnsealedPages = try !connection.sealPages() }
+    self.place = place
     // SQLite counts the whole row; the other columns fit into a page.
     let limit = Int(sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, -1)) - 4_096
     maximumValueSize = min(configuration.maximumValueSize, limit)
     wake = try WakeFile(place)
-    revision = try Self.agree(connection, wake)
-  }
-
-  /// Makes the wake-up file say what the journal says: after a restored backup it may be ahead, after a crash behind.
-  private static func agree(_ connection: Connection, _ wake: WakeFile) throws -> Revision {
-    let found = try newestRevision(connection)
-    guard wake.revision != found else { return found }
-    try connection.execute("BEGIN IMMEDIATE")
-    defer { connection.rollBack() }
-    let newest = try newestRevision(connection)
-    wake.reset(to: newest)
-    return newest
-  }
-
-  private static func newestRevision(_ connection: Connection) throws -> Revision {
-    Revision(UInt64(bitPattern: try connection.number("SELECT max(revision) FROM coffer_journal") ?? 0))
+    history = try History.agree(
+      connection, wake, file: identity.inode, now: configuration.clock.now().unixMilliseconds)
   }
 
   /// After a failed sync the log is not to be trusted on the device, whatever memory says of it: its content is written

@@ -7,29 +7,39 @@ import Foundation
 ///
 /// The writer raises the number right after its commit and then writes one byte, which is what watchers hear. A read
 /// of the number costs a load from memory. The file is a hint: the journal is the truth, and the file can be deleted
-/// at any time. `docs/formats/sqlite.md`, "The wake-up file".
+/// at any time. What it says beyond the journal proves loss. `docs/formats/sqlite.md`, "The wake-up file".
 final class WakeFile: Sendable {
-  private static let size = 64
-  private static let revisionOffset = 8
+  private static let size = WakeWords.size
+  private static let revisionOffset = WakeWords.announced
   private static let bellOffset: off_t = 16
   private static let listenedOffset = 24
   /// How long after a listener's last sign of life the bell is still rung, in seconds. Listeners give one per second.
   private static let listenerPatience: UInt64 = 5
-  private static let magic = Array("COFWAKE1".utf8)
+  private static let magic = WakeWords.magic
 
   private let place: StorePlace
   private let descriptor: Locked<Int32>
   /// Where the file is mapped: the same address for the life of this object, so that reading takes no lock.
   private let address: UInt
+  /// The newest revision that this process knows: what it goes by when somebody has written over the file's number.
+  private nonisolated(unsafe) let known: UnsafeMutablePointer<UInt64>
 
   init(_ place: StorePlace) throws {
     self.place = place
     let (descriptor, mapping) = try Self.map(place, at: nil)
     self.descriptor = Locked(descriptor)
     address = UInt(bitPattern: mapping)
+    // Changed atomically only, and freed with this object, so any number of threads may use it.
+    known = .allocate(capacity: 1)
+    known.initialize(to: 0)
   }
 
   deinit {
+    known.deallocate()
+    // The last connection of all has deleted the log: from here on nobody but us should have written to the database.
+    if access(place.logPath, F_OK) != 0, errno == ENOENT {
+      coffer_atomic_store(field(WakeWords.closed), WakeWords.isClosed)
+    }
     munmap(UnsafeMutableRawPointer(bitPattern: address), Self.size)
     descriptor.withLock { _ = Foundation.close($0) }
   }
@@ -62,7 +72,10 @@ final class WakeFile: Sendable {
   private static func makeWhole(_ descriptor: Int32, _ place: StorePlace) throws {
     var found = [UInt8](repeating: 0, count: magic.count)
     let count = pread(descriptor, &found, found.count, 0)
-    guard count <= 0 || found == magic || found.allSatisfy({ $0 == 0 }) else {
+    // One of the first format, or one whose beginning is damaged, says nothing and is made anew.
+    let isOurs = count <= 0 || found.allSatisfy { $0 == 0 } || zip(found, magic).filter(==).count >= 4
+    if isOurs, count > 0, found != magic, ftruncate(descriptor, 0) != 0 { throw error("ftruncate", place) }
+    guard isOurs else {
       throw StorageError(
         .notAStore, "There is another file where the store keeps its wake-up file.",
         advice: "Move \(place.wakePath) away. Nothing was changed.", backend: place.description)
@@ -74,20 +87,55 @@ final class WakeFile: Sendable {
     else { throw error("write", place) }
   }
 
-  private var number: UnsafeMutableRawPointer? { field(Self.revisionOffset) }
-
   private func field(_ offset: Int) -> UnsafeMutableRawPointer? {
     UnsafeMutableRawPointer(bitPattern: address + UInt(offset))
   }
 
-  /// The newest revision that any process has announced.
-  var revision: Revision { Revision(coffer_atomic_load(number)) }
+  /// The newest revision that any process has announced. It never goes back, whatever somebody writes into the file.
+  var revision: Revision {
+    let known = coffer_atomic_load(known)
+    guard let announced = WakeWords.revision(coffer_atomic_load(field(WakeWords.announced))), announced.rawValue > known
+    else { return Revision(known) }
+    coffer_atomic_raise(self.known, announced.rawValue)
+    return announced
+  }
 
   /// Announces a revision; never takes one back.
-  func raise(to revision: Revision) { coffer_atomic_raise(number, revision.rawValue) }
+  func raise(to revision: Revision) {
+    coffer_atomic_raise(known, revision.rawValue)
+    raise(WakeWords.announced, to: revision)
+  }
 
-  /// Sets the number to what the journal says. Only while the write lock is held.
-  func reset(to revision: Revision) { coffer_atomic_store(number, revision.rawValue) }
+  /// Notes the newest revision whose sync has returned.
+  func raiseDurable(to revision: Revision) { raise(WakeWords.durable, to: revision) }
+
+  private func raise(_ offset: Int, to revision: Revision) {
+    let address = field(offset)
+    let word = WakeWords.word(revision)
+    while true {
+      let seen = coffer_atomic_load(address)
+      // A number that somebody else has written over is replaced.
+      if let there = WakeWords.revision(seen), there >= revision { return }
+      if coffer_atomic_compare_exchange(address, seen, word) == 1 { return }
+    }
+  }
+
+  /// What the file says now.
+  var words: WakeWords {
+    WakeWords { coffer_atomic_load(field($0)) }
+  }
+
+  /// Goes on with what the file says, from a revision that the journal has.
+  func resume(at revision: Revision) {
+    raise(to: revision)
+    coffer_atomic_store(field(WakeWords.closed), 0)
+  }
+
+  /// Makes the file say what the journal says. Only while the write lock is held.
+  func reset(to words: WakeWords) {
+    coffer_atomic_store(known, words.announced?.rawValue ?? 0)
+    for (offset, word) in words.encoded { coffer_atomic_store(field(offset), word) }
+  }
 
   /// Wakes the watchers, unless nobody has been watching lately: ringing costs as much as a third of a relaxed commit.
   func ring() {
@@ -122,9 +170,11 @@ final class WakeFile: Sendable {
         fstat(descriptor, &mine) == 0 && stat(place.wakePath, &present) == 0 && mine.st_ino == present.st_ino
         && mine.st_dev == present.st_dev
       guard !isAttached else { return false }
-      // The new file knows the revision before readers see it, so that it never goes back for them.
+      // The new file knows everything before readers see it.
       guard let (fresh, mapping) = try? Self.map(place, at: nil) else { return false }
-      coffer_atomic_raise(mapping + Self.revisionOffset, revision.rawValue)
+      for (offset, word) in words.encoded where coffer_atomic_load(mapping + offset) < word {
+        coffer_atomic_store(mapping + offset, word)
+      }
       munmap(mapping, Self.size)
       guard (try? Self.map(fresh, place, at: UnsafeMutableRawPointer(bitPattern: address))) != nil else {
         Foundation.close(fresh)

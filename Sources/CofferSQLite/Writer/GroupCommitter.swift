@@ -8,13 +8,22 @@ import Foundation
 final class GroupCommitter {
   let connection: Connection
   private let clock: WallClock
-  private let begin, commitStatement, findRevision, put, delete, clearAll, appendJournal, newestRevision: Statement
+  private let begin, commitStatement, findRevision, put, delete, clearAll, appendJournal, newestRow: Statement
   private(set) lazy var statements = StatementCache(connection)
   private lazy var clearRange = Result { try connection.prepare(SQL.clearRange) }
 
   let maximumValueSize: Int
   private var retention: JournalRetention
   private(set) var revision = Revision.zero
+  /// The history that this connection writes on with.
+  private(set) var epoch: UInt64 = 0
+  /// The newest revision whose sync has returned, until somebody has taken it.
+  private var durableRevision: Revision?
+  /// Whether an older state was put in the place of the one that this connection knows.
+  private(set) var hasLostItsHistory = false
+  private let live: LiveRowCounter
+  /// Whether rows were changed without a commit of their own, so that the newest journal row must be written again.
+  private var mustRewriteNewestRow = false
   private var seenDataVersion: UInt32?
   private var isSynchronous = true
   /// Whether there are relaxed commits that no sync has covered yet.
@@ -28,11 +37,16 @@ final class GroupCommitter {
     static let put = """
       INSERT INTO coffer_values (key, revision, checksum, value) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key)
       DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum, value = excluded.value
+      WHERE \(LiveRowCounter.removing)
       """
-    static let appendJournal = """
-      INSERT INTO coffer_journal (revision, transaction_id, origin, committed_at, changed) VALUES (?1, ?2, ?3, ?4, ?5)
+    static let rewrite = """
+      UPDATE coffer_values SET value = ?2, checksum = ?3 WHERE key = ?1 AND \(LiveRowCounter.removing)
       """
-    static let clearRange = "DELETE FROM coffer_values WHERE key >= ?1 AND key < ?2"
+    static let rewriteNewestRow = """
+      UPDATE coffer_journal SET live_count = ?2, live_digest = ?3, checksum = ?4 WHERE revision = ?1
+      """
+    static let delete = "DELETE FROM coffer_values WHERE key = ?1 AND \(LiveRowCounter.removing)"
+    static let clearRange = "DELETE FROM coffer_values WHERE key >= ?1 AND key < ?2 AND \(LiveRowCounter.removing)"
   }
 
   /// The size that the log is filled up to once, so that commits overwrite it instead of growing it: a growing file
@@ -48,16 +62,18 @@ final class GroupCommitter {
     // A log that one large value has blown up shrinks again. (`fullfsync` is what Apple's systems need to mean it.)
     try connection.execute(
       "PRAGMA cache_size = -8192; PRAGMA journal_size_limit = \(Self.logSize); PRAGMA fullfsync = ON")
+    live = try LiveRowCounter(connection)
     begin = try connection.prepare("BEGIN IMMEDIATE")
     commitStatement = try connection.prepare("COMMIT")
     findRevision = try connection.prepare("SELECT revision FROM coffer_values WHERE key = ?1")
     put = try connection.prepare(SQL.put)
-    delete = try connection.prepare("DELETE FROM coffer_values WHERE key = ?1")
+    delete = try connection.prepare(SQL.delete)
     clearAll = try connection.prepare("DELETE FROM coffer_values")
-    appendJournal = try connection.prepare(SQL.appendJournal)
-    newestRevision = try connection.prepare("SELECT max(revision) FROM coffer_journal")
+    appendJournal = try connection.prepare(JournalRow.insert)
+    newestRow = try connection.prepare(JournalRow.newest)
     logPages = .allocate(capacity: 1)
     logPages.initialize(to: 0)
+    epoch = try History.firstEpoch(connection)
     sqlite3_wal_hook(connection.handle, countLogPages, logPages)
   }
 
@@ -170,6 +186,7 @@ final class GroupCommitter {
     let code = coffer_sqlite_log_sync(connection.handle)
     guard code == SQLITE_OK else { throw lostSync(code) }
     hasUnsyncedCommits = false
+    durableRevision = revision
   }
 
   // MARK: One transaction
@@ -178,20 +195,24 @@ final class GroupCommitter {
     if durability == .full { try extendLogIfBusy() }
     try setSynchronous(durability == .full)
     try begin.run()
-    let revisionBefore = revision
+    let (revisionBefore, liveBefore) = (revision, live.rows)
     let changesBefore = sqlite3_total_changes64(connection.handle)
     do {
       try refreshRevision()
       let result = try body()
       guard connection.isInTransaction else { throw endedTransaction }
+      if mustRewriteNewestRow { try rewriteNewestRow() }
       try finish()
       seenDataVersion = coffer_sqlite_data_version(connection.handle)
+      if durability == .full, revision != revisionBefore { durableRevision = revision }
       // A commit that wrote nothing has synced nothing.
       if sqlite3_total_changes64(connection.handle) != changesBefore { hasUnsyncedCommits = durability == .relaxed }
       return result
     } catch {
       connection.rollBack()
       revision = revisionBefore
+      live.rows = liveBefore
+      mustRewriteNewestRow = false
       seenDataVersion = nil
       throw error
     }
@@ -229,13 +250,33 @@ final class GroupCommitter {
     isSynchronous = isFull
   }
 
-  /// Reads the newest revision when somebody else has committed since our last commit.
+  /// Reads what the store holds when somebody else has committed since our last commit.
   private func refreshRevision() throws {
     let dataVersion = coffer_sqlite_data_version(connection.handle)
     guard dataVersion != seenDataVersion else { return }
-    defer { newestRevision.reset() }
-    revision = try newestRevision.step() ? Revision(UInt64(bitPattern: newestRevision.integer(0))) : .zero
+    defer { newestRow.reset() }
+    if try newestRow.step() {
+      let (row, isWhole) = JournalRow.read(newestRow)
+      guard isWhole else { throw StorageError.damagedJournal(connection.place) }
+      try requireHistory(upTo: row.revision)
+      (revision, live.rows) = (row.revision, row.live)
+    } else {
+      try requireHistory(upTo: .zero)
+      live.rows = LiveRows()
+    }
     seenDataVersion = dataVersion
+  }
+
+  private func requireHistory(upTo found: Revision) throws {
+    guard found < revision else { return }
+    hasLostItsHistory = true
+    throw History.wentBack(from: revision, to: found, connection.place)
+  }
+
+  /// The newest revision whose sync has returned, if that is news.
+  func takeDurableRevision() -> Revision? {
+    defer { durableRevision = nil }
+    return durableRevision
   }
 
   /// Fills the log up with zeros once this process has shown that it commits often: overwriting costs one flush,
@@ -276,24 +317,58 @@ final class GroupCommitter {
   func applyNow(_ operation: WriteBatch.Operation) throws {
     var sum: UInt32 = 0
     if case .put(let key, let value) = operation { sum = checksum(key, value) }
-    try apply(operation, checksum: sum, at: revision.next)
+    // Whoever goes on after an error has a transaction in which this statement has done nothing.
+    let before = live.rows
+    do {
+      try apply(operation, checksum: sum, at: revision.next)
+    } catch {
+      live.rows = before
+      throw error
+    }
+  }
+
+  /// Changes a value that is no user's, without a commit: the revision stays.
+  func rewrite(_ key: Key, _ value: Data) throws {
+    guard let revision = try currentRevision(of: key) else { return }
+    let sum = Int64(bound(checksum(key, value), to: revision))
+    let name = SQLiteValue.blob(Data(key.string.utf8))
+    try statements.execute(SQL.rewrite, [name, .blob(value), .integer(sum)])
+    live.rows.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
+    mustRewriteNewestRow = true
+  }
+
+  private func rewriteNewestRow() throws {
+    mustRewriteNewestRow = false
+    defer { newestRow.reset() }
+    guard try newestRow.step() else { return }
+    let row = JournalRow.read(newestRow).row.holding(live.rows)
+    try statements.execute(
+      SQL.rewriteNewestRow,
+      [
+        .integer(Int64(bitPattern: row.revision.rawValue)), .integer(row.live.count),
+        .integer(Int64(bitPattern: row.live.digest)), .integer(Int64(row.checksum)),
+      ])
   }
 
   private func apply(_ operation: WriteBatch.Operation, checksum: UInt32, at revision: Revision) throws {
     switch operation {
     case .put(let key, let value):
+      let sum = Int64(bound(checksum, to: revision))
       try key.withBytes { name in
         try value.withUnsafeBytes { content in
           put.bind(1, borrowing: name)
           put.bind(2, Int64(bitPattern: revision.rawValue))
-          put.bind(3, Int64(checksum))
+          put.bind(3, sum)
           put.bind(4, borrowing: content)
           defer { put.reset() }  // all parameters are bound again before the next use
           _ = try put.step()
         }
       }
+      live.rows.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
     case .delete(let key): try run(delete, with: key)
-    case .clear(nil): try clearAll.run()
+    case .clear(nil):
+      try clearAll.run()
+      live.rows = LiveRows()
     case .clear(let prefix?): try clear(prefix)
     case .require: break
     }
@@ -328,20 +403,22 @@ final class GroupCommitter {
   }
 
   private func append(_ batch: PreparedBatch, at next: Revision) throws {
+    let nobody = UnsafeRawBufferPointer(start: nil, count: 0)
     try withUnsafeBytes(of: batch.transaction.uuid) { transaction in
       try withUnsafeBytes(of: batch.origin.handle.uuid) { origin in
         try batch.journalEntry.withUnsafeBytes { changed in
-          appendJournal.bind(1, Int64(bitPattern: next.rawValue))
-          appendJournal.bind(2, borrowing: batch.isForeign ? .init(start: nil, count: 0) : transaction)
-          appendJournal.bind(3, borrowing: batch.isForeign ? .init(start: nil, count: 0) : origin)
-          appendJournal.bind(4, clock.now().unixMilliseconds)
-          appendJournal.bind(5, borrowing: changed)
+          let row = JournalRow(
+            revision: next, epoch: epoch, transaction: batch.isForeign ? nobody : transaction,
+            origin: batch.isForeign ? nobody : origin, committedAt: clock.now().unixMilliseconds, changed: changed,
+            live: live.rows)
+          row.bind(to: appendJournal)
           defer { appendJournal.reset() }
           _ = try appendJournal.step()
         }
       }
     }
     revision = next
+    mustRewriteNewestRow = false
     retention.count(bytes: batch.journalEntry.count)
   }
 }

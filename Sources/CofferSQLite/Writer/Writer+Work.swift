@@ -15,6 +15,7 @@ extension Writer {
           do {
             let (value, commit) = try committer.transact(header, body)
             if let commit { raise(commit.revision) }
+            noteDurable(committer)
             continuation.resume(returning: value)
             return WorkOutcome(commit: commit)
           } catch {

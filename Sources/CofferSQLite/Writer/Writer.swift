@@ -13,6 +13,8 @@ final class Writer: Sendable {
   struct Listener: Sendable {
     /// Makes the revision known, before the waiters are resumed: what a task was told of, it can read.
     let raise: @Sendable (Revision) -> Void
+    /// Notes the newest revision whose sync has returned.
+    let raiseDurable: @Sendable (Revision) -> Void
     /// Tells the subscribers, in the order of the revisions, after the waiters were resumed.
     let announce: @Sendable ([Commit]) -> Void
     /// Called once when the device has failed and the store must not be used any more.
@@ -184,6 +186,7 @@ final class Writer: Sendable {
         listener.announce([batch.commit(at: revision)])
       }
       if let lost = result.lostSync { shutDown(after: lost) }
+      if committer.hasLostItsHistory, let error = result.error as? StorageError { refuse(error) }
       lookAfter(committer)
       return result
     }
@@ -261,7 +264,10 @@ final class Writer: Sendable {
     if case .work(let run, _) = first.kind {
       let outcome = run(committer)
       if let commit = outcome.commit { listener.announce([commit]) }
-      if let error = outcome.error as? StorageError, error.code == .outcomeUnknown { shutDown(after: error) }
+      if let error = outcome.error as? StorageError {
+        if error.code == .outcomeUnknown { shutDown(after: error) }
+        if error.code == .closed, committer.hasLostItsHistory { refuse(error) }
+      }
       lookAfter(committer)
     } else {
       do { try first.prepare?() } catch { return first.refuse(error) }
@@ -279,8 +285,10 @@ final class Writer: Sendable {
       durability = max(durability, wanted)
     }
     let results = committer.commit(batches, durability: durability)
+    noteDurable(committer)
     // First the store closes, then its callers hear why: what they do next must not slip through.
     if let lost = results.lazy.compactMap(\.lostSync).first { shutDown(after: lost) }
+    if committer.hasLostItsHistory, let error = results.first?.error as? StorageError { refuse(error) }
     if case .success(let newest)? = results.last(where: { $0.error == nil }) { raise(newest) }
     finish(batches, results, committer) { failure in
       for (request, result) in zip(group, results) {
@@ -327,7 +335,13 @@ final class Writer: Sendable {
 
   // MARK: After a commit
 
+  /// Before the waiters are resumed: what a task was told of must show when it is lost.
+  func noteDurable(_ committer: GroupCommitter) {
+    if let revision = committer.takeDurableRevision() { listener.raiseDurable(revision) }
+  }
+
   private func lookAfter(_ committer: GroupCommitter) {
+    noteDurable(committer)
     if committer.takeCheckpointDue() {
       checkpointer.start { [self] in housekeep { try $0.finishCheckpoint() } }
     }

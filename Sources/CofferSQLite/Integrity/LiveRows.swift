@@ -1,0 +1,68 @@
+import CofferCSQLite
+import CofferCore
+
+/// How many values a store has, and a digest of the set of their rows: each commit writes both into its journal row, so
+/// that a row that is gone, or there twice, shows.
+struct LiveRows: Hashable {
+  var count: Int64 = 0
+  /// The sum of the digests of all rows; adding and removing one are one addition each, in any order.
+  var digest: UInt64 = 0
+
+  mutating func add(_ row: UInt64) {
+    count += 1
+    digest &+= row
+  }
+
+  mutating func remove(_ row: UInt64) {
+    count -= 1
+    digest &-= row
+  }
+
+  /// The digest of one row. Its checksum covers key, revision and value; mixing keeps sums of rows apart.
+  static func digest(revision: Int64, checksum: Int64) -> UInt64 {
+    var mixed = UInt64(bitPattern: revision) &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(bitPattern: checksum)
+    mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ mixed >> 31
+  }
+}
+
+/// Follows the rows that the statements of one connection replace and remove: SQL calls it with each row as it was,
+/// which spares looking the row up before.
+final class LiveRowCounter {
+  /// Changed by SQLite's calls, on the thread that runs the statement, and by the committer there.
+  private let state: UnsafeMutablePointer<LiveRows>
+  private let connection: Connection
+
+  /// What a statement says for each row that it removes; true.
+  static let removing = "coffer_removing(revision, checksum)"
+
+  init(_ connection: Connection) throws {
+    self.connection = connection
+    state = .allocate(capacity: 1)
+    state.initialize(to: LiveRows())
+    let flags = SQLITE_UTF8 | SQLITE_DIRECTONLY
+    let code = sqlite3_create_function_v2(
+      connection.handle, "coffer_removing", 2, flags, state, noteRemovedRow, nil, nil, nil)
+    guard code == SQLITE_OK else { throw connection.error(code) }
+  }
+
+  deinit {
+    sqlite3_create_function_v2(connection.handle, "coffer_removing", 2, SQLITE_UTF8, nil, nil, nil, nil, nil)
+    state.deallocate()
+  }
+
+  var rows: LiveRows {
+    get { state.pointee }
+    set { state.pointee = newValue }
+  }
+}
+
+private nonisolated func noteRemovedRow(
+  _ context: OpaquePointer?, _: Int32, _ arguments: UnsafeMutablePointer<OpaquePointer?>?
+) {
+  guard let state = sqlite3_user_data(context), let arguments else { return sqlite3_result_int(context, 0) }
+  let row = LiveRows.digest(revision: sqlite3_value_int64(arguments[0]), checksum: sqlite3_value_int64(arguments[1]))
+  state.assumingMemoryBound(to: LiveRows.self).pointee.remove(row)
+  sqlite3_result_int(context, 1)
+}

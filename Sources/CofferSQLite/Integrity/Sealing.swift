@@ -1,0 +1,46 @@
+import CofferCSQLite
+import CofferCore
+import Foundation
+
+extension StorePlace {
+  /// Whether a page without a checksum has to be taken as it is when the store is opened: after a crash another program,
+  /// which knows nothing of checksums, may have copied the log into the database and deleted it.
+  var mayHaveUnsealedPages: Bool {
+    if let words = WakeWords(ofFileAt: wakePath), words.isClosed { return false }
+    var status = stat()
+    return !(stat(logPath, &status) == 0 && status.st_size > 0)
+  }
+}
+
+extension Connection {
+  /// Gives each page of the database that has no checksum one. Reads the whole file.
+  ///
+  /// - Returns: Whether that could be done now; not while somebody copies the log into the database.
+  func sealPages() throws -> Bool {
+    guard isSealed, let file = coffer_sqlite_main_file(handle) else { return true }
+    try execute("BEGIN")
+    defer { rollBack() }
+    _ = try number("SELECT count(*) FROM sqlite_schema")  // maps the index of the log, where the lock is
+    guard coffer_sqlite_checkpoint_lock(handle, 1) == SQLITE_OK else { return false }
+    defer { _ = coffer_sqlite_checkpoint_lock(handle, 0) }
+    // Only checkpoints write to the database, and nobody else makes one now.
+    let size = file.page.pointee.pageSize
+    let buffer = UnsafeMutableRawPointer.allocate(byteCount: Int(size), alignment: 8)
+    defer { buffer.deallocate() }
+    var offset: Int64 = 0
+    var hasWritten = false
+    while file.readRaw(buffer, size, offset) {
+      var word = buffer.loadUnaligned(fromByteOffset: Int(size - PageFile.reserve), as: UInt64.self)
+      if word == 0, !isZero(buffer, size) {
+        word = pageChecksum(buffer, size).littleEndian
+        let code = file.realMethods.xWrite(
+          file.real, &word, PageFile.reserve, offset + Int64(size) - Int64(PageFile.reserve))
+        guard code == SQLITE_OK else { throw error(code) }
+        hasWritten = true
+      }
+      offset += Int64(size)
+    }
+    if hasWritten, file.realMethods.xSync(file.real, SQLITE_SYNC_NORMAL) != SQLITE_OK { return false }
+    return true
+  }
+}

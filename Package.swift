@@ -187,7 +187,9 @@ let package = Package(
     // Document 3's, in the same way.
     .testTarget(
       name: "CallbackDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),
-    tests("CofferCommandTests", ["CofferCommand", "Coffer", "CofferCSQLite", "CofferTerminal", "CofferTestSupport"]),
+    tests(
+      "CofferCommandTests",
+      ["CofferCommand", "Coffer", "CofferCSQLite", "CofferSQLite", "CofferTerminal", "CofferTestSupport"]),
     tests("CofferTerminalTests", ["CofferCore", "CofferTerminal"]),
     tests("ReplayShopTests", ["ReplayShop", "ReplayShopServer"]),
     tests(

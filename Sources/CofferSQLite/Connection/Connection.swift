@@ -18,7 +18,8 @@ final class Connection {
       throw StorageError(.inputOutput, "SQLite cannot be set up in this process.", backend: place.description)
     }
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-    let code = sqlite3_open_v2(place.path, &handle, flags, PageVFS.name)
+    let code = sqlite3_open_v2(
+      place.path, &handle, flags, place.ignoresPageFaults ? PageVFS.salvagingName : PageVFS.name)
     guard let handle else {
       throw StorageError(.inputOutput, "SQLite has no memory for a connection.", backend: place.description)
     }

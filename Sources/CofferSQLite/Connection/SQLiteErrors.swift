@@ -12,6 +12,8 @@ package struct StorePlace: Sendable {
   var name: String?
   /// Whether pages without a checksum are taken as they are.
   var allowsUnsealedPages = false
+  /// Whether damaged pages are read all the same.
+  var ignoresPageFaults = false
 
   var logPath: String { path + "-wal" }
   var wakePath: String { path + "-wake" }

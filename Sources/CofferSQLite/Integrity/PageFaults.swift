@@ -6,7 +6,7 @@ extension Connection {
   private var logPages: UnsafeMutablePointer<PageFile>? { coffer_sqlite_log_file(handle)?.page }
 
   /// Whether each page of the database ends with its checksum.
-  var isSealed: Bool { pages?.pointee.isSealed ?? false }
+  var isSealed: Bool { coffer_sqlite_main_file(handle).map { CofferSQLite.isSealed($0) } ?? false }
 
   /// The size of the database's pages in bytes; 0 while it is not known.
   var pageSize: Int { Int(pages?.pointee.pageSize ?? 0) }
@@ -39,5 +39,12 @@ extension Connection {
       advice: "Values on other pages can be read. Keep a copy of the file and its -wal file, then restore a backup; "
         + "'coffer verify' names what is damaged.", backend: place.description, key: key,
       underlying: .init(domain: "SQLite", code: Int(coffer_sqlite_damaged_page), text: "checksum of page \(number)"))
+  }
+}
+
+extension StorageError {
+  /// Whether a page is damaged, and with it what lies on it.
+  var isDamagedPage: Bool {
+    code == .damaged && underlying?.domain == "SQLite" && underlying?.code == Int(coffer_sqlite_damaged_page)
   }
 }

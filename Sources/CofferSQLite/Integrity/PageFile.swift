@@ -17,6 +17,8 @@ struct PageFile {
   var allowsUnsealed = false
   /// Whether a page of nothing but zeros is taken as it is: one that was freed before it was ever written.
   var allowsHoles = false
+  /// Whether every page is taken as it is: what is read is proven by the checksums of rows, and nothing is absent.
+  var ignoresFaults = false
   /// Whether the log's checksums are those of a big-endian machine.
   var isSwapped = false
   /// Where a frame of the present transaction was overwritten in place; from there on the log's checksums are wrong
@@ -48,6 +50,16 @@ extension FilePointer {
   /// Reads past the checks; whether all bytes were there.
   func readRaw(_ buffer: UnsafeMutableRawPointer, _ count: Int32, _ offset: Int64) -> Bool {
     realMethods.xRead(real, buffer, count, offset) == SQLITE_OK
+  }
+}
+
+extension FilePointer {
+  /// What the file says of its pages; `nil` while it is empty.
+  func readHeader() -> DatabaseHeader? {
+    withUnsafeTemporaryAllocation(byteCount: 104, alignment: 8) { bytes in
+      guard let start = bytes.baseAddress, readRaw(start, 100, 0) else { return nil }
+      return DatabaseHeader(start)
+    }
   }
 }
 
@@ -94,7 +106,7 @@ nonisolated func pageFileRead(
   // SQLite takes what lies beyond the end for zeros: a file that was cut would have empty pages.
   let page = file.page
   if code == coffer_sqlite_short_read, page.pointee.isSealed, count == page.pointee.pageSize, offset > 0,
-    !page.pointee.isLog, !page.pointee.allowsHoles
+    !page.pointee.isLog, !page.pointee.allowsHoles, !page.pointee.ignoresFaults
   {
     return fault(page, offset / Int64(count) + 1)
   }
@@ -113,7 +125,7 @@ private func checkPage(
     if let header, header.reserve != UInt8(PageFile.reserve), hasLostItsMark(buffer, count) { return fault(page, 1) }
     learn(header, page)
   }
-  guard page.pointee.isSealed, count == page.pointee.pageSize, offset % Int64(count) == 0 else { return SQLITE_OK }
+  guard isSealed(file), count == page.pointee.pageSize, offset % Int64(count) == 0 else { return SQLITE_OK }
   let end = buffer + Int(count - PageFile.reserve)
   let found = end.loadUnaligned(as: UInt64.self).littleEndian
   end.storeBytes(of: 0, as: UInt64.self)
@@ -136,6 +148,13 @@ func isZero(_ buffer: UnsafeRawPointer, _ count: Int32) -> Bool {
   buffer.load(as: UInt8.self) == 0 && memcmp(buffer, buffer + 1, Int(count) - 1) == 0
 }
 
+/// Whether the pages of the database carry checksums. One that was empty when it was opened, or had none, is looked at
+/// again: another process may have made it meanwhile.
+func isSealed(_ file: FilePointer) -> Bool {
+  if !file.page.pointee.isSealed { learn(file.readHeader(), file.page) }
+  return file.page.pointee.isSealed
+}
+
 private func learn(_ header: DatabaseHeader?, _ page: UnsafeMutablePointer<PageFile>) {
   guard let header else { return }
   page.pointee.pageSize = header.pageSize
@@ -143,6 +162,7 @@ private func learn(_ header: DatabaseHeader?, _ page: UnsafeMutablePointer<PageF
 }
 
 private func fault(_ page: UnsafeMutablePointer<PageFile>, _ number: Int64) -> Int32 {
+  if page.pointee.ignoresFaults { return SQLITE_OK }
   if page.pointee.faultyPage == 0 { page.pointee.faultyPage = number }
   return coffer_sqlite_damaged_page
 }
@@ -201,7 +221,7 @@ nonisolated func pageFileWrite(
     return file.realMethods.xWrite(file.real, buffer, count, offset)
   }
   if offset == 0, count >= 512 { learn(DatabaseHeader(buffer), page) }
-  guard page.pointee.isSealed, count == page.pointee.pageSize, offset % Int64(count) == 0 else {
+  guard isSealed(file), count == page.pointee.pageSize, offset % Int64(count) == 0 else {
     return file.realMethods.xWrite(file.real, buffer, count, offset)
   }
   // The buffer is SQLite's page, which is nobody else's while it is written; its end is as before afterwards.

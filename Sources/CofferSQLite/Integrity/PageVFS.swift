@@ -5,11 +5,27 @@ import Foundation
 /// page is read, and each page of the log is compared with the checksum of its frame.
 ///
 /// `docs/formats/sqlite.md`, "Pages". The page format is that of SQLite's own checksum VFS.
-enum PageVFS {
+package enum PageVFS {
   static let name = "coffer"
+  /// The same, for what must go on past damaged pages.
+  static let salvagingName = "coffer-salvage"
 
-  /// Makes it known to SQLite, once per process; SQLite's result code.
+  /// Makes both known to SQLite, once per process; SQLite's result code.
   static let registration: Int32 = {
+    let code = register(name, pageFileOpen)
+    return code == SQLITE_OK ? register(salvagingName, pageFileOpenForSalvage) : code
+  }()
+
+  /// Its name for `sqlite3_open_v2`, for tools that write to a store's database behind the store's back; `nil` when it
+  /// could not be set up.
+  package static var registeredName: String? { registration == SQLITE_OK ? name : nil }
+
+  private typealias Open =
+    @convention(c) (
+      UnsafeMutablePointer<sqlite3_vfs>?, UnsafePointer<CChar>?, FilePointer?, Int32, UnsafeMutablePointer<Int32>?
+    ) -> Int32
+
+  private static func register(_ name: String, _ open: @escaping Open) -> Int32 {
     guard let system = sqlite3_vfs_find(nil), let label = strdup(name) else { return SQLITE_ERROR }
     let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
     // All but opening is the system's own: it finds its data where it has them.
@@ -18,9 +34,9 @@ enum PageVFS {
     vfs.pointee.szOsFile = Int32(PageFile.offsetOfReal) + system.pointee.szOsFile
     vfs.pointee.pNext = nil
     vfs.pointee.zName = UnsafePointer(label)
-    vfs.pointee.xOpen = pageFileOpen
+    vfs.pointee.xOpen = open
     return sqlite3_vfs_register(vfs, 0)
-  }()
+  }
 
   /// Without `xFetch`: pages that are mapped would be read past the checks.
   fileprivate nonisolated(unsafe) static let methods: UnsafePointer<sqlite3_io_methods> = {
@@ -62,6 +78,15 @@ enum PageVFS {
   }()
 }
 
+private nonisolated func pageFileOpenForSalvage(
+  _ vfs: UnsafeMutablePointer<sqlite3_vfs>?, _ path: UnsafePointer<CChar>?, _ file: FilePointer?, _ flags: Int32,
+  _ flagsOut: UnsafeMutablePointer<Int32>?
+) -> Int32 {
+  let code = pageFileOpen(vfs, path, file, flags, flagsOut)
+  if let file, flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL) != 0 { file.page.pointee.ignoresFaults = true }
+  return code
+}
+
 /// Opens a file with the system's VFS; wraps databases and logs, and nothing else.
 private nonisolated func pageFileOpen(
   _: UnsafeMutablePointer<sqlite3_vfs>?, _ path: UnsafePointer<CChar>?, _ file: FilePointer?, _ flags: Int32,
@@ -76,8 +101,7 @@ private nonisolated func pageFileOpen(
   // SQLite closes what has methods, also after an error; the system's file may need that.
   if file.real.pointee.pMethods != nil { file.pointee.pMethods = PageVFS.methods }
   guard code == SQLITE_OK, !file.page.pointee.isLog else { return code }
-  withUnsafeTemporaryAllocation(byteCount: 104, alignment: 8) { bytes in
-    guard let start = bytes.baseAddress, file.readRaw(start, 100, 0), let header = DatabaseHeader(start) else { return }
+  if let header = file.readHeader() {
     file.page.pointee.pageSize = header.pageSize
     file.page.pointee.isSealed = header.reserve == UInt8(PageFile.reserve)
   }

@@ -3,10 +3,12 @@ import CofferCore
 import Foundation
 
 extension StorePlace {
-  /// Whether a page without a checksum has to be taken as it is when the store is opened: after a crash another program,
-  /// which knows nothing of checksums, may have copied the log into the database and deleted it.
+  /// Whether a page without a checksum has to be taken as it is when the store is opened: another program, which knows
+  /// nothing of checksums, may have copied the log into the database after a crash, or have written all of it anew.
   var mayHaveUnsealedPages: Bool {
-    if let words = WakeWords(ofFileAt: wakePath), words.isClosed { return false }
+    if let words = WakeWords(ofFileAt: wakePath), let count = words.closedAt, count == WakeWords.changeCount(path) {
+      return false
+    }
     var status = stat()
     return !(stat(logPath, &status) == 0 && status.st_size > 0)
   }

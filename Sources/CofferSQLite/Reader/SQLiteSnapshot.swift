@@ -5,12 +5,12 @@ import CofferLocks
 final class SQLiteSnapshot: StorageSnapshot {
   let revision: Revision
   private let reader: Locked<Reader?>
-  private let place: StorePlace
+  private let store: SQLiteStore
 
-  init(_ reader: Reader, place: StorePlace) throws {
+  init(_ reader: Reader, of store: SQLiteStore) throws {
     revision = try reader.beginSnapshot()
     self.reader = Locked(reader)
-    self.place = place
+    self.store = store
   }
 
   /// Ends the transaction; later reads throw.
@@ -22,16 +22,28 @@ final class SQLiteSnapshot: StorageSnapshot {
   }
 
   func entries(_ keys: [Key]) async throws -> [Entry?] {
-    try read { reader in try keys.map(reader.entry) }
+    try read { reader in
+      try keys.map { key in
+        do { return try reader.entry(key) } catch {
+          let entry = try store.salvage(key, after: error)
+          guard entry.revision <= revision else { throw error }  // of a later state
+          return entry
+        }
+      }
+    }
   }
 
   func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
-    try read { try $0.page(prefix: prefix, after: after, limit: limit) }
+    try read { reader in
+      do { return try reader.page(prefix: prefix, after: after, limit: limit) } catch {
+        return try store.salvagePage(prefix: prefix, after: after, limit: limit, at: revision, after: error)
+      }
+    }
   }
 
   private func read<R: Sendable>(_ body: (Reader) throws -> R) throws -> R {
     try reader.withLock { reader in
-      guard let reader else { throw StorageError.snapshotEnded(place.description) }
+      guard let reader else { throw StorageError.snapshotEnded(store.place.description) }
       return try body(reader)
     }
   }

@@ -66,7 +66,12 @@ public final class SQLiteEngine: StorageEngine {
   }
 
   public func entry(_ key: Key) async throws -> Entry? {
-    try openStore().readers.read { try $0.entry(key) }
+    let store = try openStore()
+    do {
+      return try store.readers.read { try $0.entry(key) }
+    } catch {
+      return try store.salvage(key, after: error)
+    }
   }
 
   public func withSnapshot<R: Sendable>(
@@ -75,7 +80,7 @@ public final class SQLiteEngine: StorageEngine {
     let store = try openStore()
     let reader = try store.readers.borrow()
     defer { store.readers.giveBack(reader) }
-    let snapshot = try SQLiteSnapshot(reader, place: store.place)
+    let snapshot = try SQLiteSnapshot(reader, of: store)
     defer { snapshot.end() }
     return try await body(snapshot)
   }

@@ -19,13 +19,15 @@ final class SQLiteStore: Sendable {
   let writer: Writer
   let readers: ReaderPool
   private let feed: ChangeFeed
-  private let availabilityFeed: AvailabilityFeed
+  let availabilityFeed: AvailabilityFeed
   /// The history that the store was opened in.
   let epoch: UInt64
   /// What was lost, until somebody accepts it.
   let loss: Locked<LossReport?>
+  /// Whether all rows of a revision are there, for reads past damaged pages.
+  let provenRows = Locked<(revision: Revision, isComplete: Bool)?>(nil)
   private let wake: WakeFile
-  private let quarantine: Quarantine
+  let quarantine: Quarantine
   private let state = Locked(State())
 
   /// Opens the file for this process. Slow, so not for a thread that tasks share.
@@ -68,6 +70,7 @@ final class SQLiteStore: Sendable {
     self.readers = readers
     self.feed = feed
     quarantine.connect(writer)
+    writer.maySalvage.withLock { $0 = { [weak self] error in self?.maySalvage(error) ?? false } }
     let watch = FileWatcher.shared.watch(place.wakePath) { [weak self] event in self?.hear(event) }
     state.withLock { $0.watch = watch }
   }

@@ -12,8 +12,8 @@ struct WakeWords: Hashable {
   var epoch: UInt64
   /// The database's inode: a copy of all files is another history.
   var file: UInt64
-  /// Whether everybody had closed the store.
-  var isClosed: Bool
+  /// What the database's header counted when everybody had closed the store; `nil` while it is open.
+  var closedAt: UInt32?
 
   static let size = 128
   static let magic = Array("COFWAKE2".utf8)
@@ -24,20 +24,21 @@ struct WakeWords: Hashable {
   static let failure = 56
   static let closed = 64
   private static let file = 72
-  static let isClosed: UInt64 = 0x436C_6F73_6564_2121
+  private static let closedMark: UInt64 = 0x436C_6F73 << 32
 
   init(
     announced: Revision, durable: Revision, store: UInt64, epoch: UInt64, file: UInt64
   ) {
     (self.announced, self.durable, self.store, self.epoch, self.file) = (announced, durable, store, epoch, file)
-    isClosed = false
+    closedAt = nil
   }
 
   init(_ word: (Int) -> UInt64) {
     announced = Self.revision(word(Self.announced))
     durable = Self.revision(word(Self.durable))
     (store, epoch, file) = (word(Self.store), word(Self.epoch), word(Self.file))
-    isClosed = word(Self.closed) == Self.isClosed
+    let mark = word(Self.closed)
+    closedAt = mark & ~0xFFFF_FFFF == Self.closedMark ? UInt32(truncatingIfNeeded: mark) : nil
   }
 
   /// Reads a file without opening it for use; `nil` when there is none that says anything.
@@ -53,8 +54,20 @@ struct WakeWords: Hashable {
   var encoded: [(offset: Int, word: UInt64)] {
     [
       (Self.announced, Self.word(announced ?? .zero)), (Self.durable, Self.word(durable ?? .zero)),
-      (Self.store, store), (Self.epoch, epoch), (Self.file, file), (Self.closed, isClosed ? Self.isClosed : 0),
+      (Self.store, store), (Self.epoch, epoch), (Self.file, file), (Self.closed, 0),
     ]
+  }
+
+  /// What stands for a store that everybody has closed.
+  static func closedWord(_ path: String) -> UInt64 { changeCount(path).map { closedMark | UInt64($0) } ?? 0 }
+
+  /// What SQLite counts up in a database's header when it writes there, whichever program it is in.
+  static func changeCount(_ path: String) -> UInt32? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var count: UInt32 = 0
+    return pread(descriptor, &count, 4, 24) == 4 ? UInt32(bigEndian: count) : nil
   }
 
   // MARK: Revisions

@@ -24,6 +24,7 @@ final class GroupCommitter {
   private let live: LiveRowCounter
   /// Whether rows were changed without a commit of their own, so that the newest journal row must be written again.
   private var mustRewriteNewestRow = false
+  private var isRecounting = false
   private var seenDataVersion: UInt32?
   private var isSynchronous = true
   /// Whether there are relaxed commits that no sync has covered yet.
@@ -257,7 +258,7 @@ final class GroupCommitter {
     defer { newestRow.reset() }
     if try newestRow.step() {
       let (row, isWhole) = JournalRow.read(newestRow)
-      guard isWhole else { throw StorageError.damagedJournal(connection.place) }
+      guard isWhole || isRecounting else { throw StorageError.damagedJournal(connection.place) }
       try requireHistory(upTo: row.revision)
       (revision, live.rows) = (row.revision, row.live)
     } else {
@@ -335,6 +336,20 @@ final class GroupCommitter {
     try statements.execute(SQL.rewrite, [name, .blob(value), .integer(sum)])
     live.rows.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
     mustRewriteNewestRow = true
+  }
+
+  /// Takes the rows that are there for all there are.
+  func recount() throws {
+    isRecounting = true
+    defer { isRecounting = false }
+    try write(durability: .full) {
+      let rows = try connection.prepare("SELECT revision, checksum FROM coffer_values")
+      defer { rows.reset() }
+      var found = LiveRows()
+      while try rows.step() { found.add(LiveRows.digest(revision: rows.integer(0), checksum: rows.integer(1))) }
+      live.rows = found
+      mustRewriteNewestRow = true
+    }
   }
 
   private func rewriteNewestRow() throws {

@@ -44,6 +44,8 @@ final class Writer: Sendable {
   private let place: StorePlace
   private let listener: Listener
   private let configuration: SQLiteConfiguration
+  /// Whether batches may be written past damaged pages; set by the store, which can prove that no row is missing.
+  let maySalvage = Locked<(@Sendable (any Error) -> Bool)?>(nil)
 
   init(_ place: StorePlace, configuration: SQLiteConfiguration, listener: Listener) throws {
     let committer = try GroupCommitter(place, configuration: configuration)
@@ -181,6 +183,8 @@ final class Writer: Sendable {
     guard isMine else { return nil }
     let result = committer.withLock { committer -> Result<Revision, any Error>? in
       guard let committer, let result = committer.commitWithoutWaiting(batch) else { return nil }
+      // A damaged page is looked into on the thread.
+      if (result.error as? StorageError)?.isDamagedPage == true { return nil }
       if case .success(let revision) = result, batch.isChange {
         raise(revision)
         listener.announce([batch.commit(at: revision)])
@@ -284,7 +288,7 @@ final class Writer: Sendable {
       batches.append(batch)
       durability = max(durability, wanted)
     }
-    let results = committer.commit(batches, durability: durability)
+    let results = salvaging(committer.commit(batches, durability: durability), batches, durability)
     noteDurable(committer)
     // First the store closes, then its callers hear why: what they do next must not slip through.
     if let lost = results.lazy.compactMap(\.lostSync).first { shutDown(after: lost) }
@@ -306,6 +310,23 @@ final class Writer: Sendable {
     }
     listener.announce(commits)
     lookAfter(committer)
+  }
+
+  /// Writes batches that have met a damaged page once more, past it, where every row proves itself: so that a damaged
+  /// value can be replaced.
+  private func salvaging(
+    _ results: [Result<Revision, any Error>], _ batches: [PreparedBatch], _ durability: Durability
+  ) -> [Result<Revision, any Error>] {
+    guard let failure = results.lazy.compactMap({ $0.error as? StorageError }).first(where: \.isDamagedPage),
+      maySalvage.withLock({ $0 })?(failure) == true
+    else { return results }
+    var past = place
+    past.ignoresPageFaults = true
+    guard let committer = try? GroupCommitter(past, configuration: configuration) else { return results }
+    return zip(results, batches).map { result, batch in
+      (result.error as? StorageError)?.isDamagedPage == true
+        ? committer.commit([batch], durability: durability)[0] : result
+    }
   }
 
   /// Resumes the waiters, with what went wrong after the commit of a batch. Batches whose values are elsewhere are put

@@ -114,7 +114,8 @@ extension StoreDirectory {
   /// Runs SQL on the journal behind the store's back.
   fileprivate func damageJournal(_ statement: String) throws {
     var handle: OpaquePointer?
-    try #require(sqlite3_open(control("journal.db"), &handle) == SQLITE_OK)
+    try #require(
+      sqlite3_open_v2(control("journal.db"), &handle, SQLITE_OPEN_READWRITE, PageVFS.registeredName) == SQLITE_OK)
     defer { sqlite3_close(handle) }
     try #require(sqlite3_exec(handle, statement, nil, nil, nil) == SQLITE_OK)
     #expect(sqlite3_changes(handle) == 1)

@@ -81,7 +81,7 @@ import Testing
   @Test func aStoreFromTheFuture() async throws {
     let directory = try TemporaryDirectory()
     try await makeStore(directory)
-    try sql(directory.path("store.db"), "UPDATE coffer_meta SET value = 99 WHERE name = 'format'")
+    try sql(directory.path("store.db"), "UPDATE coffer_meta SET value = 99 WHERE name = 'format'", vfs: "coffer")
     await expectError(.newerFormat, contains: "format 99") {
       _ = try await SQLiteEngine.open(at: directory.path("store.db"))
     }
@@ -144,7 +144,13 @@ import Testing
     let restored = try await SQLiteEngine.open(at: path)
     let entries = try await restored.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 1_000) }
     #expect(entries.count == 40)
-    #expect(restored.latestRevision == Revision(1))
+    // No number that was given out is given out again, and the loss is told.
+    #expect(restored.latestRevision == Revision(203))
+    #expect(try await restored.loss()?.upTo == Revision(202))
+    for await availability in restored.availability() {
+      guard case .recovered = availability else { throw TestFailure("\(availability)") }
+      break
+    }
     let check = try await SQLiteDatabase(engine: restored).read { transaction in
       try transaction.query("PRAGMA integrity_check") { $0.text(0) }
     }
@@ -219,7 +225,7 @@ import Testing
   @Test func aDamagedValueIsQuarantinedAndReportedOnce() async throws {
     let directory = try TemporaryDirectory()
     try await makeStore(directory)
-    // The bytes are changed as a disk would change them: behind the back of SQLite, whose pages carry no checksum.
+    // The bytes are changed as a disk would change them.
     let url = directory.url.appendingPathComponent("store.db")
     var bytes = try Data(contentsOf: url)
     let range = try #require(bytes.range(of: Data("value-7!".utf8)))
@@ -303,9 +309,12 @@ import Testing
 }
 
 /// Runs SQL on a file as another tool would.
-func sql(_ path: String, _ text: String) throws {
+func sql(_ path: String, _ text: String, vfs: String? = nil) throws {
   var handle: OpaquePointer?
-  guard sqlite3_open(path, &handle) == SQLITE_OK, sqlite3_exec(handle, text, nil, nil, nil) == SQLITE_OK else {
+  let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+  guard sqlite3_open_v2(path, &handle, flags, vfs) == SQLITE_OK,
+    sqlite3_exec(handle, text, nil, nil, nil) == SQLITE_OK
+  else {
     throw TestFailure("SQLite: \(String(cString: sqlite3_errmsg(handle)))")
   }
   sqlite3_close(handle)

@@ -42,7 +42,7 @@ private final class UnsteadySlots: Slots {
       intruder.withLock { intruder in
         guard intruder == nil else { return }
         var handle: OpaquePointer?
-        sqlite3_open(path, &handle)
+        sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE, PageVFS.registeredName)
         sqlite3_exec(handle, "BEGIN IMMEDIATE", nil, nil, nil)
         intruder = UInt(bitPattern: handle)
       }

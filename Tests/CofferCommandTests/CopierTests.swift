@@ -107,6 +107,7 @@ private final class FussyEngine: StorageEngine {
   var capabilities: Capabilities { base.capabilities }
   var description: String { "fussy:\(base.description)" }
   var latestRevision: Revision { base.latestRevision }
+  var latestPosition: JournalPosition { base.latestPosition }
 
   func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     if let key = batch.selection.keys.first(where: { $0.string == refused }) {
@@ -120,7 +121,7 @@ private final class FussyEngine: StorageEngine {
     try await base.withSnapshot { try await body(FussySnapshot(base: $0, damaged: self.damaged, locked: self.locked)) }
   }
 
-  func changes(since revision: Revision?) -> AsyncStream<Change> { base.changes(since: revision) }
+  func changes(since position: JournalPosition?) -> AsyncStream<Change> { base.changes(since: position) }
   func availability() -> AsyncStream<Availability> { base.availability() }
   func close() async throws { try await base.close() }
 }

@@ -191,7 +191,7 @@ extension Defect {
       $0.onChanges = { base, _ in base.changes(since: nil) }
     },
     Defect("always begins in the past", failing: "a subscriber from now hears nothing from before") {
-      $0.onChanges = { base, revision in base.changes(since: revision ?? .zero) }
+      $0.onChanges = { base, position in position.map { base.changes(since: $0) } ?? base.changes(since: .zero) }
     },
     Defect("steals between subscribers", failing: "three subscribers each hear every commit once, in order") {
       wrapper in

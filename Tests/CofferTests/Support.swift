@@ -42,6 +42,7 @@ final class ProbeEngine: StorageEngine {
   }
   var description: String { "probe" }
   var latestRevision: Revision { base.latestRevision }
+  var latestPosition: JournalPosition { base.latestPosition }
 
   func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     if let error = failure.withLock({ $0 }) { throw error }
@@ -61,7 +62,7 @@ final class ProbeEngine: StorageEngine {
   func recentCommits(after revision: Revision) -> [Commit]? {
     forgetsCommits ? nil : base.recentCommits(after: revision)
   }
-  func changes(since revision: Revision?) -> AsyncStream<Change> { base.changes(since: revision) }
+  func changes(since position: JournalPosition?) -> AsyncStream<Change> { base.changes(since: position) }
   func availability() -> AsyncStream<Availability> { base.availability() }
   func close() async throws { try await base.close() }
 

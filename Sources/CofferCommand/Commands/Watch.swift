@@ -17,7 +17,7 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
     if let since, since > latest {
       try Output.error.note("The store is at revision \(latest); it has no revision \(since) yet.")
     }
-    let changes = engine.changes(since: since.map { min($0, latest) })
+    let changes = since.map { engine.changes(since: min($0, latest)) } ?? engine.changes(since: nil)
     // The watch is a task of its own, so that it can be cancelled wherever it waits.
     let task = Task {
       let printer = WatchPrinter(engine: engine, prefix: prefix, limit: limit, asJSON: asJSON)

@@ -88,10 +88,13 @@ package final class ChangeFeed: Sendable {
   }
 
   /// A stream for one subscriber, at its position when this returns; it also ends when its group does.
-  package func subscribe(since revision: Revision?, group: SubscriptionGroup? = nil) -> AsyncStream<Change> {
+  /// - Parameter isForeign: whether the revision is one of another history.
+  package func subscribe(
+    since revision: Revision?, isForeign: Bool = false, group: SubscriptionGroup? = nil
+  ) -> AsyncStream<Change> {
     let latest = latest
     // A position of another life of the store, before a backup was restored, must not wait for ever.
-    let isAhead = revision.map { $0 > latest } ?? false
+    let isAhead = isForeign || revision.map { $0 > latest } ?? false
     let cursor = isAhead ? latest : revision ?? latest
     let subscription = Subscription(feed: self, cursor: cursor, mustReload: isAhead, group: group)
     return AsyncStream { await subscription.next() }

@@ -38,12 +38,15 @@ public protocol StorageEngine: Sendable {
   /// Caches ask this: `nil` means "forget everything you hold".
   func recentCommits(after revision: Revision) -> [Commit]?
 
-  /// The commits after `revision` (`nil`: from now on), each once and in order, whoever made them.
+  /// ``latestRevision`` and the history that it belongs to: what a subscriber keeps in order to go on later.
+  var latestPosition: JournalPosition { get }
+
+  /// The commits after `position` (`nil`: from now on), each once and in order, whoever made them.
   ///
   /// Every caller gets a stream of its own, open when this returns. A subscriber that falls behind what the engine
-  /// remembers gets one ``Change/reload(upTo:)`` in place of what it missed; so does one whose revision the store does
-  /// not have, as after a restored backup.
-  func changes(since revision: Revision?) -> AsyncStream<Change>
+  /// remembers gets one ``Change/reload(upTo:)`` in place of what it missed; so does one from another history of the
+  /// store, as after a restored backup.
+  func changes(since position: JournalPosition?) -> AsyncStream<Change>
 
   /// Whether the store can be used: the present state first, then each change of it.
   func availability() -> AsyncStream<Availability>
@@ -63,6 +66,11 @@ extension StorageEngine {
 
   public func entries(_ keys: [Key]) async throws -> [Entry?] {
     try await withSnapshot { try await $0.entries(keys) }
+  }
+
+  /// The commits after a revision of the present history.
+  public func changes(since revision: Revision) -> AsyncStream<Change> {
+    changes(since: JournalPosition(epoch: latestPosition.epoch, revision: revision))
   }
 
   public func recentCommits(after revision: Revision) -> [Commit]? {

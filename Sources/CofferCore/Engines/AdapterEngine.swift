@@ -15,6 +15,7 @@ public final class AdapterEngine: StorageEngine {
   private let adapter: any StorageAdapter
   private let state = Locked(State())
   private let feed = ChangeFeed(latest: .zero)
+  private let epoch = UInt64.random(in: 1 ... .max)
   private let availabilityFeed = AvailabilityFeed()
 
   public let description: String
@@ -30,6 +31,7 @@ public final class AdapterEngine: StorageEngine {
   }
 
   public var latestRevision: Revision { state.withLock { $0.revision } }
+  public var latestPosition: JournalPosition { JournalPosition(epoch: epoch, revision: latestRevision) }
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
@@ -78,7 +80,9 @@ public final class AdapterEngine: StorageEngine {
 
   public func recentCommits(after revision: Revision) -> [Commit]? { feed.recentCommits(after: revision) }
 
-  public func changes(since revision: Revision?) -> AsyncStream<Change> { feed.subscribe(since: revision) }
+  public func changes(since position: JournalPosition?) -> AsyncStream<Change> {
+    feed.subscribe(since: position?.revision, isForeign: position.map { $0.epoch != epoch } ?? false)
+  }
 
   public func availability() -> AsyncStream<Availability> { availabilityFeed.subscribe() }
 

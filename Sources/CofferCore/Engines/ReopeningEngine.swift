@@ -51,6 +51,7 @@ public final class ReopeningEngine: StorageEngine {
   deinit { feed.finish() }
 
   public var latestRevision: Revision { opened?.latestRevision ?? .zero }
+  public var latestPosition: JournalPosition { opened?.latestPosition ?? JournalPosition(epoch: 0, revision: .zero) }
 
   private var opened: (any StorageEngine)? { state.withLock { $0.opened } }
 
@@ -153,15 +154,15 @@ public final class ReopeningEngine: StorageEngine {
   public func recentCommits(after revision: Revision) -> [Commit]? { opened?.recentCommits(after: revision) }
 
   /// The commits, from when the store is open; who followed before that is told to reload first.
-  public func changes(since revision: Revision?) -> AsyncStream<Change> {
-    if let opened { return opened.changes(since: revision) }
+  public func changes(since position: JournalPosition?) -> AsyncStream<Change> {
+    if let opened { return opened.changes(since: position) }
     let changes = Locked<AsyncStream<Change>?>(nil)
     return AsyncStream { [self] in
       if let stream = changes.withLock({ $0 }) { return await stream.first { _ in true } }
       guard let engine = await whenOpened() else { return nil }
-      let stream = engine.changes(since: revision)
+      let stream = engine.changes(since: position)
       changes.withLock { $0 = stream }
-      return revision == nil ? .reload(upTo: engine.latestRevision) : await stream.first { _ in true }
+      return position == nil ? .reload(upTo: engine.latestRevision) : await stream.first { _ in true }
     }
   }
 

@@ -13,9 +13,6 @@ extension SQLiteEngine {
     try await store.writer.perform { try $0.acceptLoss() }
     store.acceptLoss()
   }
-
-  /// The history that the store is in. Positions of another one mean nothing here.
-  package var epoch: UInt64 { get throws { try openStore().epoch } }
 }
 
 extension SQLiteStore {

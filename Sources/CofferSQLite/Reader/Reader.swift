@@ -85,6 +85,9 @@ final class Reader: @unchecked Sendable {
     try journal.get().page(after: revision, limit: limit)
   }
 
+  /// The history in which a commit was made; `nil` when the journal does not have it.
+  func epoch(of revision: Revision) throws -> UInt64? { try journal.get().epoch(of: revision) }
+
   func page(prefix: Key?, after: Key?, limit: Int) throws -> [Entry] {
     // One bound from below, whichever is higher: SQLite seeks to the first and then tests the second row by row.
     let isAfter = after.map { after in prefix.map { after >= $0 } ?? true } ?? false

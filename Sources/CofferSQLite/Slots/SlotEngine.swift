@@ -154,6 +154,7 @@ public final class SlotEngine: StorageEngine {
   public func recoveryReport() async throws -> RecoveryReport { try await recovery.done() }
 
   public var latestRevision: Revision { inner.latestRevision }
+  public var latestPosition: JournalPosition { inner.latestPosition }
 
   /// Stands for a home that could not be opened until it can be.
   package static func reopening(
@@ -331,7 +332,7 @@ public final class SlotEngine: StorageEngine {
 
   public func recentCommits(after revision: Revision) -> [Commit]? { inner.recentCommits(after: revision) }
 
-  public func changes(since revision: Revision?) -> AsyncStream<Change> { inner.changes(since: revision) }
+  public func changes(since position: JournalPosition?) -> AsyncStream<Change> { inner.changes(since: position) }
 
   public func availability() -> AsyncStream<Availability> { homeAvailability.subscribe() }
 

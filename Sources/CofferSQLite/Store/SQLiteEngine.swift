@@ -57,6 +57,7 @@ public final class SQLiteEngine: StorageEngine {
   }
 
   public var latestRevision: Revision { store.latestRevision }
+  public var latestPosition: JournalPosition { JournalPosition(epoch: store.epoch, revision: latestRevision) }
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
@@ -89,8 +90,8 @@ public final class SQLiteEngine: StorageEngine {
     isClosed.withLock { $0 } ? nil : store.recentCommits(after: revision)
   }
 
-  public func changes(since revision: Revision?) -> AsyncStream<Change> {
-    store.changes(since: revision, group: group)
+  public func changes(since position: JournalPosition?) -> AsyncStream<Change> {
+    store.changes(since: position, group: group)
   }
 
   public func availability() -> AsyncStream<Availability> {

@@ -95,11 +95,19 @@ final class SQLiteStore: Sendable {
     return page.commits
   }
 
-  func changes(since revision: Revision?, group: SubscriptionGroup) -> AsyncStream<Change> {
+  func changes(since position: JournalPosition?, group: SubscriptionGroup) -> AsyncStream<Change> {
     listen()
     // What others have committed just now and nobody has heard yet comes before "from now on".
     feed.advance(to: latestRevision)
-    return feed.subscribe(since: revision, group: group)
+    return feed.subscribe(since: position?.revision, isForeign: position.map(isForeign) ?? false, group: group)
+  }
+
+  /// Whether a position is of another history than this store's. One of an earlier epoch is not when that epoch's commit
+  /// is still in the journal.
+  private func isForeign(_ position: JournalPosition) -> Bool {
+    guard position.epoch != epoch else { return false }
+    let found = try? readers.read { try $0.epoch(of: position.revision) }
+    return found != position.epoch
   }
 
   func finishChanges(_ group: SubscriptionGroup) { feed.finish(group) }

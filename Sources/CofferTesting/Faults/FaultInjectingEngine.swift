@@ -83,6 +83,7 @@ public final class FaultInjectingEngine: StorageEngine {
   public var description: String { base.description }
   public var capabilities: Capabilities { base.capabilities }
   public var latestRevision: Revision { base.latestRevision }
+  public var latestPosition: JournalPosition { base.latestPosition }
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
@@ -107,7 +108,7 @@ public final class FaultInjectingEngine: StorageEngine {
 
   public func recentCommits(after revision: Revision) -> [Commit]? { base.recentCommits(after: revision) }
 
-  public func changes(since revision: Revision?) -> AsyncStream<Change> { base.changes(since: revision) }
+  public func changes(since position: JournalPosition?) -> AsyncStream<Change> { base.changes(since: position) }
 
   public func availability() -> AsyncStream<Availability> { base.availability() }
 

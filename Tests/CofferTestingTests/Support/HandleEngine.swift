@@ -37,6 +37,7 @@ final class HandleEngine: StorageEngine {
 
   var description: String { base.description }
   var latestRevision: Revision { base.latestRevision }
+  var latestPosition: JournalPosition { base.latestPosition }
 
   func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     try checkOpen()
@@ -54,7 +55,7 @@ final class HandleEngine: StorageEngine {
   }
 
   func recentCommits(after revision: Revision) -> [Commit]? { base.recentCommits(after: revision) }
-  func changes(since revision: Revision?) -> AsyncStream<Change> { untilClosed(base.changes(since: revision)) }
+  func changes(since position: JournalPosition?) -> AsyncStream<Change> { untilClosed(base.changes(since: position)) }
   func availability() -> AsyncStream<Availability> { untilClosed(base.availability()) }
   func flush() async throws { try checkOpen() }
 

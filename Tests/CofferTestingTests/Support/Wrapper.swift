@@ -10,7 +10,7 @@ struct Wrapper: StorageEngine {
   var onCommit: Commits = { base, batch, origin in try await base.commit(batch, from: origin) }
   var onEntries: @Sendable (any StorageEngine, [Key]) async throws -> [Entry?] = { try await $0.entries($1) }
   var onSnapshot: @Sendable (any StorageEngine, any StorageSnapshot) -> any StorageSnapshot = { $1 }
-  var onChanges: @Sendable (any StorageEngine, Revision?) -> AsyncStream<Change> = { $0.changes(since: $1) }
+  var onChanges: @Sendable (any StorageEngine, JournalPosition?) -> AsyncStream<Change> = { $0.changes(since: $1) }
   var onClose: @Sendable (any StorageEngine) async throws -> Void = { try await $0.close() }
 
   var capabilities: Capabilities {
@@ -18,6 +18,7 @@ struct Wrapper: StorageEngine {
   }
   var description: String { base.description }
   var latestRevision: Revision { base.latestRevision }
+  var latestPosition: JournalPosition { base.latestPosition }
 
   func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     try await onCommit(base, batch, origin)
@@ -27,7 +28,7 @@ struct Wrapper: StorageEngine {
     try await base.withSnapshot { try await body(onSnapshot(base, $0)) }
   }
   func recentCommits(after revision: Revision) -> [Commit]? { base.recentCommits(after: revision) }
-  func changes(since revision: Revision?) -> AsyncStream<Change> { onChanges(base, revision) }
+  func changes(since position: JournalPosition?) -> AsyncStream<Change> { onChanges(base, position) }
   func availability() -> AsyncStream<Availability> { base.availability() }
   func flush() async throws { try await base.flush() }
   func close() async throws { try await onClose(base) }

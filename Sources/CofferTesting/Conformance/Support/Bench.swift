@@ -108,7 +108,9 @@ extension Bench {
 
   /// A reader of the first handle's changes.
   func listen(since revision: Revision? = nil) throws -> Listener<Change> {
-    Listener(try engine.changes(since: revision), deadline: options.deadline)
+    let engine = try engine
+    let stream = revision.map { engine.changes(since: $0) } ?? engine.changes(since: nil)
+    return Listener(stream, deadline: options.deadline)
   }
 
   /// Every key of the store, in the order in which the engine lists them.

@@ -1,0 +1,170 @@
+import CofferCSQLite
+import CofferCore
+import CofferLocks
+import Foundation
+
+extension SQLiteEngine {
+  /// Checks everything that the store has: each page, each row, each commit in the journal, and that no row is missing.
+  ///
+  /// It reads the whole file, beside the writer and off the threads that tasks share. Linear in the size of the store.
+  /// - Throws: `StorageError` when the file cannot be read at all; `CancellationError`.
+  public func verify() async throws -> IntegrityReport {
+    let store = try openStore()
+    let isCancelled = Locked(false)
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        verificationQueue.async {
+          continuation.resume(
+            with: Result { try Verification(store) { isCancelled.withLock { $0 } }.run() })
+        }
+      }
+    } onCancel: {
+      isCancelled.withLock { $0 = true }
+    }
+  }
+}
+
+private let verificationQueue = DispatchQueue(label: "coffer.verify", qos: .utility, attributes: .concurrent)
+
+/// One check of a whole store.
+private struct Verification {
+  private let store: SQLiteStore
+  private let isCancelled: () -> Bool
+  private var report = IntegrityReport()
+
+  init(_ store: SQLiteStore, isCancelled: @escaping () -> Bool) {
+    self.store = store
+    self.isCancelled = isCancelled
+    report.loss = store.loss.withLock { $0 }
+  }
+
+  mutating func run() throws -> IntegrityReport {
+    try checkPages()
+    try checkRows()
+    try checkStructure()
+    return report
+  }
+
+  private func checkCancellation() throws {
+    if isCancelled() { throw CancellationError() }
+  }
+
+  // MARK: Pages
+
+  private mutating func checkPages() throws {
+    let connection = try Connection(store.place)
+    try connection.execute("BEGIN")
+    defer { connection.rollBack() }
+    // Also maps the index of the log, where the lock is.
+    do { _ = try connection.number("SELECT count(*) FROM sqlite_schema") } catch let error as StorageError {
+      guard error.isDamagedPage else { throw error }
+    }
+    report.hasPageChecksums = connection.isSealed
+    guard connection.isSealed, let file = coffer_sqlite_main_file(connection.handle) else { return }
+    let size = Int(file.page.pointee.pageSize)
+    let buffer = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 8)
+    defer { buffer.deallocate() }
+    var number: Int64 = 1
+    while file.readRaw(buffer, Int32(size), (number - 1) * Int64(size)) {
+      if number % 256 == 0 { try checkCancellation() }
+      if !isWhole(buffer, size), !connection.isWholeAtRest(file, number, buffer, size) {
+        report.damagedPages.append(number)
+      }
+      number += 1
+    }
+  }
+
+  // MARK: Rows
+
+  /// Past damaged pages: what can be read of the rest is worth knowing.
+  private mutating func checkRows() throws {
+    let reader = try store.salvagingReader()
+    _ = try reader.beginSnapshot()
+    defer { reader.endSnapshot() }
+    do {
+      let found = try checkValues(reader.connection)
+      report.values = found.count
+      try checkJournal(reader.connection, found)
+    } catch let error as StorageError where error.code == .damaged {
+      (report.rowsAreComplete, report.missing) = (false, nil)
+    }
+  }
+
+  private mutating func checkValues(_ connection: Connection) throws -> LiveRows {
+    let rows = try connection.prepare("SELECT key, revision, checksum, value FROM coffer_values ORDER BY key")
+    defer { rows.reset() }
+    var found = LiveRows()
+    while try rows.step() {
+      if found.count % 256 == 0 { try checkCancellation() }
+      found.add(LiveRows.digest(revision: rows.integer(1), checksum: rows.integer(2)))
+      guard let name = String(validating: rows.bytes(0), as: UTF8.self), let key = try? Key(name) else {
+        report.unnamed += 1
+        continue
+      }
+      let sum = bound(checksum(key, rows.bytes(3)), to: Revision(UInt64(bitPattern: rows.integer(1))))
+      if Int64(sum) != rows.integer(2) { report.damaged.append(key) }
+    }
+    return found
+  }
+
+  private mutating func checkJournal(_ connection: Connection, _ found: LiveRows) throws {
+    let rows = try connection.prepare("SELECT \(JournalRow.columns) FROM coffer_journal ORDER BY revision")
+    defer { rows.reset() }
+    var live = LiveRows()
+    while try rows.step() {
+      let (row, isWhole) = JournalRow.read(rows)
+      if !isWhole || Selection(decoding: row.changed) == nil { report.damagedCommits.append(row.revision) }
+      live = row.live
+    }
+    report.rowsAreComplete = live == found
+    report.missing = live.count - found.count
+  }
+
+  // MARK: Structure
+
+  private mutating func checkStructure() throws {
+    let connection = try Connection(store.place)
+    do {
+      let check = try connection.prepare("PRAGMA quick_check(100)")
+      defer { check.reset() }
+      while try check.step() {
+        try checkCancellation()
+        // A row is one sentence or several lines, of which the first is a heading.
+        report.structure += check.text(0).split(separator: "\n").filter { $0 != "ok" && !$0.hasPrefix("***") }
+          .map(String.init)
+      }
+    } catch let error as StorageError where error.code == .damaged {
+      // The check itself cannot go on; what it has said before says where.
+      if report.structure.isEmpty, report.damagedPages.isEmpty {
+        report.structure.append(error.underlying?.text ?? error.message)
+      }
+    }
+  }
+}
+
+/// Whether a page ends with its checksum. One of nothing but zeros was freed before it was ever written; where one is in
+/// use, the check of the structure finds it.
+private func isWhole(_ page: UnsafeMutableRawPointer, _ size: Int) -> Bool {
+  let word = page.loadUnaligned(fromByteOffset: size - Int(PageFile.reserve), as: UInt64.self).littleEndian
+  return word == pageChecksum(page, Int32(size)) || (word == 0 && isZero(page, Int32(size)))
+}
+
+extension Connection {
+  /// The same once more while nobody copies the log into the database: half a page may have been one that was written.
+  fileprivate func isWholeAtRest(
+    _ file: FilePointer, _ number: Int64, _ buffer: UnsafeMutableRawPointer, _ size: Int
+  ) -> Bool {
+    var isLocked = false
+    for _ in 0..<200 where !isLocked {
+      isLocked = coffer_sqlite_checkpoint_lock(handle, 1) == SQLITE_OK
+      if !isLocked { pause() }
+    }
+    defer { if isLocked { _ = coffer_sqlite_checkpoint_lock(handle, 0) } }
+    return file.readRaw(buffer, Int32(size), (number - 1) * Int64(size)) && isWhole(buffer, size)
+  }
+
+  private func pause() {
+    var pause = timespec(tv_sec: 0, tv_nsec: 5_000_000)
+    nanosleep(&pause, nil)
+  }
+}

@@ -69,8 +69,9 @@ import Testing
       let one = try await workshop.follow([product(1), product(2)])
       let two = try await workshop.follow([product(1)], domain: "two.example")
       workshop.shop.describe(ShopDescription(name: "Two"))
-      var news = try await workshop.sync(one, [product(1, prices: ["70"]), product(2, prices: ["90"])])
-      news += try await workshop.sync(two, [product(1, prices: ["130"])])
+      let drops = try await workshop.sync(one, [product(1, prices: ["70"]), product(2, prices: ["90"])])
+      let rises = try await workshop.sync(two, [product(1, prices: ["130"])])
+      let news = drops + rises
       let (service, channel) = (workshop.service, workshop.channel)
       let other = await MainActor.run {
         let other = NotificationService()

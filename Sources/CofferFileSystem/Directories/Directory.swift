@@ -188,15 +188,43 @@ package final class Directory: Sendable {
     try write(data, to: name, isSynced: true)
   }
 
-  /// Replaces a file by one with these bytes. It may be whole, old or empty after a power loss.
+  /// Replaces a file by one with these bytes. It may be whole, old or empty after a power loss. One caller at a time.
   package func replaceUnsynced(_ name: String, with data: Data) throws {
-    let temporary = name + ".new"
+    let temporary = name + Self.unfinished
     _ = try write(data, to: temporary, isSynced: false)
     try rename(temporary, to: name, in: self)
   }
 
-  private func write(_ data: Data, to name: String, isSynced: Bool) throws -> FileStamp {
-    let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+  /// Replaces a file by one with these bytes and returns when both they and its name have survived power loss. Whoever
+  /// reads it sees the old bytes or the new ones; any number of callers and processes may do it at once.
+  /// - Parameter waiting: the directory of the new file until it is whole, on the same file system.
+  package func replace(_ name: String, with data: Data, through waiting: Directory) throws {
+    let temporary = String(UInt64.random(in: .min ... .max), radix: 16) + Self.unfinished
+    _ = try waiting.write(data, to: temporary, isSynced: true, mustBeNew: true)
+    do {
+      try waiting.rename(temporary, to: name, in: self)
+    } catch {
+      unlinkat(waiting.descriptor, temporary, 0)
+      throw error
+    }
+    try sync()
+  }
+
+  /// Removes what killed callers of ``replace(_:with:through:)`` have left here. A living one needs a moment, not an hour;
+  /// should it sleep for that long, its call fails and nothing is lost.
+  package func removeUnfinished() throws {
+    let limit = UInt64(max(0, time(nil) - 3_600))
+    for name in try fileNames() where name.hasSuffix(Self.unfinished) {
+      if let stamp = try stamp(name), stamp.seconds < limit { try delete(name) }
+    }
+  }
+
+  /// How the names of files end that are not whole yet.
+  private static let unfinished = ".new"
+
+  private func write(_ data: Data, to name: String, isSynced: Bool, mustBeNew: Bool = false) throws -> FileStamp {
+    let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (mustBeNew ? O_EXCL : O_TRUNC)
+    let file = openat(descriptor, name, flags, 0o600)
     guard file >= 0 else { throw errno == ENOENT ? removed(name) : failure("open", name) }
     defer { close(file) }
     do {
@@ -218,6 +246,7 @@ package final class Directory: Sendable {
   package func rename(_ name: String, to target: String, in directory: Directory) throws {
     guard renameat(descriptor, name, directory.descriptor, target) == 0 else {
       guard errno == ENOENT else { throw directory.failure("rename", target) }
+      guard !directory.isRemoved else { throw directory.removed(target) }
       throw StorageError(.notFound, "There is no file to move: \(name).", backend: backend)
     }
   }
@@ -255,6 +284,11 @@ package final class Directory: Sendable {
       syncFailure.withLock { $0 = code }
       throw failure("fsync", ".", code)
     }
+  }
+
+  private var isRemoved: Bool {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 && status.st_nlink == 0
   }
 
   private func removed(_ name: String) -> StorageError {

@@ -40,6 +40,7 @@ final class FileSlots: Slots {
     retained = try control.directory("retained")
     quarantine = try control.directory("quarantine")
     names = try control.directory("names")
+    try? staged.removeUnfinished()  // What cannot be removed is in nobody's way.
   }
 
   private func place(_ slot: Slot) -> Place {
@@ -114,9 +115,7 @@ final class FileSlots: Slots {
     if case .value(let key) = slot { try keepName(of: key) }
     guard case .staged = slot else {
       // Only what waits may be written in place: whatever is read under its name must be whole.
-      let temporary = place.name + ".new"
-      _ = try place.directory.write(data, to: temporary)
-      try place.directory.rename(temporary, to: place.name, in: place.directory)
+      try place.directory.replace(place.name, with: data, through: staged)
       return try place.directory.stamp(place.name).map { SlotStamp($0) }
     }
     return SlotStamp(try place.directory.write(data, to: place.name))
@@ -147,13 +146,11 @@ final class FileSlots: Slots {
 
   // MARK: Names that do not hold their key
 
-  /// A hashed name does not tell its key, so a file under the same name in `names` holds it.
+  /// A hashed name does not tell its key, so a file under the same name in `names` holds it. A damaged one is mended.
   private func keepName(of key: Key) throws {
     let name = FileName(key)
-    guard name.isHashed, try names.stamp(name.string) == nil else { return }
-    _ = try names.write(Data(key.string.utf8), to: name.string + ".new")
-    try names.rename(name.string + ".new", to: name.string, in: names)
-    try names.sync()
+    guard name.isHashed, try hashedKey(name.string) == nil else { return }
+    try names.replace(name.string, with: Data(key.string.utf8), through: staged)
   }
 
   private func forgetName(of key: Key) throws {
@@ -161,11 +158,17 @@ final class FileSlots: Slots {
     if name.isHashed { try names.delete(name.string) }
   }
 
+  /// The key whose hash is in a name; `nil` when the file that holds it is missing or damaged.
   private func hashedKey(_ name: String) throws -> Key? {
-    guard let content = try names.read(name, limit: Key.maximumSize),
-      let text = String(validating: content.data, as: UTF8.self), let key = try? Key(text), FileName(key).string == name
-    else { return nil }
-    return key
+    do {
+      guard let content = try names.read(name, limit: Key.maximumSize),
+        let text = String(validating: content.data, as: UTF8.self), let key = try? Key(text),
+        FileName(key).string == name
+      else { return nil }
+      return key
+    } catch let error as StorageError where error.code == .valueTooLarge || error.code == .notAStore {
+      return nil  // no key is that long, and a link is nothing that we have made
+    }
   }
 
   // MARK: Watching

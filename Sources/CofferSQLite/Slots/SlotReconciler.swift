@@ -178,16 +178,21 @@ final class SlotReconciler: Sendable {
     var suspects: [Key] = []
     var known: Set<Key> = []
     let slots = try home.slots.list()
+    let listed = Set(slots.compactMap { if case .value(let key) = $0 { key } else { nil } })
     let stamps = try home.slots.stamps()
+    var nameless: [Key] = []
     try store.readers.read { reader in
       try reader.forEachValue { key, value in
         known.insert(key)
         guard let record = value.flatMap({ SlotRecord($0) }) else { return suspects.append(key) }
         let presence = stamps.map { $0[key] } ?? (try? home.slots.stamp(.value(key)))
+        if presence != nil, !listed.contains(key) { nameless.append(key) }
         if isSuspect(key, record, presence) { suspects.append(key) }
       }
     }
-    for case .value(let key) in slots where !known.contains(key) { suspects.append(key) }
+    // The home has the value, but what tells its key is damaged: the journal knows it. The next look tries again.
+    for key in nameless { try? home.slots.prepare(key) }
+    for key in listed where !known.contains(key) { suspects.append(key) }
     return (suspects, slots)
   }
 

@@ -151,7 +151,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   /// Throws when they cannot be kept: then nothing may be written over them.
   private func keep(_ content: FileContent) throws -> String {
     let name = "damaged-\(content.stamp.inode)-\(content.stamp.seconds)-\(content.stamp.nanoseconds)"
-    if try quarantine.stamp(name) == nil { _ = try quarantine.write(content.data, to: name) }
+    if try quarantine.stamp(name) == nil { try quarantine.replace(name, with: content.data, through: quarantine) }
     return "quarantine/\(name)"
   }
 

@@ -46,6 +46,7 @@ package final class DocumentSlots<Format: DocumentFormat>: Slots {
     staged = try directory.directory("staged")
     retained = try directory.directory("retained")
     quarantine = try directory.directory("quarantine")
+    try? staged.removeUnfinished()  // What cannot be removed is in nobody's way.
     file = try DocumentFile(
       format, at: path, copyIn: directory, quarantine: quarantine, name: name, onDamage: onDamage)
   }
@@ -116,9 +117,7 @@ package final class DocumentSlots<Format: DocumentFormat>: Slots {
     guard let (directory, id) = directory(slot) else {
       throw StorageError.unsupported("to write a value past its batch", advice: "Stage and move it.", backend: "")
     }
-    let temporary = id.description + ".new"
-    _ = try directory.write(try format.encodeWaiting(data, as: id, tag: 0), to: temporary)
-    try directory.rename(temporary, to: id.description, in: directory)
+    try directory.replace(id.description, with: try format.encodeWaiting(data, as: id, tag: 0), through: staged)
     return nil
   }
 

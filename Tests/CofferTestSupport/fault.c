@@ -1,5 +1,6 @@
 // Preloaded into a helper process: makes the n-th call of a name fail, or kills the process in front of it.
 // With COFFER_FAULT_ROOT set, only calls on files below that directory count.
+// With COFFER_FAULT_LOG set, directories that are made, syncs and the lines of standard output are listed in that file.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,6 +23,11 @@ void coffer_fault_arm(const char *text) {
   long count = 0;
   fault_countdown = -1;
   if (sscanf(text, "%15[^:]:%63[^:]:%ld", fault_kind, fault_call, &count) == 3) fault_countdown = count;
+}
+
+// Armed from the start when COFFER_FAULT is set.
+__attribute__((constructor)) static void arm_from_environment(void) {
+  if (getenv("COFFER_FAULT")) coffer_fault_arm(getenv("COFFER_FAULT"));
 }
 
 // Whether the fault has happened.
@@ -56,6 +62,42 @@ static int strikes(const char *call, int file) {
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
+// ---- the list
+
+static void note(const char *what, const char *path) {
+  const char *log = getenv("COFFER_FAULT_LOG");
+  if (!log) return;
+  char line[4352];
+  int size = snprintf(line, sizeof line, "%s %s\n", what, path);
+  int file = REAL(open)(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (file < 0 || size < 0 || (size_t)size >= sizeof line) abort();
+  if (REAL(write)(file, line, (size_t)size) != size) abort();
+  close(file);
+}
+
+static void note_file(const char *what, int file) {
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t size = readlink(link, path, 4095);
+  path[size < 0 ? 0 : size] = 0;
+  note(what, path);
+}
+
+static void note_line(const char *text, size_t count) {
+  char line[256];
+  const char *end = memchr(text, '\n', count);
+  snprintf(line, sizeof line, "%.*s", (int)(end ? end - text : (long)count), text);
+  note("say", line);
+}
+
+int mkdir(const char *path, mode_t mode) {
+  int result = REAL(mkdir)(path, mode);
+  if (result == 0) note("mkdir", path);
+  return result;
+}
+
+// ---- faults
+
 ssize_t pwrite(int file, const void *bytes, size_t count, off_t offset) {
   return strikes("pwrite", file) ? -1 : REAL(pwrite)(file, bytes, count, offset);
 }
@@ -73,15 +115,24 @@ static int sync_strikes(int file) {
   return strikes(call, file) || strikes("sync", file);
 }
 
-int fsync(int file) { return sync_strikes(file) ? -1 : REAL(fsync)(file); }
+int fsync(int file) {
+  if (sync_strikes(file)) return -1;
+  note_file("sync", file);
+  return REAL(fsync)(file);
+}
 
-int fdatasync(int file) { return sync_strikes(file) ? -1 : REAL(fdatasync)(file); }
+int fdatasync(int file) {
+  if (sync_strikes(file)) return -1;
+  note_file("sync", file);
+  return REAL(fdatasync)(file);
+}
 
 // ---- what only stores of files call; without a root, standard output would be struck, too
 
 static int file_strikes(const char *call, int file) { return getenv("COFFER_FAULT_ROOT") && strikes(call, file); }
 
 ssize_t write(int file, const void *bytes, size_t count) {
+  if (file == STDOUT_FILENO) note_line(bytes, count);
   return file_strikes("write", file) ? -1 : REAL(write)(file, bytes, count);
 }
 

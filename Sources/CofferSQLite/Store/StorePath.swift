@@ -19,20 +19,22 @@ extension StorePlace {
     // The pauses between two tries add up: seven short ones, then 5 ms each.
     let place = StorePlace(path: file, busyAttempts: max(1, configuration.busyTimeout / 5), name: configuration.name)
     try place.checkFile(mayCreate: configuration.createsIfMissing)
+    if configuration.createsIfMissing { try place.syncNamesIfNew() }
     return place
   }
 
   /// Makes the directory and those above it, for this user alone.
   private static func makeDirectory(_ directory: String, backend: String) throws {
-    if mkdir(directory, 0o700) == 0 { return }
+    var status = stat()
+    if stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { return }
     let parent = URL(fileURLWithPath: directory).deletingLastPathComponent().path
     if errno == ENOENT, parent != directory {
       try makeDirectory(parent, backend: backend)
-      if mkdir(directory, 0o700) == 0 { return }
+      try syncName(of: parent, backend: backend)
     }
+    if mkdir(directory, 0o700) == 0 { return }
     var failure = errno
     if failure == EEXIST {
-      var status = stat()
       if stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { return }
       failure = ENOTDIR
     }

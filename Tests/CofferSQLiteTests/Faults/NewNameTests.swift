@@ -1,0 +1,51 @@
+import CofferCore
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// A new database is worth nothing when the directories that lead to it are lost: they are synced before the first
+/// commit is acknowledged.
+@Suite(.serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
+struct NewNameTests {
+  private let directory: TemporaryDirectory
+  private var store: String { directory.path("a/b/c/store.db") }
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  /// Commits once in a process of its own.
+  /// - Returns: What it has made, synced and said, and what others have before it.
+  private func run(fault: String? = nil) throws -> [String] {
+    let log = directory.path("log")
+    let helper = try HelperProcess(
+      ["write", store, "full", "p", "1"],
+      environment: [("LD_PRELOAD", FaultLibrary.path ?? ""), ("COFFER_FAULT_LOG", log)]
+        + (fault.map { [("COFFER_FAULT", $0)] } ?? []))
+    _ = try helper.lines()
+    helper.wait()
+    guard FileManager.default.fileExists(atPath: log) else { return [] }
+    return try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").map(String.init)
+  }
+
+  /// Every name between the directory of the test and the database is synced between its making and the acknowledgement.
+  private func expectSynced(_ log: [String], _ comment: Comment) throws {
+    let end = try #require(log.firstIndex(of: "say ack 0"), comment)
+    let base = try #require(realpath(directory.url.path, nil).map { String(cString: $0) })
+    for (name, parent) in [("a", ""), ("a/b", "/a"), ("a/b/c", "/a/b")] {
+      let made = try #require(log.firstIndex(of: "mkdir " + directory.path(name)), comment)
+      #expect(log[made..<end].contains("sync " + base + parent), "\(comment): \(name) in \(log)")
+    }
+    #expect(log[..<end].contains("sync " + base + "/a/b/c"), "\(comment): \(log)")
+  }
+
+  @Test func theDirectoriesOfANewDatabaseSurvivePowerLoss() throws {
+    try expectSynced(try run(), "undisturbed")
+  }
+
+  @Test("Whoever comes after a killed process syncs what it has made and not synced", arguments: 1...8)
+  func afterAKill(step: Int) throws {
+    let before = try run(fault: "kill:sync:\(step)")
+    #expect(!before.contains("say ack 0"), "the process was to be killed before")
+    try expectSynced(try run(), "after a kill in front of sync \(step)")
+  }
+}

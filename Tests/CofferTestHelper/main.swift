@@ -33,6 +33,7 @@ func run(_ command: String, store: String, rest: [String]) async throws {
   case "hold-lock": try await holdLock(store)
   case "armed-commit": try await armedCommit(store, fault: rest[0], count: rest.count > 1 ? Int(rest[1]) ?? 4 : 4)
   case "armed-flush": try await armedFlush(store, fault: rest[0])
+  case "armed-schema-flush": try await armedSchemaFlush(store, fault: rest[0])
   case "sing":
     try await sing(rest[0], store, voice: UInt8(rest[1]) ?? 0, of: Int(rest[2]) ?? 1, count: Int(rest[3]) ?? 0)
   default:
@@ -117,6 +118,17 @@ func disarm() throws -> Bool {
   return unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)() != 0
 }
 
+/// A relaxed change of the schema alone, then a flush, which must sync.
+func armedSchemaFlush(_ path: String, fault: String) async throws {
+  let engine = try await SQLiteEngine.open(at: path)
+  let revision = engine.latestRevision
+  try await SQLiteDatabase(engine: engine).write(durability: .relaxed) {
+    try $0.execute("CREATE TABLE own (a INTEGER)")
+  }
+  say(engine.latestRevision == revision ? "no commit of keys" : "a commit of keys")
+  try await armedFlush(engine, fault)
+}
+
 /// A relaxed commit, then a full one that writes nothing and so syncs nothing, then a flush, which must sync.
 func armedFlush(_ path: String, fault: String) async throws {
   let engine = try await SQLiteEngine.open(at: path)
@@ -125,6 +137,10 @@ func armedFlush(_ path: String, fault: String) async throws {
   _ = try await engine.commit(WriteBatch([.put(key, Data("1".utf8))]), from: origin)
   _ = try await engine.commit(WriteBatch([.put(key, Data("2".utf8))], durability: .relaxed), from: origin)
   _ = try? await engine.commit(WriteBatch([.require(key, nil), .delete(key)]), from: origin)
+  try await armedFlush(engine, fault)
+}
+
+private func armedFlush(_ engine: SQLiteEngine, _ fault: String) async throws {
   try arm(fault)
   do {
     try await engine.flush()

@@ -31,8 +31,8 @@ final class GroupCommitter {
   private var hasUnsyncedCommits = false
   private static let fullCommitsBeforeExtension = 32
   private var fullCommits = 0
-  /// How many pages the write-ahead log holds since its last reset; set by the hook after each commit.
-  private let logPages: UnsafeMutablePointer<Int32>
+  /// What the hook of the write-ahead log has counted.
+  private let log: UnsafeMutablePointer<LogCount>
 
   private enum SQL {
     static let put = """
@@ -72,22 +72,22 @@ final class GroupCommitter {
     clearAll = try connection.prepare("DELETE FROM coffer_values")
     appendJournal = try connection.prepare(JournalRow.insert)
     newestRow = try connection.prepare(JournalRow.newest)
-    logPages = .allocate(capacity: 1)
-    logPages.initialize(to: 0)
+    log = .allocate(capacity: 1)
+    log.initialize(to: LogCount())
     epoch = try History.firstEpoch(connection)
-    sqlite3_wal_hook(connection.handle, countLogPages, logPages)
+    sqlite3_wal_hook(connection.handle, countLog, log)
   }
 
   deinit {
     sqlite3_wal_hook(connection.handle, nil, nil)
-    logPages.deallocate()
+    log.deallocate()
   }
 
   private var nextCheckpoint = Checkpointer.threshold
 
   /// Whether the log has grown enough to be copied into the database; says so once per threshold.
   func takeCheckpointDue() -> Bool {
-    let pages = Int(logPages.pointee)
+    let pages = Int(log.pointee.pages)
     if pages < Checkpointer.threshold { nextCheckpoint = Checkpointer.threshold }  // The log has started again.
     guard pages >= nextCheckpoint else { return false }
     nextCheckpoint = pages + Checkpointer.threshold
@@ -197,7 +197,7 @@ final class GroupCommitter {
     try setSynchronous(durability == .full)
     try begin.run()
     let (revisionBefore, liveBefore) = (revision, live.rows)
-    let changesBefore = sqlite3_total_changes64(connection.handle)
+    let commitsBefore = log.pointee.commits
     do {
       try refreshRevision()
       let result = try body()
@@ -205,9 +205,11 @@ final class GroupCommitter {
       if mustRewriteNewestRow { try rewriteNewestRow() }
       try finish()
       seenDataVersion = coffer_sqlite_data_version(connection.handle)
-      if durability == .full, revision != revisionBefore { durableRevision = revision }
-      // A commit that wrote nothing has synced nothing.
-      if sqlite3_total_changes64(connection.handle) != changesBefore { hasUnsyncedCommits = durability == .relaxed }
+      // A commit that wrote nothing has synced nothing; SQLite counts no changes of the schema as changes of rows.
+      if log.pointee.commits != commitsBefore {
+        hasUnsyncedCommits = durability == .relaxed
+        if durability == .full { durableRevision = revision }
+      }
       return result
     } catch {
       connection.rollBack()
@@ -463,10 +465,20 @@ extension Key {
   }
 }
 
-/// Called by SQLite after each commit with the number of pages in the write-ahead log.
-private nonisolated func countLogPages(
+/// What happens to the write-ahead log of a connection.
+private struct LogCount {
+  /// How many pages the log holds since its last reset, after the last own commit.
+  var pages: Int32 = 0
+  /// How many own commits have written to it.
+  var commits: UInt64 = 0
+}
+
+/// Called by SQLite after each commit that wrote something, with the number of pages in the write-ahead log.
+private nonisolated func countLog(
   _ context: UnsafeMutableRawPointer?, _: OpaquePointer?, _: UnsafePointer<CChar>?, _ pages: Int32
 ) -> Int32 {
-  context?.assumingMemoryBound(to: Int32.self).pointee = pages
+  guard let log = context?.assumingMemoryBound(to: LogCount.self) else { return SQLITE_OK }
+  log.pointee.pages = pages
+  log.pointee.commits += 1
   return SQLITE_OK
 }

@@ -46,6 +46,15 @@ import Testing
     #expect(try helper.lines() == ["flush outcomeUnknown"])
   }
 
+  @Test(.enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
+  func aFlushSyncsAChangeOfTheSchemaAlone() async throws {
+    let directory = try TemporaryDirectory()
+    let helper = try HelperProcess(
+      ["armed-schema-flush", directory.path("store.db"), "fail:sync:1"],
+      environment: [("LD_PRELOAD", FaultLibrary.path ?? "")])
+    #expect(try helper.lines() == ["no commit of keys", "flush outcomeUnknown"])
+  }
+
   /// A write that fails is an error of that commit; the next one works.
   @Test(
     .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"), arguments: 1...12)

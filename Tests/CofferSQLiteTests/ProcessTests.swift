@@ -33,6 +33,31 @@ import Testing
     }
   }
 
+  /// It has synced nothing, so nothing of what others have committed meanwhile is known to survive power loss.
+  @Test func aFullCommitThatWritesNothingDoesNotVouchForOthers() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    func durableMark() throws -> UInt64 {
+      let bytes = try Data(contentsOf: URL(fileURLWithPath: path + "-wake"))
+      return bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 32, as: UInt64.self) } >> 16
+    }
+    let engine = try await SQLiteEngine.open(at: path)
+    let key = try Key("k")
+    try await engine.commit(WriteBatch([.put(key, Data())]), from: Origin())
+    let helper = try HelperProcess(["write", path, "relaxed"])
+    while let line = try helper.line(), line != "ack 20" {}
+    helper.kill()
+    helper.wait()
+    #expect(try durableMark() == 1)
+    await #expect(throws: StorageError.self) {
+      try await engine.commit(WriteBatch([.require(key, nil), .delete(key)]), from: Origin())
+    }
+    #expect(try durableMark() == 1)
+    try await engine.commit(WriteBatch([.put(key, Data())]), from: Origin())
+    #expect(try durableMark() == engine.latestRevision.rawValue)
+    try await engine.close()
+  }
+
   @Test func everyCommitOfTwoOtherProcessesIsHeardOnceAndInOrder() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")

@@ -52,7 +52,7 @@ struct PassphraseSourceTests {
   @Test func noSuchFile() throws {
     try withFolder { folder in
       let missing = try storageError { _ = try PassphraseSource.file(folder.appendingPathComponent("no")).read() }
-      #expect(missing.code == .notFound)
+      #expect(missing.code == .unavailable)
       #expect(missing.description.contains("/no'"))
       #expect(missing.underlying?.domain == "errno")
       #expect(try storageError { _ = try PassphraseSource.file(folder).read() }.code == .unsupported)
@@ -128,7 +128,7 @@ struct PassphraseSourceTests {
       let here = surroundings(credentials: folder.path)
       #expect(try PassphraseSource.systemdCredential("shop-store").read(in: here).text == "sesame")
       let missing = try storageError { _ = try PassphraseSource.systemdCredential("other").read(in: here) }
-      #expect(missing.code == .notFound)
+      #expect(missing.code == .unavailable)
       #expect(missing.description.contains("'other'"))
       for name in ["", ".", "..", "a/b", "../shop-store", "/etc/hostname", "a\0b", String(repeating: "x", count: 256)] {
         let error = try storageError { _ = try PassphraseSource.systemdCredential(name).read(in: here) }
@@ -139,7 +139,7 @@ struct PassphraseSourceTests {
       let error = try storageError {
         _ = try PassphraseSource.systemdCredential("shop-store").read(in: surroundings(credentials: directory))
       }
-      #expect(error.code == .notFound)
+      #expect(error.code == .unavailable)
       #expect(error.description.contains("CREDENTIALS_DIRECTORY"))
     }
   }

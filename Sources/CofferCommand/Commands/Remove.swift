@@ -59,8 +59,9 @@ private func lookUp(_ keys: [Key], in engine: any StorageEngine) async throws ->
       let entry = try await engine.entry(key)
       if entry == nil { found.missing.append(key) } else { found.present.append(key) }
       found.requirements.append(.require(key, entry?.revision))
-    } catch let error as StorageError where error.code == .damaged && error.key == key {
-      found.present.append(key)  // Damaged is there; removing it needs no condition.
+    } catch let error as StorageError where [.damaged, .unfinished].contains(error.code) && error.key == key {
+      // Damaged is there, and so is one that could not be taken away: removing it needs no condition.
+      found.present.append(key)
     }
   }
   return found

@@ -97,6 +97,8 @@ private final class WatchPrinter {
       return try await engine.entry(key) == nil ? .deleted : .put
     } catch let error as StorageError where error.code == .damaged && error.key == key {
       return .damaged
+    } catch let error as StorageError where error.code == .unfinished && error.key == key {
+      return .deleted  // Though its value is still in its place: whoever removed it was told.
     }
   }
 

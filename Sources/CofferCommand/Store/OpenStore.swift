@@ -59,9 +59,10 @@ func openStore(
       return try await chain.open(configuration: keychain(creating))
     }
   } catch let error as StorageError where error.code == .notFound {
-    try passphrases.refuseMissingFile()
-    throw creating ? error : missing(error)
+    guard !creating, try location.isAbsent() else { throw error }
+    throw missing(error)
   } catch let error as StorageError where error.code == .unavailable {
+    try passphrases.refuseMissingFile()
     if location.mayBeSealed { try passphrases.refuseToAskNobody() }
     throw error
   }
@@ -108,9 +109,13 @@ private func keychain(_ creating: Bool) -> KeychainConfiguration {
   return configuration
 }
 
+/// The only way to status 3 for a store: its place was looked at and found empty.
 private func missing(_ error: StorageError) -> CommandError {
   // What the system said, such as "No such file or directory", says nothing more.
-  CommandError(
-    StorageError(
-      error.code, error.message, advice: "Check the path; 'coffer set KEY VALUE' creates it.", backend: error.backend))
+  let advice = "Check the path; 'coffer set KEY VALUE' creates it."
+  var missing = CommandError(
+    .notFound, error.code.description, error.message, advice: advice,
+    store: error.backend.isEmpty ? nil : error.backend)
+  missing.text = StorageError(error.code, error.message, advice: advice, backend: error.backend).description
+  return missing
 }

@@ -36,7 +36,7 @@ struct Passphrases: Sendable {
 
   /// A passphrase that is not there says nothing of the store.
   func refuseMissingFile() throws {
-    guard let file, access(file, F_OK) != 0 else { return }
+    guard let file, access(file, F_OK) != 0, errno == ENOENT else { return }
     throw UsageError("The passphrase cannot be read: there is no file \(file.oneLine()).")
   }
 

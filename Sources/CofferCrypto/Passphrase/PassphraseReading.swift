@@ -45,7 +45,7 @@ extension PassphraseSource {
       domain: "errno", code: Int(number), text: "\(call): \(String(cString: strerror(number)))")
     return switch number {
     case ENOENT, ENOTDIR:
-      problem(.notFound, "it does not exist.", "Check its name.", underlying: underlying)
+      problem(.unavailable, "it does not exist.", "Check its name.", underlying: underlying)
     case EACCES, EPERM:
       problem(.permissionDenied, "permission denied.", "Let this user read it.", underlying: underlying)
     case EBADF: problem(.closed, "it is not open.", underlying: underlying)
@@ -60,14 +60,14 @@ extension PassphraseSource {
     }
     guard let directory, directory.hasPrefix("/") else {
       throw problem(
-        .notFound, "the variable CREDENTIALS_DIRECTORY is \(directory == nil ? "not set" : "not an absolute path").",
+        .unavailable, "the variable CREDENTIALS_DIRECTORY is \(directory == nil ? "not set" : "not an absolute path").",
         "Start the program as a service of systemd, with LoadCredential=\(name) in its unit.")
     }
     return directory + "/" + name
   }
 
   private func passphrase(inFile path: String) throws -> SecretBytes {
-    guard !path.utf8.contains(0) else { throw problem(.notFound, "its name has a NUL.") }
+    guard !path.utf8.contains(0) else { throw problem(.unavailable, "its name has a NUL.") }
     var status = stat()
     // Looked at before it is opened: to open a device can make it do something.
     guard stat(path, &status) == 0 else { throw systemProblem("stat") }

@@ -14,7 +14,8 @@ public enum AppGroup {
   /// who belongs to the group.
   /// - Parameter identifier: up to 128 letters, digits, `.`, `_` and `-`; the first is not a dot.
   /// - Throws: `StorageError` with code `unsupported` when the identifier cannot be one, `permissionDenied` when there
-  ///   is something in the container's place that others control, `notFound` when there is no place for it.
+  ///   is something in the container's place that others control, `unavailable` when the system does not say where its
+  ///   place is.
   public static func container(_ identifier: String) throws -> URL {
     guard PathParts.isPlain(identifier) else {
       throw StorageError(
@@ -25,7 +26,7 @@ public enum AppGroup {
       let manager = FileManager.default
       guard let url = manager.containerURL(forSecurityApplicationGroupIdentifier: identifier) else {
         throw StorageError(
-          .notFound, "There is no container for the app group '\(identifier)'.",
+          .unavailable, "There is no container for the app group '\(identifier)'.",
           advice: "Add the group to the entitlements of this application.")
       }
       return url

@@ -17,7 +17,7 @@ public enum FileDirectory: Hashable, Sendable {
   case custom(URL)
 
   /// Where the directory is. It is not made.
-  /// - Throws: `StorageError` with code `notFound` when the system does not say where it is, and `unsupported` for a
+  /// - Throws: `StorageError` with code `unavailable` when the system does not say where it is, and `unsupported` for a
   ///   URL that is not of a file.
   public func url() throws -> URL {
     switch self {

@@ -37,24 +37,12 @@ package struct PathParts: Sendable {
       }
   }
 
-  /// Whether there is anything at a path. Throws where that cannot be told, for want of permission, say.
-  package static func exists(_ path: String) throws(StorageError) -> Bool {
-    guard access(path, F_OK) != 0 else { return true }
-    guard errno == ENOENT || errno == ENOTDIR else { throw .fileSystem("access", path: path, errno: errno) }
-    return false
-  }
-
   /// The path itself, or where it leads if its last name is a symbolic link: one file has one name then.
   /// - Throws: `notAStore` for a link that leads nowhere.
   package static func resolvingLink(_ path: String) throws(StorageError) -> String {
     var status = stat()
     guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return path }
-    guard let real = realpath(path, nil) else {
-      throw StorageError(
-        .notAStore, "\(path.escapingControlCharacters) is a symbolic link that leads nowhere.",
-        advice: "Mount what it leads to. Move it away to begin anew. Nothing was changed.",
-        underlying: StorageError.fileSystem("realpath", path: path, errno: errno).underlying)
-    }
+    guard let real = realpath(path, nil) else { throw danglingLink(path, errno) }
     defer { free(real) }
     return String(cString: real)
   }

@@ -34,6 +34,7 @@ package struct SystemDirectories: Sendable {
   }
 
   /// The directory, which may not exist yet.
+  /// - Throws: `unavailable` when nothing says where it is: what would be in it cannot be looked for.
   package func url(for purpose: Purpose) throws(StorageError) -> URL {
     #if canImport(Darwin)
       var found = registered(purpose)
@@ -49,10 +50,20 @@ package struct SystemDirectories: Sendable {
     #endif
     guard let found else {
       throw StorageError(
-        .notFound, "The system does not say where this user's \(purpose.rawValue) are.",
+        .unavailable, "The system does not say where this user's \(purpose.rawValue) are.",
         advice: "Set HOME, or give the path of a directory.")
     }
     return found
+  }
+
+  /// The home directory of this user in the system's list of users, whatever the environment says.
+  package static var registeredHome: String? {
+    var (entry, found) = (passwd(), UnsafeMutablePointer<passwd>?.none)
+    var buffer = [CChar](repeating: 0, count: 16 << 10)
+    guard getpwuid_r(geteuid(), &entry, &buffer, buffer.count, &found) == 0, found != nil, let home = entry.pw_dir
+    else { return nil }
+    let path = String(cString: home)
+    return path.hasPrefix("/") ? path : nil
   }
 
   private func registered(_ purpose: Purpose) -> URL? {

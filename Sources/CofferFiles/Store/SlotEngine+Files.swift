@@ -50,7 +50,7 @@ extension FileSlots {
     let name = "file:\(asGiven)"
     guard directory.isFileURL, !asGiven.isEmpty, !asGiven.utf8.contains(0) else {
       throw StorageError(
-        .notFound, "The path of the store is empty, contains a NUL byte or is no path of a file.",
+        .inputOutput, "The path of the store is empty, contains a NUL byte or is no path of a file.",
         advice: "Give the path of a directory.", backend: name)
     }
     if configuration.createsIfMissing {
@@ -68,13 +68,25 @@ extension FileSlots {
 
   /// A directory is a store once `.coffer` is in it. The journal in there may be missing: it is made anew.
   private static func requireStore(_ path: String, _ name: String) throws {
-    var status = stat()
-    if lstat(path + "/" + controlName, &status) == 0 { return }
-    guard errno == ENOENT || errno == ENOTDIR else {
-      throw StorageError.fileSystem("stat", path: path, errno: errno, backend: name)
+    do {
+      if try PathParts.exists(path) {
+        try requireDirectory(path, name)
+        if try PathParts.exists(path + "/" + controlName) { return }
+      }
+    } catch let error as StorageError {
+      throw error.locating(backend: name)
     }
     throw StorageError(
       .notFound, "There is no store at this path.", advice: "Check the path, or create the store by writing to it.",
       backend: name)
+  }
+
+  private static func requireDirectory(_ path: String, _ name: String) throws {
+    var status = stat()
+    guard stat(path, &status) == 0 else { throw StorageError.fileSystem("stat", path: path, errno: errno) }
+    guard status.st_mode & S_IFMT != S_IFDIR else { return }
+    throw StorageError(
+      .notAStore, "\(path.escapingControlCharacters) is no directory, and a store of files is one.",
+      advice: "Give the path of a directory. Nothing was changed.", backend: name)
   }
 }

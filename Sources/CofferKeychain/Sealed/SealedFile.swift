@@ -10,11 +10,11 @@ struct SealedFile: Sendable {
   var control: String { path + ".coffer" }
   var description: String { "sealed:\(path)" }
 
-  /// - Throws: `notFound` for what is no path of a file, `notAStore` for a link that leads nowhere.
+  /// - Throws: `inputOutput` for what is no path of a file, `notAStore` for a link that leads nowhere.
   init(_ url: URL) throws(StorageError) {
     guard url.isFileURL, !url.path.isEmpty, !url.path.utf8.contains(0), !url.hasDirectoryPath else {
       throw StorageError(
-        .notFound, "The path of the sealed store is empty, contains a NUL byte or is no path of a file.",
+        .inputOutput, "The path of the sealed store is empty, contains a NUL byte or is no path of a file.",
         advice: "Give the path of a file, such as /var/lib/shop/secrets.sealed.", backend: "sealed:\(url.path)")
     }
     // A link and what it leads to are one store, with one journal.
@@ -47,12 +47,9 @@ struct SealedFile: Sendable {
 
   /// The file's bytes; `nil` when there is none.
   private func read() throws -> Data? {
-    do {
-      // A link leads to the file that is meant: it is the user who gives this path.
-      return try Directory(directory, backend: description).read(name, followsLink: true, limit: 1 << 30)?.data
-    } catch let error as StorageError where error.code == .notFound {
-      return nil
-    }
+    guard try exists() else { return nil }
+    // A link leads to the file that is meant: it is the user who gives this path.
+    return try Directory(directory, backend: description).read(name, followsLink: true, limit: 1 << 30)?.data
   }
 
   private func open(_ file: Data, _ passphrase: PassphraseSource) throws -> SealedFormat {

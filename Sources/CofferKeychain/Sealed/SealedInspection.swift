@@ -10,6 +10,7 @@ package enum SealedInspection {
   /// - Throws: `notAStore`, `newerFormat`, `damaged`, `wrongPassphrase`, and what reading throws.
   package static func inspect(_ path: String, passphrase: PassphraseSource?) async throws -> Int? {
     try await beside {
+      guard try PathParts.exists(path) else { return nil }
       let parts = PathParts(path)
       let directory = try Directory(parts.parent, backend: "sealed:\(path)")
       guard let content = try directory.read(parts.last, followsLink: true, limit: 1 << 30) else { return nil }

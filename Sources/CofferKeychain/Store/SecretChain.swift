@@ -16,7 +16,9 @@ public import Foundation
 ///
 /// The first home that holds secrets already is taken, whatever its state: one that is locked is unavailable, and no
 /// reason to begin an empty store somewhere else. Where none does, the first that can be begun is: a keyring is passed
-/// over only where there is none, and not where it does not answer.
+/// over only where there is none, and not where it does not answer. Without HOME and XDG_DATA_HOME there is no place
+/// for the keyring's journal: it is passed over, unless the home directory that the system's list of users has for this
+/// user holds one.
 /// ``choose(configuration:)`` says which and why, and `coffer info` prints it.
 public struct SecretChain: Sendable {
   /// One home of a chain.
@@ -97,7 +99,9 @@ public struct SecretChain: Sendable {
       let file = try SealedFile(file)
       return try file.exists() || file.wasUsed()
     case .keychain(let service, let group):
-      let place = try KeychainPlace(service: service, accessGroup: group, in: .current)
+      guard let place = try KeychainPlace.ifAny(service: service, accessGroup: group, in: .current) else {
+        return false
+      }
       guard try place.wasUsed() else { return false }
       return try await place.journalHasKeys()
     }
@@ -108,7 +112,10 @@ public struct SecretChain: Sendable {
   private func obstacle(to link: Link, _ configuration: KeychainConfiguration) async throws -> String? {
     switch link {
     case .sealed: return nil
-    case .keychain:
+    case .keychain(let service, let group):
+      guard try KeychainPlace.ifAny(service: service, accessGroup: group, in: .current) != nil else {
+        return KeychainPlace.noHome
+      }
       #if SecretService && os(Linux)
         let (address, timeout) = (configuration.address, configuration.timeout)
         let state = try await beside { SecretServiceClient(address: address, timeout: timeout).state() }

@@ -45,7 +45,7 @@ extension SlotEngine {
   ///   - accessGroup: a group of applications that share them. Nothing on Linux keeps others out.
   ///   - configuration: how it is opened.
   /// - Throws: `StorageError`: `unsupported` where the library was built without the trait `SecretService` or for names
-  ///   that cannot be, `notFound` when there is no place for the journal (HOME is unset), `permissionDenied`,
+  ///   that cannot be, `unavailable` when nothing says where the journal is (HOME is unset), `permissionDenied`,
   ///   `diskFull`, `newerFormat`, `damaged` (the journal).
   public static func keychain(
     service: String, accessGroup: String? = nil, configuration: KeychainConfiguration = KeychainConfiguration()
@@ -82,6 +82,31 @@ struct KeychainPlace: Sendable {
     }
   }
 
+  private init(_ scope: KeyringScope, data: String) { (self.scope, self.data) = (scope, data) }
+
+  static let noHome =
+    "The keyring cannot be used without a place for its journal: neither HOME nor XDG_DATA_HOME is set."
+
+  /// The place, or `nil` where the environment says nothing of it: then this process cannot use the keyring.
+  /// - Throws: `unavailable` when this user has used the keychain, as the journal in the home directory shows that the
+  ///   system's list of users has: a process that happens to have no HOME must not begin another store.
+  static func ifAny(
+    service: String, accessGroup: String?, in system: SystemDirectories
+  ) throws -> KeychainPlace? {
+    do {
+      return try KeychainPlace(service: service, accessGroup: accessGroup, in: system)
+    } catch {
+      guard error.code == .unavailable else { throw error }
+      let scope = try KeyringScope(service: service, accessGroup: accessGroup)
+      guard let home = SystemDirectories.registeredHome else { return nil }
+      let place = KeychainPlace(scope, data: home + "/.local/share")
+      guard try place.wasUsed() else { return nil }
+      throw StorageError(
+        .unavailable, "\(noHome) It was used before, from \(home.escapingControlCharacters).",
+        advice: "Set HOME, or take the keyring out of the chain.", backend: scope.description)
+    }
+  }
+
   var description: String { scope.description }
   var control: String { data + "/coffer/keychain/" + scope.directoryName }
 
@@ -89,7 +114,15 @@ struct KeychainPlace: Sendable {
 
   /// Whether the keychain has been opened by this user under this name.
   /// - Throws: `permissionDenied` and the like where that cannot be told.
-  func wasUsed() throws -> Bool { try PathParts.exists(journal) }
+  func wasUsed() throws -> Bool {
+    do {
+      return try PathParts.exists(journal)
+    } catch {
+      // A home such as /dev/null, which the users of services have, holds nothing.
+      guard error.underlying?.code == Int(ENOTDIR) else { throw error }
+      return false
+    }
+  }
 
   /// Whether it holds anything, as far as the journal knows; the keyring itself may be locked.
   func journalHasKeys() async throws -> Bool {

@@ -41,10 +41,7 @@ struct PreferenceSuite: Sendable {
   /// Makes the directories, for this user alone.
   func prepare(mayCreate: Bool) throws {
     do {
-      if !mayCreate, access(path, F_OK) != 0, access(control, F_OK) != 0 {
-        guard errno == ENOENT || errno == ENOTDIR else {
-          throw StorageError.fileSystem("access", path: path, errno: errno)
-        }
+      if !mayCreate, try !PathParts.exists(path), try !PathParts.exists(control) {
         throw StorageError(.notFound, "There are no preferences of this name.", advice: "Check the name.")
       }
       try OpenDirectory.make(control)

@@ -13,14 +13,11 @@ package enum PreferencesInspection {
   /// - Returns: how many values there are; `nil` when there is no file.
   /// - Throws: `damaged`, and what reading throws.
   package static func inspect(_ path: String) throws -> Int? {
-    let parts = PathParts(path)
-    do {
-      guard let content = try Directory(parts.parent, backend: "prefs:\(path)").read(parts.last, limit: 1 << 30) else {
-        return nil
-      }
-      return try PropertyListFormat().decode(content.data).values.count
-    } catch let error as StorageError where error.code == .notFound {
+    guard try PathParts.exists(path) else { return nil }
+    let parts = PathParts(try PathParts.resolvingLink(path))
+    guard let content = try Directory(parts.parent, backend: "prefs:\(path)").read(parts.last, limit: 1 << 30) else {
       return nil
     }
+    return try PropertyListFormat().decode(content.data).values.count
   }
 }

@@ -23,8 +23,9 @@ extension SlotEngine {
   ///   - suite: up to 128 letters, digits, `.`, `_` and `-`; `nil` for the application's own, as
   ///     `UserDefaults.standard`.
   ///   - configuration: how it is opened. Values are limited to 16 MiB, since each commit writes the whole file.
-  /// - Throws: `StorageError`: `unsupported` for a name that cannot be one, `notFound` when there is no place for
-  ///   preferences (HOME is unset), `permissionDenied`, `diskFull`, `notAStore`, `newerFormat`, `damaged`.
+  /// - Throws: `StorageError`: `unsupported` for a name that cannot be one, `unavailable` when nothing says where
+  ///   preferences are (HOME is unset), `notFound`, `permissionDenied`, `diskFull`, `notAStore`, `newerFormat`,
+  ///   `damaged`.
   public static func preferences(
     suite: String? = nil, configuration: SlotConfiguration = SlotConfiguration()
   ) async throws -> SlotEngine {

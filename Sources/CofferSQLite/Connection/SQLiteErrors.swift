@@ -74,6 +74,10 @@ private struct SQLiteFailure {
       self.init(.valueTooLarge, "The value is larger than SQLite takes.", "Split it. Nothing was written.")
     case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH: self.init(systemError: EACCES)
     case SQLITE_PROTOCOL: self.init(code: SQLITE_BUSY, systemError: 0)
+    case SQLITE_CANTOPEN where systemError == 0 || systemError == ENOENT:
+      self.init(
+        .inputOutput, "SQLite cannot open the store's file, or its log beside it.",
+        "Check that both are still there. Nothing was changed.")
     case SQLITE_CANTOPEN: self.init(systemError: systemError)
     // A file that is gone in the middle of its use is not a store that was never there.
     case SQLITE_IOERR: self.init(systemError: systemError == ENOENT ? EIO : systemError)
@@ -99,7 +103,10 @@ private struct SQLiteFailure {
     case EISDIR:
       self.init(.notAStore, "There is a directory where the database file should be.", "Give the path of a file.")
     case ENOENT:
-      self.init(.notFound, "There is no store at this path.", "Check the path, or create the store by writing to it.")
+      // That there is no store is said only after looking for it; this file should be there.
+      self.init(
+        .inputOutput, "A file or directory of the store is gone.",
+        "Open the store again. The latest values may be in what was there before.")
     case EMFILE, ENFILE:
       self.init(
         .inputOutput, "The process has too many files open.",

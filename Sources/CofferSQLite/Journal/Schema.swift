@@ -12,7 +12,7 @@ enum Schema {
   /// Leaves the connection with the tables of a store that this build understands, making them in an empty database.
   static func prepare(_ connection: Connection, mayCreate: Bool, clock: WallClock) throws {
     if try isEmpty(connection) {
-      guard mayCreate else { throw missing(connection.place) }
+      guard mayCreate else { throw missing(connection.place.description) }
       _ = coffer_sqlite_reserve(connection.handle, PageFile.reserve)
       try connection.requireWriteAheadLog()
       try create(connection, clock: clock)
@@ -84,10 +84,10 @@ enum Schema {
     ) STRICT
     """
 
-  static func missing(_ place: StorePlace) -> StorageError {
+  static func missing(_ backend: String) -> StorageError {
     StorageError(
       .notFound, "There is no store at this path.", advice: "Check the path, or create the store by writing to it.",
-      backend: place.description)
+      backend: backend)
   }
 
   private static func isEmpty(_ connection: Connection) throws -> Bool {

@@ -281,12 +281,18 @@ public final class SlotEngine: StorageEngine {
       case .absent: return nil
       case .differs: try await reconciler.reconcile([key])
       case .unrecorded:
-        // A value that was removed, and whose place could not be emptied, is absent.
-        if try await reconciler.reconcile([key]).waiting.contains(key) { return nil }
+        // A value that was removed, and whose place could not be emptied, is still there for all others.
+        if try await reconciler.reconcile([key]).waiting.contains(key) { throw unemptied(key) }
       }
     }
     throw StorageError(
       .busy, "Somebody else is changing the value all the time.", advice: "Try again.", backend: description, key: key)
+  }
+
+  private func unemptied(_ key: Key) -> StorageError {
+    StorageError(
+      .unfinished, "The key was removed, but its value could not be taken away and is still in its place.",
+      advice: "The next commit tries again. Listings do not have the key.", backend: description, key: key)
   }
 
   public func withSnapshot<R: Sendable>(

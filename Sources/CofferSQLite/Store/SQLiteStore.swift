@@ -217,7 +217,9 @@ private struct Opening {
     try Schema.prepare(connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock)
     try Schema.checkKind(connection, keepsSlots: configuration.keepsSlots)
     if mustVerify { try Self.verify(connection) }
-    guard let identity = FileIdentity(place.path) else { throw Schema.missing(place) }
+    guard let identity = FileIdentity(place.path) else {
+      throw StorageError.system("stat", path: place.path, errno: errno, backend: place.description)
+    }
     self.identity = identity
     if place.allowsUnsealedPages { place.allowsUnsealedPages = try !connection.sealPages() }
     self.place = place

@@ -1,4 +1,6 @@
+import CofferCSQLite
 import CofferCore
+import CofferFileSystem
 import Foundation
 
 extension StorePlace {
@@ -9,18 +11,39 @@ extension StorePlace {
     let asGiven = configuration.name ?? "sqlite:\(path)"
     guard !path.isEmpty, !path.utf8.contains(0) else {
       throw StorageError(
-        .notFound, "The path of the store is empty or contains a NUL byte.", advice: "Give the path of a file.",
+        .inputOutput, "The path of the store is empty or contains a NUL byte.", advice: "Give the path of a file.",
         backend: asGiven)
     }
     let url = URL(fileURLWithPath: path)
     let directory = url.deletingLastPathComponent().path
+    // Before anything is made: a link that leads nowhere is no reason to begin an empty store.
+    let isThere: Bool
+    do { isThere = try PathParts.exists(url.path) } catch { throw error.locating(backend: asGiven) }
     if configuration.createsIfMissing { try makeDirectory(directory, backend: asGiven) }
+    guard try isThere || configuration.createsIfMissing || directoryExists(directory, asGiven) else {
+      throw Schema.missing(asGiven)
+    }
     let file = try canonicalPath(of: url.path, directory: directory, name: url.lastPathComponent, backend: asGiven)
+    try checkLength(file, backend: asGiven)
     // The pauses between two tries add up: seven short ones, then 5 ms each.
     let place = StorePlace(path: file, busyAttempts: max(1, configuration.busyTimeout / 5), name: configuration.name)
     try place.checkFile(mayCreate: configuration.createsIfMissing)
     if configuration.createsIfMissing { try place.syncNamesIfNew() }
     return place
+  }
+
+  private static func directoryExists(_ directory: String, _ backend: String) throws -> Bool {
+    do { return try PathParts.exists(directory) } catch { throw error.locating(backend: backend) }
+  }
+
+  /// SQLite says of a longer path only that it cannot open it.
+  private static func checkLength(_ path: String, backend: String) throws {
+    guard let system = sqlite3_vfs_find(nil) else { return }
+    let limit = Int(system.pointee.mxPathname) - "-journal".utf8.count
+    guard path.utf8.count > limit else { return }
+    throw StorageError(
+      .inputOutput, "The path of the store has \(path.utf8.count) bytes; SQLite takes up to \(limit).",
+      advice: "Move the store to a shorter path. Nothing was changed.", backend: backend)
   }
 
   /// Makes the directory and those above it, for this user alone.
@@ -39,7 +62,7 @@ extension StorePlace {
       failure = ENOTDIR
     }
     let cause = StorageError.system("mkdir", path: directory, errno: failure, backend: backend)
-    guard cause.code == .notFound else { throw cause }
+    guard failure == ENOENT else { throw cause }
     throw StorageError(
       .inputOutput, "The directory of the store cannot be made.",
       advice: "Check the path: a part of it is a file, or its file system takes no directories.", backend: backend,
@@ -78,17 +101,18 @@ extension StorePlace {
     }
     guard status.st_size == 0 else { return }
     try checkLeftovers("is empty, but it was not")
-    if size(of: wakePath) != nil { throw lost("is empty, but it was not", beside: "-wake") }
-    guard mayCreate else { throw Schema.missing(self) }
+    if try size(of: wakePath) != nil { throw lost("is empty, but it was not", beside: "-wake") }
+    guard mayCreate else { throw Schema.missing(description) }
   }
 
   private func create(mayCreate: Bool) throws {
     try checkLeftovers("is gone")
-    guard mayCreate else { throw Schema.missing(self) }
+    guard mayCreate else { throw Schema.missing(description) }
     let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard file >= 0 || errno == EEXIST else {
-      let cause = StorageError.system("open", path: path, errno: errno, backend: description)
-      guard cause.code == .notFound else { throw cause }
+      let failure = errno
+      let cause = StorageError.system("open", path: path, errno: failure, backend: description)
+      guard failure == ENOENT else { throw cause }
       throw StorageError(
         .inputOutput, "The store cannot be created at this path.",
         advice: "Check the path: its file system may take no new files.", backend: description,
@@ -99,12 +123,15 @@ extension StorePlace {
 
   /// Beside a missing or empty database SQLite deletes the log, which may be all that is left of the data.
   private func checkLeftovers(_ what: String) throws {
-    if let log = size(of: logPath), log > 0 { throw lost(what, beside: "-wal") }
+    if let log = try size(of: logPath), log > 0 { throw lost(what, beside: "-wal") }
   }
 
-  private func size(of path: String) -> Int? {
+  /// The size of a file; `nil` when there is none.
+  private func size(of path: String) throws -> Int? {
     var status = stat()
-    return stat(path, &status) == 0 ? Int(status.st_size) : nil
+    if stat(path, &status) == 0 { return Int(status.st_size) }
+    guard errno == ENOENT else { throw StorageError.system("stat", path: path, errno: errno, backend: description) }
+    return nil
   }
 
   private func lost(_ what: String, beside suffix: String) -> StorageError {

@@ -29,8 +29,9 @@ package struct CommandError: Error {
     case let error as CommandError: self = error
     case let error as UsageError: self.init(.usage, "usage", error.message, advice: error.advice)
     case let error as StorageError:
+      // Not even `notFound` is "there is no such thing": whoever has looked says that by itself.
       self.init(
-        error.code == .notFound ? .notFound : .failure, error.code.description, error.message, advice: error.advice,
+        .failure, error.code.description, error.message, advice: error.advice,
         key: error.key, store: error.backend.isEmpty ? nil : error.backend)
       text = error.description
     default: self.init(.failure, "unknown", "\(error)")

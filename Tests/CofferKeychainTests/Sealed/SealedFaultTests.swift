@@ -149,7 +149,7 @@ import Testing
     setenv("CREDENTIALS_DIRECTORY", directory.url.path, 1)
     defer { unsetenv("CREDENTIALS_DIRECTORY") }
     try await SlotEngine.sealed(at: place.url, passphrase: .systemdCredential("shop"), cost: cheap).close()
-    try await expectError(.notFound) {
+    try await expectError(.unavailable) {
       _ = try await SlotEngine.sealed(at: place.url, passphrase: .systemdCredential("other"), cost: cheap)
     }
   }

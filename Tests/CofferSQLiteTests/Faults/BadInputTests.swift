@@ -29,8 +29,8 @@ import Testing
 
   @Test func aPathThatCannotBeWritten() async throws {
     await expectError(.permissionDenied) { _ = try await SQLiteEngine.open(at: "/sys/kernel/coffer/store.db") }
-    await expectError(.notFound) { _ = try await SQLiteEngine.open(at: "") }
-    await expectError(.notFound) { _ = try await SQLiteEngine.open(at: "a\0b") }
+    await expectError(.inputOutput) { _ = try await SQLiteEngine.open(at: "") }
+    await expectError(.inputOutput) { _ = try await SQLiteEngine.open(at: "a\0b") }
   }
 
   @Test func aDirectoryWhereTheFileShouldBe() async throws {

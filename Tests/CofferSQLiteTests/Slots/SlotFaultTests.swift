@@ -13,9 +13,14 @@ private final class UnsteadySlots: Slots {
 
   func read(_ slot: Slot) throws -> SlotContent? { try shelf.read(slot) }
   func write(_ data: Data, to slot: Slot) throws -> SlotStamp? { try shelf.write(data, to: slot) }
-  func delete(_ slot: Slot) throws { try shelf.delete(slot) }
   func list() throws -> [Slot] { try shelf.list() }
 
+  func delete(_ slot: Slot) throws {
+    if case .value(let key) = slot, failing.withLock({ $0.contains(key) }) {
+      throw StorageError(.inputOutput, "The shelf is stuck.")
+    }
+    try shelf.delete(slot)
+  }
   func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
     if case .value(let key) = target, failing.withLock({ $0.contains(key) }) {
       throw StorageError(.inputOutput, "The shelf is stuck.")
@@ -95,6 +100,37 @@ private final class UnsteadySlots: Slots {
     #expect(again.latestRevision == revision)
     #expect(try Set(slots.list()) == [.value(key), .value(Key("other"))])
     try await again.close()
+  }
+
+  /// Absence is what was looked at and found empty.
+  @Test func aValueThatCouldNotBeTakenAwayIsNotAbsent() async throws {
+    let directory = try TemporaryDirectory()
+    let slots = UnsteadySlots()
+    func open() async throws -> SlotEngine {
+      try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
+    }
+    var engine = try await open()
+    let key = try Key("key")
+    try await put(engine, "key", "secret")
+    slots.failing.withLock { $0 = [key] }
+    for round in 0..<3 {
+      if round < 2 {
+        let failure = await #expect(throws: StorageError.self) {
+          try await engine.commit(WriteBatch([.delete(key)]), from: origin)
+        }
+        #expect(failure?.code == .unfinished)
+      }
+      let error = await #expect(throws: StorageError.self) { try await engine.entry(key) }
+      #expect(error?.code == .unfinished && error?.key == key, "\(String(describing: error))")
+      #expect(try slots.list().contains(.value(key)))
+      try await engine.close()
+      engine = try await open()
+    }
+    slots.failing.withLock { $0 = [] }
+    try await put(engine, "other", "x")
+    #expect(try await engine.entry(key) == nil)
+    #expect(try !slots.list().contains(.value(key)))
+    try await engine.close()
   }
 
   /// A snapshot of a state that never came to its place.

@@ -53,8 +53,10 @@ struct VerifyTests {
     let ended = try await sandbox.coffer("verify")
     #expect(ended.status == 1 && ended.output.isEmpty)
     #expect(ended.errors.contains(/coffer: The values after 'k01\d\d\d' could not be read:/), "\(ended.errors)")
-    #expect(ended.errors.contains("\ncoffer: The structure of the file is damaged: ") && !ended.errors.contains("***"))
-    #expect(ended.errors.hasSuffix(": the rest could not be read, the structure of the file is damaged.\n"))
+    #expect(
+      ended.errors.contains(/\ncoffer: Pages of the database file are damaged: \d+\./) && !ended.errors.contains("***"))
+    #expect(ended.errors.contains(/\ncoffer: (Values are missing|The values are not those)/), "\(ended.errors)")
+    #expect(ended.errors.hasSuffix(", the structure of the file is damaged.\n"))
     let json = try await sandbox.coffer("verify", "--json")
     #expect(json.status == 1 && json.errors.isEmpty)
     #expect((try json.json()["failure"] as? NSDictionary)?["code"] as? String == "damaged")

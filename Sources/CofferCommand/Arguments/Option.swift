@@ -4,6 +4,8 @@ import CofferTerminal
 enum Option: String, ProgramOption {
   case file, relaxed
   case prefix, yes
+  case acceptLoss = "accept-loss"
+  case upgrade
   case long, null
   case since, count
   case type
@@ -34,7 +36,7 @@ enum Option: String, ProgramOption {
     case .prefix: OptionValue(name: "PREFIX", completion: .listed)
     case .since: OptionValue(name: "REVISION", completion: .nothing)
     case .count, .passphraseDescriptor: OptionValue(name: "N", completion: .nothing)
-    case .relaxed, .yes, .long, .null, .json, .help, .version: nil
+    case .relaxed, .yes, .acceptLoss, .upgrade, .long, .null, .json, .help, .version: nil
     }
   }
 
@@ -45,6 +47,8 @@ enum Option: String, ProgramOption {
     case .relaxed: "do not wait for the disk: power loss may undo it"
     case .prefix: "all keys that start with PREFIX, and no others"
     case .yes: "do not ask"
+    case .acceptLoss: "go on without what is lost or damaged"
+    case .upgrade: "add checksums to pages that have none"
     case .long: "show size and revision too"
     case .null: "end each key with a NUL byte, not a line end"
     case .since: "first show what was committed after REVISION"

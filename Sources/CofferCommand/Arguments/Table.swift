@@ -166,12 +166,18 @@ enum Table {
 
   static let verify = Syntax(
     summary: "check every value",
-    options: [.null] + Option.ofStore + [.json],
+    options: [.null, .acceptLoss, .upgrade] + Option.ofStore + [.json],
     details: [
       """
       Reads every value once and compares its checksum. Damaged keys are printed, one
       per line and nothing else; on standard error is which values could not be
-      read, and a summary. For SQLite, the structure of the file is checked too.
+      read, and a summary. For SQLite, each page of the file and that no row is
+      missing is checked too.
+      """,
+      """
+      A store that has lost commits says so until --accept-loss: then what can be read
+      is all that there is. It also writes damaged pages anew from what can be read of
+      them. Keep a copy of the files before.
       """,
       """
       Status 0 means that all is good, 1 that something is damaged or could not be
@@ -181,6 +187,7 @@ enum Table {
     examples: [
       Example("coffer verify", "check the store"),
       Example("coffer verify -0 | xargs -0 -r coffer rm --", "remove what is damaged"),
+      Example("coffer verify --accept-loss", "go on without what is lost"),
       Example("coffer verify --json", "for scripts"),
     ],
     aliases: ["check", "fsck", "validate", "scrub", "test"])

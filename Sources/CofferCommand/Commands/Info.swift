@@ -14,7 +14,7 @@ func describeStore(_ invocation: Invocation) async throws -> ExitStatus {
     try output.write(facts.text(output.style))
     try output.flush()
   }
-  return facts.damaged == 0 && facts.obstacle == nil ? .ok : .failure
+  return facts.damaged == 0 && facts.obstacle == nil && !facts.hasLostCommits ? .ok : .failure
 }
 
 /// The homes for secrets that were to choose from, and the one that was taken.
@@ -60,6 +60,9 @@ private struct StoreFacts {
   private(set) var damaged = 0
   /// Why the store cannot be read now; its values were not counted then.
   private(set) var obstacle: String?
+  /// What was lost, until somebody accepts it.
+  private let loss: LossReport?
+  private let position: JournalPosition
   var chain: ChainFacts?
 
   init(_ engine: any StorageEngine) async throws {
@@ -67,7 +70,9 @@ private struct StoreFacts {
     path = (engine as? SQLiteEngine)?.path
     databaseBytes = path.flatMap(size)
     logBytes = path.flatMap { size(of: $0 + "-wal") }
-    revision = engine.latestRevision
+    position = engine.latestPosition
+    revision = position.revision
+    loss = try await engine.database?.loss()
     capabilities = engine.capabilities
     journalStart = await oldestKnownCommit(engine)
     for await availability in engine.availability() {
@@ -85,6 +90,8 @@ private struct StoreFacts {
     }
   }
 
+  var hasLostCommits: Bool { loss?.includesDurable ?? false }
+
   private var format: String { String(store.prefix { $0 != ":" }) }
 
   func text(_ style: Style) -> String {
@@ -99,6 +106,7 @@ private struct StoreFacts {
       rows.append(("Keys", grouped(keys)))
       rows.append(("Values", byteCount(valueBytes) + exact))
     }
+    if let loss { rows.append(("Lost", style.red(loss.message) + " See coffer verify")) }
     if damaged > 0 { rows.append(("Damaged", style.red(counted(damaged, "value") + ": see coffer verify"))) }
     rows.append(("Revision", "\(revision)"))
     if let journalStart { rows.append(("Journal", "revisions \(journalStart) to \(revision)")) }
@@ -121,8 +129,8 @@ private struct StoreFacts {
       ("logBytes", logBytes.map { .number($0) } ?? .none),
       ("chain", chain?.json ?? .none), ("unavailable", .optional(obstacle)),
       ("keys", obstacle == nil ? .number(keys) : .none), ("valueBytes", obstacle == nil ? .number(valueBytes) : .none),
-      ("damaged", .number(damaged)),
-      ("revision", .number(revision.rawValue)), ("journal", journal ?? .none),
+      ("damaged", .number(damaged)), ("loss", loss?.json ?? .none),
+      ("revision", .number(revision.rawValue)), ("position", .text("\(position)")), ("journal", journal ?? .none),
       ("maximumValueSize", .number(capabilities.maximumValueSize)),
       ("capabilities", .list(capabilities.names.map(JSON.text))),
     ])

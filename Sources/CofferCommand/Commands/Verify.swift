@@ -9,6 +9,7 @@ func verifyStore(_ invocation: Invocation) async throws -> ExitStatus {
   return try await interruptible {
     do {
       return try await withStore(invocation) { engine in
+        try await repair(engine, invocation)
         let verifier = Verifier(engine, invocation)
         try await verifier.run()
         try verifier.tell()
@@ -18,6 +19,16 @@ func verifyStore(_ invocation: Invocation) async throws -> ExitStatus {
       throw CommandError(.interrupted, "interrupted", "Interrupted: nothing was checked.")
     }
   }
+}
+
+/// Does what the options ask for before everything is checked.
+private func repair(_ engine: any StorageEngine, _ invocation: Invocation) async throws {
+  guard invocation.has(.acceptLoss) || invocation.has(.upgrade) else { return }
+  guard let database = engine.database else {
+    throw UsageError("'--accept-loss' and '--upgrade' are for stores that have a database.", .verify)
+  }
+  if invocation.has(.upgrade) { try await database.upgrade() }
+  if invocation.has(.acceptLoss) { try await database.acceptLoss() }
 }
 
 private final class Verifier {
@@ -31,8 +42,8 @@ private final class Verifier {
   private var bytes = 0
   private var damaged: [Key] = []
   private var unreadable: [Skipped] = []
-  /// What SQLite says about the file; `nil` where there is no such check.
-  private var structure: [String]?
+  /// What a check of the whole database has found; `nil` where there is none.
+  private var integrity: IntegrityReport?
   /// Why the values after some key could not be read.
   private var failure: StorageError?
   private var isInterrupted = false
@@ -45,7 +56,7 @@ private final class Verifier {
 
   var status: ExitStatus {
     if isInterrupted { return .interrupted }
-    let isGood = damaged.isEmpty && unreadable.isEmpty && failure == nil && structure?.isEmpty ?? true
+    let isGood = damaged.isEmpty && unreadable.isEmpty && failure == nil && integrity?.isWhole ?? true
     return isGood ? .ok : .failure
   }
 
@@ -67,13 +78,24 @@ private final class Verifier {
     }
     progress.show("Checking the structure of the file")
     do {
-      structure = try await engine.structuralDamage()
+      integrity = try await engine.integrity()
     } catch is CancellationError {
       isInterrupted = true
     } catch {
       guard failure != nil else { throw error }  // It is the same failure, and it has been told.
     }
-    for problem in structure ?? [] { note("The structure of the file is damaged: \(problem)") }
+    for problem in problems { note(problem) }
+    if integrity?.hasPageChecksums == false {
+      note("The pages of the database have no checksums: 'coffer verify --upgrade' adds them.")
+    }
+    if integrity?.loss != nil { note("To go on without what was lost: 'coffer verify --accept-loss'.") }
+  }
+
+  /// What is wrong besides single values, a sentence each.
+  private var problems: [String] {
+    guard let integrity else { return [] }
+    let structure = integrity.structure.map { "The structure of the file is damaged: \($0)" }
+    return integrity.problems.filter { !integrity.structure.contains($0) } + structure
   }
 
   private func take(_ item: Listing.Item) throws {
@@ -108,7 +130,11 @@ private final class Verifier {
     if !damaged.isEmpty { findings.append("\(grouped(damaged.count)) damaged") }
     if !unreadable.isEmpty { findings.append("\(grouped(unreadable.count)) could not be read") }
     if failure != nil { findings.append("the rest could not be read") }
-    if structure?.isEmpty == false { findings.append("the structure of the file is damaged") }
+    if integrity?.loss != nil { findings.append("commits are lost") }
+    if integrity?.rowsAreComplete == false { findings.append("values are missing") }
+    if integrity.map({ !$0.structure.isEmpty || !$0.damagedPages.isEmpty || !$0.damagedCommits.isEmpty }) == true {
+      findings.append("the structure of the file is damaged")
+    }
     if findings.isEmpty { findings.append(isInterrupted ? "nothing damaged so far" : "all good") }
     let extent = "\(counted(values, "value")) (\(byteCount(bytes))) in \(seconds(progress.elapsed))"
     let interruption = isInterrupted ? ", then interrupted" : ""
@@ -120,7 +146,9 @@ private final class Verifier {
     return .object([
       ("store", .text(engine.description)), ("checked", .number(values)), ("valueBytes", .number(bytes)),
       ("damaged", .list(damaged.map { .text($0.string) })), ("unreadable", .list(unreadable.map(\.json))),
-      ("structure", structure.map { .list($0.map(JSON.text)) } ?? .none), ("failure", reason ?? .none),
+      ("structure", integrity == nil ? .none : .list(problems.map(JSON.text))),
+      ("pageChecksums", integrity.map { .flag($0.hasPageChecksums) } ?? .none),
+      ("loss", integrity?.loss?.json ?? .none), ("failure", reason ?? .none),
       ("interrupted", .flag(isInterrupted)),
     ])
   }

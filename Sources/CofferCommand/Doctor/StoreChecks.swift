@@ -54,9 +54,9 @@ struct StoreChecks {
     return stat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
   }
 
-  /// How many values the journal of a store knows; `nil` where there is none. A copy is opened: SQLite and the engine
+  /// What the journal of a store knows; `nil` where there is none. A copy is opened: SQLite and the engine
   /// tidy up in what they open.
-  private func journal(in control: String) async throws -> Int? {
+  private func journal(in control: String) async throws -> (count: Int?, loss: LossReport?)? {
     guard access(control + "/journal.db", F_OK) == 0 else { return nil }
     let folder = NSTemporaryDirectory() + "/coffer-doctor-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -77,30 +77,38 @@ struct StoreChecks {
     configuration.createsIfMissing = false
     configuration.name = name
     let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
-    let count = try? await Listing(engine: engine, prefix: nil).count().all
+    let facts = (try? await Listing(engine: engine, prefix: nil).count().all, try await engine.loss())
     try await engine.close()
-    return count
+    return facts
   }
 
   /// Both files as they were at one moment: who is writing to the journal meanwhile is let by.
   private func copyJournal(in control: String, to folder: String) async throws {
-    let files = ["/journal.db", "/journal.db-wal"]
+    // First the wake-up file: what it says of others' commits must be in what is copied after it.
+    let files = ["/journal.db-wake", "/journal.db", "/journal.db-wal"]
     func stamps() throws -> [FileStamp?] {
       let directory = try Directory(control, backend: name)
       return try files.map { try directory.stamp(String($0.dropFirst())) }
     }
     for _ in 0..<50 {
-      let before = try stamps()
-      for (file, stamp) in zip(files, before) {
+      let before = try stamps().dropFirst()
+      for (file, stamp) in zip(files, try stamps()) {
         try? FileManager.default.removeItem(atPath: folder + file)
         if stamp != nil { try FileManager.default.copyItem(atPath: control + file, toPath: folder + file) }
       }
-      if try stamps() == before { return }
+      if try stamps().dropFirst() == before { return }
       try await Task.sleep(for: .milliseconds(20))
     }
     throw StorageError(
       .busy, "Somebody writes to the store all the time, so that it cannot be looked at.", advice: "Try again later.",
       backend: name)
+  }
+
+  /// What a store has lost, until somebody accepts it.
+  private func lost(_ loss: LossReport?) -> [Finding] {
+    guard let loss else { return [] }
+    let fix = "Restore a backup, or go on without: coffer verify --accept-loss --store \(name.quotedForShell)"
+    return [loss.includesDurable ? .problem(name, loss.message, fix: fix) : .warning(name, loss.message, fix: fix)]
   }
 
   // MARK: Values
@@ -114,8 +122,8 @@ struct StoreChecks {
           fix: "Give the path of a file, or file:\(path.quotedForShell) for a file per key.")
       ]
     }
-    let count = try await withStore(at: location, passphrases) {
-      try await Listing(engine: $0, prefix: nil).count()
+    let (count, loss) = try await withStore(at: location, passphrases) {
+      (try await Listing(engine: $0, prefix: nil).count(), try await $0.database?.loss())
     }
     guard count.skipped == 0 else {
       return [
@@ -124,7 +132,7 @@ struct StoreChecks {
           fix: "coffer verify --store \(name.quotedForShell)")
       ]
     }
-    return [.ok(name, counted(count.all, "key"))]
+    return [.ok(name, counted(count.all, "key"))] + lost(loss)
   }
 
   private func files(_ directory: String) async throws -> [Finding] {
@@ -137,7 +145,7 @@ struct StoreChecks {
           fix: "For a database file: --store \(quoted). Else: mv \(quoted) \(quoted).old")
       ]
     }
-    guard let count = try await journal(in: directory + "/.coffer") else {
+    guard let journal = try await journal(in: directory + "/.coffer") else {
       guard access(directory + "/.coffer", F_OK) == 0 else {
         return [.ok(name, "a directory without a store; it becomes one when something is stored")]
       }
@@ -147,7 +155,7 @@ struct StoreChecks {
           fix: "coffer ls --store \(name.quotedForShell) makes it anew from the files.")
       ]
     }
-    return [.ok(name, counted(count, "key"))]
+    return [.ok(name, journal.count.map { counted($0, "key") } ?? "a store")] + lost(journal.loss)
   }
 
   private func preferences(_ suite: String) async -> [Finding] {
@@ -164,10 +172,10 @@ struct StoreChecks {
     guard kind(of: path) != S_IFDIR else {
       return [.problem(name, "\(path) is a directory, and a file is needed there.", fix: "mv \(quoted) \(quoted).old")]
     }
-    _ = try await journal(in: control)
+    let loss = lost(try await journal(in: control)?.loss)
     do {
-      guard let count = try PreferencesInspection.inspect(path) else { return [isNew] }
-      return [.ok(name, counted(count, "key"))]
+      guard let count = try PreferencesInspection.inspect(path) else { return [isNew] + loss }
+      return [.ok(name, counted(count, "key"))] + loss
     } catch let error as StorageError where error.code == .damaged {
       let copy = control + "/copy"
       let hasCopy = (try? PreferencesInspection.inspect(copy)) ?? nil != nil
@@ -204,7 +212,7 @@ struct StoreChecks {
     do {
       let source = isUsable ? try passphrases.source(for: path) : nil
       let count = try await SealedInspection.inspect(URL(fileURLWithPath: path).path, passphrase: source)
-      _ = try await journal(in: control)
+      findings += lost(try await journal(in: control)?.loss)
       findings.append(.ok(name, count.map { counted($0, "key") } ?? "sealed; no passphrase was given to open it"))
     } catch let error as StorageError where error.code == .damaged {
       findings.append(.problem(name, error.message, fix: restoring(path)))

@@ -1,4 +1,5 @@
 import Coffer
+import CofferTerminal
 
 extension StorageEngine {
   /// A check of the whole database; `nil` for a store that has none.
@@ -11,4 +12,13 @@ extension StorageEngine {
 
   /// The database of a store; one of files has one too, its journal.
   var database: SQLiteEngine? { self as? SQLiteEngine ?? (self as? SlotEngine)?.journal }
+}
+
+extension LossReport {
+  var json: JSON {
+    .object([
+      ("after", .number(after.rawValue)), ("upTo", .number(upTo.rawValue)),
+      ("durableUpTo", .number(durableUpTo.rawValue)), ("message", .text(message)),
+    ])
+  }
 }

@@ -1,17 +1,40 @@
+import CofferCSQLite
 import CofferCore
 import CofferLocks
+import Foundation
 
 extension SQLiteEngine {
   /// Acknowledged commits that the store does not have any more, until somebody accepts that; `nil` when there are none.
   public func loss() async throws -> LossReport? { try openStore().loss.withLock { $0 } }
 
-  /// Accepts what was lost: the store goes on with what it has, and does not speak of it any more.
+  /// Accepts what is lost: what can be read is all that there is, and the store does not speak of the rest any more.
   ///
-  /// What rows the store should have is counted anew, too.
+  /// Damaged pages are written anew from what can be read of them, which takes a copy of the whole store. Values whose
+  /// own checksums are wrong stay damaged.
+  /// - Throws: `StorageError`; `damaged` when too little can be read: then restore a backup. Nothing was changed.
   public func acceptLoss() async throws {
     let store = try openStore()
-    try await store.writer.perform { try $0.acceptLoss() }
+    do {
+      try await store.writer.perform { try $0.acceptLoss() }
+    } catch let error as StorageError where error.isDamagedPage {
+      let place = store.salvagingPlace
+      try await store.writer.perform { _ in try Connection(place).execute("VACUUM") }
+      try await store.writer.perform { try $0.acceptLoss() }
+    }
     store.acceptLoss()
+  }
+
+  /// Gives all pages checksums, those of a store that an older version or another program has written.
+  ///
+  /// A store whose pages have no room for them is written anew, which takes a copy of the whole store.
+  /// - Throws: `StorageError`: `busy` while others read or write, `diskFull`.
+  public func upgrade() async throws {
+    let store = try openStore()
+    try await store.writer.perform { [place = store.place] _ in
+      let connection = try Connection(place)
+      try FormatUpgrade.seal(connection)
+      _ = try connection.sealPages()
+    }
   }
 }
 

@@ -58,7 +58,7 @@ extension SQLiteStore {
     try Reader(salvagingPlace, onDamage: { [quarantine] in quarantine.report($0) })
   }
 
-  private var salvagingPlace: StorePlace {
+  var salvagingPlace: StorePlace {
     var place = place
     place.ignoresPageFaults = true
     return place

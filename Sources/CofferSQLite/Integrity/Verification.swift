@@ -15,7 +15,10 @@ extension SQLiteEngine {
       try await withCheckedThrowingContinuation { continuation in
         verificationQueue.async {
           continuation.resume(
-            with: Result { try Verification(store) { isCancelled.withLock { $0 } }.run() })
+            with: Result {
+              var verification = Verification(store) { isCancelled.withLock { $0 } }
+              return try verification.run()
+            })
         }
       }
     } onCancel: {

@@ -76,8 +76,8 @@ private func listing(of folder: String) throws -> [String] {
     var status = stat()
     lstat(folder + "/" + path, &status)
     let bytes = status.st_mode & S_IFMT == S_IFREG ? FileManager.default.contents(atPath: folder + "/" + path) : nil
-    // SQLite's index of its log is made anew by whoever opens the log.
-    let content = path.hasSuffix("-shm") ? "" : (bytes?.base64EncodedString() ?? "")
+    // SQLite's index of its log is made anew by whoever opens the log; the wake-up file notes who has the store open.
+    let content = path.hasSuffix("-shm") || path.hasSuffix("-wake") ? "" : (bytes?.base64EncodedString() ?? "")
     return "\(path) \(String(status.st_mode, radix: 8)) \(status.st_size) \(content)"
   }
 }

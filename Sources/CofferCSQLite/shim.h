@@ -53,6 +53,11 @@ static inline unsigned int coffer_sqlite_data_version(sqlite3 *db) {
   return version;
 }
 
+// A connection without locks must not take its end for the end of all connections.
+static inline int coffer_sqlite_leave_log(sqlite3 *db) {
+  return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+}
+
 static inline int coffer_sqlite_defensive(sqlite3 *db) {
   return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
 }

@@ -58,6 +58,8 @@ private struct StoreFacts {
   private(set) var keys = 0
   private(set) var valueBytes = 0
   private(set) var damaged = 0
+  /// Whether nothing can be written to it from here.
+  let isReadOnly: Bool
   /// Why the store cannot be read now; its values were not counted then.
   private(set) var obstacle: String?
   /// What was lost, until somebody accepts it.
@@ -68,6 +70,7 @@ private struct StoreFacts {
   init(_ engine: any StorageEngine) async throws {
     store = engine.description
     path = (engine as? SQLiteEngine)?.path
+    isReadOnly = (engine as? SQLiteEngine)?.isReadOnly ?? false
     databaseBytes = path.flatMap(size)
     logBytes = path.flatMap { size(of: $0 + "-wal") }
     position = engine.latestPosition
@@ -98,6 +101,7 @@ private struct StoreFacts {
     var rows = [("Store", store.oneLine()), ("Format", format)]
     for (index, line) in (chain?.lines ?? []).enumerated() { rows.append((index == 0 ? "Homes" : "", line)) }
     if let obstacle { rows.append(("State", style.red("unavailable: ") + obstacle.oneLine())) }
+    if isReadOnly { rows.append(("Access", style.yellow("reading only") + ": it cannot be written from here")) }
     if let databaseBytes {
       rows.append(("On disk", byteCount(databaseBytes) + (logBytes.map { " and a log of \(byteCount($0))" } ?? "")))
     }
@@ -128,6 +132,7 @@ private struct StoreFacts {
       ("databaseBytes", databaseBytes.map { .number($0) } ?? .none),
       ("logBytes", logBytes.map { .number($0) } ?? .none),
       ("chain", chain?.json ?? .none), ("unavailable", .optional(obstacle)),
+      ("readOnly", .flag(isReadOnly)),
       ("keys", obstacle == nil ? .number(keys) : .none), ("valueBytes", obstacle == nil ? .number(valueBytes) : .none),
       ("damaged", .number(damaged)), ("loss", loss?.json ?? .none),
       ("revision", .number(revision.rawValue)), ("position", .text("\(position)")), ("journal", journal ?? .none),

@@ -17,9 +17,11 @@ final class Connection {
     guard PageVFS.registration == SQLITE_OK else {
       throw StorageError(.inputOutput, "SQLite cannot be set up in this process.", backend: place.description)
     }
-    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    let access = place.reading == nil ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+    let flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    let system = place.ignoresPageFaults ? PageVFS.salvagingName : PageVFS.name
     let code = sqlite3_open_v2(
-      place.path, &handle, flags, place.ignoresPageFaults ? PageVFS.salvagingName : PageVFS.name)
+      place.reading?.name(of: place) ?? place.path, &handle, flags, place.reading?.fileSystem ?? system)
     guard let handle else {
       throw StorageError(.inputOutput, "SQLite has no memory for a connection.", backend: place.description)
     }
@@ -28,6 +30,7 @@ final class Connection {
     setBusyHandler()
     _ = coffer_sqlite_defensive(handle)
     allowsUnsealedPages = place.allowsUnsealedPages
+    try place.reading?.prepare(self)
   }
 
   deinit {

@@ -10,6 +10,8 @@ package struct StorePlace: Sendable {
   let busyAttempts: Int
   /// What messages call it in place of its path.
   var name: String?
+  /// How it is read where it cannot be written; `nil` where it can.
+  var reading: ReadingMode?
   /// Whether pages without a checksum are taken as they are.
   var allowsUnsealedPages = false
   /// Whether damaged pages are read all the same.

@@ -32,12 +32,11 @@ package final class SQLiteDatabase: Sendable {
     _ body: @escaping @Sendable (SQLiteReadTransaction) throws -> R
   ) async throws -> R {
     try Task.checkCancellation()
-    let readers = try engine.openStore().readers
     return try await withCheckedThrowingContinuation { continuation in
-      queue.async {
+      queue.async { [engine] in
         continuation.resume(
           with: Result {
-            try readers.read { reader in
+            try engine.read { reader in
               _ = try reader.beginSnapshot()
               defer { reader.endSnapshot() }
               return try body(SQLiteReadTransaction(statements: reader.statements))

@@ -92,7 +92,15 @@ private nonisolated func pageFileOpen(
   _: UnsafeMutablePointer<sqlite3_vfs>?, _ path: UnsafePointer<CChar>?, _ file: FilePointer?, _ flags: Int32,
   _ flagsOut: UnsafeMutablePointer<Int32>?
 ) -> Int32 {
-  guard let file, let system = sqlite3_vfs_find(nil), let open = system.pointee.xOpen else { return SQLITE_ERROR }
+  openPageFile(sqlite3_vfs_find(nil), path, file, flags, flagsOut)
+}
+
+/// Opens a file with a VFS of SQLite's own, wrapping databases and logs.
+nonisolated func openPageFile(
+  _ system: UnsafeMutablePointer<sqlite3_vfs>?, _ path: UnsafePointer<CChar>?, _ file: FilePointer?, _ flags: Int32,
+  _ flagsOut: UnsafeMutablePointer<Int32>?
+) -> Int32 {
+  guard let file, let system, let open = system.pointee.xOpen else { return SQLITE_ERROR }
   guard flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL) != 0 else { return open(system, path, file, flags, flagsOut) }
   file.page.initialize(to: PageFile())
   file.page.pointee.isLog = flags & SQLITE_OPEN_WAL != 0

@@ -5,7 +5,10 @@ import Foundation
 
 extension SQLiteEngine {
   /// Acknowledged commits that the store does not have any more, until somebody accepts that; `nil` when there are none.
-  public func loss() async throws -> LossReport? { try openStore().loss.withLock { $0 } }
+  public func loss() async throws -> LossReport? {
+    if let readOnlyStore { return readOnlyStore.loss }
+    return try openStore().loss.withLock { $0 }
+  }
 
   /// Accepts what is lost: what can be read is all that there is, and the store does not speak of the rest any more.
   ///

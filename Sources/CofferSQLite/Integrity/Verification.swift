@@ -9,14 +9,14 @@ extension SQLiteEngine {
   /// It reads the whole file, beside the writer and off the threads that tasks share. Linear in the size of the store.
   /// - Throws: `StorageError` when the file cannot be read at all; `CancellationError`.
   public func verify() async throws -> IntegrityReport {
-    let store = try openStore()
+    let (place, loss) = try readOnlyStore?.toVerify() ?? toVerify()
     let isCancelled = Locked(false)
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         verificationQueue.async {
           continuation.resume(
             with: Result {
-              var verification = Verification(store) { isCancelled.withLock { $0 } }
+              var verification = Verification(place, loss) { isCancelled.withLock { $0 } }
               return try verification.run()
             })
         }
@@ -25,20 +25,25 @@ extension SQLiteEngine {
       isCancelled.withLock { $0 = true }
     }
   }
+
+  private func toVerify() throws -> (StorePlace, LossReport?) {
+    let store = try openStore()
+    return (store.place, store.loss.withLock { $0 })
+  }
 }
 
 private let verificationQueue = DispatchQueue(label: "coffer.verify", qos: .utility, attributes: .concurrent)
 
 /// One check of a whole store.
 private struct Verification {
-  private let store: SQLiteStore
+  private let place: StorePlace
   private let isCancelled: () -> Bool
   private var report = IntegrityReport()
 
-  init(_ store: SQLiteStore, isCancelled: @escaping () -> Bool) {
-    self.store = store
+  init(_ place: StorePlace, _ loss: LossReport?, isCancelled: @escaping () -> Bool) {
+    self.place = place
     self.isCancelled = isCancelled
-    report.loss = store.loss.withLock { $0 }
+    report.loss = loss
   }
 
   mutating func run() throws -> IntegrityReport {
@@ -55,7 +60,7 @@ private struct Verification {
   // MARK: Pages
 
   private mutating func checkPages() throws {
-    let connection = try Connection(store.place)
+    let connection = try Connection(place)
     try connection.execute("BEGIN")
     defer { connection.rollBack() }
     // Also maps the index of the log, where the lock is.
@@ -81,7 +86,9 @@ private struct Verification {
 
   /// Past damaged pages: what can be read of the rest is worth knowing.
   private mutating func checkRows() throws {
-    let reader = try store.salvagingReader()
+    var salvaging = place
+    salvaging.ignoresPageFaults = true
+    let reader = try Reader(salvaging) { _ in }
     _ = try reader.beginSnapshot()
     defer { reader.endSnapshot() }
     do {
@@ -126,7 +133,7 @@ private struct Verification {
   // MARK: Structure
 
   private mutating func checkStructure() throws {
-    let connection = try Connection(store.place)
+    let connection = try Connection(place)
     do {
       let check = try connection.prepare("PRAGMA quick_check(100)")
       defer { check.reset() }
@@ -157,6 +164,7 @@ extension Connection {
   fileprivate func isWholeAtRest(
     _ file: FilePointer, _ number: Int64, _ buffer: UnsafeMutableRawPointer, _ size: Int
   ) -> Bool {
+    guard place.reading?.takesLocks ?? true else { return false }
     var isLocked = false
     for _ in 0..<200 where !isLocked {
       isLocked = coffer_sqlite_checkpoint_lock(handle, 1) == SQLITE_OK

@@ -12,11 +12,21 @@ enum Schema {
   /// Leaves the connection with the tables of a store that this build understands, making them in an empty database.
   static func prepare(_ connection: Connection, mayCreate: Bool, clock: WallClock) throws {
     if try isEmpty(connection) {
+      try requireNeverUsed(connection.place)
       guard mayCreate else { throw missing(connection.place.description) }
       _ = coffer_sqlite_reserve(connection.handle, PageFile.reserve)
       try connection.requireWriteAheadLog()
       try create(connection, clock: clock)
     }
+    let found = try checkFormat(connection)
+    // Another tool may have taken it away (VACUUM INTO, a backup): readers and writers would block each other.
+    try connection.requireWriteAheadLog()
+    if found < format { try FormatUpgrade.run(connection) }
+    try requireSeals(connection)
+  }
+
+  /// The format of a store, which this build understands.
+  static func checkFormat(_ connection: Connection) throws -> Int64 {
     guard try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_meta'") != nil else {
       throw StorageError(
         .notAStore, "The file is an SQLite database of another application.",
@@ -29,14 +39,11 @@ enum Schema {
         .newerFormat, "The store was written by a newer version: format \(found), this one reads up to \(format).",
         advice: "Update the application that opens it. Nothing was changed.", backend: connection.place.description)
     }
-    // Another tool may have taken it away (VACUUM INTO, a backup): readers and writers would block each other.
-    try connection.requireWriteAheadLog()
-    if found < format { try FormatUpgrade.run(connection) }
-    try requireSeals(connection)
+    return found
   }
 
   /// Whether the pages of the database have checksums; throws when they had and have none now.
-  private static func requireSeals(_ connection: Connection) throws {
+  static func requireSeals(_ connection: Connection) throws {
     guard try connection.number("SELECT 1 FROM coffer_meta WHERE name = 'sealed'") != nil, !connection.isSealed else {
       return
     }
@@ -90,7 +97,7 @@ enum Schema {
       backend: backend)
   }
 
-  private static func isEmpty(_ connection: Connection) throws -> Bool {
+  static func isEmpty(_ connection: Connection) throws -> Bool {
     try connection.number("SELECT count(*) FROM sqlite_schema") == 0
   }
 

@@ -4,7 +4,7 @@ package import Foundation
 extension SQLiteEngine {
   /// When a revision was committed, by the clock of who did it; `nil` when the journal has forgotten it.
   package func commitDate(of revision: Revision) async throws -> Date? {
-    try openStore().readers.read { try $0.commitDate(of: revision) }
+    try read { try $0.commitDate(of: revision) }
   }
 }
 

@@ -5,6 +5,21 @@ public struct SQLiteConfiguration: Sendable {
   /// Whether a missing store is created; otherwise opening it throws `notFound`.
   public var createsIfMissing = true
 
+  /// Whether the store is opened for writing.
+  public var access = Access.readWriteOrReadOnly
+
+  /// What a store is opened for.
+  public enum Access: Hashable, Sendable {
+    /// Reading and writing. Where the file or its directory cannot be written (a read-only file system, missing
+    /// rights, a full disk), an existing store is opened for reading only, as ``SQLiteEngine/isReadOnly`` tells.
+    case readWriteOrReadOnly
+    /// Reading and writing; opening throws `permissionDenied` where that cannot be.
+    case readWrite
+    /// Reading only. Nothing is written, made or locked that others would notice, and nothing is mended: the store must
+    /// exist, in the present format.
+    case readOnly
+  }
+
   /// How many commits the journal keeps for subscribers that fall behind, at least 1.
   ///
   /// A subscriber that is further behind is told to reload. The journal also stays below 64 MiB.

@@ -15,24 +15,39 @@ import CofferLocks
 /// Beside the file there are SQLite's `-wal` and `-shm` files and a small `-wake` file. Do not put a store on a
 /// network file system: SQLite's locks and the mapped file need a local one.
 public final class SQLiteEngine: StorageEngine {
-  private let store: SQLiteStore
+  private let core: Core
   private let isClosed = Locked(false)
   private let group = SubscriptionGroup()
 
   public let capabilities: Capabilities
-  public var description: String { store.place.description }
+  public var description: String { place.description }
 
   /// The canonical path of the database file.
-  public var path: String { store.place.path }
+  public var path: String { place.path }
+
+  /// Whether nothing can be written: the configuration says so, or the place does not allow it. Commits throw
+  /// `permissionDenied` then, and what other processes write is looked for once per second.
+  public var isReadOnly: Bool {
+    if case .readOnly = core { true } else { false }
+  }
 
   /// Opens a store, creating it, its directory (0700) and its file (0600) unless the configuration says otherwise.
   ///
+  /// Where it cannot be written it is opened for reading only, unless the configuration says otherwise.
   /// - Throws: `StorageError`: `permissionDenied`, `diskFull`, `notAStore` (a directory, another application's
   ///   database, no database), `damaged` (an emptied or truncated file), `newerFormat`, `notFound`, `inputOutput`.
   public static func open(
     at path: String, configuration: SQLiteConfiguration = SQLiteConfiguration()
   ) async throws -> SQLiteEngine {
-    SQLiteEngine(try await StoreRegistry.shared.open(path, configuration: configuration))
+    if let reading = try await ReadOnlyStore.instead(of: path, configuration, after: nil) {
+      return SQLiteEngine(reading)
+    }
+    do {
+      return SQLiteEngine(try await StoreRegistry.shared.open(path, configuration: configuration))
+    } catch let error as StorageError {
+      guard let reading = try await ReadOnlyStore.instead(of: path, configuration, after: error) else { throw error }
+      return SQLiteEngine(reading)
+    }
   }
 
   /// The same for callers that cannot suspend: it blocks their thread while the file is opened.
@@ -41,8 +56,27 @@ public final class SQLiteEngine: StorageEngine {
   }
 
   private init(_ store: SQLiteStore) {
-    self.store = store
+    core = .full(store)
     capabilities = Capabilities(Self.features, maximumValueSize: store.maximumValueSize)
+  }
+
+  private init(_ store: ReadOnlyStore) {
+    core = .readOnly(store)
+    let features = Self.features.subtracting([.atomicBatches, .preconditions, .powerLossSafety])
+    capabilities = Capabilities(features, maximumValueSize: store.maximumValueSize)
+  }
+
+  /// What the engine stands on.
+  private enum Core {
+    case full(SQLiteStore)
+    case readOnly(ReadOnlyStore)
+  }
+
+  var place: StorePlace {
+    switch core {
+    case .full(let store): store.place
+    case .readOnly(let store): store.place
+    }
   }
 
   static let features: Capabilities.Features = [
@@ -52,12 +86,29 @@ public final class SQLiteEngine: StorageEngine {
 
   deinit {
     guard !isClosed.withLock({ $0 }) else { return }
-    store.finishChanges(group)
-    _ = store.release()  // The last one takes the store with it.
+    switch core {
+    case .full(let store):
+      store.finishChanges(group)
+      _ = store.release()  // The last one takes the store with it.
+    case .readOnly(let store): store.close()
+    }
   }
 
-  public var latestRevision: Revision { store.latestRevision }
-  public var latestPosition: JournalPosition { JournalPosition(epoch: store.epoch, revision: latestRevision) }
+  public var latestRevision: Revision {
+    switch core {
+    case .full(let store): store.latestRevision
+    case .readOnly(let store): store.latestRevision
+    }
+  }
+
+  public var latestPosition: JournalPosition {
+    let epoch =
+      switch core {
+      case .full(let store): store.epoch
+      case .readOnly(let store): store.epoch
+      }
+    return JournalPosition(epoch: epoch, revision: latestRevision)
+  }
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
@@ -67,6 +118,7 @@ public final class SQLiteEngine: StorageEngine {
   }
 
   public func entry(_ key: Key) async throws -> Entry? {
+    if let readOnlyStore { return try readOnlyStore.entry(key) }
     let store = try openStore()
     do {
       return try store.readers.read { try $0.entry(key) }
@@ -78,6 +130,7 @@ public final class SQLiteEngine: StorageEngine {
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
+    if let readOnlyStore { return try await readOnlyStore.withSnapshot(body) }
     let store = try openStore()
     let reader = try store.readers.borrow()
     defer { store.readers.giveBack(reader) }
@@ -87,18 +140,30 @@ public final class SQLiteEngine: StorageEngine {
   }
 
   public func recentCommits(after revision: Revision) -> [Commit]? {
-    isClosed.withLock { $0 } ? nil : store.recentCommits(after: revision)
+    guard !isClosed.withLock({ $0 }) else { return nil }
+    return switch core {
+    case .full(let store): store.recentCommits(after: revision)
+    case .readOnly(let store): store.recentCommits(after: revision)
+    }
   }
 
   public func changes(since position: JournalPosition?) -> AsyncStream<Change> {
-    store.changes(since: position, group: group)
+    switch core {
+    case .full(let store): store.changes(since: position, group: group)
+    case .readOnly(let store): store.changes(since: position)
+    }
   }
 
   public func availability() -> AsyncStream<Availability> {
-    isClosed.withLock { $0 } ? AvailabilityFeed.closed() : store.availability()
+    guard !isClosed.withLock({ $0 }) else { return AvailabilityFeed.closed() }
+    return switch core {
+    case .full(let store): store.availability()
+    case .readOnly(let store): store.availability()
+    }
   }
 
   public func flush() async throws {
+    if readOnlyStore != nil { return }  // Nothing was written.
     try await openStore().writer.flush()
   }
 
@@ -108,12 +173,33 @@ public final class SQLiteEngine: StorageEngine {
       return !isClosed
     }
     guard isFirst else { return }
+    guard case .full(let store) = core else {
+      if case .readOnly(let store) = core { store.close() }
+      return
+    }
     store.finishChanges(group)
     if store.release() { await store.close() } else { await store.writer.drain() }
   }
 
+  /// The store with its writer.
+  /// - Throws: `closed`, and `permissionDenied` where the store is open for reading only.
   func openStore() throws -> SQLiteStore {
     guard !isClosed.withLock({ $0 }) else { throw StorageError.closed(description) }
+    switch core {
+    case .full(let store): return store
+    case .readOnly(let store): throw store.refusal
+    }
+  }
+
+  /// The store while it is open for reading only.
+  var readOnlyStore: ReadOnlyStore? {
+    guard case .readOnly(let store) = core, !isClosed.withLock({ $0 }) else { return nil }
     return store
+  }
+
+  /// Reads one state of the store, on the caller's thread.
+  func read<R>(_ body: (Reader) throws -> R) throws -> R {
+    if let readOnlyStore { return try readOnlyStore.read(body) }
+    return try openStore().readers.read(body)
   }
 }

@@ -1,0 +1,73 @@
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Stores in places where this user may not write.
+@Suite("Read-only places", .serialized)
+struct ReadOnlyPlaceTests {
+  let sandbox: Sandbox
+
+  init() throws { sandbox = try Sandbox() }
+
+  /// Where a store is that cannot be written, and why it cannot.
+  struct Place: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    /// Run in the folder of the store.
+    let prepare: String
+    let reason: String
+    var mount = false
+  }
+
+  static let places = [
+    Place(testDescription: "a file without rights", prepare: "chmod 444 a.db", reason: "may not write the file"),
+    Place(
+      testDescription: "a directory without rights", prepare: "rm -f a.db-*; chmod 555 .",
+      reason: "may not write its directory"),
+    Place(
+      testDescription: "a directory and files without rights", prepare: "chmod 444 *; chmod 555 .",
+      reason: "may not write the file"),
+    Place(testDescription: "a read-only file system", prepare: "true", reason: "mounted read-only", mount: true),
+    Place(
+      testDescription: "a read-only file system without our files", prepare: "rm -f a.db-*",
+      reason: "mounted read-only",
+      mount: true),
+  ]
+
+  @Test("Every command that reads works, and writing says why it cannot be", arguments: places)
+  func commands(_ place: Place) async throws {
+    guard canLosePrivileges else { return print("Not checked: \(place.testDescription), for want of setpriv.") }
+    let prepared = try await sandbox.bash(
+      "mkdir d && coffer set a 1 --store d/a.db && coffer set b 2 --store d/a.db && cd d && \(place.prepare)")
+    try #require(prepared.status == 0, "\(prepared.errors)")
+    defer { chmod(sandbox.path("d"), 0o700) }
+    let mount = place.mount ? try ReadOnlyMount(of: sandbox.path("d"), at: sandbox.path("m")) : nil
+    guard mount != nil || !place.mount else { return print("Not checked: \(place.testDescription).") }
+    defer { withExtendedLifetime(mount) {} }
+    let store = place.mount ? "m/a.db" : "d/a.db"
+    func run(_ line: String) async throws -> Ended {
+      try await sandbox.bash("\(unprivileged) coffer \(line)".replacing("STORE", with: "--store \(store)"))
+    }
+    let before = try FileManager.default.contentsOfDirectory(atPath: sandbox.path("d")).sorted()
+    #expect(try await run("get a STORE").text == "1")
+    #expect(try await run("get none STORE").status == 3)
+    #expect(try await run("ls STORE").lines == ["a", "b"])
+    let info = try await run("info STORE --json").json()
+    #expect(info["keys"] as? Int == 2 && info["readOnly"] as? Bool == true, "\(info)")
+    let verified = try await run("verify STORE")
+    #expect(verified.status == 0 && verified.errors.contains("all good"), "\(verified.errors)")
+    let copied = try await run("cp \(store) copy.db --json")
+    #expect(try copied.json()["copied"] as? Int == 2, "\(copied.errors)")
+    #expect(try await run("watch STORE --since 0 --count 2 --json").lines.count == 2)
+    for command in ["set a new STORE", "rm a STORE", "cp copy.db \(store)"] {
+      let ended = try await run(command)
+      let isUnchanged = command.hasPrefix("cp")  // Nothing needs to be written.
+      #expect(ended.status == (isUnchanged ? 0 : 1), "\(command): \(ended.errors)")
+      #expect(isUnchanged || ended.errors.contains("open for reading only"), "\(command): \(ended.errors)")
+      #expect(isUnchanged || ended.errors.contains(place.reason), "\(command): \(ended.errors)")
+    }
+    #expect(try await run("get a STORE").text == "1")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: sandbox.path("d")).sorted() == before)
+    let none = try await run("get a --store \(place.mount ? "m" : "d")/none.db")
+    #expect(none.status == 3 && none.errors.contains("There is no store"), "\(none.errors)")
+  }
+}

@@ -1,0 +1,190 @@
+import CofferCore
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Stores where nothing can be written.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct ReadOnlyTests {
+  private let directory: TemporaryDirectory
+  private let origin = Origin()
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private func commit(_ engine: SQLiteEngine, _ keys: ClosedRange<Int>, _ value: String) async throws {
+    let puts = try keys.map { WriteBatch.Operation.put(try Key("key\($0)"), Data(value.utf8)) }
+    try await engine.commit(WriteBatch(puts), from: origin)
+  }
+
+  /// A store that nobody has open any more.
+  private func make(_ path: String) async throws {
+    let engine = try await SQLiteEngine.open(at: path)
+    for index in 1...3 { try await commit(engine, index...index, "value \(index)") }
+    try await engine.close()
+  }
+
+  private func configured(_ access: SQLiteConfiguration.Access) -> SQLiteConfiguration {
+    var configuration = SQLiteConfiguration()
+    configuration.access = access
+    return configuration
+  }
+
+  /// Reads everything in every way, and fails to write.
+  private func check(_ engine: SQLiteEngine, values: [String], revision: UInt64) async throws {
+    #expect(engine.isReadOnly)
+    for (index, value) in values.enumerated() {
+      #expect(try await engine.entry(Key("key\(index + 1)"))?.value == Data(value.utf8))
+    }
+    #expect(try await engine.entry(Key("none")) == nil)
+    #expect(engine.latestRevision == Revision(revision))
+    let listed = try await engine.withSnapshot { snapshot in
+      #expect(snapshot.revision == Revision(revision))
+      return try await snapshot.page(prefix: nil, after: nil, limit: 1_000)
+    }
+    #expect(listed.map { String(decoding: $0.value, as: UTF8.self) } == values)
+    var seen: [Revision] = []
+    for await change in engine.changes(since: .zero) {
+      if case .commit(let commit) = change { seen.append(commit.revision) }
+      if seen.count == Int(revision) { break }
+    }
+    #expect(seen == (1...revision).map { Revision($0) })
+    let error = await #expect(throws: StorageError.self) { try await commit(engine, 1...1, "new") }
+    #expect(error?.code == .permissionDenied && error?.message.contains("open for reading only") == true)
+    #expect(engine.capabilities.contains([.snapshots, .listing, .persistence, .replay, .foreignWriters, .revisions]))
+    #expect(!engine.capabilities.contains(.atomicBatches) && !engine.capabilities.contains(.powerLossSafety))
+    try await engine.flush()
+  }
+
+  private func skip(_ what: String) { print("Not checked: \(what), which this user may not mount.") }
+
+  @Test("A read-only file system is read, and nothing is made on it")
+  func readOnlyFileSystem() async throws {
+    guard let disk = try SmallDisk(at: directory.path("disk"), size: "8m") else { return skip("a file system") }
+    let path = disk.path + "/store.db"
+    try await make(path)
+    try disk.makeReadOnly()
+    let before = try FileManager.default.contentsOfDirectory(atPath: disk.path).sorted()
+    for access in [SQLiteConfiguration.Access.readWriteOrReadOnly, .readOnly] {
+      let reading = try await SQLiteEngine.open(at: path, configuration: configured(access))
+      try await check(reading, values: ["value 1", "value 2", "value 3"], revision: 3)
+      try await reading.close()
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: disk.path).sorted() == before)
+    await #expect(throws: StorageError.self) {
+      _ = try await SQLiteEngine.open(at: path, configuration: configured(.readWrite))
+    }
+    let missing = await #expect(throws: StorageError.self) {
+      _ = try await SQLiteEngine.open(at: disk.path + "/none.db")
+    }
+    #expect(missing?.code == .permissionDenied, "\(String(describing: missing))")
+  }
+
+  /// What a killed writer, or a copy of an open store, leaves: the log has commits, and nobody can make its index.
+  @Test("A log that was left on a read-only file system is read", arguments: ["", "-shm", "-wake"])
+  func leftLog(with suffix: String) async throws {
+    guard let disk = try SmallDisk(at: directory.path("disk"), size: "16m") else { return skip("a file system") }
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    for index in 1...3 { try await commit(engine, index...index, "value \(index)") }
+    for end in Set(["", "-wal", suffix]) {
+      try FileManager.default.copyItem(atPath: directory.path("store.db" + end), toPath: disk.path + "/store.db" + end)
+    }
+    try await engine.close()
+    try disk.makeReadOnly()
+    let reading = try await SQLiteEngine.open(at: disk.path + "/store.db")
+    try await check(reading, values: ["value 1", "value 2", "value 3"], revision: 3)
+    try await reading.close()
+  }
+
+  @Test("Commits by others are seen at once, and heard, where only they can write")
+  func foreignWriter() async throws {
+    try FileManager.default.createDirectory(atPath: directory.path("source"), withIntermediateDirectories: true)
+    var writer = try await SQLiteEngine.open(at: directory.path("source/store.db"))
+    try await commit(writer, 1...1, "value 1")
+    guard let mount = try ReadOnlyMount(of: directory.path("source"), at: directory.path("mount")) else {
+      return skip("a directory twice")
+    }
+    let reading = try await SQLiteEngine.open(at: mount.path + "/store.db")
+    #expect(reading.isReadOnly)
+    var heard = reading.changes(since: nil).makeAsyncIterator()
+    for round in 2...6 {
+      // With the writer's log and without.
+      if round % 2 == 0 {
+        try await writer.close()
+        #expect(try await reading.entry(Key("key1"))?.value == Data("value \(round - 1)".utf8))
+        writer = try await SQLiteEngine.open(at: directory.path("source/store.db"))
+      }
+      try await commit(writer, 1...1, "value \(round)")
+      #expect(try await reading.entry(Key("key1"))?.value == Data("value \(round)".utf8))
+      #expect(reading.latestRevision == Revision(UInt64(round)))
+      guard case .commit(let commit)? = await heard.next() else { throw TestFailure("nothing was heard") }
+      #expect(commit.revision == Revision(UInt64(round)))
+    }
+    try await writer.close()
+    try await reading.close()
+  }
+
+  @Test("Opening for reading only makes no files, creates nothing and takes what is there")
+  func readOnlyAccess() async throws {
+    let path = directory.path("store.db")
+    let none = await #expect(throws: StorageError.self) {
+      _ = try await SQLiteEngine.open(at: path, configuration: configured(.readOnly))
+    }
+    #expect(none?.code == .notFound)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.url.path).isEmpty)
+    let engine = try await SQLiteEngine.open(at: path)
+    try await commit(engine, 1...1, "value")
+    try await engine.close()
+    for name in ["store.db-wal", "store.db-shm", "store.db-wake"] {
+      try? FileManager.default.removeItem(atPath: directory.path(name))
+    }
+    let reading = try await SQLiteEngine.open(at: path, configuration: configured(.readOnly))
+    try await check(reading, values: ["value"], revision: 1)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.url.path) == ["store.db"])
+    // Another file in its place is another store.
+    try FileManager.default.moveItem(atPath: path, toPath: directory.path("old.db"))
+    let other = try await SQLiteEngine.open(at: path)
+    try await commit(other, 1...1, "other")
+    let replaced = await #expect(throws: StorageError.self) { try await reading.entry(Key("key1")) }
+    #expect(replaced?.code == .closed, "\(String(describing: replaced))")
+    try await other.close()
+    try await reading.close()
+  }
+
+  @Test("What a wake-up file proves to be lost is told here, too")
+  func loss() async throws {
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    try await commit(engine, 1...1, "value")
+    try FileManager.default.copyItem(atPath: path + "-wal", toPath: directory.path("old-wal"))
+    try FileManager.default.copyItem(atPath: path, toPath: directory.path("old"))
+    try await commit(engine, 1...1, "newer")
+    let copy = try TemporaryDirectory()
+    try FileManager.default.copyItem(atPath: directory.path("old"), toPath: copy.path("store.db"))
+    try FileManager.default.copyItem(atPath: directory.path("old-wal"), toPath: copy.path("store.db-wal"))
+    try FileManager.default.copyItem(atPath: path + "-wake", toPath: copy.path("store.db-wake"))
+    try await engine.close()
+    let reading = try await SQLiteEngine.open(at: copy.path("store.db"), configuration: configured(.readOnly))
+    #expect(try await reading.loss()?.upTo == Revision(2))
+    for await state in reading.availability() {
+      guard case .recovered = state else { throw TestFailure("\(state)") }
+      break
+    }
+    try await reading.close()
+  }
+
+  @Test("A database that has lost its tables is not taken for a new one")
+  func noTables() async throws {
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    try await commit(engine, 1...1, "value")
+    try await engine.close()
+    try FileManager.default.removeItem(atPath: path)
+    try sql(path, "PRAGMA user_version = 1")
+    for access in [SQLiteConfiguration.Access.readOnly, .readWrite] {
+      let error = await #expect(throws: StorageError.self) {
+        _ = try await SQLiteEngine.open(at: path, configuration: configured(access))
+      }
+      #expect(error?.code == .damaged, "\(String(describing: error))")
+    }
+  }
+}

@@ -37,6 +37,9 @@ package final class ChangeFeed: Sendable {
     case end
   }
 
+  /// How many commits a subscriber takes at once, and so how many one that is slow keeps.
+  fileprivate static let pageSize = 32
+
   private let state: Locked<State>
   private let capacity: Int
   fileprivate let journal: Journal?
@@ -122,7 +125,7 @@ package final class ChangeFeed: Sendable {
     state.withLock { state in
       let isFinished = state.isFinished || group?.isFinished.withLock { $0 } ?? false
       guard cursor < state.latest else { return isFinished ? .end : .wait }
-      if let commits = state.commits(after: cursor) { return .deliver(commits) }
+      if let commits = state.commits(after: cursor, limit: Self.pageSize) { return .deliver(commits) }
       return isFinished ? .end : .readJournal(upTo: state.latest)
     }
   }
@@ -167,10 +170,10 @@ extension ChangeFeed.State {
     recent.removeFirst(dropped)
   }
 
-  fileprivate func commits(after revision: Revision) -> [Commit]? {
+  fileprivate func commits(after revision: Revision, limit: Int = .max) -> [Commit]? {
     guard revision < latest else { return [] }
     guard let first = recent.first, first.revision.rawValue <= revision.rawValue + 1 else { return nil }
-    return Array(recent[Int(revision.rawValue + 1 - first.revision.rawValue)...])
+    return Array(recent[Int(revision.rawValue + 1 - first.revision.rawValue)...].prefix(limit))
   }
 
   fileprivate mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
@@ -198,8 +201,6 @@ private final class Subscription: Sendable {
     var mustReload: Bool
     var pending: ArraySlice<Commit> = []
   }
-
-  private static let pageSize = 128
 
   private let feed: ChangeFeed
   private let group: SubscriptionGroup?
@@ -234,6 +235,7 @@ private final class Subscription: Sendable {
   private func takePending() -> Commit? {
     state.withLock { state in
       guard let commit = state.pending.popFirst() else { return nil }
+      if state.pending.isEmpty { state.pending = [] }  // An empty slice keeps the array that it is of.
       state.cursor = commit.revision
       return commit
     }
@@ -241,7 +243,7 @@ private final class Subscription: Sendable {
 
   /// Fills `pending`, or says that the journal cannot tell.
   private func readJournal(after cursor: Revision, latest: Revision) async -> Change? {
-    if let journal = feed.journal, let page = try? await journal(cursor, Self.pageSize), page.isContiguous,
+    if let journal = feed.journal, let page = try? await journal(cursor, ChangeFeed.pageSize), page.isContiguous,
       !page.commits.isEmpty
     {
       state.withLock { $0.pending = page.commits[...] }

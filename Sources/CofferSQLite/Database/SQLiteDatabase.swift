@@ -32,17 +32,23 @@ package final class SQLiteDatabase: Sendable {
     _ body: @escaping @Sendable (SQLiteReadTransaction) throws -> R
   ) async throws -> R {
     try Task.checkCancellation()
-    return try await withCheckedThrowingContinuation { continuation in
-      queue.async { [engine] in
-        continuation.resume(
-          with: Result {
-            try engine.read { reader in
-              _ = try reader.beginSnapshot()
-              defer { reader.endSnapshot() }
-              return try body(SQLiteReadTransaction(statements: reader.statements))
-            }
-          })
-      }
+    if engine.readOnlyStore != nil {
+      return try await onQueue { [engine] in try engine.read { try Self.read($0, body) } }
+    }
+    return try await engine.openStore().readers.withReader { reader in
+      try await onQueue { try Self.read(reader, body) }
+    }
+  }
+
+  private static func read<R>(_ reader: Reader, _ body: (SQLiteReadTransaction) throws -> R) throws -> R {
+    _ = try reader.beginSnapshot()
+    defer { reader.endSnapshot() }
+    return try body(SQLiteReadTransaction(statements: reader.statements))
+  }
+
+  private func onQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+    try await withCheckedThrowingContinuation { continuation in
+      queue.async { continuation.resume(with: Result { try body() }) }
     }
   }
 

@@ -132,12 +132,15 @@ public final class SQLiteEngine: StorageEngine {
   ) async throws -> R {
     if let readOnlyStore { return try await readOnlyStore.withSnapshot(body) }
     let store = try openStore()
-    let reader = try store.readers.borrow()
-    defer { store.readers.giveBack(reader) }
-    let snapshot = try SQLiteSnapshot(reader, of: store)
-    defer { snapshot.end() }
-    return try await body(snapshot)
+    return try await store.readers.withReader { reader in
+      let snapshot = try SQLiteSnapshot(reader, of: store)
+      defer { snapshot.end() }
+      return try await body(snapshot)
+    }
   }
+
+  /// How many tasks wait in line for a snapshot.
+  package var waitingSnapshots: Int { store.readers.waiting }
 
   public func recentCommits(after revision: Revision) -> [Commit]? {
     guard !isClosed.withLock({ $0 }) else { return nil }

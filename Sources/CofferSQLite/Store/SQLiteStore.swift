@@ -89,7 +89,7 @@ final class SQLiteStore: Sendable {
     // Somebody else's: as quick to read as a value. Too many are not worth it for a cache.
     let limit = 256
     guard latest.rawValue - revision.rawValue <= UInt64(limit),
-      let page = try? readers.read({ try $0.journalPage(after: revision, limit: limit) }),
+      let page = (try? readers.readWithoutWaiting { try $0.journalPage(after: revision, limit: limit) }) ?? nil,
       page.isContiguous, let last = page.commits.last, last.revision >= latest
     else { return nil }
     return page.commits

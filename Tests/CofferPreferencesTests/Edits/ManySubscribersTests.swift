@@ -1,0 +1,71 @@
+import Coffer
+import CofferLocks
+import CofferPreferences
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// More subscribers and readers than a store has connections: they wait in line, and none fails.
+@Suite(.serialized) struct ManySubscribersTests {
+  /// What the subscribers have read last, and how they ended.
+  private final class Board: Sendable {
+    private let state = Locked<(last: [Int: String], failures: [String])>(([:], []))
+
+    func note(_ index: Int, _ value: String?) { state.withLock { $0.last[index] = value } }
+    func fail(_ error: any Error) { state.withLock { $0.failures.append("\(error)") } }
+    var failures: [String] { state.withLock { $0.failures } }
+
+    /// Waits until all subscribers have read a value.
+    func wait(for value: String, _ count: Int) async throws {
+      let deadline = ContinuousClock.now + .seconds(120)
+      while ContinuousClock.now < deadline {
+        let (seen, failures) = state.withLock { ($0.last.values.count { $0 == value }, $0.failures) }
+        if seen == count { return }
+        if let failure = failures.first { throw TestFailure("\(failures.count) of \(count) ended: \(failure)") }
+        try await Task.sleep(for: .milliseconds(5))
+      }
+      throw TestFailure("'\(value)' was not read by all")
+    }
+  }
+
+  @Test func aHundredStreamsOverPreferencesAllGoOn() async throws {
+    let home = try ConfigHome()
+    let engine = try await home.open()
+    let store = TypedStore(engine: engine)
+    let count = 100
+    for round in 0..<3 {
+      let value = "before \(round)"
+      try await store.save(value, for: "theme")
+      let board = Board()
+      let tasks = (0..<count).map { index in
+        Task {
+          do {
+            for try await value in try store.values(of: "theme", as: String.self) { board.note(index, value) }
+          } catch {
+            board.fail(error)
+          }
+        }
+      }
+      defer { for task in tasks { task.cancel() } }
+      try await board.wait(for: value, count)
+      try await store.save("after \(round)", for: "theme")
+      try await board.wait(for: "after \(round)", count)
+      #expect(board.failures == [])
+    }
+    try await engine.close()
+  }
+
+  @Test func aHundredListingsAtOnceAllSucceed() async throws {
+    let home = try ConfigHome()
+    let engine = try await home.open()
+    let store = TypedStore(engine: engine)
+    try await store.save("dark", for: "theme")
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<300 {
+        group.addTask { try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 10) }.count }
+      }
+      for try await count in group { #expect(count == 1) }
+    }
+    try await engine.close()
+  }
+}

@@ -1,0 +1,173 @@
+import CofferCore
+import CofferLocks
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// More snapshots than there are connections: whoever comes later waits in line.
+@Suite(.serialized) struct ManyReadersTests {
+  private static let lent = 64
+  private let origin = Origin()
+
+  /// Lets tasks wait until it is opened, and counts those that do.
+  private actor Gate {
+    private(set) var arrived: [Int] = []
+    private var isOpen = false
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+
+    func pass(_ number: Int) async {
+      arrived.append(number)
+      if !isOpen { await withCheckedContinuation { waiters.append($0) } }
+    }
+
+    func open() {
+      isOpen = true
+      for waiter in waiters { waiter.resume() }
+      waiters = []
+    }
+  }
+
+  private func wait(_ what: String, until isTrue: () async -> Bool) async throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while await !isTrue() {
+      guard ContinuousClock.now < deadline else { throw TestFailure("waited in vain: \(what)") }
+      try await Task.sleep(for: .milliseconds(1))
+    }
+  }
+
+  private func store(commits: Int = 1) async throws -> (TemporaryDirectory, SQLiteEngine) {
+    let directory = try TemporaryDirectory()
+    var configuration = SQLiteConfiguration()
+    configuration.journalRetention = 100_000
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+    for index in 0..<commits {
+      try await engine.commit(WriteBatch([.put(Key("k"), Data("\(index)".utf8))], durability: .relaxed), from: origin)
+    }
+    return (directory, engine)
+  }
+
+  /// Tasks that hold all readers until the gate opens.
+  private func holders(_ engine: SQLiteEngine, _ gate: Gate) async throws -> [Task<Void, any Error>] {
+    let tasks = (0..<Self.lent).map { number in
+      Task { try await engine.withSnapshot { _ in await gate.pass(number) } }
+    }
+    try await wait("for the holders") { await gate.arrived.count == Self.lent }
+    return tasks
+  }
+
+  @Test func whoComesLaterWaitsInLineAndIsServedInOrder() async throws {
+    let (directory, engine) = try await store()
+    defer { withExtendedLifetime(directory) {} }
+    let gate = Gate()
+    let held = try await holders(engine, gate)
+    let served = Locked<[Int]>([])
+    var waiting: [Task<Void, any Error>] = []
+    for number in 0..<150 {
+      waiting.append(Task { try await engine.withSnapshot { _ in served.withLock { $0.append(number) } } })
+      try await wait("for a place in the line") { engine.waitingSnapshots == number + 1 }
+    }
+    // One read of a key needs no place in the line, and neither does the journal.
+    #expect(try await engine.entry(Key("k")) != nil)
+    #expect(engine.recentCommits(after: .zero)?.count == 1)
+    await gate.open()
+    for task in held + waiting { try await task.value }
+    // They are let in in order; 64 at once may note their numbers in another.
+    for (place, number) in served.withLock({ $0 }).enumerated() { #expect(abs(place - number) < Self.lent) }
+    #expect(engine.waitingSnapshots == 0)
+    try await engine.close()
+  }
+
+  @Test func aCancelledWaiterLeavesTheLine() async throws {
+    let (directory, engine) = try await store()
+    defer { withExtendedLifetime(directory) {} }
+    let gate = Gate()
+    let held = try await holders(engine, gate)
+    let waiting = (0..<20).map { _ in Task { try await engine.withSnapshot { $0.revision } } }
+    try await wait("for the line") { engine.waitingSnapshots == 20 }
+    for (index, task) in waiting.enumerated() where index.isMultiple(of: 2) {
+      task.cancel()
+      await #expect(throws: CancellationError.self) { try await task.value }
+    }
+    #expect(engine.waitingSnapshots == 10)
+    await gate.open()
+    for (index, task) in waiting.enumerated() where !index.isMultiple(of: 2) {
+      #expect(try await task.value == Revision(1))
+    }
+    for task in held { try await task.value }
+    try await engine.close()
+  }
+
+  @Test func whoWaitsIsToldThatTheStoreWasClosed() async throws {
+    let (directory, engine) = try await store()
+    defer { withExtendedLifetime(directory) {} }
+    let gate = Gate()
+    let held = try await holders(engine, gate)
+    let waiting = (0..<5).map { _ in Task { try await engine.withSnapshot { $0.revision } } }
+    try await wait("for the line") { engine.waitingSnapshots == 5 }
+    try await engine.close()
+    for task in waiting {
+      let error = await #expect(throws: StorageError.self) { try await task.value }
+      #expect(error?.code == .closed)
+    }
+    await gate.open()
+    for task in held { try await task.value }
+  }
+
+  /// All readers are held by snapshots whose closures read on, in every way that there is.
+  @Test func readsInsideOfSnapshotsNeverWaitForEachOther() async throws {
+    let (directory, engine) = try await store(commits: 5_000)
+    defer { withExtendedLifetime(directory) {} }
+    let database = SQLiteDatabase(engine: engine)
+    let gate = Gate()
+    let tasks = (0..<3 * Self.lent).map { number in
+      Task {
+        try await engine.withSnapshot { outer in
+          await gate.pass(number)
+          let revision = outer.revision
+          #expect(try await engine.entry(Key("k"))?.revision == revision)
+          try await engine.withSnapshot { inner in
+            #expect(inner.revision == revision)
+            try await engine.withSnapshot { innermost in #expect(innermost.revision == revision) }
+          }
+          let count = try await database.read { try $0.query("SELECT count(*) FROM coffer_journal") { $0.integer(0) } }
+          #expect(count == [5_000])
+          // Child tasks and tasks that are started here are inside, too.
+          async let child = engine.withSnapshot { $0.revision }
+          #expect(try await child == revision)
+          #expect(try await Task { try await engine.withSnapshot { $0.revision } }.value == revision)
+          // The oldest commits are in the journal only.
+          var changes = engine.changes(since: .zero).makeAsyncIterator()
+          guard case .commit(let first)? = await changes.next() else { throw TestFailure("told to reload") }
+          #expect(first.revision == Revision(1))
+        }
+      }
+    }
+    try await wait("for all readers to be held") { await gate.arrived.count >= Self.lent }
+    await gate.open()
+    for task in tasks { try await task.value }
+    try await engine.close()
+  }
+
+  /// A snapshot of one store inside of one of another, in both directions at once.
+  @Test func twoStoresDoNotWaitForEachOther() async throws {
+    let (directory, first) = try await store()
+    let (other, second) = try await store()
+    defer { withExtendedLifetime((directory, other)) {} }
+    let gate = Gate()
+    let tasks = (0..<2 * Self.lent).map { number in
+      Task {
+        let (outer, inner) = number.isMultiple(of: 2) ? (first, second) : (second, first)
+        return try await outer.withSnapshot { _ in
+          await gate.pass(number)
+          return try await inner.withSnapshot { $0.revision }
+        }
+      }
+    }
+    try await wait("for all readers to be held") { await gate.arrived.count == 2 * Self.lent }
+    await gate.open()
+    for task in tasks { #expect(try await task.value == Revision(1)) }
+    try await first.close()
+    try await second.close()
+  }
+}

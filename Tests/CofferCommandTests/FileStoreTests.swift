@@ -23,6 +23,19 @@ struct FileStoreTests {
     #expect(info["keys"] as? Int == 1)
   }
 
+  @Test("info says how many replaced values are kept while a snapshot is open")
+  func kept() async throws {
+    #expect(try await sandbox.coffer("set", "theme", "dark", "--store", "file:settings").status == 0)
+    let lock = open(sandbox.path("settings/.coffer/snapshots"), O_RDWR | O_CREAT, 0o600)
+    defer { close(lock) }
+    try #require(flock(lock, LOCK_SH) == 0)
+    try sandbox.write(Data("old".utf8), to: "settings/.coffer/retained/00000000000000010000000000000002")
+    let info = try await sandbox.coffer("info", "--json", "--store", "file:settings").json()
+    #expect(info["retained"] as? Int == 1)
+    let text = try await sandbox.coffer("info", "--store", "file:settings").text
+    #expect(text.contains("Kept      1 replaced value for open snapshots"), "\(text)")
+  }
+
   @Test("Without a store there is none, and a directory alone is none")
   func missing() async throws {
     #expect(try await sandbox.coffer("ls", "--store", "file:nothing").status == 3)

@@ -15,6 +15,14 @@ import Testing
     return lines
   }
 
+  /// How many times this process has a file open.
+  private func descriptors(of path: String) throws -> Int {
+    let folder = "/proc/self/fd"
+    return try FileManager.default.contentsOfDirectory(atPath: folder).count {
+      (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == path
+    }
+  }
+
   private var old: [String] {
     FileScenario.before.sorted { $0.key < $1.key }.map { "value \($0.key.prefix(8)) \($0.value)" }
   }
@@ -69,6 +77,58 @@ import Testing
     #expect(try directory.names(in: "staged") == [])
     helper.tell("close")
     #expect(helper.wait() == 0)
+    try await engine.close()
+  }
+
+  /// The store keeps the newest of what was replaced; a snapshot that asks for more is told.
+  @Test(arguments: [(bytes: 100, count: 1_000), (bytes: 1 << 20, count: 2)])
+  func whatIsKeptForASnapshotHasALimit(_ limit: (bytes: Int, count: Int)) async throws {
+    let directory = try StoreDirectory()
+    let engine = try await directory.open { configuration in
+      configuration.retainedBytes = limit.bytes
+      configuration.retainedCount = limit.count
+    }
+    let keys = try ["a", "b", "c", "d"].map { try Key($0) }
+    @Sendable func put(_ key: Key, _ letter: String) async throws {
+      try await engine.commit(
+        WriteBatch([.put(key, Data(String(repeating: letter, count: 40).utf8))]), from: origin)
+    }
+    for key in keys { try await put(key, "1") }
+    try await engine.withSnapshot { snapshot in
+      for key in keys { try await put(key, "2") }
+      for key in keys.prefix(2) {
+        let error = await #expect(throws: StorageError.self) { try await snapshot.entries([key]) }
+        #expect(error?.code == .unavailable && error?.key == key, "\(error.map(String.init(describing:)) ?? "")")
+      }
+      let kept = try await snapshot.entries(Array(keys.suffix(2)))
+      #expect(kept.allSatisfy { $0?.value == Data(String(repeating: "1", count: 40).utf8) })
+      #expect(try await engine.retainedCount() == 2)
+    }
+    // They go when the snapshot has ended, without another commit.
+    let deadline = ContinuousClock.now + .seconds(30)
+    while try await engine.retainedCount() > 0, ContinuousClock.now < deadline {
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    #expect(try directory.names(in: "retained") == [])
+    try await engine.close()
+  }
+
+  @Test func aThousandSnapshotsHoldOneLockFile() async throws {
+    let directory = try await StoreDirectory.filled()
+    let engine = try await directory.open()
+    let lock = directory.control("snapshots")
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<1_000 {
+        group.addTask {
+          try await engine.withSnapshot { snapshot in
+            _ = try await snapshot.page(prefix: nil, after: nil, limit: 10)
+            return try descriptors(of: lock)
+          }
+        }
+      }
+      // Two that begin at the same moment may both make one.
+      for try await count in group { #expect((1...8).contains(count)) }
+    }
     try await engine.close()
   }
 

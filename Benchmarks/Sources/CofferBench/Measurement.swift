@@ -10,6 +10,8 @@ struct Row: Encodable {
   let limitOperation: String?
   let limitSubject: String?
   let ratio: Double?
+  /// The memory that it takes, where that was measured.
+  var residentBytes: Int?
 
   enum CodingKeys: String, CodingKey {
     case operation, subject, ratio
@@ -18,6 +20,7 @@ struct Row: Encodable {
     case operationsPerSecond = "ops_per_s"
     case limitOperation = "limit_operation"
     case limitSubject = "limit_subject"
+    case residentBytes = "resident_bytes"
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -30,6 +33,7 @@ struct Row: Encodable {
     try container.encode(limitOperation, forKey: .limitOperation)  // null where there is none
     try container.encode(limitSubject, forKey: .limitSubject)
     try container.encode(ratio, forKey: .ratio)
+    try container.encodeIfPresent(residentBytes, forKey: .residentBytes)
   }
 }
 
@@ -73,6 +77,16 @@ struct Bench {
     for (index, variant) in variants.enumerated() {
       add(operation, variant, median: medians[index].median * 1e6, p99: samples[index].percentile(0.99) * 1e6)
     }
+  }
+
+  /// Adds a row that says how much memory something takes, beside its times.
+  mutating func add(
+    _ operation: String, _ subject: String, _ times: [Double], residentBytes: Int, maximumResidentBytes: Int
+  ) {
+    add(operation, Variant(subject: subject) { _, _ in [] }, median: times.median * 1e6, p99: times.percentile(0.99) * 1e6)
+    rows[rows.count - 1].residentBytes = residentBytes
+    guard residentBytes > maximumResidentBytes else { return }
+    failures.append("\(operation) \(subject): \(residentBytes >> 10) KiB are above \(maximumResidentBytes >> 10)")
   }
 
   private mutating func add(_ operation: String, _ variant: Variant, median: Double, p99: Double) {

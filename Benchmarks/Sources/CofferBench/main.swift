@@ -27,10 +27,11 @@ func runSuite(_ arguments: [String]) async throws {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     try await measureWatchify(&bench, folder)
   }
-  if wants("prefs") || wants("sealed") || wants("keychain") || wants("notify") {
+  if wants("subscribers") || wants("prefs") || wants("sealed") || wants("keychain") || wants("notify") {
     let homes = try Homes(in: directory)
     defer { homes.end() }
     for home in homes.all where wants(home.rawValue) { try await measureHome(&bench, home, homes) }
+    if wants("subscribers") { try await measureSubscribers(&bench, homes) }
     if wants("notify") { try await measureNotify(&bench, homes) }
   }
   printTable(bench.rows)
@@ -63,6 +64,6 @@ func printTable(_ rows: [Row]) {
         + right(row.ratio?.short ?? "", 8)
         + "  "
         + [row.limitOperation == row.operation ? nil : row.limitOperation, row.limitSubject].compactMap { $0 }
-        .joined(separator: " "))
+        .joined(separator: " ") + (row.residentBytes.map { "\($0 >> 10) KiB" } ?? ""))
   }
 }

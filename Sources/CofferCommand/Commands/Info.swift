@@ -60,6 +60,8 @@ private struct StoreFacts {
   private(set) var damaged = 0
   /// Whether nothing can be written to it from here.
   let isReadOnly: Bool
+  /// How many replaced values are kept for snapshots; `nil` for a store that needs to keep none.
+  private(set) var retained: Int?
   /// Why the store cannot be read now; its values were not counted then.
   private(set) var obstacle: String?
   /// What was lost, until somebody accepts it.
@@ -83,6 +85,7 @@ private struct StoreFacts {
       break
     }
     guard obstacle == nil else { return }
+    retained = try await (engine as? SlotEngine)?.retainedCount()
     try await Listing(engine: engine, prefix: nil).visit { item in
       keys += 1
       switch item {
@@ -112,6 +115,7 @@ private struct StoreFacts {
     }
     if let loss { rows.append(("Lost", style.red(loss.message) + " See coffer verify")) }
     if damaged > 0 { rows.append(("Damaged", style.red(counted(damaged, "value") + ": see coffer verify"))) }
+    if let retained, retained > 0 { rows.append(("Kept", "\(counted(retained, "replaced value")) for open snapshots")) }
     rows.append(("Revision", "\(revision)"))
     if let journalStart { rows.append(("Journal", "revisions \(journalStart) to \(revision)")) }
     rows.append(("Largest", "values up to \(byteCount(capabilities.maximumValueSize))"))
@@ -135,6 +139,7 @@ private struct StoreFacts {
       ("readOnly", .flag(isReadOnly)),
       ("keys", obstacle == nil ? .number(keys) : .none), ("valueBytes", obstacle == nil ? .number(valueBytes) : .none),
       ("damaged", .number(damaged)), ("loss", loss?.json ?? .none),
+      ("retained", retained.map { .number($0) } ?? .none),
       ("revision", .number(revision.rawValue)), ("position", .text("\(position)")), ("journal", journal ?? .none),
       ("maximumValueSize", .number(capabilities.maximumValueSize)),
       ("capabilities", .list(capabilities.names.map(JSON.text))),

@@ -156,6 +156,7 @@ struct StoreChecks {
       ]
     }
     return [.ok(name, journal.count.map { counted($0, "key") } ?? "a store")] + lost(journal.loss)
+      + RetainedCheck(store: name, control: directory + "/.coffer").all()
   }
 
   private func preferences(_ suite: String) async -> [Finding] {
@@ -175,7 +176,7 @@ struct StoreChecks {
     let loss = lost(try await journal(in: control)?.loss)
     do {
       guard let count = try PreferencesInspection.inspect(path) else { return [isNew] + loss }
-      return [.ok(name, counted(count, "key"))] + loss
+      return [.ok(name, counted(count, "key"))] + loss + RetainedCheck(store: name, control: control).all()
     } catch let error as StorageError where error.code == .damaged {
       let copy = control + "/copy"
       let hasCopy = (try? PreferencesInspection.inspect(copy)) ?? nil != nil
@@ -214,6 +215,7 @@ struct StoreChecks {
       let count = try await SealedInspection.inspect(URL(fileURLWithPath: path).path, passphrase: source)
       findings += lost(try await journal(in: control)?.loss)
       findings.append(.ok(name, count.map { counted($0, "key") } ?? "sealed; no passphrase was given to open it"))
+      findings += RetainedCheck(store: name, control: control).all()
     } catch let error as StorageError where error.code == .damaged {
       findings.append(.problem(name, error.message, fix: restoring(path)))
     } catch {

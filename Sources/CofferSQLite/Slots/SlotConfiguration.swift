@@ -14,6 +14,14 @@ public struct SlotConfiguration: Sendable {
   /// How long a commit waits, in milliseconds, while another process holds the write lock, before it fails with `busy`.
   public var busyTimeout = 30_000
 
+  /// The total size in bytes of the replaced values that this handle keeps for open snapshots. Beyond it the oldest are
+  /// removed, and a snapshot that still asks for one throws `unavailable`.
+  public var retainedBytes = 256 << 20
+
+  /// How many replaced values this handle keeps for open snapshots, as ``retainedBytes``. Homes of secrets, which
+  /// record no sizes, are limited by this alone.
+  public var retainedCount = 10_000
+
   /// Where the journal takes its dates from.
   public var clock = WallClock.system
 

@@ -300,10 +300,17 @@ public final class SlotEngine: StorageEngine {
   ) async throws -> R {
     let readers = try inner.openStore().readers
     try await requireAvailable()
-    let sign = try home.control.announceSnapshot()
-    defer { withExtendedLifetime(sign) {} }
-    return try await inner.withSnapshot { [home, quarantine, queue] records in
+    defer { if home.retainsAny { queue.async { [home] in home.discardRetained() } } }
+    return try await inner.withSnapshot(after: { [home] in try home.announceSnapshot() }) {
+      [home, quarantine, queue] records in
       try await body(SlotSnapshot(records, home: home, readers: readers, quarantine: quarantine, queue: queue))
+    }
+  }
+
+  /// How many replaced values are kept for snapshots, by all processes that have the store open.
+  package func retainedCount() async throws -> Int {
+    try await onQueue { [home] in
+      try home.slots.list().count { if case .retained = $0 { true } else { false } }
     }
   }
 

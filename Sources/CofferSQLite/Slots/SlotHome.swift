@@ -13,7 +13,8 @@ final class SlotHome: Sendable {
   private let owner: (lock: LockFile, id: UInt64)
   private let lastNumber = Locked(UInt64(0))
   /// What was kept for snapshots and can go when none is open.
-  private let retained = Locked<[SlotID]>([])
+  let retained: RetainedVersions
+  let snapshotSign = Locked(SharedSign())
   /// Up to which revision everything is in its place, whether or not the journal has forgotten that it was to be done.
   private let doneRevision = Locked(Revision.zero)
 
@@ -22,6 +23,7 @@ final class SlotHome: Sendable {
     self.name = name
     self.control = control
     self.configuration = configuration
+    retained = RetainedVersions(bytes: configuration.retainedBytes, count: configuration.retainedCount)
     owner = try control.becomeOwner()
   }
 
@@ -100,38 +102,6 @@ final class SlotHome: Sendable {
     for record in records.compactMap({ $0 }) {
       do { try slots.delete(.staged(record.id)) } catch { if error.isAbsence { return } }
     }
-  }
-
-  // MARK: Snapshots
-
-  /// Keeps what a commit is about to replace, if a snapshot may still read it. Where that cannot be done, the reader of
-  /// the snapshot is told; the commit has happened and goes on.
-  func retain(_ key: Key, _ id: SlotID) {
-    retained.withLock { $0.append(id) }
-    do {
-      try slots.copy(.value(key), to: .retained(id))
-    } catch {
-      // A second name for a file can be refused where a second file is not.
-      if let content = try? slots.read(.value(key)) { _ = try? slots.write(content.data, to: .retained(id)) }
-    }
-  }
-
-  /// Keeps a value that was aside and is not wanted in its place any more.
-  func retain(_ staged: SlotID) {
-    retained.withLock { $0.append(staged) }
-    _ = try? slots.move(.staged(staged), to: .retained(staged))
-  }
-
-  /// Removes what was kept for snapshots once none is open. A snapshot that begins now needs nothing that was replaced
-  /// before.
-  func discardRetained() {
-    let ids = retained.withLock { ids in
-      defer { ids = [] }
-      return ids
-    }
-    guard !ids.isEmpty else { return }
-    guard !control.hasSnapshots else { return retained.withLock { $0 += ids } }
-    for id in ids { try? slots.delete(.retained(id)) }
   }
 
   /// What a question to the home gives; `nil` when it cannot be asked now.

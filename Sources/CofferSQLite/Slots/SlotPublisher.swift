@@ -50,10 +50,15 @@ extension SlotHome {
         if mustRetain,
           let held = steps.compactMap(\.previous).first(where: { (try? holds(key, one: [$0])) == true })
         {
-          retain(key, held.id)
+          retain(key, held)
         }
-        for staged in steps.dropLast().compactMap(\.staged) {
-          if mustRetain { retain(staged) } else { try slots.delete(.staged(staged)) }
+        for (step, next) in zip(steps, steps.dropFirst()) {
+          guard let staged = step.staged else { continue }
+          if mustRetain {
+            retain(staged: staged, size: next.previous?.size ?? 0)
+          } else {
+            try slots.delete(.staged(staged))
+          }
         }
         if let staged = steps.last?.staged {
           switch try place(staged, key, committer) {

@@ -131,8 +131,18 @@ public final class SQLiteEngine: StorageEngine {
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
     if let readOnlyStore { return try await readOnlyStore.withSnapshot(body) }
+    try await withSnapshot(after: { nil }, body)
+  }
+
+  /// Reads one state, which begins after `announce` has returned; what that gives lives until the state has ended.
+  func withSnapshot<R: Sendable>(
+    after announce: @Sendable () throws -> (any AnyObject & Sendable)?,
+    _ body: @Sendable (any StorageSnapshot) async throws -> R
+  ) async throws -> R {
     let store = try openStore()
     return try await store.readers.withReader { reader in
+      let sign = try announce()
+      defer { withExtendedLifetime(sign) {} }
       let snapshot = try SQLiteSnapshot(reader, of: store)
       defer { snapshot.end() }
       return try await body(snapshot)

@@ -114,6 +114,15 @@ struct DoctorTests {
     Fault("a good store of files", of: ["file:f"], "ok", "file:f", "1 key") {
       try await $0.prepare("coffer set a 1 --store file:f")
     },
+    Fault(
+      "many values kept for snapshots", of: ["file:f"], "warning", "file:f",
+      "1,001 replaced values (5 B) are kept for open snapshots.",
+      fix: "End the program that has been reading for long; they go with the next commit after that, or when the "
+        + "store is opened again."
+    ) {
+      try await $0.prepare(
+        "coffer set a 1 --store file:f; cd f/.coffer/retained; seq -f '%032.0f' 1000 | xargs touch; printf 12345 > x")
+    },
     Fault("preferences of another program", of: ["prefs:p"], "ok", "prefs:p", "0 keys") {
       try await $0.prepare("mkdir .config; echo '<plist version=\"1.0\"><dict/></plist>' > .config/p.plist")
     },

@@ -1,0 +1,80 @@
+import Coffer
+import Foundation
+
+/// What 1,000 subscribers to one preference cost: the time until all of them have heard of a change, and the memory
+/// that they take while they wait for the next. Each has a task of its own and has read the value once.
+func measureSubscribers(_ bench: inout Bench, _ homes: Homes) async throws {
+  let engine = try await homes.open(.prefs, "subscribers")
+  let store = TypedStore(engine: engine)
+  let key = try Key("theme")
+  try await store.save(String(repeating: "dark", count: 250), for: key)
+  // A first burst: connections, threads and what the allocator keeps are there before the others come.
+  let first = Audience()
+  first.join(200, store, key)
+  try await first.hear(1)
+  await first.leave()
+
+  let audience = Audience()
+  let before = try residentBytes()
+  audience.join(1_000, store, key)
+  try await audience.hear(1)
+  let times = try await each(0, 20) { index in
+    try await store.save(String(repeating: "light", count: 200) + "\(index)", for: key)
+    try await audience.hear(index + 2)
+  }
+  let grown = max(0, try residentBytes() - before)
+  await audience.leave()
+  bench.add("subscribers.prefs", "coffer.prefs", times, residentBytes: grown, maximumResidentBytes: 1 << 20)
+  try await engine.close()
+}
+
+/// Subscribers to the values of one key.
+private final class Audience: @unchecked Sendable {
+  private let lock = NSLock()  // guards everything below
+  private var rounds: [Int] = []
+  private var tasks: [Task<Void, Never>] = []
+  private var failure: (any Error)?
+
+  func join(_ count: Int, _ store: TypedStore, _ key: Key) {
+    for _ in 0..<count {
+      let number = lock.withLock {
+        rounds.append(0)
+        return rounds.count - 1
+      }
+      let task = Task { [self] in
+        do {
+          for try await _ in store.values(of: key, as: String.self) { lock.withLock { rounds[number] += 1 } }
+        } catch {
+          lock.withLock { failure = error }
+        }
+      }
+      lock.withLock { tasks.append(task) }
+    }
+  }
+
+  /// Returns when all have read that many values; a value that is replaced quickly may be read twice.
+  func hear(_ count: Int) async throws {
+    while true {
+      let (isDone, failure) = lock.withLock { (rounds.allSatisfy { $0 >= count }, failure) }
+      if let failure { throw failure }
+      if isDone { return }
+      try await Task.sleep(for: .microseconds(200))
+    }
+  }
+
+  func leave() async {
+    let tasks = lock.withLock { tasks }
+    for task in tasks { task.cancel() }
+    for task in tasks { await task.value }
+  }
+}
+
+/// The memory of this process that is in the machine's, without the files that it has mapped.
+private func residentBytes() throws -> Int {
+  malloc_trim(0)
+  let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+  guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("RssAnon:") }),
+    let kilobytes = line.split(separator: " ").compactMap({ Int($0) }).first
+  else { throw Failure("/proc/self/status has no RssAnon") }
+  return kilobytes << 10
+}

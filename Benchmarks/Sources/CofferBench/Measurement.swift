@@ -83,7 +83,9 @@ struct Bench {
   mutating func add(
     _ operation: String, _ subject: String, _ times: [Double], residentBytes: Int, maximumResidentBytes: Int
   ) {
-    add(operation, Variant(subject: subject) { _, _ in [] }, median: times.median * 1e6, p99: times.percentile(0.99) * 1e6)
+    add(
+      operation, Variant(subject: subject) { _, _ in [] }, median: times.median * 1e6, p99: times.percentile(0.99) * 1e6
+    )
     rows[rows.count - 1].residentBytes = residentBytes
     guard residentBytes > maximumResidentBytes else { return }
     failures.append("\(operation) \(subject): \(residentBytes >> 10) KiB are above \(maximumResidentBytes >> 10)")

@@ -65,13 +65,12 @@ private final class Audience: @unchecked Sendable {
   func leave() async {
     let tasks = lock.withLock { tasks }
     for task in tasks { task.cancel() }
-    for task in tasks { await task.value }
+    for task in tasks { _ = await task.result }
   }
 }
 
 /// The memory of this process that is in the machine's, without the files that it has mapped.
 private func residentBytes() throws -> Int {
-  malloc_trim(0)
   let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
   guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("RssAnon:") }),
     let kilobytes = line.split(separator: " ").compactMap({ Int($0) }).first

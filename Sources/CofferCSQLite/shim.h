@@ -8,6 +8,7 @@
 // Codes that are macros over macros.
 static const int coffer_sqlite_damaged_page = SQLITE_IOERR_DATA;
 static const int coffer_sqlite_short_read = SQLITE_IOERR_SHORT_READ;
+static const int coffer_sqlite_failed_read = SQLITE_IOERR_READ;
 
 static inline sqlite3_file *coffer_sqlite_log_file(sqlite3 *db) {
   sqlite3_file *file = NULL;
@@ -56,6 +57,13 @@ static inline unsigned int coffer_sqlite_data_version(sqlite3 *db) {
 // A connection without locks must not take its end for the end of all connections.
 static inline int coffer_sqlite_leave_log(sqlite3 *db) {
   return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+}
+
+// Whether the path of an open database leads to another file now, or to none.
+static inline int coffer_sqlite_has_moved(sqlite3 *db) {
+  int has_moved = 0;
+  sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+  return has_moved;
 }
 
 static inline int coffer_sqlite_defensive(sqlite3 *db) {

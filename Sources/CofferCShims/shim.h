@@ -50,3 +50,25 @@ static inline int coffer_file_system(const char *path, uint64_t *kind, uint64_t 
   return 0;
 }
 #endif
+
+// Renames a file: not over another one, or by exchanging the two at once. Where the system cannot, `errno` is EINVAL or
+// ENOSYS.
+static const unsigned coffer_rename_no_replace = 1;
+static const unsigned coffer_rename_exchange = 2;
+
+#if defined(__linux__)
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static inline int coffer_rename(const char *from, const char *to, unsigned flags) {
+  return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags);
+}
+#else
+#include <errno.h>
+
+static inline int coffer_rename(const char *from, const char *to, unsigned flags) {
+  errno = ENOSYS;
+  return -1;
+}
+#endif

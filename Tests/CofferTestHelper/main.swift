@@ -30,6 +30,8 @@ func run(_ command: String, store: String, rest: [String]) async throws {
   case "write": try await writePairs(to: try await SQLiteEngine.open(at: store), rest)
   case "die-before-bell": try await dieBeforeBell(store)
   case "increment": try await increment(try await SQLiteEngine.open(at: store), count: Int(rest[0]) ?? 0)
+  case "restore": try await restoreAndDie(store, from: rest[0], at: rest[1], takesOver: rest.count > 2)
+  case "hold-open": try await holdOpen(store)
   case "hold-lock": try await holdLock(store)
   case "armed-commit": try await armedCommit(store, fault: rest[0], count: rest.count > 1 ? Int(rest[1]) ?? 4 : 4)
   case "armed-flush": try await armedFlush(store, fault: rest[0])
@@ -92,6 +94,37 @@ func increment(_ engine: any StorageEngine, count: Int) async throws {
     }
   }
   try await engine.close()
+}
+
+/// Puts a backup in the place of a store, killed by itself at a step, or not.
+func restoreAndDie(_ path: String, from backup: String, at step: String, takesOver: Bool) async throws {
+  var options = RestoreOptions()
+  options.takesOver = takesOver
+  options.atStep = { reached in
+    say("step \(reached.rawValue)")
+    if reached.rawValue == step { kill(getpid(), SIGKILL) }
+  }
+  let report = try await SQLiteEngine.restore(from: backup, to: path, options: options)
+  say("restored \(report.revision)")
+}
+
+/// Has a store open until a line arrives; then says how a read of `k` and a commit end until one of them fails.
+func holdOpen(_ path: String) async throws {
+  let engine = try await SQLiteEngine.open(at: path)
+  _ = try await engine.entry(try Key("k"))
+  say("open")
+  _ = readLine()
+  let deadline = ContinuousClock.now + .seconds(30)
+  do {
+    while ContinuousClock.now < deadline {
+      _ = try await engine.commit(WriteBatch([.put(try Key("other"), Data("x".utf8))]), from: Origin())
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    say("still open")
+  } catch let error as StorageError {
+    say("ended \(error.code)")
+  }
+  try? await engine.close()
 }
 
 /// Holds the write lock until a line arrives.

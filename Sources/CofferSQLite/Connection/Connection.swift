@@ -33,6 +33,19 @@ final class Connection {
     try place.reading?.prepare(self)
   }
 
+  /// Opens the file that is at a place, and not one that is being replaced there by a backup just now.
+  static func toFile(at place: StorePlace) throws -> Connection {
+    for _ in 0..<8 {
+      let connection = try Connection(place)
+      // Waits for whoever is replacing it. What is wrong with the file is found by the first who looks for something.
+      _ = try? connection.number("SELECT count(*) FROM sqlite_schema")
+      if coffer_sqlite_has_moved(connection.handle) == 0 { return connection }
+    }
+    throw StorageError(
+      .busy, "The store is being replaced all the time.", advice: "Try again. Nothing was changed.",
+      backend: place.description)
+  }
+
   deinit {
     // Statements outlive the connection by an instant when both are released together; v2 waits for them.
     sqlite3_close_v2(handle)

@@ -85,7 +85,7 @@ struct History {
   }
 
   /// Adds a commit of nobody's that has changed everything, for whoever has seen the numbers before it.
-  private mutating func append(after announced: Revision, _ connection: Connection, _ now: Int64) throws {
+  mutating func append(after announced: Revision, _ connection: Connection, _ now: Int64) throws {
     let newest = try connection.prepare(JournalRow.newest)
     let live = try newest.step() ? JournalRow.read(newest).row.live : LiveRows()
     newest.reset()

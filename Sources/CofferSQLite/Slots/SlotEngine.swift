@@ -301,8 +301,7 @@ public final class SlotEngine: StorageEngine {
     let readers = try inner.openStore().readers
     try await requireAvailable()
     defer { if home.retainsAny { queue.async { [home] in home.discardRetained() } } }
-    return try await inner.withSnapshot(after: { [home] in try home.announceSnapshot() }) {
-      [home, quarantine, queue] records in
+    return try await inner.withSnapshot(after: home.announceSnapshot) { [home, quarantine, queue] records in
       try await body(SlotSnapshot(records, home: home, readers: readers, quarantine: quarantine, queue: queue))
     }
   }

@@ -26,6 +26,8 @@ final class SQLiteStore: Sendable {
   let loss: Locked<LossReport?>
   /// Whether all rows of a revision are there, for reads past damaged pages.
   let provenRows = Locked<(revision: Revision, isComplete: Bool)?>(nil)
+  /// The last restoration that the store has seen.
+  private let restoration: Int64?
   private let wake: WakeFile
   let quarantine: Quarantine
   private let state = Locked(State())
@@ -44,6 +46,7 @@ final class SQLiteStore: Sendable {
       latest: opening.history.revision, capacity: min(4_096, max(1, configuration.journalRetention)),
       journal: { revision, limit in try readers.read { try $0.journalPage(after: revision, limit: limit) } })
     epoch = opening.history.epoch
+    restoration = opening.restoration
     loss = Locked(opening.history.loss)
     availabilityFeed = AvailabilityFeed(opening.history.loss.map { .recovered(reason: $0.message) } ?? .available)
     let availability = availabilityFeed
@@ -172,7 +175,10 @@ final class SQLiteStore: Sendable {
       FileWatcher.shared.listen(watch)
     }
     let known = wake.revision
-    guard let revision = try? readers.read({ try $0.revision() }) else { return }
+    guard
+      let (revision, restored) = try? readers.read({ (try $0.revision(), try History.restoration($0.connection)) })
+    else { return }
+    if restored != restoration { return end(History.wasRestored(place)) }
     if revision < known { return end(History.wentBack(from: known, to: revision, place)) }
     wake.raise(to: revision)
   }
@@ -207,13 +213,14 @@ private struct Opening {
   let place: StorePlace
   let identity: FileIdentity
   let history: History
+  let restoration: Int64?
   let wake: WakeFile
   let maximumValueSize: Int
 
   init(_ asked: StorePlace, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
     var place = asked
     place.allowsUnsealedPages = asked.mayHaveUnsealedPages
-    let connection = try Connection(place)
+    let connection = try Connection.toFile(at: place)
     try Schema.prepare(connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock)
     try Schema.checkKind(connection, keepsSlots: configuration.keepsSlots)
     if mustVerify { try Self.verify(connection) }
@@ -226,6 +233,7 @@ private struct Opening {
     // SQLite counts the whole row; the other columns fit into a page.
     let limit = Int(sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, -1)) - 4_096
     maximumValueSize = min(configuration.maximumValueSize, limit)
+    restoration = try History.restoration(connection)
     wake = try WakeFile(place)
     history = try History.agree(
       connection, wake, file: identity.inode, now: configuration.clock.now().unixMilliseconds)

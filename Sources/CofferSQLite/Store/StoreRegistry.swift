@@ -53,6 +53,9 @@ final class StoreRegistry: Sendable {
     return store
   }
 
+  /// Whether this process has that file open as a store.
+  func hasOpen(_ identity: FileIdentity) -> Bool { state.withLock { $0.stores[identity]?.store != nil } }
+
   /// Forgets a store that ends, unless another has taken its place meanwhile.
   func remove(_ identity: FileIdentity, _ token: StoreToken, mustVerify: Bool) {
     state.withLock { state in

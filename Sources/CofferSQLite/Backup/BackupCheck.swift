@@ -1,0 +1,107 @@
+import CofferCSQLite
+import CofferCore
+import Foundation
+
+/// Reads a whole database that nobody else uses and proves that it is a store with nothing damaged or missing.
+struct BackupCheck {
+  /// What was found.
+  struct Content: Sendable {
+    var revision = Revision.zero
+    var epoch: UInt64 = 0
+    var values = 0
+    var valueBytes = 0
+  }
+
+  let connection: Connection
+  let work: BackupWork
+
+  /// - Throws: `damaged`, `notAStore`, `newerFormat`.
+  func run() throws -> Content {
+    try requireStore()
+    try checkStructure()
+    var content = Content()
+    let live = try checkValues(&content)
+    try checkJournal(live, &content)
+    return content
+  }
+
+  private func requireStore() throws {
+    let kind = try connection.number("SELECT count(*) FROM sqlite_schema WHERE name = 'coffer_meta'")
+    guard kind == 1 else {
+      throw StorageError(
+        .notAStore, "The file is no backup of a store: it is empty, or a database of another application.",
+        advice: "Give a file that 'coffer backup' has made. Nothing was changed.", backend: backend)
+    }
+    guard try connection.number("SELECT 1 FROM coffer_meta WHERE name = 'slots'") == nil else {
+      throw StorageError(
+        .notAStore, "The file is the journal of a store whose values are elsewhere, and no backup of one.",
+        advice: "Give a file that 'coffer backup' has made. Nothing was changed.", backend: backend)
+    }
+    let format = try connection.number("SELECT value FROM coffer_meta WHERE name = 'format'") ?? 0
+    guard format <= Schema.format else {
+      throw StorageError(
+        .newerFormat,
+        "The backup was made by a newer version: format \(format), this one reads up to \(Schema.format).",
+        advice: "Update the application. Nothing was changed.", backend: backend)
+    }
+  }
+
+  private func checkStructure() throws {
+    let statement = try connection.prepare("PRAGMA integrity_check(1)")
+    defer { statement.reset() }
+    guard try statement.step(), statement.text(0) == "ok" else {
+      throw damaged("its pages do not fit together (\(statement.text(0).prefix(200)))")
+    }
+  }
+
+  private func checkValues(_ content: inout Content) throws -> LiveRows {
+    let all = Int(try connection.number("PRAGMA page_count") ?? 0)
+    let statement = try connection.prepare("SELECT key, revision, checksum, value FROM coffer_values ORDER BY key")
+    defer { statement.reset() }
+    var live = LiveRows()
+    while try statement.step() {
+      try work.checkCancellation()
+      guard let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? Key(name) else {
+        throw damaged("it has a key that is no UTF-8")
+      }
+      let (bytes, revision) = (statement.bytes(3), Revision(UInt64(bitPattern: statement.integer(1))))
+      guard Int64(bound(checksum(key, bytes), to: revision)) == statement.integer(2) else {
+        throw StorageError(
+          .damaged, "The value does not have the checksum that was stored with it.",
+          advice: "Nothing was kept of the copy. Write the key again or remove it, then try again.", backend: backend,
+          key: key)
+      }
+      live.add(LiveRows.digest(revision: statement.integer(1), checksum: statement.integer(2)))
+      content.values += 1
+      content.valueBytes += bytes.count
+      let done = min(all, content.valueBytes / max(1, connection.pageSize))
+      if content.values % 1_000 == 0 { work.report(.verifying, done, of: all, connection.pageSize) }
+    }
+    work.report(.verifying, all, of: all, connection.pageSize)
+    return live
+  }
+
+  /// Each row by its own checksum; the newest says how many values there are and which.
+  private func checkJournal(_ live: LiveRows, _ content: inout Content) throws {
+    let statement = try connection.prepare("SELECT \(JournalRow.columns) FROM coffer_journal ORDER BY revision")
+    defer { statement.reset() }
+    var last: LiveRows?
+    while try statement.step() {
+      let (row, isWhole) = JournalRow.read(statement)
+      guard isWhole else { throw damaged("the entry of revision \(row.revision) in its journal is not whole") }
+      (content.revision, last) = (row.revision, row.live)
+    }
+    guard (last ?? LiveRows()) == live else {
+      throw damaged("it has \(live.count) values, which are not those that its journal counts (\(last?.count ?? 0))")
+    }
+    content.epoch = try History.firstEpoch(connection)
+  }
+
+  private var backend: String { connection.place.description }
+
+  private func damaged(_ what: String) -> StorageError {
+    StorageError(
+      .damaged, "The copy is damaged: \(what).",
+      advice: "Nothing was put in its place. 'coffer verify' says what can still be read.", backend: backend)
+  }
+}

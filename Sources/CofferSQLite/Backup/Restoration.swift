@@ -1,0 +1,207 @@
+import CofferCSQLite
+import CofferCore
+import Foundation
+
+/// Puts a backup in the place of a store.
+struct Restoration {
+  private let source: StorePlace
+  private let target: StorePlace
+  private let options: RestoreOptions
+  private let work: BackupWork
+
+  init(from backup: String, to path: String, options: RestoreOptions, work: BackupWork) throws {
+    var reading = SQLiteConfiguration()
+    reading.createsIfMissing = false
+    do {
+      source = try StorePlace.resolve(backup, configuration: reading)
+    } catch let error as StorageError where error.code == .notFound {
+      throw StorageError(
+        .notFound, "There is no backup at this path.", advice: "Check the path. Nothing was changed.",
+        backend: error.backend, underlying: error.underlying)
+    }
+    target = try StorePlace.forReplacing(path)
+    self.options = options
+    self.work = work
+    guard FileIdentity(source.path) != FileIdentity(target.path) else {
+      throw StorageError(
+        .preconditionFailed, "The backup and the store are the same file.", advice: "Nothing was changed.",
+        backend: target.description)
+    }
+  }
+
+  func run() throws -> RestoreReport {
+    let file = try StagedFile(for: target.path, suffix: ".coffer-restore", backend: target.description)
+    defer { file.discard() }
+    let content = try prepare(file)
+    try work.checkCancellation()
+    guard FileIdentity(target.path) != nil else {
+      // A log without its database would destroy another one.
+      try target.setLogAside(as: options.keepsReplaced ? target.nameForReplaced : nil)
+      try file.place(overwriting: false)
+      options.atStep?(.placed)
+      unlink(target.wakePath)
+      return report(content, replaced: nil)
+    }
+    if let old = try ReplacedStore(target) {
+      return try replace(old, by: file, content)
+    }
+    guard options.takesOver else { throw isOpen }
+    return try takeOver(file, content)
+  }
+
+  private func report(_ content: BackupCheck.Content, replaced: String?) -> RestoreReport {
+    options.atStep?(.finished)
+    return RestoreReport(
+      path: target.path, revision: content.revision, values: content.values, valueBytes: content.valueBytes,
+      replaced: replaced)
+  }
+
+  // MARK: The new state
+
+  /// Copies the backup beside the store and makes a state of it that can take the store's place.
+  private func prepare(_ file: StagedFile) throws -> BackupCheck.Content {
+    let staged = StorePlace(path: file.staged, busyAttempts: 1, name: target.description)
+    try PageCopy(source: source, target: staged, work: work).run()
+    options.atStep?(.copied)
+    let connection = try Connection(StorePlace(path: file.staged, busyAttempts: 1, name: source.description))
+    try connection.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF")
+    try upgrade(connection)
+    var content = try BackupCheck(connection: connection, work: work).run()
+    content.revision = try History.renewEpoch(
+      connection, beyond: newestNumber(), now: Date().unixMilliseconds)
+    try connection.execute("PRAGMA journal_mode = DELETE")
+    try file.sync()
+    options.atStep?(.prepared)
+    return content
+  }
+
+  private func upgrade(_ connection: Connection) throws {
+    let hasMeta = try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_meta'") != nil
+    guard hasMeta, try connection.number("SELECT value FROM coffer_meta WHERE name = 'format'") == 1 else { return }
+    try FormatUpgrade.run(connection)
+  }
+
+  /// A number beyond what the store may give out before it is replaced.
+  private func newestNumber() -> Revision {
+    let words = WakeWords(ofFileAt: target.wakePath)
+    let found = try? Connection(target).number("SELECT max(revision) FROM coffer_journal")
+    let journal = Revision(UInt64(bitPattern: found.flatMap(\.self) ?? 0))
+    let newest = [words?.announced, words?.durable, journal].compactMap(\.self).max() ?? .zero
+    return newest == .zero ? .zero : Revision(newest.rawValue + Self.margin)
+  }
+
+  /// How many commits others may make meanwhile.
+  private static let margin: UInt64 = 1_000_000
+
+  // MARK: A store that nobody else has open
+
+  private func replace(
+    _ old: ReplacedStore, by file: StagedFile, _ content: BackupCheck.Content
+  ) throws -> RestoreReport {
+    options.atStep?(.locked)
+    let kept = options.keepsReplaced ? target.nameForReplaced : nil
+    try target.setLogAside(as: kept)
+    options.atStep?(.kept)
+    if let kept {
+      try file.exchange(keepingReplacedAs: kept)
+    } else {
+      try file.place(overwriting: true)
+    }
+    options.atStep?(.placed)
+    // It belongs to the other file; a new one is made when the store is opened.
+    unlink(target.wakePath)
+    withExtendedLifetime(old) {}
+    return report(content, replaced: kept)
+  }
+
+  // MARK: A store that is open
+
+  /// Writes the new state into the open store, as one transaction of SQLite's: open snapshots keep their state, and no
+  /// file that is in use is taken away.
+  private func takeOver(_ file: StagedFile, _ content: BackupCheck.Content) throws -> RestoreReport {
+    let from = try Connection(StorePlace(path: file.staged, busyAttempts: 1, name: target.description))
+    let into = try Connection(target)
+    try into.execute("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON")
+    guard from.isSealed == into.isSealed, from.pageSize == into.pageSize else { throw otherPages }
+    let kept = options.keepsReplaced ? target.nameForReplaced : nil
+    try PageCopy.copy(from, into, work) {
+      // From here on nobody commits.
+      options.atStep?(.locked)
+      let newest = try Connection(target).number("SELECT max(revision) FROM coffer_journal") ?? 0
+      guard UInt64(bitPattern: newest) < content.revision.rawValue else { throw isBusy }
+      if let kept { try keep(as: kept) }
+      options.atStep?(.kept)
+    } progress: {
+      work.report(.copying, $0, of: $1, from.pageSize)
+    }
+    options.atStep?(.placed)
+    // Else those who have it open find it out with their next look, a second later.
+    if let wake = try? WakeFile(target) {
+      wake.raise(to: content.revision)
+      wake.ring()
+    }
+    return report(content, replaced: kept)
+  }
+
+  /// Copies the state that is about to be replaced.
+  private func keep(as path: String) throws {
+    let file = try StagedFile(for: path, suffix: ".coffer-backup", backend: target.description)
+    defer { file.discard() }
+    let place = StorePlace(path: file.staged, busyAttempts: 1, name: target.description)
+    try PageCopy(source: target, target: place, work: work).run()
+    try file.sync()
+    try file.place(overwriting: false)
+  }
+
+  // MARK: Refusals
+
+  private var isOpen: StorageError {
+    StorageError(
+      .busy, "The store is open: in this process or in another.",
+      advice: "Close it everywhere and try again, or take it over. Nothing was changed.", backend: target.description)
+  }
+
+  private var isBusy: StorageError {
+    StorageError(
+      .busy, "The store was written to all the time.", advice: "Try again. Nothing was changed.",
+      backend: target.description)
+  }
+
+  private var otherPages: StorageError {
+    StorageError(
+      .busy, "The store is open, and its pages are of another kind than those of the backup.",
+      advice: "Close it everywhere and try again. Nothing was changed.", backend: target.description)
+  }
+}
+
+extension StorePlace {
+  /// The canonical place of a store that may be missing or damaged.
+  fileprivate static func forReplacing(_ path: String) throws -> StorePlace {
+    var configuration = SQLiteConfiguration()
+    configuration.createsIfMissing = false
+    do {
+      return try resolve(path, configuration: configuration)
+    } catch let error as StorageError where [.notFound, .damaged].contains(error.code) {
+      // Missing, emptied, or a log without its database: all of it is what a backup is for.
+      let place = try BackupPlace(path)
+      return StorePlace(path: place.path, busyAttempts: max(1, configuration.busyTimeout / 5))
+    }
+  }
+
+  /// What the store is called that is replaced now: a name that nothing has.
+  fileprivate var nameForReplaced: String {
+    var time = time_t(Date().timeIntervalSince1970)
+    var parts = tm()
+    gmtime_r(&time, &parts)
+    var text = [CChar](repeating: 0, count: 32)
+    strftime(&text, text.count, "%Y%m%d-%H%M%S", &parts)
+    let date = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    var name = "\(path).replaced-\(date)"
+    var number = 1
+    while access(name, F_OK) == 0 || access(name + "-wal", F_OK) == 0 {
+      number += 1
+      name = "\(path).replaced-\(date)-\(number)"
+    }
+    return name
+  }
+}

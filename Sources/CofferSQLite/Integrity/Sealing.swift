@@ -6,11 +6,21 @@ extension StorePlace {
   /// Whether a page without a checksum has to be taken as it is when the store is opened: another program, which knows
   /// nothing of checksums, may have copied the log into the database after a crash, or have written all of it anew.
   var mayHaveUnsealedPages: Bool {
-    if let words = WakeWords(ofFileAt: wakePath), let count = words.closedAt, count == WakeWords.changeCount(path) {
+    if let words = WakeWords(ofFileAt: wakePath), let count = words.closedAt, count == changeCount {
       return false
     }
     var status = stat()
     return !(stat(logPath, &status) == 0 && status.st_size > 0)
+  }
+
+  /// What SQLite counts up in a database's header when it writes there, whichever program it is in. It is read through
+  /// SQLite: to close a descriptor of one's own would take away the locks that this process has on the file.
+  var changeCount: UInt32? {
+    guard let connection = try? Connection(self), let file = coffer_sqlite_main_file(connection.handle) else {
+      return nil
+    }
+    var count: UInt32 = 0
+    return file.readRaw(&count, 4, 24) ? UInt32(bigEndian: count) : nil
   }
 }
 

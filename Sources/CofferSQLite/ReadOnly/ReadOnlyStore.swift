@@ -106,11 +106,11 @@ final class ReadOnlyStore: Sendable {
 
   func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
     let view = try view()
-    let reader = try view.readers.borrow()
-    defer { view.readers.giveBack(reader) }
-    let snapshot = try ReadOnlySnapshot(reader, view)
-    defer { snapshot.end() }
-    return try await body(snapshot)
+    return try await view.readers.withReader { reader in
+      let snapshot = try ReadOnlySnapshot(reader, view)
+      defer { snapshot.end() }
+      return try await body(snapshot)
+    }
   }
 
   /// The readers of the present state.

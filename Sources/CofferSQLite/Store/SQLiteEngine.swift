@@ -131,7 +131,7 @@ public final class SQLiteEngine: StorageEngine {
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
     if let readOnlyStore { return try await readOnlyStore.withSnapshot(body) }
-    try await withSnapshot(after: { nil }, body)
+    return try await withSnapshot(after: { nil }, body)
   }
 
   /// Reads one state, which begins after `announce` has returned; what that gives lives until the state has ended.
@@ -150,7 +150,7 @@ public final class SQLiteEngine: StorageEngine {
   }
 
   /// How many tasks wait in line for a snapshot.
-  package var waitingSnapshots: Int { store.readers.waiting }
+  package var waitingSnapshots: Int { (try? openStore().readers.waiting) ?? 0 }
 
   public func recentCommits(after revision: Revision) -> [Commit]? {
     guard !isClosed.withLock({ $0 }) else { return nil }

@@ -38,7 +38,7 @@ final class WakeFile: Sendable {
     known.deallocate()
     // The last connection of all has deleted the log: from here on nobody but us should have written to the database.
     if access(place.logPath, F_OK) != 0, errno == ENOENT {
-      coffer_atomic_store(field(WakeWords.closed), WakeWords.closedWord(place.path))
+      coffer_atomic_store(field(WakeWords.closed), WakeWords.closedWord(place.changeCount))
     }
     munmap(UnsafeMutableRawPointer(bitPattern: address), Self.size)
     descriptor.withLock { _ = Foundation.close($0) }

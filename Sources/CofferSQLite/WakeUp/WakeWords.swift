@@ -58,17 +58,8 @@ struct WakeWords: Hashable {
     ]
   }
 
-  /// What stands for a store that everybody has closed.
-  static func closedWord(_ path: String) -> UInt64 { changeCount(path).map { closedMark | UInt64($0) } ?? 0 }
-
-  /// What SQLite counts up in a database's header when it writes there, whichever program it is in.
-  static func changeCount(_ path: String) -> UInt32? {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return nil }
-    defer { close(descriptor) }
-    var count: UInt32 = 0
-    return pread(descriptor, &count, 4, 24) == 4 ? UInt32(bigEndian: count) : nil
-  }
+  /// What stands for a store that everybody has closed when its header had counted so far.
+  static func closedWord(_ changeCount: UInt32?) -> UInt64 { changeCount.map { closedMark | UInt64($0) } ?? 0 }
 
   // MARK: Revisions
 

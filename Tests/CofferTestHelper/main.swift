@@ -28,6 +28,8 @@ func say(_ line: String) {
 func run(_ command: String, store: String, rest: [String]) async throws {
   switch command {
   case "write": try await writePairs(to: try await SQLiteEngine.open(at: store), rest)
+  case "read-pairs":
+    try await readPairs(of: try await SQLiteEngine.open(at: store), rest[0], count: Int(rest[1]) ?? 0)
   case "die-before-bell": try await dieBeforeBell(store)
   case "increment": try await increment(try await SQLiteEngine.open(at: store), count: Int(rest[0]) ?? 0)
   case "restore": try await restoreAndDie(store, from: rest[0], at: rest[1], takesOver: rest.count > 2)
@@ -63,6 +65,23 @@ func writePairs(to engine: any StorageEngine, _ rest: [String]) async throws {
     number += 1
   }
   try await engine.close()
+}
+
+/// Reads what ``writePairs(to:_:)`` has stored: "right", "wrong", "absent" or "damaged" for each key.
+func readPairs(of engine: any StorageEngine, _ name: String, count: Int) async throws {
+  for number in 0..<count {
+    for side in ["left", "right"] {
+      do {
+        switch try await engine.entry(Key("\(name)/\(side)/\(number)"))?.value {
+        case nil: say("absent")
+        case Data("\(number)".utf8) + Data(repeating: UInt8(truncatingIfNeeded: number), count: 200): say("right")
+        default: say("wrong")
+        }
+      } catch let error as StorageError where error.code == .damaged {
+        say("damaged")
+      }
+    }
+  }
 }
 
 /// Commits once and is killed by itself between the commit and its announcement.

@@ -1,8 +1,8 @@
-import CofferCore
+package import CofferCore
 import Foundation
 
 /// What a wake-up file says besides its bell: `docs/formats/sqlite.md`, "The wake-up file".
-struct WakeWords: Hashable {
+package struct WakeWords: Hashable {
   /// The newest revision that a process has announced; `nil` when the word is damaged.
   var announced: Revision?
   /// The newest revision whose sync has returned: never ahead of the truth. `nil` when the word is damaged.
@@ -64,12 +64,12 @@ struct WakeWords: Hashable {
   // MARK: Revisions
 
   /// A revision and a check of it in one word, which can be read and written at once: any one flipped bit shows.
-  static func word(_ revision: Revision) -> UInt64 {
+  package static func word(_ revision: Revision) -> UInt64 {
     revision == .zero ? 0 : revision.rawValue << 16 | check(revision.rawValue)
   }
 
   /// The revision in a word; `nil` for a word that nobody of us has written.
-  static func revision(_ word: UInt64) -> Revision? {
+  package static func revision(_ word: UInt64) -> Revision? {
     let number = word >> 16
     return word == 0 || (number > 0 && check(number) == word & 0xFFFF) ? Revision(number) : nil
   }

@@ -1,0 +1,186 @@
+import CofferCSQLite
+import CofferCore
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Commits that are gone are told, and no position means other commits than it did.
+@Suite(.serialized) struct LossTests {
+  @Test func aLogThatWasCutIsLossAndNoFreshStart() async throws {
+    let directory = try killedStore(commits: 40)
+    let path = directory.path("store.db")
+    // A flipped bit ends the log for SQLite, as cutting it does.
+    try directory.change("store.db-wal") { $0[32 + 30 * logFrame + 24 + 100] ^= 1 }
+    let engine = try await SQLiteEngine.open(at: path)
+    let loss = try #require(try await engine.loss())
+    #expect(loss.includesDurable && loss.upTo >= Revision(40) && loss.after < loss.upTo, "\(loss)")
+    guard case .recovered(let reason)? = await firstAvailability(engine) else { throw TestFailure("nothing was told") }
+    #expect(reason == loss.message)
+    #expect(engine.latestRevision == loss.upTo.next)
+    #expect(try await !engine.verify().isWhole)
+    try await engine.close()
+    // It is told until somebody accepts it.
+    let again = try await SQLiteEngine.open(at: path)
+    #expect(try await again.loss() == loss)
+    try await again.acceptLoss()
+    #expect(try await again.verify().isWhole)
+    #expect(await firstAvailability(again) == .available)
+    try await again.close()
+    let last = try await SQLiteEngine.open(at: path)
+    #expect(try await last.loss() == nil)
+    try await last.close()
+  }
+
+  @Test func aLogThatIsGoneIsLoss() async throws {
+    let directory = try killedStore(commits: 10)
+    try FileManager.default.removeItem(atPath: directory.path("store.db-wal"))
+    try? FileManager.default.removeItem(atPath: directory.path("store.db-shm"))
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    #expect(try await engine.loss()?.includesDurable == true)
+    try await engine.close()
+  }
+
+  @Test func relaxedCommitsThatAreGoneAreToldAsSuch() async throws {
+    let directory = try killedStore(commits: 10, durability: "relaxed")
+    try directory.change("store.db-wal") { $0[32 + 12 * logFrame + 24 + 100] ^= 1 }
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    let loss = try #require(try await engine.loss())
+    #expect(!loss.includesDurable && loss.message.contains("relaxed"), "\(loss)")
+    try await engine.close()
+  }
+
+  @Test func aStoreThatLostNothingSaysNothing() async throws {
+    let directory = try killedStore(commits: 10)
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    #expect(try await engine.loss() == nil)
+    #expect(await firstAvailability(engine) == .available)
+    try await engine.close()
+  }
+
+  /// The wake-up file may go at any time: nothing is claimed then, and nothing goes wrong.
+  @Test func withoutAWakeUpFileNothingIsClaimed() async throws {
+    let directory = try await closedStore(values: 5)
+    let first = try await SQLiteEngine.open(at: directory.path("store.db"))
+    let position = first.latestPosition
+    try await first.close()
+    try FileManager.default.removeItem(atPath: directory.path("store.db-wake"))
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    #expect(try await engine.loss() == nil)
+    #expect(engine.latestRevision == position.revision && engine.latestPosition.epoch != position.epoch)
+    // The commit of the position is still there: who has it goes on.
+    var changes = engine.changes(since: position).makeAsyncIterator()
+    try await engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+    guard case .commit(let commit)? = await changes.next() else { throw TestFailure("told to reload") }
+    #expect(commit.revision == position.revision.next)
+    try await engine.close()
+  }
+
+  /// A copy that is put back, without the wake-up file: its numbers are given out again.
+  @Test func aSubscriberFromAnotherHistoryIsToldToReload() async throws {
+    let directory = try await closedStore(values: 5)
+    let path = directory.path("store.db")
+    let copy = try directory.bytes()
+    let first = try await SQLiteEngine.open(at: path)
+    for number in 0..<5 {
+      try await first.commit(WriteBatch([.put(Key("old"), Data("\(number)".utf8))]), from: Origin())
+    }
+    let position = first.latestPosition
+    try await first.close()
+    try FileManager.default.removeItem(atPath: path + "-wake")
+    try directory.change { $0 = copy }
+    let engine = try await SQLiteEngine.open(at: path)
+    for number in 0..<8 {
+      try await engine.commit(WriteBatch([.put(Key("new"), Data("\(number)".utf8))]), from: Origin())
+    }
+    #expect(position.revision < engine.latestRevision)
+    var changes = engine.changes(since: position).makeAsyncIterator()
+    #expect(await changes.next() == .reload(upTo: engine.latestRevision))
+    try await engine.close()
+  }
+
+  /// An old state that another program puts under an open store, number by number its own.
+  @Test func anOlderStateUnderAnOpenStoreEndsIt() async throws {
+    let directory = try await closedStore(values: 5)
+    let path = directory.path("store.db")
+    let old = directory.path("old.db")
+    try FileManager.default.copyItem(atPath: path, toPath: old)
+    let engine = try await SQLiteEngine.open(at: path)
+    for number in 0..<5 {
+      try await engine.commit(WriteBatch([.put(Key("new"), Data("\(number)".utf8))]), from: Origin())
+    }
+    // As SQLite's `.restore` does it: through the same file and its log.
+    try restore(path, from: old)
+    let deadline = ContinuousClock.now + .seconds(30)
+    var refusal: StorageError?
+    while refusal == nil, ContinuousClock.now < deadline {
+      do {
+        try await engine.commit(WriteBatch([.put(Key("late"), Data())]), from: Origin())
+      } catch let error as StorageError {
+        refusal = error
+      }
+    }
+    #expect(refusal?.code == .closed, "\(String(describing: refusal))")
+    try await engine.close()
+    let again = try await SQLiteEngine.open(at: path)
+    #expect(try await again.loss() != nil)
+    #expect(again.latestRevision > Revision(10))
+    try await again.close()
+  }
+}
+
+/// The numbers of the wake-up file.
+@Suite(.serialized) struct WakeWordTests {
+  @Test func anyFlippedBitOfARevisionShows() {
+    for number in [1, 2, 3, 41, 255, 65_536, 1_763_700_000_000, (1 << 47) + 12_345] as [UInt64] {
+      let word = WakeWords.word(Revision(number))
+      #expect(WakeWords.revision(word) == Revision(number))
+      for bit in 0..<64 { #expect(WakeWords.revision(word ^ 1 << bit) == nil, "\(number), bit \(bit)") }
+    }
+    #expect(WakeWords.revision(0) == .zero)
+    #expect(WakeWords.revision(.max) == nil)
+  }
+
+  /// Numbers from nowhere ended the process.
+  @Test(arguments: [UInt8(0xFF), 0x00, 0x7F, 0x55])
+  func nonsenseInTheWakeUpFileDoesNoHarm(byte: UInt8) async throws {
+    let directory = try await closedStore(values: 5)
+    let path = directory.path("store.db")
+    func scribble() throws {
+      let file = open(path + "-wake", O_RDWR)
+      defer { close(file) }
+      let bytes = [UInt8](repeating: byte, count: 120)
+      #expect(pwrite(file, bytes, bytes.count, 8) == bytes.count)
+    }
+    try scribble()
+    let engine = try await SQLiteEngine.open(at: path)
+    #expect(engine.latestRevision == Revision(5))
+    #expect(try await engine.loss() == nil)
+    let changes = engine.changes(since: nil)
+    try scribble()
+    #expect(engine.latestRevision == Revision(5))
+    try await engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+    #expect(engine.latestRevision == Revision(6))
+    let first = Task { await changes.first { _ in true } }
+    guard case .commit(let commit)? = try await finish(first, within: .seconds(60)) else { throw TestFailure("reload") }
+    #expect(commit.revision == Revision(6))
+    try await engine.close()
+  }
+}
+
+/// Copies a database over another through SQLite, as its shell's `.restore` does.
+private func restore(_ path: String, from source: String) throws {
+  var from: OpaquePointer?
+  var into: OpaquePointer?
+  defer {
+    sqlite3_close(from)
+    sqlite3_close(into)
+  }
+  guard sqlite3_open(source, &from) == SQLITE_OK, sqlite3_open(path, &into) == SQLITE_OK else {
+    throw TestFailure("cannot be opened")
+  }
+  sqlite3_busy_timeout(into, 10_000)
+  guard let backup = sqlite3_backup_init(into, "main", from, "main") else { throw TestFailure("no backup") }
+  let code = sqlite3_backup_step(backup, -1)
+  guard sqlite3_backup_finish(backup) == SQLITE_OK, code == SQLITE_DONE else { throw TestFailure("SQLite: \(code)") }
+}

@@ -47,6 +47,28 @@ static inline int coffer_sqlite_log_extend(sqlite3 *db, sqlite3_int64 target) {
   return code == SQLITE_OK ? file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) : code;
 }
 
+// The write-ahead log as its index in shared memory has it (sqlite.org/walformat.html, "The WAL-Index File Format").
+typedef struct {
+  unsigned int frames;    // committed frames since the log was last started
+  unsigned int copied;    // frames that a checkpoint has copied into the database
+  unsigned int marks[5];  // the last frame that the readers under each lock see; 0xFFFFFFFF: none
+} coffer_sqlite_log;
+
+// Reads the state of the log; 0 when there is none. `copied` is read first: a commit that starts the log again stores
+// the new `frames` before it sets `copied` to 0, so `copied < frames` here means that it is so at this moment, too.
+static inline int coffer_sqlite_log_state(sqlite3 *db, coffer_sqlite_log *log) {
+  sqlite3_file *file = NULL;
+  void volatile *index = NULL;
+  if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK) return 0;
+  if (!file || !file->pMethods || file->pMethods->iVersion < 2) return 0;
+  if (file->pMethods->xShmMap(file, 0, 32768, 0, &index) != SQLITE_OK || !index) return 0;
+  const unsigned int *words = (const unsigned int *)index;
+  log->copied = __atomic_load_n(words + 24, __ATOMIC_SEQ_CST);
+  log->frames = __atomic_load_n(words + 4, __ATOMIC_SEQ_CST);
+  for (int i = 0; i < 5; i++) log->marks[i] = __atomic_load_n(words + 25 + i, __ATOMIC_SEQ_CST);
+  return 1;
+}
+
 // Changes with every commit, own ones included; costs 50 ns, no statement.
 static inline unsigned int coffer_sqlite_data_version(sqlite3 *db) {
   unsigned int version = 0;

@@ -18,6 +18,7 @@ import Testing
       try await SQLiteEngine.open(at: directory.path("link.db")),
     ]
     #expect(others.allSatisfy { $0.path == first.path })
+    _ = try await first.entry(Key("a"))  // The first look at the journal has opened a reader, or this has.
     #expect(try openDescriptors(of: first.path) == openDescriptors(of: others[0].path))
     let before = try openDescriptors(of: first.path)
     let another = try await SQLiteEngine.open(at: directory.path("store.db"))

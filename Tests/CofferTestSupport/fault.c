@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,4 +167,51 @@ int fstatat(int directory, const char *name, struct stat *status, int flags) {
 
 int fstatat64(int directory, const char *name, struct stat64 *status, int flags) {
   return file_strikes("fstatat", directory) ? -1 : REAL(fstatat64)(directory, name, status, flags);
+}
+
+// ---- with COFFER_REST_AT set to a path, checkpoints rest where a commit could race with them: "before" they begin,
+// "inside", between reading how many frames the log has and how many are copied, and "after" their end. The n-th rest
+// is told by a line and ends, after a minute at the latest, when there is a file PATH.n.
+
+static void rest(const char *where) {
+  static int count;
+  char line[64], path[4096];
+  int number = __atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST);
+  snprintf(path, sizeof path, "%s.%d", getenv("COFFER_REST_AT"), number);
+  int length = snprintf(line, sizeof line, "rest %d %s\n", number, where);
+  if (REAL(write)(1, line, (size_t)length) != length) return;
+  for (int i = 0; i < 60000 && access(path, F_OK) != 0; i++) usleep(1000);
+}
+
+// SQLite calls it when it has read the log's header anew.
+static int rest_inside(sqlite3_file *file, sqlite3_int64 offset, void *page) {
+  (void)file, (void)offset, (void)page;
+  rest("inside");
+  return SQLITE_OK;
+}
+
+static int no_fetch(sqlite3_file *file, sqlite3_int64 offset, int count, void **page) {
+  (void)file, (void)offset, (void)count;
+  *page = 0;
+  return SQLITE_OK;
+}
+
+int sqlite3_wal_checkpoint_v2(sqlite3 *db, const char *schema, int mode, int *frames, int *copied) {
+  int (*checkpoint)(sqlite3 *, const char *, int, int *, int *) = dlsym(RTLD_NEXT, "sqlite3_wal_checkpoint_v2");
+  int (*control)(sqlite3 *, const char *, int, void *) = dlsym(RTLD_NEXT, "sqlite3_file_control");
+  sqlite3_file *file = 0;
+  if (!getenv("COFFER_REST_AT") || control(db, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file ||
+      !file->pMethods)
+    return checkpoint(db, schema, mode, frames, copied);
+  rest("before");
+  const sqlite3_io_methods *usual = file->pMethods;
+  sqlite3_io_methods resting = *usual;
+  resting.iVersion = 3;
+  resting.xFetch = no_fetch;
+  resting.xUnfetch = rest_inside;
+  file->pMethods = &resting;
+  int code = checkpoint(db, schema, mode, frames, copied);
+  file->pMethods = usual;
+  rest("after");
+  return code;
 }

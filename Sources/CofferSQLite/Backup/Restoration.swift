@@ -60,10 +60,10 @@ struct Restoration {
 
   /// Copies the backup beside the store and makes a state of it that can take the store's place.
   private func prepare(_ file: StagedFile) throws -> BackupCheck.Content {
-    let staged = StorePlace(path: file.staged, busyAttempts: 1, name: target.description)
+    let staged = StorePlace(path: file.staged, busyTimeout: 1, name: target.description)
     try PageCopy(source: source, target: staged, work: work).run()
     options.atStep?(.copied)
-    let connection = try Connection(StorePlace(path: file.staged, busyAttempts: 1, name: source.description))
+    let connection = try Connection(StorePlace(path: file.staged, busyTimeout: 1, name: source.description))
     try connection.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF")
     try upgrade(connection)
     var content = try BackupCheck(connection: connection, work: work).run()
@@ -119,7 +119,7 @@ struct Restoration {
   /// Writes the new state into the open store, as one transaction of SQLite's: open snapshots keep their state, and no
   /// file that is in use is taken away.
   private func takeOver(_ file: StagedFile, _ content: BackupCheck.Content) throws -> RestoreReport {
-    let from = try Connection(StorePlace(path: file.staged, busyAttempts: 1, name: target.description))
+    let from = try Connection(StorePlace(path: file.staged, busyTimeout: 1, name: target.description))
     let into = try Connection(target)
     try into.execute("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON")
     guard from.isSealed == into.isSealed, from.pageSize == into.pageSize else { throw otherPages }
@@ -147,7 +147,7 @@ struct Restoration {
   private func keep(as path: String) throws {
     let file = try StagedFile(for: path, suffix: ".coffer-backup", backend: target.description)
     defer { file.discard() }
-    let place = StorePlace(path: file.staged, busyAttempts: 1, name: target.description)
+    let place = StorePlace(path: file.staged, busyTimeout: 1, name: target.description)
     try PageCopy(source: target, target: place, work: work).run()
     try file.sync()
     try file.place(overwriting: false)
@@ -184,7 +184,7 @@ extension StorePlace {
     } catch let error as StorageError where [.notFound, .damaged].contains(error.code) {
       // Missing, emptied, or a log without its database: all of it is what a backup is for.
       let place = try BackupPlace(path)
-      return StorePlace(path: place.path, busyAttempts: max(1, configuration.busyTimeout / 5))
+      return StorePlace(path: place.path, busyTimeout: max(0, configuration.busyTimeout))
     }
   }
 

@@ -53,9 +53,9 @@ struct Backup {
     try target.checkFree(from: source, overwrites: overwrites)
     let file = try StagedFile(for: target.path, suffix: ".coffer-backup", backend: target.description)
     defer { file.discard() }
-    let place = StorePlace(path: file.staged, busyAttempts: 1, name: target.description)
+    let place = StorePlace(path: file.staged, busyTimeout: 1, name: target.description)
     try PageCopy(source: source, target: place, work: work).run()
-    let checked = StorePlace(path: file.staged, busyAttempts: 1, name: source.description)
+    let checked = StorePlace(path: file.staged, busyTimeout: 1, name: source.description)
     let content = try Self.check(checked, work)
     try file.sync()
     try work.checkCancellation()

@@ -38,14 +38,14 @@ struct StagedFile {
       guard lock.isAtPath else { continue }
       var status = stat()
       if lstat(staged, &status) == 0, status.st_size == 0, status.st_nlink == 1 { return lock }
-      for suffix in ["", "-journal", "-wal", "-shm"] { unlink(staged + suffix) }
+      for suffix in ["", "-journal", "-wal", "-shm", "-lock"] { unlink(staged + suffix) }
     }
   }
 
   /// Removes it, unless it was put into its place.
   func discard() {
     guard lock.isAtPath else { return }
-    for suffix in ["", "-journal", "-wal", "-shm"] { unlink(staged + suffix) }
+    for suffix in ["", "-journal", "-wal", "-shm", "-lock"] { unlink(staged + suffix) }
   }
 
   /// Returns when its content has survived power loss.

@@ -9,10 +9,13 @@ import Foundation
 final class Connection {
   let handle: OpaquePointer
   let place: StorePlace
+  /// What SQLite's busy handler counts with.
+  private let wait: UnsafeMutablePointer<LockWait>
 
   /// Opens an existing database file.
   init(_ place: StorePlace) throws {
     self.place = place
+    try Self.checkLibrary(sqlite3_libversion_number(), place)
     var handle: OpaquePointer?
     guard PageVFS.registration == SQLITE_OK else {
       throw StorageError(.inputOutput, "SQLite cannot be set up in this process.", backend: place.description)
@@ -26,10 +29,14 @@ final class Connection {
       throw StorageError(.inputOutput, "SQLite has no memory for a connection.", backend: place.description)
     }
     self.handle = handle
+    wait = .allocate(capacity: 1)
+    wait.initialize(to: LockWait(milliseconds: place.busyTimeout))
     guard code == SQLITE_OK else { throw error(code) }
     setBusyHandler()
     _ = coffer_sqlite_defensive(handle)
     allowsUnsealedPages = place.allowsUnsealedPages
+    // Whoever copies the log holds a lock of ours meanwhile (``Checkpointer``): no commit does it by itself.
+    sqlite3_wal_autocheckpoint(handle, 0)
     try place.reading?.prepare(self)
   }
 
@@ -46,9 +53,23 @@ final class Connection {
       backend: place.description)
   }
 
+  /// The oldest SQLite that has what is used here: STRICT tables, and `sqlite3_total_changes64`.
+  private static let oldestLibrary: Int32 = 3_037_000
+
+  /// Refuses a library that is too old, before anything is written with it.
+  static func checkLibrary(_ number: Int32, _ place: StorePlace) throws {
+    guard number < oldestLibrary else { return }
+    func version(_ number: Int32) -> String { "\(number / 1_000_000).\(number / 1_000 % 1_000).\(number % 1_000)" }
+    throw StorageError(
+      .unsupported, "The SQLite library is too old: \(version(number)); version \(version(oldestLibrary)) is needed.",
+      advice: "Install a newer SQLite library. Nothing was changed.", backend: place.description)
+  }
+
   deinit {
     // Statements outlive the connection by an instant when both are released together; v2 waits for them.
+    sqlite3_busy_handler(handle, nil, nil)
     sqlite3_close_v2(handle)
+    wait.deallocate()
   }
 
   /// Whether a call waits while another process holds a lock that it needs.
@@ -57,8 +78,15 @@ final class Connection {
   }
 
   private func setBusyHandler() {
-    let limit = UnsafeMutableRawPointer(bitPattern: place.busyAttempts)
-    sqlite3_busy_handler(handle, waitsForLock ? waitWhileBusy : nil, limit)
+    sqlite3_busy_handler(handle, waitsForLock ? waitWhileBusy : nil, wait)
+  }
+
+  /// Lets `body` wait for locks as `limit` says, not as long as the store is configured to.
+  func waiting<R>(_ limit: LockWait, _ body: () throws -> R) rethrows -> R {
+    let usual = wait.pointee
+    wait.pointee = limit
+    defer { wait.pointee = usual }
+    return try body()
   }
 
   /// Whether a transaction is open.
@@ -84,7 +112,8 @@ final class Connection {
   /// Makes the file keep a write-ahead log, whatever it was before; waits while another process does the same.
   func requireWriteAheadLog() throws {
     // SQLite does not call its busy handler here: the switch needs a lock that it already half holds.
-    for attempt in 0..<place.busyAttempts {
+    var wait = LockWait(milliseconds: place.busyTimeout)
+    while true {
       do {
         let statement = try prepare("PRAGMA journal_mode = WAL")
         defer { statement.reset() }
@@ -95,8 +124,8 @@ final class Connection {
             backend: place.description)
         }
         return
-      } catch let error as StorageError where error.code == .busy && attempt + 1 < place.busyAttempts {
-        pause(beforeAttempt: attempt)
+      } catch let error as StorageError where error.code == .busy && wait.pause() {
+        continue
       }
     }
   }
@@ -109,20 +138,18 @@ final class Connection {
   /// What a failed call means, in words.
   func error(_ code: Int32, key: Key? = nil) -> StorageError {
     if code == coffer_sqlite_damaged_page { return damagedPage(key) }
+    if code == SQLITE_BUSY, waitsForLock {
+      return .busy(code, text: String(cString: sqlite3_errmsg(handle)), waited: place.busyTimeout, place: place)
+    }
     return StorageError.sqlite(
       code, text: String(cString: sqlite3_errmsg(handle)), systemError: sqlite3_system_errno(handle), place: place,
       key: key)
   }
 }
 
-/// Waits a little and lets SQLite try again for the write lock: 0.1 ms first, 5 ms in the end.
-private nonisolated func waitWhileBusy(_ limit: UnsafeMutableRawPointer?, _ attempts: Int32) -> Int32 {
-  guard Int(attempts) < Int(bitPattern: limit) else { return 0 }
-  pause(beforeAttempt: Int(attempts))
-  return 1
-}
-
-private nonisolated func pause(beforeAttempt attempt: Int) {
-  var pause = timespec(tv_sec: 0, tv_nsec: min(100_000 << min(attempt, 6), 5_000_000))
-  nanosleep(&pause, nil)
+/// Waits a little and lets SQLite try again, until the connection's deadline.
+private nonisolated func waitWhileBusy(_ context: UnsafeMutableRawPointer?, _ attempts: Int32) -> Int32 {
+  guard let wait = context?.assumingMemoryBound(to: LockWait.self) else { return 0 }
+  if attempts == 0 { wait.pointee.restart() }
+  return wait.pointee.pause() ? 1 : 0
 }

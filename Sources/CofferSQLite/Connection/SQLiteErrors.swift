@@ -6,8 +6,8 @@ import Foundation
 package struct StorePlace: Sendable {
   /// The canonical path of the database file.
   package let path: String
-  /// How many times a connection asks for a lock that another process holds.
-  let busyAttempts: Int
+  /// How long a connection waits for a lock that another process holds, in milliseconds.
+  let busyTimeout: Int
   /// What messages call it in place of its path.
   var name: String?
   /// How it is read where it cannot be written; `nil` where it can.
@@ -19,6 +19,8 @@ package struct StorePlace: Sendable {
 
   var logPath: String { path + "-wal" }
   var wakePath: String { path + "-wake" }
+  var lockPath: String { path + "-lock" }
+  var sharedMemoryPath: String { path + "-shm" }
   var description: String { name ?? "sqlite:\(path)" }
 }
 
@@ -33,6 +35,20 @@ extension StorageError {
     return StorageError(
       cause.code, cause.message, advice: cause.advice, backend: place.description, key: key,
       underlying: Underlying(domain: "SQLite", code: Int(code), text: detail))
+  }
+
+  /// The error of a wait for the write lock that has ended without it; names the process that holds it.
+  static func busy(_ code: Int32, text: String, waited milliseconds: Int, place: StorePlace) -> StorageError {
+    let holder = LockHolder.ofWriteLock(place)
+    let time = milliseconds < 1_000 ? "\(milliseconds) ms" : "\(Double(milliseconds / 100) / 10) s"
+    let isForeign = holder.map { !$0.isThisProcess } ?? false
+    return StorageError(
+      .busy,
+      "The store's write lock was not free within \(time)" + (holder.map { ": \($0.description) has it." } ?? "."),
+      advice: isForeign
+        ? "Nothing was written. Try again; if that process hangs, end it: what it has not committed is undone."
+        : "Nothing was written. Try again, or look for a transaction that does not end.",
+      backend: place.description, underlying: Underlying(domain: "SQLite", code: Int(code), text: text))
   }
 
   /// Translates the present `errno` of a failed system call.
@@ -61,7 +77,7 @@ private struct SQLiteFailure {
     switch code & 0xFF {
     case SQLITE_BUSY, SQLITE_LOCKED:
       self.init(
-        .busy, "Another process held the store's write lock for too long.",
+        .busy, "A lock of the store was held elsewhere for too long.",
         "Nothing was written. Try again, or look for a process that hangs in a transaction.")
     case SQLITE_FULL: self.init(systemError: ENOSPC)
     case SQLITE_CORRUPT:

@@ -17,7 +17,7 @@ enum FormatUpgrade {
     _ = coffer_sqlite_reserve(connection.handle, PageFile.reserve)
     try connection.execute("VACUUM")
     // The first page says so once the log has been copied.
-    _ = sqlite3_wal_checkpoint_v2(connection.handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    try connection.emptyLog()
     if connection.isSealed { try connection.execute("INSERT OR REPLACE INTO coffer_meta VALUES ('sealed', 1)") }
   }
 

@@ -12,7 +12,7 @@ public struct SlotConfiguration: Sendable {
   public var journalRetention = 10_000
 
   /// How long a commit waits, in milliseconds, while another process holds the write lock, before it fails with `busy`.
-  public var busyTimeout = 30_000
+  public var busyTimeout = 5_000
 
   /// The total size in bytes of the replaced values that this handle keeps for open snapshots. Beyond it the oldest are
   /// removed, and a snapshot that still asks for one throws `unavailable`.

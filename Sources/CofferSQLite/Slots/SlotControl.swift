@@ -17,7 +17,7 @@ struct SlotControl: Sendable {
     self.name = name
     guard mkdir(owners, 0o700) == 0 || errno == EEXIST else { throw failure("mkdir", owners) }
     for path in [directory, owners] { try require(path, S_IFDIR, "a directory") }
-    for suffix in ["", "-wal", "-shm", "-wake"] { try require(journal + suffix, S_IFREG, "a file") }
+    for suffix in ["", "-wal", "-shm", "-wake", "-lock"] { try require(journal + suffix, S_IFREG, "a file") }
   }
 
   private func require(_ path: String, _ kind: mode_t, _ what: String) throws {

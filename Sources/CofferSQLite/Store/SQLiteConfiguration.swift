@@ -29,7 +29,7 @@ public struct SQLiteConfiguration: Sendable {
   public var maximumValueSize = 1 << 30
 
   /// How long a commit waits, in milliseconds, while another process holds the write lock, before it fails with `busy`.
-  public var busyTimeout = 30_000
+  public var busyTimeout = 5_000
 
   /// Where the journal takes its dates from.
   public var clock = WallClock.system

@@ -10,6 +10,7 @@ final class SQLiteStore: Sendable {
     var handles = 1
     var watch: UInt64?
     var listens = false
+    var isChecking = false
   }
 
   let place: StorePlace
@@ -31,6 +32,7 @@ final class SQLiteStore: Sendable {
   private let wake: WakeFile
   let quarantine: Quarantine
   private let state = Locked(State())
+  private let checks = DispatchQueue(label: "coffer.check", qos: .utility)
 
   /// Opens the file for this process. Slow, so not for a thread that tasks share.
   init(place: StorePlace, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
@@ -59,9 +61,12 @@ final class SQLiteStore: Sendable {
         feed.publish(commits)
         wake.ring()
       },
+      failure: FailureSign(isGiven: { wake.hasFailed }, give: { wake.fail() }),
       fail: { error in
         StoreRegistry.shared.remove(identity, token, mustVerify: true)
         readers.close(error)
+        // So that listeners in other processes look at the failure sign at once.
+        wake.ring()
         availability.set(.unavailable(reason: error.message))
         feed.finish()
       })
@@ -141,6 +146,7 @@ final class SQLiteStore: Sendable {
     StoreRegistry.shared.remove(identity, token, mustVerify: false)
     if let watch = state.withLock({ $0.watch }) { FileWatcher.shared.unwatch(watch) }
     await writer.close()
+    await withCheckedContinuation { continuation in checks.async { continuation.resume() } }
     readers.close(StorageError.closed(place.description))
     feed.finish()
     availabilityFeed.finish()
@@ -160,17 +166,28 @@ final class SQLiteStore: Sendable {
     wake.giveSignOfLife()
   }
 
+  /// On the watcher's thread, which all stores share: whatever may wait for the file goes to the store's own queue.
   private func hear(_ event: FileWatcher.Event) {
-    if event == .interval {
-      if state.withLock({ $0.listens }) { wake.giveSignOfLife() }
-      checkWakeFile()
-    }
     feed.advance(to: latestRevision)
+    guard event == .interval || wake.hasFailed else { return }
+    let isFirst = state.withLock { state in
+      defer { state.isChecking = true }
+      if state.listens { wake.giveSignOfLife() }
+      return !state.isChecking
+    }
+    guard isFirst else { return }
+    checks.async { [weak self] in
+      guard let self else { return }
+      checkWakeFile()
+      feed.advance(to: latestRevision)
+      state.withLock { $0.isChecking = false }
+    }
   }
 
   /// Finds what nobody has rung for: a writer that died between its commit and the bell, or a deleted wake-up file.
   private func checkWakeFile() {
     if isReplaced { return endAfterReplacement() }
+    if wake.hasFailed { return writer.closeAfterFailureElsewhere() }
     if wake.reattach(), let watch = state.withLock({ $0.listens ? $0.watch : nil }) {
       FileWatcher.shared.listen(watch)
     }
@@ -223,7 +240,6 @@ private struct Opening {
     let connection = try Connection.toFile(at: place)
     try Schema.prepare(connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock)
     try Schema.checkKind(connection, keepsSlots: configuration.keepsSlots)
-    if mustVerify { try Self.verify(connection) }
     guard let identity = FileIdentity(place.path) else {
       throw StorageError.system("stat", path: place.path, errno: errno, backend: place.description)
     }
@@ -235,21 +251,26 @@ private struct Opening {
     maximumValueSize = min(configuration.maximumValueSize, limit)
     restoration = try History.restoration(connection)
     wake = try WakeFile(place)
+    if mustVerify || wake.hasFailed { try Self.verify(connection, wake) }
     history = try History.agree(
       connection, wake, file: identity.inode, now: configuration.clock.now().unixMilliseconds)
   }
 
   /// After a failed sync the log is not to be trusted on the device, whatever memory says of it: its content is written
-  /// to the database and synced there, and the log emptied, before the structure is checked.
-  private static func verify(_ connection: Connection) throws {
-    let code = sqlite3_wal_checkpoint_v2(connection.handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
-    guard code == SQLITE_OK else { throw connection.error(code) }
+  /// to the database and synced there, and the log emptied, before the structure is checked. Then the sign of the
+  /// failure is taken away, under the write lock.
+  private static func verify(_ connection: Connection, _ wake: WakeFile) throws {
+    try connection.emptyLog()
+    try connection.execute("BEGIN IMMEDIATE")
+    defer { connection.rollBack() }
     let statement = try connection.prepare("PRAGMA quick_check(1)")
+    defer { statement.reset() }
     guard try statement.step(), statement.text(0) == "ok" else {
       throw StorageError(
         .damaged, "The database file is damaged: its pages do not fit together.",
         advice: "Keep a copy of the file and its -wal file, then restore a backup.",
         backend: connection.place.description)
     }
+    wake.clearFailure()
   }
 }

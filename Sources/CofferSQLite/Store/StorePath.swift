@@ -25,8 +25,7 @@ extension StorePlace {
     }
     let file = try canonicalPath(of: url.path, directory: directory, name: url.lastPathComponent, backend: asGiven)
     try checkLength(file, backend: asGiven)
-    // The pauses between two tries add up: seven short ones, then 5 ms each.
-    let place = StorePlace(path: file, busyAttempts: max(1, configuration.busyTimeout / 5), name: configuration.name)
+    let place = StorePlace(path: file, busyTimeout: max(0, configuration.busyTimeout), name: configuration.name)
     try place.checkFile(mayCreate: configuration.createsIfMissing)
     if configuration.createsIfMissing { try place.syncNamesIfNew() }
     return place

@@ -11,32 +11,75 @@ final class StoreRegistry: Sendable {
     let token: StoreToken
   }
 
+  /// Where the openings of one file wait for each other, so that it is opened once.
+  private struct Gate {
+    let queue = DispatchQueue(label: "coffer.open")
+    /// How many openings wait or are under way; the gate goes with the last.
+    var visitors = 0
+  }
+
   private struct State {
     var stores: [FileIdentity: Registration] = [:]
     /// Files whose device has failed while this process wrote them.
     var suspects: Set<FileIdentity> = []
+    var gates: [FileIdentity: Gate] = [:]
   }
 
   private let state = Locked(State())
-  /// Opening waits for disks and locks, so it has a thread of its own; one at a time, so that a file is opened once.
-  private let queue = DispatchQueue(label: "coffer.open")
 
   /// A store with one handle counted for the caller.
+  ///
+  /// Opening waits for disks and locks, so it has threads of its own, and no file waits for another one.
   func open(_ path: String, configuration: SQLiteConfiguration) async throws -> SQLiteStore {
     try await withCheckedThrowingContinuation { continuation in
-      queue.async { [self] in
-        continuation.resume(with: Result { try openNow(path, configuration: configuration) })
+      DispatchQueue(label: "coffer.resolve").async { [self] in
+        do {
+          let (place, identity) = try resolve(path, configuration)
+          enter(identity).async { [self] in
+            let result = Result { try openNow(place, configuration: configuration) }
+            leave(identity)
+            continuation.resume(with: result)
+          }
+        } catch {
+          continuation.resume(throwing: error)
+        }
       }
     }
   }
 
   /// The same for callers that cannot suspend: it blocks their thread while the file is opened.
   func openBlocking(_ path: String, configuration: SQLiteConfiguration) throws -> SQLiteStore {
-    try queue.sync { try openNow(path, configuration: configuration) }
+    let (place, identity) = try resolve(path, configuration)
+    let queue = enter(identity)
+    defer { leave(identity) }
+    return try queue.sync { try openNow(place, configuration: configuration) }
   }
 
-  private func openNow(_ path: String, configuration: SQLiteConfiguration) throws -> SQLiteStore {
+  private func resolve(
+    _ path: String, _ configuration: SQLiteConfiguration
+  ) throws -> (place: StorePlace, identity: FileIdentity) {
     let place = try StorePlace.resolve(path, configuration: configuration)
+    guard let identity = FileIdentity(place.path) else {
+      throw StorageError.system("stat", path: place.path, errno: errno, backend: place.description)
+    }
+    return (place, identity)
+  }
+
+  private func enter(_ identity: FileIdentity) -> DispatchQueue {
+    state.withLock { state in
+      state.gates[identity, default: Gate()].visitors += 1
+      return state.gates[identity, default: Gate()].queue
+    }
+  }
+
+  private func leave(_ identity: FileIdentity) {
+    state.withLock { state in
+      state.gates[identity]?.visitors -= 1
+      if state.gates[identity]?.visitors == 0 { state.gates[identity] = nil }
+    }
+  }
+
+  private func openNow(_ place: StorePlace, configuration: SQLiteConfiguration) throws -> SQLiteStore {
     if let identity = FileIdentity(place.path),
       let store = state.withLock({ $0.stores[identity]?.store }), store.retain()
     {

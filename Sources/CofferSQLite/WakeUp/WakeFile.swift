@@ -150,6 +150,23 @@ final class WakeFile: Sendable {
   /// Tells the writers in all processes that somebody is watching now.
   func giveSignOfLife() { coffer_atomic_store(field(Self.listenedOffset), Self.uptime) }
 
+  // MARK: The failure sign
+
+  /// Whether a sync has failed, in this or another process, and nobody has looked at what the device holds since.
+  var hasFailed: Bool { isFailure(coffer_atomic_load(field(WakeWords.failure))) }
+
+  /// A number and its check, so that a flipped bit closes no store.
+  private func isFailure(_ word: UInt64) -> Bool { word != 0 && WakeWords.revision(word) != nil }
+
+  /// Tells all processes that a sync has failed.
+  func fail() {
+    guard !hasFailed else { return }
+    coffer_atomic_store(field(WakeWords.failure), WakeWords.word(Revision(.random(in: 1..<(1 << 48)))))
+  }
+
+  /// Takes the failure sign away. Only while the write lock is held.
+  func clearFailure() { coffer_atomic_store(field(WakeWords.failure), 0) }
+
   /// Seconds on a clock that all processes share; cheap, since it need not be exact.
   private static var uptime: UInt64 {
     var time = timespec()
@@ -175,6 +192,7 @@ final class WakeFile: Sendable {
       for (offset, word) in words.encoded where coffer_atomic_load(mapping + offset) < word {
         coffer_atomic_store(mapping + offset, word)
       }
+      if hasFailed { coffer_atomic_store(mapping + WakeWords.failure, coffer_atomic_load(field(WakeWords.failure))) }
       munmap(mapping, Self.size)
       guard (try? Self.map(fresh, place, at: UnsafeMutableRawPointer(bitPattern: address))) != nil else {
         Foundation.close(fresh)

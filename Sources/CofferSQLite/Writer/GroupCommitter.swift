@@ -31,8 +31,8 @@ final class GroupCommitter {
   private var hasUnsyncedCommits = false
   private static let fullCommitsBeforeExtension = 32
   private var fullCommits = 0
-  /// What the hook of the write-ahead log has counted.
-  private let log: UnsafeMutablePointer<LogCount>
+  /// How many own commits have written to the log; counted by its hook.
+  private let writes: UnsafeMutablePointer<UInt64>
 
   private enum SQL {
     static let put = """
@@ -54,7 +54,10 @@ final class GroupCommitter {
   /// makes a durable commit 1.6 times slower. Enough for the checkpoint threshold.
   private static let logSize: Int64 = 32 + Int64(Checkpointer.threshold + 256) * (4_096 + 24)
 
-  init(_ place: StorePlace, configuration: SQLiteConfiguration) throws {
+  private let failure: FailureSign
+
+  init(_ place: StorePlace, configuration: SQLiteConfiguration, failure: FailureSign) throws {
+    self.failure = failure
     connection = try Connection(place)
     clock = configuration.clock
     maximumValueSize = configuration.maximumValueSize
@@ -72,27 +75,21 @@ final class GroupCommitter {
     clearAll = try connection.prepare("DELETE FROM coffer_values")
     appendJournal = try connection.prepare(JournalRow.insert)
     newestRow = try connection.prepare(JournalRow.newest)
-    log = .allocate(capacity: 1)
-    log.initialize(to: LogCount())
+    writes = .allocate(capacity: 1)
+    writes.initialize(to: 0)
     epoch = try History.firstEpoch(connection)
-    sqlite3_wal_hook(connection.handle, countLog, log)
+    sqlite3_wal_hook(connection.handle, countWrites, writes)
   }
 
   deinit {
     sqlite3_wal_hook(connection.handle, nil, nil)
-    log.deallocate()
+    writes.deallocate()
   }
 
-  private var nextCheckpoint = Checkpointer.threshold
+  private var logLimits = LogLimits()
 
   /// Whether the log has grown enough to be copied into the database; says so once per threshold.
-  func takeCheckpointDue() -> Bool {
-    let pages = Int(log.pointee.pages)
-    if pages < Checkpointer.threshold { nextCheckpoint = Checkpointer.threshold }  // The log has started again.
-    guard pages >= nextCheckpoint else { return false }
-    nextCheckpoint = pages + Checkpointer.threshold
-    return true
-  }
+  func takeCheckpointDue() -> Bool { logLimits.takeDue(connection.log) }
 
   /// Whether the journal has become longer than it should be.
   func takeTrimDue() -> Bool { retention.takeDue(at: revision) }
@@ -104,6 +101,8 @@ final class GroupCommitter {
 
   /// Commits a batch now, or says `nil` when another process is writing.
   func commitWithoutWaiting(_ batch: PreparedBatch) -> Result<Revision, any Error>? {
+    // Copying the log and starting it again sync, so they are the thread's.
+    guard let log = connection.log, log.copied < log.frames, !logLimits.isTooLong(log) else { return nil }
     connection.waitsForLock = false
     defer { connection.waitsForLock = true }
     let result = commit([batch], durability: .relaxed)[0]
@@ -115,7 +114,7 @@ final class GroupCommitter {
   func commit(_ group: [PreparedBatch], durability: Durability) -> [Result<Revision, any Error>] {
     do {
       return try write(durability: durability) { try group.map(apply) }
-    } catch let error as StorageError where group.count > 1 && error.code != .outcomeUnknown && error.code != .busy {
+    } catch let error as StorageError where group.count > 1 && ![.outcomeUnknown, .busy, .closed].contains(error.code) {
       // Something that only the transaction as a whole could find out (no space, say): find the batch that it is.
       var results: [Result<Revision, any Error>] = []
       for batch in group {
@@ -164,8 +163,13 @@ final class GroupCommitter {
 
   /// Copies the rest of the log into the database and starts the log again with a short commit: starting it syncs,
   /// which must not happen in a relaxed commit on a caller's thread.
-  func finishCheckpoint() throws {
-    try checkpoint(connection)
+  ///
+  /// - Parameter code: what came of copying most of it beside the writer.
+  func finishCheckpoint(_ code: Int32) throws {
+    if coffer_sqlite_is_lost_sync(code) == 1 { throw lostSync(code) }
+    guard let log = connection.log, log.frames >= Checkpointer.threshold else { return }
+    try startLogAgain(mustWait: false)
+    guard let log = connection.log, log.frames > 0, log.copied == log.frames else { return }
     try housekeep { [clock] connection in
       let now = clock.now().unixMilliseconds
       try connection.execute(
@@ -176,9 +180,19 @@ final class GroupCommitter {
     }
   }
 
-  private func checkpoint(_ connection: Connection) throws {
-    let code = connection.checkpoint()
+  /// Copies all of the log while nobody writes and waits until nobody reads it, so that the next commit, of whatever
+  /// process, writes to its beginning.
+  ///
+  /// - Parameter mustWait: whether to wait for a process that is copying now.
+  private func startLogAgain(mustWait: Bool) throws {
+    let patience = logLimits.patience
+    guard let lock = try connection.place.checkpointLock(mustWait ? .patient(milliseconds: patience) : .exclusive)
+    else { return }
+    let code = withExtendedLifetime(lock) {
+      connection.waiting(LockWait(milliseconds: patience)) { connection.checkpoint(SQLITE_CHECKPOINT_RESTART) }
+    }
     if coffer_sqlite_is_lost_sync(code) == 1 { throw lostSync(code) }
+    logLimits.wasTried(connection.log, succeeded: code == SQLITE_OK)
   }
 
   /// Makes all relaxed commits survive power loss.
@@ -196,17 +210,25 @@ final class GroupCommitter {
     if durability == .full { try extendLogIfBusy() }
     try setSynchronous(durability == .full)
     try begin.run()
+    if connection.waitsForLock, logLimits.isTooLong(connection.log) {
+      connection.rollBack()
+      try startLogAgain(mustWait: true)
+      try begin.run()
+    }
     let (revisionBefore, liveBefore) = (revision, live.rows)
-    let commitsBefore = log.pointee.commits
+    let writesBefore = writes.pointee
     do {
+      if failure.isGiven() { throw StorageError.failureElsewhere(connection.place) }
       try refreshRevision()
       let result = try body()
       guard connection.isInTransaction else { throw endedTransaction }
       if mustRewriteNewestRow { try rewriteNewestRow() }
       try finish()
+      // The failing process lets go of the write lock an instant before it can give the sign.
+      if failure.isGiven() { throw unknownOutcome(nil) }
       seenDataVersion = coffer_sqlite_data_version(connection.handle)
       // A commit that wrote nothing has synced nothing; SQLite counts no changes of the schema as changes of rows.
-      if log.pointee.commits != commitsBefore {
+      if writes.pointee != writesBefore {
         hasUnsyncedCommits = durability == .relaxed
         if durability == .full { durableRevision = revision }
       }
@@ -240,11 +262,15 @@ final class GroupCommitter {
 
   /// After a failed sync nobody knows which bytes the device has; asking again would be answered with a lie.
   private func lostSync(_ code: Int32) -> StorageError {
-    let cause = connection.error(code)
-    return StorageError(
+    failure.give()
+    return unknownOutcome(connection.error(code))
+  }
+
+  private func unknownOutcome(_ cause: StorageError?) -> StorageError {
+    StorageError(
       .outcomeUnknown, "The device failed while it confirmed a commit: it may or may not have been stored.",
       advice: "The store has closed itself. Check the device, open the store again and look at what it holds.",
-      backend: cause.backend, underlying: cause.underlying)
+      backend: connection.place.description, underlying: cause?.underlying)
   }
 
   private func setSynchronous(_ isFull: Bool) throws {
@@ -465,20 +491,10 @@ extension Key {
   }
 }
 
-/// What happens to the write-ahead log of a connection.
-private struct LogCount {
-  /// How many pages the log holds since its last reset, after the last own commit.
-  var pages: Int32 = 0
-  /// How many own commits have written to it.
-  var commits: UInt64 = 0
-}
-
-/// Called by SQLite after each commit that wrote something, with the number of pages in the write-ahead log.
-private nonisolated func countLog(
-  _ context: UnsafeMutableRawPointer?, _: OpaquePointer?, _: UnsafePointer<CChar>?, _ pages: Int32
+/// Called by SQLite after each commit that wrote something.
+private nonisolated func countWrites(
+  _ context: UnsafeMutableRawPointer?, _: OpaquePointer?, _: UnsafePointer<CChar>?, _: Int32
 ) -> Int32 {
-  guard let log = context?.assumingMemoryBound(to: LogCount.self) else { return SQLITE_OK }
-  log.pointee.pages = pages
-  log.pointee.commits += 1
+  context?.assumingMemoryBound(to: UInt64.self).pointee += 1
   return SQLITE_OK
 }

@@ -11,6 +11,8 @@ struct WriteRequest: Sendable {
 
   let id: UInt64
   let kind: Kind
+  /// When it stops to wait for the write lock, as the system's uptime in nanoseconds.
+  var deadline = UInt64.max
   /// What comes before a batch on the writer's thread; such a batch is committed alone.
   var prepare: (@Sendable () throws -> Void)?
 

@@ -63,10 +63,14 @@ extension Writer {
       result.withLock { $0 = .failure(error) }
       isDone.signal()
     }
-    if let refusal = submit(WriteRequest(id: 0, kind: .work(run: run, refuse: refuse))) { throw refusal }
+    let request = WriteRequest(
+      id: 0, kind: .work(run: run, refuse: refuse), deadline: deadline(milliseconds: place.busyTimeout))
+    if let refusal = submit(request) { throw refusal }
     isDone.wait()
     try result.withLock { $0 }.get()
   }
+
+  private static let housekeepingPatience = 100
 
   /// Runs housekeeping some time soon; if it fails, a later run will do it.
   func housekeep(_ body: @escaping @Sendable (GroupCommitter) throws -> Void) {
@@ -78,7 +82,10 @@ extension Writer {
         return WorkOutcome(error: error)
       }
     }
-    _ = submit(WriteRequest(id: 0, kind: .work(run: run, refuse: { _ in })))
+    // It waits for the lock a moment only: callers are behind it.
+    let request = WriteRequest(
+      id: 0, kind: .work(run: run, refuse: { _ in }), deadline: deadline(milliseconds: Self.housekeepingPatience))
+    _ = submit(request)
   }
 
   /// Returns when everything that was accepted before has been done.

@@ -17,11 +17,13 @@ final class Writer: Sendable {
     let raiseDurable: @Sendable (Revision) -> Void
     /// Tells the subscribers, in the order of the revisions, after the waiters were resumed.
     let announce: @Sendable ([Commit]) -> Void
+    /// The sign by which all processes know that a sync has failed.
+    let failure: FailureSign
     /// Called once when the device has failed and the store must not be used any more.
     let fail: @Sendable (StorageError) -> Void
   }
 
-  private struct Queue {
+  struct Queue {
     var requests: [WriteRequest] = []
     var isBusy = false
     var hasThread = false
@@ -32,23 +34,23 @@ final class Writer: Sendable {
   /// How many batches share a commit at most, so that the first of them does not wait for ever more of them.
   private static let groupLimit = 1_024
   /// The same in bytes of values.
-  private static let groupBytes = 16 << 20
+  private static let groupBytes = 4 << 20
   /// What a caller's thread commits itself, in bytes of values.
   private static let inlineLimit = 64 << 10
 
-  private let queue = Locked(Queue())
+  let queue = Locked(Queue())
   private let lastID = Locked(UInt64(0))  // apart from the queue, whose lock is the one that everybody wants
   private let committer: Locked<GroupCommitter?>
   private let doorbell = Doorbell()
   private let checkpointer: Checkpointer
-  private let place: StorePlace
-  private let listener: Listener
+  let place: StorePlace
+  let listener: Listener
   private let configuration: SQLiteConfiguration
   /// Whether batches may be written past damaged pages; set by the store, which can prove that no row is missing.
   let maySalvage = Locked<(@Sendable (any Error) -> Bool)?>(nil)
 
   init(_ place: StorePlace, configuration: SQLiteConfiguration, listener: Listener) throws {
-    let committer = try GroupCommitter(place, configuration: configuration)
+    let committer = try GroupCommitter(place, configuration: configuration, failure: listener.failure)
     self.committer = Locked(committer)
     checkpointer = Checkpointer(place)
     self.place = place
@@ -77,7 +79,8 @@ final class Writer: Sendable {
     let isCancelled = Locked(false)
     let bring: (WriteRequest) -> Void = { [self] request in
       if batch.operations.count == 1, batch.size <= Self.inlineLimit, queue.withLock({ !$0.isBusy }) {
-        let request = WriteRequest(id: request.id, kind: request.kind, prepare: prepare)
+        var request = request
+        request.prepare = prepare
         if let refusal = submit(request, isCancelled: Task.isCancelled) { request.refuse(refusal) }
         return
       }
@@ -129,8 +132,9 @@ final class Writer: Sendable {
       lastID += 1
       return lastID
     }
+    let deadline = deadline(milliseconds: place.busyTimeout)
     return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { bring(WriteRequest(id: id, kind: kind($0))) }
+      try await withCheckedThrowingContinuation { bring(WriteRequest(id: id, kind: kind($0), deadline: deadline)) }
     } onCancel: {
       isCancelled?.withLock { $0 = true }
       // Only what no group has taken yet can be called back.
@@ -168,7 +172,7 @@ final class Writer: Sendable {
     if mustWake { wakeThread() }
   }
 
-  private static let stopID = UInt64.max
+  static let stopID = UInt64.max
 
   // MARK: Committing on the caller
 
@@ -189,7 +193,7 @@ final class Writer: Sendable {
         raise(revision)
         listener.announce([batch.commit(at: revision)])
       }
-      if let lost = result.lostSync { shutDown(after: lost) }
+      closeIfDeviceFailed([result])
       if committer.hasLostItsHistory, let error = result.error as? StorageError { refuse(error) }
       lookAfter(committer)
       return result
@@ -233,7 +237,8 @@ final class Writer: Sendable {
         }
         committer.withLock { committer in
           guard let committer else { return }
-          process(group, committer)
+          // What has waited longest has to be answered first.
+          committer.connection.waiting(LockWait(until: group.first?.deadline ?? .max)) { process(group, committer) }
         }
       }
     }
@@ -268,9 +273,9 @@ final class Writer: Sendable {
     if case .work(let run, _) = first.kind {
       let outcome = run(committer)
       if let commit = outcome.commit { listener.announce([commit]) }
-      if let error = outcome.error as? StorageError {
-        if error.code == .outcomeUnknown { shutDown(after: error) }
-        if error.code == .closed, committer.hasLostItsHistory { refuse(error) }
+      closeIfDeviceFailed(outcome.error)
+      if committer.hasLostItsHistory, let error = outcome.error as? StorageError, error.code == .closed {
+        refuse(error)
       }
       lookAfter(committer)
     } else {
@@ -289,9 +294,10 @@ final class Writer: Sendable {
       durability = max(durability, wanted)
     }
     let results = salvaging(committer.commit(batches, durability: durability), batches, durability)
+    if results.first?.isBusy == true { return answerBusy(group, results) }
     noteDurable(committer)
     // First the store closes, then its callers hear why: what they do next must not slip through.
-    if let lost = results.lazy.compactMap(\.lostSync).first { shutDown(after: lost) }
+    closeIfDeviceFailed(results)
     if committer.hasLostItsHistory, let error = results.first?.error as? StorageError { refuse(error) }
     if case .success(let newest)? = results.last(where: { $0.error == nil }) { raise(newest) }
     finish(batches, results, committer) { failure in
@@ -322,7 +328,9 @@ final class Writer: Sendable {
     else { return results }
     var past = place
     past.ignoresPageFaults = true
-    guard let committer = try? GroupCommitter(past, configuration: configuration) else { return results }
+    guard let committer = try? GroupCommitter(past, configuration: configuration, failure: listener.failure) else {
+      return results
+    }
     return zip(results, batches).map { result, batch in
       (result.error as? StorageError)?.isDamagedPage == true
         ? committer.commit([batch], durability: durability)[0] : result
@@ -344,7 +352,7 @@ final class Writer: Sendable {
         resume { $0.steps == nil ? nil : unplaced.failure(of: $0.selection) }
       }
     } catch {
-      if let error = error as? StorageError, error.code == .outcomeUnknown { shutDown(after: error) }
+      closeIfDeviceFailed(error)
       if !isResumed { resume { $0.steps == nil || !$0.isChange ? nil : error } }
     }
   }
@@ -364,29 +372,11 @@ final class Writer: Sendable {
   private func lookAfter(_ committer: GroupCommitter) {
     noteDurable(committer)
     if committer.takeCheckpointDue() {
-      checkpointer.start { [self] in housekeep { try $0.finishCheckpoint() } }
+      checkpointer.start { [self] code in housekeep { try $0.finishCheckpoint(code) } }
     }
     if committer.takeTrimDue() { housekeep { try $0.trimJournal() } }
   }
 
-  private func shutDown(after error: StorageError) {
-    refuse(
-      StorageError(
-        .closed, "The store closed itself after the device failed to confirm a commit.",
-        advice: "Check the device, open the store again and look at what it holds.", backend: place.description,
-        underlying: error.underlying))
-  }
-
-  /// Takes nothing more, and refuses what is waiting.
-  func refuse(_ refusal: StorageError) {
-    let requests = queue.withLock { queue in
-      queue.refusal = refusal
-      defer { queue.requests.removeAll { $0.id != Self.stopID } }
-      return queue.requests.filter { $0.id != Self.stopID }
-    }
-    for request in requests { request.refuse(refusal) }
-    listener.fail(refusal)
-  }
 }
 
 extension WriteRequest {
@@ -394,11 +384,5 @@ extension WriteRequest {
   fileprivate var batchSize: Int? {
     guard prepare == nil else { return nil }
     return if case .batch(let batch, _, _) = kind { batch.size } else { nil }
-  }
-}
-
-extension Result {
-  fileprivate var error: (any Error)? {
-    if case .failure(let error) = self { error } else { nil }
   }
 }

@@ -40,12 +40,11 @@ final class LockFile: Sendable {
       }
       return true
     case .patient(let milliseconds):
-      for _ in 0...milliseconds / 5 {
+      var wait = LockWait(milliseconds: milliseconds)
+      repeat {
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
         guard errno == EWOULDBLOCK || errno == EINTR else { return false }
-        var pause = timespec(tv_sec: 0, tv_nsec: 5_000_000)
-        nanosleep(&pause, nil)
-      }
+      } while wait.pause()
       errno = EWOULDBLOCK
       return false
     }

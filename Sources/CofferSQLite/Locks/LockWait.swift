@@ -1,0 +1,42 @@
+import Dispatch
+import Foundation
+
+/// A wait for a lock that ends at a deadline by the clock.
+struct LockWait {
+  /// The nanoseconds that each wait takes at most; `nil` when the deadline stays where it is.
+  private let patience: UInt64?
+  private var deadline: UInt64
+  private var attempts = 0
+
+  /// Begins a wait.
+  init(milliseconds: Int) {
+    let patience = UInt64(clamping: milliseconds).multipliedReportingOverflow(by: 1_000_000)
+    self.patience = patience.overflow ? .max : patience.partialValue
+    deadline = 0
+    restart()
+  }
+
+  /// Begins a wait until a moment of the system's clock of uptime, in nanoseconds.
+  init(until deadline: UInt64) { (patience, self.deadline) = (nil, deadline) }
+
+  /// Begins the wait anew.
+  mutating func restart() {
+    attempts = 0
+    guard let patience else { return }
+    let end = DispatchTime.now().uptimeNanoseconds.addingReportingOverflow(patience)
+    deadline = end.overflow ? .max : end.partialValue
+  }
+
+  /// Sleeps before the next attempt, 0.1 ms at first and 5 ms in the end.
+  ///
+  /// - Returns: `false`, without having slept, when the deadline has passed.
+  mutating func pause() -> Bool {
+    let now = DispatchTime.now().uptimeNanoseconds
+    guard now < deadline else { return false }
+    let step: UInt64 = min(100_000 << UInt64(min(attempts, 6)), 5_000_000)
+    attempts += 1
+    var pause = timespec(tv_sec: 0, tv_nsec: Int(min(step, deadline - now)))
+    nanosleep(&pause, nil)
+    return true
+  }
+}

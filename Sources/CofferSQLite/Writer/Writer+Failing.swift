@@ -1,0 +1,66 @@
+import CofferCore
+import CofferLocks
+import Dispatch
+
+/// What the writer does when commits wait for too long, and when the device fails.
+extension Writer {
+  /// So many milliseconds from now.
+  func deadline(milliseconds: Int) -> UInt64 {
+    DispatchTime.now().uptimeNanoseconds &+ UInt64(clamping: milliseconds) &* 1_000_000
+  }
+
+  /// Refuses those whose time is up; the others wait for the lock again.
+  func answerBusy(_ group: [WriteRequest], _ results: [Result<Revision, any Error>]) {
+    let limit = deadline(milliseconds: 10)
+    let rest = group.filter { $0.deadline > limit }
+    let refusal = queue.withLock { queue in
+      if queue.refusal == nil { queue.requests.insert(contentsOf: rest, at: 0) }
+      return queue.refusal
+    }
+    for (request, result) in zip(group, results) {
+      if request.deadline <= limit, let error = result.error { request.refuse(error) }
+      if request.deadline > limit, let refusal { request.refuse(refusal) }
+    }
+  }
+
+  func closeIfDeviceFailed(_ results: [Result<Revision, any Error>]) {
+    if let error = results.lazy.compactMap(\.lostSync).first { return closeIfDeviceFailed(error) }
+    if listener.failure.isGiven() { closeAfterFailureElsewhere() }
+  }
+
+  func closeIfDeviceFailed(_ error: (any Error)?) {
+    guard let error = error as? StorageError, error.code == .outcomeUnknown else {
+      if listener.failure.isGiven() { closeAfterFailureElsewhere() }
+      return
+    }
+    refuse(
+      StorageError(
+        .closed, "The store closed itself after the device failed to confirm a commit.",
+        advice: "Check the device, open the store again and look at what it holds.", backend: place.description,
+        underlying: error.underlying))
+  }
+
+  /// Closes the store since another process has found the device failing: what is in memory may be lost on the device.
+  func closeAfterFailureElsewhere() {
+    if queue.withLock({ $0.refusal == nil }) { refuse(.failureElsewhere(place)) }
+  }
+
+  /// Takes nothing more, and refuses what is waiting.
+  func refuse(_ refusal: StorageError) {
+    let requests = queue.withLock { queue in
+      queue.refusal = refusal
+      defer { queue.requests.removeAll { $0.id != Self.stopID } }
+      return queue.requests.filter { $0.id != Self.stopID }
+    }
+    for request in requests { request.refuse(refusal) }
+    listener.fail(refusal)
+  }
+}
+
+extension Result {
+  var error: (any Error)? {
+    if case .failure(let error) = self { error } else { nil }
+  }
+
+  var isBusy: Bool { (error as? StorageError)?.code == .busy }
+}

@@ -1,0 +1,66 @@
+import CofferCore
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// SQLite up to 3.51.2 loses commits when a checkpoint reads a log that is all copied while a commit starts the log
+/// again. The preloaded library stops each checkpoint before, inside and after that, and the test lets it go on.
+@Suite(
+  .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
+struct CheckpointRaceTests {
+  @Test func noCheckpointBeginsWhileAnotherProcessCopiesTheLog() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let slow = try SteppedProcess("slow", path, directory)
+    let quick = try SteppedProcess("quick", path, directory)
+    // One process is about to copy a log that another one could copy first.
+    slow.helper.tell("large")
+    #expect(try slow.lines(2) == ["large ok", "rest 1 before"])
+    quick.helper.tell("large")
+    #expect(try quick.helper.line() == "large ok")
+    // That other one would copy all now, and its next commit start the log again, while the first has read how long
+    // the old one is. It leaves the log alone.
+    #expect(try quick.helper.line(within: 500) == nil, "two processes copy the log at once")
+    slow.goOn(1)
+    #expect(try slow.helper.line() == "rest 2 inside")
+    quick.helper.tell("commit")
+    #expect(try quick.helper.line() == "commit ok")
+    for number in 2...9 { slow.goOn(number) }
+    for number in 1...9 { quick.goOn(number) }
+    for process in [slow, quick] {
+      process.helper.tell("relaxed")
+      while try process.helper.line() != "relaxed ok" {}
+      process.helper.tell("end")
+    }
+    for process in [slow, quick] {
+      _ = try process.helper.lines()
+      process.helper.wait()
+    }
+    let engine = try await SQLiteEngine.open(at: path)
+    for name in ["slow", "quick"] {
+      #expect(try await engine.entry(Key("\(name)/0"))?.value.count == 5 << 20)
+      #expect(try await engine.entry(Key("\(name)/1")) != nil)
+    }
+    #expect(engine.latestRevision == Revision(5))
+    try await engine.close()
+  }
+}
+
+/// A writer whose checkpoints rest until they are told to go on.
+private struct SteppedProcess {
+  let helper: HelperProcess
+  private let signs: String
+
+  init(_ name: String, _ path: String, _ directory: TemporaryDirectory) throws {
+    signs = directory.path(name)
+    helper = try HelperProcess(
+      ["follow", path, name], environment: [("LD_PRELOAD", FaultLibrary.path ?? ""), ("COFFER_REST_AT", signs)])
+    #expect(try helper.line() == "ready")
+  }
+
+  func goOn(_ number: Int) { _ = FileManager.default.createFile(atPath: "\(signs).\(number)", contents: nil) }
+
+  /// So many lines, sorted: those of two threads come in any order.
+  func lines(_ count: Int) throws -> [String] { try (0..<count).map { _ in try helper.line() ?? "" }.sorted() }
+}

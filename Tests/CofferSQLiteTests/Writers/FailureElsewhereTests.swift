@@ -1,0 +1,47 @@
+import CofferCore
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// When the device fails while one process writes, no other one builds on what may be lost.
+@Suite(
+  .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
+struct FailureElsewhereTests {
+  @Test func everyProcessClosesAfterAFailedSyncOfOne() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    try await engine.commit(WriteBatch([.put(Key("before"), Data("1".utf8))]), from: Origin())
+    let stream = engine.changes(since: nil)
+    let ended = Task { for await _ in stream {} }
+    let follower = try HelperProcess(["follow", path])
+    let inline = try HelperProcess(["follow", path])
+    let failing = try HelperProcess(["fail-sync", path], environment: [("LD_PRELOAD", FaultLibrary.path ?? "")])
+    for helper in [follower, inline, failing] { #expect(try helper.line() == "ready") }
+    inline.tell("relaxed")
+    #expect(try inline.line() == "relaxed ok")
+    failing.tell("fail")
+    #expect(try failing.line() == "commit outcomeUnknown")
+    // Before its next commit each process looks at the sign.
+    follower.tell("commit")
+    #expect(try follower.line() == "commit closed")
+    inline.tell("relaxed")
+    #expect(try inline.line() == "relaxed closed")
+    follower.tell("read")
+    #expect(try follower.line() == "read closed")
+    // One that only listens hears of it, too.
+    try await finish(ended, within: .seconds(30))
+    await #expect(throws: StorageError.self) { try await engine.entry(Key("before")) }
+    // Whoever opens the store next looks at what the device has, and then all goes on, in every process.
+    let again = try await SQLiteEngine.open(at: path)
+    #expect(try await again.entry(Key("before")) != nil)
+    try await again.commit(WriteBatch([.put(Key("after"), Data("2".utf8))]), from: Origin())
+    follower.tell("reopen")
+    #expect(try follower.line() == "reopen ok")
+    follower.tell("commit")
+    #expect(try follower.line() == "commit ok")
+    try await again.close()
+    try await engine.close()
+  }
+}

@@ -1,0 +1,168 @@
+import CofferCSQLite
+import CofferCore
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// A process that hangs, in a transaction or anywhere, costs others only what they cannot do without it.
+@Suite(.serialized) struct HungWriterTests {
+  @Test func aStoreWhoseWriterHangsIsOpenedAndRead() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    try await store("value", at: path)
+    let holder = try HelperProcess(["hold-lock", path])
+    #expect(try holder.line() == "holding")
+    kill(holder.process.processIdentifier, SIGSTOP)
+    // Without the wake-up file its number has to be made anew.
+    try FileManager.default.removeItem(atPath: path + "-wake")
+    var configuration = SQLiteConfiguration()
+    configuration.busyTimeout = 200
+    let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
+    #expect(engine.latestRevision == Revision(1))
+    #expect(try await engine.entry(Key("key"))?.value == Data("value".utf8))
+    for durability in [Durability.full, .relaxed] {
+      do {
+        try await engine.commit(WriteBatch([.put(Key("k"), Data())], durability: durability), from: Origin())
+        Issue.record("committed beside a lock that is held")
+      } catch let error as StorageError {
+        #expect(error.code == .busy)
+        #expect(error.message.contains("process \(holder.process.processIdentifier) (CofferTestHelpe"), "\(error)")
+      }
+    }
+    kill(holder.process.processIdentifier, SIGKILL)
+    holder.wait()
+    try await engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+    try await engine.close()
+  }
+
+  /// Each caller has its own deadline; none waits for the deadlines of those before it.
+  @Test func transactionsThatWaitTogetherGiveUpTogether() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    try await store("value", at: path)
+    let holder = try HelperProcess(["hold-lock", path])
+    #expect(try holder.line() == "holding")
+    var configuration = SQLiteConfiguration()
+    configuration.busyTimeout = 1_000
+    let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
+    let database = SQLiteDatabase(engine: engine)
+    let clock = ContinuousClock()
+    let start = clock.now
+    let codes = await withTaskGroup(of: StorageError.Code?.self) { group in
+      for index in 0..<20 {
+        group.addTask {
+          do {
+            try await database.write { try $0.put(Key("k\(index)"), Data()) }
+            return nil
+          } catch { return (error as? StorageError)?.code }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(codes == Array(repeating: .busy, count: 20))
+    // One after the other they would take 20 s.
+    #expect(clock.now - start < .seconds(10))
+    holder.tell("done")
+    _ = try holder.lines()
+    try await engine.close()
+  }
+
+  @Test func aHolderInThisProcessIsToldAsSuch() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    var configuration = SQLiteConfiguration()
+    configuration.busyTimeout = 50
+    let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
+    var other: OpaquePointer?
+    #expect(sqlite3_open(path, &other) == SQLITE_OK)
+    #expect(sqlite3_exec(other, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
+    do {
+      try await engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+      Issue.record("committed beside a lock that is held")
+    } catch let error as StorageError {
+      #expect(error.code == .busy && error.message.contains("this process has it"), "\(error)")
+    }
+    sqlite3_close(other)
+    try await engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+    try await engine.close()
+  }
+
+  @Test func openingAStoreDoesNotWaitForAnotherOne() async throws {
+    let directory = try TemporaryDirectory()
+    let locked = directory.path("locked.db")
+    var other: OpaquePointer?
+    defer { sqlite3_close(other) }
+    #expect(sqlite3_open(locked, &other) == SQLITE_OK)
+    #expect(sqlite3_exec(other, "BEGIN EXCLUSIVE; CREATE TABLE t (a)", nil, nil, nil) == SQLITE_OK)
+    let isOpen = Flag()
+    let waiting = Task {
+      var configuration = SQLiteConfiguration()
+      configuration.busyTimeout = 60_000
+      let engine = try await SQLiteEngine.open(at: locked, configuration: configuration)
+      await isOpen.set()
+      return engine
+    }
+    // Once it waits, it has opened the file.
+    while try openFiles().filter({ $0 == locked }).count < 2 {
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    let engine = try await SQLiteEngine.open(at: directory.path("free.db"))
+    #expect(await !isOpen.isSet)
+    try await engine.close()
+    #expect(sqlite3_exec(other, "ROLLBACK", nil, nil, nil) == SQLITE_OK)
+    try await finish(waiting, within: .seconds(60)).close()
+  }
+
+  /// The slow look at a store's journal may wait for that store; it keeps no other one from being heard.
+  @Test func aStoreThatCannotBeReadSilencesNoOther() async throws {
+    let directory = try TemporaryDirectory()
+    var configuration = SQLiteConfiguration()
+    configuration.busyTimeout = 60_000
+    let stuck = try await SQLiteEngine.open(at: directory.path("stuck.db"), configuration: configuration)
+    try await stuck.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    let poisoner = try HelperProcess(["poison-index", directory.path("stuck.db")])
+    #expect(try poisoner.line() == "poisoned")
+    // The slow look comes once per second; a reader that waits for the index shows that it has come.
+    let stream = engine.changes(since: nil)
+    let heard = Task { () -> Int in
+      var count = 0
+      for await _ in stream {
+        count += 1
+        if count == 30 { break }
+      }
+      return count
+    }
+    let helper = try HelperProcess(["follow", directory.path("store.db")])
+    #expect(try helper.line() == "ready")
+    for _ in 0..<30 {
+      helper.tell("commit")
+      #expect(try helper.line() == "commit ok")
+      try await Task.sleep(for: .milliseconds(100))
+    }
+    #expect(try await finish(heard, within: .seconds(20)) == 30)
+    poisoner.tell("done")
+    _ = try poisoner.lines()
+    #expect(try await stuck.entry(Key("k")) != nil)
+    try await engine.close()
+    try await stuck.close()
+  }
+
+  private func store(_ value: String, at path: String) async throws {
+    let engine = try await SQLiteEngine.open(at: path)
+    try await engine.commit(WriteBatch([.put(Key("key"), Data(value.utf8))]), from: Origin())
+    try await engine.close()
+  }
+
+  private func openFiles() throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
+      try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+    }
+  }
+}
+
+private actor Flag {
+  private(set) var isSet = false
+  func set() { isSet = true }
+}

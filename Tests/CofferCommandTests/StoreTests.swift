@@ -1,3 +1,5 @@
+import Coffer
+import CofferSQLite
 import CofferTestSupport
 import Foundation
 import Testing
@@ -90,5 +92,28 @@ struct StoreTests {
     #expect((json["capabilities"] as? [String])?.contains("replay") == true)
     let text = try await sandbox.coffer("info").lines
     #expect(text.contains("Keys      3") && text.contains("Journal   revisions 1 to 3"))
+  }
+
+  @Test("info and doctor name the process that holds the log back")
+  func heldLog() async throws {
+    try await sandbox.coffer("set", "k", "value")
+    var configuration = SQLiteConfiguration()
+    configuration.createsIfMissing = false
+    let engine = try await SQLiteEngine.open(at: sandbox.storePath, configuration: configuration)
+    let (info, doctor, text) = try await engine.withSnapshot { snapshot in
+      _ = try await snapshot.page(prefix: nil, after: nil, limit: 1)
+      try await engine.commit(WriteBatch([.put(Key("large"), Data(count: 17 << 20))]), from: Origin())
+      return (
+        try await sandbox.coffer("info", "--json"),
+        try await sandbox.coffer("doctor", sandbox.storePath), try await sandbox.coffer("info").text
+      )
+    }
+    let log = try #require(info.json()["log"] as? NSDictionary)
+    let readers = try #require(log["readers"] as? [NSDictionary])
+    #expect(readers.map { $0["process"] as? Int } == [Int(getpid())])
+    #expect(log["uncopied"] as? Int ?? 0 > 4_000)
+    #expect(text.contains("held back by process \(getpid()) ("), "\(text)")
+    #expect(doctor.text.contains("process \(getpid()) ("), "\(doctor.text)")
+    try await engine.close()
   }
 }

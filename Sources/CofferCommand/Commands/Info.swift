@@ -1,4 +1,5 @@
 import Coffer
+import CofferSQLite
 import CofferTerminal
 import Foundation
 
@@ -51,7 +52,7 @@ private struct StoreFacts {
   let store: String
   let path: String?
   let databaseBytes: Int?
-  let logBytes: Int?
+  let log: LogStatus?
   let revision: Revision
   let journalStart: Revision?
   let capabilities: Capabilities
@@ -74,7 +75,7 @@ private struct StoreFacts {
     path = (engine as? SQLiteEngine)?.path
     isReadOnly = (engine as? SQLiteEngine)?.isReadOnly ?? false
     databaseBytes = path.flatMap(size)
-    logBytes = path.flatMap { size(of: $0 + "-wal") }
+    log = try (engine as? SQLiteEngine)?.logStatus()
     position = engine.latestPosition
     revision = position.revision
     loss = try await engine.database?.loss()
@@ -106,7 +107,10 @@ private struct StoreFacts {
     if let obstacle { rows.append(("State", style.red("unavailable: ") + obstacle.oneLine())) }
     if isReadOnly { rows.append(("Access", style.yellow("reading only") + ": it cannot be written from here")) }
     if let databaseBytes {
-      rows.append(("On disk", byteCount(databaseBytes) + (logBytes.map { " and a log of \(byteCount($0))" } ?? "")))
+      rows.append(("On disk", byteCount(databaseBytes) + (log.map { " and a log of \(byteCount($0.bytes))" } ?? "")))
+    }
+    for (index, reader) in (log?.readers ?? []).enumerated() {
+      rows.append((index == 0 ? "Log" : "", "held back by \(reader.description.oneLine()), which reads an older state"))
     }
     let exact = valueBytes < 1_024 ? "" : " (\(grouped(valueBytes)) bytes)"
     if obstacle == nil {
@@ -134,7 +138,7 @@ private struct StoreFacts {
     return .object([
       ("store", .text(store)), ("format", .text(format)), ("path", .optional(path)),
       ("databaseBytes", databaseBytes.map { .number($0) } ?? .none),
-      ("logBytes", logBytes.map { .number($0) } ?? .none),
+      ("logBytes", log.map { .number($0.bytes) } ?? .none), ("log", log?.json ?? .none),
       ("chain", chain?.json ?? .none), ("unavailable", .optional(obstacle)),
       ("readOnly", .flag(isReadOnly)),
       ("keys", obstacle == nil ? .number(keys) : .none), ("valueBytes", obstacle == nil ? .number(valueBytes) : .none),
@@ -143,6 +147,21 @@ private struct StoreFacts {
       ("revision", .number(revision.rawValue)), ("position", .text("\(position)")), ("journal", journal ?? .none),
       ("maximumValueSize", .number(capabilities.maximumValueSize)),
       ("capabilities", .list(capabilities.names.map(JSON.text))),
+    ])
+  }
+}
+
+extension LogStatus {
+  fileprivate var json: JSON {
+    .object([
+      ("frames", .number(frames)), ("uncopied", .number(uncopied)),
+      (
+        "readers",
+        .list(
+          readers.map { reader in
+            .object([("process", .number(Int(reader.process))), ("program", .text(reader.program))])
+          })
+      ),
     ])
   }
 }

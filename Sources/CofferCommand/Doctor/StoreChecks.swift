@@ -122,8 +122,11 @@ struct StoreChecks {
           fix: "Give the path of a file, or file:\(path.quotedForShell) for a file per key.")
       ]
     }
-    let (count, loss) = try await withStore(at: location, passphrases) {
-      (try await Listing(engine: $0, prefix: nil).count(), try await $0.database?.loss())
+    let (count, loss, log) = try await withStore(at: location, passphrases) {
+      (
+        try await Listing(engine: $0, prefix: nil).count(), try await $0.database?.loss(),
+        try ($0 as? SQLiteEngine)?.logStatus()
+      )
     }
     guard count.skipped == 0 else {
       return [
@@ -132,7 +135,17 @@ struct StoreChecks {
           fix: "coffer verify --store \(name.quotedForShell)")
       ]
     }
-    return [.ok(name, counted(count.all, "key"))] + lost(loss)
+    return [.ok(name, counted(count.all, "key"))] + lost(loss) + (log.flatMap(tooLong).map { [$0] } ?? [])
+  }
+
+  /// A log that has grown since somebody reads an old state of the store.
+  private func tooLong(_ log: LogStatus) -> Finding? {
+    guard log.isTooLong else { return nil }
+    let readers = log.readers.map { $0.description.oneLine() }.joined(separator: ", ")
+    return .warning(
+      name, "Its log has \(byteCount(log.bytes))" + (readers.isEmpty ? "." : ": \(readers) reads an older state."),
+      fix: readers.isEmpty
+        ? "It shrinks with the next commits." : "Let that program end its snapshot, or end it; then the log shrinks.")
   }
 
   private func files(_ directory: String) async throws -> [Finding] {

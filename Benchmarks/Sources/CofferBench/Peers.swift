@@ -7,6 +7,7 @@ final class SQLiteByHand {
   let handle: OpaquePointer
   private let put, journal, get, begin, commit: OpaquePointer
   private var revision: Int64 = 0
+  private var newest: OpaquePointer?
   private let transaction = Array(repeating: UInt8(7), count: 16)
 
   init(_ path: String, synchronous: String, creates: Bool = true) throws {
@@ -46,12 +47,24 @@ final class SQLiteByHand {
   }
 
   deinit {
-    for statement in [put, journal, get, begin, commit] { sqlite3_finalize(statement) }
+    for statement in [put, journal, get, begin, commit, newest] { sqlite3_finalize(statement) }
     sqlite3_close_v2(handle)
+  }
+
+  /// Waits for other processes, and takes the revision from the journal, as somebody who is not alone has to.
+  func sharesWithOthers() {
+    sqlite3_busy_timeout(handle, 60_000)
+    sqlite3_prepare_v3(
+      handle, "SELECT max(revision) FROM coffer_journal", -1, UInt32(SQLITE_PREPARE_PERSISTENT), &newest, nil)
   }
 
   func transact(_ body: () -> Void) {
     run(begin)
+    if let newest {
+      sqlite3_step(newest)
+      revision = sqlite3_column_int64(newest, 0)
+      sqlite3_reset(newest)
+    }
     body()
     run(commit)
   }

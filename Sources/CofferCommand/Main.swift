@@ -12,6 +12,8 @@ enum CofferCommand {
     case .rm: try await removeKeys(invocation)
     case .ls: try await listKeys(invocation)
     case .cp: try await copyStore(invocation)
+    case .backup: try await backUpStore(invocation)
+    case .restore: try await restoreStore(invocation)
     case .watch: try await watchStore(invocation)
     case .info: try await describeStore(invocation)
     case .verify: try await verifyStore(invocation)

@@ -55,17 +55,16 @@ private final class Audience: @unchecked Sendable {
   /// Returns when all have read that many values; a value that is replaced quickly may be read twice.
   func hear(_ count: Int) async throws {
     while true {
-      let (isDone, failure) = lock.withLock { (rounds.allSatisfy { $0 >= count }, failure) }
-      if let failure { throw failure }
-      if isDone { return }
+      if let failure = lock.withLock({ () -> (any Error)? in failure }) { throw failure }
+      if lock.withLock({ () -> Bool in rounds.allSatisfy { $0 >= count } }) { return }
       try await Task.sleep(for: .microseconds(200))
     }
   }
 
   func leave() async {
-    let tasks = lock.withLock { tasks }
+    let tasks = lock.withLock { () -> [Task<Void, Never>] in tasks }
     for task in tasks { task.cancel() }
-    for task in tasks { _ = await task.result }
+    for task in tasks { await task.value }
   }
 }
 

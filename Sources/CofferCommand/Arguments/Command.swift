@@ -2,7 +2,7 @@ import CofferTerminal
 
 /// Every command by its name.
 enum Command: String, ProgramCommand {
-  case set, get, rm, ls, cp, watch, info, verify, audit, doctor, completions, help, version
+  case set, get, rm, ls, cp, backup, restore, watch, info, verify, audit, doctor, completions, help, version
 
   /// What the command takes and what its help says.
   var syntax: Syntax {
@@ -12,6 +12,8 @@ enum Command: String, ProgramCommand {
     case .rm: Table.rm
     case .ls: Table.ls
     case .cp: Table.cp
+    case .backup: Table.backup
+    case .restore: Table.restore
     case .watch: Table.watch
     case .info: Table.info
     case .verify: Table.verify

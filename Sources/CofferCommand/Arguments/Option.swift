@@ -6,6 +6,8 @@ enum Option: String, ProgramOption {
   case prefix, yes
   case acceptLoss = "accept-loss"
   case upgrade
+  case overwrite, discard
+  case takeOver = "take-over"
   case long, null
   case since, count
   case type
@@ -36,7 +38,8 @@ enum Option: String, ProgramOption {
     case .prefix: OptionValue(name: "PREFIX", completion: .listed)
     case .since: OptionValue(name: "REVISION", completion: .nothing)
     case .count, .passphraseDescriptor: OptionValue(name: "N", completion: .nothing)
-    case .relaxed, .yes, .acceptLoss, .upgrade, .long, .null, .json, .help, .version: nil
+    case .relaxed, .yes, .acceptLoss, .upgrade, .overwrite, .discard, .takeOver, .long, .null, .json, .help, .version:
+      nil
     }
   }
 
@@ -49,6 +52,9 @@ enum Option: String, ProgramOption {
     case .yes: "do not ask"
     case .acceptLoss: "go on without what is lost or damaged"
     case .upgrade: "add checksums to pages that have none"
+    case .overwrite: "replace the file if it is there"
+    case .discard: "do not keep what is replaced"
+    case .takeOver: "replace the store although somebody has it open"
     case .long: "show size and revision too"
     case .null: "end each key with a NUL byte, not a line end"
     case .since: "first show what was committed after REVISION"

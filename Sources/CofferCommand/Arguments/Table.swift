@@ -125,7 +125,7 @@ enum Table {
       Example("coffer cp app.db file:settings", "a file per key, to read and edit"),
       Example("coffer cp app.db memory: --json", "a trial that keeps nothing"),
     ],
-    aliases: ["copy", "clone", "backup", "migrate", "duplicate"])
+    aliases: ["copy", "clone", "migrate", "duplicate"])
 
   static let watch = Syntax(
     summary: "print changes as they happen",

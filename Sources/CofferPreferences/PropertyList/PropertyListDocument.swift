@@ -86,6 +86,10 @@ package struct PropertyListFormat: DocumentFormat {
     document.values[key] = asked ?? PreferenceValue(item.data, like: old)
   }
 
+  package func tag(of key: Key, in document: PropertyListDocument) -> UInt8 {
+    document.values[key]?.kind.rawValue ?? 0
+  }
+
   package func remove(_ key: Key, from document: inout PropertyListDocument) { document.values[key] = nil }
 
   // MARK: Values that wait

@@ -10,15 +10,7 @@ struct Restoration {
   private let work: BackupWork
 
   init(from backup: String, to path: String, options: RestoreOptions, work: BackupWork) throws {
-    var reading = SQLiteConfiguration()
-    reading.createsIfMissing = false
-    do {
-      source = try StorePlace.resolve(backup, configuration: reading)
-    } catch let error as StorageError where error.code == .notFound {
-      throw StorageError(
-        .notFound, "There is no backup at this path.", advice: "Check the path. Nothing was changed.",
-        backend: error.backend, underlying: error.underlying)
-    }
+    source = try StorePlace.ofBackup(backup)
     target = try StorePlace.forReplacing(path)
     self.options = options
     self.work = work
@@ -175,6 +167,19 @@ struct Restoration {
 }
 
 extension StorePlace {
+  /// The canonical place of a backup, which exists.
+  static func ofBackup(_ path: String) throws -> StorePlace {
+    var configuration = SQLiteConfiguration()
+    configuration.createsIfMissing = false
+    do {
+      return try resolve(path, configuration: configuration)
+    } catch let error as StorageError where error.code == .notFound {
+      throw StorageError(
+        .notFound, "There is no backup at this path.", advice: "Check the path. Nothing was changed.",
+        backend: error.backend, underlying: error.underlying)
+    }
+  }
+
   /// The canonical place of a store that may be missing or damaged.
   fileprivate static func forReplacing(_ path: String) throws -> StorePlace {
     var configuration = SQLiteConfiguration()

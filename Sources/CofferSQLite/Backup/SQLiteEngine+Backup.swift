@@ -66,6 +66,13 @@ struct Backup {
       fileBytes: size)
   }
 
+  /// Makes one file of a store that nobody has open.
+  static func makeOneFile(_ place: StorePlace) throws {
+    let connection = try Connection(place)
+    try connection.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = DELETE")
+    unlink(place.wakePath)
+  }
+
   /// Gives a copy a history of its own and proves that it is whole.
   static func check(_ place: StorePlace, _ work: BackupWork) throws -> BackupCheck.Content {
     let connection = try Connection(place)

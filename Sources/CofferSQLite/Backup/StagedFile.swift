@@ -15,6 +15,9 @@ struct StagedFile {
   private let backend: String
   private let lock: LockFile
 
+  /// Of the file and of what SQLite and a store have beside it.
+  private static let suffixes = ["", "-journal", "-wal", "-shm", "-wake"]
+
   /// Begins an empty file for this user alone. The directory must exist.
   /// - Parameters:
   ///   - path: its place, in a canonical directory.
@@ -38,14 +41,14 @@ struct StagedFile {
       guard lock.isAtPath else { continue }
       var status = stat()
       if lstat(staged, &status) == 0, status.st_size == 0, status.st_nlink == 1 { return lock }
-      for suffix in ["", "-journal", "-wal", "-shm", "-lock"] { unlink(staged + suffix) }
+      for suffix in Self.suffixes { unlink(staged + suffix) }
     }
   }
 
   /// Removes it, unless it was put into its place.
   func discard() {
     guard lock.isAtPath else { return }
-    for suffix in ["", "-journal", "-wal", "-shm", "-lock"] { unlink(staged + suffix) }
+    for suffix in Self.suffixes { unlink(staged + suffix) }
   }
 
   /// Returns when its content has survived power loss.

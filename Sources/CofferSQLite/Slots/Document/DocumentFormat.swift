@@ -23,6 +23,8 @@ package protocol DocumentFormat: Sendable {
 
   func keys(of document: Document) -> [Key]
   func content(of key: Key, in document: Document) throws -> SlotContent?
+  /// What is said of a value beside its bytes, as `encodeWaiting` is given it; 0 when nothing is.
+  func tag(of key: Key, in document: Document) -> UInt8
   func set(_ key: Key, to item: Item, version: SlotID, in document: inout Document) throws
   func remove(_ key: Key, from document: inout Document)
 
@@ -32,4 +34,8 @@ package protocol DocumentFormat: Sendable {
 
   /// The stamp of a version in its place where it is known before it is there.
   func stamp(of id: SlotID) -> SlotStamp?
+}
+
+extension DocumentFormat {
+  package func tag(of key: Key, in document: Document) -> UInt8 { 0 }
 }

@@ -8,7 +8,7 @@ package import Foundation
 /// Beside it there is a directory of ours, where the journal is, where values wait in files of their own, and where a
 /// copy of what we have written last is kept: other programs write such files in place, and one that is killed at it
 /// leaves half of one.
-package final class DocumentSlots<Format: DocumentFormat>: Slots {
+package final class DocumentSlots<Format: DocumentFormat>: TaggingSlots {
   private enum Step {
     case put(Key, Format.Item, SlotID)
     case remove(Key)
@@ -68,6 +68,8 @@ package final class DocumentSlots<Format: DocumentFormat>: Slots {
 
   /// What the file says now.
   package func document() throws -> Format.Document { try file.document() }
+
+  package func tag(of key: Key) throws -> UInt8 { format.tag(of: key, in: try file.document()) }
 
   /// Changes what the file says beside its values; inside of ``SlotEngine/alone(_:)``.
   package func change(_ body: (inout Format.Document) throws -> Void) throws { try file.change(body) }

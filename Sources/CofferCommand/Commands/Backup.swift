@@ -1,0 +1,83 @@
+import Coffer
+import CofferKeychain
+import CofferSQLite
+import CofferTerminal
+import Foundation
+
+/// `coffer backup`: copies the store into a file.
+func backUpStore(_ invocation: Invocation) async throws -> ExitStatus {
+  let (location, path) = try invocation.storeAndBackup()
+  let overwrite = invocation.has(.overwrite)
+  return try await interruptible {
+    do {
+      let progress = BackupLine()
+      defer { progress.clear() }
+      let outcome = try await withStore(at: location, invocation) { engine in
+        try await backUp(engine, location, to: path, overwrite: overwrite, progress)
+      }
+      progress.clear()
+      if invocation.has(.json) {
+        try print(outcome.json)
+      } else {
+        ProgressLine("").note(
+          "Backed up \(counted(outcome.values, "value")) (\(byteCount(outcome.fileBytes))) to \(outcome.path.oneLine()) "
+            + "in \(seconds(progress.elapsed)).")
+      }
+      return .ok
+    } catch is CancellationError {
+      throw CommandError(.interrupted, "interrupted", "Interrupted: there is no backup.")
+    }
+  }
+}
+
+private struct Outcome: Sendable {
+  let store: String
+  let path: String
+  var revision: Revision?
+  let values: Int
+  let fileBytes: Int
+
+  var json: JSON {
+    .object([
+      ("store", .text(store)), ("backup", .text(path)), ("revision", revision.map { .number($0.rawValue) } ?? .none),
+      ("values", .number(values)), ("fileBytes", .number(fileBytes)),
+    ])
+  }
+}
+
+private func backUp(
+  _ engine: any StorageEngine, _ location: StoreLocation, to path: String, overwrite: Bool, _ progress: BackupLine
+) async throws -> Outcome {
+  let store = engine.description
+  if case .sealed(let file) = location, let slots = engine as? SlotEngine {
+    let report = try await SealedBackup.make(
+      of: slots, at: URL(fileURLWithPath: file), to: path, overwrite: overwrite)
+    return Outcome(store: store, path: report.path, values: report.values, fileBytes: report.fileBytes)
+  }
+  let report: BackupReport
+  switch engine {
+  case let engine as SQLiteEngine:
+    report = try await engine.backup(to: path, overwrite: overwrite, progress: progress.update)
+  case let engine as SlotEngine: report = try await engine.backup(to: path, overwrite: overwrite)
+  default: throw noBackup(store)
+  }
+  return Outcome(
+    store: store, path: report.path, revision: report.revision, values: report.values, fileBytes: report.fileBytes)
+}
+
+/// What is said of a store that cannot be backed up.
+func noBackup(_ store: String) -> StorageError {
+  StorageError(
+    .unsupported, "There are no backups of such a store.",
+    advice: "'coffer cp' copies its values into a store that has: sealed:PATH for secrets.", backend: store)
+}
+
+extension Invocation {
+  /// The store that is meant and the file.
+  func storeAndBackup() throws -> (StoreLocation, String) {
+    guard let path = try text(at: 0, as: "FILE"), !path.isEmpty, operands.count == 1 else {
+      throw UsageError("'\(command.rawValue)' needs one FILE: \(command.usage).", command)
+    }
+    return (try StoreLocation.of(self), path)
+  }
+}

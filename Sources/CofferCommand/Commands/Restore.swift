@@ -1,0 +1,99 @@
+import Coffer
+import CofferKeychain
+import CofferSQLite
+import CofferTerminal
+import Foundation
+
+/// `coffer restore`: puts a backup in the place of the store.
+func restoreStore(_ invocation: Invocation) async throws -> ExitStatus {
+  let (location, path) = try invocation.storeAndBackup()
+  let mayAsk = Input.isTerminal && isatty(STDERR_FILENO) == 1
+  guard mayAsk || invocation.has(.yes) else {
+    throw UsageError("'restore' needs --yes where there is no terminal to ask on.", .restore)
+  }
+  if !invocation.has(.yes) {
+    let question = "Replace what is in \(location.description.oneLine()) by \(path.oneLine())?"
+    guard try await confirm(question, otherwise: "nothing was changed") else {
+      throw CommandError(.failure, "notConfirmed", "Nothing was changed.")
+    }
+  }
+  return try await interruptible {
+    do {
+      let progress = BackupLine()
+      defer { progress.clear() }
+      let restored = try await restore(location, from: path, invocation, progress)
+      progress.clear()
+      if invocation.has(.json) {
+        try print(restored.json)
+      } else {
+        let kept = restored.replaced.map { " What was there is kept as \($0.oneLine())." } ?? ""
+        ProgressLine("").note(
+          "Restored \(counted(restored.values, "value")) in \(seconds(progress.elapsed)).\(kept)")
+      }
+      return .ok
+    } catch is CancellationError {
+      throw CommandError(.interrupted, "interrupted", "Interrupted: nothing was changed.")
+    }
+  }
+}
+
+private struct Restored: Sendable {
+  let store: String
+  let backup: String
+  var revision: Revision?
+  let values: Int
+  let replaced: String?
+
+  var json: JSON {
+    .object([
+      ("store", .text(store)), ("backup", .text(backup)), ("revision", revision.map { .number($0.rawValue) } ?? .none),
+      ("values", .number(values)), ("replaced", .optional(replaced)),
+    ])
+  }
+}
+
+private func restore(
+  _ location: StoreLocation, from path: String, _ invocation: Invocation, _ progress: BackupLine
+) async throws -> Restored {
+  let keeps = !invocation.has(.discard)
+  switch location {
+  case .sqlite(let store):
+    var options = RestoreOptions()
+    options.takesOver = invocation.has(.takeOver)
+    options.keepsReplaced = keeps
+    let report = try await SQLiteEngine.restore(from: path, to: store, options: options, progress: progress.update)
+    return Restored(
+      store: location.description, backup: path, revision: report.revision, values: report.values,
+      replaced: report.replaced)
+  case .sealed(let file):
+    let passphrases = try Passphrases(invocation)
+    let place = URL(fileURLWithPath: file)
+    let kept = keeps ? nameForReplaced(place.path) : nil
+    let report = try await SealedBackup.putBack(
+      path, at: place, passphrase: try passphrases.source(for: path), takesOver: invocation.has(.takeOver),
+      keepingReplacedAs: kept)
+    return Restored(store: location.description, backup: path, values: report.values, replaced: report.replaced)
+  case .files, .preferences:
+    return try await withStore(at: location, invocation, creating: true) { engine in
+      guard let engine = engine as? SlotEngine else { throw noBackup(engine.description) }
+      let isEmpty = try await engine.keys().isEmpty
+      // `file:/var/lib/shop` or `prefs:/home/anna/.config/shop.plist`
+      let place = String(engine.description.drop { $0 != ":" }.dropFirst())
+      let kept = keeps && !isEmpty ? nameForReplaced(place) : nil
+      let report = try await engine.restore(from: path, keepingReplacedAt: kept)
+      return Restored(
+        store: engine.description, backup: path, revision: report.revision, values: report.values, replaced: kept)
+    }
+  case .keychain, .chain, .memory: throw noBackup(location.description)
+  }
+}
+
+/// A name beside a store that nothing has.
+private func nameForReplaced(_ path: String) -> String {
+  let date = Date().formatted(
+    Date.ISO8601FormatStyle(timeZone: .gmt).year().month().day().timeSeparator(.omitted).dateSeparator(.omitted)
+      .time(includingFractionalSeconds: false))
+  let name = "\(path).replaced-\(date)"
+  guard access(name, F_OK) == 0 else { return name }
+  return (2...).lazy.map { "\(name)-\($0)" }.first { access($0, F_OK) != 0 } ?? name
+}

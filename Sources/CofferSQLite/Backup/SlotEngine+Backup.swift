@@ -1,0 +1,149 @@
+import CofferCSQLite
+package import CofferCore
+import Foundation
+
+extension SlotEngine {
+  /// Copies the values of one snapshot into a new file, a store of its own, and checks it.
+  ///
+  /// The file holds each value and what is said of it where the home keeps that, such as the type of a preference. It
+  /// can be put back with ``restore(from:keepingReplacedAt:)``, into a home of any kind. Nothing is left at `path` when it
+  /// fails.
+  /// - Parameters:
+  ///   - path: where the file is to be, in an existing directory.
+  ///   - overwrite: whether a file at `path` is replaced.
+  /// - Throws: `StorageError`: `unsupported` for a home of secrets, whose values would be in the file as they are; what
+  ///   reading the home and ``SQLiteEngine/backup(to:overwrite:progress:)`` throw.
+  @discardableResult
+  public func backup(to path: String, overwrite: Bool = false) async throws -> BackupReport {
+    guard !slots.keepsSecrets else { throw secretsStay }
+    let target = try BackupPlace(path)
+    try target.checkFree(from: inner.openStore().place, overwrites: overwrite)
+    let file = try StagedFile(for: target.path, suffix: ".coffer-backup", backend: target.description)
+    defer { file.discard() }
+    let revision = try await copyValues(into: file.staged, name: target.description)
+    return try await BackupWork.run(nil) { [description] work in
+      let place = StorePlace(path: file.staged, busyAttempts: 1, name: description)
+      try Backup.makeOneFile(place)
+      let content = try Backup.check(place, work)
+      try file.sync()
+      let size = FileManager.default.sizeOfFile(file.staged)
+      try file.place(overwriting: overwrite)
+      return BackupReport(
+        path: target.path, revision: revision, values: content.values, valueBytes: content.valueBytes, fileBytes: size)
+    }
+  }
+
+  /// Makes the home hold exactly what a backup holds, in one commit, which every subscriber receives.
+  ///
+  /// The backup is checked as a whole before anything is changed. All of its values are in memory at once.
+  /// - Parameters:
+  ///   - backup: a file that ``backup(to:overwrite:)`` or ``SQLiteEngine/backup(to:overwrite:progress:)`` has made. It is
+  ///     not changed.
+  ///   - kept: where a backup of what is replaced is made before; `nil` for none.
+  /// - Throws: `StorageError`: `damaged`, `notAStore`, `newerFormat` or `notFound` for the backup, and what a commit
+  ///   throws. The home is as it was then.
+  @discardableResult
+  public func restore(from backup: String, keepingReplacedAt kept: String? = nil) async throws -> RestoreReport {
+    guard !slots.keepsSecrets else { throw secretsStay }
+    let (content, tags) = try await BackupWork.run(nil) { try BackupContent.read(backup, $0) }
+    if let kept { try await self.backup(to: kept) }
+    var batch = WriteBatch()
+    batch.clear()
+    for (key, value) in content { batch.put(key, value) }
+    let commit = try await commit(batch, from: Origin(), tags: tags)
+    return RestoreReport(
+      path: description, revision: commit.revision, values: content.count,
+      valueBytes: content.reduce(0) { $0 + $1.value.count }, replaced: kept)
+  }
+
+  private var secretsStay: StorageError {
+    StorageError.unsupported(
+      "backups of secrets, which would be in the file as they are",
+      advice: "Copy them into a sealed file: coffer cp FROM sealed:PATH. Nothing was written.", backend: description)
+  }
+
+  /// - Returns: The revision of the home's state.
+  private func copyValues(into path: String, name: String) async throws -> Revision {
+    var configuration = SQLiteConfiguration()
+    configuration.name = name
+    let copy = try await SQLiteEngine.open(at: path, configuration: configuration)
+    do {
+      let database = SQLiteDatabase(engine: copy)
+      try await database.write { try $0.execute(BackupContent.tagTable) }
+      let transaction = TransactionID()
+      let revision = try await withSnapshot { snapshot in
+        var last: Key?
+        while true {
+          try Task.checkCancellation()
+          let page = try await snapshot.page(prefix: nil, after: last, limit: 1_000)
+          guard let end = page.last else { return snapshot.revision }
+          try await copy.commit(
+            WriteBatch(page.map { .put($0.key, $0.value) }, transaction: transaction, durability: .relaxed),
+            from: database.origin)
+          let tags = try self.tags(of: page.map(\.key))
+          try await database.write(durability: .relaxed, transaction: transaction) { transaction in
+            for (key, tag) in tags {
+              try transaction.execute(
+                "INSERT INTO coffer_tags VALUES (?1, ?2)", [.blob(Data(key.string.utf8)), .integer(Int64(tag))])
+            }
+          }
+          last = end.key
+        }
+      }
+      try await copy.close()
+      return revision
+    } catch {
+      try? await copy.close()
+      throw error
+    }
+  }
+
+  /// What the home says of values beside their bytes.
+  private func tags(of keys: [Key]) throws -> [(key: Key, tag: UInt8)] {
+    guard let slots = slots as? any TaggingSlots else { return [] }
+    return try keys.compactMap { key in
+      let tag = try slots.tag(of: key)
+      return tag == 0 ? nil : (key, tag)
+    }
+  }
+}
+
+/// A home that keeps something with each value, which `stage` is given.
+package protocol TaggingSlots: Slots {
+  /// What is kept with the value of a key now; 0 when nothing is.
+  func tag(of key: Key) throws -> UInt8
+}
+
+/// The values of a backup.
+enum BackupContent {
+  static let tagTable =
+    "CREATE TABLE coffer_tags (key BLOB PRIMARY KEY NOT NULL, tag INTEGER NOT NULL) STRICT, WITHOUT ROWID"
+
+  /// Reads and checks all of a backup.
+  static func read(_ path: String, _ work: BackupWork) throws -> (values: [(key: Key, value: Data)], tags: [Key: UInt8])
+  {
+    let place = try StorePlace.ofBackup(path)
+    let connection = try Connection(place)
+    try connection.execute("PRAGMA query_only = ON; BEGIN")
+    defer { connection.rollBack() }
+    _ = try BackupCheck(connection: connection, work: work).run()
+    let rows = try connection.prepare("SELECT key, value FROM coffer_values ORDER BY key")
+    var values: [(key: Key, value: Data)] = []
+    while try rows.step() { values.append((try key(rows, place), rows.data(1))) }
+    rows.reset()
+    var tags: [Key: UInt8] = [:]
+    if try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_tags'") != nil {
+      let rows = try connection.prepare("SELECT key, tag FROM coffer_tags")
+      while try rows.step() { tags[try key(rows, place)] = UInt8(exactly: rows.integer(1)) }
+      rows.reset()
+    }
+    return (values, tags)
+  }
+
+  private static func key(_ row: Statement, _ place: StorePlace) throws -> Key {
+    guard let name = String(validating: row.bytes(0), as: UTF8.self), let key = try? Key(name) else {
+      throw StorageError(.damaged, "The backup has a key that is no UTF-8.", backend: place.description)
+    }
+    return key
+  }
+}

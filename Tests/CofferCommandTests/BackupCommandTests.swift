@@ -1,0 +1,122 @@
+import CofferTestSupport
+import Foundation
+import Testing
+
+@Suite("backup and restore", .serialized)
+struct BackupCommandTests {
+  let sandbox: Sandbox
+
+  init() throws { sandbox = try Sandbox() }
+
+  private func use(_ store: String) -> [(name: String, value: String?)] { [(name: "COFFER_STORE", value: store)] }
+
+  @Test("A database goes to a file and back, and what it replaces is kept")
+  func database() async throws {
+    try await sandbox.coffer("set", "theme", "dark")
+    let made = try await sandbox.coffer("backup", "copy.db")
+    #expect(made.status == 0 && made.errors.hasPrefix("Backed up 1 value ("), "\(made.errors)")
+    #expect(made.output.isEmpty)
+    #expect(try await sandbox.coffer("backup", "copy.db").status == 1)
+    #expect(try await sandbox.coffer("backup", "copy.db", "--overwrite").status == 0)
+    try await sandbox.coffer("set", "theme", "light")
+    #expect(try await sandbox.coffer("restore", "copy.db").status == 2, "there is no terminal to ask on")
+    let restored = try await sandbox.coffer("restore", "copy.db", "--yes", "--json")
+    #expect(restored.status == 0, "\(restored.errors)")
+    let kept = try #require(try restored.json()["replaced"] as? String)
+    #expect(try await sandbox.coffer("get", "theme").text == "dark")
+    #expect(try await sandbox.coffer("get", "theme", "--store", kept).text == "light")
+    #expect(try await sandbox.coffer("restore", "copy.db", "--yes", "--discard", "--json").json()["replaced"] is NSNull)
+    #expect(try await sandbox.coffer("verify").status == 0)
+  }
+
+  @Test("Where there is none, and what is none")
+  func missing() async throws {
+    #expect(try await sandbox.coffer("backup", "copy.db").status == 3)
+    try await sandbox.coffer("set", "a", "1")
+    #expect(try await sandbox.coffer("restore", "nothing.db", "--yes").status == 3)
+    try sandbox.write(Data("text".utf8), to: "text")
+    #expect(try await sandbox.coffer("restore", "text", "--yes").status == 1)
+    #expect(try await sandbox.coffer("backup").status == 2)
+    #expect(try await sandbox.coffer("backup", "a", "b").status == 2)
+    #expect(try await sandbox.coffer("get", "a").text == "1")
+    for store in ["keychain:shop", "memory:"] {
+      let ended = try await sandbox.coffer("restore", "text", "--yes", environment: use(store))
+      #expect(ended.status == 1 && ended.errors.contains("no backups"), "\(ended.errors)")
+    }
+  }
+
+  @Test("A store that is open is refused, unless it is taken over")
+  func open() async throws {
+    try await sandbox.coffer("set", "a", "1")
+    try await sandbox.coffer("backup", "copy.db")
+    let watch = try sandbox.startCoffer("watch", "--count", "1", "--since", "0", "b")
+    defer { watch.process.terminate() }
+    var isRefused = false
+    for _ in 0..<1_000 where !isRefused {
+      let ended = try await sandbox.coffer("restore", "copy.db", "--yes", "--discard")
+      isRefused = ended.status == 1 && ended.errors.contains("take it over")
+    }
+    #expect(isRefused)
+    #expect(try await sandbox.coffer("restore", "copy.db", "--yes", "--take-over").status == 0)
+    #expect(try await sandbox.coffer("get", "a").text == "1")
+  }
+
+  @Test(
+    "Preferences go to a file and back with their types, and nothing else stays", arguments: ["prefs:shop", "file:d"])
+  func homes(_ store: String) async throws {
+    let home = use(store)
+    try await sandbox.coffer("set", "text", "dark", environment: home)
+    if store.hasPrefix("prefs") {
+      for (name, value, type) in [
+        ("n", "30", "number"), ("b", "true", "boolean"), ("when", "2026-11-21T09:00:00Z", "date"),
+      ] {
+        try await sandbox.coffer("set", name, value, "--type", type, environment: home)
+      }
+    }
+    let file = sandbox.path(".config/shop.plist")
+    let before = try? String(contentsOfFile: file, encoding: .utf8)
+    let values = try await sandbox.coffer("ls", "--json", environment: home).lines.count
+    let made = try await sandbox.coffer("backup", "copy.db", "--json", environment: home)
+    #expect(try made.json()["values"] as? Int == values, "\(made.errors)")
+    try await sandbox.coffer("set", "text", "light", environment: home)
+    try await sandbox.coffer("set", "more", "x", environment: home)
+    let restored = try await sandbox.coffer("restore", "copy.db", "--yes", "--json", environment: home)
+    #expect(restored.status == 0, "\(restored.errors)")
+    #expect(try? String(contentsOfFile: file, encoding: .utf8) == before)
+    #expect(try await sandbox.coffer("get", "text", environment: home).text == "dark")
+    #expect(try await sandbox.coffer("get", "more", environment: home).status == 3)
+    let kept = try #require(try restored.json()["replaced"] as? String)
+    #expect(try await sandbox.coffer("get", "more", "--store", kept).text == "x")
+    // A damaged one changes nothing.
+    try await sandbox.bash("printf x | dd of=copy.db bs=1 seek=5000 conv=notrunc")
+    #expect(try await sandbox.coffer("restore", "copy.db", "--yes", environment: home).status == 1)
+    #expect(try await sandbox.coffer("get", "text", environment: home).text == "dark")
+  }
+
+  @Test("A sealed file's backup is sealed, and is put back with its passphrase")
+  func sealed() async throws {
+    try sandbox.write(Data("open sesame\n".utf8), to: "passphrase")
+    try #require(chmod(sandbox.path("passphrase"), 0o600) == 0)
+    let store = use("sealed:\(sandbox.path("s.sealed"))")
+    func run(_ arguments: String..., input: String? = nil) async throws -> Ended {
+      let line = arguments.map { "'\($0)'" }.joined(separator: " ") + " --passphrase-file passphrase"
+      return try await sandbox.bash((input.map { "printf %s '\($0)' | " } ?? "") + "coffer " + line, environment: store)
+    }
+    #expect(try await run("set", "token", "-", input: "first secret").status == 0)
+    let made = try await run("backup", "copy.sealed", "--json")
+    #expect(made.status == 0, "\(made.errors)")
+    #expect(try sandbox.read("copy.sealed").range(of: Data("first secret".utf8)) == nil)
+    #expect(try sandbox.read("copy.sealed").range(of: Data("token".utf8)) == nil)
+    #expect(try await run("set", "token", "-", input: "second secret").status == 0)
+    try sandbox.write(Data("wrong\n".utf8), to: "passphrase")
+    #expect(try await run("restore", "copy.sealed", "--yes").status == 1)
+    try sandbox.write(Data("open sesame\n".utf8), to: "passphrase")
+    #expect(try await run("get", "token").text == "second secret")
+    let restored = try await run("restore", "copy.sealed", "--yes", "--json")
+    #expect(restored.status == 0, "\(restored.errors)")
+    #expect(try await run("get", "token").text == "first secret")
+    #expect(try #require(try restored.json()["replaced"] as? String).hasPrefix(sandbox.path("s.sealed.replaced-")))
+    let refused = try await sandbox.coffer("backup", "x", "--store", "memory:")
+    #expect(refused.status == 1 && !sandbox.exists("x"))
+  }
+}

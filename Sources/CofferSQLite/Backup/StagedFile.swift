@@ -16,7 +16,7 @@ struct StagedFile {
   private let lock: LockFile
 
   /// Of the file and of what SQLite and a store have beside it.
-  private static let suffixes = ["", "-journal", "-wal", "-shm", "-wake"]
+  private static let suffixes = ["", "-journal", "-wal", "-shm", "-wake", "-lock"]
 
   /// Begins an empty file for this user alone. The directory must exist.
   /// - Parameters:

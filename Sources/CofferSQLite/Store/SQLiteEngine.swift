@@ -150,7 +150,7 @@ public final class SQLiteEngine: StorageEngine {
   }
 
   /// How many tasks wait in line for a snapshot.
-  package var waitingSnapshots: Int { (try? openStore().readers.waiting) ?? 0 }
+  package var waitingSnapshots: Int { (try? openStore())?.readers.waiting ?? 0 }
 
   public func recentCommits(after revision: Revision) -> [Commit]? {
     guard !isClosed.withLock({ $0 }) else { return nil }

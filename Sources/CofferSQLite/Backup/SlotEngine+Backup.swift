@@ -22,7 +22,7 @@ extension SlotEngine {
     defer { file.discard() }
     let revision = try await copyValues(into: file.staged, name: target.description)
     return try await BackupWork.run(nil) { [description] work in
-      let place = StorePlace(path: file.staged, busyAttempts: 1, name: description)
+      let place = StorePlace(path: file.staged, busyTimeout: 5, name: description)
       try Backup.makeOneFile(place)
       let content = try Backup.check(place, work)
       try file.sync()

@@ -21,7 +21,11 @@ extension SQLiteEngine {
       try await store.writer.perform { try $0.acceptLoss() }
     } catch let error as StorageError where error.isDamagedPage {
       let place = store.salvagingPlace
-      try await store.writer.perform { _ in try Connection(place).execute("VACUUM") }
+      try await store.writer.perform { _ in
+        let connection = try Connection(place)
+        try connection.execute("VACUUM")
+        try connection.emptyLog()
+      }
       try await store.writer.perform { try $0.acceptLoss() }
     }
     store.acceptLoss()

@@ -61,13 +61,12 @@ private struct Verification {
 
   private mutating func checkPages() throws {
     let connection = try Connection(place)
-    try connection.execute("BEGIN")
-    defer { connection.rollBack() }
     // Also maps the index of the log, where the lock is.
     do { _ = try connection.number("SELECT count(*) FROM sqlite_schema") } catch let error as StorageError {
       guard error.isDamagedPage else { throw error }
     }
     report.hasPageChecksums = connection.isSealed
+    connection.copyLogIfFree()
     guard connection.isSealed, let file = coffer_sqlite_main_file(connection.handle) else { return }
     let size = Int(file.page.pointee.pageSize)
     let buffer = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 8)
@@ -172,6 +171,12 @@ extension Connection {
     }
     defer { if isLocked { _ = coffer_sqlite_checkpoint_lock(handle, 0) } }
     return file.readRaw(buffer, Int32(size), (number - 1) * Int64(size)) && isWhole(buffer, size)
+  }
+
+  /// Copies the log into the database where that is possible now: a page that has a newer state in the log is not read.
+  fileprivate func copyLogIfFree() {
+    guard place.reading == nil, let lock = try? place.checkpointLock(.exclusive) else { return }
+    withExtendedLifetime(lock) { _ = checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
   }
 
   private func pause() {

@@ -65,25 +65,19 @@ extension StorageError {
 // MARK: Past damaged pages
 
 extension ReadOnlyView {
-  /// Reads a key on a damaged page, if the checksum of its row proves it.
-  func salvage(_ key: Key, after error: any Error) throws -> Entry {
-    let page = try damagedPage(error)
-    guard let found = try? salvagingReader().entry(key) else {
-      throw page.locating(backend: place.description, key: key)
-    }
-    return found
+  /// Reads a key on a damaged page.
+  func salvage(_ key: Key, after error: any Error) throws -> Entry? {
+    let page = try StorageError.damagedPage(error)
+    let reader = try salvagingReader()
+    return try reader.salvage(key, page) { try reader.proveRows() }
   }
 
   /// Lists keys on damaged pages, if count and digest prove that all rows are there.
   func salvagePage(prefix: Key?, after: Key?, limit: Int, after error: any Error) throws -> [Entry] {
-    let page = try damagedPage(error)
-    guard let reader = try? salvagingReader(), (try? reader.hasAllRows()) == true else { throw page }
+    let page = try StorageError.damagedPage(error)
+    guard let reader = try? salvagingReader(), let proof = try? reader.proveRows(), proof.isComplete, proof.isOrdered
+    else { throw page }
     return try reader.page(prefix: prefix, after: after, limit: limit)
-  }
-
-  private func damagedPage(_ error: any Error) throws -> StorageError {
-    guard let error = error as? StorageError, error.isDamagedPage else { throw error }
-    return error
   }
 
   private func salvagingReader() throws -> Reader {

@@ -53,6 +53,16 @@ final class Reader: @unchecked Sendable {
     }
   }
 
+  /// Reads a key wherever its row is, without relying on the order of the rows. Linear in their number.
+  func entryInAnyOrder(_ key: Key) throws -> Entry? {
+    let scan = try connection.prepare("SELECT revision, checksum, value FROM coffer_values WHERE +key = ?1")
+    return try key.withBytes { name in
+      scan.bind(1, borrowing: name)
+      defer { scan.resetAndForget() }
+      return try scan.step() ? try entry(key, in: scan, firstColumn: 0) : nil
+    }
+  }
+
   /// Looks at a value in place, without copying it.
   func withValue<R>(_ key: Key, _ body: (Revision, UnsafeRawBufferPointer) throws -> R) throws -> R? {
     try key.withBytes { name in

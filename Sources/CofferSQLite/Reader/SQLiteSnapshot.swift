@@ -25,8 +25,7 @@ final class SQLiteSnapshot: StorageSnapshot {
     try read { reader in
       try keys.map { key in
         do { return try reader.entry(key) } catch {
-          let entry = try store.salvage(key, after: error)
-          guard entry.revision <= revision else { throw error }  // of a later state
+          guard let entry = try store.salvage(key, after: error), entry.revision <= revision else { throw error }
           return entry
         }
       }

@@ -26,7 +26,7 @@ final class SQLiteStore: Sendable {
   /// What was lost, until somebody accepts it.
   let loss: Locked<LossReport?>
   /// Whether all rows of a revision are there, for reads past damaged pages.
-  let provenRows = Locked<(revision: Revision, isComplete: Bool)?>(nil)
+  let provenRows = Locked<RowProof?>(nil)
   /// The last restoration that the store has seen.
   private let restoration: Int64?
   private let wake: WakeFile

@@ -1,0 +1,58 @@
+import CofferCore
+import Foundation
+
+/// What the rows of one revision prove by themselves, whatever the pages are worth that they lie on.
+struct RowProof {
+  let revision: Revision
+  /// Whether count and digest are those that the newest commit has noted: no row is missing, and none is there twice.
+  let isComplete: Bool
+  /// Whether the keys follow each other in the order in which SQLite looks them up: then a key that it does not find
+  /// is in no whole row.
+  let isOrdered: Bool
+  /// How many rows have a wrong checksum, whose keys may be others than they say.
+  let damaged: Int
+}
+
+extension Reader {
+  /// Reads all rows; linear in their size.
+  func proveRows() throws -> RowProof {
+    let newest = try connection.prepare(JournalRow.newest)
+    defer { newest.reset() }
+    let rows = try connection.prepare("SELECT key, revision, checksum, value FROM coffer_values")
+    defer { rows.reset() }
+    var found = LiveRows()
+    var (last, isOrdered, damaged) = ([UInt8](), true, 0)
+    while try rows.step() {
+      found.add(LiveRows.digest(revision: rows.integer(1), checksum: rows.integer(2)))
+      let name = Array(rows.bytes(0))
+      if found.count > 1, !last.lexicographicallyPrecedes(name) { isOrdered = false }
+      last = name
+      let key = String(validating: name, as: UTF8.self).flatMap { try? Key($0) }
+      let sum = key.map { bound(checksum($0, rows.bytes(3)), to: Revision(UInt64(bitPattern: rows.integer(1)))) }
+      if sum.map(Int64.init) != rows.integer(2) { damaged += 1 }
+    }
+    guard try newest.step() else {
+      return RowProof(revision: .zero, isComplete: found == LiveRows(), isOrdered: isOrdered, damaged: damaged)
+    }
+    let (row, isWhole) = JournalRow.read(newest)
+    return RowProof(
+      revision: row.revision, isComplete: isWhole && row.live == found, isOrdered: isOrdered, damaged: damaged)
+  }
+
+  /// Reads a key on a damaged page. A value whose own checksum holds is what was written, wherever it was found. That
+  /// there is none is proven where all rows are there and whole.
+  /// - Parameter page: what the reader is told who cannot be told more.
+  func salvage(_ key: Key, _ page: StorageError, proof: () throws -> RowProof) throws -> Entry? {
+    let page = page.locating(backend: connection.place.description, key: key)
+    do {
+      if let entry = try entry(key) { return entry }
+      let proof = try proof()
+      guard proof.isComplete else { throw page }
+      if proof.isOrdered, proof.damaged == 0 { return nil }
+      guard let entry = try proof.isOrdered ? nil : entryInAnyOrder(key) else { throw page }
+      return entry
+    } catch let error as StorageError where error.code == .damaged && error.key == nil {
+      throw page
+    }
+  }
+}

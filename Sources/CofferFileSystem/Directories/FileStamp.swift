@@ -5,6 +5,10 @@ package import Foundation
 package struct FileStamp: Hashable, Sendable {
   package let inode, size, seconds, nanoseconds: UInt64
 
+  package init(inode: UInt64, size: UInt64, seconds: UInt64, nanoseconds: UInt64) {
+    (self.inode, self.size, self.seconds, self.nanoseconds) = (inode, size, seconds, nanoseconds)
+  }
+
   package init(_ status: stat) {
     #if canImport(Darwin)
       let time = status.st_mtimespec

@@ -12,6 +12,12 @@ func checksum(_ key: Key, _ value: UnsafeRawBufferPointer) -> UInt32 {
   }
 }
 
+/// The same of bytes alone.
+func checksumOfBytes(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
+  guard let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count > 0 else { return 0 }
+  return UInt32(crc32(0, start, UInt32(bytes.count)))
+}
+
 func checksum(_ key: Key, _ value: Data) -> UInt32 {
   value.withUnsafeBytes { checksum(key, $0) }
 }

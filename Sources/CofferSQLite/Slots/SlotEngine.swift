@@ -99,7 +99,8 @@ public final class SlotEngine: StorageEngine {
     let recovery = SlotRecovery { [quarantined] in
       let orphans = isNew ? try quarantined ?? home.quarantineOrphans() : nil
       let report = try await reconciler.recover(quarantined: orphans)
-      let isWorthTelling = report.completed > 0 || report.edited > 0 || report.quarantined > 0
+      let isWorthTelling =
+        report.completed > 0 || report.edited > 0 || report.quarantined > 0 || !report.lost.isEmpty
       if isWorthTelling { configuration.onRecovery?(report) }
       return report
     }

@@ -55,6 +55,12 @@ final class SlotHome: Sendable {
     return record.stamp.map { $0 == content.stamp } ?? (record.id == content.version)
   }
 
+  /// Whether bytes that do not match their record are damage: nobody has touched the slot, as far as its stamp can tell.
+  func isDamaged(_ record: SlotRecord, _ content: SlotContent?) -> Bool {
+    guard let recorded = record.stamp, let stamp = content?.stamp else { return false }
+    return slots.isUntouched(stamp, since: recorded)
+  }
+
   /// The record of a version. Of a secret it tells nothing but which version it is.
   func record(_ id: SlotID, _ key: Key, _ content: SlotContent) -> SlotRecord {
     slots.keepsSecrets

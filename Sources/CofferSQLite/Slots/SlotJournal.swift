@@ -86,20 +86,22 @@ struct SlotJournal {
   }
 
   /// The keys that wait for being put into their places.
-  static func intendedKeys(in transaction: SQLiteTransaction) throws -> Set<Key> {
-    Set(try transaction.query("SELECT key FROM coffer_intents") { $0.blob(0).key }.compactMap { $0 })
+  static func intendedKeys(in transaction: SQLiteTransaction, of name: String) throws -> Set<Key> {
+    Set(try transaction.query("SELECT key FROM coffer_intents") { try $0.blob(0).key.or(.damagedIntent(name)) })
   }
 
   // MARK: After the commit
 
   static func intents(_ committer: GroupCommitter) throws -> [Intent] {
-    try committer.statements.query(SQL.intents, []) { row -> Intent? in
-      guard let key = row.blob(2).key else { return nil }
+    let backend = committer.connection.place.description
+    return try committer.statements.query(SQL.intents, []) { row in
+      let key = try row.blob(2).key.or(.damagedIntent(backend))
+      // A version that cannot be read must not be taken for none, which would be a removal.
       return Intent(
         position: row.integer(0), revision: Revision(UInt64(bitPattern: row.integer(1))), key: key,
-        staged: row.isNull(3) ? nil : SlotID(row.blob(3)),
+        staged: row.isNull(3) ? nil : try SlotID(row.blob(3)).or(.damagedIntent(backend)),
         previous: row.isNull(4) ? nil : row.blob(4).withUnsafeBytes { SlotRecord($0) })
-    }.compactMap { $0 }
+    }
   }
 
   /// Forgets what has been done, but for what has failed.
@@ -131,6 +133,23 @@ extension Key {
 }
 
 extension Data {
-  /// The key that these bytes are, if they are one.
+  /// The key that these bytes are. No writer of ours makes others.
   fileprivate var key: Key? { String(validating: self, as: UTF8.self).flatMap { try? Key($0) } }
+}
+
+extension Optional {
+  fileprivate func or(_ error: StorageError) throws -> Wrapped {
+    guard let self else { throw error }
+    return self
+  }
+}
+
+extension StorageError {
+  fileprivate static func damagedIntent(_ backend: String) -> StorageError {
+    StorageError(
+      .damaged, "The journal is damaged: what it lists as still to be put into its place cannot be read.",
+      advice:
+        "Copy the store, then delete the journal while nobody has the store open: it is made anew from the values.",
+      backend: backend)
+  }
 }

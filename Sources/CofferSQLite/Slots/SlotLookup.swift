@@ -41,7 +41,7 @@ extension SlotHome {
       }
       if seen == recorded.record.id {
         // Twice the same record, and its value is nowhere: it is not on its way from one place to another.
-        if recorded.record.isDamaged(content) { throw quarantine.report(key, recorded, content) }
+        if isDamaged(recorded.record, content) { throw quarantine.report(key, recorded, content) }
         return .differs
       }
       seen = recorded.record.id
@@ -65,7 +65,7 @@ extension SlotHome {
         .unavailable, "The value was replaced while the snapshot was open, and the old one could not be kept.",
         advice: "Read again with a new snapshot.", backend: name, key: key)
     }
-    if record.isDamaged(content) { throw quarantine.report(key, recorded, content) }
+    if isDamaged(record, content) { throw quarantine.report(key, recorded, content) }
     // Somebody who does not know us has edited it: no snapshot can hold that back.
     return content?.data
   }
@@ -105,14 +105,6 @@ extension SlotHome {
 
 extension SlotHome.Recorded {
   func entry(_ key: Key, _ data: Data) -> Entry { Entry(key: key, value: data, revision: revision) }
-}
-
-extension SlotRecord {
-  /// Whether wrong bytes are damage: nobody has touched the slot, as far as its stamp can tell.
-  func isDamaged(_ content: SlotContent?) -> Bool {
-    guard let stamp, let content else { return false }
-    return content.stamp == stamp
-  }
 }
 
 /// Keeps damaged bytes aside and reports each damage once.

@@ -64,7 +64,9 @@ extension SlotHome {
           switch try place(staged, key, committer) {
           case .moved: unplaced.completed += 1
           case .wasThere: break
-          case .isLost: unplaced.failures[key] = lost(key)
+          case .isLost:
+            unplaced.failures[key] = lost(key)
+            unplaced.lost.append(key)
           }
         } else {
           unplaced.completed += try remove(key, versions: steps.compactMap(\.previous)) ? 1 : 0
@@ -102,6 +104,10 @@ extension SlotHome {
   /// Moves a value to its place.
   private func place(_ staged: SlotID, _ key: Key, _ committer: GroupCommitter) throws -> Placing {
     do {
+      guard try isWhole(staged, key, committer) else {
+        _ = try slots.move(.staged(staged), to: .quarantined(staged))
+        return .isLost
+      }
       let stamp = try slots.move(.staged(staged), to: .value(key))
       if let stamp { try SlotJournal.note(stamp, of: staged, key, committer) }
       return .moved
@@ -115,6 +121,19 @@ extension SlotHome {
         try SlotJournal.note(stamp, of: staged, key, committer)
       }
       return .wasThere
+    }
+  }
+
+  /// Whether what waits may be put into its place: where a value has no stamp, nobody could tell there that it is
+  /// damaged. (What keeps secrets can tell by itself.)
+  private func isWhole(_ staged: SlotID, _ key: Key, _ committer: GroupCommitter) throws -> Bool {
+    guard !slots.keepsSecrets, let record = try SlotJournal.record(of: key, committer), record.id == staged,
+      record.stamp == nil
+    else { return true }
+    do {
+      return try slots.read(.staged(staged)).map { record.matches(key, $0.data) } ?? true
+    } catch let error as StorageError where error.code == .damaged {
+      return false
     }
   }
 
@@ -166,7 +185,7 @@ extension SlotHome {
 
   private func lost(_ key: Key) -> StorageError {
     StorageError(
-      .unfinished, "The value is gone that was to be put into its place: somebody has removed it before.",
+      .unfinished, "The value is gone or damaged that was to be put into its place.",
       advice: "Read the key to see what it holds, and write it again.", backend: name, key: key)
   }
 }
@@ -177,6 +196,8 @@ struct Unplaced: Sendable {
   var all: StorageError?
   /// Why single values are not.
   var failures: [Key: StorageError] = [:]
+  /// Those that are not there any more, or damaged.
+  var lost: [Key] = []
   /// Which of them are tried again.
   var waiting: Set<Key> = []
   /// How many values were put into their places or removed, and were not so before.

@@ -117,7 +117,7 @@ final class SlotReconciler: Sendable {
     try await store.writer.perform { [home] in try home.publish($0) }
     let header = TransactionHeader(origin: nil, transaction: nil, durability: .full)
     let outcome = try await store.writer.transact(header) { [self] transaction in
-      let waiting = try SlotJournal.intendedKeys(in: transaction)
+      let waiting = try SlotJournal.intendedKeys(in: transaction, of: home.name)
       var outcome = Outcome()
       var bytes = 0
       for key in keys where bytes < Self.chunkBytes {
@@ -157,7 +157,7 @@ final class SlotReconciler: Sendable {
         if record.stamp != content.stamp { outcome.touched.append((key, record.id, content.stamp)) }
         return content.data.count
       }
-      if record.isDamaged(content) { return content.data.count }  // The reader of the value is told.
+      if home.isDamaged(record, content) { return content.data.count }  // The reader of the value is told.
     }
     try transaction.put(key, home.record(home.nextID(), key, content).encoded)
     outcome.changed += 1
@@ -208,10 +208,10 @@ final class SlotReconciler: Sendable {
   /// Finishes and cleans up what writers have left that were killed, then takes in what others have changed meanwhile.
   /// - Parameter quarantined: how many values were found aside without a journal; `nil` if there was one.
   func recover(quarantined: Int?) async throws -> RecoveryReport {
-    let completed = try await store.writer.perform { [home] committer in
-      var completed = 0
-      if try !SlotJournal.intents(committer).isEmpty { try home.publish(committer) { completed = $0.completed } }
-      return completed
+    let unplaced = try await store.writer.perform { [home] committer in
+      var unplaced = Unplaced()
+      if try !SlotJournal.intents(committer).isEmpty { try home.publish(committer) { unplaced = $0 } }
+      return unplaced
     }
     let (changed, slots) = try await scan()
     // First who is gone, then what the journal needs: who is gone commits nothing any more.
@@ -221,8 +221,8 @@ final class SlotReconciler: Sendable {
       home.cleanUp(slots, orphans.subtracting(needed))
     }
     return RecoveryReport(
-      backend: home.name, completed: completed, edited: changed, quarantined: quarantined ?? 0,
-      wasRebuilt: quarantined != nil && changed > 0)
+      backend: home.name, completed: unplaced.completed, edited: changed, quarantined: quarantined ?? 0,
+      lost: unplaced.lost, wasRebuilt: quarantined != nil && changed > 0)
   }
 }
 

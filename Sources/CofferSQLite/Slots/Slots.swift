@@ -71,6 +71,9 @@ public protocol Slots: Sendable {
   /// The stamp of a slot without its content; `nil` when it is empty.
   func stamp(_ slot: Slot) throws -> SlotPresence?
 
+  /// Whether nobody has written a slot between two stamps of it: bytes that differ all the same are damaged.
+  func isUntouched(_ stamp: SlotStamp, since recorded: SlotStamp) -> Bool
+
   /// The stamps of all values at once, where that is quicker than asking for each; else `nil`.
   func stamps() throws -> [Key: SlotPresence]?
 
@@ -135,6 +138,7 @@ extension Slots {
     try read(slot).map { SlotPresence(stamp: $0.stamp) }
   }
 
+  public func isUntouched(_ stamp: SlotStamp, since recorded: SlotStamp) -> Bool { stamp == recorded }
   public func stamps() throws -> [Key: SlotPresence]? { nil }
   public func checkWritable() throws {}
   public func prepare(_ key: Key) throws {}
@@ -186,7 +190,7 @@ public struct SlotID: Hashable, Sendable, CustomStringConvertible, LosslessStrin
 /// What a home says of a slot's content without reading it: for a file its inode, size and date.
 ///
 /// A value that does not match its checksum under an unchanged stamp is damaged; under a changed one it was edited by
-/// somebody else. A home that has no stamps takes every such value for edited.
+/// somebody else (``Slots/isUntouched(_:since:)``). A home that has no stamps takes every such value for edited.
 public struct SlotStamp: Hashable, Sendable {
   /// Four numbers that mean something to the home only.
   public let words: (UInt64, UInt64, UInt64, UInt64)

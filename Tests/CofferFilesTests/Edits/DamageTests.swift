@@ -72,6 +72,24 @@ import Testing
     try await again.close()
   }
 
+  /// A file that has lost its end has the date that it was written with: no editor was there.
+  @Test(arguments: [0, 1, 4_095]) func aFileThatHasLostItsEndIsDamaged(_ rest: Int) async throws {
+    let directory = try StoreDirectory()
+    let engine = try await directory.open()
+    try await engine.commit(WriteBatch([.put(Key("key"), Data(repeating: 1, count: size))]), from: Origin())
+    let path = try directory.file("key")
+    var status = stat()
+    guard stat(path, &status) == 0, truncate(path, off_t(rest)) == 0,
+      utimensat(AT_FDCWD, path, [status.st_atim, status.st_mtim], 0) == 0
+    else { throw TestFailure("truncate") }
+    await expectError(.damaged, contains: "key") { _ = try await engine.entry(Key("key")) }
+    try await engine.close()
+    let again = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
+    await expectError(.damaged, contains: "key") { _ = try await again.entry(Key("key")) }
+    #expect(again.latestRevision == Revision(1))
+    try await again.close()
+  }
+
   /// The other way to heal it: put a good copy back.
   @Test func aGoodCopyPutBackHeals() async throws {
     let directory = try StoreDirectory()

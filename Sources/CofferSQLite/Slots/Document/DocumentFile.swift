@@ -107,6 +107,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     if let last, last.bytes == content.data {
       document = last.document
     } else {
+      if try seal()?.isBroken(by: content) ?? false { throw altered }
       document = try format.decode(content.data)
     }
     let reading = Reading(stamp: content.stamp, bytes: content.data, document: document, isSettled: isSettled)
@@ -127,11 +128,26 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   // MARK: Damage
 
   private let copyName = "copy"
+  private let sealName = "seal"
+
+  /// What is known of the file that was written last.
+  private func seal() throws -> DocumentSeal? {
+    try control.read(sealName, limit: 4_096).flatMap { DocumentSeal($0.data) }
+  }
+
+  private var altered: StorageError {
+    StorageError(.damaged, "The file is damaged: its bytes are not those that were written, and nobody has edited it.")
+  }
 
   /// Keeps the damaged bytes, once, and gives what was written last.
   private func lastCopy(insteadOf content: FileContent, _ error: StorageError) throws -> Format.Document {
     let kept = try keep(content)
-    let copy = try? control.read(copyName, limit: maximumSize).map { try format.decode($0.data) }
+    let seal = (try? seal()) ?? nil
+    let copy = try? control.read(copyName, limit: maximumSize).flatMap { copy -> Format.Document? in
+      // Of a file that only we have written, no other state may take its place.
+      if let seal, seal.isBroken(by: content), !seal.isOf(copy.data) { return nil }
+      return try format.decode(copy.data)
+    }
     let isFirst = state.withLock { $0.reported.insert(content.stamp).inserted }
     if isFirst {
       onDamage?(DamageReport(key: nil, revision: .zero, size: content.data.count, backend: name))
@@ -184,6 +200,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
       throw error.locating(backend: name)
     }
     guard let after else { return false }
+    // Not synced either: without it the file is trusted, as one that somebody else has written.
+    try? control.replaceUnsynced(sealName, with: DocumentSeal(bytes, after).encoded)
     // The stamp is that of the file that was put there, whatever somebody has put there since.
     let reading = Reading(stamp: after, bytes: bytes, document: written, isSettled: false)
     state.withLock { state in

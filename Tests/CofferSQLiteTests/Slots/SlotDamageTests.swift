@@ -1,0 +1,30 @@
+import CofferCore
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// What the journal says is still to be done, damaged.
+@Suite(.serialized) struct SlotDamageTests {
+  /// A version that cannot be read is no removal, and a name that is no key is not passed over.
+  @Test(arguments: ["CAST('key' AS BLOB), X'010203'", "X'FF6B', NULL"])
+  func anIntentThatCannotBeReadIsDamage(_ keyAndVersion: String) async throws {
+    let directory = try TemporaryDirectory()
+    let slots = ShelfSlots()
+    let engine = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:damaged")
+    let key = try Key("key")
+    try await engine.commit(WriteBatch([.put(key, Data("1".utf8))]), from: Origin())
+    try await engine.close()
+    try sql(
+      directory.path("journal.db"),
+      """
+      INSERT INTO coffer_intents (revision, key, staged, previous)
+      SELECT 1, \(keyAndVersion), value FROM coffer_values
+      """, vfs: PageVFS.registeredName)
+    let error = await #expect(throws: StorageError.self) {
+      _ = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:damaged")
+    }
+    #expect(error?.code == .damaged && error?.backend == "shelf:damaged", "\(String(describing: error))")
+    #expect(try slots.read(.value(key))?.data == Data("1".utf8))
+  }
+}

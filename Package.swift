@@ -125,14 +125,13 @@ let package = Package(
     tool("Watchify", ["Coffer", "CofferCore", "CofferLocks", "CofferTerminal", "ReplayShop", "WatchifyKit"]),
     // Tests
     .target(
-      name: "CofferTestSupport", dependencies: ["CofferCore"], path: "Tests/CofferTestSupport", exclude: ["fault.c"],
+      name: "CofferTestSupport", dependencies: ["CofferCore", "CofferLocks"], path: "Tests/CofferTestSupport", exclude: ["fault.c"],
       swiftSettings: settings),
     tool(
       "CofferTestHelper",
       [
-        "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferFiles", "CofferKeychain",
-        "CofferPreferences",
-        "CofferSQLite", "CofferTestSupport",
+        "CofferLocks", "CofferCSQLite", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferFiles",
+        "CofferKeychain", "CofferPreferences", "CofferSQLite", "CofferTestSupport",
       ],
       path: "Tests/CofferTestHelper"),
     tests(

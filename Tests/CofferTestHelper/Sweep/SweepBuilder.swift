@@ -1,0 +1,155 @@
+import CofferCSQLite
+import CofferCore
+import CofferLocks
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+
+/// Makes the stores that a sweep injures.
+///
+/// - `closed`: as a process leaves it that has ended well.
+/// - `killed`: with all commits since in the log, as SIGKILL leaves it.
+/// - `restarted`: the same with a log that has begun again, older commits behind the newest.
+/// - `committed`: a home with slots whose writer was killed between a commit and the moving of its values.
+/// - `open`: those of `killed`, injured while a process has them open.
+final class SweepBuilder {
+  private let home: SweepHome
+  private let root: String
+  private var store: SweepStore
+  private var histories: [SweepState.History] = []
+  private var states: [SweepState] = []
+  private let origin = Origin()
+  /// What is done at the next commit, between it and the moving of its values.
+  private let atCommit: Locked<(@Sendable () -> Void)?>
+
+  private var live: String { root + "/live" }
+
+  static func build(_ home: SweepHome, in root: String) async throws {
+    let builder = try await SweepBuilder(home, in: root)
+    try await builder.build()
+  }
+
+  private init(_ home: SweepHome, in root: String) async throws {
+    self.home = home
+    self.root = root
+    let atCommit = Locked<(@Sendable () -> Void)?>(nil)
+    self.atCommit = atCommit
+    guard mkdir(root + "/live", 0o700) == 0 else { throw Usage() }
+    store = try await Self.open(home, root, atCommit)
+  }
+
+  private static func open(
+    _ home: SweepHome, _ root: String, _ atCommit: Locked<(@Sendable () -> Void)?>
+  ) async throws -> SweepStore {
+    try await home.open(root + "/live") { if $0 == .committed { atCommit.withLock { $0 }?() } }
+  }
+
+  private static let keys: [String] =
+    ["theme", "Settings/Language", FileScenario.longKey, "..", "a b/c", "emoji/😀", "é", "e\u{301}", "last/", "zz"]
+    + (0..<20).map { "list/\($0)" }
+
+  private func build() async throws {
+    for start in stride(from: 0, to: Self.keys.count, by: 4) { try await put(Self.keys[start...].prefix(4)) }
+    try await put(Self.keys.filter { $0.hasPrefix("list/1") }[...])
+    try await store.engine.close()
+    try capture("closed")
+    store = try await Self.open(home, root, atCommit)
+    for key in Self.keys.enumerated().filter({ $0.offset % 3 == 0 }).map(\.element) { try await put([key]) }
+    try await remove(["list/3", "..", FileScenario.longKey])
+    try await put([FileScenario.longKey])
+    try capture("killed")
+    add("open", files: "killed", isOpen: true)
+    if home == .sqlite {
+      try restartLog()
+      for key in Self.keys.prefix(6) { try await put([key]) }
+      try capture("restarted")
+    } else if home != .naked {
+      try await captureCommitted()
+    }
+    try await store.engine.close()
+    try FileManager.default.removeItem(atPath: live)
+    try SweepTemplate(at: root, states: states).write()
+  }
+
+  // MARK: Commits
+
+  private func put(_ keys: ArraySlice<String>) async throws {
+    var batch = WriteBatch()
+    for key in keys {
+      let version = note(key) { ($0.compactMap { $0 }.max() ?? -1) + 1 } ?? 0
+      batch.put(try Key(key), SweepValue.bytes(key, version, largest: home.largestValue))
+    }
+    try await commit(batch)
+  }
+
+  /// One by one where there are no batches.
+  private func commit(_ batch: WriteBatch) async throws {
+    guard home == .naked else {
+      _ = try await store.engine.commit(batch, from: origin)
+      return
+    }
+    for operation in batch.operations { try await store.engine.commit(WriteBatch([operation]), from: origin) }
+  }
+
+  private func remove(_ keys: [String]) async throws {
+    var batch = WriteBatch()
+    for key in keys {
+      _ = note(key) { _ in nil }
+      batch.delete(try Key(key))
+    }
+    try await commit(batch)
+  }
+
+  private func note(_ key: String, _ version: ([Int?]) -> Int?) -> Int? {
+    let known = histories.firstIndex { $0.key.utf8.elementsEqual(key.utf8) }
+    let index = known ?? histories.endIndex
+    if known == nil { histories.append(SweepState.History(key)) }
+    let version = version(histories[index].versions)
+    histories[index].versions.append(version)
+    return version
+  }
+
+  // MARK: States
+
+  private func add(
+    _ name: String, files: String, isOpen: Bool = false, revision: UInt64? = nil, unanswered: [String] = []
+  ) {
+    states.append(
+      SweepState(
+        name, files: files, isOpen: isOpen, revision: revision ?? store.engine.latestRevision.rawValue,
+        histories: histories, unanswered: unanswered))
+  }
+
+  private func capture(_ name: String) throws {
+    add(name, files: name)
+    try SweepFiles.capture(live, in: root + "/" + name)
+  }
+
+  /// Takes the files of a batch that is committed and whose values still wait. Whoever opens the store puts them into
+  /// their places, so the batch has happened, unless the log is lost with it.
+  private func captureCommitted() async throws {
+    let (live, target) = (live, root + "/committed")
+    let failure = Locked<String?>("the step was not reached")
+    atCommit.withLock {
+      $0 = {
+        let result = Result { try SweepFiles.capture(live, in: target) }
+        failure.withLock { if case .failure(let error) = result { $0 = "\(error)" } else { $0 = nil } }
+      }
+    }
+    let before = store.engine.latestRevision.rawValue
+    let keys = ["theme", "list/3", FileScenario.longKey, "zz"]
+    try await put(keys[...])
+    if let failure = failure.withLock({ $0 }) { throw TestFailure(failure) }
+    atCommit.withLock { $0 = nil }
+    add("committed", files: "committed", revision: before + 1, unanswered: keys)
+  }
+
+  /// Has the next commit begin the log again, over what is in it.
+  private func restartLog() throws {
+    var handle: OpaquePointer?
+    defer { sqlite3_close_v2(handle) }
+    guard sqlite3_open_v2(live + "/store.db", &handle, SQLITE_OPEN_READWRITE, nil) == SQLITE_OK,
+      sqlite3_exec(handle, "PRAGMA wal_checkpoint(RESTART)", nil, nil, nil) == SQLITE_OK
+    else { throw TestFailure("the log could not be started again") }
+  }
+}

@@ -1,0 +1,200 @@
+import CofferCore
+import CofferTestSupport
+import Foundation
+
+/// The commands of a sweep. Their store is the directory of a template.
+func runSweep(_ command: String, _ root: String, _ rest: [String]) async throws -> Bool {
+  guard ["sweep-build", "sweep", "sweep-reader"].contains(command) else { return false }
+  guard let home = rest.first.flatMap(SweepHome.init) else { throw Usage() }
+  switch command {
+  case "sweep-build":
+    try await SweepBuilder.build(home, in: root)
+    say("built")
+  case "sweep-reader":
+    try await SweepReader(home, root).serve()
+  default:
+    guard rest.count == 4, let seed = UInt64(rest[1]), let first = Int(rest[2]), let count = Int(rest[3]) else {
+      throw Usage()
+    }
+    let sweeper = try Sweeper(home, root, seed: seed, isVerbose: count == 1)
+    for number in first..<(first + count) {
+      say("at \(number)")
+      try await sweeper.injure(number)
+    }
+    sweeper.end()
+  }
+  return true
+}
+
+/// The states of a template with what is needed to put them back and to judge what is said of them.
+private final class SweepStates {
+  struct State {
+    let state: SweepState
+    let files: SweepFiles
+    let judge: SweepJudge
+  }
+
+  let all: [State]
+
+  init(_ home: SweepHome, _ root: String) throws {
+    let template = try SweepTemplate(at: root)
+    all = try template.states.map { state in
+      State(
+        state: state, files: try SweepFiles(in: template.directory(of: state)),
+        judge: SweepJudge(state, largest: home.largestValue))
+    }
+  }
+}
+
+/// Injures stores one after the other, and reads them.
+private final class Sweeper {
+  private let home: SweepHome
+  private let root: String
+  private let seed: UInt64
+  private let states: SweepStates
+  /// Whether every refusal is told: for who looks into one injury.
+  private let isVerbose: Bool
+  private let work: String
+  private var reader: HelperProcess?
+  private var (whole, refused, older) = (0, 0, 0)
+
+  init(_ home: SweepHome, _ root: String, seed: UInt64, isVerbose: Bool) throws {
+    (self.home, self.root, self.seed, self.isVerbose) = (home, root, seed, isVerbose)
+    states = try SweepStates(home, root)
+    work = root + "/work-\(getpid())"
+    guard mkdir(work, 0o700) == 0 else { throw TestFailure("mkdir \(work): errno \(errno)") }
+  }
+
+  func injure(_ number: Int) async throws {
+    var generator = SeededGenerator(seed: seed ^ UInt64(number) &* 0x9E6C_63D0_876A_9A99)
+    let index = Int.random(in: 0..<states.all.count, using: &generator)
+    let work = "\(work)/\(number)"
+    defer { try? FileManager.default.removeItem(atPath: work) }
+    let isWarm = Bool.random(using: &generator)
+    try states.all[index].files.restore(to: work)
+    if states.all[index].state.isOpen {
+      try await injureOpenStore(number, index, work, isWarm)
+    } else {
+      let (injury, what) = try inflict(number, index, work)
+      judge(await look(home, work, states.all[index].state), index, injury, what)
+    }
+    try await waitUntilClosed(work)
+  }
+
+  private func injureOpenStore(_ number: Int, _ index: Int, _ work: String, _ isWarm: Bool) async throws {
+    let (state, store) = (states.all[index].state, try await home.open(work))
+    if isWarm { _ = await store.observe(state) }
+    let (injury, what) = try inflict(number, index, work)
+    judge(await store.observe(state), index, injury, what + ", in the process that has it open")
+    try ask(index, work, what, injury)
+    try? await store.engine.close()
+  }
+
+  /// Injures one file.
+  private func inflict(_ number: Int, _ index: Int, _ work: String) throws -> (SweepInjury, what: String) {
+    let state = states.all[index].state
+    guard let mutation = try SweepMutation(seed: seed, number: number, of: work, isOpen: state.isOpen) else {
+      throw TestFailure("there is nothing to injure")
+    }
+    try mutation.apply(in: work)
+    return (try home.injury(mutation, state), "\(number) [\(state.name)] \(mutation)")
+  }
+
+  private func judge(_ observation: SweepObservation, _ index: Int, _ injury: SweepInjury, _ what: String) {
+    let verdict = states.all[index].judge.verdict(observation, of: injury)
+    if isVerbose {
+      say("state \(what): told \(observation.toldLoss ?? "nothing"), found \(observation.findings)")
+      for (way, answers) in [("entry", observation.entries), ("listing", observation.listed)] {
+        for case (let key, .refused(let why)) in answers { say("\(way) '\(key)': \(why)") }
+      }
+    }
+    if verdict.refused + verdict.older == 0 { whole += 1 }
+    if verdict.refused > 0 { refused += 1 }
+    if verdict.older > 0 { older += 1 }
+    if !verdict.violations.isEmpty {
+      let more = verdict.violations.count > 3 ? "; and \(verdict.violations.count - 3) more" : ""
+      say("bad \(what): \(verdict.violations.prefix(3).joined(separator: "; "))\(more)")
+    }
+  }
+
+  /// Has another process read the store, which it has just opened.
+  private func ask(_ index: Int, _ work: String, _ what: String, _ injury: SweepInjury) throws {
+    let reader = try self.reader ?? HelperProcess(["sweep-reader", root, home.rawValue])
+    self.reader = reader
+    let question = SweepQuestion(state: index, store: work, injury: injury)
+    reader.tell(String(decoding: try JSONEncoder().encode(question), as: UTF8.self))
+    while true {
+      guard let line = try reader.line(within: 30_000) else {
+        say("bad \(what), in another process: it has ended or hangs")
+        reader.stop()
+        self.reader = nil
+        return
+      }
+      if line == "end" { return }
+      say("bad \(what), in another process: \(line)")
+    }
+  }
+
+  func end() {
+    reader?.stop()
+    try? FileManager.default.removeItem(atPath: work)
+    say("summary \(whole) read whole, \(refused) refused in part or whole, \(older) told to be older")
+    say("done")
+  }
+}
+
+/// Reads stores that another process has open.
+private final class SweepReader {
+  private let home: SweepHome
+  private let states: SweepStates
+
+  init(_ home: SweepHome, _ root: String) throws {
+    self.home = home
+    states = try SweepStates(home, root)
+  }
+
+  func serve() async throws {
+    while let line = readLine() {
+      let question = try JSONDecoder().decode(SweepQuestion.self, from: Data(line.utf8))
+      let state = states.all[question.state]
+      let verdict = state.judge.verdict(await look(home, question.store, state.state), of: question.injury)
+      for violation in verdict.violations.prefix(3) { say(violation) }
+      try await waitUntilClosed(question.store)
+      say("end")
+    }
+  }
+}
+
+/// What one process asks the other to look at.
+private struct SweepQuestion: Codable {
+  /// The number of the state in the template.
+  let state: Int
+  let store: String
+  let injury: SweepInjury
+}
+
+/// Opens a store, asks for everything and closes it.
+private func look(_ home: SweepHome, _ directory: String, _ state: SweepState) async -> SweepObservation {
+  do {
+    let store = try await home.open(directory)
+    let observation = await store.observe(state)
+    try? await store.engine.close()
+    return observation
+  } catch {
+    return SweepStore.observation(state, of: error)
+  }
+}
+
+/// Returns when this process has nothing open below a directory: the next store has the same files, and SQLite knows
+/// those that a process has open by their inodes.
+private func waitUntilClosed(_ directory: String) async throws {
+  var open: [String] = []
+  for _ in 0..<2_000 {
+    open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { number in
+      try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + number)
+    }.filter { $0.hasPrefix(directory + "/") }
+    if open.isEmpty { return }
+    try await Task.sleep(for: .milliseconds(5))
+  }
+  throw TestFailure("left open: \(open)")
+}

@@ -1,0 +1,164 @@
+import CofferCore
+import CofferCrypto
+import CofferFileSystem
+import CofferFiles
+import CofferKeychain
+import CofferLocks
+import CofferPreferences
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+
+/// A kind of store that is swept.
+enum SweepHome: String {
+  case sqlite, files, preferences, sealed
+  /// Files without any check: what no sweep may find to be good.
+  case naked
+
+  /// Values are cut to this: homes that are one file write all of it for each batch.
+  var largestValue: Int {
+    switch self {
+    case .sqlite, .files, .naked: 20_000
+    case .preferences, .sealed: 1_000
+    }
+  }
+
+  /// Opens the store in a directory.
+  func open(_ directory: String, atStep: (@Sendable (SlotStep) -> Void)? = nil) async throws -> SweepStore {
+    var configuration = SlotConfiguration()
+    configuration.atStep = atStep
+    return SweepStore(engine: try await openEngine(directory, configuration))
+  }
+
+  private func openEngine(_ directory: String, _ configuration: SlotConfiguration) async throws -> any StorageEngine {
+    switch self {
+    case .naked: return AdapterEngine(NakedFiles(directory))
+    case .sqlite: return try await SQLiteEngine.open(at: directory + "/store.db")
+    case .files:
+      return try await SlotEngine.files(in: URL(fileURLWithPath: directory), configuration: configuration)
+    case .preferences:
+      let system = SystemDirectories(bundleIdentifier: nil, processName: "sweep") { name in
+        name == "XDG_CONFIG_HOME" ? directory : nil
+      }
+      return try await SystemDirectories.$current.withValue(system) {
+        try await SlotEngine.preferences(suite: Self.suite, configuration: configuration)
+      }
+    case .sealed:
+      return try await SlotEngine.sealed(
+        at: URL(fileURLWithPath: directory + "/secrets.sealed"), passphrase: .provided { Data("correct horse".utf8) },
+        configuration: configuration, cost: ScryptCost(logN: 10, r: 1, p: 1))
+    }
+  }
+
+  private static let suite = "sweep"
+
+  func injury(_ mutation: SweepMutation, _ state: SweepState) throws -> SweepInjury {
+    SweepInjury(removed: try removed(mutation, state), isOfLog: mutation.file.hasSuffix(".db-wal"))
+  }
+
+  private func removed(_ mutation: SweepMutation, _ state: SweepState) throws -> String? {
+    guard mutation.kind == .gone else { return nil }
+    switch self {
+    case .sqlite, .sealed, .naked: return nil
+    case .preferences: return mutation.file == Self.suite + ".plist" ? "" : nil
+    case .files: return try state.histories.map(\.key).first { try FileName(Key($0)).string == mutation.file }
+    }
+  }
+}
+
+/// A file per key, and no more.
+private actor NakedFiles: StorageAdapter {
+  private let directory: String
+
+  init(_ directory: String) { self.directory = directory }
+
+  private func url(_ key: String) -> URL {
+    let name = sha256(Data(key.utf8)).map { String($0, radix: 16) }.joined()
+    return URL(fileURLWithPath: directory + "/" + name)
+  }
+
+  func read(key: String) throws -> Data? { exists(key: key) ? try Data(contentsOf: url(key)) : nil }
+  func write(key: String, data: Data) throws { try data.write(to: url(key), options: .atomic) }
+  func delete(key: String) throws { if exists(key: key) { try FileManager.default.removeItem(at: url(key)) } }
+  func exists(key: String) -> Bool { FileManager.default.fileExists(atPath: url(key).path) }
+}
+
+/// An open store.
+struct SweepStore {
+  let engine: any StorageEngine
+
+  /// Asks for everything in every way.
+  func observe(_ state: SweepState) async -> SweepObservation {
+    var observation = SweepObservation()
+    for key in state.histories.map(\.key) + SweepState.neverWritten {
+      observation.entries.append((key, await answer(key)))
+    }
+    await list(&observation)
+    do { observation.findings = try await structure() } catch { observation.findings = ["\(error)"] }
+    observation.findings += observation.listed.compactMap { if case .refused(let why) = $0.answer { why } else { nil } }
+    if observation.listingFailed { observation.findings.append("the listing has failed") }
+    observation.hasEdits = engine.latestRevision.rawValue > state.revision
+    if let engine = engine as? SQLiteEngine, let loss = try? await engine.loss() { observation.toldLoss = loss.message }
+    if let engine = engine as? SlotEngine, let report = try? await engine.recoveryReport() {
+      if report.edited > 0 { observation.hasEdits = true }
+      observation.lost = report.lost.map(\.string)
+      if report.wasRebuilt || report.quarantined > 0 { observation.toldLoss = "\(report)" }
+    }
+    return observation
+  }
+
+  /// What is said of a store that cannot be opened.
+  static func observation(_ state: SweepState, of error: any Error) -> SweepObservation {
+    var observation = SweepObservation()
+    let isAbsence = (error as? StorageError)?.code == .notFound
+    observation.entries = state.histories.map { ($0.key, isAbsence ? .absent : .refused("\(error)")) }
+    observation.listingFailed = true
+    observation.findings = ["\(error)"]
+    return observation
+  }
+
+  private func answer(_ key: String) async -> SweepAnswer {
+    do { return try await engine.entry(Key(key)).map { .value($0.value) } ?? .absent } catch {
+      return .refused("\(error)")
+    }
+  }
+
+  /// Page by page, past what is damaged, as the command does.
+  private func list(_ observation: inout SweepObservation) async {
+    var last: Key?
+    do {
+      while true {
+        let items = try await items(after: last)
+        guard let end = items.last else { return }
+        observation.listed += items.map { ($0.key.string, $0.answer) }
+        last = end.key
+      }
+    } catch {
+      observation.listingFailed = true
+    }
+  }
+
+  private func items(after last: Key?) async throws -> [(key: Key, answer: SweepAnswer)] {
+    for limit in [16, 1] {
+      do {
+        return try await page(after: last, limit: limit).map { ($0.key, .value($0.value)) }
+      } catch let error as StorageError where limit == 1 {
+        guard let key = error.key, last.map({ key > $0 }) ?? true else { throw error }
+        return [(key, .refused("\(error)"))]
+      } catch is StorageError {}  // A page fails as a whole, for one of its values.
+    }
+    return []
+  }
+
+  private func page(after last: Key?, limit: Int) async throws -> [Entry] {
+    try await engine.withSnapshot { try await $0.page(prefix: nil, after: last, limit: limit) }
+  }
+
+  /// What SQLite finds wrong with the pages of the file.
+  private func structure() async throws -> [String] {
+    guard let engine = engine as? SQLiteEngine ?? (engine as? SlotEngine)?.journal else { return [] }
+    return try await SQLiteDatabase(engine: engine).read { transaction in
+      try transaction.query("PRAGMA quick_check(100)") { $0.text(0) }.filter { $0 != "ok" }
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import Foundation
+
+/// One injury to one file of a store. The same seed, number and files give the same injury.
+package struct SweepMutation: Sendable, CustomStringConvertible {
+  package enum Kind: Sendable, Equatable {
+    /// One bit of the byte at an offset is turned.
+    case bit(offset: Int, UInt8)
+    /// The byte at an offset has another value.
+    case byte(offset: Int, UInt8)
+    /// The file ends at this size.
+    case truncated(Int)
+    /// Zeros in place of what was written.
+    case zeroed(offset: Int, count: Int)
+    /// The file is not there.
+    case gone
+  }
+
+  /// Relative to the store's directory.
+  package let file: String
+  package let kind: Kind
+
+  package var description: String { "\(file): \(kind)" }
+
+  /// - Parameter isOpen: whether a process has the store open: what it has mapped must not be cut short, and its shared
+  ///   memory (`-shm`) is memory, which no medium can damage: the first process that opens the store makes it anew.
+  package init?(seed: UInt64, number: Int, of directory: String, isOpen: Bool) throws {
+    var generator = SeededGenerator(seed: seed &+ UInt64(number) &* 0xD129_1CBB_1F1A_2B8F)
+    let files = try Self.files(in: directory).filter { !isOpen || !$0.name.hasSuffix("-shm") }
+    guard !files.isEmpty else { return nil }
+    for _ in 0..<64 {
+      let file = Self.pick(files, &generator)
+      let kind = Self.draw(file.size, &generator)
+      if isOpen, case .truncated = kind, file.name.hasSuffix("-wake") { continue }
+      guard try Self.changes(kind, directory + "/" + file.name) else { continue }
+      (self.file, self.kind) = (file.name, kind)
+      return
+    }
+    return nil
+  }
+
+  /// Every file below a directory, in the order of their names.
+  private static func files(in directory: String) throws -> [(name: String, size: Int)] {
+    try FileManager.default.subpathsOfDirectory(atPath: directory).sorted().compactMap { name in
+      var status = stat()
+      guard lstat(directory + "/" + name, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+      return (name, Int(status.st_size))
+    }
+  }
+
+  /// Half of the time any file, half of the time any byte: small files count as much as large ones.
+  private static func pick(
+    _ files: [(name: String, size: Int)], _ generator: inout SeededGenerator
+  ) -> (name: String, size: Int) {
+    let total = files.reduce(0) { $0 + $1.size }
+    if Bool.random(using: &generator), total > 0 {
+      var position = Int.random(in: 0..<total, using: &generator)
+      for file in files {
+        if position < file.size { return file }
+        position -= file.size
+      }
+    }
+    return files[Int.random(in: 0..<files.count, using: &generator)]
+  }
+
+  private static func draw(_ size: Int, _ generator: inout SeededGenerator) -> Kind {
+    let choice = Int.random(in: 0..<16, using: &generator)
+    guard size > 0, choice > 0 else { return .gone }
+    // Where formats keep what matters most: half of the offsets of a large file are near its beginning or its end.
+    let edge = min(size, 512)
+    let offset =
+      switch Int.random(in: 0..<4, using: &generator) {
+      case 0: Int.random(in: 0..<edge, using: &generator)
+      case 1: size - 1 - Int.random(in: 0..<edge, using: &generator)
+      default: Int.random(in: 0..<size, using: &generator)
+      }
+    switch choice {
+    case 1...6: return .bit(offset: offset, UInt8.random(in: 0..<8, using: &generator))
+    case 7...9: return .byte(offset: offset, UInt8.random(in: 1...255, using: &generator))
+    case 10...12: return .truncated(offset)
+    default:
+      let longest = min(4_096, size - offset)
+      return .zeroed(offset: offset, count: Int.random(in: 1...longest, using: &generator))
+    }
+  }
+
+  /// Whether anything will be different: zeros in place of zeros are no injury.
+  private static func changes(_ kind: Kind, _ path: String) throws -> Bool {
+    guard case .zeroed(let offset, let count) = kind else { return true }
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw TestFailure("open \(path): errno \(errno)") }
+    defer { close(file) }
+    var bytes = [UInt8](repeating: 0, count: count)
+    guard pread(file, &bytes, count, off_t(offset)) == count else { throw TestFailure("read \(path): errno \(errno)") }
+    return bytes.contains { $0 != 0 }
+  }
+
+  // MARK: Doing it
+
+  /// Does it in place, and gives the file the dates that it had: a medium that forgets tells nobody.
+  package func apply(in directory: String) throws {
+    let path = directory + "/" + file
+    guard kind != .gone else {
+      guard unlink(path) == 0 else { throw TestFailure("unlink \(path): errno \(errno)") }
+      return
+    }
+    let descriptor = open(path, O_RDWR | O_CLOEXEC)
+    guard descriptor >= 0 else { throw TestFailure("open \(path): errno \(errno)") }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, try change(descriptor) else {
+      throw TestFailure("write \(path): errno \(errno)")
+    }
+    let dates = [status.st_atim, status.st_mtim]
+    guard futimens(descriptor, dates) == 0 else { throw TestFailure("futimens \(path): errno \(errno)") }
+  }
+
+  private func change(_ descriptor: Int32) throws -> Bool {
+    func replace(at offset: Int, _ body: (UInt8) -> UInt8) -> Bool {
+      var byte: UInt8 = 0
+      guard pread(descriptor, &byte, 1, off_t(offset)) == 1 else { return false }
+      byte = body(byte)
+      return pwrite(descriptor, &byte, 1, off_t(offset)) == 1
+    }
+    switch kind {
+    case .bit(let offset, let bit): return replace(at: offset) { $0 ^ (1 << bit) }
+    case .byte(let offset, let difference): return replace(at: offset) { $0 ^ difference }
+    case .truncated(let size): return ftruncate(descriptor, off_t(size)) == 0
+    case .zeroed(let offset, let count):
+      return pwrite(descriptor, [UInt8](repeating: 0, count: count), count, off_t(offset)) == count
+    case .gone: return false
+    }
+  }
+}

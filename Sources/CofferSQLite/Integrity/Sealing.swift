@@ -27,7 +27,8 @@ extension StorePlace {
 extension Connection {
   /// Gives each page of the database that has no checksum one. Reads the whole file.
   ///
-  /// - Returns: Whether that could be done now; not while somebody copies the log into the database.
+  /// Pages whose ends were zeroed have none, either: so the rows have to prove themselves before.
+  /// - Returns: Whether all pages have one now; not while somebody copies the log into the database.
   func sealPages() throws -> Bool {
     guard isSealed, let file = coffer_sqlite_main_file(handle) else { return true }
     try execute("BEGIN")
@@ -41,9 +42,12 @@ extension Connection {
     defer { buffer.deallocate() }
     var offset: Int64 = 0
     var hasWritten = false
+    var isProven: Bool?
     while file.readRaw(buffer, size, offset) {
       var word = buffer.loadUnaligned(fromByteOffset: Int(size - PageFile.reserve), as: UInt64.self)
       if word == 0, !isZero(buffer, size) {
+        if isProven == nil { isProven = rowsAreWhole }
+        guard isProven == true else { return false }
         word = pageChecksum(buffer, size).littleEndian
         let code = file.realMethods.xWrite(
           file.real, &word, PageFile.reserve, offset + Int64(size) - Int64(PageFile.reserve))
@@ -54,5 +58,11 @@ extension Connection {
     }
     if hasWritten, file.realMethods.xSync(file.real, SQLITE_SYNC_NORMAL) != SQLITE_OK { return false }
     return true
+  }
+
+  /// Whether all rows are there, in order and as they were written.
+  private var rowsAreWhole: Bool {
+    guard let proof = try? Reader(place, onDamage: { _ in }).proveRows() else { return false }
+    return proof.isComplete && proof.isOrdered && proof.damaged == 0
   }
 }

@@ -57,12 +57,13 @@ static const unsigned coffer_rename_no_replace = 1;
 static const unsigned coffer_rename_exchange = 2;
 
 #if defined(__linux__)
-#include <fcntl.h>
+// Not <fcntl.h>: Swift would take its types, such as `stat`, for this module's.
 #include <sys/syscall.h>
 #include <unistd.h>
 
 static inline int coffer_rename(const char *from, const char *to, unsigned flags) {
-  return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags);
+  const int here = -100; // AT_FDCWD
+  return (int)syscall(SYS_renameat2, here, from, here, to, flags);
 }
 #else
 #include <errno.h>

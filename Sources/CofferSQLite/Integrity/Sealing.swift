@@ -24,17 +24,26 @@ extension StorePlace {
   }
 }
 
+/// What came of giving pages checksums.
+enum Sealing {
+  /// All pages have one.
+  case sealed
+  /// Somebody copies the log into the database: not now.
+  case busy
+  /// The rows do not prove themselves: pages without a checksum are damaged.
+  case unproven
+}
+
 extension Connection {
   /// Gives each page of the database that has no checksum one. Reads the whole file.
   ///
   /// Pages whose ends were zeroed have none, either: so the rows have to prove themselves before.
-  /// - Returns: Whether all pages have one now; not while somebody copies the log into the database.
-  func sealPages() throws -> Bool {
-    guard isSealed, let file = coffer_sqlite_main_file(handle) else { return true }
+  func sealPages() throws -> Sealing {
+    guard isSealed, let file = coffer_sqlite_main_file(handle) else { return .sealed }
     try execute("BEGIN")
     defer { rollBack() }
     _ = try number("SELECT count(*) FROM sqlite_schema")  // maps the index of the log, where the lock is
-    guard coffer_sqlite_checkpoint_lock(handle, 1) == SQLITE_OK else { return false }
+    guard coffer_sqlite_checkpoint_lock(handle, 1) == SQLITE_OK else { return .busy }
     defer { _ = coffer_sqlite_checkpoint_lock(handle, 0) }
     // Only checkpoints write to the database, and nobody else makes one now.
     let size = file.page.pointee.pageSize
@@ -47,7 +56,7 @@ extension Connection {
       var word = buffer.loadUnaligned(fromByteOffset: Int(size - PageFile.reserve), as: UInt64.self)
       if word == 0, !isZero(buffer, size) {
         if isProven == nil { isProven = rowsAreWhole }
-        guard isProven == true else { return false }
+        guard isProven == true else { return .unproven }
         word = pageChecksum(buffer, size).littleEndian
         let code = file.realMethods.xWrite(
           file.real, &word, PageFile.reserve, offset + Int64(size) - Int64(PageFile.reserve))
@@ -56,8 +65,8 @@ extension Connection {
       }
       offset += Int64(size)
     }
-    if hasWritten, file.realMethods.xSync(file.real, SQLITE_SYNC_NORMAL) != SQLITE_OK { return false }
-    return true
+    if hasWritten, file.realMethods.xSync(file.real, SQLITE_SYNC_NORMAL) != SQLITE_OK { return .busy }
+    return .sealed
   }
 
   /// Whether all rows are there, in order and as they were written.

@@ -244,7 +244,7 @@ private struct Opening {
       throw StorageError.system("stat", path: place.path, errno: errno, backend: place.description)
     }
     self.identity = identity
-    if place.allowsUnsealedPages { place.allowsUnsealedPages = try !connection.sealPages() }
+    if place.allowsUnsealedPages { place.allowsUnsealedPages = try connection.sealPages() == .busy }
     self.place = place
     // SQLite counts the whole row; the other columns fit into a page.
     let limit = Int(sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, -1)) - 4_096

@@ -57,7 +57,7 @@ final class Connection {
   private static let oldestLibrary: Int32 = 3_037_000
 
   /// Refuses a library that is too old, before anything is written with it.
-  static func checkLibrary(_ number: Int32, _ place: StorePlace) throws {
+  static func checkLibrary(_ number: Int32, _ place: StorePlace) throws(StorageError) {
     guard number < oldestLibrary else { return }
     func version(_ number: Int32) -> String { "\(number / 1_000_000).\(number / 1_000 % 1_000).\(number % 1_000)" }
     throw StorageError(

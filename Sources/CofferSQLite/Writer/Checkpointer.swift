@@ -7,7 +7,7 @@ import Dispatch
 ///
 /// The log starts again from its beginning only when all of it has been copied and nobody reads it. So after the long
 /// part, which runs beside the writers of all processes, the writer's thread copies the few frames that have come
-/// meanwhile while it keeps others from writing (``GroupCommitter/startLogAgain(mustWait:)``).
+/// meanwhile while it keeps others from writing (``GroupCommitter/startLogAgain(isTooLong:)``).
 final class Checkpointer: Sendable {
   /// The length of the log in frames at which copying starts: 4 MB, as SQLite's own default.
   static let threshold = 1_000
@@ -21,7 +21,7 @@ final class Checkpointer: Sendable {
 
   init(_ place: StorePlace) { self.place = place }
 
-  /// Starts copying unless it is under way, then calls `finish` with SQLite's code, which lets the writer copy the rest.
+  /// Starts copying unless it is under way, then calls `finish` with SQLite's code: the writer copies the rest.
   func start(finish: @escaping @Sendable (Int32) -> Void) {
     let isFirst = isScheduled.withLock { isScheduled in
       defer { isScheduled = true }

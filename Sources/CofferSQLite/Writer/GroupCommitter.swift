@@ -7,7 +7,7 @@ import Foundation
 /// Not thread-safe; the ``Writer`` gives it to one thread at a time.
 final class GroupCommitter {
   let connection: Connection
-  private let clock: WallClock
+  let clock: WallClock
   private let begin, commitStatement, findRevision, put, delete, clearAll, appendJournal, newestRow: Statement
   private(set) lazy var statements = StatementCache(connection)
   private lazy var clearRange = Result { try connection.prepare(SQL.clearRange) }
@@ -86,7 +86,7 @@ final class GroupCommitter {
     writes.deallocate()
   }
 
-  private var logLimits = LogLimits()
+  var logLimits = LogLimits()
 
   /// Whether the log has grown enough to be copied into the database; says so once per threshold.
   func takeCheckpointDue() -> Bool { logLimits.takeDue(connection.log) }
@@ -161,40 +161,6 @@ final class GroupCommitter {
     }
   }
 
-  /// Copies the rest of the log into the database and starts the log again with a short commit: starting it syncs,
-  /// which must not happen in a relaxed commit on a caller's thread.
-  ///
-  /// - Parameter code: what came of copying most of it beside the writer.
-  func finishCheckpoint(_ code: Int32) throws {
-    if coffer_sqlite_is_lost_sync(code) == 1 { throw lostSync(code) }
-    guard let log = connection.log, log.frames >= Checkpointer.threshold else { return }
-    try startLogAgain(mustWait: false)
-    guard let log = connection.log, log.frames > 0, log.copied == log.frames else { return }
-    try housekeep { [clock] connection in
-      let now = clock.now().unixMilliseconds
-      try connection.execute(
-        """
-        INSERT INTO coffer_meta VALUES ('copied_at', \(now))
-        ON CONFLICT (name) DO UPDATE SET value = max(value + 1, excluded.value)
-        """)
-    }
-  }
-
-  /// Copies all of the log while nobody writes and waits until nobody reads it, so that the next commit, of whatever
-  /// process, writes to its beginning.
-  ///
-  /// - Parameter mustWait: whether to wait for a process that is copying now.
-  private func startLogAgain(mustWait: Bool) throws {
-    let patience = logLimits.patience
-    guard let lock = try connection.place.checkpointLock(mustWait ? .patient(milliseconds: patience) : .exclusive)
-    else { return }
-    let code = withExtendedLifetime(lock) {
-      connection.waiting(LockWait(milliseconds: patience)) { connection.checkpoint(SQLITE_CHECKPOINT_RESTART) }
-    }
-    if coffer_sqlite_is_lost_sync(code) == 1 { throw lostSync(code) }
-    logLimits.wasTried(connection.log, succeeded: code == SQLITE_OK)
-  }
-
   /// Makes all relaxed commits survive power loss.
   func sync() throws {
     guard hasUnsyncedCommits else { return }
@@ -212,7 +178,7 @@ final class GroupCommitter {
     try begin.run()
     if connection.waitsForLock, logLimits.isTooLong(connection.log) {
       connection.rollBack()
-      try startLogAgain(mustWait: true)
+      try startLogAgain(isTooLong: true)
       try begin.run()
     }
     let (revisionBefore, liveBefore) = (revision, live.rows)
@@ -261,7 +227,7 @@ final class GroupCommitter {
   }
 
   /// After a failed sync nobody knows which bytes the device has; asking again would be answered with a lie.
-  private func lostSync(_ code: Int32) -> StorageError {
+  func lostSync(_ code: Int32) -> StorageError {
     failure.give()
     return unknownOutcome(connection.error(code))
   }

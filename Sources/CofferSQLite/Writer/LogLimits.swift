@@ -3,17 +3,22 @@ import Dispatch
 
 /// When a writer copies the write-ahead log, and how long it waits for readers that hold the log back.
 struct LogLimits {
-  /// How long readers may keep a writer from starting the log again, in milliseconds.
-  private static let usualPatience = 50
-  /// How long after readers were waited for in vain they are not waited for again, in nanoseconds.
-  private static let rest: UInt64 = 1_000_000_000
+  /// How long commits wait for others while a log that is too long is started again, in milliseconds: longer than a
+  /// process on a busy machine waits for its turn.
+  private static let usualPatience = 500
+  /// How long they wait while somebody is known to hold the log back, and before the log is too long.
+  private static let shortPatience = 20
+  /// How long after a wait in vain there is none again, in nanoseconds: at most a tenth of the time is waited.
+  private static let rest: UInt64 = 5_000_000_000
 
   private var nextCheckpoint = Checkpointer.threshold
   private var nextLimit = Checkpointer.limit
   private var restsUntil: UInt64 = 0
 
   /// How long to wait for locks while the log is started again, in milliseconds.
-  var patience: Int { DispatchTime.now().uptimeNanoseconds < restsUntil ? 0 : Self.usualPatience }
+  func patience(isTooLong: Bool) -> Int {
+    isTooLong && DispatchTime.now().uptimeNanoseconds >= restsUntil ? Self.usualPatience : Self.shortPatience
+  }
 
   /// Whether copying beside the commits is due; once per threshold.
   mutating func takeDue(_ log: coffer_sqlite_log?) -> Bool {
@@ -34,13 +39,15 @@ struct LogLimits {
     return Int(log.frames) >= nextLimit
   }
 
-  /// Notes what came of an attempt. A log that a reader holds back is tried again when it has grown by a threshold.
+  /// Notes what came of an attempt to start a log again that was too long. One that is held back is tried again when
+  /// it has grown by a threshold.
   mutating func wasTried(_ log: coffer_sqlite_log?, succeeded: Bool) {
     guard !succeeded else {
       nextLimit = Checkpointer.limit
       return
     }
-    if patience > 0 { restsUntil = DispatchTime.now().uptimeNanoseconds + Self.rest }
+    let now = DispatchTime.now().uptimeNanoseconds
+    if now >= restsUntil { restsUntil = now + Self.rest }
     nextLimit = max(Checkpointer.limit, Int(log?.frames ?? 0) + Checkpointer.threshold)
   }
 }

@@ -19,8 +19,8 @@ extension Table {
       """,
     ],
     examples: [
-      Syntax.Example("coffer backup /mnt/usb/app.backup", "the user's own store"),
-      Syntax.Example("coffer backup nightly.db --overwrite", "in the place of the last"),
+      Syntax.Example("coffer backup app.backup", "the user's own store"),
+      Syntax.Example("coffer backup app.backup --overwrite", "in the place of the last"),
       Syntax.Example("coffer backup p.db --store prefs:shop", "preferences, with their types"),
     ],
     aliases: ["save-to", "export", "dump", "snapshot"])
@@ -45,9 +45,9 @@ extension Table {
       """,
     ],
     examples: [
-      Syntax.Example("coffer restore /mnt/usb/app.backup", "the user's own store"),
-      Syntax.Example("coffer restore nightly.db --take-over --yes", "while it is in use"),
-      Syntax.Example("coffer restore p.db --store prefs:shop", "preferences"),
+      Syntax.Example("coffer restore app.backup --yes", "the user's own store"),
+      Syntax.Example("coffer restore app.backup --take-over --yes", "while it is in use"),
+      Syntax.Example("coffer restore p.db --yes --store prefs:shop", "preferences"),
     ],
     aliases: ["recover", "import", "undump", "rollback"])
 }

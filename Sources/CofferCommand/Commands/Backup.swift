@@ -20,8 +20,8 @@ func backUpStore(_ invocation: Invocation) async throws -> ExitStatus {
         try print(outcome.json)
       } else {
         ProgressLine("").note(
-          "Backed up \(counted(outcome.values, "value")) (\(byteCount(outcome.fileBytes))) to \(outcome.path.oneLine()) "
-            + "in \(seconds(progress.elapsed)).")
+          "Backed up \(counted(outcome.values, "value")) (\(byteCount(outcome.fileBytes))) to "
+            + "\(outcome.path.oneLine()) in \(seconds(progress.elapsed)).")
       }
       return .ok
     } catch is CancellationError {

@@ -77,7 +77,7 @@ private func restore(
     return try await withStore(at: location, invocation, creating: true) { engine in
       guard let engine = engine as? SlotEngine else { throw noBackup(engine.description) }
       let isEmpty = try await engine.keys().isEmpty
-      // `file:/var/lib/shop` or `prefs:/home/anna/.config/shop.plist`
+      // What follows the kind is a path, also for preferences.
       let place = String(engine.description.drop { $0 != ":" }.dropFirst())
       let kept = keeps && !isEmpty ? nameForReplaced(place) : nil
       let report = try await engine.restore(from: path, keepingReplacedAt: kept)

@@ -6,8 +6,8 @@ extension SlotEngine {
   /// Copies the values of one snapshot into a new file, a store of its own, and checks it.
   ///
   /// The file holds each value and what is said of it where the home keeps that, such as the type of a preference. It
-  /// can be put back with ``restore(from:keepingReplacedAt:)``, into a home of any kind. Nothing is left at `path` when it
-  /// fails.
+  /// can be put back with ``restore(from:keepingReplacedAt:)``, into a home of any kind. Nothing is left at `path` when
+  /// it fails.
   /// - Parameters:
   ///   - path: where the file is to be, in an existing directory.
   ///   - overwrite: whether a file at `path` is replaced.
@@ -37,8 +37,8 @@ extension SlotEngine {
   ///
   /// The backup is checked as a whole before anything is changed. All of its values are in memory at once.
   /// - Parameters:
-  ///   - backup: a file that ``backup(to:overwrite:)`` or ``SQLiteEngine/backup(to:overwrite:progress:)`` has made. It is
-  ///     not changed.
+  ///   - backup: a file that ``backup(to:overwrite:)`` or ``SQLiteEngine/backup(to:overwrite:progress:)`` has made. It
+  ///     is not changed.
   ///   - kept: where a backup of what is replaced is made before; `nil` for none.
   /// - Throws: `StorageError`: `damaged`, `notAStore`, `newerFormat` or `notFound` for the backup, and what a commit
   ///   throws. The home is as it was then.

@@ -36,7 +36,7 @@ extension SQLiteEngine {
   public func backup(
     to path: String, overwrite: Bool = false, progress: (@Sendable (BackupProgress) -> Void)? = nil
   ) async throws -> BackupReport {
-    let source = try openStore().place
+    let source = readOnlyStore == nil ? try openStore().place : place
     return try await BackupWork.run(progress) { work in
       try Backup(source: source, work: work).run(to: path, overwrites: overwrite)
     }

@@ -1,23 +1,32 @@
 import Coffer
+import CofferFileSystem
 import CofferTerminal
 
 /// `coffer doctor`: says what keeps a store from being used.
 func examine(_ invocation: Invocation) async throws -> ExitStatus {
   let passphrases = try Passphrases(invocation)
   let locations = try invocation.locations()
-  var findings = SystemChecks.all()
+  var (findings, needed): ([Finding], Set<SystemDirectories.Purpose>) = ([], [.applicationSupport])
   if locations.isEmpty {
     do {
-      findings += await StoreChecks(location: try StoreLocation.of(invocation), passphrases: passphrases).all()
+      let location = try StoreLocation.of(invocation)
+      if StoreLocation.isNamed(in: invocation) { needed = location.neededDirectories }
+      findings = await StoreChecks(location: location, passphrases: passphrases).all()
     } catch let error as UsageError {
-      findings.append(.problem("store", error.message, fix: "Set HOME, or name the store: coffer doctor STORE"))
+      findings = [.problem("store", error.message, fix: "Set HOME, or name the store: coffer doctor STORE")]
     }
-    // Nobody has said that secrets are to be there.
-    findings += KeychainChecks.all().map(\.asWarning)
+  } else {
+    needed = locations.reduce(into: Set()) { $0.formUnion($1.neededDirectories) }
   }
   for location in locations {
     findings += await StoreChecks(location: location, passphrases: passphrases).all()
   }
+  // What is wrong with the system and keeps no store from working is no more than a warning.
+  let isUsable = !findings.contains { $0.verdict == .problem }
+  let system = SystemChecks.all(needed: needed, isAsked: !locations.isEmpty)
+  findings = (isUsable ? system.map(\.asWarning) : system) + findings
+  // Nobody has said that secrets are to be there.
+  if locations.isEmpty { findings += KeychainChecks.all().map(\.asWarning) }
   let problems = findings.filter { $0.verdict == .problem }.count
   let warnings = findings.filter { $0.verdict == .warning }.count
   if invocation.has(.json) {

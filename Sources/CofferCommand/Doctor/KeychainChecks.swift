@@ -8,8 +8,13 @@ import Foundation
 enum KeychainChecks {
   static func all() -> [Finding] {
     let state = KeyringInspection.obstacle().map { Finding.problem("keyring", $0) } ?? .ok("keyring", "open")
-    guard let data = try? SystemDirectories.current.url(for: .applicationSupport).path else { return [state] }
-    return [state] + files(in: data + "/keyrings")
+    do {
+      let data = try SystemDirectories.current.url(for: .applicationSupport).path
+      let journals = SystemChecks.usable("keyring journals", data + "/coffer/keychain")
+      return [state] + (journals.verdict == .ok ? [] : [journals]) + files(in: data + "/keyrings")
+    } catch {
+      return [state, .problem("keyring journals", error)]
+    }
   }
 
   /// gnome-keyring takes a file that it cannot read for none, and begins another one.

@@ -26,9 +26,15 @@ struct StoreChecks {
     case .keychain: return KeychainChecks.all()
     case .memory: return [.ok(name, "ends with the command")]
     case .sqlite(let path): return await place(path) { try await sqlite(path) }
-    case .files(let directory): return await place(directory) { try await files(directory) }
+    case .files(let directory):
+      return await place(directory, values: directory, control: parts(of: directory + "/.coffer")) {
+        try await files(directory)
+      }
     case .preferences(let suite): return await preferences(suite)
-    case .sealed(let path): return await place(path) { try await sealed(path) }
+    case .sealed(let path):
+      return await place(path, control: parts(of: path + ".coffer")) {
+        try await sealed(path)
+      }
     }
   }
 
@@ -36,28 +42,50 @@ struct StoreChecks {
 
   private var isNew: Finding { .ok(name, "does not exist yet; it is made when something is stored") }
 
-  /// Nothing to say of a place that is well. Where it is not, a store that is not there is no news.
-  private func place(_ path: String, _ look: () async throws -> [Finding]) async -> [Finding] {
+  /// Nothing to say of a place that is well, and of a store that is not there where one could be made.
+  /// - Parameters:
+  ///   - path: of the store.
+  ///   - values: the directory whose files are replaced when something is stored: where that cannot be, what is there
+  ///     can be read all the same. That of the path unless given.
+  ///   - control: directories that reading needs to write to.
+  private func place(
+    _ path: String, values: String? = nil, control: [String] = [], _ look: () async throws -> [Finding]
+  ) async -> [Finding] {
     let path = URL(fileURLWithPath: path).path
-    let finding = SystemChecks.usable(name, PathParts(path).parent)
-    let place = finding.verdict == .ok ? [] : [finding]
-    guard place.isEmpty || access(path, F_OK) == 0 else { return place }
+    func obstacles(to places: [String]) -> [Finding] {
+      Array(
+        places.map { SystemChecks.usable(name, URL(fileURLWithPath: $0).path) }.filter { $0.verdict != .ok }.prefix(1))
+    }
     do {
-      return place + (try await look())
+      guard try PathParts.exists(path) else {
+        let found = obstacles(to: [PathParts(path).parent])
+        return found.contains { $0.verdict == .problem } ? found : found + (try await look())
+      }
+      let limits = obstacles(to: [values ?? PathParts(path).parent]).map(\.asWarning)
+      return limits + obstacles(to: control) + (try await look())
     } catch {
-      return place + [.problem(name, error)]
+      return [.problem(name, error)]
     }
   }
 
-  private func kind(of path: String) -> mode_t? {
+  private func kind(of path: String) throws -> mode_t? {
+    guard try PathParts.exists(path) else { return nil }
     var status = stat()
-    return stat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
+    guard stat(path, &status) == 0 else { throw StorageError.fileSystem("stat", path: path, errno: errno) }
+    return status.st_mode & S_IFMT
+  }
+
+  /// The directories of a store in slots that are written to when it is used; those that are there.
+  private func parts(of control: String) -> [String] {
+    [control]
+      + ["owners", "staged", "retained", "quarantine"].map { control + "/" + $0 }
+      .filter { access($0, F_OK) == 0 || errno != ENOENT }
   }
 
   /// What the journal of a store knows; `nil` where there is none. A copy is opened: SQLite and the engine
   /// tidy up in what they open.
   private func journal(in control: String) async throws -> (count: Int?, loss: LossReport?)? {
-    guard access(control + "/journal.db", F_OK) == 0 else { return nil }
+    guard try PathParts.exists(control + "/journal.db") else { return nil }
     let folder = NSTemporaryDirectory() + "/coffer-doctor-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let path = folder + "/journal.db"
@@ -113,29 +141,47 @@ struct StoreChecks {
 
   // MARK: Values
 
+  /// What an open store says of itself.
+  private struct Contents: Sendable {
+    let count: (all: Int, skipped: Int)
+    let obstacle: StorageError?
+    let loss: LossReport?
+    let log: LogStatus?
+
+    init(_ engine: any StorageEngine) async throws {
+      count = try await Listing(engine: engine, prefix: nil).count()
+      let database = engine as? SQLiteEngine
+      obstacle = database?.obstacleToWriting
+      loss = try await database?.loss()
+      log = try database?.logStatus()
+    }
+  }
+
   private func sqlite(_ path: String) async throws -> [Finding] {
-    guard let kind = kind(of: path) else { return [isNew] }
-    guard kind != S_IFDIR || access(path + "/.coffer/journal.db", F_OK) == 0 else {
+    guard let kind = try kind(of: path) else { return [isNew] }
+    guard try kind != S_IFDIR || PathParts.exists(path + "/.coffer/journal.db") else {
       return [
         .problem(
           name, "The path is a directory; a store is a file.",
           fix: "Give the path of a file, or file:\(path.quotedForShell) for a file per key.")
       ]
     }
-    let (count, loss, log) = try await withStore(at: location, passphrases) {
-      (
-        try await Listing(engine: $0, prefix: nil).count(), try await $0.database?.loss(),
-        try ($0 as? SQLiteEngine)?.logStatus()
-      )
+    let found: Contents
+    do {
+      found = try await withStore(at: location, passphrases) { try await Contents($0) }
+    } catch let error as CommandError where error.status == .notFound {
+      return [isNew]  // An empty file.
     }
-    guard count.skipped == 0 else {
-      return [
+    let limits = found.obstacle.map { [Finding.warning(name, $0.message, fix: "To write: \($0.advice)")] } ?? []
+    guard found.count.skipped == 0 else {
+      return limits + [
         .problem(
-          name, "\(counted(count.skipped, "value")) of \(grouped(count.all)) cannot be read.",
+          name, "\(counted(found.count.skipped, "value")) of \(grouped(found.count.all)) cannot be read.",
           fix: "coffer verify --store \(name.quotedForShell)")
       ]
     }
-    return [.ok(name, counted(count.all, "key"))] + lost(loss) + (log.flatMap(tooLong).map { [$0] } ?? [])
+    return limits + [.ok(name, counted(found.count.all, "key"))] + lost(found.loss)
+      + (found.log.flatMap(tooLong).map { [$0] } ?? [])
   }
 
   /// A log that has grown since somebody reads an old state of the store.
@@ -149,7 +195,7 @@ struct StoreChecks {
   }
 
   private func files(_ directory: String) async throws -> [Finding] {
-    guard let kind = kind(of: directory) else { return [isNew] }
+    guard let kind = try kind(of: directory) else { return [isNew] }
     guard kind == S_IFDIR else {
       let quoted = directory.quotedForShell
       return [
@@ -159,7 +205,7 @@ struct StoreChecks {
       ]
     }
     guard let journal = try await journal(in: directory + "/.coffer") else {
-      guard access(directory + "/.coffer", F_OK) == 0 else {
+      guard try PathParts.exists(directory + "/.coffer") else {
         return [.ok(name, "a directory without a store; it becomes one when something is stored")]
       }
       return [
@@ -175,7 +221,9 @@ struct StoreChecks {
   private func preferences(_ suite: String) async -> [Finding] {
     do {
       let (path, control) = try PreferencesInspection.place(of: suite)
-      return await place(path) { try await preferences(path, control) }
+      return await place(path, control: parts(of: control)) {
+        try await preferences(path, control)
+      }
     } catch {
       return [.problem(name, error)]
     }
@@ -183,7 +231,7 @@ struct StoreChecks {
 
   private func preferences(_ path: String, _ control: String) async throws -> [Finding] {
     let quoted = path.quotedForShell
-    guard kind(of: path) != S_IFDIR else {
+    guard try kind(of: path) != S_IFDIR else {
       return [.problem(name, "\(path) is a directory, and a file is needed there.", fix: "mv \(quoted) \(quoted).old")]
     }
     let loss = lost(try await journal(in: control)?.loss)
@@ -208,8 +256,8 @@ struct StoreChecks {
   private func sealed(_ path: String) async throws -> [Finding] {
     let control = path + ".coffer"
     var status = stat()
-    guard stat(path, &status) == 0 else {
-      guard access(control + "/journal.db", F_OK) == 0 else { return [isNew] }
+    guard try kind(of: path) != nil, stat(path, &status) == 0 else {
+      guard try PathParts.exists(control + "/journal.db") else { return [isNew] }
       return [
         .problem(
           name, "The sealed file is gone, though its journal is still there.",
@@ -230,11 +278,20 @@ struct StoreChecks {
       findings.append(.ok(name, count.map { counted($0, "key") } ?? "sealed; no passphrase was given to open it"))
       findings += RetainedCheck(store: name, control: control).all()
     } catch let error as StorageError where error.code == .damaged {
-      findings.append(.problem(name, error.message, fix: restoring(path)))
+      let serves = isUsable ? try? await copyCount(path) : nil
+      let fix =
+        serves == nil ? restoring(path) : "Use the store, which takes what Coffer wrote last. \(restoring(path))."
+      findings.append(serves == nil ? .problem(name, error.message, fix: fix) : .warning(name, error.message, fix: fix))
     } catch {
       findings.append(.problem(name, error))
     }
     return findings
+  }
+
+  /// How many values the copy has that serves in place of a damaged file.
+  private func copyCount(_ path: String) async throws -> Int? {
+    let copy = URL(fileURLWithPath: path).path + ".coffer/copy"
+    return try await SealedInspection.inspect(copy, passphrase: try passphrases.source(for: path))
   }
 
   /// How a sealed file comes back.

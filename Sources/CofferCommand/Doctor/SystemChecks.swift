@@ -5,16 +5,24 @@ import Foundation
 
 /// What every home needs of the system.
 enum SystemChecks {
-  static func all() -> [Finding] {
-    [home(), watches()] + SystemDirectories.Purpose.forStores.map(directory)
+  /// - Parameters:
+  ///   - needed: the directories that the stores need which are looked at. What is wrong with HOME or with another
+  ///     directory keeps none of them from working.
+  ///   - isAsked: whether those stores were named: then other directories are of no interest.
+  static func all(needed: Set<SystemDirectories.Purpose>, isAsked: Bool) -> [Finding] {
+    let directories = SystemDirectories.Purpose.forStores.filter { !isAsked || needed.contains($0) }
+    return [home(needed), watches()]
+      + directories.map { needed.contains($0) ? directory($0) : directory($0).asWarning }
   }
 
-  private static func home() -> Finding {
+  private static func home(_ needed: Set<SystemDirectories.Purpose>) -> Finding {
     if let home = variable("HOME"), home.hasPrefix("/") { return .ok("home", home) }
     let replacements = ["XDG_DATA_HOME", "XDG_CONFIG_HOME"]
     guard replacements.contains(where: { variable($0)?.hasPrefix("/") != true }) else {
       return .ok("home", "not needed: \(replacements.joined(separator: " and ")) are set")
     }
+    let missing = needed.compactMap(\.variable).filter { variable($0)?.hasPrefix("/") != true }
+    guard !missing.isEmpty else { return .ok("home", "not needed by these stores") }
     return .problem(
       "home", "HOME is not set to an absolute path.", fix: "Set HOME, or XDG_DATA_HOME and XDG_CONFIG_HOME.")
   }
@@ -45,15 +53,15 @@ enum SystemChecks {
   /// Whether files can be made in a directory, or in the nearest one above it that exists.
   static func usable(_ subject: String, _ path: String) -> Finding {
     var existing = path
-    while access(existing, F_OK) != 0, errno == ENOENT || errno == ENOTDIR, existing != "/" {
-      existing = PathParts(existing).parent
+    do {
+      while try !PathParts.exists(existing), existing != "/" { existing = PathParts(existing).parent }
+    } catch {
+      return unreachable(subject, existing, error)
     }
     let quoted = existing.quotedForShell
     var status = stat()
     guard stat(existing, &status) == 0 else {
-      return .problem(
-        subject, "This user may not look into \(PathParts(existing).parent).",
-        fix: "As its owner: chmod u+rwx \(PathParts(existing).parent.quotedForShell)")
+      return unreachable(subject, existing, .fileSystem("stat", path: existing, errno: errno))
     }
     guard status.st_mode & S_IFMT == S_IFDIR else {
       return .problem(
@@ -74,14 +82,58 @@ enum SystemChecks {
         fix: "Keep stores on a local disk.")
     }
     if let free = FileSystemKind(existing)?.freeBytes, free < 16 << 20 {
-      return .problem(
-        subject, "\(existing) has \(byteCount(free)) left.", fix: "Free some space: a commit needs some megabytes.")
+      let message = "\(existing) has \(byteCount(free)) left."
+      let fix = "Free some space: a commit needs some megabytes."
+      // A new store takes about 100 KiB.
+      return free < 256 << 10 ? .problem(subject, message, fix: fix) : .warning(subject, message, fix: fix)
     }
     return .ok(subject, path)
+  }
+
+  /// What keeps a path from being looked at.
+  private static func unreachable(_ subject: String, _ path: String, _ error: StorageError) -> Finding {
+    switch error.underlying?.code {
+    case Int(EACCES):
+      return .problem(
+        subject, "This user may not look into \(PathParts(path).parent).",
+        fix: "As its owner: chmod u+rwx \(PathParts(path).parent.quotedForShell)")
+    case Int(ENOTDIR):
+      let file = fileInTheWay(path)
+      let quoted = file.quotedForShell
+      return .problem(subject, "\(file) is no directory, and one is needed there.", fix: "mv \(quoted) \(quoted).old")
+    default: return .problem(subject, error)
+    }
+  }
+
+  private static func fileInTheWay(_ path: String) -> String {
+    var place = path
+    while access(place, F_OK) != 0, place != "/" { place = PathParts(place).parent }
+    return place
   }
 }
 
 extension SystemDirectories.Purpose {
+  /// The variable that says where it is, in place of HOME.
+  fileprivate var variable: String? {
+    switch self {
+    case .applicationSupport: "XDG_DATA_HOME"
+    case .preferences: "XDG_CONFIG_HOME"
+    case .documents, .caches: nil
+    }
+  }
+
   /// Those in which stores are by themselves.
   fileprivate static let forStores: [SystemDirectories.Purpose] = [.applicationSupport, .preferences]
+}
+
+extension StoreLocation {
+  /// The system's directories without which the store cannot be used.
+  var neededDirectories: Set<SystemDirectories.Purpose> {
+    switch self {
+    case .preferences: [.preferences]
+    case .keychain: [.applicationSupport]
+    // The places of the others are named, and a chain goes on to the next home.
+    case .sqlite, .files, .memory, .sealed, .chain: []
+    }
+  }
 }

@@ -108,6 +108,11 @@ enum StoreLocation: Sendable {
     return .sqlite(path: "\(home)/.local/share/coffer/coffer.db")
   }
 
+  /// Whether the command line or the environment names the store.
+  static func isNamed(in invocation: Invocation) -> Bool {
+    invocation.options[.store] != nil || environment("COFFER_STORE") != nil
+  }
+
   /// Whether opening it may take a passphrase.
   var mayBeSealed: Bool {
     switch self {

@@ -31,6 +31,9 @@ public final class SQLiteEngine: StorageEngine {
     if case .readOnly = core { true } else { false }
   }
 
+  /// Why nothing can be written; `nil` when it can.
+  package var obstacleToWriting: StorageError? { readOnlyStore?.refusal }
+
   /// Opens a store, creating it, its directory (0700) and its file (0600) unless the configuration says otherwise.
   ///
   /// Where it cannot be written it is opened for reading only, unless the configuration says otherwise.

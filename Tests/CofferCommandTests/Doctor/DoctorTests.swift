@@ -41,9 +41,14 @@ struct DoctorTests {
       fix: "As root: mount -o remount,rw \"$(findmnt -no TARGET --target ROOT/disk)\""
     ) { try SmallDisk(at: $0.path("disk"), size: "1m,ro") },
     Fault(
-      "a full disk", environment: [("XDG_DATA_HOME", "ROOT/disk/data")], "problem", "application support",
+      "a disk that is almost full", environment: [("XDG_DATA_HOME", "ROOT/disk/data")], "warning",
+      "application support",
       "ROOT/disk has 1.0 MiB left.", fix: "Free some space: a commit needs some megabytes."
     ) { try SmallDisk(at: $0.path("disk"), size: "1m") },
+    Fault(
+      "a full disk", environment: [("XDG_DATA_HOME", "ROOT/disk/data")], "problem", "application support",
+      "ROOT/disk has 64.0 KiB left.", fix: "Free some space: a commit needs some megabytes."
+    ) { try SmallDisk(at: $0.path("disk"), size: "64k") },
     Fault(
       "no more watches", by: withoutWatches, "warning", "change notices",
       "The system gives no more watches (Too many open files): changes by other processes are looked for, and heard "
@@ -179,10 +184,15 @@ struct DoctorTests {
       fix: "Check the path. Nothing was changed."
     ) { try await $0.prepare("umask 077; head -c 500 /dev/zero > s") },
     Fault(
-      "truncated", of: ["sealed:s"], options: ["--passphrase-file", "words"], "problem", "sealed:s",
+      "truncated", of: ["sealed:s"], options: ["--passphrase-file", "words"], "warning", "sealed:s",
       "The sealed store is damaged: its bytes are not those that were written.",
-      fix: "Put a backup in its place, or what Coffer wrote last: cp s.coffer/copy s"
+      fix: "Use the store, which takes what Coffer wrote last. "
+        + "Put a backup in its place, or what Coffer wrote last: cp s.coffer/copy s."
     ) { try await $0.prepare(seal + "truncate -s -1 s") },
+    Fault(
+      "truncated, and no copy", of: ["sealed:s"], options: ["--passphrase-file", "words"], "problem", "sealed:s",
+      "The sealed store is damaged: its bytes are not those that were written.", fix: "Put a backup in its place"
+    ) { try await $0.prepare(seal + "truncate -s -1 s; rm s.coffer/copy") },
     Fault(
       "newer", of: ["sealed:s"], "problem", "sealed:s",
       "The file was sealed by a newer version (format 9, key derivation 1).",

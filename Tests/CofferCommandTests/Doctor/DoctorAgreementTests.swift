@@ -1,0 +1,142 @@
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// The doctor never says that something can be used which every command refuses, nor reports a problem of what works.
+@Suite("The doctor and the commands agree", .serialized)
+struct DoctorAgreementTests {
+  let sandbox: Sandbox
+
+  init() throws {
+    sandbox = try Sandbox()
+    let folder = sandbox.url.appendingPathComponent("home")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+  }
+
+  /// A state of the system and the store that is asked about.
+  struct Case: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let store: String
+    var options = ""
+    var environment: [(name: String, value: String?)] = []
+    var by = ""
+    let inject: @Sendable (Sandbox) async throws -> (any Sendable)?
+
+    init(_ fault: Fault) {
+      testDescription = fault.testDescription
+      store = fault.stores.first ?? ""
+      // Without its passphrase the doctor cannot know more of a sealed store.
+      options =
+        fault.options.isEmpty && store.contains("sealed:")
+        ? passphrase : fault.options.map { "'\($0)'" }.joined(separator: " ")
+      environment = fault.environment
+      by = fault.program == "coffer" ? "" : fault.program.replacing("exec coffer", with: "exec")
+      inject = fault.inject
+    }
+
+    init(
+      _ name: String, _ store: String, _ prepare: String, options: String = "",
+      environment: [(name: String, value: String?)] = []
+    ) {
+      (testDescription, self.store, self.options, self.environment) = (name, store, options, environment)
+      by = unprivileged
+      inject = { canLosePrivileges ? try await $0.prepare(prepare) : nil }
+    }
+  }
+
+  private static let seal =
+    "umask 077; printf 'open sesame' > words; printf s3cret | coffer set a - --store sealed:d/s "
+    + "--passphrase-file words; "
+  private static let passphrase = "--passphrase-file words"
+  private static let noHome: [(name: String, value: String?)] = [
+    ("HOME", nil), ("XDG_DATA_HOME", nil), ("XDG_CONFIG_HOME", nil), ("DBUS_SESSION_BUS_ADDRESS", nil),
+    ("XDG_RUNTIME_DIR", nil),
+  ]
+
+  static let faults = (DoctorTests.systemFaults + DoctorTests.storesFaults + DoctorTests.sealedFaults).map(Case.init)
+
+  static let places = AbsenceTests.places.map { place in
+    Case(
+      place.testDescription, place.store, place.prepare + "; umask 077; printf 'open sesame' > words",
+      options: place.store.hasPrefix("sealed:") ? passphrase : "")
+  }
+
+  static let rights = [
+    Case("a file without rights", "d/a.db", "mkdir d; coffer set a 1 --store d/a.db; chmod 444 d/a.db"),
+    Case(
+      "a directory without rights", "d/a.db", "mkdir d; coffer set a 1 --store d/a.db; rm -f d/a.db-*; chmod 555 d"),
+    Case("a directory without rights, and no store", "d/a.db", "mkdir d; chmod 555 d"),
+    Case("files: without rights", "file:d", "coffer set a 1 --store file:d; chmod 555 d"),
+    Case("files: a journal without rights", "file:d", "coffer set a 1 --store file:d; chmod 555 d/.coffer"),
+    Case(
+      "files: a journal that may not be searched", "file:d", "coffer set a 1 --store file:d; chmod 000 d/.coffer"),
+    Case(
+      "files: a directory of one's own in another's", "file:d/f", "coffer set a 1 --store file:d/f; chmod 555 d"),
+    Case("preferences: without rights", "prefs:p", "coffer set a 1 --store prefs:p; chmod 555 .config"),
+    Case(
+      "preferences: a journal without rights", "prefs:p",
+      "coffer set a 1 --store prefs:p; chmod 555 .config/.coffer-preferences/p"),
+    Case("preferences: an unreadable file", "prefs:p", "coffer set a 1 --store prefs:p; chmod 000 .config/p.plist"),
+    Case("sealed: without rights", "sealed:d/s", "mkdir d; \(seal) chmod 555 d", options: passphrase),
+    Case(
+      "sealed: a journal without rights", "sealed:d/s", "mkdir d; \(seal) chmod 555 d/s.coffer", options: passphrase),
+    Case("sealed: an unreadable file", "sealed:d/s", "mkdir d; \(seal) chmod 000 d/s", options: passphrase),
+    Case("no HOME, a database", "ROOT/home/a.db", "coffer set a 1 --store a.db", environment: noHome),
+    Case("no HOME, no database yet", "ROOT/home/a.db", "true", environment: noHome),
+    Case("no HOME, files", "file:ROOT/home/f", "coffer set a 1 --store file:f", environment: noHome),
+    Case("no HOME, preferences", "prefs:p", "true", environment: noHome),
+    Case("no HOME, a keyring", "keychain:p", "true", environment: noHome),
+    Case(
+      "no HOME, a chain", "keychain:test-\(UUID().uuidString)+sealed:ROOT/home/d/s", "mkdir d; \(seal)",
+      options: passphrase, environment: noHome),
+    Case(
+      "no HOME, a chain that is not begun", "keychain:test-\(UUID().uuidString)+sealed:ROOT/home/s",
+      "umask 077; printf 'open sesame' > words", options: passphrase, environment: noHome),
+    Case("a file in the way of preferences, and a database", "a.db", "coffer set a 1 --store a.db; touch .config"),
+  ]
+
+  @Test("The table of faults", arguments: faults)
+  func fault(_ state: Case) async throws { try await compare(state) }
+
+  @Test("Places that cannot be looked at", arguments: places)
+  func place(_ state: Case) async throws { try await compare(state) }
+
+  @Test("Rights, and what some homes need", arguments: rights)
+  func right(_ state: Case) async throws { try await compare(state) }
+
+  private func compare(_ state: Case) async throws {
+    guard let held = try await state.inject(sandbox) else {
+      return print("Not checked: \(state.testDescription), which this user cannot bring about.")
+    }
+    defer {
+      withExtendedLifetime(held) {}
+      chmod(sandbox.path("home/d"), 0o700)
+      chmod(sandbox.path("home/d/.coffer"), 0o700)
+    }
+    func here(_ text: String) -> String { text.replacing("ROOT", with: sandbox.url.path) }
+    let variables =
+      Sandbox.doctorsHome(sandbox.url.path) + state.environment.map { (name: $0.name, value: $0.value.map(here)) }
+    let store = here(state.store)
+    func run(_ words: String, from input: String = ":") async throws -> Ended {
+      let line = "cd home; \(input) | \(state.by) \"$(command -v coffer)\" \(words) \(here(state.options))"
+      return try await sandbox.bash(line, environment: variables)
+    }
+    let option = store.isEmpty ? "" : "--store '\(store)'"
+    let doctor = try await run("doctor " + (store.isEmpty ? "" : "'\(store)'"))
+    let read = [try await run("ls \(option)"), try await run("get a \(option)")]
+    let write = try await run("set a - \(option)", from: "printf 1")
+    let told: Comment = """
+      doctor \(doctor.status): \(doctor.text)
+      ls \(read[0].status): \(read[0].errors)get \(read[1].status): \(read[1].errors)set \(write.status): \(write.errors)
+      """
+    let canRead = read.allSatisfy { $0.status == 0 || $0.status == 3 }
+    let isNew = read[0].status == 3
+    if doctor.status == 0 {
+      #expect(canRead && (write.status == 0 || !isNew), told)
+      #expect(write.status == 0 || doctor.text.contains("warning"), told)
+      if doctor.text.contains("Everything can be used.") { #expect(canRead && write.status == 0, told) }
+    } else {
+      #expect(doctor.status == 1 && (!canRead || (isNew && write.status != 0)), told)
+    }
+  }
+}

@@ -24,6 +24,41 @@ struct TerminalTests {
     #expect(ended.lines.last == "1" && !ended.text.contains("[2J"))
   }
 
+  /// What turns text around, overwrites it or is not seen.
+  static let deceptive = [
+    "\r", "\u{61C}", "\u{200E}", "\u{200F}", "\u{202A}", "\u{202B}", "\u{202C}", "\u{202D}", "\u{202E}", "\u{2066}",
+    "\u{2067}", "\u{2068}", "\u{2069}", "\u{E0001}", "\u{E0041}", "\u{E007F}", "\u{200B}", "\u{200C}", "\u{200D}",
+    "\u{2060}", "\u{FEFF}", "\u{AD}", "\u{34F}", "\u{115F}", "\u{3164}", "\u{FE0F}", "\u{E0100}", "\u{FFF9}",
+    "\u{2028}",
+  ]
+
+  @Test("What is not seen as what it is is escaped on a terminal, and exact elsewhere")
+  func deceptive() async throws {
+    let text = Self.deceptive.joined(separator: "x") + "y"
+    for name in ["k" + text, "other"] { try await sandbox.coffer("set", name, "v" + text) }
+    let commands = ["get other", "ls", "ls --long", "get 'none\(text)' 2>&1", "watch --since 0 --count 2", "info"]
+    try sandbox.write(Data(commands.map { "coffer \($0)\n" }.joined().utf8), to: "commands")
+    let shown = try await sandbox.terminal("bash commands").text.replacing("\r\n", with: "\n")
+    for character in Self.deceptive {
+      #expect(
+        !shown.contains(where: { $0.unicodeScalars.contains(character.unicodeScalars.first ?? "x") }),
+        "\(character.debugDescription)")
+    }
+    #expect(shown.contains("v\\rx\\u{061C}x\\u{200E}x") && shown.contains("k\\rx\\u{061C}x\\u{200E}x"), "\(shown)")
+    #expect(try await sandbox.coffer("get", "other").output == Data(("v" + text).utf8))
+    #expect(try await sandbox.coffer("ls", "-0").output.starts(with: Data(("k" + text).utf8)))
+    #expect(try await sandbox.coffer("get", "k" + text, "--json").json()["key"] as? String == "k" + text)
+  }
+
+  @Test("Emoji and the text of people are shown as they are")
+  func emoji() async throws {
+    for text in ["👩‍👩‍👧", "❤️", "1️⃣", "👍🏽", "Größe", "日本", "שלום", "🏳️‍🌈"] {
+      try await sandbox.coffer("set", text, text + "\r\n\tnext\n")
+      let shown = try await sandbox.terminal("coffer ls '\(text)'; coffer get '\(text)'").text
+      #expect(shown.contains(text + "\r\n" + text), "\(shown.debugDescription)")
+    }
+  }
+
   @Test("Colours are there, and go with NO_COLOR")
   func colours() async throws {
     try await sandbox.coffer("set", "a\n", "1")

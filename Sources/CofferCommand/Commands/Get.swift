@@ -27,7 +27,8 @@ private func show(_ value: Data, on output: Output) throws {
       "The value is \(counted(value.count, "byte")) of binary data, which a terminal cannot show.",
       advice: "Redirect it, coffer get KEY > FILE, or use --json, which gives base64.")
   }
-  try output.write(text.isEmpty || text.utf8.last == UInt8(ascii: "\n") ? text : text + "\n")
+  let shown = text.escapingInLines
+  try output.write(shown.isEmpty || shown.utf8.last == UInt8(ascii: "\n") ? shown : shown + "\n")
   try output.flush()
 }
 

@@ -156,22 +156,3 @@ extension StorageError {
     StorageError(.unsupported, "This store does not support \(what).", advice: advice, backend: backend)
   }
 }
-
-extension String {
-  /// The string with control characters and marks of writing direction as escapes, so that a key cannot forge lines of
-  /// a log or turn a terminal's text around.
-  package var escapingControlCharacters: String {
-    guard unicodeScalars.contains(where: \.isDeceptive) else { return self }
-    return unicodeScalars.map { $0.isDeceptive ? $0.escaped(asASCII: true) : String($0) }.joined()
-  }
-}
-
-extension Unicode.Scalar {
-  fileprivate var isDeceptive: Bool {
-    switch properties.generalCategory {
-    case .control, .lineSeparator, .paragraphSeparator: true
-    case .format: properties.isBidiControl
-    default: false
-    }
-  }
-}

@@ -1,9 +1,9 @@
+import CofferCore
+
 extension String {
-  /// The string with everything escaped that could forge a line or turn a terminal's text around.
+  /// The string with everything escaped that could forge a line, turn a terminal's text around or is not seen.
   package func oneLine(limit: Int = .max) -> String {
-    let escaped = unicodeScalars.map { scalar in
-      scalar.isDangerous ? scalar.escaped(asASCII: true) : String(scalar)
-    }.joined()
+    let escaped = escapingControlCharacters
     return escaped.count > limit ? escaped.prefix(limit - 1) + "…" : escaped
   }
 
@@ -31,18 +31,10 @@ extension String {
     return text
   }
 
-  /// Whether a terminal can show it as it is: no control characters but those of ordinary text.
+  /// Whether it is text, which a terminal can show: no control characters but those of ordinary text.
   package var isShowable: Bool {
-    unicodeScalars.allSatisfy { !$0.isDangerous || $0 == "\n" || $0 == "\t" || $0 == "\r" }
-  }
-}
-
-extension Unicode.Scalar {
-  /// Control characters, line separators, and the marks that reorder what comes after them.
-  fileprivate var isDangerous: Bool {
-    switch value {
-    case 0..<0x20, 0x7F..<0xA0, 0x2028...0x2029, 0x202A...0x202E, 0x2066...0x2069: true
-    default: false
+    unicodeScalars.allSatisfy { scalar in
+      scalar.properties.generalCategory != .control || scalar == "\n" || scalar == "\t" || scalar == "\r"
     }
   }
 }

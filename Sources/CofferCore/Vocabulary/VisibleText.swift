@@ -1,0 +1,54 @@
+extension String {
+  /// The string with escapes in place of everything that is not seen as what it is: control characters, line
+  /// separators, marks of writing direction, tags and other invisible characters. So a key cannot forge lines of a log,
+  /// turn a terminal's text around, or look like another key.
+  package var escapingControlCharacters: String { escapingInvisible { _, _ in false } }
+
+  /// The same for a text of several lines: its line ends and tabs stay.
+  package var escapingInLines: String {
+    escapingInvisible { scalar, next in
+      scalar == "\n" || scalar == "\t" || (scalar == "\r" && next == "\n")
+    }
+  }
+
+  private func escapingInvisible(
+    except isKept: (_ scalar: Unicode.Scalar, _ next: Unicode.Scalar?) -> Bool
+  ) -> String {
+    guard unicodeScalars.contains(where: \.isDeceptive) else { return self }
+    let scalars = Array(unicodeScalars)
+    var text = ""
+    for (index, scalar) in scalars.enumerated() {
+      let next = index + 1 < scalars.count ? scalars[index + 1] : nil
+      let isVisible =
+        !scalar.isDeceptive || isKept(scalar, next) || scalar.joins(index > 0 ? scalars[index - 1] : nil, next)
+      if isVisible { text.unicodeScalars.append(scalar) } else { text += scalar.escaped(asASCII: true) }
+    }
+    return text
+  }
+}
+
+extension Unicode.Scalar {
+  fileprivate var isDeceptive: Bool {
+    switch properties.generalCategory {
+    case .control, .lineSeparator, .paragraphSeparator: true
+    default:
+      // Unicode's "default ignorable" are shown as nothing: marks of direction, joiners, fillers, tags. The annotation
+      // marks are not among them.
+      properties.isDefaultIgnorableCodePoint || properties.isBidiControl || (0xFFF9...0xFFFB).contains(value)
+    }
+  }
+
+  /// Whether it makes one sign of an emoji and what is beside it, as most emoji of people are written.
+  fileprivate func joins(_ before: Unicode.Scalar?, _ after: Unicode.Scalar?) -> Bool {
+    guard let before else { return false }
+    switch value {
+    case 0x200D: return before.isPartOfEmoji && (after?.properties.isEmoji ?? false) && after?.isASCII == false
+    case 0xFE0E, 0xFE0F: return before.properties.isEmoji && (!before.isASCII || after?.value == 0x20E3)
+    default: return false
+    }
+  }
+
+  private var isPartOfEmoji: Bool {
+    value == 0xFE0F || (!isASCII && (properties.isEmoji || properties.isEmojiModifier))
+  }
+}

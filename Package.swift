@@ -48,7 +48,7 @@ let fuzzers: [Target] =
     fuzzer("FuzzRecord", ["CofferSQLite"]),
     fuzzer("FuzzPreferences", ["CofferCore", "CofferPreferences", "CofferSQLite"]),
     fuzzer("FuzzFeed", ["WatchifyKit"]),
-    fuzzer("FuzzSealed", ["CofferCore", "CofferKeychain", "CofferSQLite"]),
+    fuzzer("FuzzSealed", ["CofferCore", "CofferCrypto", "CofferKeychain", "CofferSQLite"]),
   ]
 
 let package = Package(

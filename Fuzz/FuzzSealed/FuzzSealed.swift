@@ -4,6 +4,7 @@
 
 import CFuzzer
 import CofferCore
+import CofferCrypto
 import CofferKeychain
 import CofferSQLite
 import Foundation
@@ -14,14 +15,15 @@ private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"]
 public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = Data(UnsafeBufferPointer(start: start, count: count))
   if let header = try? SealedHeader(of: bytes) {
-    precondition(header.bytes == bytes.prefix(SealedHeader.size), "a header that was accepted is another one")
+    precondition(header.bytes == bytes.prefix(header.size), "a header that was accepted is another one")
   }
   // What is sealed never comes from a stranger, but a slip of ours must not crash who opens it.
-  if let items = try? SealedPayload.decode(bytes) {
+  if let items = try? SealedPayload.decode(SecretBytes(copying: bytes)) {
     precondition(!(isCanary && !items.isEmpty), "the canary: a failure must be seen")
-    let encoded = SealedPayload.encode(items)
-    precondition(encoded.count == bytes.count, "values that were accepted have another size")
-    precondition((try? SealedPayload.decode(encoded)) == items, "values that were accepted did not come back")
+    let encoded = try? SealedPayload.encode(items)
+    precondition(encoded?.count == bytes.count, "values that were accepted have another size")
+    precondition(
+      encoded.flatMap { try? SealedPayload.decode($0) } == items, "values that were accepted did not come back")
   }
   return 0
 }

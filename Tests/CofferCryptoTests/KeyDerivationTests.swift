@@ -79,22 +79,39 @@ struct KeyDerivationTests {
   func proveScryptOfAGibibyte() throws {
     let derived = try scrypt(
       SecretBytes("pleaseletmein"), salt: Data("SodiumChloride".utf8), cost: ScryptCost(logN: 20, r: 8, p: 1),
-      count: 64)
+      count: 64, limits: gibibyte)
     #expect(
       derived.data.hex == "2101cb9b6a511aaeaddbbe09cf70f881ec568d574a2ffd4dabe5ee9820adaa47"
         + "8e56fd8f4ba5d09ffa1c6d927c40f4c337304049e8a952fbcbf45c6fa77a41a4")
   }
 
   @Test(arguments: [
-    ScryptCost(logN: 10, r: 1, p: 1), .standard, ScryptCost(logN: 20, r: 8, p: 16), ScryptCost(logN: 22, r: 2, p: 1),
-    ScryptCost(logN: 18, r: 32, p: 16),
+    ScryptCost(logN: 10, r: 1, p: 1), .standard, ScryptCost(logN: 18, r: 8, p: 1), ScryptCost(logN: 20, r: 2, p: 1),
+    ScryptCost(logN: 17, r: 8, p: 10),
   ])
   func allowed(cost: ScryptCost) throws { try cost.validate() }
 
+  private var gibibyte: PassphraseLimits {
+    var limits = PassphraseLimits()
+    limits.memory = 1 << 30
+    return limits
+  }
+
+  @Test func moreMemoryAndTimeIsAllowedWhenThatIsSaid() throws {
+    let cost = ScryptCost(logN: 20, r: 8, p: 1)
+    #expect(try storageError { try cost.validate() }.description.contains("1024 MiB"))
+    try cost.validate(within: gibibyte)
+    var limits = gibibyte
+    limits.seconds = 3.9
+    let error = try storageError { try cost.validate(within: limits) }
+    #expect(error.description.contains("4.0 s"), "\(error)")
+  }
+
   @Test(arguments: [
-    ScryptCost(logN: 9, r: 8, p: 1), ScryptCost(logN: 23, r: 1, p: 1), ScryptCost(logN: 17, r: 0, p: 1),
-    ScryptCost(logN: 10, r: 33, p: 1), ScryptCost(logN: 17, r: 8, p: 0), ScryptCost(logN: 17, r: 8, p: 17),
-    ScryptCost(logN: 21, r: 8, p: 1), ScryptCost(logN: 20, r: 9, p: 1), ScryptCost(logN: 16, r: 1, p: 1),
+    ScryptCost(logN: 9, r: 8, p: 1), ScryptCost(logN: 22, r: 1, p: 1), ScryptCost(logN: 17, r: 0, p: 1),
+    ScryptCost(logN: 10, r: 1 << 31, p: 1), ScryptCost(logN: 17, r: 8, p: 0), ScryptCost(logN: 17, r: 8, p: 11),
+    ScryptCost(logN: 19, r: 8, p: 1), ScryptCost(logN: 18, r: 9, p: 1), ScryptCost(logN: 16, r: 1, p: 1),
+    ScryptCost(logN: 10, r: 1, p: 1 << 31), ScryptCost(logN: 255, r: 1 << 32 - 1, p: 1 << 32 - 1),
     ScryptCost(logN: .max, r: .max, p: .max), ScryptCost(logN: .min, r: .min, p: .min),
   ])
   func refused(cost: ScryptCost) throws {

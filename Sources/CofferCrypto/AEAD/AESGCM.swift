@@ -36,6 +36,11 @@ package struct AESGCM: Sendable {
   ///   - nonce: 12 bytes that were never used with this key; random ones when it is `nil`, as it should be.
   ///   - aad: What the message belongs to. It is not in the result, and `open` needs the same.
   package func seal(_ plaintext: Data, nonce: Data? = nil, authenticating aad: Data) throws -> Data {
+    try plaintext.withUnsafeBytes { try seal($0, nonce: nonce, authenticating: aad) }
+  }
+
+  /// The same for a message that is no `Data`, such as a secret.
+  package func seal(_ plaintext: UnsafeRawBufferPointer, nonce: Data? = nil, authenticating aad: Data) throws -> Data {
     guard plaintext.count <= Self.limit, aad.count <= Self.limit else {
       throw StorageError(
         .valueTooLarge, "The value is larger than can be encrypted in one piece.",
@@ -51,11 +56,9 @@ package struct AESGCM: Sendable {
       let nonce = UnsafeRawBufferPointer(sealed.part(0, Self.nonceCount))
       let context = try GCMContext(.seal, key: key, nonce: nonce, partSize: partSize)
       let tag = sealed.part(Self.nonceCount + plaintext.count, Self.tagCount)
-      return plaintext.withUnsafeBytes { plaintext in
-        context.authenticate(aad)
-          && context.transform(plaintext, into: sealed.part(Self.nonceCount, plaintext.count))
-          && context.finish() && context.getTag(tag)
-      }
+      return context.authenticate(aad)
+        && context.transform(plaintext, into: sealed.part(Self.nonceCount, plaintext.count))
+        && context.finish() && context.getTag(tag)
     }
     guard done else { throw OpenSSL.failure("it could not encrypt") }
     return sealed
@@ -63,26 +66,38 @@ package struct AESGCM: Sendable {
 
   /// Throws `AuthenticationFailure` unless `seal` made exactly these bytes with the same key and the same `aad`.
   package func open(_ sealed: Data, authenticating aad: Data) throws -> Data {
+    var plaintext = Data(count: try plaintextCount(sealed))
+    try plaintext.withUnsafeMutableBytes { try open(sealed, authenticating: aad, into: $0) }
+    return plaintext
+  }
+
+  /// The same for a message that is a secret.
+  package func openSecret(_ sealed: Data, authenticating aad: Data) throws -> SecretBytes {
+    try SecretBytes(count: try plaintextCount(sealed)) { try open(sealed, authenticating: aad, into: $0) }
+  }
+
+  private func plaintextCount(_ sealed: Data) throws -> Int {
     let count = sealed.count - Self.overhead
-    guard count >= 0, count <= Self.limit, aad.count <= Self.limit else { throw AuthenticationFailure() }
-    var plaintext = Data(count: count)
+    guard count >= 0, count <= Self.limit else { throw AuthenticationFailure() }
+    return count
+  }
+
+  private func open(
+    _ sealed: Data, authenticating aad: Data, into plaintext: UnsafeMutableRawBufferPointer
+  ) throws {
+    guard aad.count <= Self.limit else { throw AuthenticationFailure() }
     let isAuthentic = try sealed.withUnsafeBytes { sealed in
       let context = try GCMContext(.open, key: key, nonce: sealed.part(0, Self.nonceCount), partSize: partSize)
-      let ciphertext = sealed.part(Self.nonceCount, count)
-      let tag = sealed.part(Self.nonceCount + count, Self.tagCount)
-      return plaintext.withUnsafeMutableBytes { plaintext in
-        let isAuthentic =
-          context.authenticate(aad) && context.transform(ciphertext, into: plaintext)
-          && context.setTag(tag) && context.finish()
-        // What was decrypted before the tag was compared is somebody else's text.
-        if !isAuthentic { OPENSSL_cleanse(plaintext.baseAddress, plaintext.count) }
-        return isAuthentic
-      }
+      let ciphertext = sealed.part(Self.nonceCount, plaintext.count)
+      let tag = sealed.part(Self.nonceCount + plaintext.count, Self.tagCount)
+      return context.authenticate(aad) && context.transform(ciphertext, into: plaintext)
+        && context.setTag(tag) && context.finish()
     }
     guard isAuthentic else {
+      // What was decrypted before the tag was compared is somebody else's text.
+      OPENSSL_cleanse(plaintext.baseAddress, plaintext.count)
       ERR_clear_error()
       throw AuthenticationFailure()
     }
-    return plaintext
   }
 }

@@ -20,30 +20,52 @@ package struct ScryptCost: Hashable, Sendable {
   /// 128 MiB and a part of a second: what OWASP recommends.
   package static let standard = ScryptCost(logN: 17, r: 8, p: 1)
 
-  /// How much memory anybody's numbers may take.
-  package static let memoryLimit = 1 << 30
+  /// How much work one try is: a mixing of 1 KiB is 8.
+  private var work: Double { Double(r) * Double(p) * exp2(Double(logN)) }
 
-  /// Refuses what a hostile file could ask for to take the machine, and what protects nothing.
-  package func validate() throws(StorageError) {
-    guard (10...22).contains(logN), (1...32).contains(r), (1...16).contains(p),
-      // scrypt itself demands it: N is less than 2 to the power of 128 * r / 8.
-      logN < 16 * r, memory <= Self.memoryLimit
-    else {
+  /// In bytes. Numbers in a file can be anything, so nothing here may overflow.
+  private var memory: Double { 128 * Double(r) * max(exp2(Double(logN)), Double(p)) }
+
+  /// How long one try takes, in seconds: estimated, as a computer of 2020 has it. A try is never made to find out.
+  private var seconds: Double { work / Double(1 << 21) }
+
+  /// Refuses what costs more than is allowed, before any of it is paid, and what protects nothing.
+  package func validate(within limits: PassphraseLimits = PassphraseLimits()) throws(StorageError) {
+    guard memory <= Double(limits.memory), seconds <= limits.seconds else {
       throw StorageError(
-        .unsupported, "The cost of trying a passphrase is beyond what is safe: N = 2^\(logN), r = \(r), p = \(p).",
+        .unsupported,
+        "To try a passphrase would take \(Self.text(memory / 1_048_576)) MiB of memory and about "
+          + "\(Self.text(seconds)) s (scrypt: N = 2^\(logN), r = \(r), p = \(p)); "
+          + "\(limits.memory >> 20) MiB and \(Self.text(limits.seconds)) s are allowed.",
+        advice: "If you made the store with this cost, open it with larger PassphraseLimits; otherwise the file was "
+          + "changed: use a backup. Nothing was tried and nothing was changed.")
+    }
+    // scrypt itself demands the last: N is less than 2 to the power of 128 * r / 8.
+    guard logN >= 10, r >= 1, p >= 1, logN < 16 * r else {
+      throw StorageError(
+        .unsupported, "The cost of trying a passphrase protects nothing: N = 2^\(logN), r = \(r), p = \(p).",
         advice: "Was the file changed? Nothing was tried and nothing was changed.")
     }
   }
 
-  /// In bytes; for numbers in the ranges above.
-  fileprivate var memory: Int { 128 * r << logN }
+  private static func text(_ number: Double) -> String {
+    number < 10 ? String(format: "%.1f", number) : String(format: "%.0f", number)
+  }
+
+  /// What OpenSSL is told that it may use; for numbers that were validated.
+  fileprivate var memoryForLibrary: UInt64 {
+    // Besides the large table, it counts a few small ones.
+    (UInt64(128 * r) << UInt64(logN)) + UInt64(128 * r * p) + (1 << 20)
+  }
 }
 
 /// scrypt (RFC 7914): a key from a passphrase, made slowly, so that nobody tries many of them.
 ///
 /// It blocks the thread, for a third of a second at the standard cost.
-package func scrypt(_ passphrase: SecretBytes, salt: Data, cost: ScryptCost, count: Int) throws -> SecretBytes {
-  try cost.validate()
+package func scrypt(
+  _ passphrase: SecretBytes, salt: Data, cost: ScryptCost, count: Int, limits: PassphraseLimits = PassphraseLimits()
+) throws -> SecretBytes {
+  try cost.validate(within: limits)
   return try uncheckedScrypt(passphrase, salt: salt, cost: cost, count: count)
 }
 
@@ -55,10 +77,9 @@ package func uncheckedScrypt(
   return try SecretBytes(count: count) { bytes in
     let done = passphrase.withUnsafeBytes { passphrase in
       salt.withUnsafeBytes { salt in
-        // Besides its large table, OpenSSL counts a few small ones.
         EVP_PBE_scrypt(
           passphrase.baseAddress?.assumingMemoryBound(to: CChar.self), passphrase.count, salt.octets, salt.count,
-          1 << UInt64(cost.logN), UInt64(cost.r), UInt64(cost.p), UInt64(cost.memory) + 1 << 20,
+          1 << UInt64(cost.logN), UInt64(cost.r), UInt64(cost.p), cost.memoryForLibrary,
           bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
       }
     }

@@ -1,10 +1,12 @@
 import CofferCOpenSSL
 package import Foundation
 
-/// Key material. It is never copied by passing it on, never printed, and overwritten when its last holder lets go.
+/// Key material, and values that were decrypted. It is never copied by passing it on, never printed, kept out of swap
+/// (as far as the system lets us) and core dumps, and overwritten when its last holder releases it.
 package final class SecretBytes: Sendable {
   // Written by init alone, before anybody else has the object, and wiped by deinit, when nobody has it any more.
-  private nonisolated(unsafe) let bytes: UnsafeMutableRawBufferPointer
+  private nonisolated(unsafe) let pages: SecretPages
+  private var bytes: UnsafeMutableRawBufferPointer { pages.bytes }
   /// For tests, which see the memory after it was wiped and before it is given back.
   private let whenWiped: (@Sendable (UnsafeRawBufferPointer) -> Void)?
 
@@ -13,30 +15,29 @@ package final class SecretBytes: Sendable {
     count: Int, whenWiped: (@Sendable (UnsafeRawBufferPointer) -> Void)? = nil,
     fill: (UnsafeMutableRawBufferPointer) throws -> Void
   ) throws {
-    bytes = .allocate(byteCount: count, alignment: 16)
+    pages = SecretPages(count: count)
     self.whenWiped = whenWiped
-    bytes.initializeMemory(as: UInt8.self, repeating: 0)
-    try fill(bytes)
+    try fill(pages.bytes)
   }
 
   /// A copy. Where it came from is its holder's to wipe.
   package init(copying source: UnsafeRawBufferPointer) {
-    bytes = .allocate(byteCount: source.count, alignment: 16)
+    pages = SecretPages(count: source.count)
     whenWiped = nil
-    bytes.copyMemory(from: source)
+    pages.bytes.copyMemory(from: source)
   }
 
   /// A copy. `Data` cannot be wiped: use this for what was there as `Data` anyway.
   package init(copying data: Data) {
-    bytes = .allocate(byteCount: data.count, alignment: 16)
+    pages = SecretPages(count: data.count)
     whenWiped = nil
-    data.copyBytes(to: bytes)
+    data.copyBytes(to: pages.bytes)
   }
 
   deinit {
-    OPENSSL_cleanse(bytes.baseAddress, bytes.count)
+    pages.wipe()
     whenWiped?(UnsafeRawBufferPointer(bytes))
-    bytes.deallocate()
+    pages.free()
   }
 
   package var count: Int { bytes.count }

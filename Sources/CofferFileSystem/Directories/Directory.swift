@@ -188,11 +188,25 @@ package final class Directory: Sendable {
     try write(data, to: name, isSynced: true)
   }
 
-  /// Replaces a file by one with these bytes. It may be whole, old or empty after a power loss. One caller at a time.
+  /// Replaces a file by one with these bytes. It may be whole, old or empty after a power loss. One caller at a time. The
+  /// room that was made sure of with ``reserve(_:count:)`` for `<name>.new` is used.
   package func replaceUnsynced(_ name: String, with data: Data) throws {
     let temporary = name + Self.unfinished
-    _ = try write(data, to: temporary, isSynced: false)
+    _ = try write(data, to: temporary, isSynced: false, flags: 0)
     try rename(temporary, to: name, in: self)
+  }
+
+  /// Makes sure of the room for a file of so many bytes that is to be written under this name.
+  /// - Throws: `diskFull`; then the file is gone.
+  package func reserve(_ name: String, count: Int) throws {
+    let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard file >= 0 else { throw errno == ENOENT ? removed(name) : failure("open", name) }
+    defer { close(file) }
+    let code = allocate(file, count)
+    guard code == 0 else {
+      unlinkat(descriptor, name, 0)
+      throw failure("fallocate", name, code)
+    }
   }
 
   /// Replaces a file by one with these bytes and returns when both they and its name have survived power loss. Whoever
@@ -200,7 +214,7 @@ package final class Directory: Sendable {
   /// - Parameter waiting: the directory of the new file until it is whole, on the same file system.
   package func replace(_ name: String, with data: Data, through waiting: Directory) throws {
     let temporary = String(UInt64.random(in: .min ... .max), radix: 16) + Self.unfinished
-    _ = try waiting.write(data, to: temporary, isSynced: true, mustBeNew: true)
+    _ = try waiting.write(data, to: temporary, isSynced: true, flags: O_EXCL)
     do {
       try waiting.rename(temporary, to: name, in: self)
     } catch {
@@ -222,13 +236,15 @@ package final class Directory: Sendable {
   /// How the names of files end that are not whole yet.
   private static let unfinished = ".new"
 
-  private func write(_ data: Data, to name: String, isSynced: Bool, mustBeNew: Bool = false) throws -> FileStamp {
-    let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (mustBeNew ? O_EXCL : O_TRUNC)
+  /// - Parameter flags: `O_TRUNC` or `O_EXCL`; without either the room that the file has is used.
+  private func write(_ data: Data, to name: String, isSynced: Bool, flags: Int32 = O_TRUNC) throws -> FileStamp {
+    let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags
     let file = openat(descriptor, name, flags, 0o600)
     guard file >= 0 else { throw errno == ENOENT ? removed(name) : failure("open", name) }
     defer { close(file) }
     do {
-      let written = writeAll(data, to: file)
+      var written = writeAll(data, to: file)
+      if written == 0, ftruncate(file, off_t(data.count)) != 0 { written = errno }
       guard written == 0 else { throw failure("write", name, written) }
       let flushed = isSynced ? flush(file) : 0
       guard flushed == 0 else { throw failure("fsync", name, flushed) }

@@ -15,6 +15,17 @@ func writeAll(_ data: Data, to file: Int32) -> Int32 {
   }
 }
 
+/// Gives a file room for so many bytes; the `errno` of what failed, or 0. Where a file system cannot do that, nothing is
+/// done.
+func allocate(_ file: Int32, _ count: Int) -> Int32 {
+  #if canImport(Darwin)
+    return 0
+  #else
+    let code = posix_fallocate(file, 0, off_t(max(1, count)))
+    return code == EINVAL || code == EOPNOTSUPP ? 0 : code
+  #endif
+}
+
 /// Has the device confirm what was written; the `errno` of what failed, or 0.
 func flush(_ file: Int32) -> Int32 {
   #if canImport(Darwin)

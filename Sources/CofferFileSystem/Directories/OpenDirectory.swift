@@ -75,18 +75,22 @@ package struct OpenDirectory: ~Copyable {
   /// - Parameters:
   ///   - scratch: the name that the new file has until it is whole; what a killed caller has left under it is removed,
   ///     so no two may use it at once. A random one unless given.
+  ///   - isReserved: whether `Directory.reserve(_:count:)` may have made the scratch file, whose room is used then.
   ///   - isWanted: asked last; when it says no, everything stays as it is.
   /// - Returns: What the new file is recognised by; `nil` when it was not wanted.
   @discardableResult
   package borrowing func replace(
-    _ name: String, with data: Data, scratch: String? = nil, onlyIf isWanted: () -> Bool = { true }
+    _ name: String, with data: Data, scratch: String? = nil, isReserved: Bool = false,
+    onlyIf isWanted: () -> Bool = { true }
   ) throws(StorageError) -> FileStamp? {
     guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "/") })
     else { throw .fileSystem("open", path: "\(path)/\(name)", errno: EISDIR) }
     let old = try statusOfFile(name)
-    if let scratch { unlinkat(descriptor, scratch, 0) }
+    var keepsRoom = false
+    if isReserved, let scratch { keepsRoom = try isOwnFile(scratch) }
+    if let scratch, !keepsRoom { unlinkat(descriptor, scratch, 0) }
     let temporary = scratch ?? Self.randomName
-    return try put(data, as: temporary, like: old) { stamp in
+    return try put(data, as: temporary, like: old, keepsRoom: keepsRoom) { stamp in
       guard isWanted() else {
         unlinkat(descriptor, temporary, 0)
         return (0, nil)
@@ -112,10 +116,12 @@ package struct OpenDirectory: ~Copyable {
 
   /// Makes a file and gives it to `place`, which returns an `errno` or 0, and what `put` is to return.
   private borrowing func put(
-    _ data: Data, as temporary: String, like old: stat?, _ place: (FileStamp) -> (failure: Int32, stamp: FileStamp?)
+    _ data: Data, as temporary: String, like old: stat?, keepsRoom: Bool = false,
+    _ place: (FileStamp) -> (failure: Int32, stamp: FileStamp?)
   ) throws(StorageError) -> FileStamp? {
     // `O_EXCL` follows no link, whoever may have guessed the name.
-    let file = openat(descriptor, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    let flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (keepsRoom ? 0 : O_CREAT | O_EXCL)
+    let file = openat(descriptor, temporary, flags, 0o600)
     guard file >= 0 else { throw .fileSystem("open", path: "\(path)/\(temporary)", errno: errno) }
     let placed: FileStamp?
     do throws(StorageError) {
@@ -129,6 +135,12 @@ package struct OpenDirectory: ~Copyable {
     }
     if placed != nil { try sync() }
     return placed
+  }
+
+  /// Whether there is a file of this user's alone, without another name.
+  private borrowing func isOwnFile(_ name: String) throws(StorageError) -> Bool {
+    guard let status = try statusOfFile(name) else { return false }
+    return status.st_nlink == 1 && status.st_uid == geteuid() && status.st_mode & 0o077 == 0
   }
 
   /// What is there now; `nil` for nothing and for a link. A device or pipe is not something to replace.
@@ -151,6 +163,7 @@ package struct OpenDirectory: ~Copyable {
 
   private borrowing func fill(_ file: Int32, with data: Data, like old: stat?) throws(StorageError) -> FileStamp {
     var failure = writeAll(data, to: file)
+    if failure == 0, ftruncate(file, off_t(data.count)) != 0 { failure = errno }
     if failure == 0, let old {
       var rights = old.st_mode & 0o777
       // The group's rights are the old group's: another one does not get them.

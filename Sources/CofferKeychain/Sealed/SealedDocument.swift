@@ -1,15 +1,15 @@
 package import CofferCore
-import CofferCrypto
+package import CofferCrypto
 package import CofferSQLite
-package import Foundation
+import Foundation
 
-/// A sealed file, opened.
+/// A sealed file, opened. Its values are in memory that is locked and wiped.
 package struct SealedDocument: Sendable {
   /// One value, its version and what was said of it.
-  package struct Item: Hashable, Sendable {
+  package struct Item: Equatable, Sendable {
     package let version: SlotID
     package let tag: UInt8
-    package let data: Data
+    package let data: SecretSlice
   }
 
   var header: SealedHeader
@@ -18,132 +18,107 @@ package struct SealedDocument: Sendable {
 
 /// The values of a sealed file in a row, before they are sealed: `docs/formats/sealed.md`.
 package enum SealedPayload {
-  package static func encode(_ items: [Key: SealedDocument.Item]) -> Data {
-    var bytes = Data()
-    bytes.append(integer: UInt32(items.count))
-    for (key, item) in items.sorted(by: { $0.key < $1.key }) {
-      let name = Data(key.string.utf8)
-      bytes.append(integer: item.version.owner)
-      bytes.append(integer: item.version.number)
-      bytes.append(item.tag)
-      bytes.append(integer: UInt32(name.count))
-      bytes.append(integer: UInt32(item.data.count))
-      bytes += name + item.data
+  /// The size of what stands before the key of a value.
+  private static let prefixSize = 25
+
+  package static func encode(_ items: [Key: SealedDocument.Item]) throws -> SecretBytes {
+    let size = items.reduce(4) { $0 + prefixSize + $1.key.string.utf8.count + $1.value.data.count }
+    return try SecretBytes(count: size) { bytes in
+      var offset = 0
+      func put(_ part: UnsafeRawBufferPointer) {
+        UnsafeMutableRawBufferPointer(rebasing: bytes[offset...]).copyMemory(from: part)
+        offset += part.count
+      }
+      func put(integer value: some FixedWidthInteger) { withUnsafeBytes(of: value.bigEndian) { put($0) } }
+      put(integer: UInt32(items.count))
+      for (key, item) in items.sorted(by: { $0.key < $1.key }) {
+        put(integer: item.version.owner)
+        put(integer: item.version.number)
+        put(integer: item.tag)
+        put(integer: UInt32(key.string.utf8.count))
+        put(integer: UInt32(item.data.count))
+        Array(key.string.utf8).withUnsafeBytes { put($0) }
+        item.data.withUnsafeBytes { put($0) }
+      }
     }
-    return bytes
   }
 
+  /// The values are parts of `bytes`, not copies.
   /// - Throws: `damaged`.
-  package static func decode(_ bytes: Data) throws(StorageError) -> [Key: SealedDocument.Item] {
-    var rest = bytes[...]
-    func take(_ count: Int) throws(StorageError) -> Data {
-      guard rest.count >= count else { throw SealedHeader.damaged }
-      defer { rest = rest.dropFirst(count) }
-      return Data(rest.prefix(count))
-    }
-    func number() throws(StorageError) -> UInt64 { try take(8).reduce(0) { $0 << 8 | UInt64($1) } }
+  package static func decode(_ bytes: SecretBytes) throws(StorageError) -> [Key: SealedDocument.Item] {
+    var reader = SecretReader(bytes)
     var items: [Key: SealedDocument.Item] = [:]
-    let count = try take(4).integer(at: 0)
+    let count = try reader.integer(UInt32.self)
     for _ in 0..<count {
-      let version = SlotID(owner: try number(), number: try number())
-      let tag = try take(1)[0]
-      let (nameSize, size) = (Int(try take(4).integer(at: 0)), Int(try take(4).integer(at: 0)))
-      guard let name = String(validating: try take(nameSize), as: UTF8.self), let key = try? Key(name),
-        items[key] == nil
-      else { throw SealedHeader.damaged }
-      items[key] = SealedDocument.Item(version: version, tag: tag, data: try take(size))
+      let version = SlotID(owner: try reader.integer(UInt64.self), number: try reader.integer(UInt64.self))
+      let tag = try reader.integer(UInt8.self)
+      let (nameSize, size) = (try reader.integer(UInt32.self), try reader.integer(UInt32.self))
+      guard let key = try reader.key(size: Int(nameSize)), items[key] == nil else { throw SealedHeader.damaged }
+      items[key] = SealedDocument.Item(version: version, tag: tag, data: try reader.take(Int(size)))
     }
-    guard rest.isEmpty else { throw SealedHeader.damaged }
+    guard reader.isAtEnd else { throw SealedHeader.damaged }
     return items
   }
 }
 
-/// Writes secrets into a sealed file.
-struct SealedFormat: DocumentFormat {
-  let keepsSecrets = true
-  /// What a file has that was removed while the store is open and is written again.
-  private let header: SealedHeader
-  private let key: SecretBytes
-  private let cipher: AESGCM
-
-  init(_ header: SealedHeader, key: SecretBytes) throws {
-    self.header = header
-    self.key = key
-    cipher = try AESGCM(key: key)
-  }
-
-  /// A header by which another passphrase opens the same key.
-  func header(with passphrase: SecretBytes, cost: ScryptCost) throws -> SealedHeader {
-    try SealedHeader(sealing: key, with: passphrase, cost: cost)
-  }
-
-  /// What a new file holds.
-  var empty: SealedDocument { SealedDocument(header: header) }
-
-  /// A store is made with its file, so one without a file has lost it.
-  func missing() throws -> SealedDocument {
-    throw StorageError(
-      .damaged, "The sealed file is gone.",
-      advice: "Put it back, from a backup or from 'copy' in the directory beside it. Nothing was changed.")
-  }
-
-  func decode(_ file: Data) throws -> SealedDocument {
-    let header = try SealedHeader(of: file)
-    do {
-      let payload = try cipher.open(Data(file.dropFirst(SealedHeader.size)), authenticating: header.bytes)
-      return SealedDocument(header: header, items: try SealedPayload.decode(payload))
-    } catch is AuthenticationFailure {
-      guard header == self.header else {
-        // Not taken for damage, which would be mended by writing over it.
-        throw StorageError(
-          .wrongPassphrase, "The sealed file was replaced by one that the passphrase of this handle does not open.",
-          advice: "Open the store again. Nothing was changed.")
+/// A value that waits for its place, before it is sealed: its tag, whose it is, and its bytes.
+enum WaitingPayload {
+  static func encode(_ data: Data, for key: Key?, tag: UInt8) throws -> SecretBytes {
+    let name = Array((key?.string ?? "").utf8)
+    return try SecretBytes(count: 5 + name.count + data.count) { bytes in
+      bytes[0] = tag
+      withUnsafeBytes(of: UInt32(name.count).bigEndian) {
+        UnsafeMutableRawBufferPointer(rebasing: bytes[1...]).copyMemory(from: $0)
       }
-      throw SealedHeader.damaged
+      UnsafeMutableRawBufferPointer(rebasing: bytes[5...]).copyBytes(from: name)
+      UnsafeMutableRawBufferPointer(rebasing: bytes[(5 + name.count)...]).copyBytes(from: data)
     }
   }
 
-  func encode(_ document: SealedDocument) throws -> Data {
-    document.header.bytes
-      + (try cipher.seal(SealedPayload.encode(document.items), authenticating: document.header.bytes))
+  /// - Throws: `damaged`, also for bytes that were kept for people to look at.
+  static func decode(_ bytes: SecretBytes) throws(StorageError) -> (key: Key, item: SealedItem) {
+    var reader = SecretReader(bytes)
+    let tag = try reader.integer(UInt8.self)
+    guard let key = try reader.key(size: Int(try reader.integer(UInt32.self))) else { throw SealedHeader.damaged }
+    return (key, SealedItem(data: reader.rest, tag: tag))
   }
 
-  // MARK: Values
-
-  func keys(of document: SealedDocument) -> [Key] { Array(document.items.keys) }
-
-  func content(of key: Key, in document: SealedDocument) -> SlotContent? {
-    document.items[key].map { SlotContent($0.data, stamp: stamp(of: $0.version), version: $0.version) }
+  /// Format 1 did not say whose value it is.
+  static func decodeFirst(_ bytes: SecretBytes) throws(StorageError) -> SealedItem {
+    var reader = SecretReader(bytes)
+    let tag = try reader.integer(UInt8.self)
+    return SealedItem(data: reader.rest, tag: tag)
   }
-
-  func set(_ key: Key, to item: SealedItem, version: SlotID, in document: inout SealedDocument) {
-    document.items[key] = SealedDocument.Item(version: version, tag: item.tag, data: item.data)
-  }
-
-  func remove(_ key: Key, from document: inout SealedDocument) { document.items[key] = nil }
-
-  // MARK: Values that wait
-
-  func encodeWaiting(_ data: Data, as id: SlotID, tag: UInt8) throws -> Data {
-    try cipher.seal(Data([tag]) + data, authenticating: Self.context(id))
-  }
-
-  func decodeWaiting(_ file: Data, of id: SlotID) throws -> (data: Data, item: SealedItem) {
-    guard let opened = try? cipher.open(file, authenticating: Self.context(id)), let tag = opened.first else {
-      throw SealedHeader.damaged
-    }
-    let data = Data(opened.dropFirst())
-    return (data, SealedItem(data: data, tag: tag))
-  }
-
-  /// What a value that waits belongs to, so that none can be put in another's place.
-  private static func context(_ id: SlotID) -> Data { Data("coffer waiting \(id)".utf8) }
-
-  func stamp(of id: SlotID) -> SlotStamp? { SlotStamp(id.owner, id.number) }
 }
 
 /// A value and what was said of it.
 struct SealedItem: Sendable {
-  let data: Data
+  let data: SecretSlice
   let tag: UInt8
+}
+
+/// Takes a secret apart from its beginning on.
+private struct SecretReader {
+  private let bytes: SecretBytes
+  private var offset = 0
+
+  init(_ bytes: SecretBytes) { self.bytes = bytes }
+
+  var isAtEnd: Bool { offset == bytes.count }
+  var rest: SecretSlice { SecretSlice(bytes, offset..<bytes.count) }
+
+  mutating func take(_ count: Int) throws(StorageError) -> SecretSlice {
+    guard count <= bytes.count - offset else { throw SealedHeader.damaged }
+    defer { offset += count }
+    return SecretSlice(bytes, offset..<(offset + count))
+  }
+
+  mutating func integer<I: FixedWidthInteger>(_ type: I.Type) throws(StorageError) -> I {
+    try take(MemoryLayout<I>.size).withUnsafeBytes { I(bigEndian: $0.loadUnaligned(as: I.self)) }
+  }
+
+  /// `nil` for what is no key.
+  mutating func key(size: Int) throws(StorageError) -> Key? {
+    try take(size).withUnsafeBytes { String(validating: $0, as: UTF8.self) }.flatMap { try? Key($0) }
+  }
 }

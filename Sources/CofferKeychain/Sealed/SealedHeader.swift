@@ -4,63 +4,137 @@ package import Foundation
 
 /// The beginning of a sealed file: how the passphrase opens the key that everything else is sealed with.
 /// `docs/formats/sealed.md` describes it byte by byte.
+///
+/// A checksum tells damage from a wrong passphrase: without one, a changed salt and a mistyped word look alike.
 package struct SealedHeader: Hashable, Sendable {
-  package static let size = 96
   static let magic = Data("COFFSEAL".utf8)
-  private static let version: UInt8 = 1
+  static let newest: UInt8 = 2
   private static let scryptID: UInt8 = 1
   private static let saltSize = 16
-  /// The part that the sealing of the key vouches for.
-  private static let plainSize = 36
+  private static let idSize = 16
+  private static let wrappedSize = AESGCM.keyCount + AESGCM.overhead
+  private static let checksumSize = 32
 
+  /// Which format the file has: 1 or 2.
+  package let version: UInt8
   package let bytes: Data
   private let cost: ScryptCost
-  private var salt: Data { bytes.dropFirst(20).prefix(Self.saltSize) }
-  private var plain: Data { bytes.prefix(Self.plainSize) }
+
+  /// The size of a header of a format.
+  package static func size(_ version: UInt8) -> Int { version == 1 ? 96 : plainSize(2) + wrappedSize + checksumSize }
+
+  /// The size of the part that the sealing of the key vouches for.
+  private static func plainSize(_ version: UInt8) -> Int { version == 1 ? 36 : 52 }
+
+  package var size: Int { bytes.count }
+  private var salt: Data { Data(bytes.dropFirst(20).prefix(Self.saltSize)) }
+  private var plain: Data { Data(bytes.prefix(Self.plainSize(version))) }
+  private var wrapped: Data { Data(bytes.dropFirst(Self.plainSize(version)).prefix(Self.wrappedSize)) }
+
+  /// The random id of the store, the same in all its files; format 1 has none.
+  var storeID: Data? { version == 1 ? nil : Data(bytes.dropFirst(36).prefix(Self.idSize)) }
 
   /// Reads the header of a file.
-  /// - Throws: `notAStore`, `newerFormat`, `damaged`.
+  /// - Throws: `damaged`; `notAStore` and `newerFormat` where no damage of a file of ours is known to look so.
   package init(of file: Data) throws(StorageError) {
-    guard file.prefix(8) == Self.magic else {
-      throw StorageError(
-        .notAStore, "The file is not a sealed store.", advice: "Check the path. Nothing was changed.")
+    let version = try Self.version(of: file)
+    guard file.count >= Self.size(version) else { throw Self.damaged }
+    let bytes = Data(file.prefix(Self.size(version)))
+    // In format 1 a changed number is taken for a wrong passphrase.
+    if version > 1, bytes.suffix(Self.checksumSize) != Self.checksum(bytes.dropLast(Self.checksumSize)) {
+      throw Self.damaged
     }
-    guard file.count >= Self.size else { throw Self.damaged }
-    let bytes = Data(file.prefix(Self.size))
-    guard bytes[8] == Self.version, bytes[9] == Self.scryptID else {
-      throw StorageError(
-        .newerFormat, "The file was sealed by a newer version (format \(bytes[8]), key derivation \(bytes[9])).",
-        advice: "Update the program. Nothing was changed.")
-    }
+    guard bytes[9] == Self.scryptID else { throw Self.newer("key derivation \(bytes[9])") }
     guard bytes[11] == 0 else { throw Self.damaged }
     cost = ScryptCost(logN: Int(bytes[10]), r: Int(bytes.integer(at: 12)), p: Int(bytes.integer(at: 16)))
+    self.version = version
     self.bytes = bytes
   }
 
-  /// A header that opens a key by a passphrase.
-  init(sealing key: SecretBytes, with passphrase: SecretBytes, cost: ScryptCost) throws {
-    var plain = Self.magic + Data([Self.version, Self.scryptID, UInt8(cost.logN), 0])
-    plain.append(integer: UInt32(cost.r))
-    plain.append(integer: UInt32(cost.p))
-    let salt = try randomBytes(Self.saltSize)
-    plain += salt
-    let cipher = try AESGCM(key: scrypt(passphrase, salt: salt, cost: cost, count: AESGCM.keyCount))
-    let wrapped = try key.withUnsafeBytes { try cipher.seal(Data($0), authenticating: plain) }
-    self.cost = cost
-    bytes = plain + wrapped
+  /// Which format a file has, or would have but for its first nine bytes, which may be damaged as well.
+  private static func version(of file: Data) throws(StorageError) -> UInt8 {
+    let beginning = Data(file.prefix(9))
+    guard beginning != magic + [newest] else { return newest }
+    let size = size(newest)
+    if file.count >= size {
+      let restored = magic + [newest] + file.dropFirst(9).prefix(size - 9 - checksumSize)
+      guard checksum(restored) != file.dropFirst(size - checksumSize).prefix(checksumSize) else { throw damaged }
+    }
+    if !beginning.isEmpty, (magic + [newest]).starts(with: beginning) { throw damaged }  // cut short
+    guard beginning.prefix(8) == magic else {
+      throw StorageError(
+        .notAStore, "The file is not a sealed store.", advice: "Check the path. Nothing was changed.")
+    }
+    guard let version = beginning.dropFirst(8).first, version > 0 else { throw damaged }
+    guard version == 1 else { throw newer("format \(version)") }
+    return 1
   }
 
-  /// The key that everything else is sealed with. Takes as long and as much memory as the cost says.
-  /// - Throws: `wrongPassphrase`; `unsupported` for a cost beyond all reason.
-  func key(with passphrase: SecretBytes) throws -> SecretBytes {
-    let cipher = try AESGCM(key: scrypt(passphrase, salt: salt, cost: cost, count: AESGCM.keyCount))
+  private static func newer(_ what: String) -> StorageError {
+    StorageError(
+      .newerFormat, "The file was sealed by a newer version (\(what)).",
+      advice: "Update the program. Nothing was changed.")
+  }
+
+  private static func checksum(_ bytes: Data) -> Data { sha256(Data(bytes)) }
+
+  /// A header that opens a key by a passphrase.
+  init(sealing key: SecretBytes, of storeID: Data, with passphrase: SecretBytes, cost: ScryptCost) throws {
+    let salt = try randomBytes(Self.saltSize)
+    let wrapping = try scrypt(passphrase, salt: salt, cost: cost, count: AESGCM.keyCount)
+    try self.init(sealing: key, of: storeID, under: wrapping, salt: salt, cost: cost)
+  }
+
+  private init(
+    sealing key: SecretBytes, of storeID: Data, under wrapping: SecretBytes, salt: Data, cost: ScryptCost
+  ) throws {
+    var plain = Self.magic + Data([Self.newest, Self.scryptID, UInt8(cost.logN), 0])
+    plain.append(integer: UInt32(cost.r))
+    plain.append(integer: UInt32(cost.p))
+    plain += salt + storeID
+    let cipher = try AESGCM(key: wrapping)
+    let wrapped = try key.withUnsafeBytes { try cipher.seal($0, authenticating: plain) }
+    self.cost = cost
+    version = Self.newest
+    bytes = plain + wrapped + Self.checksum(plain + wrapped)
+  }
+
+  /// A header for a new store.
+  init(sealing key: SecretBytes, with passphrase: SecretBytes, cost: ScryptCost) throws {
+    try self.init(sealing: key, of: randomBytes(Self.idSize), with: passphrase, cost: cost)
+  }
+
+  /// Throws `unsupported` when a try of a passphrase costs more than is allowed.
+  func validate(within limits: PassphraseLimits) throws(StorageError) { try cost.validate(within: limits) }
+
+  /// What a passphrase opens.
+  struct Opened: Sendable {
+    /// The key that everything else is sealed with.
+    let key: SecretBytes
+    /// The header for writing the file again: this one, or one in its place where the format is older.
+    let newest: SealedHeader
+  }
+
+  /// Opens the key. Takes as long and as much memory as the cost says.
+  /// - Throws: `wrongPassphrase`; `unsupported` for a cost beyond the limits.
+  func opened(with passphrase: SecretBytes, limits: PassphraseLimits = PassphraseLimits()) throws -> Opened {
+    let wrapping = try scrypt(passphrase, salt: salt, cost: cost, count: AESGCM.keyCount, limits: limits)
     do {
-      return SecretBytes(copying: try cipher.open(Data(bytes.dropFirst(Self.plainSize)), authenticating: plain))
+      let key = try AESGCM(key: wrapping).openSecret(wrapped, authenticating: plain)
+      guard storeID == nil else { return Opened(key: key, newest: self) }
+      let id = try Self.storeID(from: key)
+      return Opened(
+        key: key, newest: try SealedHeader(sealing: key, of: id, under: wrapping, salt: salt, cost: cost))
     } catch is AuthenticationFailure {
       throw StorageError(
         .wrongPassphrase, "The passphrase does not open the store.",
         advice: "Try again with the right one. Nothing was read or changed.")
     }
+  }
+
+  /// The id of a store whose header has none: every handle finds the same.
+  static func storeID(from key: SecretBytes) throws -> Data {
+    try hkdfSHA256(key, salt: Data(), info: Data("coffer store id".utf8), count: idSize).withUnsafeBytes { Data($0) }
   }
 
   static var damaged: StorageError {

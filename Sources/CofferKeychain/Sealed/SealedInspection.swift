@@ -1,6 +1,5 @@
 import CofferCore
 package import CofferCrypto
-import CofferFileSystem
 import Foundation
 
 /// A look at a sealed file that opens no store and changes nothing.
@@ -10,14 +9,11 @@ package enum SealedInspection {
   /// - Throws: `notAStore`, `newerFormat`, `damaged`, `wrongPassphrase`, and what reading throws.
   package static func inspect(_ path: String, passphrase: PassphraseSource?) async throws -> Int? {
     try await beside {
-      guard try PathParts.exists(path) else { return nil }
-      let parts = PathParts(path)
-      let directory = try Directory(parts.parent, backend: "sealed:\(path)")
-      guard let content = try directory.read(parts.last, followsLink: true, limit: 1 << 30) else { return nil }
-      let header = try SealedHeader(of: content.data)
+      let place = try SealedFile(URL(fileURLWithPath: path))
+      guard let file = try place.read() else { return nil }
+      _ = try SealedHeader(of: file)
       guard let passphrase else { return nil }
-      let format = try SealedFormat(header, key: header.key(with: passphrase.read()))
-      return try format.decode(content.data).items.count
+      return try place.open(file, passphrase, PassphraseLimits()).decode(file).items.count
     }
   }
 }

@@ -22,21 +22,24 @@ extension SlotEngine {
   ///   - file: made if it is missing (0600), with its directory (0700), unless the configuration says otherwise.
   ///   - passphrase: where it is read, once. A terminal is asked twice for a new store.
   ///   - configuration: how it is opened. Values are limited to 64 KiB.
+  ///   - limits: what trying the passphrase may cost; the file says what it does cost.
   /// - Throws: `StorageError`: `wrongPassphrase`, `damaged`, `notAStore`, `newerFormat`, `notFound`,
-  ///   `permissionDenied`, `diskFull`, and what the source of the passphrase throws.
+  ///   `unsupported` for a cost beyond the limits, `permissionDenied`, `diskFull`, and what the source of the passphrase
+  ///   throws.
   public static func sealed(
-    at file: URL, passphrase: PassphraseSource, configuration: SlotConfiguration = SlotConfiguration()
+    at file: URL, passphrase: PassphraseSource, configuration: SlotConfiguration = SlotConfiguration(),
+    limits: PassphraseLimits = PassphraseLimits()
   ) async throws -> SlotEngine {
-    try await sealed(at: file, passphrase: passphrase, configuration: configuration, cost: .standard)
+    try await sealed(at: file, passphrase: passphrase, configuration: configuration, limits: limits, cost: .standard)
   }
 
   /// The same with a cost of trying a passphrase that tests can bear.
   package static func sealed(
     at file: URL, passphrase: PassphraseSource, configuration: SlotConfiguration = SlotConfiguration(),
-    cost: ScryptCost
+    limits: PassphraseLimits = PassphraseLimits(), cost: ScryptCost
   ) async throws -> SlotEngine {
     let place = try SealedFile(file)
-    let slots = try await beside { try DocumentSlots.sealed(place, passphrase, configuration.forSecrets, cost) }
+    let slots = try await beside { try DocumentSlots.sealed(place, passphrase, configuration.forSecrets, cost, limits) }
     return try await open(
       slots, journalIn: place.control, name: place.description, configuration: configuration.forSecrets)
   }
@@ -62,9 +65,10 @@ extension SlotEngine {
 
 extension DocumentSlots where Format == SealedFormat {
   fileprivate static func sealed(
-    _ place: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotConfiguration, _ cost: ScryptCost
+    _ place: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotConfiguration, _ cost: ScryptCost,
+    _ limits: PassphraseLimits
   ) throws -> DocumentSlots {
-    let format = try place.open(passphrase, mayCreate: configuration.createsIfMissing, cost: cost)
+    let format = try place.open(passphrase, mayCreate: configuration.createsIfMissing, cost: cost, limits: limits)
     try OpenDirectory.make(place.control)
     return try DocumentSlots(
       format, at: place.path, control: place.control, name: place.description,

@@ -95,15 +95,16 @@ package struct PropertyListFormat: DocumentFormat {
   // MARK: Values that wait
 
   /// One byte of kind, then the value.
-  package func encodeWaiting(_ data: Data, as id: SlotID, tag: UInt8) -> Data { Data([tag]) + data }
+  package func encodeWaiting(_ data: Data, as id: SlotID, for key: Key?, tag: UInt8) -> Data { Data([tag]) + data }
 
-  package func decodeWaiting(_ file: Data, of id: SlotID) throws -> (data: Data, item: PreferenceItem) {
+  package func decodeWaiting(_ file: Data, of id: SlotID) throws -> (key: Key?, item: PreferenceItem) {
     guard let first = file.first, let kind = PreferenceKind(rawValue: first) else {
       throw StorageError(.damaged, "A value that waits for its place is damaged.")
     }
-    let data = Data(file.dropFirst())
-    return (data, PreferenceItem(data: data, kind: kind))
+    return (nil, PreferenceItem(data: Data(file.dropFirst()), kind: kind))
   }
+
+  package func data(of item: PreferenceItem) -> Data { item.data }
 
   package func stamp(of id: SlotID) -> SlotStamp? { nil }
 }

@@ -74,8 +74,9 @@ public final class SlotEngine: StorageEngine {
     let isAway = present.map { !$0.isUsable } ?? false
     let opening = try control.beginOpening(busyTimeout: configuration.busyTimeout)
     defer { withExtendedLifetime(opening) {} }
-    let home = try SlotHome(slots: slots, name: name, control: control, configuration: configuration)
     let isNew = !control.hasJournal
+    let home = try SlotHome(
+      slots: slots, name: name, control: control, configuration: configuration, hasNewJournal: isNew)
     var quarantined: Int?
     if isNew {
       control.setLeftoversAside()
@@ -199,6 +200,9 @@ public final class SlotEngine: StorageEngine {
     let steps = BatchSteps(
       apply: { transaction in
         try SlotJournal.record(operations, staged.withLock { $0 }, done: home.done, in: transaction)
+        if let slots = home.slots as? any RoomReserving {
+          try slots.reserve(placing: SlotJournal.stagedVersions(in: transaction))
+        }
         home.reached(.recorded)
       },
       finish: { committer, resume in try home.publish(committer, isLazy: true, resume: resume) })
@@ -216,7 +220,18 @@ public final class SlotEngine: StorageEngine {
     } catch {
       let records = staged.withLock { $0 }
       if !records.isEmpty { try? await onQueue { home.discard(records) } }
+      if let error = error as? StorageError, error.code == .diskFull { try? await release(store) }
       throw error
+    }
+  }
+
+  /// Gives back the room that a home was given for a commit that did not happen, unless another commit needs it.
+  private func release(_ store: SQLiteStore) async throws {
+    guard let slots = home.slots as? any RoomReserving else { return }
+    try await store.writer.perform { [home] committer in
+      try committer.housekeep { _ in
+        if try SlotJournal.intents(committer).allSatisfy({ $0.revision <= home.done }) { slots.release() }
+      }
     }
   }
 
@@ -282,18 +297,16 @@ public final class SlotEngine: StorageEngine {
       case .absent: return nil
       case .differs: try await reconciler.reconcile([key])
       case .unrecorded:
-        // A value that was removed, and whose place could not be emptied, is still there for all others.
-        if try await reconciler.reconcile([key]).waiting.contains(key) { throw unemptied(key) }
+        if try await isStuck(key) { throw home.stillThere(key) }
       }
     }
     throw StorageError(
       .busy, "Somebody else is changing the value all the time.", advice: "Try again.", backend: description, key: key)
   }
 
-  private func unemptied(_ key: Key) -> StorageError {
-    StorageError(
-      .unfinished, "The key was removed, but its value could not be taken away and is still in its place.",
-      advice: "The next commit tries again. Listings do not have the key.", backend: description, key: key)
+  /// Whether a value is still in its place although its removal was committed.
+  private func isStuck(_ key: Key) async throws -> Bool {
+    try await reconciler.reconcile([key]).waiting.contains(key)
   }
 
   public func withSnapshot<R: Sendable>(
@@ -302,8 +315,9 @@ public final class SlotEngine: StorageEngine {
     let readers = try inner.openStore().readers
     try await requireAvailable()
     defer { if home.retainsAny { queue.async { [home] in home.discardRetained() } } }
-    return try await inner.withSnapshot(after: home.announceSnapshot) { [home, quarantine, queue] records in
-      try await body(SlotSnapshot(records, home: home, readers: readers, quarantine: quarantine, queue: queue))
+    return try await inner.withSnapshot(after: home.announceSnapshot) { [self] records in
+      try await body(
+        SlotSnapshot(records, home: home, readers: readers, quarantine: quarantine, queue: queue, isStuck: isStuck))
     }
   }
 
@@ -332,7 +346,12 @@ public final class SlotEngine: StorageEngine {
   package func alone(_ body: @escaping @Sendable () throws -> Void) async throws {
     guard gate.enter() else { throw StorageError.closed(description) }
     defer { gate.leave() }
-    try await inner.openStore().writer.perform { committer in try committer.housekeep { _ in try body() } }
+    try await inner.openStore().writer.perform { [home] committer in
+      try committer.housekeep { _ in
+        try home.acknowledgeCopy(committer)
+        try body()
+      }
+    }
   }
 
   /// The home, for what only its kind can do.

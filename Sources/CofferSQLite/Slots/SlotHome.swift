@@ -9,6 +9,8 @@ final class SlotHome: Sendable {
   let name: String
   let configuration: SlotConfiguration
   let control: SlotControl
+  /// Whether the journal was made anew when this handle was opened: it does not know yet what the home holds.
+  let hasNewJournal: Bool
   let records = RecordCache()
   private let owner: (lock: LockFile, id: UInt64)
   private let lastNumber = Locked(UInt64(0))
@@ -18,7 +20,10 @@ final class SlotHome: Sendable {
   /// Up to which revision everything is in its place, whether or not the journal has forgotten that it was to be done.
   private let doneRevision = Locked(Revision.zero)
 
-  init(slots: any Slots, name: String, control: SlotControl, configuration: SlotConfiguration) throws {
+  init(
+    slots: any Slots, name: String, control: SlotControl, configuration: SlotConfiguration, hasNewJournal: Bool
+  ) throws {
+    self.hasNewJournal = hasNewJournal
     self.slots = slots
     self.name = name
     self.control = control
@@ -52,6 +57,7 @@ final class SlotHome: Sendable {
   /// Whether a slot holds the version of a record.
   func matches(_ record: SlotRecord, _ key: Key, _ content: SlotContent) -> Bool {
     guard slots.keepsSecrets else { return record.matches(key, content.data) }
+    guard record.loss == .none else { return false }
     return record.stamp.map { $0 == content.stamp } ?? (record.id == content.version)
   }
 

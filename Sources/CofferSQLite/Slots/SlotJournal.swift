@@ -85,6 +85,19 @@ struct SlotJournal {
       .flatMap { $0.withUnsafeBytes { SlotRecord($0) } }
   }
 
+  /// All records on the writer's connection; `nil` for one that is damaged.
+  static func records(_ committer: GroupCommitter) throws -> [(key: Key, record: SlotRecord?)] {
+    try committer.statements.query("SELECT key, value FROM coffer_values", []) { row in
+      row.blob(0).key.map { ($0, row.blob(1).withUnsafeBytes { SlotRecord($0) }) }
+    }.compactMap { $0 }
+  }
+
+  /// The versions that wait for being put into their places.
+  static func stagedVersions(in transaction: SQLiteTransaction) throws -> [SlotID] {
+    try transaction.query("SELECT staged FROM coffer_intents WHERE staged IS NOT NULL") { SlotID($0.blob(0)) }
+      .compactMap { $0 }
+  }
+
   /// The keys that wait for being put into their places.
   static func intendedKeys(in transaction: SQLiteTransaction, of name: String) throws -> Set<Key> {
     Set(try transaction.query("SELECT key FROM coffer_intents") { try $0.blob(0).key.or(.damagedIntent(name)) })
@@ -118,9 +131,16 @@ struct SlotJournal {
 
   /// Notes the stamp that a version has in its place, if the version is still the newest.
   static func note(_ stamp: SlotStamp?, of id: SlotID, _ key: Key, _ committer: GroupCommitter) throws {
-    guard var record = try record(of: key, committer), record.id == id, record.stamp != stamp else { return }
-    record.stamp = stamp
-    try committer.rewrite(key, record.encoded)
+    guard let record = try record(of: key, committer), record.id == id, record.stamp != stamp else { return }
+    var noted = record
+    noted.stamp = stamp
+    try committer.rewrite(key, noted.encoded)
+  }
+
+  /// Notes what became of a version, if the version is still the newest.
+  static func note(_ noted: SlotRecord, _ key: Key, _ committer: GroupCommitter) throws {
+    guard let record = try record(of: key, committer), record.id == noted.id, record != noted else { return }
+    try committer.rewrite(key, noted.encoded)
   }
 }
 

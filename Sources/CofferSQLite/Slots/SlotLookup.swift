@@ -30,12 +30,15 @@ extension SlotHome {
     var seen: SlotID?
     while true {
       guard let line = try line(key, store.readers) else {
-        return try locating(key) { try slots.stamp(.value(key)) } == nil ? .absent : .unrecorded
+        guard try locating(key, { try slots.stamp(.value(key)) }) != nil else { return .absent }
+        // What a copy has beyond the journal was removed after it was made.
+        return servesCopy && !hasNewJournal ? .absent : .unrecorded
       }
       guard case .recorded(let recorded) = line else { return .differs }
       records.keep(recorded, of: key, latest: latest)
       let content = try locating(key) { try slots.read(.value(key)) }
       if let content, matches(recorded.record, key, content) { return .entry(recorded.entry(key, content.data)) }
+      if isStillLost(recorded.record, key, content) { throw quarantine.reportLoss(key, recorded) }
       if let data = try aside(.staged(recorded.record.id), key, recorded.record) {
         return .entry(recorded.entry(key, data))
       }
@@ -65,15 +68,30 @@ extension SlotHome {
         .unavailable, "The value was replaced while the snapshot was open, and the old one could not be kept.",
         advice: "Read again with a new snapshot.", backend: name, key: key)
     }
+    let present = try place(of: key)
+    if isStillLost(newest.record, key, present.content) || present.isCopy { throw quarantine.reportLoss(key, recorded) }
     if isDamaged(record, content) { throw quarantine.report(key, recorded, content) }
     // Somebody who does not know us has edited it: no snapshot can hold that back.
     return content?.data
   }
 
   private func aside(_ slot: Slot, _ key: Key, _ record: SlotRecord) throws -> Data? {
-    let content = try locating(key) { try slots.read(slot) }
+    guard let content = try locating(key, { try slots.read(slot) }) else { return nil }
+    if let owner = content.key, owner != key {
+      throw StorageError(
+        .damaged, "A value of another key was put where the value of this key is kept until it is in its place.",
+        advice: "Somebody has changed the files of the store. Restore a backup, or write the key again.",
+        backend: name, key: key)
+    }
     // What waits or is kept of a secret has the version's own name.
-    return content.flatMap { slots.keepsSecrets || record.matches(key, $0.data) ? $0.data : nil }
+    return slots.keepsSecrets || record.matches(key, content.data) ? content.data : nil
+  }
+
+  /// What to say of a value that was removed and is still in its place.
+  func stillThere(_ key: Key) -> StorageError {
+    StorageError(
+      .unfinished, "The key was removed, but its value could not be taken away and is still in its place.",
+      advice: "The next commit tries again. Listings do not have the key.", backend: name, key: key)
   }
 
   private enum Line {
@@ -103,6 +121,18 @@ extension SlotHome {
   }
 }
 
+extension SlotQuarantine {
+  /// - Returns: What the reader of a value hears whose newest version is lost with the home.
+  func reportLoss(_ key: Key, _ recorded: SlotHome.Recorded) -> StorageError {
+    tell(DamageReport(key: key, revision: recorded.revision, size: 0, backend: name), of: recorded.record.id)
+    return StorageError(
+      .damaged,
+      "The newest value is lost: the file was damaged, and the copy that took its place has an older value or none.",
+      advice: "Put a backup of the file in its place, or write the key again. The damaged bytes are in the quarantine.",
+      backend: name, key: key)
+  }
+}
+
 extension SlotHome.Recorded {
   func entry(_ key: Key, _ data: Data) -> Entry { Entry(key: key, value: data, revision: revision) }
 }
@@ -113,6 +143,13 @@ final class SlotQuarantine: Sendable {
   private let home: SlotHome
 
   init(_ home: SlotHome) { self.home = home }
+
+  var name: String { home.name }
+
+  /// Reports a damage, once.
+  func tell(_ report: DamageReport, of id: SlotID) {
+    if reported.withLock({ $0.insert(id).inserted }) { home.configuration.onDamage?(report) }
+  }
 
   /// - Returns: What the reader hears.
   func report(_ key: Key, _ recorded: SlotHome.Recorded, _ content: SlotContent?) -> StorageError {

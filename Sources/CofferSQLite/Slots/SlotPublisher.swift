@@ -38,6 +38,7 @@ extension SlotHome {
   private func place(_ intents: [SlotJournal.Intent], _ committer: GroupCommitter) throws -> Unplaced {
     var unplaced = Unplaced()
     guard !intents.isEmpty else { return unplaced }
+    try acknowledgeCopy(committer)
     let mustRetain = control.hasSnapshots
     // Only the last intent of a key is carried out: whoever does all of this again after a kill would find the last
     // value in its place already, and remove it for a deletion that came before it.
@@ -145,7 +146,8 @@ extension SlotHome {
         try slots.delete(.value(key))  // with what may be left of it elsewhere
         return false
       }
-      guard try holds(key, one: versions) else { return false }
+      // What a copy holds is ours, however old it is.
+      guard try servesCopy || holds(key, one: versions) else { return false }
     } catch let error as StorageError where error.code == .notAStore {
       // A link, say, that somebody has put in the place of a value: it goes. In an empty place it is no value of ours.
       if versions.isEmpty { return false }
@@ -161,7 +163,7 @@ extension SlotHome {
     guard let presence = try slots.stamp(.value(key)) else { return false }
     if let stamp = presence.stamp, versions.contains(where: { $0.stamp == stamp }) { return true }
     guard let content = try slots.read(.value(key)) else { return false }
-    return versions.contains { matches($0, key, content) }
+    return versions.contains { matches($0, key, content) || isStillLost($0, key, content) }
   }
 
   private func syncPlaces() throws {

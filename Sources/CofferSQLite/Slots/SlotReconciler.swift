@@ -94,7 +94,9 @@ final class SlotReconciler: Sendable {
     var changed = 0
     /// Those whose commits could not be carried out in their places: what is there is older than the journal.
     var waiting: Set<Key> = []
-    fileprivate var touched: [(Key, SlotID, SlotStamp?)] = []
+    /// Those whose newest values are lost.
+    var lost: Set<Key> = []
+    fileprivate var noted: [(Key, SlotRecord)] = []
     fileprivate var looked = 0
   }
 
@@ -109,6 +111,7 @@ final class SlotReconciler: Sendable {
       rest = rest.dropFirst(outcome.looked)
       total.changed += outcome.changed
       total.waiting.formUnion(outcome.waiting)
+      total.lost.formUnion(outcome.lost)
     }
     return total
   }
@@ -132,10 +135,10 @@ final class SlotReconciler: Sendable {
       }
       return outcome
     }
-    if !outcome.touched.isEmpty {
+    if !outcome.noted.isEmpty {
       try await store.writer.perform { committer in
         try committer.housekeep { _ in
-          for (key, id, stamp) in outcome.touched { try SlotJournal.note(stamp, of: id, key, committer) }
+          for (key, record) in outcome.noted { try SlotJournal.note(record, key, committer) }
         }
       }
     }
@@ -145,33 +148,54 @@ final class SlotReconciler: Sendable {
   /// Compares a value with the journal and makes the journal right; returns how many bytes it has read for it.
   private func takeIn(_ key: Key, _ transaction: SQLiteTransaction, _ outcome: inout Outcome) throws -> Int {
     let line = try SlotJournal.line(of: key, in: transaction)
-    guard let content = try home.locating(key, { try home.slots.read(.value(key)) }) else {
+    let (content, isCopy) = try home.place(of: key)
+    let size = content?.data.count ?? 0
+    if case .record(let record) = line, keep(record, key, content, isCopy: isCopy, &outcome) { return size }
+    // What a copy has beyond the journal was removed after it was made.
+    if case .none = line, isCopy, !home.hasNewJournal { return size }
+    guard let content else {
       if case .none = line { return 0 }
       try transaction.delete(key)
       outcome.changed += 1
       return 0
-    }
-    if case .record(let record) = line {
-      if home.matches(record, key, content) {
-        // The same bytes under another stamp: copied back from a backup, say.
-        if record.stamp != content.stamp { outcome.touched.append((key, record.id, content.stamp)) }
-        return content.data.count
-      }
-      if home.isDamaged(record, content) { return content.data.count }  // The reader of the value is told.
     }
     try transaction.put(key, home.record(home.nextID(), key, content).encoded)
     outcome.changed += 1
     return content.data.count
   }
 
+  /// Whether what is recorded of a value stays, since nobody has edited the value.
+  private func keep(
+    _ record: SlotRecord, _ key: Key, _ content: SlotContent?, isCopy: Bool, _ outcome: inout Outcome
+  ) -> Bool {
+    if let content {
+      // The same bytes under another stamp, or a version that was lost: copied back from a backup, say.
+      let isBack = record.loss != .none && content.version == record.id
+      if isBack || home.matches(record, key, content) {
+        let present = home.record(record.id, key, content)
+        if present != record { outcome.noted.append((key, present)) }
+        return true
+      }
+      if record.loss == .none, home.isDamaged(record, content) { return true }  // The reader of the value is told.
+    }
+    if home.isStillLost(record, key, content) {
+      outcome.lost.insert(key)
+      return true
+    }
+    guard isCopy, let lost = home.record(record, lostIn: content, key) else { return false }
+    outcome.lost.insert(key)
+    outcome.noted.append((key, lost))
+    return true
+  }
+
   // MARK: Looking at everything
 
   /// Compares all values with the journal by their stamps and takes in what is different. Linear in their number; reads
   /// only what differs. A value that cannot be read does not hide the others.
-  /// - Returns: How many values were different, and every slot of the home.
-  func scan() async throws -> (changed: Int, slots: [Slot]) {
+  /// - Returns: What was different, and every slot of the home.
+  func scan() async throws -> (outcome: Outcome, slots: [Slot]) {
     let (suspects, slots) = try await onQueue { [self] in try findSuspects() }
-    return (try await reconcile(suspects, skipping: StorageError.aboutValues).changed, slots)
+    return (try await reconcile(suspects, skipping: StorageError.aboutValues), slots)
   }
 
   private func findSuspects() throws -> (suspects: [Key], slots: [Slot]) {
@@ -184,7 +208,7 @@ final class SlotReconciler: Sendable {
     try store.readers.read { reader in
       try reader.forEachValue { key, value in
         known.insert(key)
-        guard let record = value.flatMap({ SlotRecord($0) }) else { return suspects.append(key) }
+        guard let record = value.flatMap({ SlotRecord($0) }), record.loss == .none else { return suspects.append(key) }
         let presence = stamps.map { $0[key] } ?? (try? home.slots.stamp(.value(key)))
         if presence != nil, !listed.contains(key) { nameless.append(key) }
         if isSuspect(key, record, presence) { suspects.append(key) }
@@ -213,7 +237,7 @@ final class SlotReconciler: Sendable {
       if try !SlotJournal.intents(committer).isEmpty { try home.publish(committer) { unplaced = $0 } }
       return unplaced
     }
-    let (changed, slots) = try await scan()
+    let (outcome, slots) = try await scan()
     // First who is gone, then what the journal needs: who is gone commits nothing any more.
     let orphans = try await onQueue { [home] in home.orphans(slots) }
     try await store.writer.perform { [home] committer in
@@ -221,8 +245,8 @@ final class SlotReconciler: Sendable {
       home.cleanUp(slots, orphans.subtracting(needed))
     }
     return RecoveryReport(
-      backend: home.name, completed: unplaced.completed, edited: changed, quarantined: quarantined ?? 0,
-      lost: unplaced.lost, wasRebuilt: quarantined != nil && changed > 0)
+      backend: home.name, completed: unplaced.completed, edited: outcome.changed, quarantined: quarantined ?? 0,
+      lost: outcome.lost.union(unplaced.lost).sorted(), wasRebuilt: quarantined != nil && outcome.changed > 0)
   }
 }
 

@@ -11,11 +11,14 @@ final class SlotSnapshot: StorageSnapshot {
   private let readers: ReaderPool
   private let quarantine: SlotQuarantine
   private let queue: DispatchQueue
+  private let isStuck: @Sendable (Key) async throws -> Bool
 
+  /// - Parameter isStuck: tells whether a value is still in its place although its removal was committed.
   init(
     _ records: any StorageSnapshot, home: SlotHome, readers: ReaderPool, quarantine: SlotQuarantine,
-    queue: DispatchQueue
+    queue: DispatchQueue, isStuck: @escaping @Sendable (Key) async throws -> Bool
   ) {
+    self.isStuck = isStuck
     self.records = records
     self.home = home
     self.readers = readers
@@ -27,6 +30,12 @@ final class SlotSnapshot: StorageSnapshot {
 
   func entries(_ keys: [Key]) async throws -> [Entry?] {
     let found = try await records.entries(keys)
+    // What was added by others meanwhile is not in this state; what could not be removed is not absent.
+    let absent = zip(keys, found).filter { $0.1 == nil }.map(\.0)
+    let filled = try await reading { [home] in
+      try absent.filter { key in try home.locating(key) { try home.slots.stamp(.value(key)) } != nil }
+    }
+    for key in filled where try await isStuck(key) { throw home.stillThere(key) }
     return try await reading { [self] in try found.map { try $0.flatMap(value) } }
   }
 

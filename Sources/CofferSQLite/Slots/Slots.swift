@@ -218,12 +218,16 @@ public struct SlotContent: Sendable {
   public let stamp: SlotStamp?
   /// Which version they are, where the home keeps that with them.
   public let version: SlotID?
+  /// Whose value they are, where the home keeps that with a value that waits and nobody can change it. It is compared
+  /// with the key that is read: a waiting value of another key is damage.
+  public let key: Key?
 
-  /// Bytes, the stamp under which they were read, and their version.
-  public init(_ data: Data, stamp: SlotStamp? = nil, version: SlotID? = nil) {
+  /// Bytes, the stamp under which they were read, their version, and whose value they are.
+  public init(_ data: Data, stamp: SlotStamp? = nil, version: SlotID? = nil, key: Key? = nil) {
     self.data = data
     self.stamp = stamp
     self.version = version
+    self.key = key
   }
 }
 

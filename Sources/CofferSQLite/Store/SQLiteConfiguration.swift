@@ -63,4 +63,6 @@ public struct DamageReport: Hashable, Sendable {
   public let size: Int
   /// The store.
   public let backend: String
+  /// Whether a copy of the whole file is used in its place.
+  public internal(set) var isCopyUsed = false
 }

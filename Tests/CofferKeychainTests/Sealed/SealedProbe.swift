@@ -10,11 +10,12 @@ enum SealedProbe {
   static func file(_ text: String, values: Int) throws -> Data {
     let key = try SecretBytes.random(count: AESGCM.keyCount)
     let secret = SecretBytes(copying: Data(text.utf8))
-    let format = try SealedFormat(try SealedHeader(sealing: key, with: secret, cost: cheap), key: key)
+    let header = try SealedHeader(sealing: key, with: secret, cost: cheap)
+    let format = try SealedFormat(header, SealedHeader.Opened(key: key, newest: header))
     var document = format.empty
     for value in 0..<values {
       document.items[try Key("key\(value)")] = .init(
-        version: .init(owner: 1, number: UInt64(value)), tag: 1, data: Data("value\(value)".utf8))
+        version: .init(owner: 1, number: UInt64(value)), tag: 1, data: SecretSlice(copying: Data("value\(value)".utf8)))
     }
     return try format.encode(document)
   }
@@ -22,7 +23,7 @@ enum SealedProbe {
   /// How many values it holds.
   static func open(_ file: Data, _ text: String) throws -> Int {
     let header = try SealedHeader(of: file)
-    let format = try SealedFormat(header, key: try header.key(with: SecretBytes(copying: Data(text.utf8))))
+    let format = try SealedFormat(header, try header.opened(with: SecretBytes(copying: Data(text.utf8))))
     return try format.decode(file).items.count
   }
 }

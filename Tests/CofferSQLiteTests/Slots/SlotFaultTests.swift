@@ -21,6 +21,7 @@ private final class UnsteadySlots: Slots {
     }
     try shelf.delete(slot)
   }
+
   func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
     if case .value(let key) = target, failing.withLock({ $0.contains(key) }) {
       throw StorageError(.inputOutput, "The shelf is stuck.")
@@ -150,5 +151,28 @@ private final class UnsteadySlots: Slots {
     #expect(try await engine.entry(key)?.value == Data("third".utf8))
     try await engine.close()
     #expect(try slots.list() == [.value(key)])
+  }
+
+  /// A keyring that asks a person before it removes an item, say: the value is there, and nobody may call it absent.
+  @Test func whatCouldNotBeRemovedIsNotAbsent() async throws {
+    let directory = try TemporaryDirectory()
+    let slots = UnsteadySlots()
+    let engine = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:stuck")
+    try await put(engine, "key", "1")
+    let key = try Key("key")
+    slots.failing.withLock { _ = $0.insert(key) }
+    let error = await #expect(throws: StorageError.self) {
+      try await engine.commit(WriteBatch([.delete(key)]), from: origin)
+    }
+    #expect(error?.code == .unfinished)
+    for _ in 0..<2 {
+      let error = await #expect(throws: StorageError.self) { try await engine.entry(key) }
+      #expect(error?.code == .unfinished && error?.key == key, "\(String(describing: error))")
+      await #expect(throws: StorageError.self) { try await engine.withSnapshot { try await $0.entries([key]) } }
+    }
+    slots.failing.withLock { $0 = [] }
+    #expect(try await engine.entry(key) == nil)
+    #expect(try slots.shelf.read(.value(key)) == nil)
+    try await engine.close()
   }
 }

@@ -13,6 +13,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     /// What was in it, for the moments when its stamp does not tell one change from the next.
     var knownHash: Int?
     var reported: Set<FileStamp> = []
+    /// The damaged state of the file that may be replaced by what the copy says.
+    var accepted: FileStamp?
   }
 
   private struct Reading {
@@ -21,6 +23,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     let document: Format.Document
     /// Whether the stamp alone tells this state of the file from the next.
     let isSettled: Bool
+    /// Whether the file is damaged, and this is what its copy says.
+    var isCopy = false
   }
 
   /// How long a file must have been left alone before its date can be trusted, in nanoseconds: the clock of a file
@@ -80,13 +84,15 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     return state.withLock { $0.read }.flatMap { $0.isSettled && $0.stamp == stamp ? $0 : nil }
   }
 
-  private func readAgain() throws -> (stamp: FileStamp?, document: Format.Document) {
+  private func readAgain() throws -> (stamp: FileStamp?, document: Format.Document, isCopy: Bool) {
     var failure: (content: FileContent, error: StorageError)?
     for round in 0..<patience.rounds {
-      guard let content = try parent.read(fileName, limit: maximumSize) else { return (nil, try format.missing()) }
+      guard let content = try parent.read(fileName, limit: maximumSize) else {
+        return (nil, try format.missing(), false)
+      }
       do {
         let document = try document(of: content)
-        return (content.stamp, document)
+        return (content.stamp, document, false)
       } catch let error as StorageError where error.code == .damaged {
         failure = (content, error)
       }
@@ -95,7 +101,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
       usleep(patience.microseconds)
     }
     guard let failure else { throw StorageError(.inputOutput, "The file could not be read.", backend: name) }
-    return (failure.content.stamp, try lastCopy(insteadOf: failure.content, failure.error))
+    return (failure.content.stamp, try lastCopy(insteadOf: failure.content, failure.error), true)
   }
 
   /// Takes a file apart, unless its bytes are those that were taken apart last: while somebody else writes all the
@@ -104,7 +110,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     let isSettled = isSettled(content.stamp)
     let last = state.withLock { $0.read }
     let document: Format.Document
-    if let last, last.bytes == content.data {
+    if let last, !last.isCopy, last.bytes == content.data {
       document = last.document
     } else {
       if try seal()?.isBroken(by: content) ?? false { throw altered }
@@ -150,7 +156,9 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     }
     let isFirst = state.withLock { $0.reported.insert(content.stamp).inserted }
     if isFirst {
-      onDamage?(DamageReport(key: nil, revision: .zero, size: content.data.count, backend: name))
+      onDamage?(
+        DamageReport(
+          key: nil, revision: .zero, size: content.data.count, backend: name, isCopyUsed: copy.flatMap { $0 } != nil))
     }
     guard let document = copy ?? nil else {
       throw StorageError(
@@ -159,9 +167,37 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
         backend: name)
     }
     let reading = Reading(
-      stamp: content.stamp, bytes: content.data, document: document, isSettled: isSettled(content.stamp))
+      stamp: content.stamp, bytes: content.data, document: document, isSettled: isSettled(content.stamp), isCopy: true)
     state.withLock { $0.read = reading }
     return document
+  }
+
+  /// Whether the file is damaged now, and what it says is what its copy says.
+  var servesCopy: Bool {
+    guard (try? document()) != nil else { return false }
+    return state.withLock { $0.read?.isCopy ?? false }
+  }
+
+  /// Lets the damaged file be replaced by what its copy says.
+  func acceptCopy() {
+    state.withLock { state in
+      if let read = state.read, read.isCopy { state.accepted = read.stamp }
+    }
+  }
+
+  /// What is damaged of the file and its copy, a sentence each.
+  func problems() -> [String] {
+    let files = [(what: "The file", parent, fileName), (what: "The copy", control, copyName)]
+    return files.compactMap { what, directory, name in
+      do {
+        guard let content = try directory.read(name, limit: maximumSize) else { return "\(what) is gone." }
+        _ = try format.decode(content.data)
+        return nil
+      } catch {
+        let reason = (error as? StorageError)?.message ?? "\(error)"
+        return "\(what) cannot be read. \(reason)"
+      }
+    }
   }
 
   /// Throws when they cannot be kept: then nothing may be written over them.
@@ -185,16 +221,24 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   /// - Returns: Whether nobody else has changed the file meanwhile.
   private func changeOnce(_ body: (inout Format.Document) throws -> Void) throws -> Bool {
     let before = try readAgain()
+    guard !before.isCopy || state.withLock({ $0.accepted == before.stamp }) else {
+      throw StorageError(
+        .damaged, "The file was damaged while a commit was about to be written to it.", advice: "", backend: name)
+    }
     var document = before.document
     try body(&document)
     let (bytes, written) = try encoded(document)
     // Before the file itself: whoever is killed in between has committed it, and the next one puts it into the file.
     // Not synced: it serves when somebody else breaks the file, not when the power goes.
-    try? control.replaceUnsynced(copyName, with: bytes)
+    do { try control.replaceUnsynced(copyName, with: bytes) } catch let error as StorageError {
+      throw StorageError(
+        error.code, "The copy of the file could not be written: \(error.message)", advice: error.advice, backend: name,
+        underlying: error.underlying)
+    }
     let after: FileStamp?
     do {
       after = try parent.opened().replace(
-        fileName, with: bytes, scratch: ".\(fileName).coffer-new",
+        fileName, with: bytes, scratch: scratchName, isReserved: true,
         onlyIf: { [parent, fileName] in (try? parent.stamp(fileName)) == before.stamp })
     } catch {
       throw error.locating(backend: name)
@@ -209,6 +253,25 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
       if state.known == before.stamp { (state.known, state.knownHash) = (after, Self.hash(bytes)) }
     }
     return true
+  }
+
+  private var scratchName: String { ".\(fileName).coffer-new" }
+
+  /// Makes sure of the room for the file and its copy, were both so much larger than they are.
+  func reserve(additional count: Int) throws {
+    let sizes = [try parent.stamp(fileName)?.size, try control.stamp(copyName)?.size]
+    let size = Int(sizes.compactMap { $0 }.max() ?? 0) + count
+    try control.reserve(copyName + ".new", count: size)
+    do { try parent.reserve(scratchName, count: size) } catch {
+      try? control.delete(copyName + ".new")
+      throw error
+    }
+  }
+
+  /// Gives back the room that ``reserve(additional:)`` has made sure of.
+  func release() {
+    try? control.delete(copyName + ".new")
+    try? parent.delete(scratchName)
   }
 
   /// What cannot be read back must not replace what can.

@@ -29,8 +29,16 @@ package protocol DocumentFormat: Sendable {
   func remove(_ key: Key, from document: inout Document)
 
   /// What a value that waits is written as, in a file of its own.
-  func encodeWaiting(_ data: Data, as id: SlotID, tag: UInt8) throws -> Data
-  func decodeWaiting(_ file: Data, of id: SlotID) throws -> (data: Data, item: Item)
+  /// - Parameter key: whose value it is; `nil` for bytes that are only kept for people to look at.
+  func encodeWaiting(_ data: Data, as id: SlotID, for key: Key?, tag: UInt8) throws -> Data
+
+  /// Reads what ``encodeWaiting(_:as:for:tag:)`` wrote for the same version.
+  /// - Returns: the value, and whose it is where the file says so.
+  /// - Throws: `damaged` for anything else.
+  func decodeWaiting(_ file: Data, of id: SlotID) throws -> (key: Key?, item: Item)
+
+  /// The bytes of a value.
+  func data(of item: Item) -> Data
 
   /// The stamp of a version in its place where it is known before it is there.
   func stamp(of id: SlotID) -> SlotStamp?

@@ -8,7 +8,7 @@ package import Foundation
 /// Beside it there is a directory of ours, where the journal is, where values wait in files of their own, and where a
 /// copy of what we have written last is kept: other programs write such files in place, and one that is killed at it
 /// leaves half of one.
-package final class DocumentSlots<Format: DocumentFormat>: TaggingSlots {
+package final class DocumentSlots<Format: DocumentFormat>: TaggingSlots, CopyServing, RoomReserving, Examinable {
   private enum Step {
     case put(Key, Format.Item, SlotID)
     case remove(Key)
@@ -86,10 +86,10 @@ package final class DocumentSlots<Format: DocumentFormat>: TaggingSlots {
   package func read(_ slot: Slot) throws -> SlotContent? {
     if case .value(let key) = slot { return try format.content(of: key, in: file.document()) }
     guard let (directory, id) = directory(slot) else { return nil }
-    return try waiting(id, in: directory).map { SlotContent($0.data, version: id) }
+    return try waiting(id, in: directory).map { SlotContent(format.data(of: $0.item), version: id, key: $0.key) }
   }
 
-  private func waiting(_ id: SlotID, in directory: Directory) throws -> (data: Data, item: Format.Item)? {
+  private func waiting(_ id: SlotID, in directory: Directory) throws -> (key: Key?, item: Format.Item)? {
     // Its envelope is larger than the value by a little.
     guard let content = try directory.read(id.description, limit: maximumValueSize + 4_096) else { return nil }
     return try format.decodeWaiting(content.data, of: id)
@@ -111,16 +111,21 @@ package final class DocumentSlots<Format: DocumentFormat>: TaggingSlots {
   }
 
   package func stage(_ data: Data, as id: SlotID, for key: Key, tag: UInt8) throws -> SlotStamp? {
-    _ = try staged.write(try format.encodeWaiting(data, as: id, tag: tag), to: id.description)
+    _ = try staged.write(try format.encodeWaiting(data, as: id, for: key, tag: tag), to: id.description)
     return format.stamp(of: id)
   }
 
   package func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
+    try write(data, to: slot, for: nil)
+    return nil
+  }
+
+  private func write(_ data: Data, to slot: Slot, for key: Key?) throws {
     guard let (directory, id) = directory(slot) else {
       throw StorageError.unsupported("to write a value past its batch", advice: "Stage and move it.", backend: "")
     }
-    try directory.replace(id.description, with: try format.encodeWaiting(data, as: id, tag: 0), through: staged)
-    return nil
+    let waiting = try format.encodeWaiting(data, as: id, for: key, tag: 0)
+    try directory.replace(id.description, with: waiting, through: staged)
   }
 
   package func syncStaged() throws { try staged.sync() }
@@ -135,6 +140,9 @@ package final class DocumentSlots<Format: DocumentFormat>: TaggingSlots {
       guard let waiting = try waiting(id, in: from) else {
         throw StorageError(.notFound, "There is nothing to move: no value waits as \(id).")
       }
+      guard waiting.key ?? key == key else {
+        throw StorageError(.damaged, "The value that waits for this place is another key's.", key: key)
+      }
       pending.withLock { pending in
         pending.steps.append(.put(key, waiting.item, id))
         pending.placed.append(id)
@@ -144,7 +152,9 @@ package final class DocumentSlots<Format: DocumentFormat>: TaggingSlots {
   }
 
   package func copy(_ source: Slot, to target: Slot) throws {
-    if let content = try read(source) { _ = try write(content.data, to: target) }
+    guard let content = try read(source) else { return }
+    let key: Key? = if case .value(let key) = source { key } else { content.key }
+    try write(content.data, to: target, for: key)
   }
 
   package func delete(_ slot: Slot) throws {
@@ -177,6 +187,32 @@ package final class DocumentSlots<Format: DocumentFormat>: TaggingSlots {
       return pending.isSynced
     }
     if !isSynced { try file.syncName() }
+  }
+
+  /// The file and its copy are written anew as a whole, while those that they replace are still there.
+  package func reserve(placing versions: [SlotID]) throws {
+    let sizes = try versions.map { Int(try staged.stamp($0.description)?.size ?? 0) + Key.maximumSize + 64 }
+    try file.reserve(additional: sizes.reduce(4_096, +))
+  }
+
+  package func release() { file.release() }
+
+  // MARK: The copy
+
+  package var servesCopy: Bool { file.servesCopy }
+
+  package func acceptCopy() { file.acceptCopy() }
+
+  package func problems() throws -> [String] {
+    var problems = file.problems()
+    for (directory, what) in [(staged, "staged"), (retained, "retained")] {
+      for id in try directory.fileNames().compactMap({ SlotID($0) }) {
+        do { _ = try waiting(id, in: directory) } catch let error as StorageError {
+          problems.append("\(what)/\(id), which waits for its place, is damaged: \(error.message)")
+        }
+      }
+    }
+    return problems
   }
 
   // MARK: Watching

@@ -1,0 +1,71 @@
+import CofferCOpenSSL
+import CofferLocks
+import Foundation
+
+/// Memory pages that hold nothing but one secret: locked, so that they are never written to swap, and left out of core
+/// dumps (`mlock(2)`, `madvise(2)`). Pages of their own, because both work on whole pages.
+struct SecretPages {
+  /// The bytes asked for; the rest of the last page is zero.
+  let bytes: UnsafeMutableRawBufferPointer
+  /// The size of the mapping; zero where the system refused one and the bytes are from the heap.
+  private let mappedCount: Int
+  private static let pageSize = max(1, Int(sysconf(Int32(_SC_PAGESIZE))))
+  private static let lastLockFailure = Locked(Int32(0))
+
+  /// Zeroed bytes. What cannot be locked is used unlocked: ``lockFailure`` says so.
+  init(count: Int) {
+    let whole = max(1, (count + Self.pageSize - 1) / Self.pageSize) * Self.pageSize
+    let start = mmap(nil, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | Int32(MAP_ANONYMOUS), -1, 0)
+    guard let start, start != MAP_FAILED else {
+      bytes = .allocate(byteCount: count, alignment: 16)
+      bytes.initializeMemory(as: UInt8.self, repeating: 0)
+      mappedCount = 0
+      Self.lastLockFailure.withLock { $0 = ENOMEM }
+      return
+    }
+    if mlock(start, whole) != 0 {
+      let failure = errno
+      Self.lastLockFailure.withLock { $0 = failure }
+    }
+    #if os(Linux)
+      madvise(start, whole, Int32(MADV_DONTDUMP))
+    #endif
+    bytes = UnsafeMutableRawBufferPointer(start: start, count: count)
+    mappedCount = whole
+  }
+
+  func wipe() { OPENSSL_cleanse(bytes.baseAddress, bytes.count) }
+
+  func free() {
+    guard mappedCount > 0 else { return bytes.deallocate() }
+    munmap(bytes.baseAddress, mappedCount)  // unlocks, too
+  }
+
+  /// The `errno` with which a secret could not be locked in this process last, or 0.
+  static var lockFailure: Int32 { lastLockFailure.withLock { $0 } }
+}
+
+/// Whether secrets stay in memory and out of core dumps.
+package enum SecretMemory {
+  /// The `errno` with which a secret of this size, in bytes, could not be locked now, or 0.
+  package static func lockFailure(count: Int) -> Int32 {
+    let pages = SecretPages(count: count)
+    defer { pages.free() }
+    let isLocked = mlock(pages.bytes.baseAddress, pages.bytes.count) == 0
+    return isLocked ? 0 : errno
+  }
+
+  /// The `errno` with which a secret could not be locked in this process last, or 0.
+  package static var lastLockFailure: Int32 { SecretPages.lockFailure }
+
+  /// How many bytes this user may lock; `nil` for any number.
+  package static var lockLimit: Int? {
+    var limit = rlimit()
+    #if canImport(Darwin)
+      guard getrlimit(RLIMIT_MEMLOCK, &limit) == 0 else { return nil }
+    #else
+      guard getrlimit(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue), &limit) == 0 else { return nil }
+    #endif
+    return limit.rlim_cur >= rlim_t(Int.max) ? nil : Int(limit.rlim_cur)
+  }
+}

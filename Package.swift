@@ -82,7 +82,7 @@ let package = Package(
     // Floor 1: contracts
     floor("CofferCore", ["CofferLocks"]),
     // Floor 2: base
-    floor("CofferCrypto", ["CofferLocks", "CofferCore", "CofferCOpenSSL"]),
+    floor("CofferCrypto", ["CofferLocks", "CofferCore", "CofferCOpenSSL", "CofferCShims"]),
     floor("CofferFileSystem", ["CofferLocks", "CofferCore", "CofferCShims"]),
     floor("CofferTerminal", ["CofferCore"]),
     // Floor 3: engines
@@ -142,7 +142,8 @@ let package = Package(
       ],
       exclude: ["Golden"]),
     tool("WatchifyTestHelper", ["WatchifyKit"], path: "Tests/WatchifyTestHelper"),
-    tests("CofferCryptoTests", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferTestSupport"]),
+    tests(
+      "CofferCryptoTests", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferTestHelper", "CofferTestSupport"]),
     tests(
       "CofferFilesTests",
       [
@@ -162,6 +163,7 @@ let package = Package(
         "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferSQLite",
         "CofferTesting",
         "CofferTestHelper", "CofferTestSupport",
+        .target(name: "CofferCGio", condition: .when(platforms: [.linux], traits: ["SecretService"])),
       ],
       exclude: ["Golden"]),
     tests(

@@ -1,4 +1,5 @@
 #pragma once
+#include <pthread.h>
 #include <stdint.h>
 
 // Atomics on memory that several processes map: Swift's Atomic owns its storage, so it cannot live in a mapped file.
@@ -35,6 +36,41 @@ static inline void coffer_spin_hint(void) {
 #elif defined(__aarch64__)
   __asm__ volatile("yield");
 #endif
+}
+
+// Tells of a signal through a pipe: one byte, its number. All of it is used by one Swift file, so there is one variable.
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+static volatile int coffer_signal_pipe = -1;
+
+static inline void coffer_note_signals_in(int pipe) { coffer_signal_pipe = pipe; }
+
+static inline void coffer_note_signal(int number) {
+  int before = errno;
+  unsigned char byte = (unsigned char)number;
+  if (write(coffer_signal_pipe, &byte, 1) < 0) errno = before;
+  errno = before;
+}
+
+// Catches a signal; what it did before is in `before`. One that is ignored stays so: whether it was caught.
+static inline int coffer_catch_signal(int number, struct sigaction *before) {
+  struct sigaction action = {0};
+  if (sigaction(number, 0, before) != 0 || before->sa_handler == SIG_IGN) return 0;
+  action.sa_handler = coffer_note_signal;
+  sigemptyset(&action.sa_mask);
+  return sigaction(number, &action, 0) == 0;
+}
+
+// Has this thread take a signal now, whoever blocks it otherwise.
+static inline void coffer_take_signal(int number) {
+  sigset_t only, before;
+  sigemptyset(&only);
+  sigaddset(&only, number);
+  pthread_sigmask(SIG_UNBLOCK, &only, &before);
+  pthread_kill(pthread_self(), number);
+  pthread_sigmask(SIG_SETMASK, &before, 0);
 }
 
 // Where a path is: which kind of file system and how many bytes are free there; the `errno` of what failed, or 0.

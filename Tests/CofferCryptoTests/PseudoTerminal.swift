@@ -59,6 +59,11 @@ final class PseudoTerminal: Sendable {
     return (flags & tcflag_t(ECHO) != 0, flags & tcflag_t(ISIG) != 0)
   }
 
+  func set(_ settings: termios) {
+    var settings = settings
+    tcsetattr(slave, TCSANOW, &settings)
+  }
+
   var settings: termios {
     var settings = termios()
     tcgetattr(slave, &settings)

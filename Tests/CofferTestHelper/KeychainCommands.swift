@@ -29,6 +29,8 @@ func runOnSecrets(_ command: String, _ store: String, _ rest: [String]) async th
   case "keychain-write", "sealed-write": try await writePairs(to: try await open(), rest)
   case "keychain-increment", "sealed-increment": try await increment(try await open(), count: number)
   case "sealed-create": try await createSealed(store, rest[0])
+  case "prompt": try prompt(at: store)
+  case "sealed-dump": try await dump(store, passphraseFile: rest[0], into: rest[1])
   default: return false
   }
   return true
@@ -47,6 +49,35 @@ private func openSealed(
   try await SlotEngine.sealed(
     at: URL(fileURLWithPath: path), passphrase: .provided { Data(passphrase.utf8) }, configuration: configuration,
     cost: ScryptCost(logN: 10, r: 1, p: 1))
+}
+
+/// Asks for a passphrase at a terminal and says what it was.
+private func prompt(at terminal: String) throws {
+  // A process that a thread of a task has started has that thread's blocked signals.
+  var none = sigset_t()
+  sigemptyset(&none)
+  pthread_sigmask(SIG_SETMASK, &none, nil)
+  let surroundings = PassphraseSurroundings(
+    credentialsDirectory: { nil }, terminalPath: terminal, interrupt: { kill(getpid(), SIGINT) })
+  let secret = try PassphraseSource.terminal().read(in: surroundings)
+  say(secret.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
+}
+
+/// Dumps core with a sealed store open, and says what is in its ordinary memory.
+private func dump(_ path: String, passphraseFile: String, into folder: String) async throws {
+  let engine = try await SlotEngine.sealed(
+    at: URL(fileURLWithPath: path), passphrase: .file(URL(fileURLWithPath: passphraseFile)),
+    cost: ScryptCost(logN: 10, r: 1, p: 1))
+  _ = try await engine.recoveryReport()
+  _ = try await engine.entry(Key("token"))
+  let marker = (0..<8).map { _ in String(UInt64.random(in: .min ... .max), radix: 16) }.joined()
+  say(marker)
+  chdir(folder)
+  var limit = rlimit(rlim_cur: rlim_t.max, rlim_max: rlim_t.max)
+  setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
+  signal(SIGABRT, SIG_DFL)
+  withExtendedLifetime((engine, marker)) { _ = kill(getpid(), SIGABRT) }
+  try await Task.sleep(for: .seconds(60))
 }
 
 /// Makes a file at the same time as others: when a line arrives.

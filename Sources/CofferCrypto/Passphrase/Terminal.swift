@@ -20,26 +20,60 @@ struct Terminal {
         .unavailable, "there is no terminal.", "Run the program in a terminal, or use another source.")
     }
     defer { close(terminal) }
-    do {
-      return try unseen(terminal, saved) {
-        let first = try line(from: terminal, prompt: prompt, interrupt: saved.interrupt)
-        guard confirming else { return first }
-        let second = try line(from: terminal, prompt: "The same again: ", interrupt: saved.interrupt)
-        guard first == second else {
-          throw source.problem(.invalidPassphrase, "it was not the same twice.", "Try again.")
+    while true {
+      do {
+        return try caughtSignals { signals in
+          try unseen(terminal, saved) { mute in
+            let input = Input(terminal: terminal, interrupt: saved.interrupt, signals: signals, mute: mute)
+            let first = try line(input, prompt: prompt)
+            guard confirming else { return first }
+            let second = try line(input, prompt: "The same again: ")
+            guard first == second else {
+              throw source.problem(.invalidPassphrase, "it was not the same twice.", "Try again.")
+            }
+            return first
+          }
         }
-        return first
+      } catch is Interruption {
+        surroundings.interrupt()
+        throw source.problem(.unavailable, "the input was interrupted.")
+      } catch let signal as CaughtSignal {
+        // The terminal is as before. A process that was stopped is here again when it is continued: it asks again.
+        PromptSignals.take(signal.number)
+        guard PromptSignals.isPassing(signal.number) else {
+          throw source.problem(.unavailable, "the input was interrupted.")
+        }
       }
-    } catch is Interruption {
-      surroundings.interrupt()
-      throw source.problem(.unavailable, "the input was interrupted.")
     }
   }
 
+  /// The person has typed Ctrl-C.
   private struct Interruption: Error {}
 
+  private struct CaughtSignal: Error {
+    let number: Int32
+  }
+
+  private struct Input {
+    let terminal: Int32
+    let interrupt: UInt8?
+    let signals: PromptSignals
+    /// Keeps the terminal from showing what is typed, again.
+    let mute: () -> Void
+  }
+
+  /// Does it while signals wait for its end.
+  private func caughtSignals<R>(_ body: (PromptSignals) throws -> R) throws -> R {
+    let signals = try PromptSignals()
+    let result = Result { try body(signals) }
+    for number in signals.end() where number != SIGCONT { PromptSignals.take(number) }
+    return try result.get()
+  }
+
   /// Does it while the terminal does not show what is typed; afterwards the terminal is as before.
-  private func unseen<R>(_ terminal: Int32, _ saved: termios, _ body: () throws -> R) throws -> R {
+  private func unseen<R>(
+    _ terminal: Int32, _ saved: termios, _ body: (_ mute: @escaping () -> Void) throws -> R
+  ) throws -> R {
     var settings = saved
     settings.c_lflag &= ~tcflag_t(ECHO | ECHOE | ECHOK | ECHONL)
     // A signal from the keyboard would end the process with the terminal still mute. So Ctrl-C ends the line instead,
@@ -58,16 +92,42 @@ struct Terminal {
       var saved = saved
       while tcsetattr(terminal, TCSAFLUSH, &saved) != 0, errno == EINTR {}
     }
-    return try body()
+    return try body { [settings] in
+      // A shell that has stopped and continued the process may have given the terminal its own settings.
+      var settings = settings
+      while tcsetattr(terminal, TCSANOW, &settings) != 0, errno == EINTR {}
+    }
   }
 
-  private func line(from terminal: Int32, prompt: String, interrupt: UInt8?) throws -> SecretBytes {
+  /// Returns when a line was typed.
+  /// - Throws: `CaughtSignal`.
+  private func wait(for input: Input) throws {
+    while true {
+      var requests = [
+        pollfd(fd: input.terminal, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: input.signals.descriptor, events: Int16(POLLIN), revents: 0),
+      ]
+      let count = poll(&requests, 2, -1)
+      if let number = input.signals.next() {
+        guard number == SIGCONT else { throw CaughtSignal(number: number) }
+        input.mute()
+      } else if count > 0, requests[0].revents != 0 {
+        return
+      } else if count < 0, errno != EINTR, errno != EAGAIN {
+        throw source.problem(.unavailable, "the terminal could not be read.")
+      }
+    }
+  }
+
+  private func line(_ input: Input, prompt: String) throws -> SecretBytes {
+    let (terminal, interrupt) = (input.terminal, input.interrupt)
     write(prompt.escapingControlCharacters, to: terminal)
     defer { write("\n", to: terminal) }  // the person's own was not shown
     var count = 0
     let bytes = try SecretBytes(count: Self.lineLimit + 2) { bytes in
       while count < bytes.count {
         let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
+        try wait(for: input)
         let read = Foundation.read(terminal, rest.baseAddress, rest.count)
         if read < 0 && errno == EINTR { continue }
         guard read >= 0 else { throw source.problem(.unavailable, "the terminal could not be read.") }

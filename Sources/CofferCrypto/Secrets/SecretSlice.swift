@@ -1,3 +1,4 @@
+import CofferCOpenSSL
 package import Foundation
 
 /// A part of a secret, such as one of several values that were decrypted together. It keeps the whole secret alive.
@@ -21,8 +22,20 @@ package struct SecretSlice: Sendable {
     try whole.withUnsafeBytes { (bytes) throws(E) in try body(UnsafeRawBufferPointer(rebasing: bytes[range])) }
   }
 
-  /// A copy in ordinary memory, for the program that asked for the value.
-  package var copy: Data { withUnsafeBytes { Data($0) } }
+  /// A copy in ordinary memory, for the program that asked for the value. It is wiped when its last holder releases it;
+  /// what the program makes of it is the program's.
+  package var copy: Data {
+    withUnsafeBytes { bytes in
+      guard !bytes.isEmpty, let copy = malloc(bytes.count) else { return Data(bytes) }
+      UnsafeMutableRawBufferPointer(start: copy, count: bytes.count).copyMemory(from: bytes)
+      return Data(
+        bytesNoCopy: copy, count: bytes.count,
+        deallocator: .custom { copy, count in
+          OPENSSL_cleanse(copy, count)
+          free(copy)
+        })
+    }
+  }
 }
 
 extension SecretSlice: Equatable {

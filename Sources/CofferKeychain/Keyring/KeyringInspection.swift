@@ -4,14 +4,23 @@ package import Foundation
 /// A look at the desktop's keyring that changes nothing and asks for nothing.
 package enum KeyringInspection {
   /// Why the keyring cannot be used; `nil` when it is open. It blocks no longer than some seconds.
-  package static func obstacle() -> StorageError? {
+  package static func obstacle(allowsPlainSession: Bool = false) -> StorageError? {
     #if SecretService && os(Linux)
-      let state = SecretServiceClient().state()
+      let state = SecretServiceClient(allowsPlainSession: allowsPlainSession).state()
       return state == .open ? nil : state.error()
     #else
       return StorageError(
         .unsupported, "This program was built without the desktop's keyring.",
         advice: "Build it on Linux with the package trait 'SecretService', or use a sealed file.")
+    #endif
+  }
+
+  /// Whether secrets cross the bus unencrypted; `nil` where that cannot be told now.
+  package static func hasPlainSession() -> Bool? {
+    #if SecretService && os(Linux)
+      return (try? SecretServiceClient(allowsPlainSession: true).sessionAlgorithm()).map { $0 == "plain" }
+    #else
+      return nil
     #endif
   }
 

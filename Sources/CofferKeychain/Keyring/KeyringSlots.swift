@@ -44,7 +44,7 @@ import CofferLocks
 
     init(
       _ scope: KeyringScope, accessibility: KeychainAccessibility, keyringDirectory: String, control: String,
-      address: String?, timeout: Duration
+      address: String?, timeout: Duration, allowsPlainSession: Bool
     ) {
       self.scope = scope
       self.address = address
@@ -52,7 +52,7 @@ import CofferLocks
       self.keyringDirectory = keyringDirectory
       history = KeyringHistory(of: keyringDirectory, notedIn: control)
       defaultAccessibility = accessibility
-      client = SecretServiceClient(address: address, timeout: timeout)
+      client = SecretServiceClient(address: address, timeout: timeout, allowsPlainSession: allowsPlainSession)
     }
 
     func availability() -> Availability {

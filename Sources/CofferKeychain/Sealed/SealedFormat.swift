@@ -76,6 +76,10 @@ struct SealedFormat: DocumentFormat {
     document.items[key].map { SlotContent($0.data.copy, stamp: stamp(of: $0.version), version: $0.version) }
   }
 
+  func presence(of key: Key, in document: SealedDocument) -> SlotPresence? {
+    document.items[key].map { SlotPresence(stamp: stamp(of: $0.version)) }
+  }
+
   func set(_ key: Key, to item: SealedItem, version: SlotID, in document: inout SealedDocument) {
     document.items[key] = SealedDocument.Item(version: version, tag: item.tag, data: item.data)
   }

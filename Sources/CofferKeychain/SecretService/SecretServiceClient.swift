@@ -12,6 +12,7 @@ import CofferLocks
   package final class SecretServiceClient: Sendable {
     private let address: String?
     private let timeout: Duration
+    private let allowsPlainSession: Bool
     // Who comes while another connects waits for that one's result: a bus that hangs costs all of them one timeout.
     private let connections = SharedAttempt<BusConnection>()
     private let sessions = SharedAttempt<SecretSession>()
@@ -26,8 +27,10 @@ import CofferLocks
     /// - Parameters:
     ///   - address: of the bus; `nil` for the session's, looked up for each new connection.
     ///   - timeout: for each call.
-    package init(address: String? = nil, timeout: Duration = .seconds(2)) {
+    ///   - allowsPlainSession: whether secrets may cross the bus unencrypted where the keyring cannot do better.
+    package init(address: String? = nil, timeout: Duration = .seconds(2), allowsPlainSession: Bool = false) {
       self.address = address
+      self.allowsPlainSession = allowsPlainSession
       self.timeout = timeout
     }
 
@@ -36,7 +39,10 @@ import CofferLocks
     /// Whether the keyring can be used now. Never asks the user for anything.
     package func state() -> SecretServiceState {
       do {
-        try withService { _ = try $0.openCollection() }
+        try withService { service in
+          _ = try service.openCollection()
+          if !allowsPlainSession { _ = try session(with: service) }
+        }
         return .open
       } catch let notOpen as NotOpen {
         return notOpen.state
@@ -49,7 +55,7 @@ import CofferLocks
 
     /// How secrets are encrypted on the bus.
     package func sessionAlgorithm() throws -> String {
-      try inWords { try withService { try session(with: $0).algorithm } }
+      try inWords { try withService { try anySession(with: $0).algorithm } }
     }
 
     // MARK: Reading
@@ -252,7 +258,15 @@ import CofferLocks
     }
 
     /// The session with this keyring; a keyring that was started again gets a new one.
+    ///
+    /// Libsecret takes an unencrypted one without a word where the keyring offers nothing else.
     private func session(with service: KeyringService) throws -> SecretSession {
+      let session = try anySession(with: service)
+      guard allowsPlainSession || !session.isPlain else { throw NotOpen(state: .plainSession) }
+      return session
+    }
+
+    private func anySession(with service: KeyringService) throws -> SecretSession {
       let isUsable = { (session: SecretSession) in
         session.connection === service.connection && session.owner == service.owner
       }

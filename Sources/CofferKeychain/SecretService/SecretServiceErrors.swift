@@ -35,6 +35,12 @@ extension SecretServiceState {
         "The login keyring is locked: what it holds cannot be told.",
         "Unlock it: log in to the desktop, or use its keyring program (for GNOME: 'seahorse')."
       )
+    case .plainSession:
+      (
+        "The keyring takes secrets only unencrypted over the session bus, where other programs may be able to read them.",
+        "Use a keyring that can encrypt them (gnome-keyring, KeePassXC and KWallet do), or a sealed file. To allow it "
+          + "all the same: KeychainConfiguration.allowsPlainSession, or COFFER_ALLOW_PLAIN_KEYRING=1 for the command."
+      )
     case .open:
       ("The keyring's state has changed meanwhile.", "Try again.")
     }

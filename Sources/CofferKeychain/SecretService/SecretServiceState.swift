@@ -10,6 +10,8 @@ package enum SecretServiceState: Hashable, Sendable {
   case noDefaultCollection
   /// The default collection is locked: nothing can be told about what it holds.
   case locked
+  /// The keyring encrypts nothing on the bus, and that was not allowed.
+  case plainSession
   /// Everything can be read and written.
   case open
 

@@ -60,6 +60,9 @@ import CofferLocks
       lock.withLock { secret_service_get_session_algorithms(service).map { String(cString: $0) } ?? "" }
     }
 
+    /// Whether secrets cross the bus as they are.
+    var isPlain: Bool { algorithm == "plain" }
+
     /// A secret as `(oayays)`.
     func encode(_ data: Data) throws -> Variant {
       let encoded = lock.withLock { () -> Variant? in

@@ -86,7 +86,8 @@ public struct SecretChain: Sendable {
     case .keychain(let service, let group):
       try await SlotEngine.keychain(service: service, accessGroup: group, configuration: configuration)
     case .sealed(let file, let passphrase):
-      try await SlotEngine.sealed(at: file, passphrase: passphrase, configuration: configuration.store)
+      try await SlotEngine.sealed(
+        at: file, passphrase: passphrase, configuration: configuration.store, limits: configuration.passphraseLimits)
     }
   }
 
@@ -117,11 +118,13 @@ public struct SecretChain: Sendable {
         return KeychainPlace.noHome
       }
       #if SecretService && os(Linux)
-        let (address, timeout) = (configuration.address, configuration.timeout)
-        let state = try await beside { SecretServiceClient(address: address, timeout: timeout).state() }
+        let client = SecretServiceClient(
+          address: configuration.address, timeout: configuration.timeout,
+          allowsPlainSession: configuration.allowsPlainSession)
+        let state = try await beside { client.state() }
         switch state {
         case .open, .locked: return nil
-        case .noBus, .noService, .noDefaultCollection: return state.error().message
+        case .noBus, .noService, .noDefaultCollection, .plainSession: return state.error().message
         case .noAnswer:
           let error = state.error()
           throw StorageError(

@@ -1,5 +1,5 @@
 import CofferCore
-import CofferCrypto
+public import CofferCrypto
 import CofferFileSystem
 public import CofferSQLite
 import Foundation
@@ -14,6 +14,13 @@ public struct KeychainConfiguration: Sendable {
 
   /// How long to wait for each answer of the keyring. It never waits for a person.
   public var timeout = Duration.seconds(2)
+
+  /// Whether secrets may cross the session bus unencrypted where the keyring cannot do better; false by default. Such a
+  /// keyring is `unavailable` then, since everybody who can watch the bus could read along.
+  public var allowsPlainSession = false
+
+  /// What trying the passphrase of a sealed file in a chain may cost.
+  public var passphraseLimits = PassphraseLimits()
 
   /// The bus of the session, where it is not the environment's.
   package var address: String?
@@ -144,7 +151,8 @@ struct KeychainPlace: Sendable {
       }
       return KeyringSlots(
         scope, accessibility: configuration.accessibility, keyringDirectory: data + "/keyrings", control: control,
-        address: configuration.address, timeout: configuration.timeout)
+        address: configuration.address, timeout: configuration.timeout,
+        allowsPlainSession: configuration.allowsPlainSession)
     }
   #else
     func slots(_ configuration: KeychainConfiguration) throws(StorageError) -> any Slots {

@@ -78,6 +78,10 @@ package struct PropertyListFormat: DocumentFormat {
     document.values[key].map { SlotContent($0.bytes) }
   }
 
+  package func presence(of key: Key, in document: PropertyListDocument) -> SlotPresence? {
+    document.values[key].map { _ in SlotPresence(stamp: nil) }
+  }
+
   package func set(
     _ key: Key, to item: PreferenceItem, version: SlotID, in document: inout PropertyListDocument
   ) {

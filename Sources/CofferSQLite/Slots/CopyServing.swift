@@ -20,6 +20,9 @@ package protocol RoomReserving: Slots {
   /// - Throws: `diskFull`; then nothing is kept for it.
   func reserve(placing staged: [SlotID]) throws
 
+  /// Whether there is room that was made sure of and not used.
+  var hasRoom: Bool { get }
+
   /// Gives back the room, since nothing was committed.
   func release()
 }
@@ -31,6 +34,14 @@ package protocol Examinable: Slots {
 }
 
 extension SlotHome {
+  /// Gives back the room for a commit that did not happen, unless another commit needs it.
+  func releaseRoom(_ committer: GroupCommitter) throws {
+    guard let slots = slots as? any RoomReserving, slots.hasRoom else { return }
+    try committer.housekeep { _ in
+      if try SlotJournal.intents(committer).allSatisfy({ $0.revision <= done }) { slots.release() }
+    }
+  }
+
   /// Whether values come from a copy now, because the home is damaged.
   var servesCopy: Bool { (slots as? any CopyServing)?.servesCopy ?? false }
 

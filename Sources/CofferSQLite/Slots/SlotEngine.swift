@@ -220,18 +220,10 @@ public final class SlotEngine: StorageEngine {
     } catch {
       let records = staged.withLock { $0 }
       if !records.isEmpty { try? await onQueue { home.discard(records) } }
-      if let error = error as? StorageError, error.code == .diskFull { try? await release(store) }
-      throw error
-    }
-  }
-
-  /// Gives back the room that a home was given for a commit that did not happen, unless another commit needs it.
-  private func release(_ store: SQLiteStore) async throws {
-    guard let slots = home.slots as? any RoomReserving else { return }
-    try await store.writer.perform { [home] committer in
-      try committer.housekeep { _ in
-        if try SlotJournal.intents(committer).allSatisfy({ $0.revision <= home.done }) { slots.release() }
+      if let error = error as? StorageError, error.code == .diskFull {
+        try? await store.writer.perform { [home] in try home.releaseRoom($0) }
       }
+      throw error
     }
   }
 

@@ -243,6 +243,7 @@ final class SlotReconciler: Sendable {
     try await store.writer.perform { [home] committer in
       let needed = Set(try SlotJournal.intents(committer).compactMap(\.staged))
       home.cleanUp(slots, orphans.subtracting(needed))
+      try? home.releaseRoom(committer)
     }
     return RecoveryReport(
       backend: home.name, completed: unplaced.completed, edited: outcome.changed, quarantined: quarantined ?? 0,

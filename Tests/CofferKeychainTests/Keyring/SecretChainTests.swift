@@ -1,5 +1,6 @@
 #if SecretService && os(Linux)
   import CofferCore
+  import CofferFileSystem
   import CofferSQLite
   import CofferTestSupport
   import Foundation
@@ -44,6 +45,22 @@
       #expect(try await choose(place).index == 0)
       try place.keyring.lock()
       #expect(try await choose(place).index == 0)
+    }
+
+    @Test("Without HOME the keyring has no journal, and the sealed file is used all the same")
+    func noHome() async throws {
+      let place = try KeyringPlace(password: "pw")
+      let nowhere = SystemDirectories(bundleIdentifier: nil, processName: "shop") { _ in nil }
+      let configuration = place.configuration()
+      try await SystemDirectories.$current.withValue(nowhere) {
+        let begun = try await chain(place).choose(configuration: configuration)
+        #expect(begun.index == 1 && begun.reason.contains("HOME"), "\(begun)")
+        let engine = try await chain(place).open(configuration: configuration)
+        try await put("token", "x", into: engine)
+        try await engine.close()
+        let used = try await chain(place).choose(configuration: configuration)
+        #expect(used.index == 1 && used.reason == "it holds secrets already", "\(used)")
+      }
     }
 
     @Test("A keyring that is proven to be absent is passed over")

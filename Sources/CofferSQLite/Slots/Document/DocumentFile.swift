@@ -268,6 +268,13 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     }
   }
 
+  /// Whether there is room that was made sure of and not used.
+  var hasRoom: Bool {
+    let copy = try? control.stamp(copyName + ".new")
+    let file = try? parent.stamp(scratchName)
+    return copy.flatMap { $0 } != nil || file.flatMap { $0 } != nil
+  }
+
   /// Gives back the room that ``reserve(additional:)`` has made sure of.
   func release() {
     try? control.delete(copyName + ".new")

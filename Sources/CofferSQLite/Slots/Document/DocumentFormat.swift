@@ -25,6 +25,8 @@ package protocol DocumentFormat: Sendable {
   func content(of key: Key, in document: Document) throws -> SlotContent?
   /// What is said of a value beside its bytes, as `encodeWaiting` is given it; 0 when nothing is.
   func tag(of key: Key, in document: Document) -> UInt8
+  /// That there is a value, and its stamp, without its bytes.
+  func presence(of key: Key, in document: Document) -> SlotPresence?
   func set(_ key: Key, to item: Item, version: SlotID, in document: inout Document) throws
   func remove(_ key: Key, from document: inout Document)
 

@@ -95,7 +95,11 @@ package final class DocumentSlots<Format: DocumentFormat>: TaggingSlots, CopySer
     return try format.decodeWaiting(content.data, of: id)
   }
 
-  package func stamp(_ slot: Slot) throws -> SlotPresence? { try read(slot).map { SlotPresence(stamp: $0.stamp) } }
+  package func stamp(_ slot: Slot) throws -> SlotPresence? {
+    if case .value(let key) = slot { return format.presence(of: key, in: try file.document()) }
+    guard let (directory, id) = directory(slot) else { return nil }
+    return try directory.stamp(id.description).map { _ in SlotPresence(stamp: nil) }
+  }
 
   package func list() throws -> [Slot] {
     try format.keys(of: file.document()).map { .value($0) }
@@ -189,12 +193,15 @@ package final class DocumentSlots<Format: DocumentFormat>: TaggingSlots, CopySer
     if !isSynced { try file.syncName() }
   }
 
-  /// The file and its copy are written anew as a whole, while those that they replace are still there.
+  /// The file and its copy are written anew as a whole, while those that they replace are still there. Where only we
+  /// write the file, how large it becomes is known.
   package func reserve(placing versions: [SlotID]) throws {
+    guard format.keepsSecrets else { return }
     let sizes = try versions.map { Int(try staged.stamp($0.description)?.size ?? 0) + Key.maximumSize + 64 }
     try file.reserve(additional: sizes.reduce(4_096, +))
   }
 
+  package var hasRoom: Bool { file.hasRoom }
   package func release() { file.release() }
 
   // MARK: The copy

@@ -1,0 +1,82 @@
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// A process that asks at a real terminal, and signals from elsewhere.
+@Suite(.serialized) struct PromptSignalTests {
+  private let terminal: PseudoTerminal
+
+  init() throws { terminal = try PseudoTerminal() }
+
+  private func asking() throws -> HelperProcess {
+    let helper = try HelperProcess(["prompt", terminal.path])
+    #expect(try terminal.shown(upTo: ": ") == "Passphrase: ")
+    #expect(!terminal.modes.echo)
+    return helper
+  }
+
+  /// Waits for its end, but not for ever.
+  private func end(of helper: HelperProcess) throws -> Int32 {
+    try wait(for: "it ends") { !helper.process.isRunning }
+    return helper.wait()
+  }
+
+  private func send(_ signal: Int32, to helper: HelperProcess) { kill(helper.process.processIdentifier, signal) }
+
+  @Test("A signal that ends the process finds the terminal as it was", arguments: [SIGINT, SIGTERM, SIGHUP])
+  func ending(_ signal: Int32) async throws {
+    let helper = try asking()
+    send(signal, to: helper)
+    #expect(try end(of: helper) == signal)
+    #expect(helper.process.terminationReason == .uncaughtSignal)
+    #expect(terminal.modes.echo && terminal.modes.signals)
+  }
+
+  /// The state of the process: `T` when it is stopped.
+  private func state(of helper: HelperProcess) throws -> Character? {
+    let status = try String(contentsOfFile: "/proc/\(helper.process.processIdentifier)/stat", encoding: .utf8)
+    return status.split(separator: ")").last?.first { $0 != " " }
+  }
+
+  private func wait(for what: Comment, until isSo: () throws -> Bool) throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while try !isSo() {
+      try #require(ContinuousClock.now < deadline, what)
+      usleep(5_000)
+    }
+  }
+
+  @Test("A stopped prompt leaves the terminal as it was, and goes on without showing what is typed")
+  func stopped() async throws {
+    let helper = try asking()
+    for _ in 0..<3 {
+      send(SIGTSTP, to: helper)
+      try wait(for: "it stops") { try state(of: helper) == "T" }
+      #expect(terminal.modes.echo && terminal.modes.signals)
+      send(SIGCONT, to: helper)
+      #expect(try terminal.shown(upTo: ": ").hasSuffix("Passphrase: "))
+      try wait(for: "it is mute again") { !terminal.modes.echo }
+    }
+    terminal.type("sesame\n")
+    #expect(try helper.line() == "sesame")
+    #expect(try end(of: helper) == 0)
+    #expect(terminal.modes.echo && terminal.modes.signals)
+    #expect(try terminal.shown(upTo: "\n") == "\r\n")
+  }
+
+  @Test("A prompt that was stopped without being asked is mute again after a shell has set the terminal")
+  func stoppedByForce() async throws {
+    let helper = try asking()
+    let muted = terminal.settings
+    send(SIGSTOP, to: helper)
+    try wait(for: "it stops") { try state(of: helper) == "T" }
+    var settings = muted
+    settings.c_lflag |= tcflag_t(ECHO | ISIG)
+    terminal.set(settings)
+    send(SIGCONT, to: helper)
+    try wait(for: "it is mute again") { !terminal.modes.echo }
+    terminal.type("sesame\n")
+    #expect(try helper.line() == "sesame")
+    #expect(try end(of: helper) == 0)
+  }
+}

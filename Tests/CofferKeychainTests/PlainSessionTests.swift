@@ -1,0 +1,57 @@
+import Testing
+
+#if SecretService && os(Linux)
+  import CofferCore
+  import CofferTestSupport
+  import Foundation
+
+  @testable import CofferKeychain
+
+  /// A keyring to which secrets can only go unencrypted.
+  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring)) struct PlainSessionTests {
+    private let attributes = [KeyringAttribute("service", "coffer.test")]
+
+    @Test("It is refused, and no secret goes to it")
+    func refused() throws {
+      let bus = try PrivateKeyring(password: nil)
+      let keyring = try PlainKeyring(bus.address)
+      defer { keyring.stop() }
+      let client = SecretServiceClient(address: bus.address, timeout: .seconds(10))
+      #expect(client.state() == .plainSession)
+      #expect(client.state().error().description.contains("allowsPlainSession"))
+      #expect(
+        code { try client.create(label: "x", attributes, secret: Data("in the clear".utf8), replace: true) }
+          == .unavailable)
+      #expect(keyring.items == [])
+      // It was asked for something better first.
+      #expect(keyring.algorithms.first?.hasPrefix("dh-") == true)
+      #expect(try client.sessionAlgorithm() == "plain")
+    }
+
+    @Test("It is used where that was allowed")
+    func allowed() throws {
+      let bus = try PrivateKeyring(password: nil)
+      let keyring = try PlainKeyring(bus.address)
+      defer { keyring.stop() }
+      let client = SecretServiceClient(address: bus.address, timeout: .seconds(10), allowsPlainSession: true)
+      #expect(client.state() == .open)
+      _ = try client.create(label: "x", attributes, secret: Data("in the clear".utf8), replace: true)
+      #expect(keyring.items == [Data("in the clear".utf8)])
+    }
+
+    @Test("A chain passes it over, and says why")
+    func passedOver() async throws {
+      let place = try KeyringPlace(password: nil)
+      let keyring = try PlainKeyring(place.keyring.address)
+      defer { keyring.stop() }
+      let file = place.keyring.root.appendingPathComponent("secrets.sealed")
+      let chain = SecretChain(.keychain(service: service), .sealed(file, passphrase: passphrase("x")))
+      for isAllowed in [false, true] {
+        let configuration = place.configuration { $0.allowsPlainSession = isAllowed }
+        let choice = try await place.use { try await chain.choose(configuration: configuration) }
+        #expect(choice.index == (isAllowed ? 0 : 1), "\(choice)")
+        #expect(choice.reason.contains("unencrypted") == !isAllowed, "\(choice)")
+      }
+    }
+  }
+#endif

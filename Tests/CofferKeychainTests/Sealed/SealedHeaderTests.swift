@@ -1,0 +1,175 @@
+import CofferCore
+import CofferCrypto
+import CofferLocks
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+@testable import CofferKeychain
+
+/// What the header of a sealed file tells: damage, a wrong passphrase, a cost, another format.
+@Suite(.serialized) struct SealedHeaderTests {
+  private let secret = Data("hunter2-hunter2-hunter2".utf8)
+  private let size = SealedHeader.size(2)
+
+  private func filled() async throws -> (place: SealedPlace, file: Data) {
+    let place = try SealedPlace()
+    let engine = try await place.open()
+    try await engine.commit(WriteBatch([.put(Key("token"), secret)]), from: Origin())
+    try await engine.close()
+    return (place, try Data(contentsOf: place.url))
+  }
+
+  @Test("Each flipped bit of the header is damage, and never a wrong passphrase")
+  func everyBit() throws {
+    let whole = try SealedProbe.file("correct horse", values: 1)
+    for bit in 0..<(size * 8) {
+      var file = whole
+      file[bit / 8] ^= 1 << UInt8(bit % 8)
+      #expect(code { try SealedHeader(of: file) } == .damaged, "bit \(bit)")
+    }
+    #expect(try SealedProbe.open(whole, "correct horse") == 1)
+    #expect(code { try SealedProbe.open(whole, "battery staple") } == .wrongPassphrase)
+  }
+
+  /// Damages of a file: a bit in each byte of the header, and beginnings that are cut off, zeroed or foreign.
+  private func damages(of whole: Data) -> [Data] {
+    var files = (0..<size).map { position in
+      var file = whole
+      file[position] ^= 1 << UInt8(position % 8)
+      return file
+    }
+    for count in [0, 1, 7, 8, 9, size - 1, size, size + 20] { files.append(whole.prefix(count)) }
+    for range in [0..<8, 0..<9, 8..<12, 0..<size, 20..<52, 100..<200] {
+      files.append(whole.prefix(range.lowerBound) + Data(count: range.count) + whole.dropFirst(range.upperBound))
+    }
+    files.append(Data("#!/bin/sh\necho this is no sealed file at all, and it is long enough to be one\n".utf8))
+    return files
+  }
+
+  @Test("The copy serves for a damaged header, and a wrong passphrase stays one")
+  func copyServes() async throws {
+    let (place, whole) = try await filled()
+    for (index, file) in damages(of: whole).enumerated() {
+      try Data(file).write(to: place.url)
+      if index % 8 == 0 { try await expectError(.wrongPassphrase) { _ = try await place.open("battery staple") } }
+      let told = Locked<[DamageReport]>([])
+      let engine = try await place.open { $0.onDamage = { report in told.withLock { $0.append(report) } } }
+      #expect(try await engine.entry(Key("token"))?.value == secret, "damage \(index)")
+      #expect(try await engine.recoveryReport().lost == [], "damage \(index)")
+      #expect(told.withLock { $0.map(\.isCopyUsed) } == [true], "damage \(index)")
+      try await engine.close()
+    }
+  }
+
+  @Test("Without a copy a damaged header is damage, and nobody is told that a copy is used")
+  func noCopy() async throws {
+    let (place, whole) = try await filled()
+    try FileManager.default.removeItem(atPath: place.control + "/copy")
+    for (index, file) in damages(of: whole).enumerated() where index % 3 == 0 || file.isEmpty {
+      try Data(file).write(to: place.url)
+      do {
+        _ = try await place.open { $0.onDamage = { report in if report.isCopyUsed { Issue.record("\(report)") } } }
+        Issue.record("damage \(index) was not found")
+      } catch let error as StorageError {
+        #expect([.damaged, .notAStore].contains(error.code), "damage \(index): \(error)")
+      }
+      #expect(try Data(contentsOf: place.url) == file)
+    }
+  }
+
+  /// A header with other numbers, as somebody could write it who does not know the passphrase.
+  private func hostile(_ whole: Data, logN: UInt8, r: UInt32, p: UInt32) -> Data {
+    var header = Data(whole.prefix(10)) + Data([logN, 0])
+    header.append(integer: r)
+    header.append(integer: p)
+    header += whole[20..<(size - 32)]
+    return header + sha256(header) + whole.dropFirst(size)
+  }
+
+  @Test(
+    "A cost beyond the limits is refused before anybody is asked for a passphrase",
+    arguments: [
+      (63, 8, 1), (255, .max, .max), (22, 8, 1), (19, 8, 1), (17, 8, 11), (10, .max, 1), (10, 1, .max), (17, 8, .max),
+    ] as [(UInt8, UInt32, UInt32)])
+  func hostileCosts(_ logN: UInt8, _ r: UInt32, _ p: UInt32) async throws {
+    let (place, whole) = try await filled()
+    let asked = Locked(0)
+    let source = PassphraseSource.provided {
+      asked.withLock { $0 += 1 }
+      return Data("correct horse".utf8)
+    }
+    let file = hostile(whole, logN: logN, r: r, p: p)
+    try file.write(to: place.url)
+    try await expectError(.unsupported, "256 MiB") {
+      _ = try await SlotEngine.sealed(at: place.url, passphrase: source)
+    }
+    var first = Data(file.prefix(36)) + Data(count: 200)
+    first[8] = 1
+    try first.write(to: place.url)
+    try await expectError(.unsupported, "5.0 s") { _ = try await SlotEngine.sealed(at: place.url, passphrase: source) }
+    #expect(asked.withLock { $0 } == 0)
+  }
+
+  @Test("A cost that the program allows is paid")
+  func allowedCosts() async throws {
+    let (place, whole) = try await filled()
+    try hostile(whole, logN: 19, r: 8, p: 1).write(to: place.url)
+    var limits = PassphraseLimits()
+    limits.memory = 1 << 30
+    // It is tried, and the key is another one: the numbers were changed.
+    try await expectError(.wrongPassphrase) {
+      _ = try await SlotEngine.sealed(at: place.url, passphrase: passphrase("correct horse"), limits: limits)
+    }
+  }
+
+  /// Written by the first version with this format. It must be readable for ever: never make it anew.
+  @Test("The golden file of format 2 opens")
+  func golden() async throws {
+    let place = try SealedPlace()
+    try FileManager.default.copyItem(at: Self.golden("format-2"), to: place.url)
+    let engine = try await place.open("correct horse battery staple")
+    #expect(try await engine.entry(Key("ünïcode/🗝️"))?.value == Data("zwölf".utf8))
+    #expect(try await engine.entry(Key("api-token"))?.value == Data("s3cr3t".utf8))
+    #expect(try await engine.entry(Key("empty"))?.value == Data())
+    try await engine.close()
+    #expect(try Data(contentsOf: Self.golden("format-2")) == Data(contentsOf: place.url))
+  }
+
+  private static func golden(_ name: String) -> URL {
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    return folder.appendingPathComponent("Golden/\(name).sealed")
+  }
+
+  @Test("A file of format 1 becomes one of format 2 with the next commit, for every handle")
+  func upgrade() async throws {
+    let place = try SealedPlace()
+    try FileManager.default.copyItem(at: Self.golden("format-1"), to: place.url)
+    let words = "correct horse battery staple"
+    let (engine, other) = (try await place.open(words), try await place.open(words))
+    try await engine.commit(WriteBatch([.put(Key("new"), secret)]), from: Origin())
+    #expect(try Data(contentsOf: place.url)[8] == 2)
+    #expect(try await other.entry(Key("new"))?.value == secret)
+    try await other.commit(WriteBatch([.put(Key("newer"), secret)]), from: Origin())
+    #expect(try await engine.entry(Key("newer"))?.value == secret)
+    try await engine.close()
+    try await other.close()
+    try await expectError(.wrongPassphrase) { _ = try await place.open() }
+    let again = try await place.open(words)
+    for key in ["new", "newer"] { #expect(try await again.entry(Key(key))?.value == secret) }
+    #expect(try await again.entry(Key("api-token"))?.value == Data("s3cr3t".utf8))
+    try await again.close()
+  }
+
+  @Test(.enabled(if: ProcessInfo.processInfo.environment["COFFER_MAKE_GOLDEN"] != nil))
+  func makeGolden() async throws {
+    let place = try SealedPlace()
+    let engine = try await place.open("correct horse battery staple")
+    for (key, value) in ["api-token": "s3cr3t", "empty": "", "ünïcode/🗝️": "zwölf"] {
+      try await engine.commit(WriteBatch([.put(Key(key), Data(value.utf8))]), from: Origin())
+    }
+    try await engine.close()
+    try FileManager.default.copyItem(at: place.url, to: Self.golden("format-2"))
+  }
+}

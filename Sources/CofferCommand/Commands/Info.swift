@@ -1,4 +1,5 @@
 import Coffer
+import CofferKeychain
 import CofferSQLite
 import CofferTerminal
 import Foundation
@@ -68,6 +69,8 @@ private struct StoreFacts {
   /// What was lost, until somebody accepts it.
   private let loss: LossReport?
   private let position: JournalPosition
+  /// Whether secrets cross the session bus unencrypted; `nil` for a store to which none do.
+  private(set) var hasPlainSession: Bool?
   var chain: ChainFacts?
 
   init(_ engine: any StorageEngine) async throws {
@@ -87,6 +90,7 @@ private struct StoreFacts {
     }
     guard obstacle == nil else { return }
     retained = try await (engine as? SlotEngine)?.retainedCount()
+    if store.hasPrefix("keychain:"), allowsPlainKeyring { hasPlainSession = KeyringInspection.hasPlainSession() }
     try await Listing(engine: engine, prefix: nil).visit { item in
       keys += 1
       switch item {
@@ -106,6 +110,7 @@ private struct StoreFacts {
     for (index, line) in (chain?.lines ?? []).enumerated() { rows.append((index == 0 ? "Homes" : "", line)) }
     if let obstacle { rows.append(("State", style.red("unavailable: ") + obstacle.oneLine())) }
     if isReadOnly { rows.append(("Access", style.yellow("reading only") + ": it cannot be written from here")) }
+    if hasPlainSession == true { rows.append(("Bus", style.red("secrets cross it unencrypted"))) }
     if let databaseBytes {
       rows.append(("On disk", byteCount(databaseBytes) + (log.map { " and a log of \(byteCount($0.bytes))" } ?? "")))
     }
@@ -143,7 +148,7 @@ private struct StoreFacts {
       ("readOnly", .flag(isReadOnly)),
       ("keys", obstacle == nil ? .number(keys) : .none), ("valueBytes", obstacle == nil ? .number(valueBytes) : .none),
       ("damaged", .number(damaged)), ("loss", loss?.json ?? .none),
-      ("retained", retained.map { .number($0) } ?? .none),
+      ("retained", retained.map { .number($0) } ?? .none), ("unencryptedBus", .flag(hasPlainSession == true)),
       ("revision", .number(revision.rawValue)), ("position", .text("\(position)")), ("journal", journal ?? .none),
       ("maximumValueSize", .number(capabilities.maximumValueSize)),
       ("capabilities", .list(capabilities.names.map(JSON.text))),

@@ -44,6 +44,8 @@ private final class Verifier {
   private var unreadable: [Skipped] = []
   /// What a check of the whole database has found; `nil` where there is none.
   private var integrity: IntegrityReport?
+  /// What is wrong with the files of the store besides its values and its journal.
+  private var files: [String] = []
   /// Why the values after some key could not be read.
   private var failure: StorageError?
   private var isInterrupted = false
@@ -56,7 +58,7 @@ private final class Verifier {
 
   var status: ExitStatus {
     if isInterrupted { return .interrupted }
-    let isGood = damaged.isEmpty && unreadable.isEmpty && failure == nil && integrity?.isWhole ?? true
+    let isGood = damaged.isEmpty && unreadable.isEmpty && failure == nil && files.isEmpty && integrity?.isWhole ?? true
     return isGood ? .ok : .failure
   }
 
@@ -79,6 +81,7 @@ private final class Verifier {
     progress.show("Checking the structure of the file")
     do {
       integrity = try await engine.integrity()
+      files = try await (engine as? SlotEngine)?.problems() ?? []
     } catch is CancellationError {
       isInterrupted = true
     } catch {
@@ -93,9 +96,9 @@ private final class Verifier {
 
   /// What is wrong besides single values, a sentence each.
   private var problems: [String] {
-    guard let integrity else { return [] }
+    guard let integrity else { return files }
     let structure = integrity.structure.map { "The structure of the file is damaged: \($0)" }
-    return integrity.problems.filter { !integrity.structure.contains($0) } + structure
+    return integrity.problems.filter { !integrity.structure.contains($0) } + structure + files
   }
 
   private func take(_ item: Listing.Item) throws {
@@ -130,6 +133,7 @@ private final class Verifier {
     if !damaged.isEmpty { findings.append("\(grouped(damaged.count)) damaged") }
     if !unreadable.isEmpty { findings.append("\(grouped(unreadable.count)) could not be read") }
     if failure != nil { findings.append("the rest could not be read") }
+    if !files.isEmpty { findings.append("files of the store are damaged") }
     if integrity?.loss != nil { findings.append("commits are lost") }
     if integrity?.rowsAreComplete == false { findings.append("values are missing") }
     if integrity.map({ !$0.structure.isEmpty || !$0.damagedPages.isEmpty || !$0.damagedCommits.isEmpty }) == true {

@@ -7,7 +7,7 @@ import Foundation
 /// The desktop's keyring and what lies in its directory.
 enum KeychainChecks {
   static func all() -> [Finding] {
-    let state = KeyringInspection.obstacle().map { Finding.problem("keyring", $0) } ?? .ok("keyring", "open")
+    let state = state()
     do {
       let data = try SystemDirectories.current.url(for: .applicationSupport).path
       let journals = SystemChecks.usable("keyring journals", data + "/coffer/keychain")
@@ -15,6 +15,16 @@ enum KeychainChecks {
     } catch {
       return [state, .problem("keyring journals", error)]
     }
+  }
+
+  private static func state() -> Finding {
+    if let obstacle = KeyringInspection.obstacle(allowsPlainSession: allowsPlainKeyring) {
+      return .problem("keyring", obstacle)
+    }
+    guard allowsPlainKeyring, KeyringInspection.hasPlainSession() == true else { return .ok("keyring", "open") }
+    return .warning(
+      "keyring", "It is open, and secrets cross the session bus unencrypted, as COFFER_ALLOW_PLAIN_KEYRING allows.",
+      fix: "Use a keyring that can encrypt them: gnome-keyring, KeePassXC or KWallet.")
   }
 
   /// gnome-keyring takes a file that it cannot read for none, and begins another one.

@@ -257,7 +257,8 @@ struct StoreChecks {
     let control = path + ".coffer"
     var status = stat()
     guard try kind(of: path) != nil, stat(path, &status) == 0 else {
-      guard try PathParts.exists(control + "/journal.db") else { return [isNew] }
+      let hasRemains = try ["/journal.db", "/copy"].contains { try PathParts.exists(control + $0) }
+      guard hasRemains else { return [isNew] }
       return [
         .problem(
           name, "The sealed file is gone, though its journal is still there.",

@@ -1,4 +1,5 @@
 import Coffer
+import CofferCrypto
 import CofferFileSystem
 import CofferTerminal
 import Foundation
@@ -11,7 +12,7 @@ enum SystemChecks {
   ///   - isAsked: whether those stores were named: then other directories are of no interest.
   static func all(needed: Set<SystemDirectories.Purpose>, isAsked: Bool) -> [Finding] {
     let directories = SystemDirectories.Purpose.forStores.filter { !isAsked || needed.contains($0) }
-    return [home(needed), watches()]
+    return [home(needed), watches()] + memory()
       + directories.map { needed.contains($0) ? directory($0) : directory($0).asWarning }
   }
 
@@ -40,6 +41,18 @@ enum SystemChecks {
         fix: "As root: sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288")
     }
     return .ok("change notices", "other processes are heard at once")
+  }
+
+  /// Nothing to say where secrets can be kept out of swap: 256 KiB, for a passphrase and some hundred secrets.
+  private static func memory() -> [Finding] {
+    let failure = SecretMemory.lockFailure(count: 256 << 10)
+    guard failure != 0 else { return [] }
+    let limit = SecretMemory.lockLimit.map { " (the limit is \(byteCount($0)))" } ?? ""
+    return [
+      .warning(
+        "memory", "Secrets cannot be locked in memory\(limit): they may be written to swap.",
+        fix: "Raise the limit: 'ulimit -l 8192', or LimitMEMLOCK=8M in the unit of a service.")
+    ]
   }
 
   private static func directory(_ purpose: SystemDirectories.Purpose) -> Finding {

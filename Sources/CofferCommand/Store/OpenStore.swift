@@ -87,13 +87,19 @@ private func slots(_ creating: Bool) -> SlotConfiguration {
   configuration.createsIfMissing = creating
   // Both can be said nowhere else, and the command goes on.
   configuration.onRecovery = { report in
+    if !report.lost.isEmpty {
+      let keys = report.lost.map { "'\($0.string.oneLine())'" }.joined(separator: ", ")
+      warn(
+        "\(report.backend.oneLine()) has lost the newest \(report.lost.count == 1 ? "value" : "values") of \(keys): "
+          + "the file was damaged, and its copy is older. Reading them fails until they are written again.")
+    }
     guard report.wasRebuilt else { return }
     warn(
       "\(report.backend.oneLine()) had no journal: it was made anew from \(counted(report.edited, "value")). "
         + "Revisions start again.")
   }
   configuration.onDamage = { report in
-    guard report.key == nil else { return }
+    guard report.key == nil, report.isCopyUsed else { return }
     warn(
       "\(report.backend.oneLine()) is damaged: its bytes were kept in the quarantine, and what Coffer wrote last "
         + "is used instead. What others have written since is only in those bytes.")
@@ -106,8 +112,12 @@ private func warn(_ text: String) { try? Output.error.note(text, after: "coffer:
 private func keychain(_ creating: Bool) -> KeychainConfiguration {
   var configuration = KeychainConfiguration()
   configuration.store = slots(creating)
+  configuration.allowsPlainSession = allowsPlainKeyring
   return configuration
 }
+
+/// Whether secrets may cross the session bus unencrypted: `COFFER_ALLOW_PLAIN_KEYRING=1`.
+var allowsPlainKeyring: Bool { getenv("COFFER_ALLOW_PLAIN_KEYRING").map { String(cString: $0) } == "1" }
 
 /// The only way to status 3 for a store: its place was looked at and found empty.
 private func missing(_ error: StorageError) -> CommandError {

@@ -53,16 +53,26 @@ package enum SealedPayload {
       let version = SlotID(owner: try reader.integer(UInt64.self), number: try reader.integer(UInt64.self))
       let tag = try reader.integer(UInt8.self)
       let (nameSize, size) = (try reader.integer(UInt32.self), try reader.integer(UInt32.self))
-      guard let key = try reader.key(size: Int(nameSize)), items[key] == nil else { throw SealedHeader.damaged }
+      guard let key = try reader.key(size: Int(nameSize)), items[key] == nil else { throw SealedPayload.damaged }
       items[key] = SealedDocument.Item(version: version, tag: tag, data: try reader.take(Int(size)))
     }
-    guard reader.isAtEnd else { throw SealedHeader.damaged }
+    guard reader.isAtEnd else { throw SealedPayload.damaged }
     return items
+  }
+
+  static var damaged: StorageError {
+    StorageError(.damaged, "The sealed store is damaged: its values are not those that were written.")
   }
 }
 
 /// A value that waits for its place, before it is sealed: its tag, whose it is, and its bytes.
 enum WaitingPayload {
+  static var damaged: StorageError {
+    StorageError(
+      .damaged, "A value that waits for its place is damaged, or another store's.",
+      advice: "Write the key again. Other keys are not affected.")
+  }
+
   static func encode(_ data: Data, for key: Key?, tag: UInt8) throws -> SecretBytes {
     let name = Array((key?.string ?? "").utf8)
     return try SecretBytes(count: 5 + name.count + data.count) { bytes in
@@ -79,7 +89,7 @@ enum WaitingPayload {
   static func decode(_ bytes: SecretBytes) throws(StorageError) -> (key: Key, item: SealedItem) {
     var reader = SecretReader(bytes)
     let tag = try reader.integer(UInt8.self)
-    guard let key = try reader.key(size: Int(try reader.integer(UInt32.self))) else { throw SealedHeader.damaged }
+    guard let key = try reader.key(size: Int(try reader.integer(UInt32.self))) else { throw WaitingPayload.damaged }
     return (key, SealedItem(data: reader.rest, tag: tag))
   }
 
@@ -108,7 +118,7 @@ private struct SecretReader {
   var rest: SecretSlice { SecretSlice(bytes, offset..<bytes.count) }
 
   mutating func take(_ count: Int) throws(StorageError) -> SecretSlice {
-    guard count <= bytes.count - offset else { throw SealedHeader.damaged }
+    guard count <= bytes.count - offset else { throw SealedPayload.damaged }
     defer { offset += count }
     return SecretSlice(bytes, offset..<(offset + count))
   }

@@ -44,7 +44,7 @@ struct SealedFormat: DocumentFormat {
       return SealedDocument(header: header, items: try SealedPayload.decode(payload))
     } catch is AuthenticationFailure {
       // Format 1 does not say whose file it is.
-      throw header.version == 1 && header != self.header ? isAnother : SealedHeader.damaged
+      throw header.version == 1 && header != self.header ? isAnother : SealedPayload.damaged
     }
   }
 
@@ -101,7 +101,7 @@ struct SealedFormat: DocumentFormat {
     // What a writer of format 1 has left; a store that is of format 2 takes nothing of the kind.
     guard header.version == 1,
       let payload = try? cipher.openSecret(file, authenticating: Data("coffer waiting \(id)".utf8))
-    else { throw SealedHeader.damaged }
+    else { throw WaitingPayload.damaged }
     return (nil, try WaitingPayload.decodeFirst(payload))
   }
 

@@ -44,7 +44,7 @@ package struct SealedHeader: Hashable, Sendable {
     if version > 1, bytes.suffix(Self.checksumSize) != Self.checksum(bytes.dropLast(Self.checksumSize)) {
       throw Self.damaged
     }
-    guard bytes[9] == Self.scryptID else { throw Self.newer("key derivation \(bytes[9])") }
+    guard bytes[9] == Self.scryptID else { throw Self.newer(bytes) }
     guard bytes[11] == 0 else { throw Self.damaged }
     cost = ScryptCost(logN: Int(bytes[10]), r: Int(bytes.integer(at: 12)), p: Int(bytes.integer(at: 16)))
     self.version = version
@@ -66,13 +66,15 @@ package struct SealedHeader: Hashable, Sendable {
         .notAStore, "The file is not a sealed store.", advice: "Check the path. Nothing was changed.")
     }
     guard let version = beginning.dropFirst(8).first, version > 0 else { throw damaged }
-    guard version == 1 else { throw newer("format \(version)") }
+    guard version == 1 else { throw newer(file) }
     return 1
   }
 
-  private static func newer(_ what: String) -> StorageError {
-    StorageError(
-      .newerFormat, "The file was sealed by a newer version (\(what)).",
+  private static func newer(_ file: Data) -> StorageError {
+    let numbers = file.dropFirst(8).prefix(2).map { "\($0)" }
+    return StorageError(
+      .newerFormat,
+      "The file was sealed by a newer version (format \(numbers.joined(separator: ", key derivation "))).",
       advice: "Update the program. Nothing was changed.")
   }
 
@@ -138,7 +140,7 @@ package struct SealedHeader: Hashable, Sendable {
   }
 
   static var damaged: StorageError {
-    StorageError(.damaged, "The sealed store is damaged: its bytes are not those that were written.")
+    StorageError(.damaged, "The sealed store is damaged: its header is not what was written.")
   }
 }
 

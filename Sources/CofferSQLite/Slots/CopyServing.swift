@@ -33,6 +33,16 @@ package protocol Examinable: Slots {
   func problems() throws -> [String]
 }
 
+extension SlotEngine {
+  /// What is damaged of the home besides single values, a sentence each. Changes nothing.
+  package func problems() async throws -> [String] {
+    guard let slots = slots as? any Examinable else { return [] }
+    return try await withCheckedThrowingContinuation { continuation in
+      DispatchQueue.global().async { continuation.resume(with: Result { try slots.problems() }) }
+    }
+  }
+}
+
 extension SlotHome {
   /// Gives back the room for a commit that did not happen, unless another commit needs it.
   func releaseRoom(_ committer: GroupCommitter) throws {

@@ -185,13 +185,13 @@ struct DoctorTests {
     ) { try await $0.prepare("umask 077; head -c 500 /dev/zero > s") },
     Fault(
       "truncated", of: ["sealed:s"], options: ["--passphrase-file", "words"], "warning", "sealed:s",
-      "The sealed store is damaged: its bytes are not those that were written.",
+      "The sealed store is damaged: its values are not those that were written.",
       fix: "Use the store, which takes what Coffer wrote last. "
         + "Put a backup in its place, or what Coffer wrote last: cp s.coffer/copy s."
     ) { try await $0.prepare(seal + "truncate -s -1 s") },
     Fault(
       "truncated, and no copy", of: ["sealed:s"], options: ["--passphrase-file", "words"], "problem", "sealed:s",
-      "The sealed store is damaged: its bytes are not those that were written.", fix: "Put a backup in its place"
+      "The sealed store is damaged: its values are not those that were written.", fix: "Put a backup in its place"
     ) { try await $0.prepare(seal + "truncate -s -1 s; rm s.coffer/copy") },
     Fault(
       "newer", of: ["sealed:s"], "problem", "sealed:s",

@@ -190,7 +190,10 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     let files = [(what: "The file", parent, fileName), (what: "The copy", control, copyName)]
     return files.compactMap { what, directory, name in
       do {
-        guard let content = try directory.read(name, limit: maximumSize) else { return "\(what) is gone." }
+        guard let content = try directory.read(name, limit: maximumSize) else {
+          if directory === parent { _ = try format.missing() }  // A store to which nothing was written has no copy.
+          return nil
+        }
         _ = try format.decode(content.data)
         return nil
       } catch {

@@ -1,0 +1,73 @@
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// What the commands say of a sealed file that is damaged, gone or older than it was.
+@Suite("damaged sealed files", .serialized)
+struct SealedDamageTests {
+  let sandbox: Sandbox
+
+  init() throws { sandbox = try Sandbox() }
+
+  private func run(_ script: String) async throws -> Ended {
+    try await sandbox.bash(
+      "export COFFER_STORE=sealed:s; words() { coffer \"$@\" --passphrase-file words; }; " + script)
+  }
+
+  private func prepare() async throws {
+    let seal = "umask 077; printf 'open sesame' > words; for k in a b; do printf $k | words set $k; done"
+    #expect(try await run(seal).status == 0)
+  }
+
+  @Test("verify names the file, its copy and what waits, each where it is damaged")
+  func verify() async throws {
+    try await prepare()
+    #expect(try await run("words verify").status == 0)
+    let damage = "flip() { printf '\\377' | dd of=$1 bs=1 seek=$2 conv=notrunc status=none; }; "
+    for (script, expected) in [
+      ("flip s 60", "The file cannot be read. The sealed store is damaged: its header"),
+      ("flip s 150; cp s s.coffer/copy; cp good s", "The copy cannot be read. The sealed store is damaged: its values"),
+      (
+        "printf x > s.coffer/retained/00000000000000010000000000000001",
+        "retained/00000000000000010000000000000001, which waits for its place, is damaged"
+      ),
+    ] {
+      let ended = try await run(
+        damage + "cp s good; cp s.coffer/copy copy; \(script); words verify; status=$?; cp good s; cp copy s.coffer/copy; exit $status")
+      if expected.hasPrefix("retained") {
+        // Opening the store removes what no snapshot can want.
+        #expect(ended.status == 0)
+      } else {
+        #expect(ended.status == 1 && ended.errors.contains(expected), "\(ended.errors)")
+      }
+    }
+  }
+
+  @Test("A sealed file that is gone is no missing store: not status 3")
+  func gone() async throws {
+    try await prepare()
+    let ended = try await run("rm s; words get a")
+    #expect(ended.status == 1 && ended.errors.contains("The sealed file is gone"), "\(ended.errors)")
+    #expect(ended.errors.contains("s.coffer/copy"))
+    #expect(try await run("rm -r s.coffer/journal.db*; words get a").status == 1)
+  }
+
+  @Test("An older copy is told with the keys that went back, and those are not read")
+  func older() async throws {
+    try await prepare()
+    let ended = try await run(
+      "cp s.coffer/copy older; printf new | words set a; cp older s.coffer/copy; printf x >> s; words get b; echo; words get a")
+    #expect(ended.status == 1 && ended.output == "b\n", "\(ended.output) \(ended.errors)")
+    #expect(ended.errors.contains("has lost the newest value of 'a'"), "\(ended.errors)")
+    #expect(ended.errors.contains("The newest value is lost"), "\(ended.errors)")
+    let again = try await run("printf x | words set c; words verify")
+    #expect(again.status == 1 && again.lines == ["a"], "\(again.output) \(again.errors)")
+  }
+
+  @Test("Nobody is told that a copy is used where there is none")
+  func noCopy() async throws {
+    try await prepare()
+    let ended = try await run("rm s.coffer/copy; printf x >> s; words get a")
+    #expect(ended.status == 1 && !ended.errors.contains("is used instead"), "\(ended.errors)")
+  }
+}

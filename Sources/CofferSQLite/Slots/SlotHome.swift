@@ -61,7 +61,7 @@ final class SlotHome: Sendable {
     return record.stamp.map { $0 == content.stamp } ?? (record.id == content.version)
   }
 
-  /// Whether bytes that do not match their record are damage: nobody has touched the slot, as far as its stamp can tell.
+  /// Whether bytes that do not match their record are damage: by its stamp, nobody has touched the slot.
   func isDamaged(_ record: SlotRecord, _ content: SlotContent?) -> Bool {
     guard let recorded = record.stamp, let stamp = content?.stamp else { return false }
     return slots.isUntouched(stamp, since: recorded)

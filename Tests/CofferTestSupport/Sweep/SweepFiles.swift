@@ -3,7 +3,7 @@ import Foundation
 /// The files of a store at one moment, which can be put back any number of times.
 ///
 /// A store knows its files by their inodes, too, so a file that is put back is the same file: the template holds a
-/// second name for it (`inodes`) beside a copy of its bytes (`bytes`). So only one process at a time may use a template.
+/// second name for it (`inodes`) beside a copy of its bytes (`bytes`). So only one sweep at a time may use a template.
 package final class SweepFiles {
   private struct File {
     let name: String
@@ -15,8 +15,8 @@ package final class SweepFiles {
   private let directories: [String]
   private let files: [File]
 
-  /// Takes a store's files, at a moment when nobody writes to it. What is still being cleaned up then may go while it is
-  /// looked at: then it is taken once more.
+  /// Takes a store's files, at a moment when nobody writes to it. Where something is still being cleaned up, it is
+  /// taken once more.
   package static func capture(_ store: String, in directory: String) throws {
     for _ in 0..<20 {
       do { return try captureNow(store, in: directory) } catch {

@@ -22,7 +22,7 @@ package struct SweepObservation: Sendable {
   package var toldLoss: String?
   /// Keys of which it has said that their newest value is lost.
   package var lost: [String] = []
-  /// Whether it has announced commits by writers that do not know it: a value whose file somebody has removed is removed.
+  /// Whether it has announced commits by writers that do not know it: whoever removes a file removes the value.
   package var hasEdits = false
 
   package init() {}

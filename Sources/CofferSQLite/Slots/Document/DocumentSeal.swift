@@ -44,8 +44,8 @@ struct DocumentSeal: Equatable {
     return data
   }
 
-  /// Whether a file that was read is the one that was written, and says something else. Its size is no sign of a writer:
-  /// a file that has lost its end has another one, too.
+  /// Whether a file is the one that was written, and says something else. Another size is no sign of a writer: a file
+  /// that has lost its end has it, too.
   func isBroken(by content: FileContent) -> Bool {
     let isUntouched =
       content.stamp.inode == stamp.inode && content.stamp.seconds == stamp.seconds

@@ -150,6 +150,7 @@ final class SQLiteStore: Sendable {
     readers.close(StorageError.closed(place.description))
     feed.finish()
     availabilityFeed.finish()
+    wake.noteClosed()
   }
 
   // MARK: Other processes

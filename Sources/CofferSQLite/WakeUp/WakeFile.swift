@@ -36,12 +36,16 @@ final class WakeFile: Sendable {
 
   deinit {
     known.deallocate()
-    // The last connection of all has deleted the log: from here on nobody but us should have written to the database.
-    if access(place.logPath, F_OK) != 0, errno == ENOENT {
-      coffer_atomic_store(field(WakeWords.closed), WakeWords.closedWord(place.changeCount))
-    }
+    noteClosed()
     munmap(UnsafeMutableRawPointer(bitPattern: address), Self.size)
     descriptor.withLock { _ = Foundation.close($0) }
+  }
+
+  /// Notes that nobody has the store open, when the last connection of all has deleted the log: from here on nobody but
+  /// us should have written to the database.
+  func noteClosed() {
+    guard access(place.logPath, F_OK) != 0, errno == ENOENT else { return }
+    coffer_atomic_store(field(WakeWords.closed), WakeWords.closedWord(place.changeCount))
   }
 
   /// Opens the file, makes it whole and maps it, over the mapping that is there if `address` is given.

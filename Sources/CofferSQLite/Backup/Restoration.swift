@@ -100,8 +100,8 @@ struct Restoration {
       try file.place(overwriting: true)
     }
     options.atStep?(.placed)
-    // It belongs to the other file; a new one is made when the store is opened.
-    unlink(target.wakePath)
+    // They belong to the other file; new ones are made when the store is opened.
+    for path in [target.wakePath, target.lockPath] { unlink(path) }
     withExtendedLifetime(old) {}
     return report(content, replaced: kept)
   }

@@ -46,7 +46,9 @@ public final class SQLiteEngine: StorageEngine {
       return SQLiteEngine(reading)
     }
     do {
-      return SQLiteEngine(try await StoreRegistry.shared.open(path, configuration: configuration))
+      let store = try await StoreRegistry.shared.open(path, configuration: configuration)
+      StoreRegistry.shared.showOrder()
+      return SQLiteEngine(store)
     } catch let error as StorageError {
       guard let reading = try await ReadOnlyStore.instead(of: path, configuration, after: error) else { throw error }
       return SQLiteEngine(reading)

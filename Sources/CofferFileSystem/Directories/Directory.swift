@@ -178,7 +178,9 @@ package final class Directory: Sendable {
     if Int(type) == Int(DT_REG) { return true }
     guard Int(type) == Int(DT_UNKNOWN) else { return false }
     var status = stat()
-    return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_mode & S_IFMT == S_IFREG
+    if fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 { return status.st_mode & S_IFMT == S_IFREG }
+    guard errno == ENOENT else { throw failure("stat", name) }
+    return false
   }
 
   // MARK: Writing

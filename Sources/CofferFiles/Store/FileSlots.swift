@@ -187,8 +187,12 @@ final class FileSlots: Slots {
   private func hear(_ event: FileWatcher.Event, _ heard: (SlotEvent) -> Void) {
     switch event {
     case .changed(let name):
-      let key = FileName.key(of: name) ?? (FileName.isHashed(name) ? try? hashedKey(name) : nil)
-      if let key { heard(.changed(key)) }
+      if let key = FileName.key(of: name) {
+        heard(.changed(key))
+      } else if FileName.isHashed(name) {
+        // Whose it is may be known to the journal only.
+        heard((try? hashedKey(name)).map { .changed($0) } ?? .anything)
+      }
     case .unknown: heard(.anything)
     case .unheard:
       // Files that come and go change the directory's own date; those that are written in place do not.

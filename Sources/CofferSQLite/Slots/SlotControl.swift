@@ -1,4 +1,5 @@
 import CofferCore
+import CofferFileSystem
 import Foundation
 
 /// The directory beside a home where its journal and its locks are.
@@ -40,10 +41,12 @@ struct SlotControl: Sendable {
 
   // MARK: Journal
 
-  /// Whether the journal is there.
-  var hasJournal: Bool {
+  /// Whether the journal is there. Throws where that cannot be told: a journal that is taken for lost is made anew.
+  func hasJournal() throws -> Bool {
     var status = stat()
-    return lstat(journal, &status) == 0 && status.st_size > 0
+    if lstat(journal, &status) == 0 { return status.st_size > 0 }
+    guard errno == ENOENT else { throw failure("lstat", journal) }
+    return false
   }
 
   /// One process at a time looks for the journal and makes it: another would move the new one's log aside.
@@ -55,9 +58,18 @@ struct SlotControl: Sendable {
       advice: "Try again, or look for a process that hangs.", backend: name)
   }
 
-  /// Moves aside what belongs to a journal that somebody has deleted: it means nothing without it.
-  func setLeftoversAside() {
-    for suffix in ["-wal", "-shm", "-wake"] { rename(journal + suffix, journal + suffix + ".lost") }
+  /// Moves aside what belongs to a journal that somebody has deleted: it means nothing without it. What was lost before
+  /// is kept.
+  func setLeftoversAside() throws {
+    for suffix in ["-wal", "-shm", "-wake"] {
+      let path = journal + suffix
+      var (target, number) = (path + ".lost", 1)
+      while access(target, F_OK) == 0 {
+        number += 1
+        target = path + ".lost-\(number)"
+      }
+      guard rename(path, target) == 0 || errno == ENOENT else { throw failure("rename", path) }
+    }
   }
 
   // MARK: Owners
@@ -76,14 +88,15 @@ struct SlotControl: Sendable {
   func isGone(_ owner: UInt64) -> Bool { !LockFile.isHeld(owners + "/" + owner.hexadecimal) }
 
   /// Whether another handle than that of this number lives.
-  func hasOwners(besides own: UInt64) -> Bool {
-    let files = (try? FileManager.default.contentsOfDirectory(atPath: owners)) ?? []
+  func hasOwners(besides own: UInt64) throws -> Bool {
+    let files = try Directory(owners, backend: name).fileNames()
     return files.contains { $0 != own.hexadecimal && LockFile.isHeld(owners + "/" + $0) }
   }
 
   /// Removes the signs of life of the dead.
   func forgetGoneOwners() {
-    for file in (try? FileManager.default.contentsOfDirectory(atPath: owners)) ?? [] {
+    // Those that cannot be listed now stay for the next open.
+    for file in (try? Directory(owners, backend: name).fileNames()) ?? [] {
       let path = owners + "/" + file
       if let lock = try? LockFile(path, .exclusive, backend: name) { lock.remove() }
     }

@@ -74,18 +74,18 @@ public final class SlotEngine: StorageEngine {
     let isAway = present.map { !$0.isUsable } ?? false
     let opening = try control.beginOpening(busyTimeout: configuration.busyTimeout)
     defer { withExtendedLifetime(opening) {} }
-    let isNew = !control.hasJournal
+    let isNew = try !control.hasJournal()
     let home = try SlotHome(
       slots: slots, name: name, control: control, configuration: configuration, hasNewJournal: isNew)
     var quarantined: Int?
     if isNew {
-      control.setLeftoversAside()
+      try control.setLeftoversAside()
       quarantined = isAway ? nil : try home.ifAvailable { try home.quarantineOrphans() }
     }
     inner = try SQLiteEngine.openBlocking(at: control.journal, configuration: configuration.forJournal(named: name))
     let store = try inner.openStore()
     // Where others use the journal, it is not one that was lost: they are about to take in the first values.
-    if isNew || !home.hasNeighbours { try Self.beginRevisions(of: store, home, isAway: isAway) }
+    if try isNew || !home.hasNeighbours() { try Self.beginRevisions(of: store, home, isAway: isAway) }
     let queue = DispatchQueue(label: "coffer.slots", attributes: .concurrent)
     let quarantine = SlotQuarantine(home)
     let reconciler = SlotReconciler(home: home, store: store, quarantine: quarantine, queue: queue)

@@ -33,7 +33,7 @@ final class SlotHome: Sendable {
   }
 
   /// Whether another living handle has the store open, here or in another process.
-  var hasNeighbours: Bool { control.hasOwners(besides: owner.id) }
+  func hasNeighbours() throws -> Bool { try control.hasOwners(besides: owner.id) }
 
   func nextID() -> SlotID {
     lastNumber.withLock { number in

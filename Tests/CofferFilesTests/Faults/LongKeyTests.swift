@@ -91,6 +91,25 @@ import Testing
     try await engine.close()
   }
 
+  @Test("An edit of a value is heard although the file that names its key is gone")
+  func heard() async throws {
+    let directory = try await StoreDirectory.filled()
+    let engine = try await directory.open()
+    let key = try Key(FileScenario.longKey)
+    let stream = engine.changes(since: nil)
+    let hearing = Task { () -> Bool in
+      for await change in stream {
+        if case .commit(let commit) = change, commit.changed.contains(key) { return true }
+      }
+      return false
+    }
+    try damage(directory.control("names/" + FileName(key).string), .missing)
+    try directory.replace(FileScenario.longKey, "edited")
+    #expect(try await finish(hearing, within: .seconds(20)))
+    #expect(try directory.names(in: "names") == [FileName(key).string])
+    try await engine.close()
+  }
+
   @Test("What killed writers have left of a name is removed after an hour, and nothing younger")
   func leftovers() async throws {
     let directory = try await StoreDirectory.filled()

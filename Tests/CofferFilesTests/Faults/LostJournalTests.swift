@@ -120,4 +120,18 @@ import Testing
     #expect(try directory.contents()[FileName(key).string] == Data("x".utf8))
     try await again.close()
   }
+
+  /// What was set aside before may be all that is left of something.
+  @Test func aSecondLossKeepsWhatTheFirstHasLeft() async throws {
+    let directory = try await killed()
+    try lose(.journalButNotItsLog, directory)
+    try await directory.open().close()
+    let first = try Data(contentsOf: URL(fileURLWithPath: directory.control("journal.db-wal.lost")))
+    unlink(directory.control("journal.db"))
+    try overwrite(directory.control("journal.db-wal"), "the second log")
+    try await directory.open().close()
+    #expect(try Data(contentsOf: URL(fileURLWithPath: directory.control("journal.db-wal.lost"))) == first)
+    let second = try Data(contentsOf: URL(fileURLWithPath: directory.control("journal.db-wal.lost-2")))
+    #expect(second == Data("the second log".utf8))
+  }
 }

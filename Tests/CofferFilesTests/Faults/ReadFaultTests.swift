@@ -31,7 +31,7 @@ struct ReadFaultTests {
     _ = try await Aftermath(directory: directory, comment: "after reads that failed").check(mustBeOld: true)
   }
 
-  @Test(arguments: ["openat", "read", "fstatat", "renameat", "unlinkat", "write", "pwrite", "sync"])
+  @Test(arguments: ["openat", "read", "fstatat", "lstat", "renameat", "unlinkat", "write", "pwrite", "sync"])
   func anOpenThatFailsChangesNothing(call: String) async throws {
     // With a commit to finish, so that there is something to do.
     let killed = try await StoreDirectory.filled()

@@ -190,8 +190,8 @@ package final class Directory: Sendable {
     try write(data, to: name, isSynced: true)
   }
 
-  /// Replaces a file by one with these bytes. It may be whole, old or empty after a power loss. One caller at a time. The
-  /// room that was made sure of with ``reserve(_:count:)`` for `<name>.new` is used.
+  /// Replaces a file by one with these bytes. It may be whole, old or empty after a power loss. One caller at a time.
+  /// The room that was made sure of with ``reserve(_:count:)`` for `<name>.new` is used.
   package func replaceUnsynced(_ name: String, with data: Data) throws {
     let temporary = name + Self.unfinished
     _ = try write(data, to: temporary, isSynced: false, flags: 0)
@@ -226,8 +226,8 @@ package final class Directory: Sendable {
     try sync()
   }
 
-  /// Removes what killed callers of ``replace(_:with:through:)`` have left here. A living one needs a moment, not an hour;
-  /// should it sleep for that long, its call fails and nothing is lost.
+  /// Removes what killed callers of ``replace(_:with:through:)`` have left here. A living one needs a moment, not an
+  /// hour; should it sleep for that long, its call fails and nothing is lost.
   package func removeUnfinished() throws {
     let limit = UInt64(max(0, time(nil) - 3_600))
     for name in try fileNames() where name.hasSuffix(Self.unfinished) {

@@ -15,8 +15,8 @@ func writeAll(_ data: Data, to file: Int32) -> Int32 {
   }
 }
 
-/// Gives a file room for so many bytes; the `errno` of what failed, or 0. Where a file system cannot do that, nothing is
-/// done.
+/// Gives a file room for so many bytes; the `errno` of what failed, or 0. Where a file system cannot do that, nothing
+/// is done.
 func allocate(_ file: Int32, _ count: Int) -> Int32 {
   #if canImport(Darwin)
     return 0

@@ -24,8 +24,8 @@ extension SlotEngine {
   ///   - configuration: how it is opened. Values are limited to 64 KiB.
   ///   - limits: what trying the passphrase may cost; the file says what it does cost.
   /// - Throws: `StorageError`: `wrongPassphrase`, `damaged`, `notAStore`, `newerFormat`, `notFound`,
-  ///   `unsupported` for a cost beyond the limits, `permissionDenied`, `diskFull`, and what the source of the passphrase
-  ///   throws.
+  ///   `unsupported` for a cost beyond the limits, `permissionDenied`, `diskFull`, and what the source of the
+  ///   passphrase throws.
   public static func sealed(
     at file: URL, passphrase: PassphraseSource, configuration: SlotConfiguration = SlotConfiguration(),
     limits: PassphraseLimits = PassphraseLimits()

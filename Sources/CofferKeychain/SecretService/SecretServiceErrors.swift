@@ -37,7 +37,8 @@ extension SecretServiceState {
       )
     case .plainSession:
       (
-        "The keyring takes secrets only unencrypted over the session bus, where other programs may be able to read them.",
+        "The keyring takes secrets only unencrypted over the session bus, where other programs may be able to read "
+          + "them.",
         "Use a keyring that can encrypt them (gnome-keyring, KeePassXC and KWallet do), or a sealed file. To allow it "
           + "all the same: KeychainConfiguration.allowsPlainSession, or COFFER_ALLOW_PLAIN_KEYRING=1 for the command."
       )

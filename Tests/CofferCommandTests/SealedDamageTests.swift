@@ -34,7 +34,8 @@ struct SealedDamageTests {
     ] {
       let ended = try await run(
         damage
-          + "cp s good; cp s.coffer/copy copy; \(script); words verify; status=$?; cp good s; cp copy s.coffer/copy; exit $status"
+          + "cp s good; cp s.coffer/copy copy; \(script); words verify; status=$?; "
+          + "cp good s; cp copy s.coffer/copy; exit $status"
       )
       if expected.hasPrefix("retained") {
         // Opening the store removes what no snapshot can want.
@@ -58,7 +59,8 @@ struct SealedDamageTests {
   func older() async throws {
     try await prepare()
     let ended = try await run(
-      "cp s.coffer/copy older; printf new | words set a; cp older s.coffer/copy; printf x >> s; words get b; echo; words get a"
+      "cp s.coffer/copy older; printf new | words set a; cp older s.coffer/copy; "
+        + "printf x >> s; words get b; echo; words get a"
     )
     #expect(ended.status == 1 && ended.lines == ["b"], "\(ended.errors)")
     #expect(ended.errors.contains("has lost the newest value of 'a'"), "\(ended.errors)")

@@ -91,7 +91,8 @@ private func slots(_ creating: Bool) -> SlotConfiguration {
       let keys = report.lost.map { "'\($0.string.oneLine())'" }.joined(separator: ", ")
       warn(
         "\(report.backend.oneLine()) has lost the newest \(report.lost.count == 1 ? "value" : "values") of \(keys): "
-          + "the file was damaged, and its copy is older. Reading them fails until they are written again.")
+          + "they were damaged before they were in their places, or the copy of a damaged file is older. "
+          + "'coffer verify' names those that cannot be read.")
     }
     guard report.wasRebuilt else { return }
     warn(

@@ -16,6 +16,7 @@ final class SQLiteByHand {
       path, &handle, SQLITE_OPEN_READWRITE | (creates ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX, nil)
     guard let handle else { throw Failure("cannot open \(path)") }
     self.handle = handle
+    sqlite3_busy_timeout(handle, 60_000)
     for sql in [
       "PRAGMA journal_mode = WAL", "PRAGMA synchronous = \(synchronous)", "PRAGMA cache_size = -8192",
       "PRAGMA wal_autocheckpoint = 1000",
@@ -53,7 +54,6 @@ final class SQLiteByHand {
 
   /// Waits for other processes, and takes the revision from the journal, as somebody who is not alone has to.
   func sharesWithOthers() {
-    sqlite3_busy_timeout(handle, 60_000)
     sqlite3_prepare_v3(
       handle, "SELECT max(revision) FROM coffer_journal", -1, UInt32(SQLITE_PREPARE_PERSISTENT), &newest, nil)
   }

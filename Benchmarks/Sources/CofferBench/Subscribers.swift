@@ -62,7 +62,7 @@ private final class Audience: @unchecked Sendable {
   }
 
   func leave() async {
-    let tasks = lock.withLock { () -> [Task<Void, Never>] in tasks }
+    let tasks = lock.withLock { () -> [Task<Void, Never>] in self.tasks }
     for task in tasks { task.cancel() }
     for task in tasks { await task.value }
   }

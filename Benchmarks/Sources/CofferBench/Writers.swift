@@ -36,11 +36,11 @@ private func writeTogether(
 ) throws -> (seconds: Double, log: Int) {
   // Made before the clock runs.
   _ = try child(["together", subject, path, durability, "0", "1", "0"])
-  let start = now() + 0.3
+  let start = now() + 1
   let results = Results()
   DispatchQueue.concurrentPerform(iterations: 3) { number in
     let output = try? child(["together", subject, path, durability, "\(number)", "\(count)", "\(start)"])
-    results.add(output?.output.split(separator: " ").compactMap { Double($0) } ?? [])
+    results.add(output?.output.split(whereSeparator: \.isWhitespace).compactMap { Double($0) } ?? [])
   }
   guard results.all.count == 3, results.all.allSatisfy({ $0.count == 2 }) else { throw Failure("a writer has failed") }
   let end = results.all.map { $0[0] }.reduce(start, max)

@@ -140,7 +140,7 @@ final class FileSlots: Slots {
     if case .value(let key) = slot { try forgetName(of: key) }
   }
 
-  /// A writer gives a file another date. Another size alone is no sign of one: a file that has lost its end has it, too.
+  /// A writer gives a file another date. Another size alone is no sign of one: a file that lost its end has it, too.
   func isUntouched(_ stamp: SlotStamp, since recorded: SlotStamp) -> Bool {
     let (inode, seconds, nanoseconds) = (stamp.words.0, stamp.words.2, stamp.words.3)
     return (inode, seconds, nanoseconds) == (recorded.words.0, recorded.words.2, recorded.words.3)

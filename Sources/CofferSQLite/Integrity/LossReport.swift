@@ -4,15 +4,15 @@ public import Foundation
 /// Acknowledged commits that a store does not have any more: the end of its log was cut or damaged, or an older copy of
 /// the store was put in its place.
 ///
-/// It is proven by the wake-up file beside the store, which knows how far the commits had come. The store opens and says
-/// so until somebody accepts it, with `coffer verify --accept-loss` or ``SQLiteEngine/acceptLoss()``.
+/// The wake-up file beside the store proves it: it says how far the commits had come. The store opens and reports the
+/// loss until somebody accepts it, with `coffer verify --accept-loss` or ``SQLiteEngine/acceptLoss()``.
 public struct LossReport: Hashable, Sendable {
   /// The newest commit that is there; those after it are gone.
   public let after: Revision
   /// The newest commit that was announced.
   public let upTo: Revision
-  /// The newest commit whose sync had returned. When it is not beyond `after`, all that was lost were `.relaxed` commits,
-  /// which power loss may take.
+  /// The newest commit whose sync had returned. When it is not beyond `after`, only `.relaxed` commits were lost, which
+  /// power loss may take.
   public let durableUpTo: Revision
   /// When it was noticed.
   public let foundAt: Date

@@ -3,8 +3,8 @@ import Foundation
 
 /// An open database file or write-ahead log whose pages are checked as SQLite reads them.
 ///
-/// SQLite allocates it (`szOsFile` bytes) with the file of the system's VFS right behind it, and uses it from one thread
-/// at a time, as the connection that it belongs to.
+/// SQLite allocates it (`szOsFile` bytes) with the file of the system's VFS right behind it, and uses it from one
+/// thread at a time, as the connection that it belongs to.
 struct PageFile {
   /// What SQLite sees; has to be the first field.
   var base = sqlite3_file()

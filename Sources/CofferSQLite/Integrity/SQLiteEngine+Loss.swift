@@ -4,7 +4,8 @@ import CofferLocks
 import Foundation
 
 extension SQLiteEngine {
-  /// Acknowledged commits that the store does not have any more, until somebody accepts that; `nil` when there are none.
+  /// Acknowledged commits that the store does not have any more, until somebody accepts the loss; `nil` when there are
+  /// none.
   public func loss() async throws -> LossReport? {
     if let readOnlyStore { return readOnlyStore.loss }
     return try openStore().loss.withLock { $0 }

@@ -2,8 +2,8 @@ import CofferCore
 import CofferLocks
 import Foundation
 
-/// Reads on past damaged pages, where something else proves what is read: the checksum of a row says that it is what was
-/// written, and count and digest of all rows, which the newest commit has noted, that none is missing.
+/// Reads past damaged pages where something else proves the result: the checksum of a row proves its content; the count
+/// and digest of all rows, as noted by the newest commit, prove that none is missing.
 extension SQLiteStore {
   /// Reads a key on a damaged page.
   func salvage(_ key: Key, after error: any Error) throws -> Entry? {

@@ -151,8 +151,8 @@ private struct Verification {
   }
 }
 
-/// Whether a page ends with its checksum. One of nothing but zeros was freed before it was ever written; where one is in
-/// use, the check of the structure finds it.
+/// Whether a page ends with its checksum. One of nothing but zeros was freed before it was ever written; where such a
+/// page is in use, the check of the structure finds it.
 private func isWhole(_ page: UnsafeMutableRawPointer, _ size: Int) -> Bool {
   let word = page.loadUnaligned(fromByteOffset: size - Int(PageFile.reserve), as: UInt64.self).littleEndian
   return word == pageChecksum(page, Int32(size)) || (word == 0 && isZero(page, Int32(size)))

@@ -16,6 +16,10 @@ struct JournalRow {
   static let columns =
     "revision, epoch, transaction_id, origin, committed_at, changed, live_count, live_digest, checksum"
   static let insert = "INSERT INTO coffer_journal (\(columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+  /// Writes into a row what the store holds now, and the row's new checksum.
+  static let rewriteLive = """
+    UPDATE coffer_journal SET live_count = ?2, live_digest = ?3, checksum = ?4 WHERE revision = ?1
+    """
   /// The newest row: it says what the store holds.
   static let newest = "SELECT \(columns) FROM coffer_journal ORDER BY revision DESC LIMIT 1"
 

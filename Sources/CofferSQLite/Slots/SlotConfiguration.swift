@@ -52,9 +52,9 @@ public struct RecoveryReport: Hashable, Sendable {
   /// The keys whose newest values are lost.
   ///
   /// Either such a value was gone or damaged before it was put into its place, after a killed writer had committed it:
-  /// the key has the value before it, which is announced as a change like any other, and what there is of the new one is
-  /// in the quarantine. Or the home was damaged, and the copy that took its place has an older value of the key or none:
-  /// reading it throws `damaged` until it is written again.
+  /// the key then has the value before it, which is announced as a change like any other, and what there is of the new
+  /// one is in the quarantine. Or the home was damaged, and the copy that took its place has an older value of the key
+  /// or none: reading it throws `damaged` until it is written again.
   public let lost: [Key]
   /// Whether there was no journal although there were values: it was made anew from them. Revisions start again, and
   /// transaction ids of earlier commits are gone.

@@ -110,8 +110,8 @@ final class SQLiteStore: Sendable {
     return feed.subscribe(since: position?.revision, isForeign: position.map(isForeign) ?? false, group: group)
   }
 
-  /// Whether a position is of another history than this store's. One of an earlier epoch is not when that epoch's commit
-  /// is still in the journal.
+  /// Whether a position is of another history than this store's. One of an earlier epoch is not, as long as that
+  /// epoch's commit is in the journal.
   private func isForeign(_ position: JournalPosition) -> Bool {
     guard position.epoch != epoch else { return false }
     let found = try? readers.read { try $0.epoch(of: position.revision) }

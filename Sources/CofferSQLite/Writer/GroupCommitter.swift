@@ -8,9 +8,9 @@ import Foundation
 final class GroupCommitter {
   let connection: Connection
   let clock: WallClock
-  private let begin, commitStatement, findRevision, put, delete, clearAll, appendJournal, newestRow: Statement
+  private let begin, commitStatement, appendJournal, newestRow: Statement
+  private let rows: RowWriter
   private(set) lazy var statements = StatementCache(connection)
-  private lazy var clearRange = Result { try connection.prepare(SQL.clearRange) }
 
   let maximumValueSize: Int
   private var retention: JournalRetention
@@ -21,7 +21,6 @@ final class GroupCommitter {
   private var durableRevision: Revision?
   /// Whether an older state was put in the place of the one that this connection knows.
   private(set) var hasLostItsHistory = false
-  private let live: LiveRowCounter
   /// Whether rows were changed without a commit of their own, so that the newest journal row must be written again.
   private var mustRewriteNewestRow = false
   private var isRecounting = false
@@ -33,22 +32,6 @@ final class GroupCommitter {
   private var fullCommits = 0
   /// How many own commits have written to the log; counted by its hook.
   private let writes: UnsafeMutablePointer<UInt64>
-
-  private enum SQL {
-    static let put = """
-      INSERT INTO coffer_values (key, revision, checksum, value) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key)
-      DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum, value = excluded.value
-      WHERE \(LiveRowCounter.removing)
-      """
-    static let rewrite = """
-      UPDATE coffer_values SET value = ?2, checksum = ?3 WHERE key = ?1 AND \(LiveRowCounter.removing)
-      """
-    static let rewriteNewestRow = """
-      UPDATE coffer_journal SET live_count = ?2, live_digest = ?3, checksum = ?4 WHERE revision = ?1
-      """
-    static let delete = "DELETE FROM coffer_values WHERE key = ?1 AND \(LiveRowCounter.removing)"
-    static let clearRange = "DELETE FROM coffer_values WHERE key >= ?1 AND key < ?2 AND \(LiveRowCounter.removing)"
-  }
 
   /// The size that the log is filled up to once, so that commits overwrite it instead of growing it: a growing file
   /// makes a durable commit 1.6 times slower. Enough for the checkpoint threshold.
@@ -66,13 +49,9 @@ final class GroupCommitter {
     // A log that one large value has blown up shrinks again. (`fullfsync` is what Apple's systems need to mean it.)
     try connection.execute(
       "PRAGMA cache_size = -8192; PRAGMA journal_size_limit = \(Self.logSize); PRAGMA fullfsync = ON")
-    live = try LiveRowCounter(connection)
+    rows = try RowWriter(connection)
     begin = try connection.prepare("BEGIN IMMEDIATE")
     commitStatement = try connection.prepare("COMMIT")
-    findRevision = try connection.prepare("SELECT revision FROM coffer_values WHERE key = ?1")
-    put = try connection.prepare(SQL.put)
-    delete = try connection.prepare(SQL.delete)
-    clearAll = try connection.prepare("DELETE FROM coffer_values")
     appendJournal = try connection.prepare(JournalRow.insert)
     newestRow = try connection.prepare(JournalRow.newest)
     writes = .allocate(capacity: 1)
@@ -181,7 +160,7 @@ final class GroupCommitter {
       try startLogAgain(isTooLong: true)
       try begin.run()
     }
-    let (revisionBefore, liveBefore) = (revision, live.rows)
+    let (revisionBefore, liveBefore) = (revision, rows.live)
     let writesBefore = writes.pointee
     do {
       if failure.isGiven() { throw StorageError.failureElsewhere(connection.place) }
@@ -202,7 +181,7 @@ final class GroupCommitter {
     } catch {
       connection.rollBack()
       revision = revisionBefore
-      live.rows = liveBefore
+      rows.live = liveBefore
       mustRewriteNewestRow = false
       seenDataVersion = nil
       throw error
@@ -254,10 +233,10 @@ final class GroupCommitter {
       let (row, isWhole) = JournalRow.read(newestRow)
       guard isWhole || isRecounting else { throw StorageError.damagedJournal(connection.place) }
       try requireHistory(upTo: row.revision)
-      (revision, live.rows) = (row.revision, row.live)
+      (revision, rows.live) = (row.revision, row.live)
     } else {
       try requireHistory(upTo: .zero)
-      live.rows = LiveRows()
+      rows.live = LiveRows()
     }
     seenDataVersion = dataVersion
   }
@@ -291,7 +270,7 @@ final class GroupCommitter {
   // MARK: One batch
 
   private func apply(_ batch: PreparedBatch) throws -> Result<Revision, any Error> {
-    for case .require(let key, let expected) in batch.operations where try currentRevision(of: key) != expected {
+    for case .require(let key, let expected) in batch.operations where try rows.revision(of: key) != expected {
       return .failure(StorageError.preconditionFailed(key, backend: connection.place.description))
     }
     guard batch.isChange else { return .success(revision) }
@@ -302,7 +281,7 @@ final class GroupCommitter {
       try steps.apply(transaction)
     }
     for (operation, checksum) in zip(batch.operations, batch.checksums) {
-      try apply(operation, checksum: checksum, at: next)
+      try rows.apply(operation, checksum: checksum, at: next)
     }
     try append(batch, at: next)
     return .success(next)
@@ -313,23 +292,18 @@ final class GroupCommitter {
     var sum: UInt32 = 0
     if case .put(let key, let value) = operation { sum = checksum(key, value) }
     // Whoever goes on after an error has a transaction in which this statement has done nothing.
-    let before = live.rows
+    let before = rows.live
     do {
-      try apply(operation, checksum: sum, at: revision.next)
+      try rows.apply(operation, checksum: sum, at: revision.next)
     } catch {
-      live.rows = before
+      rows.live = before
       throw error
     }
   }
 
   /// Changes a value that is no user's, without a commit: the revision stays.
   func rewrite(_ key: Key, _ value: Data) throws {
-    guard let revision = try currentRevision(of: key) else { return }
-    let sum = Int64(bound(checksum(key, value), to: revision))
-    let name = SQLiteValue.blob(Data(key.string.utf8))
-    try statements.execute(SQL.rewrite, [name, .blob(value), .integer(sum)])
-    live.rows.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
-    mustRewriteNewestRow = true
+    if try rows.rewrite(key, value) { mustRewriteNewestRow = true }
   }
 
   /// Takes the rows that are there for all there are.
@@ -337,11 +311,7 @@ final class GroupCommitter {
     isRecounting = true
     defer { isRecounting = false }
     try write(durability: .full) {
-      let rows = try connection.prepare("SELECT revision, checksum FROM coffer_values")
-      defer { rows.reset() }
-      var found = LiveRows()
-      while try rows.step() { found.add(LiveRows.digest(revision: rows.integer(0), checksum: rows.integer(1))) }
-      live.rows = found
+      rows.live = try rows.count()
       mustRewriteNewestRow = true
     }
   }
@@ -350,65 +320,13 @@ final class GroupCommitter {
     mustRewriteNewestRow = false
     defer { newestRow.reset() }
     guard try newestRow.step() else { return }
-    let row = JournalRow.read(newestRow).row.holding(live.rows)
+    let row = JournalRow.read(newestRow).row.holding(rows.live)
     try statements.execute(
-      SQL.rewriteNewestRow,
+      JournalRow.rewriteLive,
       [
         .integer(Int64(bitPattern: row.revision.rawValue)), .integer(row.live.count),
         .integer(Int64(bitPattern: row.live.digest)), .integer(Int64(row.checksum)),
       ])
-  }
-
-  private func apply(_ operation: WriteBatch.Operation, checksum: UInt32, at revision: Revision) throws {
-    switch operation {
-    case .put(let key, let value):
-      let sum = Int64(bound(checksum, to: revision))
-      try key.withBytes { name in
-        try value.withUnsafeBytes { content in
-          put.bind(1, borrowing: name)
-          put.bind(2, Int64(bitPattern: revision.rawValue))
-          put.bind(3, sum)
-          put.bind(4, borrowing: content)
-          defer { put.reset() }  // all parameters are bound again before the next use
-          _ = try put.step()
-        }
-      }
-      live.rows.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
-    case .delete(let key): try run(delete, with: key)
-    case .clear(nil):
-      try clearAll.run()
-      live.rows = LiveRows()
-    case .clear(let prefix?): try clear(prefix)
-    case .require: break
-    }
-  }
-
-  private func clear(_ prefix: Key) throws {
-    let statement = try clearRange.get()
-    try prefix.withBytes { lower in
-      try prefix.successor.withUnsafeBytes { upper in
-        statement.bind(1, borrowing: lower)
-        statement.bind(2, borrowing: upper)
-        defer { statement.resetAndForget() }
-        _ = try statement.step()
-      }
-    }
-  }
-
-  private func run(_ statement: Statement, with key: Key) throws {
-    try key.withBytes { name in
-      statement.bind(1, borrowing: name)
-      defer { statement.resetAndForget() }
-      _ = try statement.step()
-    }
-  }
-
-  private func currentRevision(of key: Key) throws -> Revision? {
-    try key.withBytes { name in
-      findRevision.bind(1, borrowing: name)
-      defer { findRevision.resetAndForget() }
-      return try findRevision.step() ? Revision(UInt64(bitPattern: findRevision.integer(0))) : nil
-    }
   }
 
   private func append(_ batch: PreparedBatch, at next: Revision) throws {
@@ -419,7 +337,7 @@ final class GroupCommitter {
           let row = JournalRow(
             revision: next, epoch: epoch, transaction: batch.isForeign ? nobody : transaction,
             origin: batch.isForeign ? nobody : origin, committedAt: clock.now().unixMilliseconds, changed: changed,
-            live: live.rows)
+            live: rows.live)
           row.bind(to: appendJournal)
           defer { appendJournal.reset() }
           _ = try appendJournal.step()
@@ -446,15 +364,6 @@ struct TransactionHeader: Sendable {
   let origin: Origin?
   let transaction: TransactionID?
   let durability: Durability
-}
-
-extension Key {
-  /// The smallest byte string that is larger than every key with this prefix. UTF-8 has no byte 0xFF, so it exists.
-  var successor: [UInt8] {
-    var bytes = Array(string.utf8)
-    bytes[bytes.count - 1] += 1
-    return bytes
-  }
 }
 
 /// Called by SQLite after each commit that wrote something.

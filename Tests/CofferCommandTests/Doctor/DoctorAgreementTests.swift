@@ -127,7 +127,8 @@ struct DoctorAgreementTests {
     let write = try await run("set a - \(option)", from: "printf 1")
     let told: Comment = """
       doctor \(doctor.status): \(doctor.text)
-      ls \(read[0].status): \(read[0].errors)get \(read[1].status): \(read[1].errors)set \(write.status): \(write.errors)
+      ls \(read[0].status): \(read[0].errors)get \(read[1].status): \(read[1].errors)
+      set \(write.status): \(write.errors)
       """
     let canRead = read.allSatisfy { $0.status == 0 || $0.status == 3 }
     let isNew = read[0].status == 3

@@ -6,7 +6,8 @@ import Testing
 /// Runs SQL on a store behind its back.
 func sql(_ statement: String, on path: String) throws {
   var handle: OpaquePointer?
-  try #require(sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, PageVFS.registeredName) == SQLITE_OK)
+  try #require(
+    sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, PageVFS.registeredName) == SQLITE_OK)
   defer { sqlite3_close(handle) }
   try #require(sqlite3_exec(handle, statement, nil, nil, nil) == SQLITE_OK)
 }
@@ -20,7 +21,8 @@ func damage(_ key: String, in sandbox: Sandbox) throws {
 /// The number that a query yields.
 func number(_ query: String, on path: String) throws -> Int64 {
   var handle: OpaquePointer?
-  try #require(sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, PageVFS.registeredName) == SQLITE_OK)
+  try #require(
+    sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, PageVFS.registeredName) == SQLITE_OK)
   defer { sqlite3_close(handle) }
   var statement: OpaquePointer?
   try #require(sqlite3_prepare_v2(handle, query, -1, &statement, nil) == SQLITE_OK)

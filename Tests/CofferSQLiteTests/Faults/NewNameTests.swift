@@ -27,7 +27,7 @@ struct NewNameTests {
     return try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").map(String.init)
   }
 
-  /// Every name between the directory of the test and the database is synced between its making and the acknowledgement.
+  /// Every name between the directory of the test and the database is synced before the acknowledgement.
   private func expectSynced(_ log: [String], _ comment: Comment) throws {
     let end = try #require(log.firstIndex(of: "say ack 0"), comment)
     let base = try #require(realpath(directory.url.path, nil).map { String(cString: $0) })

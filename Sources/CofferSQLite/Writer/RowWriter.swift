@@ -1,0 +1,129 @@
+import CofferCore
+import Foundation
+
+/// Writes the rows of values, and follows how many there are and which (``LiveRows``). Not thread-safe; the committer's.
+final class RowWriter {
+  private let connection: Connection
+  private let counter: LiveRowCounter
+  private let put, delete, clearAll, findRevision: Statement
+  private lazy var clearRange = Result { try connection.prepare(SQL.clearRange) }
+  private lazy var rewriteValue = Result { try connection.prepare(SQL.rewrite) }
+
+  private enum SQL {
+    static let put = """
+      INSERT INTO coffer_values (key, revision, checksum, value) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key)
+      DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum, value = excluded.value
+      WHERE \(LiveRowCounter.removing)
+      """
+    static let rewrite = """
+      UPDATE coffer_values SET value = ?2, checksum = ?3 WHERE key = ?1 AND \(LiveRowCounter.removing)
+      """
+    static let delete = "DELETE FROM coffer_values WHERE key = ?1 AND \(LiveRowCounter.removing)"
+    static let clearRange = "DELETE FROM coffer_values WHERE key >= ?1 AND key < ?2 AND \(LiveRowCounter.removing)"
+  }
+
+  init(_ connection: Connection) throws {
+    self.connection = connection
+    counter = try LiveRowCounter(connection)
+    put = try connection.prepare(SQL.put)
+    delete = try connection.prepare(SQL.delete)
+    clearAll = try connection.prepare("DELETE FROM coffer_values")
+    findRevision = try connection.prepare("SELECT revision FROM coffer_values WHERE key = ?1")
+  }
+
+  /// What the present transaction has left so far. Whoever undoes it puts the earlier state back.
+  var live: LiveRows {
+    get { counter.rows }
+    set { counter.rows = newValue }
+  }
+
+  /// Counts the rows that are there, whatever was noted. Linear in their number.
+  func count() throws -> LiveRows {
+    let rows = try connection.prepare("SELECT revision, checksum FROM coffer_values")
+    defer { rows.reset() }
+    var found = LiveRows()
+    while try rows.step() { found.add(LiveRows.digest(revision: rows.integer(0), checksum: rows.integer(1))) }
+    return found
+  }
+
+  /// Changes a value under its present revision; whether there is one.
+  func rewrite(_ key: Key, _ value: Data) throws -> Bool {
+    guard let revision = try revision(of: key) else { return false }
+    let sum = Int64(bound(checksum(key, value), to: revision))
+    let statement = try rewriteValue.get()
+    try key.withBytes { name in
+      try value.withUnsafeBytes { content in
+        statement.bind(1, borrowing: name)
+        statement.bind(2, borrowing: content)
+        statement.bind(3, sum)
+        defer { statement.resetAndForget() }
+        _ = try statement.step()
+      }
+    }
+    live.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
+    return true
+  }
+
+  /// Applies one operation; of a put with the checksum of key and value.
+  func apply(_ operation: WriteBatch.Operation, checksum: UInt32, at revision: Revision) throws {
+    switch operation {
+    case .put(let key, let value):
+      let sum = Int64(bound(checksum, to: revision))
+      try key.withBytes { name in
+        try value.withUnsafeBytes { content in
+          put.bind(1, borrowing: name)
+          put.bind(2, Int64(bitPattern: revision.rawValue))
+          put.bind(3, sum)
+          put.bind(4, borrowing: content)
+          defer { put.reset() }  // all parameters are bound again before the next use
+          _ = try put.step()
+        }
+      }
+      live.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
+    case .delete(let key): try run(delete, with: key)
+    case .clear(nil):
+      try clearAll.run()
+      live = LiveRows()
+    case .clear(let prefix?): try clear(prefix)
+    case .require: break
+    }
+  }
+
+  private func clear(_ prefix: Key) throws {
+    let statement = try clearRange.get()
+    try prefix.withBytes { lower in
+      try prefix.successor.withUnsafeBytes { upper in
+        statement.bind(1, borrowing: lower)
+        statement.bind(2, borrowing: upper)
+        defer { statement.resetAndForget() }
+        _ = try statement.step()
+      }
+    }
+  }
+
+  private func run(_ statement: Statement, with key: Key) throws {
+    try key.withBytes { name in
+      statement.bind(1, borrowing: name)
+      defer { statement.resetAndForget() }
+      _ = try statement.step()
+    }
+  }
+
+  /// The revision of a key; `nil` when there is no row.
+  func revision(of key: Key) throws -> Revision? {
+    try key.withBytes { name in
+      findRevision.bind(1, borrowing: name)
+      defer { findRevision.resetAndForget() }
+      return try findRevision.step() ? Revision(UInt64(bitPattern: findRevision.integer(0))) : nil
+    }
+  }
+}
+
+extension Key {
+  /// The smallest byte string that is larger than every key with this prefix. UTF-8 has no byte 0xFF, so it exists.
+  var successor: [UInt8] {
+    var bytes = Array(string.utf8)
+    bytes[bytes.count - 1] += 1
+    return bytes
+  }
+}

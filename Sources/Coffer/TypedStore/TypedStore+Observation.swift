@@ -45,24 +45,28 @@ extension TypedStore {
     let changes = engine.changes(since: nil)
     let seen = Locked<Revision?>(nil)
     return AsyncThrowingStream { [self] in
+      var needed = Revision.zero
       if let known = seen.withLock({ $0 }) {
-        while true {
+        while needed <= known {  // Older ones are part of what was delivered.
           guard let change = await Self.next(of: key, in: changes, origin: origin) else { return nil }
-          if change.revision > known { break }  // Older ones are part of what was delivered.
+          needed = change.revision
         }
       }
-      let (value, revision) = try await present(key, decode)
+      let (value, revision) = try await present(key, notBefore: needed, decode)
       seen.withLock { $0 = revision }
       return .some(value)
     }
   }
 
   /// A value and the revision of the state that it was read from; zero where the engine has no snapshots.
-  private func present<T: Sendable>(_ key: Key, _ decode: (Data) throws -> T) async throws -> (T?, Revision) {
+  private func present<T: Sendable>(
+    _ key: Key, notBefore needed: Revision, _ decode: (Data) throws -> T
+  ) async throws -> (T?, Revision) {
     guard engine.capabilities.contains(.snapshots) else { return (try await load(key, decode: decode), .zero) }
-    let (entry, revision) = try await engine.withSnapshot { snapshot in
-      (try await snapshot.entries([key]).first ?? nil, snapshot.revision)
+    if let (box, validTo) = cache?.lookUp(key), validTo >= needed, let value: T = Self.unbox(box) {
+      return (value, validTo)
     }
+    let (entry, revision) = try await reads.read(key, notBefore: needed)
     guard let entry else { return (nil, revision) }
     let value = try decode(entry.value)
     cache?.insert([(key, Box(value))], readAt: revision)

@@ -32,6 +32,7 @@ public final class TypedStore: Sendable {
   let coding: ByteCoding
   let cache: DecodedCache?
   let updates = KeyedQueue()
+  let reads: SharedReads
 
   /// - Parameters:
   ///   - engine: where the bytes are kept.
@@ -44,6 +45,7 @@ public final class TypedStore: Sendable {
   ) {
     self.engine = engine
     self.origin = origin
+    reads = SharedReads(engine)
     coding = ByteCoding(codec: codec, backend: engine.description)
     cache = DecodedCache(engine: engine, capacity: cacheCapacity)
   }

@@ -23,7 +23,7 @@ final class ReaderPool: Sendable {
   private static let singleLimit = 64
 
   /// How many loans the present task is inside of.
-  @TaskLocal private static var depth = 0
+  @TaskLocal static var depth = 0
 
   fileprivate struct Waiter {
     let id: UInt64

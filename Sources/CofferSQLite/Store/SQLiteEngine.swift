@@ -154,6 +154,9 @@ public final class SQLiteEngine: StorageEngine {
     }
   }
 
+  /// Whether the present task is inside of a snapshot of any store.
+  package static var isInsideSnapshot: Bool { ReaderPool.depth > 0 }
+
   /// How many tasks wait in line for a snapshot.
   package var waitingSnapshots: Int { (try? openStore())?.readers.waiting ?? 0 }
 

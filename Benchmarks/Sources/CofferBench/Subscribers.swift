@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 
 /// What 1,000 subscribers to one preference cost: the time until all of them have heard of a change, and the memory
-/// that they take while they wait for the next. Each has a task of its own and has read the value once; a task that waits
+/// that they take while they wait for the next. Each has its own task and has read the value once; a task that waits
 /// for a plain `AsyncStream` takes 1.7 KiB of it.
 func measureSubscribers(_ bench: inout Bench, _ homes: Homes) async throws {
   let engine = try await homes.open(.prefs, "subscribers")

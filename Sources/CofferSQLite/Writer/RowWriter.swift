@@ -1,7 +1,9 @@
 import CofferCore
 import Foundation
 
-/// Writes the rows of values, and follows how many there are and which (``LiveRows``). Not thread-safe; the committer's.
+/// Writes the rows of values, and follows how many there are and which (``LiveRows``).
+///
+/// Not thread-safe; the committer owns it.
 final class RowWriter {
   private let connection: Connection
   private let counter: LiveRowCounter

@@ -140,6 +140,17 @@ struct ReadmeExamples {
     }
   }
 
+  @Test func backups() async throws {
+    try await withStore { engine, store in
+      try await store.save("light", for: "mode")
+      let backup = folder.appendingPathComponent("store.bak").path
+      let copy = try await engine.backup(to: backup)  // one verified state, while others go on writing
+      let report = try await engine.verify()  // each page, row and commit, and that none is missing
+      if let loss = try await engine.loss() { print(loss.message) }  // what a cut log or an old copy has taken
+      #expect(copy.values == 1 && report.isWhole)
+    }
+  }
+
   @Test func durability() async throws {
     try await withStore { engine, store in
       let draft = "once upon a time"

@@ -10,12 +10,14 @@ final class SQLiteByHand {
   private var newest: OpaquePointer?
   private let transaction = Array(repeating: UInt8(7), count: 16)
 
-  init(_ path: String, synchronous: String, creates: Bool = true) throws {
+  /// - Parameter checksPages: whether through the VFS of the library, which is known once a store was opened.
+  init(_ path: String, synchronous: String, creates: Bool = true, checksPages: Bool = false) throws {
     var handle: OpaquePointer?
-    sqlite3_open_v2(
-      path, &handle, SQLITE_OPEN_READWRITE | (creates ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX, nil)
-    guard let handle else { throw Failure("cannot open \(path)") }
+    let flags = SQLITE_OPEN_READWRITE | (creates ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX
+    let code = sqlite3_open_v2(path, &handle, flags, checksPages ? "coffer" : nil)
+    guard let handle, code == SQLITE_OK else { throw Failure("cannot open \(path)") }
     self.handle = handle
+    if checksPages { bench_sqlite_reserve(handle, 8) }
     sqlite3_busy_timeout(handle, 60_000)
     for sql in [
       "PRAGMA journal_mode = WAL", "PRAGMA synchronous = \(synchronous)", "PRAGMA cache_size = -8192",

@@ -8,6 +8,7 @@ func verifyStore(_ invocation: Invocation) async throws -> ExitStatus {
   }
   return try await interruptible {
     do {
+      try await salvage(invocation)
       return try await withStore(invocation) { engine in
         try await repair(engine, invocation)
         let verifier = Verifier(engine, invocation)
@@ -18,6 +19,18 @@ func verifyStore(_ invocation: Invocation) async throws -> ExitStatus {
     } catch is CancellationError {
       throw CommandError(.interrupted, "interrupted", "Interrupted: nothing was checked.")
     }
+  }
+}
+
+/// Writes a database anew that does not open since its own pages are damaged, when that was asked for.
+private func salvage(_ invocation: Invocation) async throws {
+  guard invocation.has(.acceptLoss), case .sqlite(let path) = try StoreLocation.of(invocation) else { return }
+  var configuration = SQLiteConfiguration()
+  configuration.createsIfMissing = false
+  do {
+    try await SQLiteEngine.open(at: path, configuration: configuration).close()
+  } catch let error as StorageError where error.code == .damaged {
+    try await SQLiteEngine.salvage(at: path)
   }
 }
 

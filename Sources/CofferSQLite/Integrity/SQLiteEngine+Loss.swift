@@ -22,14 +22,24 @@ extension SQLiteEngine {
       try await store.writer.perform { try $0.acceptLoss() }
     } catch let error as StorageError where error.isDamagedPage {
       let place = store.salvagingPlace
-      try await store.writer.perform { _ in
-        let connection = try Connection(place)
-        try connection.execute("VACUUM")
-        try connection.emptyLog()
-      }
+      try await store.writer.perform { _ in try Connection(place).writeAnew() }
       try await store.writer.perform { try $0.acceptLoss() }
     }
     store.acceptLoss()
+  }
+
+  /// Writes a store anew that cannot be opened any more since the pages are damaged which every opening reads.
+  ///
+  /// What can be read is all that there is then; ``verify()`` says what is missing. Keep a copy of the files before.
+  /// - Throws: `StorageError`; `damaged` when too little can be read, `busy` while others use it. Nothing was changed.
+  public static func salvage(at path: String) async throws {
+    var configuration = SQLiteConfiguration()
+    configuration.createsIfMissing = false
+    var place = try StorePlace.resolve(path, configuration: configuration)
+    place.ignoresPageFaults = true
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+      salvageQueue.async { [place] in continuation.resume(with: Result { try Connection(place).writeAnew() }) }
+    }
   }
 
   /// Gives all pages checksums, those of a store that an older version or another program has written.
@@ -43,6 +53,16 @@ extension SQLiteEngine {
       try FormatUpgrade.seal(connection)
       _ = try connection.sealPages()
     }
+  }
+}
+
+private let salvageQueue = DispatchQueue(label: "coffer.salvage", qos: .utility, attributes: .concurrent)
+
+extension Connection {
+  /// Writes all that can be read into fresh pages.
+  fileprivate func writeAnew() throws {
+    try execute("VACUUM")
+    try emptyLog()
   }
 }
 

@@ -148,6 +148,20 @@ import Testing
     try await engine.close()
   }
 
+  /// Pages that every opening reads: the store's own facts.
+  @Test func aStoreThatDoesNotOpenIsWrittenAnew() async throws {
+    let directory = try await closedStore(values: 40)
+    let path = directory.path("store.db")
+    try sql(path, "UPDATE coffer_meta SET value = value + 1 WHERE name = 'created_at'")
+    let error = await #expect(throws: StorageError.self) { try await SQLiteEngine.open(at: path) }
+    #expect(error?.code == .damaged)
+    try await SQLiteEngine.salvage(at: path)
+    let engine = try await SQLiteEngine.open(at: path)
+    #expect(try await engine.entry(Key("key17"))?.value == Data("value-17!".utf8))
+    #expect(try await engine.verify().isWhole)
+    try await engine.close()
+  }
+
   /// A transaction that outgrows the memory of its connection writes pages into the log and overwrites them there.
   @Test func aTransactionLargerThanMemoryReadsItsOwnPages() async throws {
     let directory = try TemporaryDirectory()

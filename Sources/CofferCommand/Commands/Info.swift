@@ -76,7 +76,7 @@ private struct StoreFacts {
   init(_ engine: any StorageEngine) async throws {
     store = engine.description
     path = (engine as? SQLiteEngine)?.path
-    isReadOnly = (engine as? SQLiteEngine)?.isReadOnly ?? false
+    isReadOnly = engine.obstacle != nil
     databaseBytes = path.flatMap(size)
     log = try (engine as? SQLiteEngine)?.logStatus()
     position = engine.latestPosition

@@ -47,7 +47,8 @@ struct StoreChecks {
   ///   - path: of the store.
   ///   - values: the directory whose files are replaced when something is stored: where that cannot be, what is there
   ///     can be read all the same. That of the path unless given.
-  ///   - control: directories that reading needs to write to.
+  ///   - control: directories that are written to when the store is used for more than reading: the first has the
+  ///     others in it, and is made where it is missing.
   private func place(
     _ path: String, values: String? = nil, control: [String] = [], _ look: () async throws -> [Finding]
   ) async -> [Finding] {
@@ -59,10 +60,17 @@ struct StoreChecks {
     do {
       guard try PathParts.exists(path) else {
         let found = obstacles(to: [PathParts(path).parent])
-        return found.contains { $0.verdict == .problem } ? found : found + (try await look())
+        guard !found.contains(where: { $0.verdict == .problem }) else { return found }
+        // One whose file is gone can be read all the same, as one without values.
+        let isLeft = try control.first.map { try PathParts.exists($0) } ?? false
+        return found + (isLeft ? obstacles(to: control).map(\.asWarning) : []) + (try await look())
       }
       let limits = obstacles(to: [values ?? PathParts(path).parent]).map(\.asWarning)
-      return limits + obstacles(to: control) + (try await look())
+      // A directory is a store of files once ours is in it; other homes are there with their file.
+      let isStore = try values == nil || control.first.map { try PathParts.exists($0) } ?? true
+      let rights = obstacles(to: control)
+      let canRead = isStore && control.allSatisfy { access($0, R_OK | X_OK) == 0 || errno == ENOENT }
+      return limits + (canRead ? rights.map(\.asWarning) : rights) + (try await look())
     } catch {
       return [.problem(name, error)]
     }

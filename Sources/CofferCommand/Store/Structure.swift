@@ -10,6 +10,11 @@ extension StorageEngine {
     try await database?.verify()
   }
 
+  /// Why nothing can be written to the store; `nil` where it can.
+  var obstacle: StorageError? {
+    (self as? SQLiteEngine)?.obstacleToWriting ?? (self as? SlotEngine)?.obstacleToWriting
+  }
+
   /// The database of a store; one of files has one too, its journal.
   var database: SQLiteEngine? { self as? SQLiteEngine ?? (self as? SlotEngine)?.journal }
 }

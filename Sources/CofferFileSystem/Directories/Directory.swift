@@ -20,6 +20,15 @@ package final class Directory: Sendable {
     self.init(descriptor, path: path, backend: backend)
   }
 
+  /// Opens a directory for reading only. One that is missing has no files.
+  package convenience init(ifAny path: String, backend: String) throws {
+    let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+    guard descriptor >= 0 || errno == ENOENT else {
+      throw StorageError.fileSystem("open", path: path, errno: errno, backend: backend)
+    }
+    self.init(descriptor, path: path, backend: backend)
+  }
+
   private init(_ descriptor: Int32, path: String, backend: String) {
     self.descriptor = descriptor
     self.path = path
@@ -38,15 +47,24 @@ package final class Directory: Sendable {
 
   deinit { close(descriptor) }
 
+  /// Whether there is no such directory: then it has no files, and nothing can be written to it.
+  private var isMissing: Bool { descriptor < 0 }
+
   /// Opens a directory in this one, making it (0700) if it is missing.
-  package func directory(_ name: String) throws -> Directory {
-    if mkdirat(descriptor, name, 0o700) == 0 {
-      try sync()
-    } else if errno != EEXIST {
-      throw failure("mkdir", name)
+  /// - Parameter mayMake: `false` to make nothing: a missing one has no files then.
+  package func directory(_ name: String, mayMake: Bool = true) throws -> Directory {
+    if mayMake {
+      if mkdirat(descriptor, name, 0o700) == 0 {
+        try sync()
+      } else if errno != EEXIST {
+        throw failure("mkdir", name)
+      }
     }
-    let child = openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+    let child = isMissing ? -1 : openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
     guard child >= 0 else {
+      if !mayMake, isMissing || errno == ENOENT {
+        return Directory(-1, path: path + "/" + name, backend: backend)
+      }
       guard errno == ENOTDIR || errno == ELOOP else { throw failure("open", name) }
       throw StorageError(
         .notAStore, "There should be a directory at \(path)/\(name), and there is something else.",
@@ -59,6 +77,7 @@ package final class Directory: Sendable {
 
   /// The bytes of a regular file; `nil` when there is none. One that is larger than `limit` bytes is not read.
   package func read(_ name: String, followsLink: Bool = false, limit: Int) throws -> FileContent? {
+    if isMissing { return nil }
     // Not blocking: somebody may have put a pipe there.
     let file = openat(
       descriptor, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLink ? 0 : O_NOFOLLOW))
@@ -100,6 +119,7 @@ package final class Directory: Sendable {
 
   /// What a regular file is recognised by; `nil` when there is none. A directory is nobody's value.
   package func stamp(_ name: String) throws -> FileStamp? {
+    if isMissing { return nil }
     var status = stat()
     guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
       guard errno != ENOENT else { return nil }
@@ -150,6 +170,7 @@ package final class Directory: Sendable {
 
   /// The names of the regular files in the directory.
   package func fileNames() throws -> [String] {
+    if isMissing { return [] }
     // A descriptor of its own: reading moves the position.
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0 else { throw failure("open", ".") }

@@ -30,17 +30,18 @@ final class FileSlots: Slots {
   static let controlName = ".coffer"
 
   /// Opens a directory, making what is missing of it.
-  init(_ path: String, name: String, maximumValueSize: Int) throws {
+  /// - Parameter isReadOnly: whether nothing is made, since nothing can be written.
+  init(_ path: String, name: String, maximumValueSize: Int, isReadOnly: Bool = false) throws {
     self.path = path
     self.name = name
     self.maximumValueSize = maximumValueSize
     values = try Directory(path, backend: name)
-    control = try values.directory(Self.controlName)
-    staged = try control.directory("staged")
-    retained = try control.directory("retained")
-    quarantine = try control.directory("quarantine")
-    names = try control.directory("names")
-    try? staged.removeUnfinished()  // What cannot be removed is in nobody's way.
+    control = try values.directory(Self.controlName, mayMake: !isReadOnly)
+    staged = try control.directory("staged", mayMake: !isReadOnly)
+    retained = try control.directory("retained", mayMake: !isReadOnly)
+    quarantine = try control.directory("quarantine", mayMake: !isReadOnly)
+    names = try control.directory("names", mayMake: !isReadOnly)
+    if !isReadOnly { try? staged.removeUnfinished() }  // What cannot be removed is in nobody's way.
   }
 
   private func place(_ slot: Slot) -> Place {

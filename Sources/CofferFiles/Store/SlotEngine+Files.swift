@@ -25,6 +25,7 @@ extension SlotEngine {
   public static func files(
     in directory: URL, configuration: SlotConfiguration = SlotConfiguration()
   ) async throws -> SlotEngine {
+    if let reading = try await beside({ try readOnly(directory, configuration) }) { return reading }
     let slots = try FileSlots.open(directory, configuration)
     return try await open(
       slots, journalIn: slots.controlPath, name: slots.description, configuration: configuration)
@@ -34,9 +35,18 @@ extension SlotEngine {
   package static func filesBlocking(
     in directory: URL, configuration: SlotConfiguration = SlotConfiguration()
   ) throws -> SlotEngine {
+    if let reading = try readOnly(directory, configuration) { return reading }
     let slots = try FileSlots.open(directory, configuration)
     return try SlotEngine(
       slots, journalIn: slots.controlPath, name: slots.description, configuration: configuration)
+  }
+
+  /// Opens a directory that is a store and cannot be written; `nil` for others.
+  private static func readOnly(_ directory: URL, _ configuration: SlotConfiguration) throws -> SlotEngine? {
+    guard let (slots, reason) = try FileSlots.readOnly(directory, configuration) else { return nil }
+    return try SlotEngine(
+      readOnly: slots, journalIn: slots.controlPath, name: slots.description, configuration: configuration,
+      because: reason)
   }
 }
 
@@ -46,24 +56,51 @@ extension FileSlots {
 
   /// The directory under its canonical path: one name for every way of writing it.
   fileprivate static func open(_ directory: URL, _ configuration: SlotConfiguration) throws -> FileSlots {
-    let asGiven = directory.path
-    let name = "file:\(asGiven)"
-    guard directory.isFileURL, !asGiven.isEmpty, !asGiven.utf8.contains(0) else {
-      throw StorageError(
-        .inputOutput, "The path of the store is empty, contains a NUL byte or is no path of a file.",
-        advice: "Give the path of a directory.", backend: name)
-    }
+    let (asGiven, name) = try path(of: directory)
     if configuration.createsIfMissing {
       do { try OpenDirectory.make(asGiven) } catch { throw error.locating(backend: name) }
     } else {
       try requireStore(asGiven, name)
     }
-    guard let canonical = realpath(asGiven, nil) else {
-      throw StorageError.fileSystem("realpath", path: asGiven, errno: errno, backend: name)
+    let path = try canonical(asGiven, name)
+    return try FileSlots(path, name: "file:\(path)", maximumValueSize: configuration.maximumValueSize)
+  }
+
+  /// Opens a directory for reading only, if there is something to read and nothing can be written.
+  /// - Returns: The home and what keeps it from being written; `nil` where it is to be opened as usual, which says why
+  ///   that cannot be.
+  fileprivate static func readOnly(
+    _ directory: URL, _ configuration: SlotConfiguration
+  ) throws -> (slots: FileSlots, reason: String)? {
+    let (asGiven, name) = try path(of: directory)
+    var status = stat()
+    guard stat(asGiven, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }
+    let path = try canonical(asGiven, name)
+    guard let reason = SlotObstacle.reason(control: path + "/" + controlName) else { return nil }
+    if !configuration.createsIfMissing { try requireStore(path, name) }
+    let slots = try FileSlots(
+      path, name: "file:\(path)", maximumValueSize: configuration.maximumValueSize, isReadOnly: true)
+    // An empty directory is no store yet, and cannot become one.
+    guard try PathParts.exists(slots.controlPath) || !slots.list().isEmpty else { return nil }
+    return (slots, reason)
+  }
+
+  private static func path(of directory: URL) throws -> (path: String, name: String) {
+    let path = directory.path
+    guard directory.isFileURL, !path.isEmpty, !path.utf8.contains(0) else {
+      throw StorageError(
+        .inputOutput, "The path of the store is empty, contains a NUL byte or is no path of a file.",
+        advice: "Give the path of a directory.", backend: "file:\(path)")
+    }
+    return (path, "file:\(path)")
+  }
+
+  private static func canonical(_ path: String, _ name: String) throws -> String {
+    guard let canonical = realpath(path, nil) else {
+      throw StorageError.fileSystem("realpath", path: path, errno: errno, backend: name)
     }
     defer { free(canonical) }
-    let path = String(cString: canonical)
-    return try FileSlots(path, name: "file:\(path)", maximumValueSize: configuration.maximumValueSize)
+    return String(cString: canonical)
   }
 
   /// A directory is a store once `.coffer` is in it. The journal in there may be missing: it is made anew.

@@ -1,7 +1,6 @@
 import CofferCore
 public import CofferCrypto
 import CofferFileSystem
-import CofferLocks
 public import CofferSQLite
 public import Foundation
 
@@ -39,9 +38,26 @@ extension SlotEngine {
     limits: PassphraseLimits = PassphraseLimits(), cost: ScryptCost
   ) async throws -> SlotEngine {
     let place = try SealedFile(file)
+    if let reading = try await beside({ try readOnly(place, passphrase, configuration.forSecrets, limits) }) {
+      return reading
+    }
     let slots = try await beside { try DocumentSlots.sealed(place, passphrase, configuration.forSecrets, cost, limits) }
     return try await open(
       slots, journalIn: place.control, name: place.description, configuration: configuration.forSecrets)
+  }
+
+  /// Opens a sealed file that is there and cannot be written; `nil` for others.
+  private static func readOnly(
+    _ place: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotConfiguration,
+    _ limits: PassphraseLimits
+  ) throws -> SlotEngine? {
+    guard let reason = SlotObstacle.reason(control: place.control), try place.exists() else { return nil }
+    let format = try place.open(passphrase, mayCreate: false, cost: .standard, limits: limits)
+    let slots = try DocumentSlots(
+      format, at: place.path, control: place.control, name: place.description,
+      maximumValueSize: configuration.maximumValueSize, isReadOnly: true, onDamage: configuration.onDamage)
+    return try SlotEngine(
+      readOnly: slots, journalIn: place.control, name: place.description, configuration: configuration, because: reason)
   }
 
   /// Gives a sealed file another passphrase. The secrets are not sealed again: who knew the old passphrase and has kept
@@ -83,19 +99,4 @@ extension SlotConfiguration {
     configuration.maximumValueSize = min(maximumValueSize, 64 << 10)
     return configuration
   }
-}
-
-/// Runs what blocks for long beside the threads that tasks share.
-func beside<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-  // Handed over under a lock, for the thread sanitizer.
-  let result = Locked<Result<R, any Error>?>(nil)
-  await withCheckedContinuation { continuation in
-    DispatchQueue.global().async {
-      let found = Result { try body() }
-      result.withLock { $0 = found }
-      continuation.resume()
-    }
-  }
-  guard let result = result.withLock({ $0 }) else { throw StorageError(.inputOutput, "Nothing was done.") }
-  return try result.get()
 }

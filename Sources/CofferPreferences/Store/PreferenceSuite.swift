@@ -38,10 +38,21 @@ struct PreferenceSuite: Sendable {
     return !reserved.contains(name) && PathParts.isPlain(name)
   }
 
+  /// Whether there is anything of this name.
+  /// - Throws: What keeps it from being looked at.
+  func exists() throws(StorageError) -> Bool {
+    do {
+      if try PathParts.exists(path) { return true }
+      return try PathParts.exists(control)
+    } catch {
+      throw error.locating(backend: description)
+    }
+  }
+
   /// Makes the directories, for this user alone.
   func prepare(mayCreate: Bool) throws {
     do {
-      if !mayCreate, try !PathParts.exists(path), try !PathParts.exists(control) {
+      if !mayCreate, try !exists() {
         throw StorageError(.notFound, "There are no preferences of this name.", advice: "Check the name.")
       }
       try OpenDirectory.make(control)

@@ -30,6 +30,7 @@ extension SlotEngine {
     suite: String? = nil, configuration: SlotConfiguration = SlotConfiguration()
   ) async throws -> SlotEngine {
     let place = try PreferenceSuite(suite, in: .current)
+    if let reading = try await beside({ try readOnly(place, configuration) }) { return reading }
     let slots = try DocumentSlots.preferences(place, configuration)
     return try await open(
       slots, journalIn: place.control, name: place.description, configuration: configuration.forPreferences)
@@ -40,20 +41,30 @@ extension SlotEngine {
     suite: String? = nil, configuration: SlotConfiguration = SlotConfiguration()
   ) throws -> SlotEngine {
     let place = try PreferenceSuite(suite, in: .current)
+    if let reading = try readOnly(place, configuration) { return reading }
     let slots = try DocumentSlots.preferences(place, configuration)
     return try SlotEngine(
       slots, journalIn: place.control, name: place.description, configuration: configuration.forPreferences)
+  }
+
+  /// Opens preferences that are there and cannot be written; `nil` for others.
+  private static func readOnly(_ place: PreferenceSuite, _ configuration: SlotConfiguration) throws -> SlotEngine? {
+    guard let reason = SlotObstacle.reason(control: place.control), try place.exists() else { return nil }
+    return try SlotEngine(
+      readOnly: try DocumentSlots.preferences(place, configuration, isReadOnly: true), journalIn: place.control,
+      name: place.description, configuration: configuration.forPreferences, because: reason)
   }
 }
 
 extension DocumentSlots where Format == PropertyListFormat {
   fileprivate static func preferences(
-    _ place: PreferenceSuite, _ configuration: SlotConfiguration
+    _ place: PreferenceSuite, _ configuration: SlotConfiguration, isReadOnly: Bool = false
   ) throws -> DocumentSlots {
-    try place.prepare(mayCreate: configuration.createsIfMissing)
+    if !isReadOnly { try place.prepare(mayCreate: configuration.createsIfMissing) }
     return try DocumentSlots(
       PropertyListFormat(), at: place.path, control: place.control, name: place.description,
-      maximumValueSize: configuration.forPreferences.maximumValueSize, onDamage: configuration.onDamage)
+      maximumValueSize: configuration.forPreferences.maximumValueSize, isReadOnly: isReadOnly,
+      onDamage: configuration.onDamage)
   }
 }
 

@@ -17,7 +17,7 @@ extension SlotEngine {
   public func backup(to path: String, overwrite: Bool = false) async throws -> BackupReport {
     guard !slots.keepsSecrets else { throw secretsStay }
     let target = try BackupPlace(path)
-    try target.checkFree(from: inner.openStore().place, overwrites: overwrite)
+    if let journal { try target.checkFree(from: journal.place, overwrites: overwrite) }
     let file = try StagedFile(for: target.path, suffix: ".coffer-backup", backend: target.description)
     defer { file.discard() }
     let revision = try await copyValues(into: file.staged, name: target.description)

@@ -32,7 +32,8 @@ extension ReadOnlyStore {
 
   private static let openQueue = DispatchQueue(label: "coffer.readonly.open", attributes: .concurrent)
 
-  private static func open(
+  /// Opens an existing store for reading only. It blocks.
+  static func open(
     _ path: String, _ configuration: SQLiteConfiguration, because reason: String
   ) throws -> ReadOnlyStore {
     var existing = configuration
@@ -45,20 +46,13 @@ extension ReadOnlyStore {
   /// at once; its directory only after it was tried, since a store whose files are all there needs no new ones.
   private static func obstacle(at path: String, after error: StorageError?) -> String? {
     let url = URL(fileURLWithPath: path)
-    if let reason = refusal(url.path, W_OK, "the file") { return reason }
+    if let reason = SlotObstacle.refusal(url.path, W_OK, "the file") { return reason }
     guard let error else { return nil }
     if error.code == .diskFull { return "no space is left on its device." }
-    return refusal(url.resolvingSymlinksInPath().deletingLastPathComponent().path, W_OK | X_OK, "its directory")
+    return SlotObstacle.refusal(
+      url.resolvingSymlinksInPath().deletingLastPathComponent().path, W_OK | X_OK, "its directory")
   }
 
-  private static func refusal(_ path: String, _ rights: Int32, _ what: String) -> String? {
-    guard faccessat(AT_FDCWD, path, rights, AT_EACCESS) != 0 else { return nil }
-    return switch errno {
-    case EROFS: "its file system is mounted read-only."
-    case EACCES, EPERM: "this user may not write \(what)."
-    default: nil
-    }
-  }
 }
 
 extension History {

@@ -11,8 +11,8 @@ extension SQLiteEngine {
 extension SlotEngine {
   /// When a value was changed last, as far as the journal knows; of an edit by others, when it was noticed.
   package func changeDate(of key: Key) async throws -> Date? {
-    guard let revision = try await inner.entry(key)?.revision else { return nil }
-    return try await inner.commitDate(of: revision)
+    guard let journal, let revision = try await journal.entry(key)?.revision else { return nil }
+    return try await journal.commitDate(of: revision)
   }
 }
 

@@ -53,7 +53,7 @@ extension SlotHome {
   }
 
   /// Whether values come from a copy now, because the home is damaged.
-  var servesCopy: Bool { (slots as? any CopyServing)?.servesCopy ?? false }
+  var servesCopy: Bool { slots.isCopyServed }
 
   /// What is in the place of a key, and whether it may come from a copy.
   func place(of key: Key) throws -> (content: SlotContent?, isCopy: Bool) {
@@ -91,6 +91,15 @@ extension SlotHome {
     return self.record(record.id, key, content ?? SlotContent(Data())).lost(content == nil ? .missing : .older)
   }
 
+  func isStillLost(_ record: SlotRecord, _ key: Key, _ content: SlotContent?) -> Bool {
+    slots.isStillLost(record, key, content)
+  }
+}
+
+extension Slots {
+  /// Whether values come from a copy now, because the home is damaged.
+  var isCopyServed: Bool { (self as? any CopyServing)?.servesCopy ?? false }
+
   /// Whether the place of a value that was lost is as it was when that was found.
   func isStillLost(_ record: SlotRecord, _ key: Key, _ content: SlotContent?) -> Bool {
     switch record.loss {
@@ -98,7 +107,7 @@ extension SlotHome {
     case .missing: return content == nil
     case .older:
       guard let content else { return false }
-      if slots.keepsSecrets, let stamp = record.stamp { return stamp == content.stamp }
+      if keepsSecrets, let stamp = record.stamp { return stamp == content.stamp }
       return record.describes(key, content.data)
     }
   }

@@ -18,6 +18,19 @@ struct SlotControl: Sendable {
     self.name = name
     guard mkdir(owners, 0o700) == 0 || errno == EEXIST else { throw failure("mkdir", owners) }
     for path in [directory, owners] { try require(path, S_IFDIR, "a directory") }
+    try requireJournalFiles()
+  }
+
+  /// Looks at a directory that may be missing, and makes nothing.
+  init(readOnly directory: String, name: String) throws {
+    self.directory = directory
+    self.name = name
+    guard try hasJournal() else { return }
+    try require(directory, S_IFDIR, "a directory")
+    try requireJournalFiles()
+  }
+
+  private func requireJournalFiles() throws {
     for suffix in ["", "-wal", "-shm", "-wake", "-lock"] { try require(journal + suffix, S_IFREG, "a file") }
   }
 

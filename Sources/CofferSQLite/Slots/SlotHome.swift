@@ -54,18 +54,11 @@ final class SlotHome: Sendable {
     owner.lock.remove()
   }
 
-  /// Whether a slot holds the version of a record.
   func matches(_ record: SlotRecord, _ key: Key, _ content: SlotContent) -> Bool {
-    guard slots.keepsSecrets else { return record.matches(key, content.data) }
-    guard record.loss == .none else { return false }
-    return record.stamp.map { $0 == content.stamp } ?? (record.id == content.version)
+    slots.matches(record, key, content)
   }
 
-  /// Whether bytes that do not match their record are damage: by its stamp, nobody has touched the slot.
-  func isDamaged(_ record: SlotRecord, _ content: SlotContent?) -> Bool {
-    guard let recorded = record.stamp, let stamp = content?.stamp else { return false }
-    return slots.isUntouched(stamp, since: recorded)
-  }
+  func isDamaged(_ record: SlotRecord, _ content: SlotContent?) -> Bool { slots.isDamaged(record, content) }
 
   /// The record of a version. Of a secret it tells nothing but which version it is.
   func record(_ id: SlotID, _ key: Key, _ content: SlotContent) -> SlotRecord {
@@ -124,6 +117,21 @@ final class SlotHome: Sendable {
   /// Says of an error which store and key it is about.
   func locating<R>(_ key: Key, _ body: () throws -> R) throws -> R {
     do { return try body() } catch let error as StorageError { throw error.locating(backend: name, key: key) }
+  }
+}
+
+extension Slots {
+  /// Whether a slot holds the version of a record.
+  func matches(_ record: SlotRecord, _ key: Key, _ content: SlotContent) -> Bool {
+    guard keepsSecrets else { return record.matches(key, content.data) }
+    guard record.loss == .none else { return false }
+    return record.stamp.map { $0 == content.stamp } ?? (record.id == content.version)
+  }
+
+  /// Whether bytes that do not match their record are damage: by its stamp, nobody has touched the slot.
+  func isDamaged(_ record: SlotRecord, _ content: SlotContent?) -> Bool {
+    guard let recorded = record.stamp, let stamp = content?.stamp else { return false }
+    return isUntouched(stamp, since: recorded)
   }
 }
 

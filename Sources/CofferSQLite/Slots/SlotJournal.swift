@@ -106,8 +106,12 @@ struct SlotJournal {
   // MARK: After the commit
 
   static func intents(_ committer: GroupCommitter) throws -> [Intent] {
-    let backend = committer.connection.place.description
-    return try committer.statements.query(SQL.intents, []) { row in
+    try intents(committer.statements, of: committer.connection.place.description)
+  }
+
+  /// What is still to be done, or has been done and not been forgotten yet, in its order.
+  static func intents(_ statements: StatementCache, of backend: String) throws -> [Intent] {
+    try statements.query(SQL.intents, []) { row in
       let key = try row.blob(2).key.or(.damagedIntent(backend))
       // A version that cannot be read must not be taken for none, which would be a removal.
       return Intent(

@@ -78,10 +78,7 @@ extension SlotHome {
   private func aside(_ slot: Slot, _ key: Key, _ record: SlotRecord) throws -> Data? {
     guard let content = try locating(key, { try slots.read(slot) }) else { return nil }
     if let owner = content.key, owner != key {
-      throw StorageError(
-        .damaged, "A value of another key was put where the value of this key is kept until it is in its place.",
-        advice: "Somebody has changed the files of the store. Restore a backup, or write the key again.",
-        backend: name, key: key)
+      throw StorageError.anothersWaiting(key, name)
     }
     // What waits or is kept of a secret has the version's own name.
     return slots.keepsSecrets || record.matches(key, content.data) ? content.data : nil
@@ -110,14 +107,26 @@ extension SlotHome {
 
   /// The record of an entry of the journal database.
   func recorded(_ entry: Entry) throws -> Recorded {
-    guard let record = entry.value.withUnsafeBytes({ SlotRecord($0) }) else { throw damagedRecord(entry.key) }
+    guard let record = entry.value.withUnsafeBytes({ SlotRecord($0) }) else {
+      throw StorageError.damagedRecord(entry.key, name)
+    }
     return Recorded(revision: entry.revision, record: record)
   }
+}
 
-  private func damagedRecord(_ key: Key) -> StorageError {
+extension StorageError {
+  static func anothersWaiting(_ key: Key, _ backend: String) -> StorageError {
+    StorageError(
+      .damaged, "A value of another key was put where the value of this key is kept until it is in its place.",
+      advice: "Somebody has changed the files of the store. Restore a backup, or write the key again.",
+      backend: backend, key: key)
+  }
+
+  static func damagedRecord(_ key: Key, _ backend: String) -> StorageError {
     StorageError(
       .damaged, "What the journal says of the value is damaged; the value itself may be whole.",
-      advice: "Write the key again, or delete the journal: it is made anew from the values.", backend: name, key: key)
+      advice: "Write the key again, or delete the journal: it is made anew from the values.", backend: backend, key: key
+    )
   }
 }
 

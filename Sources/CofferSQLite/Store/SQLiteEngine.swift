@@ -60,6 +60,13 @@ public final class SQLiteEngine: StorageEngine {
     SQLiteEngine(try StoreRegistry.shared.openBlocking(path, configuration: configuration))
   }
 
+  /// Opens an existing store for reading only; it blocks, too.
+  static func openBlocking(
+    at path: String, configuration: SQLiteConfiguration, readOnlyBecause reason: String
+  ) throws -> SQLiteEngine {
+    SQLiteEngine(try ReadOnlyStore.open(path, configuration, because: reason))
+  }
+
   private init(_ store: SQLiteStore) {
     core = .full(store)
     capabilities = Capabilities(Self.features, maximumValueSize: store.maximumValueSize)

@@ -71,6 +71,17 @@ struct DoctorAgreementTests {
     Case(
       "files: a journal that may not be searched", "file:d", "coffer set a 1 --store file:d; chmod 000 d/.coffer"),
     Case(
+      "files: nothing may be written", "file:d", "coffer set a 1 --store file:d; chmod -R a-w d"),
+    Case(
+      "files: values that wait may not be read", "file:d", "coffer set a 1 --store file:d; chmod 000 d/.coffer/staged"),
+    Case("files: no store yet, and none can be made", "file:d", "mkdir d; echo 1 > d/a; chmod 555 d"),
+    Case(
+      "preferences: nothing may be written", "prefs:p", "coffer set a 1 --store prefs:p; chmod -R a-w .config"),
+    Case(
+      "preferences: no file, and a journal without rights", "prefs:p",
+      "coffer set a 1 --store prefs:p; rm .config/p.plist; chmod 555 .config/.coffer-preferences/p"),
+    Case("sealed: nothing may be written", "sealed:d/s", "mkdir d; \(seal) chmod -R a-w d", options: passphrase),
+    Case(
       "files: a directory of one's own in another's", "file:d/f", "coffer set a 1 --store file:d/f; chmod 555 d"),
     Case("preferences: without rights", "prefs:p", "coffer set a 1 --store prefs:p; chmod 555 .config"),
     Case(

@@ -20,7 +20,7 @@ import Testing
     try overwrite(directory.control("staged/\(Self.waiting)"), "waits")
     let key = damage == .key ? Data([0xFF, 0x41]) : Data("theme".utf8)
     let staged = damage == .key ? Data(repeating: 1, count: 16) : Data([1])
-    try await SQLiteDatabase(engine: engine.journal).write { transaction in
+    try await SQLiteDatabase(engine: #require(engine.journal)).write { transaction in
       try transaction.execute(
         """
         INSERT INTO coffer_intents (revision, key, staged, previous)

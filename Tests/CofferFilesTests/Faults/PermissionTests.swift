@@ -26,14 +26,17 @@ import Testing
     #expect(lines.first?.contains("Give this user") == true, "\(lines)")
   }
 
-  @Test func aReadOnlyDirectoryIsRefused() async throws {
+  @Test func aReadOnlyDirectoryIsReadAndOneWithoutAStoreIsRefused() async throws {
     let empty = try StoreDirectory()
     try FileManager.default.createDirectory(at: empty.url, withIntermediateDirectories: true)
     try chmodAll(empty, directories: 0o555, files: 0o444)
     try expectRefusal(empty)
     let filled = try await StoreDirectory.filled()
     try chmodAll(filled, directories: 0o555, files: 0o444)
-    try expectRefusal(filled)
+    let lines = try filled.run("files-as-nobody").lines()
+    try #require(lines.count == 4, "\(lines)")
+    #expect(lines[0] == "open ok" && lines[1] == "theme there" && lines[2] == "entry ok", "\(lines)")
+    #expect(lines[3].hasPrefix("commit permissionDenied") && lines[3].contains("open for reading only"), "\(lines)")
     #expect(try filled.contents().count == FileScenario.before.count)
   }
 

@@ -158,7 +158,7 @@ import CofferLocks
         try await put("key1", secret + "new", into: engine)
         #expect(try await snapshot.entries([Key("key1")])[0]?.value == Data(secret.utf8))
       }
-      let line = try #require(try await engine.journal.entry(Key("key1"))?.value)
+      let line = try #require(try await engine.journal?.entry(Key("key1"))?.value)
       let record = try #require(line.withUnsafeBytes { SlotRecord($0) })
       #expect(record.checksum == 0 && record.size == 0)
       try place.keyring.lock()

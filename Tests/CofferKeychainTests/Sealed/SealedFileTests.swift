@@ -48,7 +48,7 @@ import Testing
       #expect(files.count > 5)
       for file in files { #expect(file.bytes.range(of: secret.prefix(8)) == nil, "\(file.name)") }
     }
-    let lines = try await engine.journal.entry(Key("key1"))?.value
+    let lines = try await engine.journal?.entry(Key("key1"))?.value
     let record = try #require(lines?.withUnsafeBytes { SlotRecord($0) })
     #expect(record.checksum == 0)
     #expect(record.size == 0)

@@ -38,12 +38,14 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private let path: String
   private let fileName: String
   private let name: String
-  private let parent, control, quarantine: Directory
+  private let parent, control: Directory
+  /// Where damaged bytes are kept; `nil` where nothing can be written, nor overwritten.
+  private let quarantine: Directory?
   private let onDamage: (@Sendable (DamageReport) -> Void)?
   private let state = Locked(State())
 
   init(
-    _ format: Format, at path: String, copyIn control: Directory, quarantine: Directory, name: String,
+    _ format: Format, at path: String, copyIn control: Directory, quarantine: Directory?, name: String,
     onDamage: (@Sendable (DamageReport) -> Void)?
   ) throws {
     self.format = format
@@ -163,7 +165,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     guard let document = copy ?? nil else {
       throw StorageError(
         .damaged, "\(error.message) \(path.escapingControlCharacters)",
-        advice: "Its bytes were kept as \(kept). Put a backup in its place, or move it away to begin anew.",
+        advice: "\(kept) Put a backup in its place, or move it away to begin anew.",
         backend: name)
     }
     let reading = Reading(
@@ -203,11 +205,13 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     }
   }
 
-  /// Throws when they cannot be kept: then nothing may be written over them.
+  /// - Returns: Where they are, as a sentence.
+  /// - Throws: When they cannot be kept: then nothing may be written over them.
   private func keep(_ content: FileContent) throws -> String {
+    guard let quarantine else { return "Its bytes stay where they are." }
     let name = "damaged-\(content.stamp.inode)-\(content.stamp.seconds)-\(content.stamp.nanoseconds)"
     if try quarantine.stamp(name) == nil { try quarantine.replace(name, with: content.data, through: quarantine) }
-    return "quarantine/\(name)"
+    return "Its bytes were kept as quarantine/\(name)."
   }
 
   // MARK: Writing

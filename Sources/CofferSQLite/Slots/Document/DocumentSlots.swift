@@ -34,21 +34,22 @@ package final class DocumentSlots<Format: DocumentFormat>: TaggingSlots, CopySer
   /// - Parameters:
   ///   - path: of the file, in an existing directory.
   ///   - control: the path of the directory of ours, whose parent exists.
+  ///   - isReadOnly: whether nothing is made, since nothing can be written.
   ///   - onDamage: told once of each damaged state of the file.
   package init(
     _ format: Format, at path: String, control: String, name: String, maximumValueSize: Int,
-    onDamage: (@Sendable (DamageReport) -> Void)?
+    isReadOnly: Bool = false, onDamage: (@Sendable (DamageReport) -> Void)?
   ) throws {
     self.format = format
     self.maximumValueSize = maximumValueSize
     controlPath = control
-    let directory = try Directory(control, backend: name)
-    staged = try directory.directory("staged")
-    retained = try directory.directory("retained")
-    quarantine = try directory.directory("quarantine")
-    try? staged.removeUnfinished()  // What cannot be removed is in nobody's way.
+    let directory = isReadOnly ? try Directory(ifAny: control, backend: name) : try Directory(control, backend: name)
+    staged = try directory.directory("staged", mayMake: !isReadOnly)
+    retained = try directory.directory("retained", mayMake: !isReadOnly)
+    quarantine = try directory.directory("quarantine", mayMake: !isReadOnly)
+    if !isReadOnly { try? staged.removeUnfinished() }  // What cannot be removed is in nobody's way.
     file = try DocumentFile(
-      format, at: path, copyIn: directory, quarantine: quarantine, name: name, onDamage: onDamage)
+      format, at: path, copyIn: directory, quarantine: isReadOnly ? nil : quarantine, name: name, onDamage: onDamage)
   }
 
   package var keepsSecrets: Bool { format.keepsSecrets }

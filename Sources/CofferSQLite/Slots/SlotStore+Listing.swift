@@ -1,11 +1,9 @@
-public import CofferCore
+import CofferCore
 
-extension SlotEngine {
-  /// The sizes in bytes of the values whose keys start with `prefix`, in the order of the keys, without reading the
-  /// values. Linear in their number.
-  public func sizes(prefix: Key? = nil) async throws -> [(key: Key, size: Int)] {
+extension SlotStore {
+  func sizes(prefix: Key?) async throws -> [(key: Key, size: Int)] {
     try await requireAvailable()
-    guard !home.slots.keepsSecrets else { throw noSizes }
+    guard !home.slots.keepsSecrets else { throw StorageError.noSizes(description) }
     for _ in 0..<16 {
       do {
         return try await recordedSizes(prefix)
@@ -17,10 +15,7 @@ extension SlotEngine {
     return try await recordedSizes(prefix)
   }
 
-  /// The keys that start with `prefix`, in the order of their bytes, without reading the values. Linear in their
-  /// number.
-  /// - Throws: `StorageError`; `unavailable` when the home cannot be looked at.
-  public func keys(prefix: Key? = nil) async throws -> [Key] {
+  func keys(prefix: Key?) async throws -> [Key] {
     try await requireAvailable()
     return try await inner.withSnapshot { snapshot in
       var keys: [Key] = []
@@ -43,15 +38,16 @@ extension SlotEngine {
     }
   }
 
-  private var noSizes: StorageError {
-    .unsupported("telling sizes without reading the values", advice: "Read the value.", backend: description)
-  }
-
-  /// The size of a value in bytes, without reading it; `nil` when it is absent. A home of secrets does not support it.
-  public func size(of key: Key) async throws -> Int? {
+  func size(of key: Key) async throws -> Int? {
     _ = try inner.openStore()
-    guard !home.slots.keepsSecrets else { throw noSizes }
+    guard !home.slots.keepsSecrets else { throw StorageError.noSizes(description) }
     if reconciler.isSuspect(key) { try await reconciler.reconcile([key]) }
     return try await inner.entry(key).map { try home.recorded($0).record.size }
+  }
+}
+
+extension StorageError {
+  static func noSizes(_ backend: String) -> StorageError {
+    .unsupported("telling sizes without reading the values", advice: "Read the value.", backend: backend)
   }
 }

@@ -1,0 +1,191 @@
+import CofferCore
+import CofferFiles
+import CofferLocks
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// A store of files where nothing can be written: a directory that is mounted read-only in a second place.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct ReadOnlyFilesTests {
+  private static let committed = ["committed", "placed", "synced", "finished"]
+
+  /// Reads the store where it cannot be written; what is in it stays as it was.
+  private func reading(
+    _ directory: StoreDirectory, _ damages: Locked<[DamageReport]>? = nil,
+    _ body: (SlotEngine) async throws -> Void
+  ) async throws {
+    guard let mount = try ReadOnlyMount(of: directory.path, at: directory.outside("mount \(UUID().uuidString)")) else {
+      return print("Not checked: a read-only mount, which this user may not make.")
+    }
+    let before = try FileManager.default.subpathsOfDirectory(atPath: directory.path).sorted()
+    var configuration = SlotConfiguration()
+    configuration.onDamage = { report in damages?.withLock { $0.append(report) } }
+    let engine = try await SlotEngine.files(in: URL(fileURLWithPath: mount.path), configuration: configuration)
+    #expect(engine.isReadOnly)
+    try await body(engine)
+    try await engine.close()
+    await expectError(.closed) { _ = try await engine.entry(Key("theme")) }
+    #expect(try FileManager.default.subpathsOfDirectory(atPath: directory.path).sorted() == before)
+  }
+
+  private func expect(_ expected: [String: String], in engine: SlotEngine, _ comment: Comment) async throws {
+    #expect(try await values(engine) == expected, comment)
+    #expect(
+      try await engine.keys().map(\.string)
+        == expected.keys.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }, comment)
+    for key in Set(FileScenario.before.keys).union(FileScenario.after.keys) {
+      #expect(
+        try await engine.entry(Key(key))?.value == expected[key].map { Data($0.utf8) }, "\(key.prefix(9)); \(comment)")
+    }
+    #expect(try await engine.withSnapshot { try await $0.page(prefix: Key("list/"), after: nil, limit: 1) }.count == 1)
+  }
+
+  @Test("Everything is read, and writing says why it cannot be")
+  func closedStore() async throws {
+    let directory = try await StoreDirectory.filled()
+    try await reading(directory) { engine in
+      try await expect(FileScenario.before, in: engine, "closed")
+      #expect(
+        try await engine.sizes().map(\.size).reduce(0, +) == FileScenario.before.values.reduce(0) { $0 + $1.utf8.count }
+      )
+      #expect(engine.latestRevision == Revision(1))
+      #expect(try await commits(engine, after: .zero).count == 1)
+      #expect(engine.capabilities.contains([.snapshots, .listing, .persistence, .replay, .foreignWriters]))
+      #expect(
+        engine.capabilities.features.isDisjoint(with: [.atomicBatches, .preconditions, .powerLossSafety, .revisions]))
+      await expectError(.permissionDenied, contains: "open for reading only: its file system is mounted read-only") {
+        try await engine.commit(FileScenario.single(), from: Origin())
+      }
+      for await availability in engine.availability() {
+        #expect(availability == .available)
+        break
+      }
+    }
+  }
+
+  @Test("What a writer has left that was killed at any step is read as it was committed")
+  func stepKills() async throws {
+    var kills = 0
+    for step in 1...100 {
+      let directory = try await StoreDirectory.filled()
+      let helper = try directory.run("files-commit", "\(step)")
+      let lines = try helper.lines()
+      helper.wait()
+      let last = String((lines.last { $0.hasPrefix("step") } ?? "").dropFirst(5))
+      let isNew = Self.committed.contains(last)
+      try await reading(directory) { engine in
+        let comment: Comment = "killed at \(step): \(last)"
+        try await expect(isNew ? FileScenario.after : FileScenario.before, in: engine, comment)
+        #expect(engine.latestRevision == Revision(isNew ? 2 : 1), comment)
+      }
+      if lines.last == "closed" { break }
+      kills += 1
+    }
+    #expect(kills >= 13 && kills < 100, "\(kills)")
+  }
+
+  @Test("A value that waited and is gone is damaged, never the one before it")
+  func lostWaiting() async throws {
+    let directory = try await StoreDirectory.filled()
+    let helper = try directory.run("files-commit", "6")
+    let lines = try helper.lines()
+    helper.wait()
+    try #require(lines.last == "step committed", "\(lines)")
+    for name in try directory.names(in: "staged") {
+      try FileManager.default.removeItem(atPath: directory.control("staged/\(name)"))
+    }
+    try await reading(directory) { engine in
+      for key in ["theme", "Fresh", FileScenario.longKey, "list/2"] {
+        await expectError(.damaged, contains: "gone from where it waited") { _ = try await engine.entry(Key(key)) }
+      }
+      // Removed by the same commit, and not taken away any more.
+      for (key, text) in [("gone", nil), ("list/1", nil), ("keep", "kept")] {
+        let value = try await engine.entry(Key(key))?.value
+        #expect(value == text.map { Data($0.utf8) }, "\(key)")
+      }
+    }
+  }
+
+  @Test("Edits are read as they are, and damage is told from them")
+  func editsAndDamage() async throws {
+    let directory = try await StoreDirectory.filled()
+    try directory.replace("theme", "edited")
+    try overwrite(directory.path + "/added", "by hand")
+    try FileManager.default.removeItem(atPath: directory.file("gone"))
+    var status = stat()
+    let kept = try directory.file("keep")
+    #expect(stat(kept, &status) == 0)
+    try overwrite(kept, "kepT")
+    var times = [status.st_atim, status.st_mtim]
+    #expect(utimensat(AT_FDCWD, kept, &times, 0) == 0)
+    let damages = Locked<[DamageReport]>([])
+    try await reading(directory, damages) { engine in
+      #expect(try await engine.entry(Key("theme"))?.value == Data("edited".utf8))
+      #expect(try await engine.entry(Key("added"))?.value == Data("by hand".utf8))
+      #expect(try await engine.entry(Key("gone")) == nil)
+      for _ in 0..<2 {
+        await expectError(.damaged, contains: "stays where it is") { _ = try await engine.entry(Key("keep")) }
+      }
+      #expect(damages.withLock { $0.map(\.key?.string) } == ["keep"])
+      await expectError(.damaged, contains: "keep") { _ = try await values(engine) }
+      let keys = try await engine.keys().map(\.string)
+      #expect(keys.contains("added") && keys.contains("keep") && !keys.contains("gone"), "\(keys)")
+      try overwrite(directory.path + "/later", "later")
+      #expect(try await engine.entry(Key("later"))?.value == Data("later".utf8))
+      try FileManager.default.removeItem(atPath: directory.path + "/later")
+    }
+  }
+
+  @Test("Without a journal the values speak for themselves, until somebody makes one")
+  func noJournal() async throws {
+    let directory = try StoreDirectory()
+    try FileManager.default.createDirectory(at: directory.url, withIntermediateDirectories: true)
+    try overwrite(directory.path + "/theme", "by hand")
+    try await reading(directory) { engine in
+      #expect(try await values(engine) == ["theme": "by hand"])
+      #expect(engine.latestRevision == .zero && engine.journal == nil)
+      for await _ in engine.changes(since: nil) { Issue.record("nothing can be told") }
+      var existing = SlotConfiguration()
+      existing.createsIfMissing = false
+      await expectError(.notFound) {
+        _ = try await SlotEngine.files(
+          in: URL(fileURLWithPath: String(engine.description.dropFirst(5))), configuration: existing)
+      }
+      let writer = try await directory.open()
+      await expectError(.unavailable, contains: "no journal") { _ = try await engine.entry(Key("theme")) }
+      try await writer.close()
+      try FileManager.default.removeItem(atPath: directory.control(""))
+    }
+  }
+
+  @Test("Commits by others are read and heard; a snapshot never mixes two states")
+  func foreignWriter() async throws {
+    let directory = try await StoreDirectory.filled()
+    let writer = try await directory.open()
+    guard let mount = try ReadOnlyMount(of: directory.path, at: directory.outside("mount")) else {
+      return print("Not checked: a read-only mount, which this user may not make.")
+    }
+    let engine = try await SlotEngine.files(in: URL(fileURLWithPath: mount.path))
+    var heard = engine.changes(since: nil).makeAsyncIterator()
+    let theme = try Key("theme")
+    for round in 1...3 {
+      let value = Data("round \(round)".utf8)
+      try await writer.commit(WriteBatch([.put(Key("theme"), value)]), from: Origin())
+      #expect(try await engine.entry(Key("theme"))?.value == value)
+      guard case .commit(let commit)? = await heard.next() else { throw TestFailure("nothing was heard") }
+      #expect(commit.revision == Revision(UInt64(round + 1)) && commit.changed.contains(theme))
+    }
+    try await engine.withSnapshot { snapshot in
+      #expect(try await snapshot.entries([Key("theme")])[0]?.value == Data("round 3".utf8))
+      try await writer.commit(
+        WriteBatch([.put(Key("theme"), Data("late".utf8)), .put(Key("added"), Data("late".utf8))]), from: Origin())
+      await expectError(.unavailable) { _ = try await snapshot.entries([theme]) }
+      // Where SQLite's locks cannot be taken, nothing more can be read in the snapshot.
+      let added = (try? await snapshot.entries([Key("added")]))?[0]
+      #expect(added == nil)
+    }
+    try await engine.close()
+    try await writer.close()
+  }
+}

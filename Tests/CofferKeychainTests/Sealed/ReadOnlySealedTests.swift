@@ -1,0 +1,108 @@
+import CofferCore
+import CofferCrypto
+import CofferKeychain
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// A sealed file where nothing can be written: its directory is mounted read-only in a second place.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct ReadOnlySealedTests {
+  private static let committed = ["committed", "placed", "synced", "finished"]
+
+  private func filled() async throws -> SealedPlace {
+    let place = try SealedPlace()
+    let engine = try await place.open()
+    try await engine.commit(FileScenario.fill(), from: Origin())
+    try await engine.close()
+    return place
+  }
+
+  /// Opens the file where it cannot be written; what is in its directory stays as it was.
+  private func reading(
+    _ place: SealedPlace, _ text: String = "correct horse", _ body: (SlotEngine) async throws -> Void
+  ) async throws {
+    let source = place.url.deletingLastPathComponent().path
+    let outside = try TemporaryDirectory()
+    guard let mount = try ReadOnlyMount(of: source, at: outside.path("mount")) else {
+      return print("Not checked: a read-only mount, which this user may not make.")
+    }
+    let before = try FileManager.default.subpathsOfDirectory(atPath: source).sorted()
+    let engine = try await SlotEngine.sealed(
+      at: URL(fileURLWithPath: mount.path + "/secrets.sealed"), passphrase: passphrase(text))
+    #expect(engine.isReadOnly)
+    try await body(engine)
+    try await engine.close()
+    #expect(try FileManager.default.subpathsOfDirectory(atPath: source).sorted() == before)
+  }
+
+  private func expect(_ expected: [String: String], in engine: SlotEngine, _ comment: Comment) async throws {
+    let page = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 1_000) }
+    let found = Dictionary(
+      uniqueKeysWithValues: page.map { ($0.key.string, String(decoding: $0.value, as: UTF8.self)) })
+    #expect(found == expected, comment)
+    for key in Set(FileScenario.before.keys).union(FileScenario.after.keys) {
+      #expect(try await engine.entry(Key(key))?.value == expected[key].map { Data($0.utf8) }, comment)
+    }
+  }
+
+  @Test("What a writer has left that was killed at any step is read as it was committed")
+  func stepKills() async throws {
+    var kills = 0
+    for step in 1...100 {
+      let place = try await filled()
+      let helper = try HelperProcess(["sealed-commit", place.path, "\(step)"])
+      let lines = try helper.lines()
+      helper.wait()
+      let last = String((lines.last { $0.hasPrefix("step") } ?? "").dropFirst(5))
+      let isNew = Self.committed.contains(last)
+      try await reading(place) { engine in
+        let comment: Comment = "killed at \(step): \(last)"
+        try await expect(isNew ? FileScenario.after : FileScenario.before, in: engine, comment)
+        #expect(engine.latestRevision == Revision(isNew ? 2 : 1), comment)
+      }
+      if lines.last == "closed" { break }
+      kills += 1
+    }
+    #expect(kills >= 13 && kills < 100, "\(kills)")
+  }
+
+  @Test("Writing says why it cannot be, and a wrong passphrase is one")
+  func refusals() async throws {
+    let place = try await filled()
+    try await reading(place) { engine in
+      try await expect(FileScenario.before, in: engine, "closed")
+      let adapter = KeychainAdapter(engine: engine)
+      #expect(try await adapter.list(prefix: "list/") == ["list/1", "list/2", "list/3"])
+      try await expectError(.permissionDenied, "open for reading only") {
+        try await adapter.set(Data("new".utf8), for: "theme")
+      }
+      try await expectError(.permissionDenied, "open for reading only") {
+        try await engine.changePassphrase(to: passphrase("other"), cost: cheap)
+      }
+    }
+    try await expectError(.wrongPassphrase) { try await reading(place, "wrong") { _ in } }
+  }
+
+  @Test("A sealed file alone is read without a journal; damage is damage")
+  func noJournal() async throws {
+    let place = try await filled()
+    let copy = try SealedPlace()
+    try FileManager.default.copyItem(atPath: place.path, toPath: copy.path)
+    try await reading(copy) { engine in
+      try await expect(FileScenario.before, in: engine, "without a journal")
+      #expect(engine.latestRevision == .zero && engine.journal == nil)
+    }
+    var bytes = try Data(contentsOf: copy.url)
+    bytes[bytes.count - 20] ^= 1
+    try bytes.write(to: copy.url)
+    try await reading(copy) { engine in
+      try await expectError(.damaged, "stay where they are") { _ = try await engine.entry(Key("theme")) }
+    }
+    // With the copy that was written last.
+    bytes = try Data(contentsOf: place.url)
+    bytes[bytes.count - 20] ^= 1
+    try bytes.write(to: place.url)
+    try await reading(place) { try await expect(FileScenario.before, in: $0, "from the copy") }
+  }
+}

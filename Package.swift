@@ -202,7 +202,10 @@ let package = Package(
       ]),
     tests(
       "WatchifyTests",
-      ["Coffer", "CofferCSQLite", "CofferTerminal", "CofferTestSupport", "ReplayShop", "Watchify", "WatchifyKit"]),
+      [
+        "Coffer", "CofferCSQLite", "CofferSQLite", "CofferTerminal", "CofferTestSupport", "ReplayShop", "Watchify",
+        "WatchifyKit",
+      ]),
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),

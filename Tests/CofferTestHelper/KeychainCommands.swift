@@ -39,6 +39,7 @@ func runOnSecrets(_ command: String, _ store: String, _ rest: [String]) async th
 private func openKeychain(_ service: String, _ store: SlotConfiguration) async throws -> SlotEngine {
   var configuration = KeychainConfiguration()
   configuration.store = store
+  configuration.store.busyTimeout = 60_000  // A keyring takes long for each commit, and six handles wait in turn.
   configuration.timeout = .seconds(10)
   return try await SlotEngine.keychain(service: service, configuration: configuration)
 }

@@ -1,4 +1,5 @@
 import CofferCSQLite
+import CofferSQLite
 import CofferTestSupport
 import Foundation
 import ReplayShop
@@ -95,7 +96,8 @@ final class Sandbox: Sendable {
   /// Runs SQL on the database behind the program's back.
   func sql(_ statement: String) throws {
     var handle: OpaquePointer?
-    try #require(sqlite3_open(database, &handle) == SQLITE_OK)
+    try #require(
+      sqlite3_open_v2(database, &handle, SQLITE_OPEN_READWRITE, PageVFS.registeredName) == SQLITE_OK)
     defer { sqlite3_close(handle) }
     sqlite3_busy_timeout(handle, 5_000)
     try #require(sqlite3_exec(handle, statement, nil, nil, nil) == SQLITE_OK)

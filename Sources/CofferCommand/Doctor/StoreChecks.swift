@@ -67,7 +67,7 @@ struct StoreChecks {
       }
       let limits = obstacles(to: [values ?? PathParts(path).parent]).map(\.asWarning)
       // A directory is a store of files once ours is in it; other homes are there with their file.
-      let isStore = try values == nil || control.first.map { try PathParts.exists($0) } ?? true
+      let isStore = values == nil || control.first.map { (try? PathParts.exists($0)) ?? false } ?? true
       let rights = obstacles(to: control)
       let canRead = isStore && control.allSatisfy { access($0, R_OK | X_OK) == 0 || errno == ENOENT }
       return limits + (canRead ? rights.map(\.asWarning) : rights) + (try await look())

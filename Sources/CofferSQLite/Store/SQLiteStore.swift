@@ -43,7 +43,13 @@ final class SQLiteStore: Sendable {
     maximumValueSize = opening.maximumValueSize
     let wake = opening.wake
     let quarantine = Quarantine(place, configuration: configuration)
-    let readers = ReaderPool { try Reader(place) { quarantine.report($0) } }
+    let opened = opening.identity
+    let readers = ReaderPool {
+      do { return try Reader(place) { quarantine.report($0) } } catch {
+        // A file that is gone in the middle of its use is not one that cannot be opened.
+        throw FileIdentity(place.path) == opened ? error : StorageError.replaced(place)
+      }
+    }
     let feed = ChangeFeed(
       latest: opening.history.revision, capacity: min(4_096, max(1, configuration.journalRetention)),
       journal: { revision, limit in try readers.read { try $0.journalPage(after: revision, limit: limit) } })
@@ -212,11 +218,7 @@ extension SQLiteStore {
 
   /// Somebody has moved, deleted or replaced the file under us: what is written now would go nowhere.
   private func endAfterReplacement() {
-    end(
-      StorageError(
-        .closed, "The database file was moved, deleted or replaced while the store was open.",
-        advice: "Open the store again. The latest values may be in the file that was there before.",
-        backend: place.description))
+    end(.replaced(place))
   }
 
   /// Ends the use of the store in this process.
@@ -273,5 +275,15 @@ private struct Opening {
         backend: connection.place.description)
     }
     wake.clearFailure()
+  }
+}
+
+extension StorageError {
+  /// The database file of an open store is not at its path any more.
+  fileprivate static func replaced(_ place: StorePlace) -> StorageError {
+    StorageError(
+      .closed, "The database file was moved, deleted or replaced while the store was open.",
+      advice: "Open the store again. The latest values may be in the file that was there before.",
+      backend: place.description)
   }
 }

@@ -47,7 +47,7 @@ final class SQLiteStore: Sendable {
     let readers = ReaderPool {
       do { return try Reader(place) { quarantine.report($0) } } catch {
         // A file that is gone in the middle of its use is not one that cannot be opened.
-        throw FileIdentity(place.path) == opened ? error : StorageError.replaced(place)
+        throw place.isReplaced(opened) ? StorageError.replaced(place) : error
       }
     }
     let feed = ChangeFeed(
@@ -193,7 +193,7 @@ final class SQLiteStore: Sendable {
 
   /// Finds what nobody has rung for: a writer that died between its commit and the bell, or a deleted wake-up file.
   private func checkWakeFile() {
-    if isReplaced { return endAfterReplacement() }
+    if place.isReplaced(identity) { return endAfterReplacement() }
     if wake.hasFailed { return writer.closeAfterFailureElsewhere() }
     if wake.reattach(), let watch = state.withLock({ $0.listens ? $0.watch : nil }) {
       FileWatcher.shared.listen(watch)
@@ -209,13 +209,6 @@ final class SQLiteStore: Sendable {
 }
 
 extension SQLiteStore {
-  /// Whether the path leads to another file or to none. That it cannot be looked up now (a permission was taken away)
-  /// says nothing: the open file still works.
-  private var isReplaced: Bool {
-    if let present = FileIdentity(place.path) { return present != identity }
-    return errno == ENOENT
-  }
-
   /// Somebody has moved, deleted or replaced the file under us: what is written now would go nowhere.
   private func endAfterReplacement() {
     end(.replaced(place))
@@ -285,5 +278,14 @@ extension StorageError {
       .closed, "The database file was moved, deleted or replaced while the store was open.",
       advice: "Open the store again. The latest values may be in the file that was there before.",
       backend: place.description)
+  }
+}
+
+extension StorePlace {
+  /// Whether the path leads to another file or to none. That it cannot be looked up now (a permission was taken away)
+  /// says nothing: the open file still works.
+  fileprivate func isReplaced(_ opened: FileIdentity) -> Bool {
+    if let present = FileIdentity(path) { return present != opened }
+    return errno == ENOENT
   }
 }

@@ -119,14 +119,6 @@ func closing<Engine: StorageEngine, R>(
 extension StorageEngine {
   /// Calls `body` with every entry under a prefix, page by page, all of one state of the store.
   func forEachEntry(under prefix: Key? = nil, _ body: @Sendable (Entry) -> Void) async throws {
-    try await withSnapshot { snapshot in
-      var last: Key?
-      while true {
-        let page = try await snapshot.page(prefix: prefix, after: last, limit: 1_000)
-        guard let end = page.last else { return }
-        for entry in page { body(entry) }
-        last = end.key
-      }
-    }
+    try await withSnapshot { try await $0.forEach(prefix: prefix) { body($0) } }
   }
 }

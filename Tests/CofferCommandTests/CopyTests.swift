@@ -122,7 +122,8 @@ struct CopyTests {
     try sql(
       """
       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
-      INSERT INTO coffer_values SELECT CAST(printf('k00600%03d', i) || hex(zeroblob(450)) AS BLOB), 1, 0, x'00' FROM n
+      INSERT INTO coffer_values (key, revision, checksum, value)
+      SELECT CAST(printf('k00600%03d', i) || hex(zeroblob(450)) AS BLOB), 1, 0, x'00' FROM n
       """, on: sandbox.storePath)
     // After 500 values in TO and 100 to come it names what is damaged, and soon waits: a pipe does not hold it all.
     let ended = try await sandbox.bash(

@@ -38,7 +38,8 @@ struct ListTests {
     try sql(
       """
       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-      INSERT INTO coffer_values SELECT CAST(printf('k%04d', i) AS BLOB), 1, 0, x'00' FROM n
+      INSERT INTO coffer_values (key, revision, checksum, value)
+      SELECT CAST(printf('k%04d', i) AS BLOB), 1, 0, x'00' FROM n
       """, on: sandbox.storePath)
     let list = try await sandbox.coffer("ls", "k", "--json")  // all of them damaged: each is a page of its own
     #expect(list.status == 1 && list.lines.count == 1_000)

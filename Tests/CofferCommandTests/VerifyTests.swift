@@ -85,7 +85,8 @@ struct VerifyTests {
     try sql(
       """
       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
-      INSERT INTO coffer_values SELECT CAST(printf('k%03d', i) || hex(zeroblob(450)) AS BLOB), 1, 0, x'00' FROM n
+      INSERT INTO coffer_values (key, revision, checksum, value)
+      SELECT CAST(printf('k%03d', i) || hex(zeroblob(450)) AS BLOB), 1, 0, x'00' FROM n
       """, on: sandbox.storePath)
     // It has begun once it prints, and soon waits: a pipe does not hold all the names.
     let ended = try await sandbox.bash(

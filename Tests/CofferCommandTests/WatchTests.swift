@@ -93,7 +93,7 @@ struct WatchTests {
     try await eventually("the first event") { try watch.output().contains("  a\n") }
     watch.signal(signal)
     let ended = try await watch.ended()
-    #expect(ended.status == 0 && ended.errors.isEmpty)
+    #expect(ended.status == 0 && ended.errors.isEmpty, "\(ended)")
   }
 
   @Test("It ends when its reader leaves, without a further event")

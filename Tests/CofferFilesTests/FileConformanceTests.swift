@@ -7,8 +7,15 @@ import Testing
 
 @Suite(.serialized) struct FileConformanceTests {
   @Test(.serialized, arguments: StorageConformance.checks)
-  func filesConform(_ check: StorageConformance.Check) async throws {
-    let conformance = StorageConformance(
+  func filesConform(_ check: StorageConformance.Check) async throws { try await conformance.run(check) }
+
+  @Test(.serialized, arguments: StorageConformance.checks)
+  func filesConformBehindDecorators(_ check: StorageConformance.Check) async throws {
+    try await conformance.twoDeep.run(check)
+  }
+
+  private var conformance: StorageConformance {
+    StorageConformance(
       name: "file", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
     ) { location in
       var configuration = SlotConfiguration()
@@ -16,7 +23,6 @@ import Testing
       configuration.journalRetention = 64
       return try await SlotEngine.files(in: location.directory, configuration: configuration)
     }
-    try await conformance.run(check)
   }
 
   /// The adapter as document 1 prints it: through its four methods and nothing else.

@@ -37,12 +37,12 @@ import Testing
     let found = try await values(engine)
     #expect(found.count == count)
     #expect(found.allSatisfy { $0.value == "value \($0.key.dropFirst(5))" })
-    #expect(try await engine.sizes(prefix: nil).count == count)
+    #expect(try await engine.summaries().count == count)
     start = clock.now
     try await engine.commit(WriteBatch([.clear(prefix: Key("file-1"))]), from: Origin())
     print("\(count) files: those that start with 'file-1' cleared within \(clock.now - start)")
     let rest = found.keys.filter { !$0.hasPrefix("file-1") }
-    #expect(try await engine.sizes(prefix: nil).count == rest.count)
+    #expect(try await engine.summaries().count == rest.count)
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == rest.count + 1)
     try await engine.close()
   }

@@ -11,7 +11,7 @@ import CofferLocks
   @testable import CofferKeychain
 
   /// A bus that accepts and says nothing: it costs a deadline, and not one for each caller or question.
-  @Suite("A bus that hangs", .serialized, .timeLimit(.minutes(3)))
+  @Suite("A bus that hangs", .serialized, .timeLimit(.minutes(15)))
   struct HangingBusTests {
     private static let timeout = Duration.seconds(2)
 

@@ -6,7 +6,7 @@
   import Testing
 
   @Suite(
-    "Items of a real keyring", .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(5)))
+    "Items of a real keyring", .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
   struct ItemTests {
     private let keyring: PrivateKeyring
     private let client: SecretServiceClient

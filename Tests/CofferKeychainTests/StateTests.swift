@@ -47,7 +47,7 @@
   }
 
   @Suite(
-    "States of a real keyring", .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(5)))
+    "States of a real keyring", .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
   struct StateTests {
     private func client(_ keyring: PrivateKeyring, timeout: Duration = .seconds(10)) -> SecretServiceClient {
       SecretServiceClient(address: keyring.address, timeout: timeout)

@@ -9,7 +9,7 @@ import CofferLocks
   @testable import CofferKeychain
 
   @Suite(
-    "Watching a real keyring", .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(5)))
+    "Watching a real keyring", .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
   struct WatchTests {
     private let keyring: PrivateKeyring
     private let client: SecretServiceClient

@@ -8,8 +8,15 @@ import Testing
 
 @Suite(.serialized) struct PreferencesConformanceTests {
   @Test(.serialized, arguments: StorageConformance.checks)
-  func preferencesConform(_ check: StorageConformance.Check) async throws {
-    let conformance = StorageConformance(
+  func preferencesConform(_ check: StorageConformance.Check) async throws { try await conformance.run(check) }
+
+  @Test(.serialized, arguments: StorageConformance.checks)
+  func preferencesConformBehindDecorators(_ check: StorageConformance.Check) async throws {
+    try await conformance.twoDeep.run(check)
+  }
+
+  private var conformance: StorageConformance {
+    StorageConformance(
       name: "prefs", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
     ) { location in
       var configuration = SlotConfiguration()
@@ -20,7 +27,6 @@ import Testing
         try await SlotEngine.preferences(suite: "com.example.shop", configuration: configuration)
       }
     }
-    try await conformance.run(check)
   }
 
   /// The adapter as document 1 prints it: through its four methods and nothing else.

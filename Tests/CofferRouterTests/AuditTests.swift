@@ -4,7 +4,7 @@ import CofferTesting
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct AuditTests {
+@Suite(.timeLimit(.minutes(15))) struct AuditTests {
   let place: RouterPlace
   private let now = Date(timeIntervalSince1970: 1_790_000_000)
 
@@ -80,7 +80,7 @@ import Testing
     let engine = MemoryEngine(name: "memory")
     configuration.engines["memory"] = engine
     configuration.memory = .engine("memory")
-    let damaged = WriteBatch([.put(try Key("coffer.sync-policies"), Data("{".utf8))])
+    let damaged = WriteBatch([.putRecord(try SystemRecordName("router/sync-policies"), Data("{".utf8))])
     try await engine.commit(damaged, from: Origin())
     let report = await StorageRouter(configuration: configuration).auditReport(at: now)
     #expect(report.remarks.count == 1 && report.remarks[0].contains("sync policies could not be read"))

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 /// The helpers of document 4, over the real homes.
-@Suite(.timeLimit(.minutes(5))) struct HelperTests {
+@Suite(.timeLimit(.minutes(15))) struct HelperTests {
   let place: RouterPlace
 
   init() throws { place = try RouterPlace() }

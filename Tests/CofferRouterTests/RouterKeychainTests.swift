@@ -6,7 +6,7 @@ import Testing
 
 /// Secrets through a router and the helper, in a real keyring on a bus of the test's own.
 @Suite(
-  .serialized, .timeLimit(.minutes(5)),
+  .serialized, .timeLimit(.minutes(15)),
   .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.whyNot)))
 struct RouterKeychainTests {
   let keyring: PrivateKeyring

@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 /// Values through a router, over the real homes.
-@Suite(.timeLimit(.minutes(5))) struct RouterTests {
+@Suite(.timeLimit(.minutes(15))) struct RouterTests {
   let place: RouterPlace
 
   init() throws { place = try RouterPlace() }

@@ -5,7 +5,7 @@ import Foundation
 import Observation
 import Testing
 
-@MainActor @Suite(.timeLimit(.minutes(5))) struct StoredTests {
+@MainActor @Suite(.timeLimit(.minutes(15))) struct StoredTests {
   private let place: RouterPlace
 
   init() throws { place = try RouterPlace() }

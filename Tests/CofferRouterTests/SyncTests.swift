@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 /// What document 4 says of sync, over a transport inside this process.
-@Suite(.timeLimit(.minutes(5))) struct SyncTests {
+@Suite(.timeLimit(.minutes(15))) struct SyncTests {
   let place: RouterPlace
   private let phone, watch: InProcessTransport
   private let failures = Locked<[any Error]>([])
@@ -93,6 +93,32 @@ import Testing
       #expect(entry?.sync == "never" && entry?.declaredSync == "automaticSmall")
       try await router.setSyncPolicy(nil, for: small)
       #expect(try await router.syncPolicy(for: small) == .automaticSmall)
+    }
+  }
+
+  @Test("Overrides that an earlier version kept as a value hold, and move")
+  func earlierOverrides() async throws {
+    let engine = MemoryEngine(name: "memory")
+    let earlier = try Key("coffer.sync-policies")
+    try await engine.commit(WriteBatch([.put(earlier, Data(#"{"small":"never"}"#.utf8))]), from: Origin())
+    let configuration = configured {
+      $0.engines["memory"] = engine
+      $0.memory = .engine("memory")
+    }
+    try await place.use(configuration) { router in
+      try await router.registerCatalog(catalog())
+      #expect(try await router.syncPolicy(for: small) == .never)
+      try await engine.commit(WriteBatch([.put(earlier, Data("{".utf8))]), from: Origin())
+      await expectError(.damaged) { try await router.setSyncPolicy(.automaticSmall, for: local) }
+      #expect(try await engine.entry(earlier) != nil)
+      try await engine.commit(WriteBatch([.put(earlier, Data(#"{"small":"never"}"#.utf8))]), from: Origin())
+      try await router.setSyncPolicy(.automaticSmall, for: local)
+      #expect(try await engine.entry(earlier) == nil)
+    }
+    try await place.use(configuration) { router in
+      try await router.registerCatalog(catalog())
+      #expect(try await router.syncPolicy(for: small) == .never)
+      #expect(try await router.syncPolicy(for: local) == .automaticSmall)
     }
   }
 

@@ -73,7 +73,9 @@ import Testing
   /// Batches of one group that had to be committed one by one, with others' commits between them.
   @Test func aGapInWhatIsAnnouncedIsReadFromTheJournal() async throws {
     func commit(_ number: UInt64) -> Commit {
-      Commit(revision: Revision(number), transaction: TransactionID(), origin: Origin(), changed: .everything)
+      Commit(
+        revision: Revision(number), transaction: TransactionID(), origin: Origin(), changed: .everything,
+        date: .distantPast)
     }
     let all = (1...9).map { commit(UInt64($0)) }
     let feed = ChangeFeed(latest: .zero) { revision, limit in
@@ -97,7 +99,8 @@ import Testing
   @Test func whatTheJournalKnowsBeforeItWasAnnouncedIsHeardOnce() async throws {
     let all = (1...20).map { number in
       Commit(
-        revision: Revision(UInt64(number)), transaction: TransactionID(), origin: Origin(), changed: .everything)
+        revision: Revision(UInt64(number)), transaction: TransactionID(), origin: Origin(), changed: .everything,
+        date: .distantPast)
     }
     let feed = ChangeFeed(latest: .zero) { revision, limit in
       JournalPage(commits: Array(all[Int(revision.rawValue)...].prefix(limit)), isContiguous: true)

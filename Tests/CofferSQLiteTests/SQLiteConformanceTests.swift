@@ -8,8 +8,15 @@ import Testing
   // One after the other: a hundred stores at once have more than a thousand files open, which is more than Foundation's
   // Process can count without reading beyond its buffer.
   @Test(.serialized, arguments: StorageConformance.checks)
-  func sqliteConforms(_ check: StorageConformance.Check) async throws {
-    let conformance = StorageConformance(
+  func sqliteConforms(_ check: StorageConformance.Check) async throws { try await conformance.run(check) }
+
+  @Test(.serialized, arguments: StorageConformance.checks)
+  func sqliteConformsBehindDecorators(_ check: StorageConformance.Check) async throws {
+    try await conformance.twoDeep.run(check)
+  }
+
+  private var conformance: StorageConformance {
+    StorageConformance(
       name: "sqlite", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
     ) { location in
       var configuration = SQLiteConfiguration()
@@ -18,6 +25,5 @@ import Testing
       return try await SQLiteEngine.open(
         at: location.directory.appendingPathComponent("store.db").path, configuration: configuration)
     }
-    try await conformance.run(check)
   }
 }

@@ -3,10 +3,13 @@ import Foundation
 /// The long proofs run: `./run prove`.
 package let isProving = ProcessInfo.processInfo.environment["COFFER_PROVE"] != nil
 
+/// How many times longer than usual a test waits for what must happen: its deadline only ends a test that hangs.
+package var patience: Int { isThreadSanitized ? 10 : 3 }
+
 /// The task's value, or an error when it takes too long.
 package func finish<R: Sendable>(_ task: Task<R, any Error>, within limit: Duration) async throws -> R {
   let watchdog = Task {
-    try await Task.sleep(for: limit)
+    try await Task.sleep(for: limit * patience)
     task.cancel()
   }
   defer { watchdog.cancel() }
@@ -15,7 +18,7 @@ package func finish<R: Sendable>(_ task: Task<R, any Error>, within limit: Durat
 
 package func finish<R: Sendable>(_ task: Task<R, Never>, within limit: Duration) async throws -> R {
   let watchdog = Task {
-    try await Task.sleep(for: limit)
+    try await Task.sleep(for: limit * patience)
     task.cancel()
   }
   defer { watchdog.cancel() }

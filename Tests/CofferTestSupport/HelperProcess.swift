@@ -46,7 +46,7 @@ package final class HelperProcess {
   package func line() throws -> String? {
     while true {
       if let line = takeLine() { return line }
-      guard hasMore(within: 60_000) else { throw TestFailure("the helper has said nothing for a minute") }
+      guard hasMore(within: 60_000 * Int32(patience)) else { throw TestFailure("the helper has said nothing") }
       guard readMore() else { return nil }
     }
   }
@@ -79,7 +79,7 @@ package final class HelperProcess {
   }
 
   /// All remaining lines. Throws when nothing comes for so many milliseconds.
-  package func lines(within milliseconds: Int32 = 60_000) throws -> [String] {
+  package func lines(within milliseconds: Int32 = 60_000 * Int32(patience)) throws -> [String] {
     var lines: [String] = []
     while true {
       if let line = takeLine() {

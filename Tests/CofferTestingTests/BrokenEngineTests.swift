@@ -54,7 +54,7 @@ struct BrokenEngineTests {
   @Test("Each defect fails its check", arguments: Defect.all)
   func finds(_ defect: Defect) async throws {
     let conformance = StorageConformance(
-      name: defect.name, options: .init(handles: defect.handles, deadline: .seconds(3)), open: defect.open)
+      name: defect.name, options: .init(handles: defect.handles, deadline: .seconds(15)), open: defect.open)
     let failure = try await #require(throws: ConformanceFailure.self) {
       try await conformance.run(named: defect.check)
     }

@@ -36,6 +36,14 @@ struct ConformanceTests {
   @Test("FaultInjectingEngine, quiet", arguments: StorageConformance.checks)
   func faults(_ check: StorageConformance.Check) async throws { try await Self.faults.run(check) }
 
+  @Test("Decorators in front of each other", arguments: StorageConformance.checks, [false, true])
+  func twoDeep(_ check: StorageConformance.Check, _ isReversed: Bool) async throws {
+    try await (isReversed ? Self.memory.twoDeepReversed : Self.memory.twoDeep).run(check)
+  }
+
+  @Test("A decorated four-method adapter", arguments: StorageConformance.checks)
+  func decoratedAdapter(_ check: StorageConformance.Check) async throws { try await Self.adapter.twoDeep.run(check) }
+
   @Test("A four-method adapter", arguments: StorageConformance.checks)
   func adapter(_ check: StorageConformance.Check) async throws { try await Self.adapter.run(check) }
 

@@ -48,7 +48,7 @@ extension Defect {
     Defect("merges Unicode forms", failing: "composed and decomposed forms of a word are two keys") {
       $0.onCommit = { base, batch, origin in
         let operations = try batch.operations.map { operation in
-          guard case .put(let key, let data) = operation else { return operation }
+          guard case .put(let key, let data, _) = operation else { return operation }
           return .put(try composed(key), data)
         }
         return try await base.commit(WriteBatch(operations), from: origin)
@@ -75,7 +75,9 @@ extension Defect {
       $0.onCommit = { base, batch, origin in
         let commit = try await base.commit(batch, from: origin)
         let revision = Revision(1_000 - commit.revision.rawValue)
-        return Commit(revision: revision, transaction: commit.transaction, origin: origin, changed: commit.changed)
+        return Commit(
+          revision: revision, transaction: commit.transaction, origin: origin, changed: commit.changed,
+          date: commit.date)
       }
     },
     Defect("writes half of a cancelled batch", failing: "a commit cancelled before it began writes nothing") {
@@ -180,7 +182,8 @@ extension Defect {
         return [
           .commit(
             Commit(
-              revision: commit.revision, transaction: commit.transaction, origin: nil, changed: commit.changed))
+              revision: commit.revision, transaction: commit.transaction, origin: nil, changed: commit.changed,
+              date: commit.date))
         ]
       }
     },

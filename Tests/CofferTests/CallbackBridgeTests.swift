@@ -73,7 +73,7 @@ private let refused = StorageError(.permissionDenied, "Access refused.")
   }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct CallbackAdapterTests {
+@Suite(.timeLimit(.minutes(15))) struct CallbackAdapterTests {
   static let conformance = StorageConformance(name: "callbacks") { _ in
     KeyValueStorageAdapter(EngineKeyValueStorage(engine: MemoryEngine()))
   }

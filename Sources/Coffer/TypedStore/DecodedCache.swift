@@ -28,7 +28,7 @@ final class DecodedCache: Sendable {
 
   /// - Returns: `nil` when caching is impossible: others may write to such an engine without being noticed.
   init?(engine: any StorageEngine, capacity: Int) {
-    guard capacity > 0, engine.capabilities.contains(.revisions) else { return nil }
+    guard capacity > 0, engine.capabilities.contains([.revisions, .immediateRevisions]) else { return nil }
     self.engine = engine
     generationSize = max(1, capacity / 2)
     state = Locked(State(validTo: engine.latestRevision))

@@ -32,7 +32,7 @@ extension TypedStore {
   }
 
   func update<T: Sendable>(
-    _ key: Key, durability: Durability, transaction: TransactionID?, tags: [Key: UInt8] = [:],
+    _ key: Key, durability: Durability, transaction: TransactionID?, attributes: ValueAttributes = .none,
     decode: (Data) throws -> T, encode: (T) throws -> Data, transform: (T?) throws -> T?
   ) async throws -> T? {
     guard engine.capabilities.contains([.preconditions, .revisions, .atomicBatches]) else {
@@ -50,9 +50,9 @@ extension TypedStore {
         guard old != nil || new != nil else { return nil }
         var batch = WriteBatch(transaction: transaction, durability: durability)
         batch.require(key, at: entry?.revision)
-        if let new { batch.put(key, try encode(new)) } else { batch.delete(key) }
+        if let new { batch.put(key, try encode(new), attributes) } else { batch.delete(key) }
         do {
-          try await commit(batch, [(key, new.map { Box($0) })], tags: tags)
+          try await commit(batch, [(key, new.map { Box($0) })])
           return new
         } catch let error as StorageError where error.code == .preconditionFailed {
           continue

@@ -71,15 +71,11 @@ public final class TypedStore: Sendable {
   }
 
   /// Commits a batch and keeps what it has written; `nil` is a deletion.
-  /// - Parameter tags: what is said of the values to a home in slots, as `SlotEngine.commit(_:from:tags:)` has it.
   @discardableResult
   func commit(
-    _ batch: WriteBatch, _ written: [(key: Key, box: (any AnyBox)?)], tags: [Key: UInt8] = [:]
+    _ batch: WriteBatch, _ written: [(key: Key, box: (any AnyBox)?)]
   ) async throws -> Commit {
-    let commit =
-      tags.isEmpty
-      ? try await engine.commit(batch, from: origin)
-      : try await engine.opened(as: SlotEngine.self).commit(batch, from: origin, tags: tags)
+    let commit = try await engine.commit(batch, from: origin)
     cache?.committed(commit, written)
     return commit
   }
@@ -127,7 +123,7 @@ public final class TypedStore: Sendable {
   /// - Throws: `StorageError` when the store cannot tell; `false` means proven absent.
   public func exists(_ key: Key) async throws -> Bool {
     if cache?.lookUp(key).box != nil { return true }
-    return try await engine.entry(key) != nil
+    return try await engine.contains(key)
   }
 
   /// Forgets the decoded values in memory, for example when a warning about memory arrives. The store keeps them.

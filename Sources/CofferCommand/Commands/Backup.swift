@@ -49,17 +49,18 @@ private func backUp(
   _ engine: any StorageEngine, _ location: StoreLocation, to path: String, overwrite: Bool, _ progress: BackupLine
 ) async throws -> Outcome {
   let store = engine.description
-  if case .sealed(let file) = location, let slots = engine as? SlotEngine {
+  if case .sealed(let file) = location, let slots = engine.as(SlotEngine.self) {
     let report = try await SealedBackup.make(
       of: slots, at: URL(fileURLWithPath: file), to: path, overwrite: overwrite)
     return Outcome(store: store, path: report.path, values: report.values, fileBytes: report.fileBytes)
   }
   let report: BackupReport
-  switch engine {
-  case let engine as SQLiteEngine:
+  if let engine = engine.as(SQLiteEngine.self) {
     report = try await engine.backup(to: path, overwrite: overwrite, progress: progress.update)
-  case let engine as SlotEngine: report = try await engine.backup(to: path, overwrite: overwrite)
-  default: throw noBackup(store)
+  } else if let engine = engine.as(SlotEngine.self) {
+    report = try await engine.backup(to: path, overwrite: overwrite)
+  } else {
+    throw noBackup(store)
   }
   return Outcome(
     store: store, path: report.path, revision: report.revision, values: report.values, fileBytes: report.fileBytes)

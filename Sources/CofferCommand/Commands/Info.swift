@@ -75,10 +75,10 @@ private struct StoreFacts {
 
   init(_ engine: any StorageEngine) async throws {
     store = engine.description
-    path = (engine as? SQLiteEngine)?.path
+    path = engine.as(SQLiteEngine.self)?.path
     isReadOnly = engine.obstacle != nil
     databaseBytes = path.flatMap(size)
-    log = try (engine as? SQLiteEngine)?.logStatus()
+    log = try engine.as(SQLiteEngine.self)?.logStatus()
     position = engine.latestPosition
     revision = position.revision
     loss = try await engine.database?.loss()
@@ -89,7 +89,7 @@ private struct StoreFacts {
       break
     }
     guard obstacle == nil else { return }
-    retained = try await (engine as? SlotEngine)?.retainedCount()
+    retained = try await engine.as(SlotEngine.self)?.retainedCount()
     if store.hasPrefix("keychain:"), allowsPlainKeyring { hasPlainSession = KeyringInspection.hasPlainSession() }
     try await Listing(engine: engine, prefix: nil).visit { item in
       keys += 1
@@ -196,6 +196,7 @@ extension Capabilities {
       (.atomicBatches, "atomic batches"), (.preconditions, "preconditions"), (.snapshots, "snapshots"),
       (.listing, "listing"), (.persistence, "persistence"), (.replay, "replay"),
       (.foreignWriters, "foreign writers"), (.powerLossSafety, "power loss safety"), (.revisions, "revisions"),
+      (.attributes, "attributes"), (.immediateRevisions, "immediate revisions"),
     ]
     return all.filter { contains($0.0) }.map(\.1)
   }

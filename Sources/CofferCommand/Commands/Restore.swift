@@ -75,8 +75,8 @@ private func restore(
     return Restored(store: location.description, backup: path, values: report.values, replaced: report.replaced)
   case .files, .preferences:
     return try await withStore(at: location, invocation, creating: true) { engine in
-      guard let engine = engine as? SlotEngine else { throw noBackup(engine.description) }
-      let isEmpty = try await engine.keys().isEmpty
+      guard let engine = engine.as(SlotEngine.self) else { throw noBackup(engine.description) }
+      let isEmpty = try await engine.withSnapshot { try await $0.summaries(prefix: nil, after: nil, limit: 1).isEmpty }
       // What follows the kind is a path, also for preferences.
       let place = String(engine.description.drop { $0 != ":" }.dropFirst())
       let kept = keeps && !isEmpty ? nameForReplaced(place) : nil

@@ -22,7 +22,7 @@ extension Invocation {
 func setPreference(
   _ bytes: Data, of key: Key, as type: PreferenceType?, in engine: any StorageEngine
 ) async throws -> Commit {
-  guard let slots = engine as? SlotEngine else { throw UsageError("The store keeps no preferences.", .set) }
+  guard let slots = engine.as(SlotEngine.self) else { throw UsageError("The store keeps no preferences.", .set) }
   let adapter = UserDefaultsAdapter(engine: slots)
   let isNew = try await engine.entry(key) == nil
   let text = String(validating: bytes, as: UTF8.self)

@@ -94,7 +94,7 @@ private final class Verifier {
     progress.show("Checking the structure of the file")
     do {
       integrity = try await engine.integrity()
-      files = try await (engine as? SlotEngine)?.problems() ?? []
+      files = try await engine.as(SlotEngine.self)?.problems() ?? []
     } catch is CancellationError {
       isInterrupted = true
     } catch {

@@ -22,7 +22,9 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
     let task = Task {
       let printer = WatchPrinter(engine: engine, prefix: prefix, limit: limit, asJSON: asJSON)
       try printer.begin()
-      for await change in changes where try await printer.print(change) { return true }
+      do {
+        for await change in changes where try await printer.print(change) { return true }
+      } catch is CancellationError {}  // The signal came while a value was read.
       return Task.isCancelled
     }
     Task {

@@ -158,7 +158,7 @@ struct StoreChecks {
 
     init(_ engine: any StorageEngine) async throws {
       count = try await Listing(engine: engine, prefix: nil).count()
-      let database = engine as? SQLiteEngine
+      let database = engine.as(SQLiteEngine.self)
       obstacle = database?.obstacleToWriting
       loss = try await database?.loss()
       log = try database?.logStatus()

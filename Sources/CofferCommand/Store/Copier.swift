@@ -110,10 +110,16 @@ actor Copier {
   /// Read one by one: what TO has under the same names may be much larger than what is copied.
   private func isThere(_ entry: Entry) async throws -> Bool {
     do {
-      return try await to.entry(entry.key)?.value == entry.value
+      guard let found = try await to.entry(entry.key), found.value == entry.value else { return false }
+      return found.attributes.merging(attributes(of: entry)) == found.attributes
     } catch let error as StorageError where error.key == entry.key {
       return false  // Damaged, say: it is written again, or the write tells why it cannot be.
     }
+  }
+
+  /// What TO can keep of what is said of a value.
+  private func attributes(of entry: Entry) -> ValueAttributes {
+    to.capabilities.contains(.attributes) ? entry.attributes : .none
   }
 
   private func refusal(of entry: Entry) -> StorageError? {
@@ -127,7 +133,7 @@ actor Copier {
   private func writeWaiting() async throws {
     while !waiting.isEmpty {
       var batch = WriteBatch(transaction: tally.transaction, durability: .relaxed)
-      for entry in waiting { batch.put(entry.key, entry.value) }
+      for entry in waiting { batch.put(entry.key, entry.value, attributes(of: entry)) }
       do {
         try await to.commit(batch, from: origin)
         tally.copied += waiting.count

@@ -12,11 +12,11 @@ extension StorageEngine {
 
   /// Why nothing can be written to the store; `nil` where it can.
   var obstacle: StorageError? {
-    (self as? SQLiteEngine)?.obstacleToWriting ?? (self as? SlotEngine)?.obstacleToWriting
+    self.as(SQLiteEngine.self)?.obstacleToWriting ?? self.as(SlotEngine.self)?.obstacleToWriting
   }
 
   /// The database of a store; one of files has one too, its journal.
-  var database: SQLiteEngine? { self as? SQLiteEngine ?? (self as? SlotEngine)?.journal }
+  var database: SQLiteEngine? { self.as(SQLiteEngine.self) ?? self.as(SlotEngine.self)?.journal }
 }
 
 extension LossReport {

@@ -29,6 +29,15 @@ public protocol StorageEngine: Sendable {
   /// The entries of several keys in the same order; all of one state where the engine has snapshots.
   func entries(_ keys: [Key]) async throws -> [Entry?]
 
+  /// A record of the library's own; `nil` when it is absent.
+  /// - Throws: ``StorageError``; ``StorageError/Code-swift.struct/unsupported`` without ``Capabilities``'
+  ///   `systemRecords`.
+  func record(_ name: SystemRecordName) async throws -> SystemRecord?
+
+  /// What a listing says of one key, without reading the value: as quick for a large one as for a small one. `nil` when
+  /// it is absent.
+  func summary(of key: Key) async throws -> EntrySummary?
+
   /// Reads one state of the store. The state lives as long as `body` runs; keep that short, since it may hold back
   /// the engine's housekeeping.
   func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R
@@ -66,6 +75,25 @@ extension StorageEngine {
 
   public func entries(_ keys: [Key]) async throws -> [Entry?] {
     try await withSnapshot { try await $0.entries(keys) }
+  }
+
+  public func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+    throw StorageError.unsupported(
+      "records of the library's own", advice: "Keep them in one of the built-in engines.", backend: description)
+  }
+
+  public func summary(of key: Key) async throws -> EntrySummary? {
+    try await entry(key).map(EntrySummary.init)
+  }
+
+  /// Whether there is a value, which is not read: as quick for a large one as for a small one.
+  /// - Throws: ``StorageError`` when it cannot be told; `false` means proven absent.
+  public func contains(_ key: Key) async throws -> Bool { try await summary(of: key) != nil }
+
+  /// What a listing says of the values whose keys start with `prefix`, in the order of the keys, of one state of the
+  /// store.
+  public func summaries(prefix: Key? = nil) async throws -> [EntrySummary] {
+    try await withSnapshot { try await $0.allSummaries(prefix: prefix) }
   }
 
   /// The commits after a revision of the present history.

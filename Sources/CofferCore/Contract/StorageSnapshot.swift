@@ -14,4 +14,34 @@ public protocol StorageSnapshot: Sendable {
   /// Ask for the next page with the last key of the one before. Only an empty page is the end: a page may be shorter
   /// than `limit` although more follow, since engines keep pages of large values small.
   func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry]
+
+  /// The same without the values: no more is read than the names, the sizes and the attributes.
+  func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary]
+}
+
+extension StorageSnapshot {
+  public func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
+    try await page(prefix: prefix, after: after, limit: limit).map(EntrySummary.init)
+  }
+
+  /// Calls `body` with every entry whose key starts with `prefix`, in the order of the keys.
+  public func forEach(prefix: Key? = nil, pageSize: Int = 1_000, _ body: (Entry) async throws -> Void) async throws {
+    var last: Key?
+    while true {
+      let page = try await page(prefix: prefix, after: last, limit: pageSize)
+      guard let end = page.last else { return }
+      for entry in page { try await body(entry) }
+      last = end.key
+    }
+  }
+
+  /// What a listing says of all values whose keys start with `prefix`, in the order of the keys.
+  public func allSummaries(prefix: Key? = nil) async throws -> [EntrySummary] {
+    var all: [EntrySummary] = []
+    while true {
+      let page = try await summaries(prefix: prefix, after: all.last?.key, limit: 1_000)
+      if page.isEmpty { return all }
+      all += page
+    }
+  }
 }

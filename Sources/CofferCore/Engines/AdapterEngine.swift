@@ -37,25 +37,29 @@ public final class AdapterEngine: StorageEngine {
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     try checkOpen()
     try Task.checkCancellation()
+    try batch.check(capabilities, backend: description)
+    let now = Date().inMilliseconds
     if batch.operations.isEmpty {
-      return Commit(revision: latestRevision, transaction: batch.transaction, origin: origin, changed: .none)
+      return Commit(
+        revision: latestRevision, transaction: batch.transaction, origin: origin, changed: .none, date: now)
     }
     guard batch.operations.count == 1, let operation = batch.operations.first else {
       throw refuse("batches of several steps", "Write the values one by one; they will not be atomic.")
     }
     switch operation {
-    case .put(let key, let data):
+    case .put(let key, let data, _):
       try await locating(key) { try await adapter.write(key: key.string, data: data) }
     case .delete(let key):
       try await locating(key) { try await adapter.delete(key: key.string) }
     case .clear: throw refuse("clearing", "Delete the keys one by one.")
-    case .require: throw refuse("preconditions", "Use one of the built-in engines for atomic updates.")
+    case .require, .requireRecord, .putRecord, .deleteRecord:
+      throw refuse("preconditions", "Use one of the built-in engines for atomic updates.")
     }
     return state.withLock { state in
       state.revision = state.revision.next
       let commit = Commit(
         revision: state.revision, transaction: batch.transaction ?? .next(), origin: origin,
-        changed: batch.selection)
+        changed: batch.selection, date: now)
       feed.publish([commit])
       return commit
     }

@@ -18,19 +18,28 @@ public final class MemoryEngine: StorageEngine {
   private let epoch = UInt64.random(in: 1 ... .max)
   private let availabilityFeed = AvailabilityFeed()
 
+  private let clock: WallClock
+
   public let description: String
   public let capabilities: Capabilities
 
   /// An empty store.
   /// - Parameters:
   ///   - name: what messages call this store.
+  ///   - clock: where the dates of commits come from.
   ///   - maximumValueSize: the largest value in bytes.
   ///   - journalCapacity: how many changed keys are remembered for subscribers that start at an earlier revision.
-  public init(name: String = "memory", maximumValueSize: Int = 1 << 30, journalCapacity: Int = 4_096) {
+  public init(
+    name: String = "memory", clock: WallClock = .system, maximumValueSize: Int = 1 << 30, journalCapacity: Int = 4_096
+  ) {
+    self.clock = clock
     description = "memory:\(name)"
     feed = ChangeFeed(latest: .zero, capacity: journalCapacity)
     capabilities = Capabilities(
-      [.atomicBatches, .preconditions, .snapshots, .listing, .replay, .revisions], maximumValueSize: maximumValueSize)
+      [
+        .atomicBatches, .preconditions, .snapshots, .listing, .replay, .revisions, .attributes, .systemRecords,
+        .immediateRevisions,
+      ], maximumValueSize: maximumValueSize)
   }
 
   public var latestRevision: Revision { state.withLock { $0.content.revision } }
@@ -38,19 +47,21 @@ public final class MemoryEngine: StorageEngine {
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
-    try batch.checkSizes(limit: capabilities.maximumValueSize, backend: description)
+    try batch.check(capabilities, backend: description)
     try Task.checkCancellation()
+    let now = clock.now().inMilliseconds
     return try state.withLock { state in
       guard !state.isClosed else { throw StorageError.closed(description) }
       let selection = batch.selection
       try state.content.check(batch, backend: description)
       guard !selection.isEmpty else {
-        return Commit(revision: state.content.revision, transaction: batch.transaction, origin: origin, changed: .none)
+        return Commit(
+          revision: state.content.revision, transaction: batch.transaction, origin: origin, changed: .none, date: now)
       }
-      state.content.apply(batch)
+      state.content.apply(batch, at: now)
       let commit = Commit(
         revision: state.content.revision, transaction: batch.transaction ?? .next(), origin: origin,
-        changed: selection)
+        changed: selection, date: now)
       feed.publish([commit])  // under the lock, so that commits are announced in their order
       return commit
     }
@@ -59,6 +70,10 @@ public final class MemoryEngine: StorageEngine {
   public func entry(_ key: Key) async throws -> Entry? {
     try content().entry(key)
   }
+
+  public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try content().records[name] }
+
+  public func summary(of key: Key) async throws -> EntrySummary? { try content().summary(key) }
 
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
@@ -96,33 +111,50 @@ public final class MemoryEngine: StorageEngine {
 struct MemoryContent: Sendable {
   private struct Value {
     let data: Data
+    let attributes: ValueAttributes
     let revision: Revision
+    let date: Date
   }
 
   private var values: [Key: Value] = [:]
+  private(set) var records: [SystemRecordName: SystemRecord] = [:]
   private(set) var revision = Revision.zero
 
   var sortedKeys: [Key] { values.keys.sorted() }
 
   func entry(_ key: Key) -> Entry? {
-    values[key].map { Entry(key: key, value: $0.data, revision: $0.revision) }
+    values[key].map { Entry(key: key, value: $0.data, revision: $0.revision, attributes: $0.attributes) }
+  }
+
+  func summary(_ key: Key) -> EntrySummary? {
+    values[key].map {
+      EntrySummary(
+        key: key, size: $0.data.count, revision: $0.revision, date: $0.date, attributes: $0.attributes)
+    }
   }
 
   func check(_ batch: WriteBatch, backend: String) throws {
     for case .require(let key, let expected) in batch.operations where values[key]?.revision != expected {
       throw StorageError.preconditionFailed(key, backend: backend)
     }
+    for case .requireRecord(let name, let expected) in batch.operations where records[name]?.revision != expected {
+      throw StorageError.preconditionFailed(name.key, backend: backend)
+    }
   }
 
-  mutating func apply(_ batch: WriteBatch) {
+  mutating func apply(_ batch: WriteBatch, at date: Date) {
     revision = revision.next
     for operation in batch.operations {
       switch operation {
-      case .put(let key, let data): values[key] = Value(data: data, revision: revision)
+      case .put(let key, let data, let attributes):
+        values[key] = Value(data: data, attributes: attributes, revision: revision, date: date)
       case .delete(let key): values[key] = nil
       case .clear(let prefix?): values = values.filter { !$0.key.hasPrefix(prefix) }
       case .clear(nil): values.removeAll()
-      case .require: break
+      case .putRecord(let name, let content):
+        records[name] = SystemRecord(content: content, revision: revision)
+      case .deleteRecord(let name): records[name] = nil
+      case .require, .requireRecord: break
       }
     }
   }
@@ -152,6 +184,16 @@ private final class MemorySnapshot: StorageSnapshot {
   }
 
   func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
+    try list(prefix: prefix, after: after, limit: limit) { $0.entry($1) }
+  }
+
+  func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
+    try list(prefix: prefix, after: after, limit: limit) { $0.summary($1) }
+  }
+
+  private func list<R: Sendable>(
+    prefix: Key?, after: Key?, limit: Int, _ item: (MemoryContent, Key) -> R?
+  ) throws -> [R] {
     try state.withLock { state in
       guard let content = state.content else { throw StorageError.snapshotEnded(backend) }
       let keys = state.sortedKeys ?? content.sortedKeys
@@ -162,9 +204,9 @@ private final class MemorySnapshot: StorageSnapshot {
         if let after { return key > after }
         return true
       }
-      var page: [Entry] = []
+      var page: [R] = []
       while index < keys.count, page.count < limit, prefix.map(keys[index].hasPrefix) ?? true {
-        if let entry = content.entry(keys[index]) { page.append(entry) }
+        if let item = item(content, keys[index]) { page.append(item) }
         index += 1
       }
       return page

@@ -11,7 +11,7 @@ import CofferLocks
 ///
 /// Every use tries to open it and throws why it cannot be: reads never say that there is nothing. While somebody
 /// follows ``changes(since:)`` or ``availability()``, it tries once per second by itself.
-public final class ReopeningEngine: StorageEngine {
+public final class ReopeningEngine: EngineDecorator {
   private typealias Opening = Task<any StorageEngine, any Error>
 
   private struct State {
@@ -22,7 +22,9 @@ public final class ReopeningEngine: StorageEngine {
   }
 
   public let description: String
-  public let capabilities: Capabilities
+  /// What the store promises; until it is open, what it was said to promise.
+  public var capabilities: Capabilities { opened?.capabilities ?? promised }
+  private let promised: Capabilities
   private let state = Locked(State())
   private let feed: AvailabilityFeed
   private let interval: Duration
@@ -41,7 +43,7 @@ public final class ReopeningEngine: StorageEngine {
     clock: any Clock<Duration> = ContinuousClock(), open: @escaping @Sendable () async throws -> any StorageEngine
   ) {
     self.description = description
-    self.capabilities = capabilities
+    promised = capabilities
     self.interval = interval
     self.clock = clock
     self.open = open
@@ -50,8 +52,10 @@ public final class ReopeningEngine: StorageEngine {
 
   deinit { feed.finish() }
 
-  public var latestRevision: Revision { opened?.latestRevision ?? .zero }
-  public var latestPosition: JournalPosition { opened?.latestPosition ?? JournalPosition(epoch: 0, revision: .zero) }
+  /// The store once it is open; until then an engine of which every use throws `unavailable`.
+  public var base: any StorageEngine { opened ?? UnopenedEngine(description: description, capabilities: capabilities) }
+
+  public func openBase() async throws -> any StorageEngine { try await present() }
 
   private var opened: (any StorageEngine)? { state.withLock { $0.opened } }
 
@@ -68,7 +72,13 @@ public final class ReopeningEngine: StorageEngine {
     }
     do {
       let engine = try await task.value
-      return try take(engine, from: task)
+      let states = engine.availability()
+      // Whoever is given the engine hears of it, and not of what was before.
+      for await present in states {
+        feed.set(present)
+        break
+      }
+      return try take(engine, states, from: task)
     } catch {
       let cause = StorageError.cause(error, description)
       state.withLock { state in
@@ -84,7 +94,9 @@ public final class ReopeningEngine: StorageEngine {
     return Task { try await open() }
   }
 
-  private func take(_ engine: any StorageEngine, from task: Opening) throws -> any StorageEngine {
+  private func take(
+    _ engine: any StorageEngine, _ states: AsyncStream<Availability>, from task: Opening
+  ) throws -> any StorageEngine {
     let isFirst = try state.withLock { state in
       guard !state.isClosed else {
         Task { try? await engine.close() }
@@ -96,7 +108,6 @@ public final class ReopeningEngine: StorageEngine {
       return true
     }
     if isFirst {
-      let states = engine.availability()
       Task { [feed] in
         for await availability in states { feed.set(availability) }
       }
@@ -145,13 +156,17 @@ public final class ReopeningEngine: StorageEngine {
 
   public func entries(_ keys: [Key]) async throws -> [Entry?] { try await present().entries(keys) }
 
+  public func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+    try await present().record(name)
+  }
+
+  public func summary(of key: Key) async throws -> EntrySummary? { try await present().summary(of: key) }
+
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
     try await present().withSnapshot(body)
   }
-
-  public func recentCommits(after revision: Revision) -> [Commit]? { opened?.recentCommits(after: revision) }
 
   /// The commits, from when the store is open; who followed before that is told to reload first.
   public func changes(since position: JournalPosition?) -> AsyncStream<Change> {
@@ -184,16 +199,31 @@ public final class ReopeningEngine: StorageEngine {
   }
 }
 
-extension StorageEngine {
-  /// The engine of a kind that this is or, once it can be opened, stands for.
-  /// - Throws: Why it cannot be opened; `unsupported` where it is of another kind.
-  package func opened<E: StorageEngine>(as type: E.Type) async throws -> E {
-    let engine: any StorageEngine = try await (self as? ReopeningEngine)?.present() ?? self
-    guard let engine = engine as? E else {
-      throw StorageError.unsupported("what only \(type) can do", advice: "Use another store.", backend: description)
-    }
-    return engine
+/// What stands behind a handle before its store is open.
+private struct UnopenedEngine: StorageEngine {
+  let description: String
+  let capabilities: Capabilities
+  let latestRevision = Revision.zero
+  let latestPosition = JournalPosition(epoch: 0, revision: .zero)
+
+  private var error: StorageError {
+    StorageError(
+      .unavailable, "The store is not open yet.", advice: "Use the engine in front of it, which opens it.",
+      backend: description)
   }
+
+  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit { throw error }
+
+  func withSnapshot<R: Sendable>(
+    _ body: @Sendable (any StorageSnapshot) async throws -> R
+  ) async throws -> R {
+    throw error
+  }
+
+  func recentCommits(after revision: Revision) -> [Commit]? { nil }
+  func changes(since position: JournalPosition?) -> AsyncStream<Change> { AsyncStream { nil } }
+  func availability() -> AsyncStream<Availability> { AsyncStream { nil } }
+  func close() async throws {}
 }
 
 extension StorageError {

@@ -25,6 +25,13 @@ public struct Capabilities: Hashable, Sendable {
     public static let powerLossSafety = Features(rawValue: 1 << 7)
     /// Entries carry the revision that wrote them.
     public static let revisions = Features(rawValue: 1 << 8)
+    /// ``ValueAttributes`` are kept with the values.
+    public static let attributes = Features(rawValue: 1 << 9)
+    /// ``SystemRecord``s are kept beside the values.
+    public static let systemRecords = Features(rawValue: 1 << 11)
+    /// `latestRevision` is never behind a commit that has returned anywhere, in whatever process: a value that was read
+    /// at it is still what the store holds. Caches ask an engine without this promise before each use.
+    public static let immediateRevisions = Features(rawValue: 1 << 10)
   }
 
   /// What the engine does.

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// A batch that happened: what the journal says of it.
 public struct Commit: Hashable, Sendable {
   /// The store's revision after the batch.
@@ -8,13 +10,19 @@ public struct Commit: Hashable, Sendable {
   public let origin: Origin?
   /// What changed.
   public let changed: Selection
+  /// When the batch was accepted, in whole milliseconds, by the clock of whoever committed it; of a change by a writer
+  /// that does not know us, when it was noticed.
+  public let date: Date
 
   /// What an engine tells about a batch it has applied.
-  public init(revision: Revision, transaction: TransactionID?, origin: Origin?, changed: Selection) {
+  public init(
+    revision: Revision, transaction: TransactionID?, origin: Origin?, changed: Selection, date: Date
+  ) {
     self.revision = revision
     self.transaction = transaction
     self.origin = origin
     self.changed = changed
+    self.date = date
   }
 }
 

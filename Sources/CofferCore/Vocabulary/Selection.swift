@@ -6,27 +6,33 @@ public struct Selection: Hashable, Sendable {
   public let prefixes: [Key]
   /// Whether the whole store was cleared; then the lists are empty, since everything may have changed.
   public let isEverything: Bool
+  /// Records of the library's own that were put or deleted, in the order of the batch.
+  public let records: [SystemRecordName]
 
   /// Nothing.
   public static let none = Selection(keys: [], prefixes: [])
   /// The whole store.
-  public static let everything = Selection(everything: ())
+  public static let everything = everything(records: [])
 
-  /// Single keys and prefixes.
-  public init(keys: [Key], prefixes: [Key] = []) {
-    self.keys = keys
-    self.prefixes = prefixes
-    isEverything = false
+  /// The whole store, and records of the library's own, which clearing it leaves.
+  public static func everything(records: [SystemRecordName]) -> Selection {
+    Selection(keys: [], prefixes: [], isEverything: true, records: records)
   }
 
-  private init(everything: Void) {
-    keys = []
-    prefixes = []
-    isEverything = true
+  /// Single keys and prefixes, and records of the library's own.
+  public init(keys: [Key], prefixes: [Key] = [], records: [SystemRecordName] = []) {
+    self.init(keys: keys, prefixes: prefixes, isEverything: false, records: records)
+  }
+
+  private init(keys: [Key], prefixes: [Key], isEverything: Bool, records: [SystemRecordName]) {
+    (self.keys, self.prefixes, self.isEverything, self.records) = (keys, prefixes, isEverything, records)
   }
 
   /// Whether nothing was changed.
-  public var isEmpty: Bool { !isEverything && keys.isEmpty && prefixes.isEmpty }
+  public var isEmpty: Bool { !hasValues && records.isEmpty }
+
+  /// Whether a value may have been changed, and not only records of the library's own.
+  public var hasValues: Bool { isEverything || !keys.isEmpty || !prefixes.isEmpty }
 
   /// Whether the value of `key` may have changed. Linear in the size of the selection.
   public func contains(_ key: Key) -> Bool {

@@ -11,14 +11,20 @@ public import Foundation
 public struct WriteBatch: Sendable {
   /// One step of a batch.
   public enum Operation: Hashable, Sendable {
-    /// Stores a value, replacing what was there.
-    case put(Key, Data)
+    /// Stores a value with its attributes, replacing what was there.
+    case put(Key, Data, ValueAttributes = .none)
     /// Removes a value; a missing one is no error.
     case delete(Key)
     /// Removes every value whose key starts with the prefix; `nil` removes all.
     case clear(prefix: Key?)
     /// Fails the batch unless the key is at this revision **before** the batch; `nil` means absent.
     case require(Key, Revision?)
+    /// Stores a record of the library's own.
+    case putRecord(SystemRecordName, Data)
+    /// Removes a record of the library's own; a missing one is no error.
+    case deleteRecord(SystemRecordName)
+    /// Fails the batch unless the record is at this revision before the batch; `nil` means absent.
+    case requireRecord(SystemRecordName, Revision?)
   }
 
   /// The steps, applied in order after every `require` has been checked.
@@ -41,8 +47,10 @@ public struct WriteBatch: Sendable {
     self.durability = durability
   }
 
-  /// Stores a value.
-  public mutating func put(_ key: Key, _ value: Data) { operations.append(.put(key, value)) }
+  /// Stores a value with its attributes.
+  public mutating func put(_ key: Key, _ value: Data, _ attributes: ValueAttributes = .none) {
+    operations.append(.put(key, value, attributes))
+  }
   /// Removes a value.
   public mutating func delete(_ key: Key) { operations.append(.delete(key)) }
   /// Removes every value whose key starts with `prefix`, or all.
@@ -54,25 +62,62 @@ public struct WriteBatch: Sendable {
   public var selection: Selection {
     var keys: [Key] = []
     var prefixes: [Key] = []
+    var records: [SystemRecordName] = []
     var everything = false
     keys.reserveCapacity(operations.count)
     for operation in operations {
       switch operation {
-      case .put(let key, _), .delete(let key): keys.append(key)
+      case .put(let key, _, _), .delete(let key): keys.append(key)
       case .clear(let prefix?): prefixes.append(prefix)
       case .clear(nil): everything = true
-      case .require: break
+      case .putRecord(let name, _), .deleteRecord(let name): records.append(name)
+      case .require, .requireRecord: break
       }
     }
-    return everything ? .everything : Selection(keys: keys, prefixes: prefixes)
+    return everything
+      ? .everything(records: records) : Selection(keys: keys, prefixes: prefixes, records: records)
   }
 
-  /// Throws when a value is larger than `limit` bytes, naming the key.
-  package func checkSizes(limit: Int, backend: String) throws {
-    for case .put(let key, let value) in operations where value.count > limit {
+  /// Throws when a value or its attributes are more than an engine takes, naming the key.
+  package func check(_ capabilities: Capabilities, backend: String) throws {
+    let limit = capabilities.maximumValueSize
+    for case .put(let key, let value, let attributes) in operations {
+      guard value.count <= limit else {
+        throw StorageError(
+          .valueTooLarge, "The value has \(value.count) bytes; this store takes up to \(limit).",
+          advice: "Split it, or keep it in a file and store its path. Nothing was written.", backend: backend, key: key)
+      }
+      if !attributes.isEmpty { try check(attributes, of: key, capabilities, backend) }
+    }
+    guard !capabilities.contains(.systemRecords), operations.contains(where: \.isAboutRecord) else { return }
+    throw StorageError.unsupported(
+      "records of the library's own", advice: "Keep them in one of the built-in engines. Nothing was written.",
+      backend: backend)
+  }
+
+  private func check(
+    _ attributes: ValueAttributes, of key: Key, _ capabilities: Capabilities, _ backend: String
+  ) throws {
+    guard capabilities.contains(.attributes) else {
+      throw StorageError.unsupported(
+        "attributes of values", advice: "Store what they say in the value. Nothing was written.", backend: backend
+      ).locating(backend: backend, key: key)
+    }
+    guard attributes.applicationSize <= ValueAttributes.maximumSize else {
       throw StorageError(
-        .valueTooLarge, "The value has \(value.count) bytes; this store takes up to \(limit).",
-        advice: "Split it, or keep it in a file and store its path. Nothing was written.", backend: backend, key: key)
+        .valueTooLarge,
+        "The attributes have \(attributes.applicationSize) bytes; a store takes up to \(ValueAttributes.maximumSize).",
+        advice: "Store some of them in the value. Nothing was written.", backend: backend, key: key)
+    }
+  }
+}
+
+extension WriteBatch.Operation {
+  /// Whether it is about a record of the library's own, and not about a value.
+  package var isAboutRecord: Bool {
+    switch self {
+    case .putRecord, .deleteRecord, .requireRecord: true
+    case .put, .delete, .clear, .require: false
     }
   }
 }

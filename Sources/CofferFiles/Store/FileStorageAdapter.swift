@@ -16,7 +16,7 @@ public actor FileStorageAdapter: EngineBacked {
   public nonisolated let origin = Origin()
 
   /// A handle on an open engine.
-  public init(engine: SlotEngine) {
+  public init(engine: any StorageEngine) {
     self.engine = engine
   }
 
@@ -87,20 +87,16 @@ public actor FileStorageAdapter: EngineBacked {
   /// The keys that start with `prefix`, in the order of their bytes. Linear in their number; reads no value.
   /// - Throws: `StorageError`.
   public func keys(prefix: String? = nil) async throws -> [String] {
-    try await files().sizes(prefix: prefix.map { try Key($0) }).map(\.key.string)
+    try await engine.summaries(prefix: prefix.map { try Key($0) }).map(\.key.string)
   }
 
   /// The size of a value in bytes, which is that of its file; `nil` when it is absent. Does not read it.
   /// - Throws: `StorageError`.
-  public func size(key: String) async throws -> Int? { try await files().size(of: Key(key)) }
+  public func size(key: String) async throws -> Int? { try await engine.summary(of: Key(key))?.size }
 
   /// The size of all values together in bytes. Linear in their number; reads no value.
   /// - Throws: `StorageError`.
-  public func totalSize() async throws -> Int { try await files().sizes().reduce(0) { $0 + $1.size } }
-
-  private func files() async throws -> SlotEngine {
-    try await engine.opened(as: SlotEngine.self)
-  }
+  public func totalSize() async throws -> Int { try await engine.summaries().reduce(0) { $0 + ($1.size ?? 0) } }
 
   private static func name(of client: any Any.Type) throws -> String {
     // The reflected name tells types of one name in different modules apart. That of a private type differs from run

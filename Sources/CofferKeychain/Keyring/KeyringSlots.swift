@@ -169,7 +169,9 @@ import CofferLocks
       for _ in 0..<8 {
         guard let item = try item(in: slot) else { return nil }
         if let secret = try client.secrets([item.path]).first {
-          return SlotContent(secret.data, stamp: Self.stamp(of: item), version: Self.version(of: item))
+          return SlotContent(
+            secret.data, stamp: Self.stamp(of: item), version: Self.version(of: item),
+            attributes: ValueAttributes(Self.accessibility(of: item)))
         }
       }
       throw StorageError(.busy, "Somebody else is changing the item all the time.", advice: "Try again.")
@@ -206,8 +208,8 @@ import CofferLocks
     }
 
     /// The class that an item asks for, as far as it says.
-    func accessibility(of key: Key) throws -> KeychainAccessibility? {
-      let name = try item(of: key)?.text(of: Attribute.accessibility)
+    private static func accessibility(of item: KeyringItem) -> KeychainAccessibility? {
+      let name = item.text(of: Attribute.accessibility)
       return KeychainAccessibility.allCases.first { $0.name == name }
     }
 
@@ -219,8 +221,10 @@ import CofferLocks
       try refuseNewKeyring()
     }
 
-    func stage(_ data: Data, as id: SlotID, for key: Key, tag: UInt8) throws -> SlotStamp? {
-      let accessibility = KeychainAccessibility(rawValue: tag) ?? defaultAccessibility
+    func stage(
+      _ data: Data, as id: SlotID, for key: Key, attributes: ValueAttributes
+    ) throws -> SlotStamp? {
+      let accessibility = attributes.accessibility ?? defaultAccessibility
       do {
         try create(data, .staged, id, label: "\(scope.service): \(key.string.escapingControlCharacters)", accessibility)
       } catch let error as StorageError where error.code == .outcomeUnknown {

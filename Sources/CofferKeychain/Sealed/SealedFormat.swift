@@ -73,7 +73,11 @@ struct SealedFormat: DocumentFormat {
   func keys(of document: SealedDocument) -> [Key] { Array(document.items.keys) }
 
   func content(of key: Key, in document: SealedDocument) -> SlotContent? {
-    document.items[key].map { SlotContent($0.data.copy, stamp: stamp(of: $0.version), version: $0.version) }
+    document.items[key].map {
+      SlotContent(
+        $0.data.copy, stamp: stamp(of: $0.version), version: $0.version,
+        attributes: ValueAttributes(KeychainAccessibility(rawValue: $0.tag)))
+    }
   }
 
   func presence(of key: Key, in document: SealedDocument) -> SlotPresence? {
@@ -83,6 +87,8 @@ struct SealedFormat: DocumentFormat {
   func set(_ key: Key, to item: SealedItem, version: SlotID, in document: inout SealedDocument) {
     document.items[key] = SealedDocument.Item(version: version, tag: item.tag, data: item.data)
   }
+
+  func tag(of attributes: ValueAttributes) -> UInt8 { attributes[.accessibility] ?? 0 }
 
   func remove(_ key: Key, from document: inout SealedDocument) { document.items[key] = nil }
 

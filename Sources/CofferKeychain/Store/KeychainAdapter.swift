@@ -1,6 +1,6 @@
 public import CofferCore
 import CofferFileSystem
-public import CofferSQLite
+import CofferSQLite
 public import Foundation
 
 /// A `StorageAdapter` that keeps secrets in the system's keychain (documents 1 and 4).
@@ -19,7 +19,7 @@ public actor KeychainAdapter: EngineBacked {
   public nonisolated let origin = Origin()
 
   /// A handle on an open engine: a keychain or a sealed file.
-  public init(engine: SlotEngine) { self.engine = engine }
+  public init(engine: any StorageEngine) { self.engine = engine }
 
   /// Opens the secrets of a service, and blocks while it does: some milliseconds, and where the keyring or its bus does
   /// not answer, the configuration's timeout once. Who opens another store does not wait for it.
@@ -78,9 +78,8 @@ public actor KeychainAdapter: EngineBacked {
         advice: "Store the secret without access control, if that is enough for it. Nothing was written.",
         backend: engine.description, key: key)
     }
-    let tags = accessibility.map { [key: $0.rawValue] } ?? [:]
-    let batch = WriteBatch([.put(key, data)], transaction: transaction)
-    return try await engine.opened(as: SlotEngine.self).commit(batch, from: origin, tags: tags)
+    let batch = WriteBatch([.put(key, data, ValueAttributes(accessibility))], transaction: transaction)
+    return try await engine.commit(batch, from: origin)
   }
 
   /// The secret; `nil` when there is none.
@@ -91,16 +90,13 @@ public actor KeychainAdapter: EngineBacked {
   /// - Throws: `StorageError`.
   public func accessibility(of key: String) async throws -> KeychainAccessibility? {
     let key = try Key(key)
-    let engine = try await engine.opened(as: SlotEngine.self)
-    guard try await engine.entry(key) != nil, let slots = engine.slots as? any AccessibilitySlots else { return nil }
-    return try await beside { try slots.accessibility(of: key) }
+    return try await engine.entry(key)?.attributes.accessibility
   }
 
   /// The keys that start with `prefix`, in the order of their bytes. Linear in their number; reads no secret.
   /// - Throws: `StorageError`.
   public func list(prefix: String? = nil) async throws -> [String] {
-    let engine = try await engine.opened(as: SlotEngine.self)
-    return try await engine.keys(prefix: prefix.map { try Key($0) }).map(\.string)
+    try await engine.summaries(prefix: prefix.map { try Key($0) }).map(\.key.string)
   }
 
   /// Deletes every secret of this service and access group, and nothing else.
@@ -108,18 +104,18 @@ public actor KeychainAdapter: EngineBacked {
   public func deleteAll() async throws { try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: origin) }
 }
 
-/// A home that keeps with each value when it may be read.
-protocol AccessibilitySlots: Slots {
-  /// Blocks as long as reading does.
-  func accessibility(of key: Key) throws -> KeychainAccessibility?
+extension ValueAttribute<UInt8> {
+  /// When a secret may be read: a ``KeychainAccessibility``.
+  static let accessibility = ValueAttribute(code: 2)
 }
 
-extension DocumentSlots: AccessibilitySlots where Format == SealedFormat {
-  func accessibility(of key: Key) throws -> KeychainAccessibility? {
-    try document().items[key].flatMap { KeychainAccessibility(rawValue: $0.tag) }
+extension ValueAttributes {
+  /// When a secret may be read; `nil` unless it was said.
+  package var accessibility: KeychainAccessibility? { self[.accessibility].flatMap(KeychainAccessibility.init) }
+
+  /// What says when a secret may be read.
+  package init(_ accessibility: KeychainAccessibility?) {
+    self.init()
+    self[.accessibility] = accessibility?.rawValue
   }
 }
-
-#if SecretService && os(Linux)
-  extension KeyringSlots: AccessibilitySlots {}
-#endif

@@ -137,7 +137,7 @@ struct KeychainPlace: Sendable {
     configuration.keepsSlots = true
     configuration.name = description
     let engine = try await SQLiteEngine.open(at: journal, configuration: configuration)
-    let hasKeys = try await engine.withSnapshot { try await !$0.page(prefix: nil, after: nil, limit: 1).isEmpty }
+    let hasKeys = try await engine.withSnapshot { try await !$0.summaries(prefix: nil, after: nil, limit: 1).isEmpty }
     try await engine.close()
     return hasKeys
   }

@@ -1,7 +1,12 @@
 import CofferCore
 import Foundation
 
-/// The types that a preference can be asked to have, as tags of a commit. They are written to disk: never renumber.
+extension ValueAttribute<UInt8> {
+  /// Which type a preference is to have, or has: a ``PreferenceKind``.
+  static let preferenceKind = ValueAttribute(code: 1)
+}
+
+/// The types that a preference can be asked to have. They are written to disk: never renumber.
 enum PreferenceKind: UInt8 {
   /// The type that the preference has already, if the bytes can be one of it; else bytes.
   case asBefore = 0
@@ -14,6 +19,13 @@ enum PreferenceKind: UInt8 {
 }
 
 extension PreferenceValue {
+  /// What its home tells of the value.
+  var attributes: ValueAttributes {
+    var attributes = ValueAttributes()
+    attributes[.preferenceKind] = kind.rawValue
+    return attributes
+  }
+
   var kind: PreferenceKind {
     switch self {
     case .string: .string

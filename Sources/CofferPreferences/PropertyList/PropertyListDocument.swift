@@ -75,7 +75,7 @@ package struct PropertyListFormat: DocumentFormat {
   package func keys(of document: PropertyListDocument) -> [Key] { Array(document.values.keys) }
 
   package func content(of key: Key, in document: PropertyListDocument) -> SlotContent? {
-    document.values[key].map { SlotContent($0.bytes) }
+    document.values[key].map { SlotContent($0.bytes, attributes: $0.attributes) }
   }
 
   package func presence(of key: Key, in document: PropertyListDocument) -> SlotPresence? {
@@ -90,9 +90,7 @@ package struct PropertyListFormat: DocumentFormat {
     document.values[key] = asked ?? PreferenceValue(item.data, like: old)
   }
 
-  package func tag(of key: Key, in document: PropertyListDocument) -> UInt8 {
-    document.values[key]?.kind.rawValue ?? 0
-  }
+  package func tag(of attributes: ValueAttributes) -> UInt8 { attributes[.preferenceKind] ?? 0 }
 
   package func remove(_ key: Key, from document: inout PropertyListDocument) { document.values[key] = nil }
 

@@ -23,7 +23,7 @@ public actor UserDefaultsAdapter: EngineBacked {
   public nonisolated let origin = Origin()
 
   /// A handle on an open engine of preferences.
-  public init(engine: SlotEngine) { self.engine = engine }
+  public init(engine: any StorageEngine) { self.engine = engine }
 
   /// Opens a suite, and blocks while it does: a few milliseconds.
   ///
@@ -78,24 +78,25 @@ public actor UserDefaultsAdapter: EngineBacked {
         backend: engine.description
       ).locating(backend: engine.description, key: key)
     }
-    let batch = WriteBatch([.put(key, value.bytes)], transaction: transaction)
-    return try await engine.opened(as: SlotEngine.self).commit(batch, from: origin, tags: [key: value.kind.rawValue])
+    let batch = WriteBatch([.put(key, value.bytes, value.attributes)], transaction: transaction)
+    return try await engine.commit(batch, from: origin)
   }
 
   /// A value with its type, whoever has written it; `nil` when there is none.
   /// - Throws: `StorageError`.
   public func value(for key: String) async throws -> PreferenceValue? {
     let key = try Key(key)
-    let engine = try await engine.opened(as: SlotEngine.self)
-    guard let bytes = try await engine.entry(key)?.value else { return nil }
-    // One that is still on its way to its place has the type that it will have there, as far as that can be told.
-    let slots = engine.slots as? DocumentSlots<PropertyListFormat>
-    return PreferenceValue(bytes, like: try slots?.document().values[key])
+    guard let entry = try await engine.entry(key) else { return nil }
+    // Collections that others have written may have more in them than their bytes can say.
+    let slots = engine.as(SlotEngine.self)?.slots as? DocumentSlots<PropertyListFormat>
+    if let present = try slots?.document().values[key], present.bytes == entry.value { return present }
+    let kind = entry.attributes[.preferenceKind].flatMap(PreferenceKind.init) ?? .data
+    return PreferenceValue(entry.value, as: kind) ?? .data(entry.value)
   }
 
   /// The keys that start with `prefix`, in the order of their bytes. Linear in their number.
   /// - Throws: `StorageError`.
   public func keys(prefix: String? = nil) async throws -> [String] {
-    try await engine.opened(as: SlotEngine.self).sizes(prefix: prefix.map { try Key($0) }).map(\.key.string)
+    try await engine.summaries(prefix: prefix.map { try Key($0) }).map(\.key.string)
   }
 }

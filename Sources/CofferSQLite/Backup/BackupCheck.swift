@@ -56,24 +56,28 @@ struct BackupCheck {
 
   private func checkValues(_ content: inout Content) throws -> LiveRows {
     let all = Int(try connection.number("PRAGMA page_count") ?? 0)
-    let statement = try connection.prepare("SELECT key, revision, checksum, value FROM coffer_values ORDER BY key")
+    let statement = try connection.prepare(
+      "SELECT key, \(try ValueRow.columns(in: connection)) FROM coffer_values ORDER BY key")
     defer { statement.reset() }
     var live = LiveRows()
+    let records = try connection.countRecords()
+    if let name = records.damaged.first { throw damaged("the record '\(name)' of the library's own is not whole") }
+    live = records.rows
     while try statement.step() {
       try work.checkCancellation()
       guard let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? Key(name) else {
         throw damaged("it has a key that is no UTF-8")
       }
-      let (bytes, revision) = (statement.bytes(3), Revision(UInt64(bitPattern: statement.integer(1))))
-      guard Int64(bound(checksum(key, bytes), to: revision)) == statement.integer(2) else {
+      let row = ValueRow(statement, 1)
+      guard row.isWhole(key) else {
         throw StorageError(
           .damaged, "The value does not have the checksum that was stored with it.",
           advice: "Nothing was kept of the copy. Write the key again or remove it, then try again.", backend: backend,
           key: key)
       }
-      live.add(LiveRows.digest(revision: statement.integer(1), checksum: statement.integer(2)))
+      live.add(row.digest)
       content.values += 1
-      content.valueBytes += bytes.count
+      content.valueBytes += row.value.count
       let done = min(all, content.valueBytes / max(1, connection.pageSize))
       if content.values % 1_000 == 0 { work.report(.verifying, done, of: all, connection.pageSize) }
     }

@@ -69,7 +69,8 @@ struct Restoration {
 
   private func upgrade(_ connection: Connection) throws {
     let hasMeta = try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_meta'") != nil
-    guard hasMeta, try connection.number("SELECT value FROM coffer_meta WHERE name = 'format'") == 1 else { return }
+    let format = hasMeta ? try connection.number("SELECT value FROM coffer_meta WHERE name = 'format'") : nil
+    guard let format, format < Schema.format else { return }
     try FormatUpgrade.run(connection)
   }
 

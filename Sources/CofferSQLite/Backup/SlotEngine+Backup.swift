@@ -1,5 +1,5 @@
 import CofferCSQLite
-package import CofferCore
+import CofferCore
 import Foundation
 
 extension SlotEngine {
@@ -45,12 +45,12 @@ extension SlotEngine {
   @discardableResult
   public func restore(from backup: String, keepingReplacedAt kept: String? = nil) async throws -> RestoreReport {
     guard !slots.keepsSecrets else { throw secretsStay }
-    let (content, tags) = try await BackupWork.run(nil) { try BackupContent.read(backup, $0) }
+    let content = try await BackupWork.run(nil) { try BackupContent.read(backup, $0) }
     if let kept { try await self.backup(to: kept) }
     var batch = WriteBatch()
     batch.clear()
-    for (key, value) in content { batch.put(key, value) }
-    let commit = try await commit(batch, from: Origin(), tags: tags)
+    for entry in content { batch.put(entry.key, entry.value, entry.attributes) }
+    let commit = try await commit(batch, from: Origin())
     return RestoreReport(
       path: description, revision: commit.revision, values: content.count,
       valueBytes: content.reduce(0) { $0 + $1.value.count }, replaced: kept)
@@ -68,25 +68,16 @@ extension SlotEngine {
     configuration.name = name
     let copy = try await SQLiteEngine.open(at: path, configuration: configuration)
     do {
-      let database = SQLiteDatabase(engine: copy)
-      try await database.write { try $0.execute(BackupContent.tagTable) }
-      let transaction = TransactionID()
+      let (origin, transaction) = (Origin(), TransactionID())
       let revision = try await withSnapshot { snapshot in
         var last: Key?
         while true {
           try Task.checkCancellation()
           let page = try await snapshot.page(prefix: nil, after: last, limit: 1_000)
           guard let end = page.last else { return snapshot.revision }
+          let operations = page.map { WriteBatch.Operation.put($0.key, $0.value, $0.attributes) }
           try await copy.commit(
-            WriteBatch(page.map { .put($0.key, $0.value) }, transaction: transaction, durability: .relaxed),
-            from: database.origin)
-          let tags = try self.tags(of: page.map(\.key))
-          try await database.write(durability: .relaxed, transaction: transaction) { transaction in
-            for (key, tag) in tags {
-              try transaction.execute(
-                "INSERT INTO coffer_tags VALUES (?1, ?2)", [.blob(Data(key.string.utf8)), .integer(Int64(tag))])
-            }
-          }
+            WriteBatch(operations, transaction: transaction, durability: .relaxed), from: origin)
           last = end.key
         }
       }
@@ -97,53 +88,46 @@ extension SlotEngine {
       throw error
     }
   }
-
-  /// What the home says of values beside their bytes.
-  private func tags(of keys: [Key]) throws -> [(key: Key, tag: UInt8)] {
-    guard let slots = slots as? any TaggingSlots else { return [] }
-    return try keys.compactMap { key in
-      let tag = try slots.tag(of: key)
-      return tag == 0 ? nil : (key, tag)
-    }
-  }
-}
-
-/// A home that keeps something with each value, which `stage` is given.
-package protocol TaggingSlots: Slots {
-  /// What is kept with the value of a key now; 0 when nothing is.
-  func tag(of key: Key) throws -> UInt8
 }
 
 /// The values of a backup.
 enum BackupContent {
-  static let tagTable =
-    "CREATE TABLE coffer_tags (key BLOB PRIMARY KEY NOT NULL, tag INTEGER NOT NULL) STRICT, WITHOUT ROWID"
-
   /// Reads and checks all of a backup.
-  static func read(_ path: String, _ work: BackupWork) throws -> (values: [(key: Key, value: Data)], tags: [Key: UInt8])
-  {
+  static func read(_ path: String, _ work: BackupWork) throws -> [Entry] {
     let place = try StorePlace.ofBackup(path)
     let connection = try Connection(place)
     try connection.execute("PRAGMA query_only = ON; BEGIN")
     defer { connection.rollBack() }
     _ = try BackupCheck(connection: connection, work: work).run()
-    let rows = try connection.prepare("SELECT key, value FROM coffer_values ORDER BY key")
-    var values: [(key: Key, value: Data)] = []
-    while try rows.step() { values.append((try key(rows, place), rows.data(1))) }
-    rows.reset()
-    var tags: [Key: UInt8] = [:]
-    if try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_tags'") != nil {
-      let rows = try connection.prepare("SELECT key, tag FROM coffer_tags")
-      while try rows.step() { tags[try key(rows, place)] = UInt8(exactly: rows.integer(1)) }
-      rows.reset()
+    let rows = try connection.prepare(
+      "SELECT key, \(try ValueRow.columns(in: connection)) FROM coffer_values ORDER BY key")
+    defer { rows.reset() }
+    let kinds = try earlierKinds(connection)
+    var entries: [Entry] = []
+    while try rows.step() {
+      let row = ValueRow(rows, 1)
+      guard let name = String(validating: rows.bytes(0), as: UTF8.self), let key = try? Key(name),
+        let attributes = ValueAttributes(encoded: row.attributes)
+      else {
+        throw StorageError(
+          .damaged, "The backup has a key that is no UTF-8, or attributes that are none.", backend: place.description)
+      }
+      let all = attributes.merging(kinds[key] ?? .none)
+      entries.append(Entry(key: key, value: Data(row.value), revision: row.revision, attributes: all))
     }
-    return (values, tags)
+    return entries
   }
 
-  private static func key(_ row: Statement, _ place: StorePlace) throws -> Key {
-    guard let name = String(validating: row.bytes(0), as: UTF8.self), let key = try? Key(name) else {
-      throw StorageError(.damaged, "The backup has a key that is no UTF-8.", backend: place.description)
+  /// The types of preferences, which backups of the second format have in a table of their own.
+  private static func earlierKinds(_ connection: Connection) throws -> [Key: ValueAttributes] {
+    guard try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_tags'") != nil else { return [:] }
+    let rows = try connection.prepare("SELECT key, tag FROM coffer_tags")
+    defer { rows.reset() }
+    var kinds: [Key: ValueAttributes] = [:]
+    while try rows.step() {
+      guard let key = try? Key(rows.text(0)), let kind = UInt8(exactly: rows.integer(1)) else { continue }
+      kinds[key, default: .none][ValueAttribute<UInt8>(code: 1)] = kind
     }
-    return key
+    return kinds
   }
 }

@@ -30,18 +30,20 @@ package final class SQLiteTransaction {
   /// The value of a key as it is in this transaction. A damaged one throws `damaged`.
   package func value(_ key: Key) throws -> Data? {
     let name = Data(key.string.utf8)
-    let sql = "SELECT revision, checksum, value FROM coffer_values WHERE key = ?1"
-    let rows = try query(sql, [.blob(name)]) { (revision: $0.integer(0), checksum: $0.integer(1), value: $0.blob(2)) }
-    guard let row = rows.first else { return nil }
-    let revision = Revision(UInt64(bitPattern: row.revision))
-    guard row.checksum == Int64(bound(checksum(key, row.value), to: revision)) else {
+    let rows = try query("SELECT \(ValueRow.columns) FROM coffer_values WHERE key = ?1", [.blob(name)]) { row in
+      row.value.isWhole(key) ? row.blob(3) : nil
+    }
+    guard let found = rows.first else { return nil }
+    guard let value = found else {
       throw StorageError.damagedValue(key, backend: committer.connection.place.description)
     }
-    return row.value
+    return value
   }
 
-  /// Stores a value under a key.
-  package func put(_ key: Key, _ value: Data) throws { try apply(.put(key, value)) }
+  /// Stores a value with its attributes under a key.
+  package func put(_ key: Key, _ value: Data, _ attributes: ValueAttributes = .none) throws {
+    try apply(.put(key, value, attributes))
+  }
 
   /// Removes a key.
   package func delete(_ key: Key) throws { try apply(.delete(key)) }
@@ -49,10 +51,14 @@ package final class SQLiteTransaction {
   /// Removes the keys that start with a prefix, or all.
   func clear(_ prefix: Key?) throws { try apply(.clear(prefix: prefix)) }
 
+  /// Puts or removes a record of the library's own.
+  func change(_ operation: WriteBatch.Operation) throws { try apply(operation) }
+
   private func apply(_ operation: WriteBatch.Operation) throws {
     _ = try statements()
-    try WriteBatch([operation]).checkSizes(
-      limit: committer.maximumValueSize, backend: committer.connection.place.description)
+    try WriteBatch([operation]).check(
+      Capabilities(SQLiteEngine.features, maximumValueSize: committer.maximumValueSize),
+      backend: committer.connection.place.description)
     try committer.applyNow(operation)
     operations.append(operation)
   }

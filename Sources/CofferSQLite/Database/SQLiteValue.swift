@@ -29,4 +29,7 @@ package struct SQLiteRow {
   package func real(_ column: Int) -> Double { statement.double(Int32(column)) }
   package func text(_ column: Int) -> String { statement.text(Int32(column)) }
   package func blob(_ column: Int) -> Data { statement.data(Int32(column)) }
+
+  /// The row of a query for ``ValueRow/columns``.
+  var value: ValueRow { ValueRow(statement, 0) }
 }

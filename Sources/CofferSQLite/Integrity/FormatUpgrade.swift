@@ -2,11 +2,13 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-/// Brings a store of the first format up: its pages had no checksums, its journal rows neither, and the checksum of a
-/// value did not cover its revision.
+/// Brings a store of an earlier format up, in one commit.
+///
+/// Of the first, pages had no checksums, journal rows neither, and the checksum of a value did not cover its revision.
+/// The second had no attributes and no records of the library's own.
 enum FormatUpgrade {
   static func run(_ connection: Connection) throws {
-    try upgradeRows(connection)
+    try upgradeTables(connection)
     // Without the space or the quiet that it needs the store works, and `coffer verify --upgrade` tries again.
     do { try seal(connection) } catch let error as StorageError where error.code != .damaged {}
   }
@@ -21,10 +23,28 @@ enum FormatUpgrade {
     if connection.isSealed { try connection.execute("INSERT OR REPLACE INTO coffer_meta VALUES ('sealed', 1)") }
   }
 
-  private static func upgradeRows(_ connection: Connection) throws {
+  private static func upgradeTables(_ connection: Connection) throws {
     try connection.execute("BEGIN IMMEDIATE")
     defer { connection.rollBack() }
-    guard try connection.number("SELECT value FROM coffer_meta WHERE name = 'format'") == 1 else { return }
+    let found = try connection.number("SELECT value FROM coffer_meta WHERE name = 'format'") ?? 0
+    guard found < Schema.format else { return }  // Another process was first.
+    if found == 1 { try upgradeRows(connection) }
+    if found <= 2 { try addAttributes(connection) }
+    try connection.execute("INSERT OR REPLACE INTO coffer_meta VALUES ('format', \(Schema.format)); COMMIT")
+  }
+
+  /// Gives values a column for attributes and makes the table of records. No row is touched, so a damaged page stays
+  /// its own affair. Handles of an earlier version that are still open end: what they write would keep old attributes.
+  private static func addAttributes(_ connection: Connection) throws {
+    try connection.execute(
+      """
+      ALTER TABLE coffer_values ADD COLUMN attributes BLOB;
+      \(Schema.valueTable("coffer_records"));
+      INSERT OR REPLACE INTO coffer_meta VALUES ('restored', \(Int64.random(in: 1 ... .max)))
+      """)
+  }
+
+  private static func upgradeRows(_ connection: Connection) throws {
     let epoch = Int64.random(in: 1 ... .max)
     let live = try upgradeValues(connection)
     try connection.execute("ALTER TABLE coffer_journal RENAME TO coffer_journal_1; \(Schema.journalTable)")
@@ -43,8 +63,7 @@ enum FormatUpgrade {
     try connection.execute(
       """
       DROP TABLE coffer_journal_1;
-      INSERT OR REPLACE INTO coffer_meta VALUES ('format', \(Schema.format)), ('epoch', \(epoch));
-      COMMIT
+      INSERT OR REPLACE INTO coffer_meta VALUES ('epoch', \(epoch))
       """)
   }
 

@@ -18,6 +18,8 @@ struct LiveRows: Hashable {
     digest &-= row
   }
 
+  func adding(_ others: LiveRows) -> LiveRows { LiveRows(count: count + others.count, digest: digest &+ others.digest) }
+
   /// The digest of one row. Its checksum covers key, revision and value; mixing keeps sums of rows apart.
   static func digest(revision: Int64, checksum: Int64) -> UInt64 {
     var mixed = UInt64(bitPattern: revision) &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(bitPattern: checksum)
@@ -65,4 +67,27 @@ private nonisolated func noteRemovedRow(
   let row = LiveRows.digest(revision: sqlite3_value_int64(arguments[0]), checksum: sqlite3_value_int64(arguments[1]))
   state.assumingMemoryBound(to: LiveRows.self).pointee.remove(row)
   sqlite3_result_int(context, 1)
+}
+
+extension Connection {
+  /// Whether values have attributes, and whether there are records: from the third format on.
+  var keepsAttributes: Bool {
+    get throws { try number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_records'") != nil }
+  }
+
+  /// Reads the records of the library's own: their rows, and the names of those that are damaged.
+  func countRecords() throws -> (rows: LiveRows, damaged: [String]) {
+    guard try keepsAttributes else { return (LiveRows(), []) }
+    let rows = try prepare("SELECT key, \(ValueRow.columns) FROM coffer_records")
+    defer { rows.reset() }
+    var found = LiveRows()
+    var damaged: [String] = []
+    while try rows.step() {
+      let row = ValueRow(rows, 1)
+      found.add(row.digest)
+      let key = String(validating: rows.bytes(0), as: UTF8.self).flatMap { try? Key($0) }
+      if key.map(row.isWhole) != true { damaged.append(rows.text(0)) }
+    }
+    return (found, damaged)
+  }
 }

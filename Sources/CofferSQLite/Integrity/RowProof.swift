@@ -18,18 +18,17 @@ extension Reader {
   func proveRows() throws -> RowProof {
     let newest = try connection.prepare(JournalRow.newest)
     defer { newest.reset() }
-    let rows = try connection.prepare("SELECT key, revision, checksum, value FROM coffer_values")
+    let rows = try connection.prepare("SELECT key, \(try ValueRow.columns(in: connection)) FROM coffer_values")
     defer { rows.reset() }
-    var found = LiveRows()
+    var found = try connection.countRecords().rows
     var (last, isOrdered, damaged) = ([UInt8](), true, 0)
     while try rows.step() {
-      found.add(LiveRows.digest(revision: rows.integer(1), checksum: rows.integer(2)))
+      found.add(ValueRow(rows, 1).digest)
       let name = Array(rows.bytes(0))
-      if found.count > 1, !last.lexicographicallyPrecedes(name) { isOrdered = false }
+      if !last.isEmpty, !last.lexicographicallyPrecedes(name) { isOrdered = false }
       last = name
       let key = String(validating: name, as: UTF8.self).flatMap { try? Key($0) }
-      let sum = key.map { bound(checksum($0, rows.bytes(3)), to: Revision(UInt64(bitPattern: rows.integer(1)))) }
-      if sum.map(Int64.init) != rows.integer(2) { damaged += 1 }
+      if key.map(ValueRow(rows, 1).isWhole) != true { damaged += 1 }
     }
     guard try newest.step() else {
       return RowProof(revision: .zero, isComplete: found == LiveRows(), isOrdered: isOrdered, damaged: damaged)

@@ -14,17 +14,18 @@ extension SQLiteStore {
     return try reader.salvage(key, page) { try proof(reader, at: revision) }
   }
 
-  /// Lists keys on damaged pages, as ``Reader/page(prefix:after:limit:)`` does, if all rows of that revision are there.
-  func salvagePage(
-    prefix: Key?, after: Key?, limit: Int, at revision: Revision, after error: any Error
-  ) throws -> [Entry] {
+  /// Lists what is on damaged pages, if all rows of that revision are there.
+  /// - Parameter needsWholeRows: whether the list does not prove each row by itself.
+  func salvageList<R>(
+    at revision: Revision, after error: any Error, needsWholeRows: Bool, _ list: (Reader) throws -> R
+  ) throws -> R {
     let page = try StorageError.damagedPage(error)
     let reader = try salvagingReader()
     defer { reader.endSnapshot() }
     guard try reader.beginSnapshot() == revision else { throw page }
     let proof = try proof(reader, at: revision)
-    guard proof.isComplete, proof.isOrdered else { throw page }
-    return try reader.page(prefix: prefix, after: after, limit: limit)
+    guard proof.isComplete, proof.isOrdered, proof.damaged == 0 || !needsWholeRows else { throw page }
+    return try list(reader)
   }
 
   /// Whether a batch may be written past damaged pages: the tables that it changes prove themselves row by row, and no

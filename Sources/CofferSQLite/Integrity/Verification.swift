@@ -100,18 +100,18 @@ private struct Verification {
   }
 
   private mutating func checkValues(_ connection: Connection) throws -> LiveRows {
-    let rows = try connection.prepare("SELECT key, revision, checksum, value FROM coffer_values ORDER BY key")
+    let rows = try connection.prepare(
+      "SELECT key, \(try ValueRow.columns(in: connection)) FROM coffer_values ORDER BY key")
     defer { rows.reset() }
     var found = LiveRows()
     while try rows.step() {
       if found.count % 256 == 0 { try checkCancellation() }
-      found.add(LiveRows.digest(revision: rows.integer(1), checksum: rows.integer(2)))
+      found.add(ValueRow(rows, 1).digest)
       guard let name = String(validating: rows.bytes(0), as: UTF8.self), let key = try? Key(name) else {
         report.unnamed += 1
         continue
       }
-      let sum = bound(checksum(key, rows.bytes(3)), to: Revision(UInt64(bitPattern: rows.integer(1))))
-      if Int64(sum) != rows.integer(2) { report.damaged.append(key) }
+      if !ValueRow(rows, 1).isWhole(key) { report.damaged.append(key) }
     }
     return found
   }
@@ -125,8 +125,11 @@ private struct Verification {
       if !isWhole || Selection(decoding: row.changed) == nil { report.damagedCommits.append(row.revision) }
       live = row.live
     }
-    report.rowsAreComplete = live == found
-    report.missing = live.count - found.count
+    let records = try connection.countRecords()
+    for name in records.damaged { report.structure.append("The record '\(name)' of the library's own is damaged.") }
+    let all = found.adding(records.rows)
+    report.rowsAreComplete = live == all
+    report.missing = live.count - all.count
   }
 
   // MARK: Structure

@@ -22,7 +22,13 @@ func checksum(_ key: Key, _ value: Data) -> UInt32 {
   value.withUnsafeBytes { checksum(key, $0) }
 }
 
-/// The checksum of a row: of its key, its value and its revision.
+/// Goes on with the checksum of a key and a value over the value's attributes; it stays as it is where there are none.
+func including(_ attributes: UnsafeRawBufferPointer, in checksum: UInt32) -> UInt32 {
+  guard !attributes.isEmpty else { return checksum }
+  return crc(crc(checksum, attributes), UInt16(truncatingIfNeeded: attributes.count).littleEndian)
+}
+
+/// The checksum of a row: of its key, its value and attributes, and its revision.
 func bound(_ checksum: UInt32, to revision: Revision) -> UInt32 { crc(checksum, revision.rawValue.littleEndian) }
 
 /// Goes on with a checksum over more bytes.

@@ -47,13 +47,14 @@ struct JournalReader {
 
   private func commit(_ row: JournalRow) -> Commit? {
     guard let changed = Selection(decoding: row.changed) else { return nil }
+    let date = Date(unixMilliseconds: row.committedAt)
     // Both are empty for a change by a writer that does not know us.
     if row.transaction.isEmpty, row.origin.isEmpty {
-      return Commit(revision: row.revision, transaction: nil, origin: nil, changed: changed)
+      return Commit(revision: row.revision, transaction: nil, origin: nil, changed: changed, date: date)
     }
     guard let transaction = UUID(row.transaction), let origin = UUID(row.origin) else { return nil }
     return Commit(
-      revision: row.revision, transaction: transaction, origin: Origin(handle: origin), changed: changed)
+      revision: row.revision, transaction: transaction, origin: Origin(handle: origin), changed: changed, date: date)
   }
 }
 

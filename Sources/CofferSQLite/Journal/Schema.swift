@@ -5,7 +5,7 @@ import Foundation
 /// The tables of a store. `docs/formats/sqlite.md` describes them byte by byte.
 enum Schema {
   /// What this build writes and the newest that it reads.
-  static let format: Int64 = 2
+  static let format: Int64 = 3
   /// "CFFR", so that `file` and other tools can tell what the database is.
   private static let applicationID = 0x4346_4652
 
@@ -83,6 +83,16 @@ enum Schema {
       """)
   }
 
+  /// The attributes are before the value, so that reading them does not walk through the pages of a large one.
+  static func valueTable(_ name: String) -> String {
+    """
+    CREATE TABLE \(name) (
+      key BLOB PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, checksum INTEGER NOT NULL, attributes BLOB,
+      value BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID
+    """
+  }
+
   static let journalTable = """
     CREATE TABLE coffer_journal (
       revision INTEGER PRIMARY KEY NOT NULL, epoch INTEGER NOT NULL, transaction_id BLOB NOT NULL,
@@ -110,9 +120,8 @@ enum Schema {
       """
       PRAGMA application_id = \(applicationID);
       CREATE TABLE coffer_meta (name TEXT PRIMARY KEY NOT NULL, value ANY NOT NULL) STRICT, WITHOUT ROWID;
-      CREATE TABLE coffer_values (
-        key BLOB PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, checksum INTEGER NOT NULL, value BLOB NOT NULL
-      ) STRICT, WITHOUT ROWID;
+      \(valueTable("coffer_values"));
+      \(valueTable("coffer_records"));
       \(journalTable);
       CREATE TABLE coffer_quarantine (
         key BLOB NOT NULL, revision INTEGER NOT NULL, checksum INTEGER NOT NULL, found_at INTEGER NOT NULL,
@@ -126,11 +135,4 @@ enum Schema {
     if connection.isSealed { try connection.execute("INSERT INTO coffer_meta VALUES ('sealed', 1)") }
     try connection.execute("COMMIT")
   }
-}
-
-extension Date {
-  /// Milliseconds since 1970, as the tables keep dates.
-  var unixMilliseconds: Int64 { Int64((timeIntervalSince1970 * 1_000).rounded()) }
-
-  init(unixMilliseconds: Int64) { self.init(timeIntervalSince1970: Double(unixMilliseconds) / 1_000) }
 }

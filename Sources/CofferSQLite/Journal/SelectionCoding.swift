@@ -2,18 +2,19 @@ package import CofferCore
 
 /// How a journal row writes what its batch changed: `docs/formats/sqlite.md`, "changed".
 ///
-/// One version byte, one flag byte, then the keys and the prefixes, each list as a count and each name as a length and
-/// its bytes. Numbers are LEB128.
+/// One version byte, one flag byte, then the keys and the prefixes, and the records where there are any: each list as a
+/// count and each name as a length and its bytes. Numbers are LEB128.
 extension Selection {
   private static let version: UInt8 = 1
   private static let everythingFlag: UInt8 = 1
+  private static let recordsFlag: UInt8 = 2
 
   package func encoded() -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(keys.reduce(8) { $0 + $1.size + 2 })
     bytes.append(Self.version)
-    bytes.append(isEverything ? Self.everythingFlag : 0)
-    for names in [keys, prefixes] {
+    bytes.append((isEverything ? Self.everythingFlag : 0) | (records.isEmpty ? 0 : Self.recordsFlag))
+    for names in records.isEmpty ? [keys, prefixes] : [keys, prefixes, records.map(\.key)] {
       bytes.append(number: UInt64(names.count))
       for name in names {
         name.withBytes { content in
@@ -28,14 +29,17 @@ extension Selection {
   /// Reads what ``encoded()`` wrote; `nil` for anything else. Never reads or allocates beyond what the bytes hold.
   package init?(decoding bytes: UnsafeRawBufferPointer) {
     var reader = ByteReader(bytes)
-    guard reader.byte() == Self.version, let flags = reader.byte(), flags & ~Self.everythingFlag == 0,
-      let keys = reader.names(), let prefixes = reader.names(), reader.isAtEnd
+    guard reader.byte() == Self.version, let flags = reader.byte(),
+      flags & ~(Self.everythingFlag | Self.recordsFlag) == 0, let keys = reader.names(), let prefixes = reader.names(),
+      let names = flags & Self.recordsFlag == 0 ? [] : reader.names(), reader.isAtEnd,
+      names.isEmpty == (flags & Self.recordsFlag == 0)
     else { return nil }
+    let records = names.map { SystemRecordName($0) }
     if flags & Self.everythingFlag != 0 {
       guard keys.isEmpty, prefixes.isEmpty else { return nil }
-      self = .everything
+      self = .everything(records: records)
     } else {
-      self.init(keys: keys, prefixes: prefixes)
+      self.init(keys: keys, prefixes: prefixes, records: records)
     }
   }
 }

@@ -26,14 +26,14 @@ final class ReadOnlySlotReader: Sendable {
   // MARK: The newest state
 
   /// The present value of a key; `nil` when it is absent.
-  func value(_ key: Key) throws -> Data? {
+  func value(_ key: Key) throws -> SlotContent? {
     var seen: SlotID?
     var wasUnrecorded = false
     for _ in 0..<Self.attempts {
       if let recorded = try line(key) {
         let content = try content(.value(key), key)
-        if let content, slots.matches(recorded.record, key, content) { return content.data }
-        if let data = try aside(.staged(recorded.record.id), recorded, key) { return data }
+        if let content, slots.matches(recorded.record, key, content) { return recorded.content(content) }
+        if let content = try aside(.staged(recorded.record.id), recorded, key) { return recorded.content(content) }
         // Twice the same record, and its value is nowhere: it is not on its way from one place to another.
         if seen == recorded.record.id { return try value(unlike: recorded, key, content) }
         seen = recorded.record.id
@@ -50,14 +50,16 @@ final class ReadOnlySlotReader: Sendable {
   // MARK: The state of a snapshot
 
   /// The value of a record that may have been replaced since.
-  func value(_ key: Key, at recorded: Recorded) throws -> Data? {
+  func value(_ key: Key, at recorded: Recorded) throws -> SlotContent? {
     let record = recorded.record
-    if let content = try content(.value(key), key), slots.matches(record, key, content) { return content.data }
+    if let content = try content(.value(key), key), slots.matches(record, key, content) {
+      return recorded.content(content)
+    }
     // A value moves from aside to its place and from there to what is kept: looking in this order cannot miss it.
-    if let data = try aside(.staged(record.id), recorded, key) { return data }
+    if let content = try aside(.staged(record.id), recorded, key) { return recorded.content(content) }
     let content = try content(.value(key), key)
-    if let content, slots.matches(record, key, content) { return content.data }
-    if let data = try aside(.retained(record.id), recorded, key) { return data }
+    if let content, slots.matches(record, key, content) { return recorded.content(content) }
+    if let content = try aside(.retained(record.id), recorded, key) { return recorded.content(content) }
     guard try line(key)?.record.id == record.id else {
       throw StorageError(
         .unavailable, "The value was replaced while the snapshot was open, where nothing can be kept for it.",
@@ -67,7 +69,7 @@ final class ReadOnlySlotReader: Sendable {
   }
 
   /// The value of a key that a snapshot of the journal does not have: somebody who does not know us has added it.
-  func added(_ key: Key) throws -> Data? {
+  func added(_ key: Key) throws -> SlotContent? {
     guard try line(key) == nil else { return nil }  // A commit after the snapshot has.
     return try unrecorded(key)
   }
@@ -75,9 +77,9 @@ final class ReadOnlySlotReader: Sendable {
   // MARK: What is not as the journal says
 
   /// What is there in place of a record's value.
-  private func value(unlike recorded: Recorded, _ key: Key, _ content: SlotContent?) throws -> Data? {
+  private func value(unlike recorded: Recorded, _ key: Key, _ content: SlotContent?) throws -> SlotContent? {
     let record = recorded.record
-    if let content, record.loss != .none, content.version == record.id { return content.data }  // It was put back.
+    if let content, record.loss != .none, content.version == record.id { return content }  // It was put back.
     if slots.isStillLost(record, key, content) || slots.isCopyServed {
       throw damaged("the file was damaged, and its copy has an older value or none", recorded, key, content)
     }
@@ -89,15 +91,15 @@ final class ReadOnlySlotReader: Sendable {
     if steps.last?.staged == record.id, content.map({ isVersion($0, of: steps, key) }) ?? true {
       throw damaged("it is gone from where it waited for being put into its place", recorded, key, content)
     }
-    return content?.data  // Somebody who does not know us has edited or removed it.
+    return content  // Somebody who does not know us has edited or removed it.
   }
 
-  private func unrecorded(_ key: Key) throws -> Data? {
+  private func unrecorded(_ key: Key) throws -> SlotContent? {
     guard let content = try content(.value(key), key) else { return nil }
     // What a copy has beyond the journal was removed after it was made.
     if journal != nil, slots.isCopyServed { return nil }
     let steps = try intents(of: key)
-    guard let last = steps.last, last.staged == nil, isVersion(content, of: steps, key) else { return content.data }
+    guard let last = steps.last, last.staged == nil, isVersion(content, of: steps, key) else { return content }
     return nil  // It was removed by a writer that could not take it away any more.
   }
 
@@ -140,10 +142,17 @@ final class ReadOnlySlotReader: Sendable {
     do { return try slots.read(slot) } catch let error as StorageError { throw error.locating(backend: name, key: key) }
   }
 
-  private func aside(_ slot: Slot, _ recorded: Recorded, _ key: Key) throws -> Data? {
+  private func aside(_ slot: Slot, _ recorded: Recorded, _ key: Key) throws -> SlotContent? {
     guard let content = try content(slot, key) else { return nil }
     if let owner = content.key, owner != key { throw StorageError.anothersWaiting(key, name) }
     // What waits or is kept of a secret has the version's own name.
-    return slots.keepsSecrets || recorded.record.matches(key, content.data) ? content.data : nil
+    return slots.keepsSecrets || recorded.record.matches(key, content.data) ? content : nil
+  }
+}
+
+extension SlotHome.Recorded {
+  /// What a slot holds of this version, with all that was stored with it.
+  fileprivate func content(_ content: SlotContent) -> SlotContent {
+    SlotContent(content.data, stamp: content.stamp, version: content.version, attributes: attributes(with: content))
   }
 }

@@ -31,7 +31,7 @@ final class ReadOnlySlotSnapshot: StorageSnapshot {
     let found = try await records?.entries(keys) ?? Array(repeating: nil, count: keys.count)
     return try await reading { [self] in
       try zip(keys, found).map { key, record in
-        try value(key, record).map { Entry(key: key, value: $0, revision: .zero) }
+        try value(key, record)?.entry(key)
       }
     }
   }
@@ -48,22 +48,27 @@ final class ReadOnlySlotSnapshot: StorageSnapshot {
     }
   }
 
-  /// The keys that have a value, without those that cannot be told from damage.
-  func presentKeys(prefix: Key?) async throws -> [Key] {
-    var present: [Key] = []
-    var last: Key?
+  /// Every value is read: nothing else proves here that it is there. A damaged one is listed; its readers are told.
+  func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
+    var last = after
     while true {
-      let candidates = try await candidates(prefix: prefix, after: last, limit: 1_000)
-      guard let end = candidates.last else { return present }
-      present += try await reading { [self] in
-        try candidates.filter { candidate in
-          do { return try value(candidate.key, candidate.record) != nil } catch let error as StorageError {
-            guard error.code == .damaged, error.key == candidate.key else { throw error }
-            return true  // It is there; its readers are told.
-          }
-        }.map(\.key)
-      }
+      let candidates = try await candidates(prefix: prefix, after: last, limit: limit)
+      guard let end = candidates.last else { return [] }
+      let summaries = try await reading { [self] in try candidates.compactMap(summary) }
+      if !summaries.isEmpty { return summaries }
       last = end.key
+    }
+  }
+
+  private func summary(_ candidate: Candidate) throws -> EntrySummary? {
+    func summary(_ size: Int?, _ attributes: ValueAttributes = .none) -> EntrySummary {
+      EntrySummary(key: candidate.key, size: size, revision: .zero, date: nil, attributes: attributes)
+    }
+    do {
+      guard let content = try value(candidate.key, candidate.record) else { return nil }
+      return summary(reader.slots.keepsSecrets ? nil : content.data.count, content.attributes)
+    } catch let error as StorageError where error.code == .damaged && error.key == candidate.key {
+      return summary(nil)
     }
   }
 
@@ -120,9 +125,9 @@ final class ReadOnlySlotSnapshot: StorageSnapshot {
     var bytes = 0
     for candidate in candidates where bytes < Self.pageBytes {
       do {
-        guard let data = try value(candidate.key, candidate.record) else { continue }
-        entries.append(Entry(key: candidate.key, value: data, revision: .zero))
-        bytes += data.count
+        guard let content = try value(candidate.key, candidate.record) else { continue }
+        entries.append(content.entry(candidate.key))
+        bytes += content.data.count
       } catch {
         // The entries before a damaged one are good: the damage is the next page's business.
         guard entries.isEmpty else { break }
@@ -132,7 +137,7 @@ final class ReadOnlySlotSnapshot: StorageSnapshot {
     return entries
   }
 
-  private func value(_ key: Key, _ record: Entry?) throws -> Data? {
+  private func value(_ key: Key, _ record: Entry?) throws -> SlotContent? {
     guard let record else { return try reader.added(key) }
     guard let known = record.value.withUnsafeBytes({ SlotRecord($0) }) else {
       throw StorageError.damagedRecord(key, name)
@@ -148,4 +153,9 @@ final class ReadOnlySlotSnapshot: StorageSnapshot {
       queue.async { continuation.resume(with: Result { try body() }) }
     }
   }
+}
+
+extension SlotContent {
+  /// What a reader gets who is told no revisions.
+  func entry(_ key: Key) -> Entry { Entry(key: key, value: data, revision: .zero, attributes: attributes) }
 }

@@ -36,7 +36,9 @@ final class ReadOnlySlotStore: SlotCore {
     refusal = StorageError(
       .permissionDenied, "The store is open for reading only: \(reason)",
       advice: "Nothing was written. Open it again where it may be written.", backend: name)
-    var features: Capabilities.Features = [.snapshots, .listing, .persistence]
+    var features: Capabilities.Features = [
+      .snapshots, .listing, .persistence, .attributes, .systemRecords,
+    ]
     if journal != nil { features.formUnion([.replay, .foreignWriters]) }
     capabilities = Capabilities(features, maximumValueSize: configuration.maximumValueSize)
   }
@@ -47,14 +49,10 @@ final class ReadOnlySlotStore: SlotCore {
 
   func entry(_ key: Key) async throws -> Entry? {
     try requireOpen()
-    return try await reading { [reader] in try reader.value(key).map { Entry(key: key, value: $0, revision: .zero) } }
+    return try await reading { [reader] in try reader.value(key).map { $0.entry(key) } }
   }
 
   func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
-    try await withState { try await body($0) }
-  }
-
-  private func withState<R: Sendable>(_ body: @Sendable (ReadOnlySlotSnapshot) async throws -> R) async throws -> R {
     try requireOpen()
     @Sendable func read(_ records: (any StorageSnapshot)?) async throws -> R {
       let snapshot = ReadOnlySlotSnapshot(records, reader, name: description, queue: queue)
@@ -65,23 +63,16 @@ final class ReadOnlySlotStore: SlotCore {
     return try await journal.withSnapshot { try await read($0) }
   }
 
-  func keys(prefix: Key?) async throws -> [Key] { try await withState { try await $0.presentKeys(prefix: prefix) } }
-
-  func sizes(prefix: Key?) async throws -> [(key: Key, size: Int)] {
-    guard !slots.keepsSecrets else { throw StorageError.noSizes(description) }
-    return try await withState { snapshot in
-      var sizes: [(key: Key, size: Int)] = []
-      while true {
-        let page = try await snapshot.page(prefix: prefix, after: sizes.last?.key, limit: 1_000)
-        if page.isEmpty { return sizes }
-        sizes += page.map { ($0.key, $0.value.count) }
-      }
-    }
+  func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+    try requireOpen()
+    return try await journal?.record(name)
   }
 
-  func size(of key: Key) async throws -> Int? {
-    guard !slots.keepsSecrets else { throw StorageError.noSizes(description) }
-    return try await entry(key)?.value.count
+  func summary(of key: Key) async throws -> EntrySummary? {
+    guard slots.keepsSecrets else { return try await entry(key).map(EntrySummary.init) }
+    return try await entry(key).map {
+      EntrySummary(key: key, size: nil, revision: .zero, date: nil, attributes: $0.attributes)
+    }
   }
 
   func retainedCount() async throws -> Int {
@@ -110,7 +101,7 @@ final class ReadOnlySlotStore: SlotCore {
 
   // MARK: Writing
 
-  func commit(_ batch: WriteBatch, from origin: Origin, tags: [Key: UInt8]) async throws -> Commit {
+  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     try requireOpen()
     throw refusal
   }

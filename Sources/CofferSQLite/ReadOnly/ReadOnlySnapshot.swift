@@ -30,9 +30,17 @@ final class ReadOnlySnapshot: StorageSnapshot {
   }
 
   func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
+    try list(needsWholeRows: false) { try $0.page(prefix: prefix, after: after, limit: limit) }
+  }
+
+  func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
+    try list(needsWholeRows: true) { try $0.summaries(prefix: prefix, after: after, limit: limit) }
+  }
+
+  private func list<R: Sendable>(needsWholeRows: Bool, _ body: (Reader) throws -> R) throws -> R {
     try read { reader in
-      do { return try reader.page(prefix: prefix, after: after, limit: limit) } catch {
-        return try view.salvagePage(prefix: prefix, after: after, limit: limit, after: error)
+      do { return try body(reader) } catch {
+        return try view.salvageList(after: error, needsWholeRows: needsWholeRows, body)
       }
     }
   }

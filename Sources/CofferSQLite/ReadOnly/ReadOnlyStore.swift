@@ -85,6 +85,10 @@ final class ReadOnlyStore: Sendable {
     try read({ try $0.entry(key) }, past: { try $0.salvage(key, after: $1) })
   }
 
+  func summary(of key: Key) throws -> EntrySummary? {
+    try read({ try $0.summary(of: key) }, past: { try $0.salvage(key, after: $1).map(EntrySummary.init) })
+  }
+
   /// Reads one state of the store.
   /// - Parameter salvage: tries again after an error.
   func read<R>(

@@ -73,11 +73,14 @@ extension ReadOnlyView {
   }
 
   /// Lists keys on damaged pages, if count and digest prove that all rows are there.
-  func salvagePage(prefix: Key?, after: Key?, limit: Int, after error: any Error) throws -> [Entry] {
+  func salvageList<R>(
+    after error: any Error, needsWholeRows: Bool, _ list: (Reader) throws -> R
+  ) throws -> R {
     let page = try StorageError.damagedPage(error)
-    guard let reader = try? salvagingReader(), let proof = try? reader.proveRows(), proof.isComplete, proof.isOrdered
+    guard let reader = try? salvagingReader(), let proof = try? reader.proveRows(), proof.isComplete, proof.isOrdered,
+      proof.damaged == 0 || !needsWholeRows
     else { throw page }
-    return try reader.page(prefix: prefix, after: after, limit: limit)
+    return try list(reader)
   }
 
   private func salvagingReader() throws -> Reader {

@@ -9,10 +9,13 @@ import Foundation
 final class Reader: @unchecked Sendable {
   let connection: Connection
   private let get: Statement
+  /// The columns of values; a store that cannot be written may be of a format without attributes.
+  private let columns: String
   private let newestRevision: Statement
   private(set) lazy var statements = StatementCache(connection)
+  private lazy var oneSummary = Result { try connection.prepare("\(Listed.summaries.query(columns)) WHERE key = ?1") }
   private lazy var journal = Result { try JournalReader(connection) }
-  private var pages = [Statement?](repeating: nil, count: 4)
+  private var pages = [Statement?](repeating: nil, count: 8)
   private let onDamage: @Sendable (Finding) -> Void
 
   /// How many bytes of values a page holds at most, so that a page of large values stays small.
@@ -22,7 +25,8 @@ final class Reader: @unchecked Sendable {
     connection = try Connection(place)
     self.onDamage = onDamage
     try connection.execute("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -8192")
-    get = try connection.prepare("SELECT revision, checksum, value FROM coffer_values WHERE key = ?1")
+    columns = place.reading == nil ? ValueRow.columns : try ValueRow.columns(in: connection)
+    get = try connection.prepare("SELECT \(columns) FROM coffer_values WHERE key = ?1")
     newestRevision = try connection.prepare("SELECT max(revision) FROM coffer_journal")
   }
 
@@ -55,7 +59,7 @@ final class Reader: @unchecked Sendable {
 
   /// Reads a key wherever its row is, without relying on the order of the rows. Linear in their number.
   func entryInAnyOrder(_ key: Key) throws -> Entry? {
-    let scan = try connection.prepare("SELECT revision, checksum, value FROM coffer_values WHERE +key = ?1")
+    let scan = try connection.prepare("SELECT \(columns) FROM coffer_values WHERE +key = ?1")
     return try key.withBytes { name in
       scan.bind(1, borrowing: name)
       defer { scan.resetAndForget() }
@@ -69,24 +73,21 @@ final class Reader: @unchecked Sendable {
       get.bind(1, borrowing: name)
       defer { get.resetAndForget() }
       guard try get.step() else { return nil }
-      let (bytes, revision) = (get.bytes(2), Revision(UInt64(bitPattern: get.integer(0))))
-      guard Int64(bound(checksum(key, bytes), to: revision)) == get.integer(1) else {
-        return try body(.zero, .init(start: nil, count: 0))
-      }
-      return try body(revision, bytes)
+      let row = ValueRow(get, 0)
+      return try row.isWhole(key) ? body(row.revision, row.value) : body(.zero, .init(start: nil, count: 0))
     }
   }
 
   /// Looks at every value in place, in the order of the keys; `nil` for one whose row is damaged.
   func forEachValue(_ body: (Key, UnsafeRawBufferPointer?) throws -> Void) throws {
-    let statement = try pageStatement(isAfter: false, hasEnd: false)
+    let statement = try pageStatement(.entries, isAfter: false, hasEnd: false)
     defer { statement.resetAndForget() }
     try [UInt8]().withUnsafeBytes { start in
       statement.bind(1, borrowing: start)
       while try statement.step() {
         let key = try key(in: statement)
-        let (bytes, revision) = (statement.bytes(3), Revision(UInt64(bitPattern: statement.integer(1))))
-        try body(key, Int64(bound(checksum(key, bytes), to: revision)) == statement.integer(2) ? bytes : nil)
+        let row = ValueRow(statement, 1)
+        try body(key, row.isWhole(key) ? row.value : nil)
       }
     }
   }
@@ -98,29 +99,84 @@ final class Reader: @unchecked Sendable {
   /// The history in which a commit was made; `nil` when the journal does not have it.
   func epoch(of revision: Revision) throws -> UInt64? { try journal.get().epoch(of: revision) }
 
+  func summary(of key: Key) throws -> EntrySummary? {
+    let statement = try oneSummary.get()
+    return try key.withBytes { name in
+      statement.bind(1, borrowing: name)
+      defer { statement.resetAndForget() }
+      return try statement.step() ? try summary(in: statement) : nil
+    }
+  }
+
   func page(prefix: Key?, after: Key?, limit: Int) throws -> [Entry] {
+    try list(prefix: prefix, after: after, .entries) { try collect($0, limit: limit) }
+  }
+
+  /// Reads the names, sizes and attributes of values, and when their commits were made.
+  func summaries(prefix: Key?, after: Key?, limit: Int) throws -> [EntrySummary] {
+    try list(prefix: prefix, after: after, .summaries) { statement in
+      var summaries: [EntrySummary] = []
+      while summaries.count < limit, try statement.step() {
+        do { summaries.append(try summary(in: statement)) } catch {
+          guard summaries.isEmpty else { break }
+          throw error
+        }
+      }
+      return summaries
+    }
+  }
+
+  private func summary(in statement: Statement) throws -> EntrySummary {
+    let key = try key(in: statement)
+    guard let attributes = ValueAttributes(encoded: statement.bytes(3)) else {
+      throw StorageError.damagedValue(key, backend: connection.place.description)
+    }
+    return EntrySummary(
+      key: key, size: Int(statement.integer(2)), revision: Revision(UInt64(bitPattern: statement.integer(1))),
+      date: statement.isNull(4) ? nil : Date(unixMilliseconds: statement.integer(4)), attributes: attributes)
+  }
+
+  private enum Listed: Int {
+    case entries = 0
+    case summaries = 4
+
+    func query(_ columns: String) -> String {
+      switch self {
+      case .entries: "SELECT key, \(columns) FROM coffer_values"
+      case .summaries:
+        """
+        SELECT key, revision, length(value), \(columns == ValueRow.columns ? "attributes" : "NULL"),
+        (SELECT committed_at FROM coffer_journal WHERE coffer_journal.revision = coffer_values.revision)
+        FROM coffer_values
+        """
+      }
+    }
+  }
+
+  private func list<R>(
+    prefix: Key?, after: Key?, _ listed: Listed, _ body: (Statement) throws -> R
+  ) throws -> R {
     // One bound from below, whichever is higher: SQLite seeks to the first and then tests the second row by row.
     let isAfter = after.map { after in prefix.map { after >= $0 } ?? true } ?? false
     let lower = (isAfter ? after : prefix).map { Array($0.string.utf8) } ?? []
     let upper = prefix?.successor
-    let statement = try pageStatement(isAfter: isAfter, hasEnd: upper != nil)
+    let statement = try pageStatement(listed, isAfter: isAfter, hasEnd: upper != nil)
     return try lower.withUnsafeBytes { lowerBytes in
       try (upper ?? []).withUnsafeBytes { upperBytes in
         statement.bind(1, borrowing: lowerBytes)
         if upper != nil { statement.bind(2, borrowing: upperBytes) }
         defer { statement.resetAndForget() }
-        return try collect(statement, limit: limit)
+        return try body(statement)
       }
     }
   }
 
-  private func pageStatement(isAfter: Bool, hasEnd: Bool) throws -> Statement {
-    let index = (isAfter ? 1 : 0) + (hasEnd ? 2 : 0)
+  private func pageStatement(_ listed: Listed, isAfter: Bool, hasEnd: Bool) throws -> Statement {
+    let index = listed.rawValue + (isAfter ? 1 : 0) + (hasEnd ? 2 : 0)
     if let statement = pages[index] { return statement }
     let statement = try connection.prepare(
       """
-      SELECT key, revision, checksum, value FROM coffer_values
-      WHERE key \(isAfter ? ">" : ">=") ?1 \(hasEnd ? "AND key < ?2" : "") ORDER BY key
+      \(listed.query(columns)) WHERE key \(isAfter ? ">" : ">=") ?1 \(hasEnd ? "AND key < ?2" : "") ORDER BY key
       """)
     pages[index] = statement
     return statement
@@ -154,14 +210,13 @@ final class Reader: @unchecked Sendable {
   }
 
   private func entry(_ key: Key, in statement: Statement, firstColumn: Int32) throws -> Entry {
-    let revision = Revision(UInt64(bitPattern: statement.integer(firstColumn)))
-    let bytes = statement.bytes(firstColumn + 2)
-    guard Int64(bound(checksum(key, bytes), to: revision)) == statement.integer(firstColumn + 1) else {
-      onDamage(
-        Finding(key: key, revision: revision, checksum: statement.integer(firstColumn + 1), value: Data(bytes)))
+    let row = ValueRow(statement, firstColumn)
+    guard row.isWhole(key), let attributes = ValueAttributes(encoded: row.attributes) else {
+      onDamage(Finding(key: key, revision: row.revision, checksum: row.checksum, value: Data(row.value)))
       throw StorageError.damagedValue(key, backend: connection.place.description)
     }
-    return Entry(key: key, value: bytes.isEmpty ? Data() : Data(bytes), revision: revision)
+    return Entry(
+      key: key, value: row.value.isEmpty ? Data() : Data(row.value), revision: row.revision, attributes: attributes)
   }
 }
 

@@ -33,9 +33,17 @@ final class SQLiteSnapshot: StorageSnapshot {
   }
 
   func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
+    try list(needsWholeRows: false) { try $0.page(prefix: prefix, after: after, limit: limit) }
+  }
+
+  func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
+    try list(needsWholeRows: true) { try $0.summaries(prefix: prefix, after: after, limit: limit) }
+  }
+
+  private func list<R: Sendable>(needsWholeRows: Bool, _ body: (Reader) throws -> R) throws -> R {
     try read { reader in
-      do { return try reader.page(prefix: prefix, after: after, limit: limit) } catch {
-        return try store.salvagePage(prefix: prefix, after: after, limit: limit, at: revision, after: error)
+      do { return try body(reader) } catch {
+        return try store.salvageList(at: revision, after: error, needsWholeRows: needsWholeRows, body)
       }
     }
   }

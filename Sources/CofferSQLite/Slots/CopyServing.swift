@@ -88,7 +88,8 @@ extension SlotHome {
   func record(_ record: SlotRecord, lostIn content: SlotContent?, _ key: Key) -> SlotRecord? {
     if let content, matches(record, key, content) { return nil }
     guard !isStillLost(record, key, content) else { return nil }
-    return self.record(record.id, key, content ?? SlotContent(Data())).lost(content == nil ? .missing : .older)
+    return self.record(record.id, key, content ?? SlotContent(Data()), record.attributes).lost(
+      content == nil ? .missing : .older)
   }
 
   func isStillLost(_ record: SlotRecord, _ key: Key, _ content: SlotContent?) -> Bool {

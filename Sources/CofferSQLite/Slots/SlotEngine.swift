@@ -84,14 +84,7 @@ public final class SlotEngine: StorageEngine {
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
-    try await core.commit(batch, from: origin, tags: [:])
-  }
-
-  /// Commits a batch and tells the home something of the values that are stored, which it keeps with them: of which
-  /// type a preference is, say. What a tag means is the home's; 0 is the same as none.
-  @discardableResult
-  package func commit(_ batch: WriteBatch, from origin: Origin, tags: [Key: UInt8]) async throws -> Commit {
-    try await core.commit(batch, from: origin, tags: tags)
+    try await core.commit(batch, from: origin)
   }
 
   public func entry(_ key: Key) async throws -> Entry? { try await core.entry(key) }
@@ -102,17 +95,9 @@ public final class SlotEngine: StorageEngine {
     try await core.withSnapshot(body)
   }
 
-  /// The sizes in bytes of the values whose keys start with `prefix`, in the order of the keys. Linear in their number;
-  /// reads no value unless the home is open for reading only.
-  public func sizes(prefix: Key? = nil) async throws -> [(key: Key, size: Int)] { try await core.sizes(prefix: prefix) }
+  public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try await core.record(name) }
 
-  /// The keys that start with `prefix`, in the order of their bytes. Linear in their number; reads no value unless the
-  /// home is open for reading only.
-  /// - Throws: `StorageError`; `unavailable` when the home cannot be looked at.
-  public func keys(prefix: Key? = nil) async throws -> [Key] { try await core.keys(prefix: prefix) }
-
-  /// The size of a value in bytes; `nil` when it is absent. A home of secrets does not support it.
-  public func size(of key: Key) async throws -> Int? { try await core.size(of: key) }
+  public func summary(of key: Key) async throws -> EntrySummary? { try await core.summary(of: key) }
 
   /// How many replaced values are kept for snapshots, by all processes that have the store open.
   package func retainedCount() async throws -> Int { try await core.retainedCount() }
@@ -140,16 +125,6 @@ protocol SlotCore: StorageEngine {
   var obstacleToWriting: StorageError? { get }
 
   func recoveryReport() async throws -> RecoveryReport
-  func commit(_ batch: WriteBatch, from origin: Origin, tags: [Key: UInt8]) async throws -> Commit
-  func sizes(prefix: Key?) async throws -> [(key: Key, size: Int)]
-  func keys(prefix: Key?) async throws -> [Key]
-  func size(of key: Key) async throws -> Int?
   func retainedCount() async throws -> Int
   func alone(_ body: @escaping @Sendable () throws -> Void) async throws
-}
-
-extension SlotCore {
-  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
-    try await commit(batch, from: origin, tags: [:])
-  }
 }

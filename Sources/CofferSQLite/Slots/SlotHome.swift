@@ -61,24 +61,29 @@ final class SlotHome: Sendable {
   func isDamaged(_ record: SlotRecord, _ content: SlotContent?) -> Bool { slots.isDamaged(record, content) }
 
   /// The record of a version. Of a secret it tells nothing but which version it is.
-  func record(_ id: SlotID, _ key: Key, _ content: SlotContent) -> SlotRecord {
-    slots.keepsSecrets
+  func record(
+    _ id: SlotID, _ key: Key, _ content: SlotContent, _ attributes: ValueAttributes = .none
+  ) -> SlotRecord {
+    var record =
+      slots.keepsSecrets
       ? SlotRecord(id: id, checksum: 0, size: 0, stamp: content.stamp) : SlotRecord(id: id, key: key, content: content)
+    record.attributes = attributes
+    return record
   }
 
   // MARK: Before the commit
 
   /// Puts the values of a batch aside, so that from its commit on nothing but moving them is left to do.
   /// - Returns: For each operation that stores a value its record.
-  func stage(_ operations: [WriteBatch.Operation], _ tags: [Key: UInt8]) throws -> [SlotRecord?] {
+  func stage(_ operations: [WriteBatch.Operation]) throws -> [SlotRecord?] {
     var records: [SlotRecord?] = []
     records.reserveCapacity(operations.count)
     do {
       try slots.checkWritable()
       for operation in operations {
         switch operation {
-        case .put(let key, let data): records.append(try stage(key, data, tag: tags[key] ?? 0))
-        case .delete, .clear, .require: records.append(nil)
+        case .put(let key, let data, let attributes): records.append(try stage(key, data, attributes))
+        case .delete, .clear, .require, .putRecord, .deleteRecord, .requireRecord: records.append(nil)
         }
       }
       // The names of several values must survive together; one that is lost alone has simply not happened.
@@ -90,13 +95,13 @@ final class SlotHome: Sendable {
     return records
   }
 
-  private func stage(_ key: Key, _ data: Data, tag: UInt8) throws -> SlotRecord {
+  private func stage(_ key: Key, _ data: Data, _ attributes: ValueAttributes) throws -> SlotRecord {
     try locating(key) {
       try slots.prepare(key)
       let id = nextID()
-      let stamp = try slots.stage(data, as: id, for: key, tag: tag)
+      let stamp = try slots.stage(data, as: id, for: key, attributes: attributes)
       reached(.staged)
-      return record(id, key, SlotContent(data, stamp: stamp, version: id))
+      return record(id, key, SlotContent(data, stamp: stamp, version: id), attributes)
     }
   }
 

@@ -41,7 +41,7 @@ struct SlotJournal {
     let revision = transaction.revision.integer
     for (operation, record) in zip(operations, staged) {
       switch operation {
-      case .put(let key, _):
+      case .put(let key, _, _):
         guard let record else { continue }
         try transaction.execute(SQL.intend, [revision, key.blob, .blob(record.id.bytes)])
         try transaction.put(key, record.encoded)
@@ -55,7 +55,8 @@ struct SlotJournal {
         let range: [SQLiteValue] = [prefix.blob, .blob(Data(prefix.successor))]
         try transaction.execute(SQL.intendClear + " WHERE key >= ?2 AND key < ?3", [revision] + range)
         try transaction.clear(prefix)
-      case .require: break
+      case .putRecord, .deleteRecord: try transaction.change(operation)
+      case .require, .requireRecord: break
       }
     }
   }

@@ -25,7 +25,7 @@ extension SlotHome {
     if let recorded = records.record(of: key, in: store, latest: latest),
       let content = try locating(key, { try slots.read(.value(key)) }), matches(recorded.record, key, content)
     {
-      return .entry(recorded.entry(key, content.data))
+      return .entry(recorded.entry(key, content))
     }
     var seen: SlotID?
     while true {
@@ -37,10 +37,10 @@ extension SlotHome {
       guard case .recorded(let recorded) = line else { return .differs }
       records.keep(recorded, of: key, latest: latest)
       let content = try locating(key) { try slots.read(.value(key)) }
-      if let content, matches(recorded.record, key, content) { return .entry(recorded.entry(key, content.data)) }
+      if let content, matches(recorded.record, key, content) { return .entry(recorded.entry(key, content)) }
       if isStillLost(recorded.record, key, content) { throw quarantine.reportLoss(key, recorded) }
-      if let data = try aside(.staged(recorded.record.id), key, recorded.record) {
-        return .entry(recorded.entry(key, data))
+      if let content = try aside(.staged(recorded.record.id), key, recorded.record) {
+        return .entry(recorded.entry(key, content))
       }
       if seen == recorded.record.id {
         // Twice the same record, and its value is nowhere: it is not on its way from one place to another.
@@ -54,15 +54,15 @@ extension SlotHome {
   /// Looks at the state of a snapshot, whose record may have been replaced since.
   func look(
     _ key: Key, at recorded: Recorded, _ readers: ReaderPool, _ quarantine: SlotQuarantine
-  ) throws -> Data? {
+  ) throws -> Entry? {
     let record = recorded.record
     func inPlace() throws -> SlotContent? { try locating(key) { try slots.read(.value(key)) } }
-    if let content = try inPlace(), matches(record, key, content) { return content.data }
+    if let content = try inPlace(), matches(record, key, content) { return recorded.entry(key, content) }
     // A value moves from aside to its place and from there to what is kept: looking in this order cannot miss it.
-    if let data = try aside(.staged(record.id), key, record) { return data }
+    if let content = try aside(.staged(record.id), key, record) { return recorded.entry(key, content) }
     let content = try inPlace()
-    if let content, matches(record, key, content) { return content.data }
-    if let data = try aside(.retained(record.id), key, record) { return data }
+    if let content, matches(record, key, content) { return recorded.entry(key, content) }
+    if let content = try aside(.retained(record.id), key, record) { return recorded.entry(key, content) }
     guard case .recorded(let newest)? = try line(key, readers), newest.record.id == record.id else {
       throw StorageError(
         .unavailable, "The value was replaced while the snapshot was open, and the old one could not be kept.",
@@ -72,16 +72,16 @@ extension SlotHome {
     if isStillLost(newest.record, key, present.content) || present.isCopy { throw quarantine.reportLoss(key, recorded) }
     if isDamaged(record, content) { throw quarantine.report(key, recorded, content) }
     // Somebody who does not know us has edited it: no snapshot can hold that back.
-    return content?.data
+    return content.map { Entry(key: key, value: $0.data, revision: recorded.revision, attributes: $0.attributes) }
   }
 
-  private func aside(_ slot: Slot, _ key: Key, _ record: SlotRecord) throws -> Data? {
+  private func aside(_ slot: Slot, _ key: Key, _ record: SlotRecord) throws -> SlotContent? {
     guard let content = try locating(key, { try slots.read(slot) }) else { return nil }
     if let owner = content.key, owner != key {
       throw StorageError.anothersWaiting(key, name)
     }
     // What waits or is kept of a secret has the version's own name.
-    return slots.keepsSecrets || record.matches(key, content.data) ? content.data : nil
+    return slots.keepsSecrets || record.matches(key, content.data) ? content : nil
   }
 
   /// What to say of a value that was removed and is still in its place.
@@ -143,7 +143,12 @@ extension SlotQuarantine {
 }
 
 extension SlotHome.Recorded {
-  func entry(_ key: Key, _ data: Data) -> Entry { Entry(key: key, value: data, revision: revision) }
+  func entry(_ key: Key, _ content: SlotContent) -> Entry {
+    Entry(key: key, value: content.data, revision: revision, attributes: attributes(with: content))
+  }
+
+  /// What was stored with the version, and what the home says of it. An edit by others leaves the latter only.
+  func attributes(with content: SlotContent) -> ValueAttributes { record.attributes.merging(content.attributes) }
 }
 
 /// Keeps damaged bytes aside and reports each damage once.

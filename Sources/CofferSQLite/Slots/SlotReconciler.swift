@@ -172,7 +172,7 @@ final class SlotReconciler: Sendable {
       // The same bytes under another stamp, or a version that was lost: copied back from a backup, say.
       let isBack = record.loss != .none && content.version == record.id
       if isBack || home.matches(record, key, content) {
-        let present = home.record(record.id, key, content)
+        let present = home.record(record.id, key, content, record.attributes)
         if present != record { outcome.noted.append((key, present)) }
         return true
       }

@@ -1,8 +1,9 @@
-import CofferCore
+package import CofferCore
 package import Foundation
 
 /// What the journal knows of one value in its slot: `docs/formats/files.md`, "The record".
 package struct SlotRecord: Hashable, Sendable {
+  /// Without the attributes.
   package static let size = 62
   private static let version: UInt8 = 1
 
@@ -14,6 +15,8 @@ package struct SlotRecord: Hashable, Sendable {
   package var stamp: SlotStamp?
   /// Whether the version is lost. If so, checksum, size and stamp are those of what is in its place.
   package private(set) var loss = Loss.none
+  /// What was stored with the version.
+  package var attributes = ValueAttributes.none
 
   /// What became of a version with a home that was damaged.
   package enum Loss: UInt8, Sendable {
@@ -53,7 +56,7 @@ package struct SlotRecord: Hashable, Sendable {
 
   /// Reads what ``encoded`` wrote; `nil` for anything else.
   package init?(_ bytes: UnsafeRawBufferPointer) {
-    guard bytes.count == Self.size, bytes[0] == Self.version,
+    guard bytes.count >= Self.size, bytes[0] == Self.version,
       let loss = Loss(rawValue: bytes[29] >> 1)
     else { return nil }
     func number(at offset: Int) -> UInt64 {
@@ -67,6 +70,9 @@ package struct SlotRecord: Hashable, Sendable {
       id: id, checksum: UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 17, as: UInt32.self)), size: size,
       stamp: bytes[29] & 1 == 1 ? stamp : nil)
     self.loss = loss
+    guard bytes.count > Self.size else { return }
+    guard let attributes = ValueAttributes(encoded: bytes[Self.size...]) else { return nil }
+    self.attributes = attributes
   }
 
   package var encoded: Data {
@@ -79,6 +85,7 @@ package struct SlotRecord: Hashable, Sendable {
     data.append((stamp == nil ? 0 : 1) | loss.rawValue << 1)
     let words = stamp?.words ?? (0, 0, 0, 0)
     for word in [words.0, words.1, words.2, words.3] { append(word.littleEndian) }
+    data.append(contentsOf: attributes.encoded)
     return data
   }
 }

@@ -51,6 +51,27 @@ final class SlotSnapshot: StorageSnapshot {
     }
   }
 
+  func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
+    let listed = try await records.summaries(prefix: prefix, after: after, limit: limit)
+    var summaries: [EntrySummary] = []
+    for (summary, record) in zip(listed, try await recorded(listed.map(\.key))) {
+      summaries.append(summary.of(record, keepsSecrets: home.slots.keepsSecrets))
+    }
+    return summaries
+  }
+
+  /// The records of keys that the journal has; `nil` for one that is damaged, whose value may be whole.
+  private func recorded(_ keys: [Key]) async throws -> [SlotRecord?] {
+    do {
+      return try await records.entries(keys).map { try $0.map { try home.recorded($0).record } }
+    } catch let error as StorageError where error.code == .damaged && error.key != nil {
+      guard keys.count > 1 else { return [nil] }
+      var single: [SlotRecord?] = []
+      for key in keys { single += try await recorded([key]) }
+      return single
+    }
+  }
+
   /// Reads from the home: here where that is quick, else where it holds nobody up.
   private func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
     guard home.slots.readsBlock else { return try body() }
@@ -78,6 +99,6 @@ final class SlotSnapshot: StorageSnapshot {
 
   private func value(_ entry: Entry) throws -> Entry? {
     let recorded = try home.recorded(entry)
-    return try home.look(entry.key, at: recorded, readers, quarantine).map { recorded.entry(entry.key, $0) }
+    return try home.look(entry.key, at: recorded, readers, quarantine)
   }
 }

@@ -1,53 +1,33 @@
 import CofferCore
 
 extension SlotStore {
-  func sizes(prefix: Key?) async throws -> [(key: Key, size: Int)] {
-    try await requireAvailable()
-    guard !home.slots.keepsSecrets else { throw StorageError.noSizes(description) }
-    for _ in 0..<16 {
-      do {
-        return try await recordedSizes(prefix)
-      } catch let error as StorageError where error.code == .damaged {
-        guard let key = error.key else { throw error }
-        try await reconciler.reconcile([key])  // What the journal says is damaged, not the value.
-      }
-    }
-    return try await recordedSizes(prefix)
-  }
+  func record(_ name: SystemRecordName) async throws -> SystemRecord? { try await inner.record(name) }
 
-  func keys(prefix: Key?) async throws -> [Key] {
-    try await requireAvailable()
-    return try await inner.withSnapshot { snapshot in
-      var keys: [Key] = []
-      while true {
-        let page = try await snapshot.page(prefix: prefix, after: keys.last, limit: 1_000)
-        if page.isEmpty { return keys }
-        keys += page.map(\.key)
-      }
+  func summary(of key: Key) async throws -> EntrySummary? {
+    let store = try inner.openStore()
+    if try await reading({ [reconciler] in reconciler.isSuspect(key) }) {
+      // What is there is not what the journal says: it is looked at as a whole.
+      guard let entry = try await entry(key) else { return nil }
+      return home.slots.keepsSecrets
+        ? EntrySummary(key: key, size: nil, revision: entry.revision, date: nil, attributes: entry.attributes)
+        : EntrySummary(entry)
     }
-  }
-
-  private func recordedSizes(_ prefix: Key?) async throws -> [(key: Key, size: Int)] {
-    try await inner.withSnapshot { [home] snapshot in
-      var sizes: [(key: Key, size: Int)] = []
-      while true {
-        let page = try await snapshot.page(prefix: prefix, after: sizes.last?.key, limit: 1_000)
-        if page.isEmpty { return sizes }
-        sizes += try page.map { ($0.key, try home.recorded($0).record.size) }
-      }
+    let found = try store.readers.read { reader in
+      try (reader.summary(of: key), reader.withValue(key) { _, bytes in SlotRecord(bytes) })
     }
-  }
-
-  func size(of key: Key) async throws -> Int? {
-    _ = try inner.openStore()
-    guard !home.slots.keepsSecrets else { throw StorageError.noSizes(description) }
-    if reconciler.isSuspect(key) { try await reconciler.reconcile([key]) }
-    return try await inner.entry(key).map { try home.recorded($0).record.size }
+    guard let summary = found.0 else { return nil }
+    guard case .some(.some(let record)) = found.1, record.loss == .none else {
+      return try await entry(key).map(EntrySummary.init)
+    }
+    return summary.of(record, keepsSecrets: home.slots.keepsSecrets)
   }
 }
 
-extension StorageError {
-  static func noSizes(_ backend: String) -> StorageError {
-    .unsupported("telling sizes without reading the values", advice: "Read the value.", backend: backend)
+extension EntrySummary {
+  /// What the summary of a record says of the value that the record describes; less when the record is damaged.
+  func of(_ record: SlotRecord?, keepsSecrets: Bool) -> EntrySummary {
+    EntrySummary(
+      key: key, size: keepsSecrets ? nil : record?.size, revision: revision, date: date,
+      attributes: record?.attributes ?? .none)
   }
 }

@@ -140,23 +140,25 @@ final class SlotStore: SlotCore {
 
   // MARK: Writing
 
-  func commit(_ batch: WriteBatch, from origin: Origin, tags: [Key: UInt8]) async throws -> Commit {
+  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     do {
-      return try await commitNow(batch, from: origin, tags)
+      return try await commitNow(batch, from: origin)
     } catch {
       throw noticing(error)
     }
   }
 
-  private func commitNow(_ batch: WriteBatch, from origin: Origin, _ tags: [Key: UInt8]) async throws -> Commit {
+  private func commitNow(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     guard gate.enter() else { throw StorageError.closed(description) }
     defer { gate.leave() }
     let store = try inner.openStore()
-    try batch.checkSizes(limit: capabilities.maximumValueSize, backend: description)
+    try batch.check(capabilities, backend: description)
     try Task.checkCancellation()
     try await reconcileBefore(batch)
-    guard !batch.selection.isEmpty else {
-      return try await store.writer.commit(PreparedBatch(batch, origin: origin), durability: .full)
+    // Records are in the journal alone, so the home need not be there for them.
+    guard batch.selection.hasValues else {
+      return try await store.writer.commit(
+        PreparedBatch(batch, origin: origin, at: store.clock.now()), durability: .full)
     }
     let (home, operations) = (home, batch.operations)
     let staged = Locked<[SlotRecord?]>([])
@@ -171,9 +173,9 @@ final class SlotStore: SlotCore {
       finish: { committer, resume in try home.publish(committer, isLazy: true, resume: resume) })
     do {
       return try await store.writer.commit(
-        PreparedBatch(batch, origin: origin, steps: steps),
+        PreparedBatch(batch, origin: origin, at: store.clock.now(), steps: steps),
         after: {
-          let records = try home.stage(operations, tags)
+          let records = try home.stage(operations)
           staged.withLock { $0 = records }
         }, on: queue)
     } catch let unfinished as UnfinishedBatch {
@@ -201,7 +203,7 @@ final class SlotStore: SlotCore {
       case .clear: clears = true
       case .require(let key, _): required.append(key)
       case .delete(let key): removed.append(key)
-      case .put: break
+      case .put, .putRecord, .deleteRecord, .requireRecord: break
       }
     }
     if clears { _ = try await reconciler.scan() }
@@ -218,7 +220,7 @@ final class SlotStore: SlotCore {
   }
 
   /// Reads from the home: here where that is quick, else where it holds nobody up.
-  private func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+  func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
     home.slots.readsBlock ? try await onQueue(body) : try body()
   }
 

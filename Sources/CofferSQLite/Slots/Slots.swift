@@ -49,9 +49,10 @@ public protocol Slots: Sendable {
   ///   - data: the value's bytes.
   ///   - id: the version.
   ///   - key: whose value it is.
-  ///   - tag: what was said of the value when it was stored, such as the type of a preference; 0 when nothing.
+  ///   - attributes: what is stored with the value. The journal keeps them; a home needs those only that it has a place
+  ///     for, such as the type of a preference, and tells them with ``SlotContent/attributes``.
   /// - Returns: What ``write(_:to:)`` returns.
-  func stage(_ data: Data, as id: SlotID, for key: Key, tag: UInt8) throws -> SlotStamp?
+  func stage(_ data: Data, as id: SlotID, for key: Key, attributes: ValueAttributes) throws -> SlotStamp?
 
   /// Empties a slot. An empty one is no error.
   func delete(_ slot: Slot) throws
@@ -117,7 +118,7 @@ extension Slots {
 
   public func availability() -> Availability { .available }
 
-  public func stage(_ data: Data, as id: SlotID, for key: Key, tag: UInt8) throws -> SlotStamp? {
+  public func stage(_ data: Data, as id: SlotID, for key: Key, attributes: ValueAttributes) throws -> SlotStamp? {
     try write(data, to: .staged(id))
   }
 
@@ -221,10 +222,15 @@ public struct SlotContent: Sendable {
   /// Whose value they are, where the home keeps that with a value that waits and nobody can change it. It is compared
   /// with the key that is read: a waiting value of another key is damage.
   public let key: Key?
+  /// What the home itself says of the value, such as the type of a preference.
+  public let attributes: ValueAttributes
 
-  /// Bytes, the stamp under which they were read, their version, and whose value they are.
-  public init(_ data: Data, stamp: SlotStamp? = nil, version: SlotID? = nil, key: Key? = nil) {
+  /// Bytes, the stamp under which they were read, their version, whose value they are, and what the home says of them.
+  public init(
+    _ data: Data, stamp: SlotStamp? = nil, version: SlotID? = nil, key: Key? = nil, attributes: ValueAttributes = .none
+  ) {
     self.data = data
+    self.attributes = attributes
     self.stamp = stamp
     self.version = version
     self.key = key

@@ -92,6 +92,7 @@ public final class SQLiteEngine: StorageEngine {
   }
 
   static let features: Capabilities.Features = [
+    .attributes, .systemRecords, .immediateRevisions,
     .atomicBatches, .preconditions, .snapshots, .listing, .persistence, .replay, .foreignWriters, .powerLossSafety,
     .revisions,
   ]
@@ -125,8 +126,9 @@ public final class SQLiteEngine: StorageEngine {
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     let store = try openStore()
-    try batch.checkSizes(limit: capabilities.maximumValueSize, backend: store.place.description)
-    return try await store.writer.commit(PreparedBatch(batch, origin: origin), durability: batch.durability)
+    try batch.check(capabilities, backend: store.place.description)
+    return try await store.writer.commit(
+      PreparedBatch(batch, origin: origin, at: store.clock.now()), durability: batch.durability)
   }
 
   public func entry(_ key: Key) async throws -> Entry? {
@@ -136,6 +138,18 @@ public final class SQLiteEngine: StorageEngine {
       return try store.readers.read { try $0.entry(key) }
     } catch {
       return try store.salvage(key, after: error)
+    }
+  }
+
+  public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try read { try $0.record(name) } }
+
+  public func summary(of key: Key) async throws -> EntrySummary? {
+    if let readOnlyStore { return try readOnlyStore.summary(of: key) }
+    let store = try openStore()
+    do {
+      return try store.readers.read { try $0.summary(of: key) }
+    } catch {
+      return try store.salvage(key, after: error).map(EntrySummary.init)
     }
   }
 

@@ -17,6 +17,7 @@ final class SQLiteStore: Sendable {
   let identity: FileIdentity
   let token = StoreToken()
   let maximumValueSize: Int
+  let clock: WallClock
   let writer: Writer
   let readers: ReaderPool
   private let feed: ChangeFeed
@@ -41,6 +42,7 @@ final class SQLiteStore: Sendable {
     self.place = place
     identity = opening.identity
     maximumValueSize = opening.maximumValueSize
+    clock = configuration.clock
     let wake = opening.wake
     let quarantine = Quarantine(place, configuration: configuration)
     let opened = opening.identity

@@ -120,7 +120,7 @@ final class GroupCommitter {
       guard sqlite3_total_changes64(connection.handle) != changesBefore else { return (result, nil) }
       let batch = PreparedBatch(
         WriteBatch(transaction.operations, transaction: header.transaction), origin: header.origin ?? Origin(),
-        isApplied: true, isForeign: header.origin == nil)
+        at: clock.now(), isApplied: true, isForeign: header.origin == nil)
       try append(batch, at: revision.next)
       return (result, batch.commit(at: revision))
     }
@@ -136,7 +136,7 @@ final class GroupCommitter {
   func beginRevisions(after base: Revision) throws {
     try write(durability: .full) {
       guard revision == .zero else { return }
-      try append(PreparedBatch(WriteBatch(), origin: Origin(), isForeign: true), at: base)
+      try append(PreparedBatch(WriteBatch(), origin: Origin(), at: clock.now(), isForeign: true), at: base)
     }
   }
 
@@ -273,6 +273,10 @@ final class GroupCommitter {
     for case .require(let key, let expected) in batch.operations where try rows.revision(of: key) != expected {
       return .failure(StorageError.preconditionFailed(key, backend: connection.place.description))
     }
+    for case .requireRecord(let name, let expected) in batch.operations
+    where try rows.recordRevision(of: name) != expected {
+      return .failure(StorageError.preconditionFailed(name.key, backend: connection.place.description))
+    }
     guard batch.isChange else { return .success(revision) }
     let next = revision.next
     if let steps = batch.steps {
@@ -290,7 +294,11 @@ final class GroupCommitter {
   /// Applies one operation inside the present transaction, at the revision that the transaction will have.
   func applyNow(_ operation: WriteBatch.Operation) throws {
     var sum: UInt32 = 0
-    if case .put(let key, let value) = operation { sum = checksum(key, value) }
+    if case .put(let key, let value, let attributes) = operation {
+      sum = attributes.encoded.withUnsafeBytes { including($0, in: checksum(key, value)) }
+    } else if case .putRecord(let name, let content) = operation {
+      sum = checksum(name.key, content)
+    }
     // Whoever goes on after an error has a transaction in which this statement has done nothing.
     let before = rows.live
     do {
@@ -336,7 +344,7 @@ final class GroupCommitter {
         try batch.journalEntry.withUnsafeBytes { changed in
           let row = JournalRow(
             revision: next, epoch: epoch, transaction: batch.isForeign ? nobody : transaction,
-            origin: batch.isForeign ? nobody : origin, committedAt: clock.now().unixMilliseconds, changed: changed,
+            origin: batch.isForeign ? nobody : origin, committedAt: batch.date.unixMilliseconds, changed: changed,
             live: rows.live)
           row.bind(to: appendJournal)
           defer { appendJournal.reset() }

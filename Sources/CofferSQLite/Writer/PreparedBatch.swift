@@ -20,17 +20,25 @@ final class PreparedBatch: Sendable {
   let isChange: Bool
   /// The bytes of all values.
   let size: Int
+  /// When it was accepted, in whole milliseconds.
+  let date: Date
 
   /// - Parameter isApplied: whether only the journal is still to be written.
   init(
-    _ batch: WriteBatch, origin: Origin, isApplied: Bool = false, isForeign: Bool = false, steps: BatchSteps? = nil
+    _ batch: WriteBatch, origin: Origin, at date: Date, isApplied: Bool = false, isForeign: Bool = false,
+    steps: BatchSteps? = nil
   ) {
     operations = batch.operations
+    self.date = date.inMilliseconds
     self.isForeign = isForeign
     self.steps = steps
     checksums = (isApplied || steps != nil ? [] : batch.operations).map { operation in
-      guard case .put(let key, let value) = operation else { return 0 }
-      return checksum(key, value)
+      switch operation {
+      case .put(let key, let value, let attributes):
+        return attributes.encoded.withUnsafeBytes { including($0, in: checksum(key, value)) }
+      case .putRecord(let name, let content): return checksum(name.key, content)
+      default: return 0
+      }
     }
     transaction = batch.transaction ?? .next()
     self.origin = origin
@@ -38,14 +46,14 @@ final class PreparedBatch: Sendable {
     journalEntry = selection.encoded()
     isChange = !selection.isEmpty
     size = batch.operations.reduce(0) { size, operation in
-      if case .put(_, let value) = operation { size + value.count } else { size }
+      if case .put(_, let value, _) = operation { size + value.count } else { size }
     }
   }
 
   func commit(at revision: Revision) -> Commit {
     Commit(
       revision: revision, transaction: isForeign ? nil : transaction, origin: isForeign ? nil : origin,
-      changed: selection)
+      changed: selection, date: date)
   }
 }
 

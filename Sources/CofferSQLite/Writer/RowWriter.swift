@@ -8,17 +8,20 @@ final class RowWriter {
   private let connection: Connection
   private let counter: LiveRowCounter
   private let put, delete, clearAll, findRevision: Statement
+  private lazy var records = Result { try RecordRows(connection) }
   private lazy var clearRange = Result { try connection.prepare(SQL.clearRange) }
   private lazy var rewriteValue = Result { try connection.prepare(SQL.rewrite) }
 
   private enum SQL {
     static let put = """
-      INSERT INTO coffer_values (key, revision, checksum, value) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key)
-      DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum, value = excluded.value
+      INSERT INTO coffer_values (key, revision, checksum, attributes, value) VALUES (?1, ?2, ?3, ?5, ?4)
+      ON CONFLICT (key) DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum,
+      attributes = excluded.attributes, value = excluded.value
       WHERE \(LiveRowCounter.removing)
       """
     static let rewrite = """
-      UPDATE coffer_values SET value = ?2, checksum = ?3 WHERE key = ?1 AND \(LiveRowCounter.removing)
+      UPDATE coffer_values SET value = ?2, checksum = ?3, attributes = NULL
+      WHERE key = ?1 AND \(LiveRowCounter.removing)
       """
     static let delete = "DELETE FROM coffer_values WHERE key = ?1 AND \(LiveRowCounter.removing)"
     static let clearRange = "DELETE FROM coffer_values WHERE key >= ?1 AND key < ?2 AND \(LiveRowCounter.removing)"
@@ -41,9 +44,13 @@ final class RowWriter {
 
   /// Counts the rows that are there, whatever was noted. Linear in their number.
   func count() throws -> LiveRows {
-    let rows = try connection.prepare("SELECT revision, checksum FROM coffer_values")
+    try count(in: "coffer_values", from: count(in: "coffer_records"))
+  }
+
+  private func count(in table: String, from known: LiveRows = LiveRows()) throws -> LiveRows {
+    let rows = try connection.prepare("SELECT revision, checksum FROM \(table)")
     defer { rows.reset() }
-    var found = LiveRows()
+    var found = known
     while try rows.step() { found.add(LiveRows.digest(revision: rows.integer(0), checksum: rows.integer(1))) }
     return found
   }
@@ -66,13 +73,18 @@ final class RowWriter {
     return true
   }
 
-  /// Applies one operation; of a put with the checksum of key and value.
+  /// Applies one operation; of a put with the checksum of key, value and attributes.
   func apply(_ operation: WriteBatch.Operation, checksum: UInt32, at revision: Revision) throws {
     switch operation {
-    case .put(let key, let value):
+    case .put(let key, let value, let attributes):
       let sum = Int64(bound(checksum, to: revision))
       try key.withBytes { name in
         try value.withUnsafeBytes { content in
+          if attributes.isEmpty {
+            put.bindNull(5)
+          } else {
+            attributes.encoded.withUnsafeBytes { put.bind(5, copying: $0) }
+          }
           put.bind(1, borrowing: name)
           put.bind(2, Int64(bitPattern: revision.rawValue))
           put.bind(3, sum)
@@ -85,11 +97,18 @@ final class RowWriter {
     case .delete(let key): try run(delete, with: key)
     case .clear(nil):
       try clearAll.run()
-      live = LiveRows()
+      live = try count(in: "coffer_records")
     case .clear(let prefix?): try clear(prefix)
-    case .require: break
+    case .putRecord(let name, let content):
+      let sum = Int64(bound(checksum, to: revision))
+      try records.get().put(name, content, checksum: sum, at: revision)
+      live.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
+    case .deleteRecord(let name): try records.get().delete(name)
+    case .require, .requireRecord: break
     }
   }
+
+  func recordRevision(of name: SystemRecordName) throws -> Revision? { try records.get().revision(of: name) }
 
   private func clear(_ prefix: Key) throws {
     let statement = try clearRange.get()

@@ -130,11 +130,25 @@ public struct StorageConformance: Sendable {
 }
 
 extension StorageConformance {
+  /// The same suite with something in front of the engine, such as a decorator.
+  ///
+  /// ```swift
+  /// try await conformance.decorated { CountingEngine($0) }.run()
+  /// ```
+  /// - Parameter decorate: puts it there, each time that the store was opened.
+  public func decorated(
+    _ decorate: @escaping @Sendable (any StorageEngine) async throws -> any StorageEngine
+  ) -> StorageConformance {
+    StorageConformance(name: "\(name), decorated", options: options) { [open] in try await decorate(open($0)) }
+  }
+}
+
+extension StorageConformance {
   /// Every check, in the order in which ``run()`` runs them.
   public static let checks: [Check] = [
     ValueChecks.all, KeyChecks.all, BatchChecks.all, PreconditionChecks.all, ListingChecks.all, SnapshotChecks.all,
     ChangeChecks.all, JournalChecks.all, HandleChecks.all, ConcurrencyChecks.all, ClosingChecks.all,
-    PersistenceChecks.all, RefusalChecks.all,
+    PersistenceChecks.all, AttributeChecks.all, RecordChecks.all, RefusalChecks.all,
   ].flatMap { $0 }
 
   /// The check of that name.

@@ -11,12 +11,12 @@ import CofferLocks
 /// ```
 ///
 /// As long as nothing is injected it keeps every promise of the engine below, and passes ``StorageConformance``.
-public final class FaultInjectingEngine: StorageEngine {
+public final class FaultInjectingEngine: EngineDecorator {
   /// A kind of call, counted on its own.
   public enum Call: Hashable, Sendable, CaseIterable {
     /// `commit`.
     case commit
-    /// `entry`, `entries`, and each read inside a snapshot.
+    /// `entry`, `entries`, `summary`, and each read inside a snapshot.
     case read
     /// `withSnapshot`, before its body runs.
     case snapshot
@@ -46,7 +46,7 @@ public final class FaultInjectingEngine: StorageEngine {
     var counts: [Call: Int] = [:]
   }
 
-  private let base: any StorageEngine
+  public let base: any StorageEngine
   private let clock: any Clock<Duration>
   private let state = Locked(State())
 
@@ -80,11 +80,6 @@ public final class FaultInjectingEngine: StorageEngine {
   /// How many calls of that kind there were, failed ones included.
   public func count(of call: Call) -> Int { state.withLock { $0.counts[call] ?? 0 } }
 
-  public var description: String { base.description }
-  public var capabilities: Capabilities { base.capabilities }
-  public var latestRevision: Revision { base.latestRevision }
-  public var latestPosition: JournalPosition { base.latestPosition }
-
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     try await call(.commit) { try await base.commit(batch, from: origin) }
@@ -98,6 +93,14 @@ public final class FaultInjectingEngine: StorageEngine {
     try await call(.read) { try await base.entries(keys) }
   }
 
+  public func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+    try await call(.read) { try await base.record(name) }
+  }
+
+  public func summary(of key: Key) async throws -> EntrySummary? {
+    try await call(.read) { try await base.summary(of: key) }
+  }
+
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
@@ -106,15 +109,7 @@ public final class FaultInjectingEngine: StorageEngine {
     }
   }
 
-  public func recentCommits(after revision: Revision) -> [Commit]? { base.recentCommits(after: revision) }
-
-  public func changes(since position: JournalPosition?) -> AsyncStream<Change> { base.changes(since: position) }
-
-  public func availability() -> AsyncStream<Availability> { base.availability() }
-
   public func flush() async throws { try await call(.flush) { try await base.flush() } }
-
-  public func close() async throws { try await base.close() }
 
   /// Counts a call and lets happen to it what is planned for its number.
   fileprivate func call<R>(_ call: Call, _ body: () async throws -> R) async throws -> R {
@@ -144,5 +139,9 @@ private struct FaultInjectingSnapshot: StorageSnapshot {
 
   func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
     try await engine.call(.read) { try await base.page(prefix: prefix, after: after, limit: limit) }
+  }
+
+  func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
+    try await engine.call(.read) { try await base.summaries(prefix: prefix, after: after, limit: limit) }
   }
 }

@@ -99,7 +99,7 @@ struct DoctorTests {
     },
     Fault(
       "a newer format", of: ["a.db"], "problem", "sqlite:a.db",
-      "The store was written by a newer version: format 99, this one reads up to 2.",
+      "The store was written by a newer version: format 99, this one reads up to 3.",
       fix: "Update the application that opens it. Nothing was changed."
     ) {
       try await $0.prepare("coffer set a 1 --store a.db")

@@ -3,7 +3,7 @@ import Testing
 
 /// Repeats `attempt` until it says that all is well, or the deadline has passed.
 func eventually(
-  _ what: Comment, within limit: Duration = .seconds(30), sourceLocation: SourceLocation = #_sourceLocation,
+  _ what: Comment, within limit: Duration = .seconds(240), sourceLocation: SourceLocation = #_sourceLocation,
   _ attempt: () async throws -> Bool
 ) async throws {
   let start = ContinuousClock.now

@@ -9,7 +9,7 @@ import Testing
 /// Files that others put into the directory, and what they do to the journal.
 @Suite(.serialized) struct ForeignFileTests {
   private func values(of engine: SlotEngine) async throws -> [String] {
-    try await engine.sizes(prefix: nil).map(\.key.string)
+    try await engine.summaries().map(\.key.string)
   }
 
   @Test func aFileThatIsTooLargeIsNotReadAndHidesNothing() async throws {

@@ -5,7 +5,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct WatcherTests {
+@Suite(.timeLimit(.minutes(15))) struct WatcherTests {
   @Test("A directory that is removed or moved away is watched again once there is one")
   func anotherDirectory() async throws {
     let root = try TemporaryDirectory()

@@ -10,7 +10,7 @@ import CofferLocks
   @testable import CofferKeychain
 
   /// A keyring that goes and comes back while a store is open over it.
-  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(3)))
+  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
   struct KeyringAvailabilityTests {
     /// Every use throws `unavailable`; none says that a secret is absent.
     private func expectAway(_ engine: SlotEngine, _ key: String = "key") async throws {

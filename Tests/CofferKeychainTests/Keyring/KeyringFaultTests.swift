@@ -10,7 +10,7 @@ import CofferLocks
   @testable import CofferKeychain
 
   /// Writers that are killed, keyrings that are killed, and keyring files that are cut off.
-  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(5)))
+  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
   struct KeyringFaultTests {
     private static let committed = ["committed", "placed", "synced", "finished"]
 

@@ -8,7 +8,7 @@
   @testable import CofferKeychain
 
   /// Somebody chooses another default keyring while the values are in the first.
-  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(3)))
+  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
   struct OtherDefaultTests {
     private let first = KeyringItemPath(PrivateKeyring.collection)
 

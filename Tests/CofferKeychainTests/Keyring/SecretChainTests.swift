@@ -9,7 +9,7 @@
   @testable import CofferKeychain
 
   /// Which home a chain begins, by what a real keyring says or does not say.
-  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(3)))
+  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
   struct SecretChainTests {
     private func chain(_ place: KeyringPlace) -> SecretChain {
       SecretChain(

@@ -7,8 +7,15 @@ import Testing
 
 @Suite(.serialized) struct SealedConformanceTests {
   @Test(.serialized, arguments: StorageConformance.checks)
-  func sealedFilesConform(_ check: StorageConformance.Check) async throws {
-    let conformance = StorageConformance(
+  func sealedFilesConform(_ check: StorageConformance.Check) async throws { try await conformance.run(check) }
+
+  @Test(.serialized, arguments: StorageConformance.checks)
+  func sealedFilesConformBehindDecorators(_ check: StorageConformance.Check) async throws {
+    try await conformance.twoDeep.run(check)
+  }
+
+  private var conformance: StorageConformance {
+    StorageConformance(
       name: "sealed", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
     ) { location in
       var configuration = SlotConfiguration()
@@ -18,6 +25,5 @@ import Testing
         at: location.directory.appendingPathComponent("secrets.sealed"), passphrase: passphrase("correct horse"),
         configuration: configuration, cost: cheap)
     }
-    try await conformance.run(check)
   }
 }

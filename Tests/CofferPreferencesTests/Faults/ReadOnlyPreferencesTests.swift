@@ -7,7 +7,7 @@ import Foundation
 import Testing
 
 /// Preferences where nothing can be written: their directory is mounted read-only in a second place.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct ReadOnlyPreferencesTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct ReadOnlyPreferencesTests {
   private static let committed = ["committed", "placed", "synced", "finished"]
 
   /// Opens the suite where it cannot be written; what is in it stays as it was.

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 /// Stores where nothing can be written.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct ReadOnlyTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct ReadOnlyTests {
   private let directory: TemporaryDirectory
   private let origin = Origin()
 

@@ -6,8 +6,15 @@ import Testing
 
 @Suite(.serialized) struct SlotConformanceTests {
   @Test(.serialized, arguments: StorageConformance.checks)
-  func slotsConform(_ check: StorageConformance.Check) async throws {
-    let conformance = StorageConformance(
+  func slotsConform(_ check: StorageConformance.Check) async throws { try await conformance.run(check) }
+
+  @Test(.serialized, arguments: StorageConformance.checks)
+  func slotsConformBehindDecorators(_ check: StorageConformance.Check) async throws {
+    try await conformance.twoDeep.run(check)
+  }
+
+  private var conformance: StorageConformance {
+    StorageConformance(
       name: "shelf", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
     ) { location in
       var configuration = SlotConfiguration()
@@ -17,6 +24,5 @@ import Testing
         ShelfSlots.shelf(location.id), journalIn: location.directory.path, name: "shelf:\(location.id)",
         configuration: configuration)
     }
-    try await conformance.run(check)
   }
 }

@@ -18,13 +18,13 @@ final class MemoryStores: Sendable {
 }
 
 /// A handle of its own on a shared memory engine: closing it closes nobody else's. It stands in for an engine on disk.
-final class HandleEngine: StorageEngine {
+final class HandleEngine: EngineDecorator {
   private struct State {
     var isClosed = false
     var endings: [@Sendable () -> Void] = []
   }
 
-  private let base: any StorageEngine
+  let base: any StorageEngine
   private let state = Locked(State())
   let capabilities: Capabilities
 
@@ -34,10 +34,6 @@ final class HandleEngine: StorageEngine {
       base.capabilities.features.union([.persistence, .foreignWriters]),
       maximumValueSize: base.capabilities.maximumValueSize)
   }
-
-  var description: String { base.description }
-  var latestRevision: Revision { base.latestRevision }
-  var latestPosition: JournalPosition { base.latestPosition }
 
   func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     try checkOpen()
@@ -49,12 +45,26 @@ final class HandleEngine: StorageEngine {
     return try await base.entry(key)
   }
 
+  func entries(_ keys: [Key]) async throws -> [Entry?] {
+    try checkOpen()
+    return try await base.entries(keys)
+  }
+
+  func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+    try checkOpen()
+    return try await base.record(name)
+  }
+
+  func summary(of key: Key) async throws -> EntrySummary? {
+    try checkOpen()
+    return try await base.summary(of: key)
+  }
+
   func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
     try checkOpen()
     return try await base.withSnapshot(body)
   }
 
-  func recentCommits(after revision: Revision) -> [Commit]? { base.recentCommits(after: revision) }
   func changes(since position: JournalPosition?) -> AsyncStream<Change> { untilClosed(base.changes(since: position)) }
   func availability() -> AsyncStream<Availability> { untilClosed(base.availability()) }
   func flush() async throws { try checkOpen() }

@@ -2,7 +2,7 @@ import CofferCore
 import Foundation
 
 /// An engine over another one in which any call can be bent. Without hooks it passes everything on.
-struct Wrapper: StorageEngine {
+struct Wrapper: EngineDecorator {
   typealias Commits = @Sendable (any StorageEngine, WriteBatch, Origin) async throws -> Commit
 
   let base: any StorageEngine
@@ -16,21 +16,16 @@ struct Wrapper: StorageEngine {
   var capabilities: Capabilities {
     Capabilities(features(base.capabilities.features), maximumValueSize: base.capabilities.maximumValueSize)
   }
-  var description: String { base.description }
-  var latestRevision: Revision { base.latestRevision }
-  var latestPosition: JournalPosition { base.latestPosition }
 
   func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
     try await onCommit(base, batch, origin)
   }
+  func entry(_ key: Key) async throws -> Entry? { try await onEntries(base, [key])[0] }
   func entries(_ keys: [Key]) async throws -> [Entry?] { try await onEntries(base, keys) }
   func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
     try await base.withSnapshot { try await body(onSnapshot(base, $0)) }
   }
-  func recentCommits(after revision: Revision) -> [Commit]? { base.recentCommits(after: revision) }
   func changes(since position: JournalPosition?) -> AsyncStream<Change> { onChanges(base, position) }
-  func availability() -> AsyncStream<Availability> { base.availability() }
-  func flush() async throws { try await base.flush() }
   func close() async throws { try await onClose(base) }
 }
 
@@ -61,6 +56,7 @@ struct SnapshotWrapper: StorageSnapshot {
   var onPage: Page = { try await $0.page(prefix: $1, after: $2, limit: $3) }
 
   var revision: Revision { base.revision }
+  func entry(_ key: Key) async throws -> Entry? { try await onEntries(base, [key])[0] }
   func entries(_ keys: [Key]) async throws -> [Entry?] { try await onEntries(base, keys) }
   func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
     try await onPage(base, prefix, after, limit)

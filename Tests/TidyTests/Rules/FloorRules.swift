@@ -1,7 +1,7 @@
 /// The floors of the house: a target imports only from floors below its own.
 let floors = [
   "CofferCShims": 0, "CofferCZlib": 0, "CofferCSQLite": 0, "CofferCOpenSSL": 0,
-  "CofferCSecret": 0, "CofferLocks": 0, "CofferCGio": 0, "CofferCMicrohttpd": 0,
+  "CofferCSecret": 0, "CofferLocks": 0, "CofferCGio": 0, "CofferCMicrohttpd": 0, "CofferCCurl": 0,
   "CofferCore": 1,
   "CofferCrypto": 2, "CofferFileSystem": 2, "CofferTerminal": 2,
   "CofferSQLite": 3,

@@ -36,10 +36,10 @@ struct HomeContent {
     }
   }
 
-  /// What is there and is none of these keys, nor the router's own.
+  /// What is there and is none of these keys.
   func strangers(besides own: Set<Key>) -> [AuditReport.Stranger] {
     guard case .found(let states) = look else { return [] }
-    return states.keys.filter { !own.contains($0) && $0.string != StorageRouter.ownKey }.sorted().map { key in
+    return states.keys.filter { !own.contains($0) }.sorted().map { key in
       var size: Int?
       if case .present(let known, _)? = states[key] { size = known }
       return AuditReport.Stranger(name: key.string, home: description ?? "", size: size)
@@ -50,27 +50,6 @@ struct HomeContent {
 extension StorageEngine {
   /// The names of all values, with sizes and dates where they are told.
   fileprivate func contents() async throws -> [Key: AuditReport.State] {
-    var states: [Key: AuditReport.State] = [:]
-    if let slots = try? await opened(as: SlotEngine.self) {
-      if let sizes = try? await slots.sizes() {
-        for (key, size) in sizes { states[key] = .present(size: size, changed: try await slots.changeDate(of: key)) }
-      } else {
-        for key in try await slots.keys() {
-          states[key] = .present(size: nil, changed: try await slots.changeDate(of: key))
-        }
-      }
-      return states
-    }
-    let database = self as? SQLiteEngine
-    var last: Key?
-    while true {
-      let page = try await withSnapshot { [last] in try await $0.page(prefix: nil, after: last, limit: 500) }
-      if page.isEmpty { return states }
-      for entry in page {
-        states[entry.key] = .present(
-          size: entry.value.count, changed: try await database?.commitDate(of: entry.revision))
-      }
-      last = page.last?.key
-    }
+    try await summaries().reduce(into: [:]) { $0[$1.key] = .present(size: $1.size, changed: $1.date) }
   }
 }

@@ -115,7 +115,7 @@ extension StorageRouter {
   /// A home as the command calls it, also where the application opens it itself.
   private nonisolated func address(of place: HomePlace) -> String? {
     guard case .engine(let name) = place else { return place.store }
-    return (configuration.engines[name.description] as? SQLiteEngine).map { "sqlite:\($0.path)" }
+    return configuration.engines[name.description]?.as(SQLiteEngine.self).map { "sqlite:\($0.path)" }
   }
 
   private nonisolated func home(of domain: StorageDomain) -> (HomePlace?, StorageError?) {

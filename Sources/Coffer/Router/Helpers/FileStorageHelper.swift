@@ -12,7 +12,7 @@ public actor FileStorageHelper {
 
   private let configuration: StorageConfiguration
   private let origin = Origin()
-  private var engines: [HomePlace: SlotEngine] = [:]
+  private var engines: [HomePlace: any StorageEngine] = [:]
 
   /// - Parameter configuration: how directories are opened.
   public init(configuration: StorageConfiguration = StorageConfiguration()) { self.configuration = configuration }
@@ -32,10 +32,10 @@ public actor FileStorageHelper {
     }
   }
 
-  private func engine(_ place: Place) async throws -> SlotEngine {
+  private func engine(_ place: Place) async throws -> any StorageEngine {
     let home = try HomePlace(place.domain, configuration)
     if let engine = engines[home] { return engine }
-    let engine = try await home.open(configuration).opened(as: SlotEngine.self)
+    let engine = try await home.open(configuration)
     if let other = engines[home] { return other }  // opened meanwhile
     engines[home] = engine
     return engine
@@ -62,16 +62,16 @@ public actor FileStorageHelper {
   /// Whether there is a file.
   /// - Throws: `StorageError` when nobody can tell.
   public func exists(in place: Place, fileName: String) async throws -> Bool {
-    try await size(in: place, fileName: fileName) != nil
+    try await engine(place).contains(Key(fileName))
   }
 
   /// The names of all files, in the order of their bytes.
   /// - Throws: `StorageError`.
-  public func list(in place: Place) async throws -> [String] { try await engine(place).keys().map(\.string) }
+  public func list(in place: Place) async throws -> [String] { try await engine(place).summaries().map(\.key.string) }
 
   /// The size of a file in bytes, without reading it; `nil` when it is absent.
   /// - Throws: `StorageError`.
   public func size(in place: Place, fileName: String) async throws -> Int? {
-    try await engine(place).size(of: Key(fileName))
+    try await engine(place).summary(of: Key(fileName))?.size
   }
 }

@@ -11,7 +11,7 @@ public struct AnyStorageKey: Sendable {
   /// The key itself.
   public let key: any StorageKey
 
-  /// Forgets the type of a key.
+  /// Creates a type-erased key.
   public init<K: StorageKey>(_ key: K) {
     self.key = key
     descriptor = StorageKeyDescriptor(key)

@@ -3,9 +3,6 @@ extension StorageKeyDescriptor {
   /// - Parameter needsWords: whether owner and description must be there, as in a catalog.
   func check(needsWords: Bool) throws {
     let key = try Key(name)
-    guard name != StorageRouter.ownKey else {
-      throw flaw(key, "The router keeps something of its own under this name.", "Choose another name.")
-    }
     if needsWords {
       for (word, text) in [("owner", owner), ("description", description)] where text.allSatisfy(\.isWhitespace) {
         throw flaw(key, "The key has no \(word).", "Say in a sentence what it is for, and whose it is.")

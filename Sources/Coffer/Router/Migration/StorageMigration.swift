@@ -9,7 +9,7 @@ public protocol StorageMigration<Key>: Sendable {
   var destinationKey: Key { get }
   /// Whether there is anything to do.
   func shouldMigrate(using router: StorageRouter, context: MigrationContext) async throws -> Bool
-  /// Does it, through the router that is given. It may be run again after it was interrupted.
+  /// Performs the migration using `router`. Must be idempotent: an interrupted migration is run again.
   func migrate(using router: StorageRouter, context: MigrationContext) async throws -> MigrationResult
 }
 
@@ -20,7 +20,7 @@ public struct AnyStorageMigration: Sendable {
   private let check: @Sendable (StorageRouter, MigrationContext) async throws -> Bool
   private let run: @Sendable (StorageRouter, MigrationContext) async throws -> MigrationResult
 
-  /// Forgets the type of a migration.
+  /// Creates a type-erased migration.
   public init(_ migration: some StorageMigration) {
     destination = migration.destinationKey.name
     check = { try await migration.shouldMigrate(using: $0, context: $1) }
@@ -32,7 +32,7 @@ public struct AnyStorageMigration: Sendable {
     try await check(router, context)
   }
 
-  /// Does it.
+  /// Performs the migration using `router`.
   public func migrate(using router: StorageRouter, context: MigrationContext) async throws -> MigrationResult {
     try await run(router, context)
   }

@@ -12,7 +12,7 @@ public enum SecurityPolicy: Hashable, Sendable {
   case encrypted(EncryptionPolicy)
 }
 
-/// With what a value is encrypted, and where its key comes from (document 4).
+/// The cipher that encrypts a value, and the source of its key (document 4).
 public struct EncryptionPolicy: Hashable, Sendable {
   /// An algorithm that encrypts and authenticates.
   public enum Algorithm: String, CaseIterable, Hashable, Sendable {
@@ -22,7 +22,7 @@ public struct EncryptionPolicy: Hashable, Sendable {
     case chaCha20Poly1305 = "ChaCha20-Poly1305"
   }
 
-  /// With what.
+  /// The cipher used for encryption.
   public let algorithm: Algorithm
   /// Where the key comes from; the router's own unless given.
   public let keyMaterial: KeyMaterialSource?

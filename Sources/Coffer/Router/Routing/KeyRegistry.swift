@@ -17,8 +17,8 @@ final class KeyRegistry: Sendable {
     let catalog: String?
     /// Why it cannot be used here, if it cannot.
     let obstacle: StorageError?
-    /// What the keychain is told of it.
-    let tag: UInt8
+    /// What is stored with its values.
+    let attributes: ValueAttributes
     /// Whether it may be used without a catalog, once there are some.
     let isExempt: Bool
 
@@ -30,9 +30,9 @@ final class KeyRegistry: Sendable {
       isExempt = any.key is any UncataloguedKey
       obstacle = any.descriptor.obstacle(on: configuration.platform)
       if case .keychain(let accessibility, _) = any.descriptor.security, !configuration.isInMemory {
-        tag = accessibility.rawValue
+        attributes = ValueAttributes(accessibility)
       } else {
-        tag = 0
+        attributes = .none
       }
     }
   }

@@ -51,8 +51,7 @@ extension StorageRouter {
     guard let store = steps.first?.place.store else { return }
     try refuseSeveralHomes(steps)
     let batch = WriteBatch(steps.map(\.operation), transaction: transaction, durability: durability)
-    let tags = steps.reduce(into: [Key: UInt8]()) { $0.merge($1.place.tags) { $1 } }
-    try await store.commit(batch, steps.map { ($0.place.key, $0.box) }, tags: tags)
+    try await store.commit(batch, steps.map { ($0.place.key, $0.box) })
     await wrote(steps.map(\.place.record))
   }
 
@@ -60,7 +59,7 @@ extension StorageRouter {
     let place = try await place(of: key)
     let data = try key.serializer.bytes(of: value, place)
     try checkSize(data.count, place.record)
-    return StorageBatch.Step(place: place, operation: .put(place.key, data), box: Box(value))
+    return StorageBatch.Step(place: place, operation: .put(place.key, data, place.attributes), box: Box(value))
   }
 
   private nonisolated func refuseSeveralHomes(_ steps: [StorageBatch.Step]) throws {

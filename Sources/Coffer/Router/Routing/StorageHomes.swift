@@ -63,7 +63,7 @@ final class StorageHomes: Sendable {
         switch home {
         case .open(let store): try await store.engine.close()
         case .opening(let task):
-          guard let store = try? await task.value else { continue }  // Who waits for it hears why.
+          guard let store = try? await task.value else { continue }  // Its waiters are told why.
           try await store.engine.close()
         }
       } catch { failure = error }

@@ -43,7 +43,7 @@ public actor StorageRouter: StorageProviding {
     /// The declaration that agrees with the record for certain.
     let declaration: (any AnyObject & Sendable)?
     var key: Key { record.key }
-    var tags: [Key: UInt8] { record.tag == 0 ? [:] : [record.key: record.tag] }
+    var attributes: ValueAttributes { record.attributes }
 
     init(_ record: KeyRegistry.Record, _ store: TypedStore, declaration: (any AnyObject & Sendable)?) {
       self.record = record
@@ -85,8 +85,8 @@ public actor StorageRouter: StorageProviding {
     let place = try await place(of: key)
     let data = try key.serializer.bytes(of: value, place)
     try checkSize(data.count, place.record)
-    let batch = WriteBatch([.put(place.key, data)], transaction: transaction, durability: durability)
-    try await place.store.commit(batch, [(place.key, Box(value))], tags: place.tags)
+    let batch = WriteBatch([.put(place.key, data, place.attributes)], transaction: transaction, durability: durability)
+    try await place.store.commit(batch, [(place.key, Box(value))])
     await wrote([place.record])
   }
 
@@ -168,7 +168,7 @@ public actor StorageRouter: StorageProviding {
     let place = try await place(of: key)
     let serializer = key.serializer
     let stored = try await place.store.update(
-      place.key, durability: .full, transaction: nil, tags: place.tags,
+      place.key, durability: .full, transaction: nil, attributes: place.attributes,
       decode: { try serializer.value(from: $0, place) },
       encode: { value in
         let data = try serializer.bytes(of: value, place)
@@ -196,7 +196,7 @@ public actor StorageRouter: StorageProviding {
 
   /// The present value, then the value after each change by anybody; the key's default, or `nil`, while there is none.
   ///
-  /// Who is slow may skip states, never the last one.
+  /// A slow consumer may skip intermediate values but always receives the latest one.
   /// - Throws: `StorageError` when the key's home cannot be opened; the stream throws when a value cannot be read.
   public nonisolated func values<K: StorageKey>(of key: K) async throws -> AsyncThrowingStream<K.Value?, any Error> {
     let (values, defaultValue) = (try await storedValues(of: key), key.defaultValue)
@@ -218,9 +218,6 @@ public actor StorageRouter: StorageProviding {
   public nonisolated func close() async throws { try await homes.close() }
 
   // MARK: Sync
-
-  /// What is under this name in the router's memory: overrides of sync policies.
-  static let ownKey = "coffer.sync-policies"
 
   /// What a write of synced keys still has to do. The values are stored: that they cannot be sent now is no failure of
   /// the write, and the next one sends them, too.

@@ -53,12 +53,7 @@ extension StorageRouter {
         .dataTooLargeForSync, "The value has \(size) bytes, which is too much to be synced by itself.",
         advice: "Make it smaller, or set the policy to manual. Nothing was changed.", key: record.key)
     }
-    let store = try await memory()
-    let overrides = try await store.update([String: String].self, for: Self.overridesKey()) { old in
-      var overrides = old ?? [:]
-      overrides[record.descriptor.name] = policy?.rawValue
-      return overrides
-    }
+    let overrides = try await SyncPolicyOverrides(memory()).set(policy, of: record.descriptor.name)
     policyVersion += 1
     use(overrides)
   }
@@ -70,19 +65,18 @@ extension StorageRouter {
   }
 
   func loadSyncPolicies() async throws {
-    guard try HomePlace(configuration.memory, configuration).exists() else { return use(nil) }
+    guard try HomePlace(configuration.memory, configuration).exists() else { return use([]) }
     let version = policyVersion
-    let overrides = try await memory().load([String: String].self, for: Self.overridesKey())
+    let overrides = try await SyncPolicyOverrides(memory()).load().overrides
     if version == policyVersion { use(overrides) }  // else somebody has changed them meanwhile
   }
 
-  private func use(_ overrides: [String: String]?) {
-    registry.setOverrides((overrides ?? [:]).compactMapValues(SyncPolicy.init))
+  private func use(_ overrides: [SyncPolicyOverrides.Override]) {
+    registry.setOverrides(
+      overrides.reduce(into: [:]) { $0[$1.name] = SyncPolicy(rawValue: $1.policy) })
   }
 
-  private static func overridesKey() throws -> Key { try Key(ownKey) }
-
-  private func memory() async throws -> TypedStore {
-    try await homes.store(at: HomePlace(configuration.memory, configuration))
+  private func memory() async throws -> any StorageEngine {
+    try await homes.store(at: HomePlace(configuration.memory, configuration)).engine
   }
 }

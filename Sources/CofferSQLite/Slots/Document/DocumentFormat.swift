@@ -23,8 +23,8 @@ package protocol DocumentFormat: Sendable {
 
   func keys(of document: Document) -> [Key]
   func content(of key: Key, in document: Document) throws -> SlotContent?
-  /// What is said of a value beside its bytes, as `encodeWaiting` is given it; 0 when nothing is.
-  func tag(of key: Key, in document: Document) -> UInt8
+  /// What `encodeWaiting` is given of the attributes of a value: the one that the file has a place for; 0 for none.
+  func tag(of attributes: ValueAttributes) -> UInt8
   /// That there is a value, and its stamp, without its bytes.
   func presence(of key: Key, in document: Document) -> SlotPresence?
   func set(_ key: Key, to item: Item, version: SlotID, in document: inout Document) throws
@@ -44,8 +44,4 @@ package protocol DocumentFormat: Sendable {
 
   /// The stamp of a version in its place where it is known before it is there.
   func stamp(of id: SlotID) -> SlotStamp?
-}
-
-extension DocumentFormat {
-  package func tag(of key: Key, in document: Document) -> UInt8 { 0 }
 }

@@ -8,7 +8,7 @@ package import Foundation
 /// Beside it there is a directory of ours, where the journal is, where values wait in files of their own, and where a
 /// copy of what we have written last is kept: other programs write such files in place, and one that is killed at it
 /// leaves half of one.
-package final class DocumentSlots<Format: DocumentFormat>: TaggingSlots, CopyServing, RoomReserving, Examinable {
+package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomReserving, Examinable {
   private enum Step {
     case put(Key, Format.Item, SlotID)
     case remove(Key)
@@ -70,8 +70,6 @@ package final class DocumentSlots<Format: DocumentFormat>: TaggingSlots, CopySer
   /// What the file says now.
   package func document() throws -> Format.Document { try file.document() }
 
-  package func tag(of key: Key) throws -> UInt8 { format.tag(of: key, in: try file.document()) }
-
   /// Changes what the file says beside its values; inside of ``SlotEngine/alone(_:)``.
   package func change(_ body: (inout Format.Document) throws -> Void) throws { try file.change(body) }
 
@@ -115,7 +113,10 @@ package final class DocumentSlots<Format: DocumentFormat>: TaggingSlots, CopySer
     _ = try file.document()  // What cannot be read must not be replaced.
   }
 
-  package func stage(_ data: Data, as id: SlotID, for key: Key, tag: UInt8) throws -> SlotStamp? {
+  package func stage(
+    _ data: Data, as id: SlotID, for key: Key, attributes: ValueAttributes
+  ) throws -> SlotStamp? {
+    let tag = format.tag(of: attributes)
     _ = try staged.write(try format.encodeWaiting(data, as: id, for: key, tag: tag), to: id.description)
     return format.stamp(of: id)
   }

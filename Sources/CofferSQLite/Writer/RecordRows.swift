@@ -1,0 +1,69 @@
+import CofferCore
+import Foundation
+
+/// Writes the rows of records of the library's own, beside those of values (``RowWriter``).
+final class RecordRows {
+  private let write, remove, find: Statement
+
+  /// The counter of removed rows has been made on the connection.
+  init(_ connection: Connection) throws {
+    write = try connection.prepare(
+      """
+      INSERT INTO coffer_records (key, revision, checksum, value) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key)
+      DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum, value = excluded.value
+      WHERE \(LiveRowCounter.removing)
+      """)
+    remove = try connection.prepare("DELETE FROM coffer_records WHERE key = ?1 AND \(LiveRowCounter.removing)")
+    find = try connection.prepare("SELECT revision FROM coffer_records WHERE key = ?1")
+  }
+
+  func put(_ name: SystemRecordName, _ content: Data, checksum: Int64, at revision: Revision) throws {
+    try name.key.withBytes { key in
+      try content.withUnsafeBytes { bytes in
+        write.bind(1, borrowing: key)
+        write.bind(2, Int64(bitPattern: revision.rawValue))
+        write.bind(3, checksum)
+        write.bind(4, borrowing: bytes)
+        defer { write.resetAndForget() }
+        _ = try write.step()
+      }
+    }
+  }
+
+  func delete(_ name: SystemRecordName) throws {
+    try name.key.withBytes { key in
+      remove.bind(1, borrowing: key)
+      defer { remove.resetAndForget() }
+      _ = try remove.step()
+    }
+  }
+
+  func revision(of name: SystemRecordName) throws -> Revision? {
+    try name.key.withBytes { key in
+      find.bind(1, borrowing: key)
+      defer { find.resetAndForget() }
+      return try find.step() ? Revision(UInt64(bitPattern: find.integer(0))) : nil
+    }
+  }
+}
+
+extension Reader {
+  /// A record of the library's own.
+  func record(_ name: SystemRecordName) throws -> SystemRecord? {
+    guard try connection.keepsAttributes else { return nil }
+    let statement = try connection.prepare("SELECT \(ValueRow.columns) FROM coffer_records WHERE key = ?1")
+    return try name.key.withBytes { key in
+      statement.bind(1, borrowing: key)
+      defer { statement.resetAndForget() }
+      guard try statement.step() else { return nil }
+      let row = ValueRow(statement, 0)
+      guard row.isWhole(name.key) else {
+        throw StorageError(
+          .damaged, "A record of the library's own is damaged: '\(name)'.",
+          advice: "Values are not affected. Restore a backup, or set again what the record keeps.",
+          backend: connection.place.description)
+      }
+      return SystemRecord(content: Data(row.value), revision: row.revision)
+    }
+  }
+}

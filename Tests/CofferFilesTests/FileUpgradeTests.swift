@@ -1,0 +1,39 @@
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// A store of files whose journal is of the second format.
+@Suite(.serialized) struct FileUpgradeTests {
+  @Test func aJournalOfTheSecondFormatIsBroughtUp() async throws {
+    let directory = try TemporaryDirectory()
+    let store = directory.path("store")
+    try FileManager.default.createDirectory(atPath: store + "/.coffer", withIntermediateDirectories: true)
+    let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appendingPathComponent("Golden/format-2-journal.db")
+    try FileManager.default.copyItem(atPath: golden.path, toPath: store + "/.coffer/journal.db")
+    try Data("light".utf8).write(to: URL(fileURLWithPath: store + "/theme"))
+    try Data("text".utf8).write(to: URL(fileURLWithPath: store + "/notes%2fa"))
+    let engine = try await SlotEngine.files(in: URL(fileURLWithPath: store))
+    // The files are as they were when they were written, so nobody has edited them: the revisions are those of old.
+    #expect(engine.latestRevision == Revision(3))
+    #expect(
+      try await engine.entry(Key("theme")) == Entry(key: Key("theme"), value: Data("light".utf8), revision: Revision(3))
+    )
+    #expect(try await engine.summaries().map(\.size) == [4, 5])
+    let version = ValueAttribute<UInt64>(applicationCode: 128)
+    var attributes = ValueAttributes()
+    attributes[version] = 2
+    try await engine.commit(WriteBatch([.put(Key("theme"), Data("dark".utf8), attributes)]), from: Origin())
+    #expect(try await engine.entry(Key("theme"))?.attributes == attributes)
+    // An edit by somebody who does not know the store leaves no attributes, however it is read.
+    try Data("edited".utf8).write(to: URL(fileURLWithPath: store + "/theme"))
+    let read = try #require(try await engine.entries([Key("theme")])[0])
+    #expect(read.value == Data("edited".utf8) && read.attributes.isEmpty)
+    let edited = try #require(try await engine.entry(Key("theme")))
+    #expect(edited.value == Data("edited".utf8) && edited.attributes.isEmpty)
+    try await engine.close()
+  }
+}

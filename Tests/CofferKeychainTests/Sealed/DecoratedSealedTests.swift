@@ -1,0 +1,29 @@
+import CofferCore
+import CofferKeychain
+import CofferSQLite
+import CofferTesting
+import Foundation
+import Testing
+
+/// The adapter for secrets over an engine with others in front of it.
+@Suite(.serialized) struct DecoratedSealedTests {
+  @Test func classesPassThroughDecorators() async throws {
+    let place = try SealedPlace()
+    let engine = try await place.open()
+    let adapter = KeychainAdapter(engine: FaultInjectingEngine(FaultInjectingEngine(engine)))
+    try await adapter.set(Data("s3cret".utf8), for: "token", accessibility: .afterFirstUnlock)
+    try await adapter.set(Data("1234".utf8), for: "pin")
+    #expect(try await adapter.accessibility(of: "token") == .afterFirstUnlock)
+    #expect(try await adapter.accessibility(of: "pin") == nil)
+    #expect(try await adapter.accessibility(of: "absent") == nil)
+    #expect(try await adapter.list() == ["pin", "token"])
+    #expect(try await engine.summaries().map(\.size) == [nil, nil])
+    #expect(try await adapter.engine.contains(Key("token")))
+    try await engine.close()
+    let again = try await place.open()
+    let direct = KeychainAdapter(engine: again)
+    #expect(try await direct.accessibility(of: "token") == .afterFirstUnlock)
+    #expect(try await direct.get("token") == Data("s3cret".utf8))
+    try await again.close()
+  }
+}

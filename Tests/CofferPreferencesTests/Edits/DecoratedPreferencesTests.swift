@@ -1,0 +1,73 @@
+import CofferCore
+import CofferPreferences
+import CofferSQLite
+import CofferTesting
+import Foundation
+import Testing
+
+/// The adapter over an engine with others in front of it, and over one that is no property list.
+@Suite(.serialized) struct DecoratedPreferencesTests {
+  private let values: [(String, PreferenceValue)] = [
+    ("flag", .boolean(true)), ("when", .date(Date(timeIntervalSinceReferenceDate: 86_400))), ("count", .integer(7)),
+    ("list", .array([.string("a"), .integer(1)])), ("text", .string("1")), ("bytes", .data(Data([0, 255]))),
+  ]
+
+  @Test func typesPassThroughDecorators() async throws {
+    let home = try ConfigHome()
+    let engine = try await home.open()
+    let front = FaultInjectingEngine(FaultInjectingEngine(engine))
+    let adapter = UserDefaultsAdapter(engine: front)
+    for (key, value) in values { try await adapter.set(value, for: key) }
+    let direct = UserDefaultsAdapter(engine: engine)
+    for (key, value) in values {
+      #expect(try await adapter.value(for: key) == value, "\(key)")
+      #expect(try await direct.value(for: key) == value, "\(key)")
+    }
+    #expect(try await adapter.keys() == values.map(\.0).sorted())
+    #expect(front.as(SlotEngine.self) === engine && front.as(SQLiteEngine.self) == nil)
+    #expect(try await front.opened(as: SlotEngine.self) === engine)
+    await #expect(throws: StorageError.self) { try await front.opened(as: SQLiteEngine.self) }
+    try await engine.close()
+    let again = try await home.open()
+    for (key, value) in values { #expect(try await UserDefaultsAdapter(engine: again).value(for: key) == value) }
+    try await again.close()
+  }
+
+  @Test func typesAreKeptByEveryEngineThatKeepsAttributes() async throws {
+    let adapter = UserDefaultsAdapter(engine: MemoryEngine())
+    for (key, value) in values { try await adapter.set(value, for: key) }
+    for (key, value) in values { #expect(try await adapter.value(for: key) == value, "\(key)") }
+  }
+
+  /// Backups of the second format keep the types in a table of their own.
+  @Test func anEarlierBackupKeepsItsTypes() async throws {
+    let home = try ConfigHome()
+    let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .appendingPathComponent("Golden/format-2.backup")
+    let engine = try await home.open()
+    try await engine.restore(from: golden.path)
+    let adapter = UserDefaultsAdapter(engine: engine)
+    #expect(try await adapter.value(for: "n") == .integer(5))
+    #expect(try await adapter.value(for: "flag") == .boolean(true))
+    #expect(try await adapter.value(for: "text") == .string("dark"))
+    try await engine.close()
+  }
+
+  @Test func aBackupKeepsTypesAndAttributes() async throws {
+    let home = try ConfigHome()
+    let engine = try await home.open()
+    let adapter = UserDefaultsAdapter(engine: engine)
+    for (key, value) in values { try await adapter.set(value, for: key) }
+    var attributes = ValueAttributes()
+    let version = ValueAttribute<UInt64>(applicationCode: 128)
+    attributes[version] = 3
+    try await engine.commit(WriteBatch([.put(Key("own"), Data("x".utf8), attributes)]), from: Origin())
+    let backup = home.outside("prefs.backup")
+    try await engine.backup(to: backup)
+    try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: Origin())
+    try await engine.restore(from: backup)
+    for (key, value) in values { #expect(try await adapter.value(for: key) == value, "\(key)") }
+    #expect(try await engine.entry(Key("own"))?.attributes[version] == 3)
+    try await engine.close()
+  }
+}

@@ -1,0 +1,201 @@
+import CofferCore
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Stores that earlier formats have left, and what opening makes of them.
+@Suite(.serialized) struct FormatUpgradeTests {
+  private func golden(_ name: String) throws -> TemporaryDirectory {
+    let directory = try TemporaryDirectory()
+    let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Golden/\(name).db")
+    try FileManager.default.copyItem(at: file, to: directory.url.appendingPathComponent("store.db"))
+    return directory
+  }
+
+  @Test func aStoreOfTheSecondFormatHasAttributesAfterwards() async throws {
+    let directory = try golden("format-2")
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    #expect(engine.latestRevision == Revision(7))
+    for (key, value, revision) in [
+      ("greeting", "hello2", 7), ("empty", "", 2), ("caf\u{e9}", "1", 3), ("goner", "2", 5),
+    ]
+      as [(String, String, UInt64)]
+    {
+      let entry = try #require(try await engine.entry(Key(key)))
+      #expect(entry.value == Data(value.utf8) && entry.revision == Revision(revision) && entry.attributes.isEmpty)
+    }
+    #expect(try await engine.entry(Key("gone")) == nil)
+    #expect(try await engine.verify().isWhole)
+    let kind = ValueAttribute<UInt64>(applicationCode: 128)
+    var attributes = ValueAttributes()
+    attributes[kind] = 7
+    try await engine.commit(WriteBatch([.put(Key("greeting"), Data("new".utf8), attributes)]), from: Origin())
+    try await engine.close()
+    let again = try await SQLiteEngine.open(at: path)
+    #expect(try await again.entry(Key("greeting"))?.attributes[kind] == 7)
+    #expect(try await again.verify().isWhole)
+    try await again.close()
+  }
+
+  /// Bringing a store up touches no row, so damage stays where it is.
+  @Test func aDamagedStoreOfTheSecondFormatLosesOneValue() async throws {
+    let directory = try golden("format-2")
+    try directory.change { bytes in
+      let place = try #require(bytes.range(of: Data("hello2".utf8)))
+      bytes[place.lowerBound] ^= 1
+    }
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    await #expect(throws: StorageError.self) { try await engine.entry(Key("greeting")) }
+    #expect(try await engine.entry(Key("goner"))?.value == Data("2".utf8))
+    // A listing proves no row by itself, so past the damaged page it says nothing.
+    await #expect(throws: StorageError.self) { try await engine.summaries() }
+    try await engine.commit(WriteBatch([.put(Key("greeting"), Data("new".utf8))]), from: Origin())
+    #expect(try await engine.entry(Key("greeting"))?.value == Data("new".utf8))
+    try await engine.close()
+  }
+
+  @Test func aStoreOfTheSecondFormatIsReadWhereItCannotBeBroughtUp() async throws {
+    let directory = try golden("format-2")
+    var configuration = SQLiteConfiguration()
+    configuration.access = .readOnly
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+    #expect(try await engine.entry(Key("greeting"))?.value == Data("hello2".utf8))
+    #expect(try await engine.summaries().map(\.key.string) == ["caf\u{e9}", "empty", "goner", "greeting"])
+    #expect(try await engine.record(SystemRecordName("any")) == nil)
+    #expect(try await engine.verify().isWhole)
+    try await engine.close()
+    let again = try await SQLiteEngine.open(at: directory.path("store.db"))
+    #expect(try await again.entry(Key("greeting"))?.value == Data("hello2".utf8))
+    try await again.close()
+  }
+
+  @Test(arguments: ["format-1", "format-2"])
+  func aBackupOfAnEarlierFormatIsRestored(_ name: String) async throws {
+    let directory = try golden(name)
+    let target = directory.path("other.db")
+    try await SQLiteEngine.restore(from: directory.path("store.db"), to: target)
+    let engine = try await SQLiteEngine.open(at: target)
+    #expect(try await engine.entry(Key("greeting"))?.value.starts(with: Data("hello".utf8)) == true)
+    #expect(try await engine.verify().isWhole)
+    try await engine.close()
+  }
+
+  /// A store of the second format, as the present one but for what came with the third.
+  private func secondFormat(values: Int) async throws -> TemporaryDirectory {
+    let directory = try await closedStore(values: 0)
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    var batch = WriteBatch()
+    for index in 0..<values { batch.put(try Key("key\(index)"), Data(repeating: UInt8(index % 251), count: 300)) }
+    try await engine.commit(batch, from: Origin())
+    try await SQLiteDatabase(engine: engine).write { transaction in
+      try transaction.execute(
+        """
+        CREATE TABLE kept (key BLOB PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, checksum INTEGER NOT NULL,
+          value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+        INSERT INTO kept SELECT key, revision, checksum, value FROM coffer_values;
+        DROP TABLE coffer_values; DROP TABLE coffer_records; ALTER TABLE kept RENAME TO coffer_values;
+        UPDATE coffer_meta SET value = 2 WHERE name = 'format'
+        """)
+    }
+    try await engine.close()
+    return directory
+  }
+
+  /// Killed at any moment, the store is of the old format or of the new one, and whole.
+  @Test func aKilledUpgradeLosesNothing() async throws {
+    let values = 20_000
+    let old = try await secondFormat(values: values)
+    for round in 0..<10 {
+      let directory = try TemporaryDirectory()
+      for name in ["store.db", "store.db-wake"] {
+        try FileManager.default.copyItem(atPath: old.path(name), toPath: directory.path(name))
+      }
+      let helper = try HelperProcess(["hold-open", directory.path("store.db")])
+      _ = try helper.line(within: Int32(15 * round))
+      helper.kill()
+      helper.wait()
+      let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+      let report = try await engine.verify()
+      #expect(report.isWhole && report.values == values, "\(round): \(report)")
+      #expect(try await engine.entry(Key("key250"))?.value == Data(repeating: 250, count: 300))
+      try await engine.close()
+    }
+  }
+
+  // MARK: The present format
+
+  private static let schemaVersion = ValueAttribute<UInt64>(applicationCode: 128)
+
+  /// What the golden file of the present format holds, written once.
+  @Test(.enabled(if: ProcessInfo.processInfo.environment["COFFER_MAKE_GOLDEN"] != nil, "writes a golden file"))
+  func makeGolden() async throws {
+    let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Golden/format-3.db")
+    try? FileManager.default.removeItem(at: file)
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    let origin = Origin()
+    var attributes = ValueAttributes()
+    attributes[Self.schemaVersion] = 3
+    let record = try SystemRecordName("golden/record")
+    var batch = WriteBatch([
+      .put(try Key("greeting"), Data("hello".utf8), attributes), .putRecord(record, Data("r".utf8)),
+    ])
+    batch.put(try Key("plain"), Data())
+    try await engine.commit(batch, from: origin)
+    try await engine.commit(WriteBatch([.putRecord(record, Data("record".utf8))]), from: origin)
+    try await engine.commit(WriteBatch([.put(try Key("gone"), Data("x".utf8))]), from: origin)
+    try await engine.commit(WriteBatch([.clear(prefix: try Key("go"))]), from: origin)
+    try await engine.close()
+    try FileManager.default.copyItem(atPath: path, toPath: file.path)
+  }
+
+  @Test func aStoreOfTheThirdFormatOpensForEver() async throws {
+    let directory = try golden("format-3")
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    #expect(engine.latestRevision == Revision(4))
+    let entry = try #require(try await engine.entry(Key("greeting")))
+    #expect(entry.value == Data("hello".utf8) && entry.revision == Revision(1))
+    #expect(entry.attributes[Self.schemaVersion] == 3 && entry.attributes.encoded.count == 11)
+    let record = try SystemRecordName("golden/record")
+    #expect(try await engine.record(record) == SystemRecord(content: Data("record".utf8), revision: Revision(2)))
+    #expect(try await engine.summaries().map(\.key.string) == ["greeting", "plain"])
+    let report = try await engine.verify()
+    #expect(report.isWhole && report.values == 2, "\(report)")
+    var heard: [Commit] = []
+    for await change in engine.changes(since: .zero) {
+      guard case .commit(let commit) = change else { break }
+      heard.append(commit)
+      if commit.revision == Revision(4) { break }
+    }
+    #expect(heard.map(\.changed.records) == [[record], [record], [], []])
+    #expect(heard.map(\.changed.keys.count) == [2, 0, 1, 0] && heard[3].changed.prefixes.map(\.string) == ["go"])
+    let summary = try await engine.summary(of: Key("greeting"))
+    #expect(summary?.date == heard[0].date)
+    try await engine.close()
+  }
+
+  /// A flipped bit in attributes or in a record is damage, and never another attribute or none.
+  @Test func aFlippedBitInAttributesAndRecordsIsFound() async throws {
+    let whole = try golden("format-3").bytes()
+    for (needle, isRecord) in [(Data([128, 8, 0, 3]), false), (Data("record".utf8), true)] {
+      // Behind the page of records is the journal's, which names them too.
+      let place = try #require(whole.range(of: needle, options: .backwards, in: 0..<4 * 4_096))
+      for index in place {
+        let directory = try golden("format-3")
+        try directory.change { $0[index] ^= 4 }
+        let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+        if isRecord {
+          await #expect(throws: StorageError.self) { try await engine.record(SystemRecordName("golden/record")) }
+        } else {
+          await #expect(throws: StorageError.self) { try await engine.entry(Key("greeting")) }
+          await #expect(throws: StorageError.self) { try await engine.summary(of: Key("greeting")) }
+        }
+        #expect(try await !engine.verify().isWhole)
+        try await engine.close()
+      }
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import Coffer
+import CofferTesting
+import Foundation
+import Testing
+
+/// A typed store over an engine with others in front of it.
+struct DecoratedStoreTests {
+  /// An engine that hears of others' commits some time later only.
+  private struct Delayed: EngineDecorator {
+    let base: any StorageEngine
+    var capabilities: Capabilities {
+      Capabilities(
+        base.capabilities.features.subtracting(.immediateRevisions),
+        maximumValueSize: base.capabilities.maximumValueSize)
+    }
+  }
+
+  @Test func valuesPassThrough() async throws {
+    let engine = FaultInjectingEngine(FaultInjectingEngine(MemoryEngine()))
+    let store = TypedStore(engine: engine)
+    try await store.save(["a": 1], for: "k")
+    #expect(try await store.load([String: Int].self, for: "k") == ["a": 1])
+    #expect(try await store.exists("k"))
+    #expect(try await !store.exists("other"))
+    #expect(try await store.update([String: Int].self, for: "k") { ["b": ($0?["a"] ?? 0) + 1] } == ["b": 2])
+    #expect(engine.as(MemoryEngine.self) != nil && engine.as(SQLiteEngine.self) == nil)
+  }
+
+  @Test func nothingIsKeptInMemoryWhereOthersMayHaveBeenFirst() async throws {
+    let counting = FaultInjectingEngine(MemoryEngine())
+    let store = TypedStore(engine: Delayed(base: counting))
+    try await store.save(1, for: "k")
+    for read in 1...3 {
+      #expect(try await store.load(Int.self, for: "k") == 1)
+      #expect(counting.count(of: .read) == read)
+    }
+    #expect(store.cached(Int.self, for: try Key("k")) == nil)
+    let cached = TypedStore(engine: counting)
+    try await cached.save(2, for: "k")
+    #expect(cached.cached(Int.self, for: try Key("k")) == 2)
+  }
+}

@@ -77,6 +77,7 @@ let package = Package(
     .systemLibrary(name: "CofferCSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
     .systemLibrary(name: "CofferCGio", pkgConfig: "gio-2.0", providers: [.apt(["libglib2.0-dev"])]),
     .systemLibrary(name: "CofferCMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+    .systemLibrary(name: "CofferCCurl"),
     .systemLibrary(name: "CofferCShims"),
     floor("CofferLocks", []),
     // Floor 1: contracts
@@ -112,7 +113,10 @@ let package = Package(
     floor("ReplayShop", ["CofferCMicrohttpd", "CofferCZlib", "CofferLocks"]),
     floor(
       "WatchifyKit",
-      ["Coffer", "CofferCGio", "CofferCShims", "CofferCore", "CofferFileSystem", "CofferLocks", "CofferSQLite"]),
+      [
+        "Coffer", "CofferCCurl", "CofferCGio", "CofferCShims", "CofferCore", "CofferFileSystem", "CofferLocks",
+        "CofferSQLite",
+      ]),
     // Floor 7: applications
     tool(
       "CofferCommand",
@@ -150,13 +154,15 @@ let package = Package(
         "CofferLocks", "CofferCSQLite", "CofferCore", "CofferFileSystem", "CofferFiles", "CofferSQLite",
         "CofferTesting",
         "CofferTestHelper", "CofferTestSupport",
-      ]),
+      ],
+      exclude: ["Golden"]),
     tests(
       "CofferPreferencesTests",
       [
         "CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferPreferences", "CofferSQLite", "CofferTesting",
         "CofferTestHelper", "CofferTestSupport",
-      ]),
+      ],
+      exclude: ["Golden"]),
     tests(
       "CofferKeychainTests",
       [

@@ -33,7 +33,8 @@ struct Arguments: Sendable, Equatable {
       POST   /_replay/advance   the demo's next news
       POST   /_replay/script    lines such as: normal | 429 retry-after=60 | 500 page=2 | password | html |
                                 complexity | errors | empty | truncated | cut 100 | reset | reset 100 |
-                                slow 100 20 | stalled 100 | oversized 1000000 | late 50 | redirect 301 URL
+                                slow 100 20 | stalled 100 | oversized 1000000 | bomb 1000000 | late 50 |
+                                redirect 301 URL
       POST   /_replay/mode      one such line, for all requests from now on; normal ends it
       POST   /_replay/currency  the currency of visitors who ask for none; an empty body is the shop's own
       POST   /_replay/feed      sell what this recorded products.json has

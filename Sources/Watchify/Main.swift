@@ -9,9 +9,11 @@ enum Watchify {
     switch invocation.command {
     case .add: try await addStore(invocation)
     case .list: try await listStores(invocation)
+    case .edit: try await editStore(invocation)
     case .remove: try await removeStore(invocation)
     case .sync: try await syncStores(invocation)
     case .watch: try await watchStores(invocation)
+    case .resume: try await resume(invocation)
     case .products: try await listProducts(invocation)
     case .product: try await showProduct(invocation)
     case .activity: try await listActivity(invocation)

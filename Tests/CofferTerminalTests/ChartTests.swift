@@ -43,7 +43,7 @@ struct ChartTests {
                │        ░░░░░░░░            │           ╎
                │        ░░░░░░░░            │           ╎
                │        ░░░░░░░░            │           └╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌
-               │        ░░░░░░░░            └───────────┐
+        164.80 ┤        ░░░░░░░░            └───────────┐
                │        ░░░░░░░░                        │
         150.00 ┤        ░░░░░░░░                        │
                │        ░░░░░░░░                        │
@@ -60,7 +60,7 @@ struct ChartTests {
       picture(try reduced(), 20, 10) == """
         206.00 ┤───▲──┐╌┐
                │ ░░░  │ └╌╌╌
-               │ ░░░  └─┐
+        164.80 ┤ ░░░  └─┐
         137.60 ┤ ░░░    └─▼─
                └┬──────────┬
                 3 Jan 17 Jan
@@ -79,7 +79,7 @@ struct ChartTests {
                |       ////////           |          :
                |       ////////           |          :
                |       ////////           |          ...............
-               |       ////////           +----------+
+        164.80 +       ////////           +----------+
                |       ////////                      |
                |       ////////                      |
         137.60 +       ////////                      +-------v------
@@ -121,33 +121,85 @@ struct ChartTests {
         """)
   }
 
-  @Test("One point holds")
+  @Test("A price that never changed takes three lines, however high the chart may be")
   func onePoint() throws {
     let points = [Point(day(0), value: 20_600)]
     #expect(
       picture(try chart(points, until: 0), 40, 6) == """
-               │
-               │
         206.00 ┤────────────────────────────────
-               │
                └┬───────────────────────────────
                 3 Jan
         """)
   }
 
-  @Test("Equal values are in the middle, and none is lowest")
+  @Test("In a single line the shade of a sold-out span takes the line's place, and none is lowest")
   func equal() throws {
     let points = [Point(day(0), value: 20_600), Point(day(3), value: 20_600, isAvailable: false)]
     #expect(
       picture(try chart(points, until: 6), 40, 7) == """
-               │                ░░░░░░░░░░░░░░░░
-               │                ░░░░░░░░░░░░░░░░
-        206.00 ┤────────────────────────────────
-               │                ░░░░░░░░░░░░░░░░
+        206.00 ┤────────────────░░░░░░░░░░░░░░░░
                └┬─────────┬──────────┬─────────┬
                 3 Jan   5 Jan      7 Jan   9 Jan
         ░ sold out
         """)
+  }
+
+  @Test("A constant price and its constant compare-at price take a line each")
+  func constantCompareAt() throws {
+    let points = [
+      Point(day(0), value: 6_600, compareAt: 9_600), Point(day(3), value: 6_600, isAvailable: false, compareAt: 9_600),
+    ]
+    let shown = picture(try chart(points, until: 6), 40, 12)
+    #expect(
+      shown == """
+        96.00 ┤╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌
+        66.00 ┤────────────────░░░░░░░░░░░░░░░░░
+              └┬──────────┬──────────┬─────────┬
+               3 Jan    5 Jan      7 Jan   9 Jan
+        ░ sold out   ╌ compare at
+        """)
+  }
+
+  @Test("A row's label is the price that is drawn there, not a round number near it")
+  func ownRow() throws {
+    let points = [Point(day(0), value: 9_700, compareAt: 12_500), Point(day(7), value: 6_790, compareAt: 9_700)]
+    #expect(
+      picture(try chart(points, until: 14), 40, 12) == """
+        125.00 ┤╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌┐
+               │                ╎
+               │                ╎
+         97.00 ┤────────▲───────┐╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌
+               │                │
+               │                │
+               │                │
+         67.90 ┤                └───────▼───────
+               └┬──────────┬────────┬──────────┬
+                3 Jan    8 Jan   12 Jan   17 Jan
+        ▲ highest 97.00   ▼ lowest 67.90
+        ╌ compare at
+        """)
+  }
+
+  @Test("Prices that differ by little are in rows of their own, so that every step shows")
+  func smallSteps() throws {
+    let points = [
+      Point(day(0), value: 20_000), Point(day(4), value: 10_100), Point(day(8), value: 10_000),
+      Point(day(12), value: 19_900),
+    ]
+    #expect(
+      picture(try chart(points, until: 16), 40, 7) == """
+        200.00 ┤────▲───┐
+        199.00 ┤        │               ┌───────
+        101.00 ┤        └───────┐       │
+        100.00 ┤                └───▼───┘
+               └┬─────────┬─────────┬──────────┬
+                3 Jan   8 Jan    13 Jan   19 Jan
+        ▲ highest 200.00   ▼ lowest 100.00
+        """)
+    // With more prices than rows, none is out of its order.
+    let many = (0..<40).map { Point(day(Double($0)), value: Int64($0 * $0)) }
+    let lines = try chart(many, until: 40).lines(width: 60, height: 8, style: Style(isOn: false))
+    #expect(lines.count == 8)
   }
 
   @Test("Within a day it shows hours")
@@ -159,8 +211,8 @@ struct ChartTests {
       picture(try chart(points, until: 1), 48, 9) == """
         10.99 ┤            ┌───▲───┐░░░░░░░░░░░░░░░░░░░░
               │            │       │░░░░░░░░░░░░░░░░░░░░
-        10.00 ┤            │       │░░░░░░░░░░░░░░░░░░░░
-              │────────────┘       │░░░░░░░░░░░░░░░░░░░░
+              │            │       │░░░░░░░░░░░░░░░░░░░░
+         9.99 ┤────────────┘       │░░░░░░░░░░░░░░░░░░░░
               │                    │░░░░░░░░░░░░░░░░░░░░
          8.99 ┤                    └──────────▼─────────
               └┬─────────┬─────────┬─────────┬─────────┬
@@ -176,7 +228,7 @@ struct ChartTests {
       picture(try chart(points, until: 400), 48, 7) == """
         3.00 ┤                     ▲┐
              │                     ││
-             │                     │└───────────────────
+        2.00 ┤                     │└───────────────────
         1.00 ┤──────────▼──────────┘
              └┬───────────────────────────┬────────────┬
               Jan 2026                Oct 2026  Feb 2027
@@ -190,7 +242,7 @@ struct ChartTests {
     #expect(
       coloured.replacing("\u{1B}", with: "~") == """
         206.00 ~[2m┤~[0m~[1m─────~[0m~[31m▲~[0m~[1m─────┐~[0m~[2m╌╌╌┐~[0m
-               ~[2m│~[0m   ~[2m░░░░~[0m    ~[1m└───┐~[0m~[2m╌╌╌╌╌╌~[0m
+        164.80 ~[2m┤~[0m   ~[2m░░░░~[0m    ~[1m└───┐~[0m~[2m╌╌╌╌╌╌~[0m
         137.60 ~[2m┤~[0m   ~[2m░░░░~[0m        ~[1m└───~[0m~[32m▼~[0m~[1m──~[0m
                ~[2m└┬──────────┬─────────┬~[0m
                 3 Jan   10 Jan  17 Jan

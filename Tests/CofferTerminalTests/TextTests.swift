@@ -12,6 +12,20 @@ struct TextTests {
     #expect(text.wrapped(to: .max) == text && "  a".wrapped(to: 80) == "  a" && "".wrapped(to: 1) == "")
   }
 
+  @Test("Wide characters take two columns; a word that is too long is shortened, never broken")
+  func widths() {
+    #expect("abc".columns == 3 && "マット".columns == 6 && "👟 é".columns == 4 && "한국".padded(to: 6) == "한국  ")
+    #expect("Quiet Hour Jacket".folded(to: 10) == ["Quiet Hour", "Jacket"])
+    #expect("a incomprehensible b".folded(to: 8) == ["a", "incompr…", "b"] && "マットレス".shortened(to: 6) == "マッ…")
+    #expect("SGD 220.00".glued.wrapped(to: 5).loosened == "SGD 220.00")
+    #expect("was \("SGD 220.00".glued) here".wrapped(to: 12).loosened == "was\nSGD 220.00\nhere")
+  }
+
+  @Test("The article goes with the word")
+  func articles() {
+    #expect("ADDRESS".withArticle == "an ADDRESS" && "STORE".withArticle == "a STORE")
+  }
+
   @Test("A misspelling is close, another word is not")
   func distances() {
     #expect(editDistance("get", "gte") == 1 && editDistance("", "ab") == 2 && editDistance("kitten", "sitting") == 3)

@@ -5,6 +5,10 @@ import WatchifyKit
 // clock later, and tells of the news by lines in a file.
 //
 //   WatchifyTestHelper DATABASE DELIVERIES START-TIME
+//
+// Or as one that reads a single store and says what that took:
+//
+//   WatchifyTestHelper memory DATABASE ADDRESS
 
 /// A clock that jumps a minute and more from round to round.
 final class RoundClock: Sendable {
@@ -30,6 +34,10 @@ struct FileChannel: NotificationChannel {
 }
 
 let arguments = CommandLine.arguments
+if arguments.count == 4, arguments[1] == "memory" {
+  try await measureMemory(database: arguments[2], address: arguments[3])
+  exit(0)
+}
 guard arguments.count == 4, let start = Double(arguments[3]) else { exit(64) }
 let container = try await ModelContainer.open(at: URL(fileURLWithPath: arguments[1]))
 let clock = RoundClock(start: Date(timeIntervalSince1970: start))

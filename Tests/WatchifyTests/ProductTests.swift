@@ -81,6 +81,9 @@ struct ProductTests {
     #expect(csv.lines.first == ExportRow.heading && csv.lines.count == 1 + 209 + 4)
     let lines = try await sandbox.watchify("export", "Tarn", "--json").jsonLines()
     #expect(lines.count == 213 && lines.allSatisfy { $0["currency"] as? String == "USD" })
+    #expect(lines.allSatisfy { $0["storeName"] as? String == "Tarn & Lotus" })
+    #expect(
+      csv.lines[1].contains(",\(sandbox.address.replacing("http://", with: "")),Tarn & Lotus,"), "\(csv.lines[1])")
     let mats = lines.filter { $0["handle"] as? String == "tarn-cork-mat" }
     #expect(Set(mats.compactMap { $0["price"] as? String }) == ["97.00", "67.90"])
     #expect(try await sandbox.watchify("export", "Tarn", "--csv", "--json").status == 2)

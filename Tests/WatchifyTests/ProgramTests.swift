@@ -38,7 +38,8 @@ struct ProgramTests {
     #expect(ended.status == 0, "\(ended.text)")
     for words in [
       "Imported 48 products", "Nothing new: nothing told", "(-30 %)", "back in stock: Regular / Sea", "Resting until",
-      "Notification (terminal; there is no desktop here): Tarn & Lotus: 3 price drops", "lowest $67.90",
+      "Notification (terminal; there is no desktop here): Tarn & Lotus: Tarn Cork Mat: $67.90, was $97.00",
+      "lowest $67.90",
       "Next: 'watchify add ADDRESS'",
     ] { #expect(ended.text.contains(words), "\(words)") }
     #expect(!FileManager.default.fileExists(atPath: sandbox.database))

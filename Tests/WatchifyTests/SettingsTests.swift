@@ -22,7 +22,7 @@ struct SettingsTests {
     let list = try await sandbox.watchify("settings")
     #expect(list.lines.count == Setting.all.count && list.text.contains(/syncIntervalMinutes +30 +Minutes between/))
     let set = try await sandbox.watchify("settings", "syncIntervalMinutes", "60")
-    #expect(set.text.contains("60 *") && set.text.contains("5 to 1440; the default is 30"), "\(set.text)")
+    #expect(set.text.contains("60 *") && set.text.contains("5 to 1,440; the default is 30"), "\(set.text)")
     let json = try await sandbox.watchify("settings", "syncintervalminutes", "--json").json()
     #expect(json["value"] as? Int == 60 && json["isDefault"] as? Bool == false && json["default"] as? String == "30")
     let audit = try await sandbox.watchify("audit")
@@ -42,7 +42,7 @@ struct SettingsTests {
   @Test("A wrong value is refused with what is allowed, and changes nothing")
   func wrong() async throws {
     let cases = [
-      ("syncIntervalMinutes", "4", "a whole number of minutes, 5 to 1440"), ("quietHours", "late", "22:00-07:30"),
+      ("syncIntervalMinutes", "4", "a whole number of minutes, 5 to 1,440"), ("quietHours", "late", "22:00-07:30"),
       ("priceDropThreshold", "7", "10% or 25%"), ("notificationChannels", "pigeon", "desktop, terminal"),
       ("autoDeleteEvents", "maybe", "true or false"),
     ]
@@ -72,5 +72,18 @@ struct SettingsTests {
     let healthy = try await sandbox.watchify("doctor")
     #expect(healthy.status == 0 && healthy.text.contains("1 warning."), "\(healthy.text)")
     #expect(healthy.text.contains("To do: Leave 'watchify watch' running."))
+  }
+
+  @Test("The doctor names the days for which news waits, as the outbox keeps them")
+  func days() async throws {
+    try await sandbox.followWithNews()
+    let doctor = try await sandbox.watchify("doctor")
+    #expect(doctor.text.contains("4 pieces of news wait") && doctor.text.contains("or dropped after 3 days."))
+    try sandbox.sql("UPDATE outbox SET created_at = created_at - 71 * 3600000")
+    #expect(try await sandbox.watchify("doctor").text.contains("4 pieces of news wait"))
+    try sandbox.sql("UPDATE outbox SET created_at = created_at - 2 * 3600000")
+    try sandbox.forgetAttempts()
+    try await sandbox.watchify("sync")
+    #expect(!(try await sandbox.watchify("doctor").text.contains("pieces of news wait")))
   }
 }

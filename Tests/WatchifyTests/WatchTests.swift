@@ -20,7 +20,7 @@ struct WatchTests {
     let text = try watch.output()
     #expect(text.contains("Watching 1 store; terminal: ok. Ctrl-C ends."), "\(text)")
     #expect(text.contains("Tarn Cork Mat: price down $97.00 -> $67.90 (-30 %)"), "\(text)")
-    #expect(text.contains("notified: Tarn & Lotus: 3 price drops"), "\(text)")
+    #expect(text.contains("notified: Tarn & Lotus: Tarn Cork Mat: $67.90, was $97.00"), "\(text)")
     #expect(!text.contains("\u{1B}") && !text.contains("\r"))
 
     let list = try await sandbox.watchify("list", "--json").json()

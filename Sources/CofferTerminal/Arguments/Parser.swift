@@ -114,7 +114,7 @@ private struct Parser<Command: ProgramCommand> {
     let allowed = command.syntax.operands
     if operands.count > allowed.count, allowed.last?.repeats != true { throw tooMany(command) }
     if let missing = allowed.dropFirst(operands.count).first(where: \.isRequired) {
-      throw Command.mistake("'\(command.rawValue)' needs a \(missing.name): \(command.usage).", command)
+      throw Command.mistake("'\(command.rawValue)' needs \(missing.name.withArticle): \(command.usage).", command)
     }
     return Invocation(command, options: options, repeated: repeated, operands: operands)
   }

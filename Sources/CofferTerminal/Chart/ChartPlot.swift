@@ -40,18 +40,22 @@ struct ChartPlot {
     self.chart = chart
     self.glyphs = glyphs
     let legend = Self.legend(chart, glyphs, width: width)
-    self.legend = height - 2 - legend.count >= 2 ? legend : []
-    let rows = height - 2 - self.legend.count
+    // A price that never changed is one line, whatever the height.
+    let constant = chart.constantRows
+    self.legend = height - 2 - legend.count >= constant ?? 2 ? legend : []
+    let rows = min(constant ?? .max, height - 2 - self.legend.count)
     let draft = ChartScale(chart, from: first.date, columns: width, rows: rows)
     let widest = draft.ticks.map { chart.label($0.value).count }.max() ?? 0
     // Where labels would leave no room for the line, the legend has to do.
     margin = width - widest - 2 >= 8 ? widest + 1 : 0
     scale = ChartScale(chart, from: first.date, columns: width - margin - 1, rows: rows)
     grid = Array(repeating: Array(repeating: Cell(), count: scale.columns), count: rows)
-    shade()
+    if constant == nil { shade(in: Array(grid.indices)) }
     draw(spans(of: \.compareAt), glyphs.dashed, .faint)
     let spans = spans(of: \.value)
     draw(spans, glyphs.line, .line)
+    // Without rows between, the shade takes the line's place; there is nowhere else for it.
+    if constant != nil, let value = chart.points.first?.value { shade(in: [scale.row(value)]) }
     mark(spans)
   }
 
@@ -88,10 +92,10 @@ struct ChartPlot {
     }
   }
 
-  private mutating func shade() {
+  private mutating func shade(in rows: [Int]) {
     for span in chart.soldOut {
       for column in scale.columns(from: span.start, to: span.end ?? chart.until) {
-        for row in grid.indices { grid[row][column] = Cell(glyph: glyphs.soldOut, ink: .faint) }
+        for row in rows { grid[row][column] = Cell(glyph: glyphs.soldOut, ink: .faint) }
       }
     }
   }

@@ -1,26 +1,33 @@
 extension StepChart {
   /// What the chart shows, for those who cannot see it: "From 206.00 on 3 Jan to 137.60 on 13 Jan; lowest 137.60,
   /// highest 206.00; sold out 5-7 Jan."
-  package var sentence: String {
+  package var sentence: String { gluedSentence.loosened }
+
+  /// The same in lines of at most so many columns, with amounts and dates unbroken.
+  package func sentence(width: Int) -> String { gluedSentence.wrapped(to: width).loosened }
+
+  private func amount(_ value: Int64) -> String { label(value).glued }
+
+  private var gluedSentence: String {
     guard let first = points.first, let last = points.last else { return "There is no price yet." }
     var parts: [String] = []
     if let extremes {
       // The last change of the value, which a change of something else may have followed.
       let start = points.lastIndex { $0.value != last.value }.map { $0 + 1 } ?? 0
-      let end = dates.text(points[start].date)
-      parts.append("From \(label(first.value)) on \(dates.text(first.date)) to \(label(last.value)) on \(end)")
-      parts.append("lowest \(label(points[extremes.low].value)), highest \(label(points[extremes.high].value))")
+      let end = dates.text(points[start].date).glued
+      parts.append("From \(amount(first.value)) on \(dates.text(first.date).glued) to \(amount(last.value)) on \(end)")
+      parts.append("lowest \(amount(points[extremes.low].value)), highest \(amount(points[extremes.high].value))")
     } else {
-      parts.append("\(label(first.value)) since \(dates.text(first.date))")
+      parts.append("\(amount(first.value)) since \(dates.text(first.date).glued)")
     }
-    if let compareAt = last.compareAt { parts.append("compare-at price \(label(compareAt))") }
+    if let compareAt = last.compareAt { parts.append("compare-at price \(amount(compareAt))") }
     if !soldOut.isEmpty { parts.append("sold out " + soldOutText) }
     return parts.joined(separator: "; ") + "."
   }
 
   private var soldOutText: String {
     let texts = soldOut.suffix(3).map { span in
-      span.end.map { dates.range(span.start, $0) } ?? "since \(dates.text(span.start))"
+      span.end.map { dates.range(span.start, $0).glued } ?? "since \(dates.text(span.start).glued)"
     }
     guard soldOut.count <= 3, let last = texts.last else {
       return "\(grouped(soldOut.count)) times, last \(texts.last ?? "")"

@@ -1,6 +1,7 @@
 package import Foundation
 
-/// A history of prices for a terminal: a line of steps, since a price holds until the next one.
+/// A history of prices for a terminal: a line of steps, since a price holds until the next one. Prices that differ are
+/// in different rows as long as there are enough of these, so that no step is lost, and a row's label is its own price.
 ///
 /// ```text
 /// 206.00 ┤───▲──┐╌┐
@@ -60,9 +61,16 @@ package struct StepChart: Sendable {
     // Where there is no terminal, its width is no limit at all.
     let (width, height) = (min(width, 240), min(height, 100))
     guard width >= 12, height >= 3, let plot = ChartPlot(self, width: width, height: height, glyphs: glyphs) else {
-      return sentence.wrapped(to: max(1, width)).split(separator: "\n").map(String.init)
+      return sentence(width: max(1, width)).split(separator: "\n").map(String.init)
     }
     return plot.lines(style)
+  }
+
+  /// How many lines the values need where nothing ever moves: one, or another for the compare-at price. `nil` where
+  /// there are steps to see.
+  var constantRows: Int? {
+    guard Set(points.map(\.value)).count < 2, Set(points.map(\.compareAt)).count < 2 else { return nil }
+    return Set(points.flatMap { [$0.value, $0.compareAt ?? $0.value] }).count
   }
 
   /// The points with the lowest and the highest value, the first of each; `nil` where all are the same.

@@ -40,6 +40,13 @@ package final class Output {
 
   package func writeLine(_ text: String) throws { try write(text + "\n") }
 
+  /// Writes a sentence, broken between words where a terminal would break it within one.
+  package func writeText(_ text: String, style paint: (String) -> String = { $0 }) throws {
+    for line in text.wrapped(to: columns).loosened.split(separator: "\n", omittingEmptySubsequences: false) {
+      try writeLine(paint(String(line)))
+    }
+  }
+
   /// Writes bytes without copying them.
   package func write(_ data: Data) throws {
     try flush()
@@ -75,6 +82,13 @@ package final class Output {
 
 /// Prints one line of JSON.
 package func print(_ json: JSON) throws { try printLine(json.line) }
+
+/// Prints a sentence, broken between words where a terminal would break it within one.
+package func printText(_ text: String) throws {
+  let output = Output.standard
+  try output.writeText(text)
+  try output.flush()
+}
 
 /// Prints a line; unlike Swift's own, it notices when that fails.
 package func printLine(_ text: String) throws {

@@ -8,17 +8,18 @@ extension String {
   }
 
   /// The string with blanks after it, up to a width.
-  package func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+  package func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - columns)) }
 
   /// The string with blanks before it, up to a width.
-  package func paddedLeft(to width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
+  package func paddedLeft(to width: Int) -> String { String(repeating: " ", count: max(0, width - columns)) + self }
 
   /// The string with a line end in place of the last blank before each `width` columns; no word is broken.
   package func wrapped(to width: Int) -> String {
     var text = ""
     var column = 0
     for (index, word) in split(separator: " ", omittingEmptySubsequences: false).enumerated() {
-      if column > 0, word.count >= width - column {
+      let count = String(word).columns
+      if column > 0, count >= width - column {
         text += "\n"
         column = 0
       } else if index > 0 {
@@ -26,7 +27,7 @@ extension String {
         column += 1
       }
       text += word
-      column += word.count
+      column += count
     }
     return text
   }
@@ -37,6 +38,11 @@ extension String {
       scalar.properties.generalCategory != .control || scalar == "\n" || scalar == "\t" || scalar == "\r"
     }
   }
+}
+
+extension String {
+  /// `a STORE`, `an ADDRESS`
+  package var withArticle: String { (first.map { "AEIOUaeiou".contains($0) } ?? false ? "an " : "a ") + self }
 }
 
 /// `1.5 KiB`: never more than ten columns.

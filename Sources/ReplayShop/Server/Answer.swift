@@ -106,6 +106,10 @@ extension ReplayFault {
     case .slow(let bytes, let pause): right().paced(.slow(bytes: max(1, bytes), pause: pause))
     case .stalled(let count): right().paced(.until(count, .silence))
     case .oversized(let bytes): Answer(status: 200, body: .filler(bytes)).with("Content-Type", Answer.json)
+    case .bomb(let bytes):
+      Answer(200, Answer.json, gzipBomb(bytes)).with("Content-Encoding", "gzip")
+    case .body(let bytes, nil): Answer(200, Answer.json, bytes)
+    case .body(let bytes, let encoding?): Answer(200, Answer.json, bytes).with("Content-Encoding", encoding)
     case .late(let delay): right().late(delay)
     case .redirect(let status, let place): .redirect(status, to: place)
     }

@@ -46,6 +46,8 @@ public struct ReplayConfiguration: Sendable {
   public var window = 25_000
   /// What lies beyond it.
   public var windowAnswer = WindowAnswer.badRequest
+  /// What goes wrong with a request, by its path with the query; robots.txt is among them.
+  public var faults: @Sendable (_ target: String) -> ReplayFault? = { _ in nil }
   /// Every answer takes so long, so that requests that come together are in flight together.
   public var latency = Duration.zero
   /// Stands before pictures that have only a file's name; `nil` is this server, which draws them.

@@ -28,6 +28,10 @@ public enum ReplayFault: Sendable, Hashable {
   case stalled(after: Int = 0)
   /// A body of so many bytes, which no shop has.
   case oversized(bytes: Int)
+  /// A body of so many bytes when it is unpacked, and of a thousandth of them on its way.
+  case bomb(bytes: Int)
+  /// These bytes, called JSON, and packed as the header says, if it is there.
+  case body([UInt8], encoding: String? = nil)
   /// The right answer, late.
   case late(Duration)
   /// Another address, by status and target: 301 to a name that is not the shop's, for instance.
@@ -55,7 +59,8 @@ public struct ScriptEntry: Sendable, Hashable {
 
 extension ScriptEntry {
   /// An entry from a line of words: `normal`, `429 retry-after=60`, `500 page=2`, `slow 100 20` (bytes, milliseconds),
-  /// `stalled 10`, `cut 10`, `reset`, `reset 10`, `oversized 1000000`, `late 50`, `redirect 301 http://other/`,
+  /// `stalled 10`, `cut 10`, `reset`, `reset 10`, `oversized 1000000`, `bomb 1000000`, `late 50`,
+  /// `redirect 301 http://other/`,
   /// `password`, `html`, `complexity`, `errors`, `empty`, `truncated`. `page=2` makes any of them wait for that page;
   /// the text of `retry-after=` goes on to the end of the line.
   public init(_ line: String) throws(ReplayError) {
@@ -100,6 +105,7 @@ extension ScriptEntry {
     case ("stalled", 0): .stalled()
     case ("stalled", 1): .stalled(after: numbers[0])
     case ("oversized", 1): .oversized(bytes: numbers[0])
+    case ("bomb", 1): .bomb(bytes: numbers[0])
     case ("late", 1): .late(.milliseconds(numbers[0]))
     default: nil
     }

@@ -20,6 +20,9 @@ extension ShopState {
   /// The answer of the shop, without the controls.
   mutating func answer(_ request: ReplayRequest) -> Answer {
     let path = request.target.path
+    if let fault = configuration.faults(request.target.raw) {
+      return fault.answer(insteadOf: list(request, mayCompress: false))
+    }
     if let host = configuration.canonicalHost, request.header("host") != host {
       return .redirect(301, to: "http://\(host)\(request.target.raw)")
     }

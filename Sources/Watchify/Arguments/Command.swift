@@ -2,7 +2,8 @@ import CofferTerminal
 
 /// Every command by its name.
 enum Command: String, ProgramCommand {
-  case add, list, remove, sync, watch, products, product, activity, read, notify, settings, export, doctor, audit, demo
+  case add, list, edit, remove, sync, watch, resume, products, product, activity, read, notify, settings, export, doctor
+  case audit, demo
   case completions, help, version
 
   /// What the command takes and what its help says.
@@ -10,9 +11,11 @@ enum Command: String, ProgramCommand {
     switch self {
     case .add: Table.add
     case .list: Table.list
+    case .edit: Table.edit
     case .remove: Table.remove
     case .sync: Table.sync
     case .watch: Table.watch
+    case .resume: Table.resume
     case .products: Table.products
     case .product: Table.product
     case .activity: Table.activity

@@ -2,8 +2,9 @@ import CofferTerminal
 
 /// Every option of every command, as data. An option means the same wherever it is taken.
 enum Option: String, ProgramOption {
-  case name, country, header
-  case now
+  case name, country, header, until
+  case forgetHeaders = "forget-headers"
+  case yes, now
   case search, stock, sort, limit, offset
   case variant, width, ascii
   case store, type, since, unread, all
@@ -15,6 +16,7 @@ enum Option: String, ProgramOption {
     switch self {
     case .help: "h"
     case .null: "0"
+    case .yes: "y"
     default: nil
     }
   }
@@ -25,6 +27,7 @@ enum Option: String, ProgramOption {
     case .name: OptionValue(name: "NAME", completion: .nothing)
     case .country: OptionValue(name: "CC", completion: .nothing)
     case .header: OptionValue(name: "HEADER", completion: .nothing)
+    case .until: OptionValue(name: "WHEN", completion: .words(["30d", "90d"]))
     case .search: OptionValue(name: "WORDS", completion: .nothing)
     case .stock: OptionValue(name: "STOCK", completion: .words(["all", "in", "out"]))
     case .sort: OptionValue(name: "ORDER", completion: .words(["name", "price", "-price", "new"]))
@@ -34,7 +37,7 @@ enum Option: String, ProgramOption {
     case .type: OptionValue(name: "TYPE", completion: .words(TypeName.all))
     case .since: OptionValue(name: "WHEN", completion: .words(["today", "7d", "30d"]))
     case .data: OptionValue(name: "FILE", completion: .files)
-    case .now, .ascii, .unread, .all, .reset, .csv, .fast, .null, .json, .help, .version: nil
+    case .forgetHeaders, .yes, .now, .ascii, .unread, .all, .reset, .csv, .fast, .null, .json, .help, .version: nil
     }
   }
 
@@ -44,6 +47,9 @@ enum Option: String, ProgramOption {
     case .name: "what to call it; its own name unless given"
     case .country: "the market whose prices are shown: US, GB, ..."
     case .header: "'Name: value', sent to this store only; may be repeated"
+    case .until: "when these headers end: 90d, or a date such as 2026-01-31"
+    case .forgetHeaders: "send none of the headers that were given any more"
+    case .yes: "do not ask"
     case .now: "every store at once: status 75 if any of them has to wait"
     case .search: "words that are all in the title"
     case .stock: "all, in (can be bought) or out (sold out)"

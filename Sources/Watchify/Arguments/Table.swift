@@ -13,7 +13,7 @@ enum Table {
     operands: [
       Operand(name: "ADDRESS", summary: "its address as you would paste it, or a link to a product", isRequired: true)
     ],
-    options: [.name, .country, .header, .data, .json],
+    options: [.name, .country, .header, .until, .data, .json],
     details: [
       """
       Reads all of its products once and keeps them. What is already there is no
@@ -22,7 +22,8 @@ enum Table {
       """,
       """
       --header is for owners: Shopify lets them sign readers of their own shop.
-      Values of headers are kept in the database and never printed.
+      Values of headers are kept in the database and never printed. Signatures end:
+      with --until none is sent after that day, and the doctor says so before.
       """,
     ],
     examples: [
@@ -48,11 +49,41 @@ enum Table {
     ],
     aliases: ["ls", "stores", "status"])
 
+  static let edit = Syntax(
+    summary: "change what a store is called, or how it is asked",
+    operands: [storeOperand],
+    options: [.name, .country, .header, .until, .forgetHeaders, .data, .json],
+    details: [
+      """
+      What is not named stays. Another country is another market: the next read takes
+      everything as it is there, which is no news. Headers that are given replace
+      those from before.
+      """
+    ],
+    examples: [
+      Example("watchify edit Allbirds --name Shoes", "a name of your own"),
+      Example("watchify edit Allbirds --country GB", "its prices there"),
+      Example("watchify edit Allbirds --header 'X: ...' --until 90d", "a new signature"),
+    ],
+    aliases: ["rename", "modify", "alter"])
+
   static let remove = Syntax(
-    summary: "stop following a store",
-    operands: [storeOperand], options: [.data, .json],
-    details: ["Its products, its price history and its news are deleted."],
-    examples: [Example("watchify remove Allbirds", "forget a shop")],
+    summary: "stop following a store, and delete all that is known of it",
+    operands: [
+      Operand(
+        name: "STORE", completion: .listed, summary: "its whole name, its address or its whole id", isRequired: true)
+    ],
+    options: [.yes, .data, .json],
+    details: [
+      """
+      Says what goes, its products, its price history and its news, and asks. Where
+      there is no terminal to ask on, --yes is needed.
+      """
+    ],
+    examples: [
+      Example("watchify remove Allbirds", "forget a shop"),
+      Example("watchify remove Allbirds --yes", "without a question, for scripts"),
+    ],
     aliases: ["rm", "delete", "unfollow"])
 
   static let sync = Syntax(
@@ -94,4 +125,21 @@ enum Table {
       Example("watchify watch --json", "one JSON object a line"),
     ],
     aliases: ["run", "start", "daemon", "monitor"])
+
+  static let resume = Syntax(
+    summary: "end a pause that a store, or Shopify, has asked for",
+    operands: [Operand(name: "STORE", completion: .listed, summary: "whose; every pause unless given")],
+    options: [.data, .json],
+    details: [
+      """
+      A store that answers "too many requests" is left in peace for two minutes, longer
+      each time, up to an hour where it asks for that. It is its own pause: only what
+      Shopify's servers refuse holds for all stores. A running watch takes this up.
+      """
+    ],
+    examples: [
+      Example("watchify resume Allbirds", "ask it with the next sync"),
+      Example("watchify resume", "end every pause"),
+    ],
+    aliases: ["unpause", "continue"])
 }

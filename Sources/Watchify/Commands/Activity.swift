@@ -17,7 +17,7 @@ func listActivity(_ invocation: Invocation) async throws -> ExitStatus {
         ]).line)
     } else if groups.isEmpty {
       let isFiltered = filter != EventFilter()
-      try output.writeLine(
+      try output.writeText(
         session.stores.isEmpty
           ? "You follow no store yet. \(firstSteps)"
           : isFiltered ? "Nothing like that has happened." : "Nothing has changed since you follow your stores.")
@@ -46,15 +46,7 @@ private func start(_ text: String, _ command: Command) throws -> Date {
   if text.hasSuffix("d"), let days = Int(text.dropLast()), (1...36_500).contains(days) {
     return calendar.date(byAdding: .day, value: 1 - days, to: today) ?? today
   }
-  let parts = text.split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
-  if parts.count == 3, let year = parts[0], let month = parts[1], let day = parts[2], (1970...9999).contains(year) {
-    let wanted = DateComponents(year: year, month: month, day: day)
-    if let date = calendar.date(from: wanted),
-      calendar.dateComponents([.year, .month, .day], from: date) == wanted
-    {
-      return date
-    }
-  }
+  if let date = Moment.date(text) { return date }
   throw UsageError("--since takes today, a number of days such as 7d, or a date such as 2026-01-31.", command)
 }
 
@@ -75,15 +67,15 @@ func groups(_ filter: EventFilter, limit: Int, _ session: Session) async throws 
 func activityText(_ groups: [ActivityGroup], namesStores: Bool, _ output: Output, margin: Int = 0) -> String {
   // Where there is no terminal, its width is no limit at all.
   let width = output.columns == .max ? .max : output.columns - margin
-  var rows = Columns(.left, .left, .left, .left, .left)
+  var rows = Columns(.left, .left, .left, .text, .text)
   for group in groups {
     guard let event = group.events.first else { continue }
     let subject = event.productTitle.isEmpty ? event.storeName ?? "" : event.productTitle
     let isUnread = group.isUnread
     let store = namesStores && !event.productTitle.isEmpty ? " (\((event.storeName ?? "").oneLine(limit: 32)))" : ""
     rows.add([
-      event.shortID, isUnread ? "*" : " ", Moment.time(event.occurredAt), subject.oneLine().shortened(to: 40),
-      group.text + store,
+      event.shortID, isUnread ? "*" : " ", Moment.time(event.occurredAt), subject.oneLine(limit: longestTitle),
+      group.gluedText + store,
     ]) { isUnread ? $1 : $0.dim($1) }
   }
   var text = ""
@@ -148,9 +140,8 @@ private func row(of word: String, _ session: Session) async throws -> [UUID] {
   guard found.count == 1 else {
     throw UsageError("'\(word.oneLine(limit: 40))' is the beginning of several ids.", .read)
   }
-  let types = ChangeType.allCases.filter { $0.category == event.changeType.category }
-  let near = EventFilter(
-    storeId: event.storeId, changeTypes: types, startDate: event.occurredAt.addingTimeInterval(-86_400))
-  let rows = try await groups(near, limit: .max, session)
+  let window = try await session.container.settings.get(StorageKeys.activityGroupingWindowMinutes)
+  let near = try await session.service.events(around: event, within: 86_400)
+  let rows = ActivityGroup.groups(of: near, windowMinutes: window)
   return rows.first { $0.events.contains { $0.id == event.id } }?.events.map(\.id) ?? [event.id]
 }

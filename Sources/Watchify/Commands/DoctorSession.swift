@@ -13,7 +13,10 @@ struct SessionChecks {
     findings.append(await Self.network(isNeeded: !session.isLocal))
     findings.append(await attempt("requests", rest))
     findings.append(watch())
-    for store in session.stores { findings.append(Self.store(store)) }
+    for store in session.stores {
+      findings.append(Self.store(store))
+      findings += await headers(of: store)
+    }
     return findings
   }
 
@@ -34,7 +37,7 @@ struct SessionChecks {
     }
     let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
     let points = try await session.service.snapshotCount()
-    return .ok("database", "\(path): sound, \(byteCount(size)), \(counted(points, "price point"))")
+    return .ok("database", "\(path): sound, \(byteCount(size).glued), \(counted(points, "price point").glued)")
   }
 
   // MARK: Notifications
@@ -69,7 +72,8 @@ struct SessionChecks {
       findings.append(
         .warning(
           "notifications", "\(grouped(news.count)) pieces of news wait to be told through '\(news.channel)'.",
-          fix: "They are told with the next 'watchify sync' or 'watchify watch', for a day at most."))
+          fix: "They are told with the next 'watchify sync' or 'watchify watch', or dropped after "
+            + "\(counted(StoreService.daysOfWaitingNews, "day"))."))
     }
     return findings
   }
@@ -102,12 +106,11 @@ struct SessionChecks {
   }
 
   private func rest() async throws -> Finding {
-    guard let until = try await session.service.restingUntil() else {
-      return .ok("requests", "no store has asked for a pause")
-    }
+    let rests = try await session.service.rests()
+    guard !rests.isEmpty else { return .ok("requests", "no store has asked for a pause") }
     return .warning(
-      "requests", "Shopify has asked for a pause: no store is asked before \(Moment.text(until)).",
-      fix: "Nothing: reading goes on by itself.")
+      "requests", rests.map { CommandError.pause($0.until, $0.shop?.domain) }.joined(separator: " "),
+      fix: "Nothing: reading goes on by itself. 'watchify resume' ends a pause before its time.")
   }
 
   private func watch() -> Finding {
@@ -115,6 +118,20 @@ struct SessionChecks {
     if watch.isWatched { return .ok("watch", watch.next.map { "next check \(Moment.text($0))" } ?? "reading now") }
     guard !session.stores.isEmpty else { return .ok("stores", "You follow no store yet. \(firstSteps)") }
     return .warning("watch", "Nobody reads the stores by itself.", fix: "Leave 'watchify watch' running.")
+  }
+
+  /// Headers that are no longer sent, or not for much longer: with them a shop may stop answering.
+  private func headers(of store: StoreDTO) async -> [Finding] {
+    let headers = (try? await session.service.headers(storeId: store.id)) ?? []
+    let now = Date()
+    return headers.compactMap { header in
+      guard let end = header.expiresAt, end < now.addingTimeInterval(7 * 86_400) else { return nil }
+      let day = Moment.day(end.addingTimeInterval(-1))
+      let state = end <= now ? "has ended and is not sent any more" : "ends"
+      return .warning(
+        store.name.oneLine(limit: 60), "Its header \(header.name) \(state) (\(day)).",
+        fix: "watchify edit '\(store.domain)' --header '\(header.name): ...' --until 90d")
+    }
   }
 
   private static func store(_ store: StoreDTO) -> Finding {

@@ -32,7 +32,7 @@ func exportHistory(_ invocation: Invocation) async throws -> ExitStatus {
 /// The values of a variant from a moment on.
 struct ExportRow {
   static let heading =
-    "at,store,product_id,handle,product,variant_id,variant,sku,price,compare_at_price,currency,is_available"
+    "at,store,store_name,product_id,handle,product,variant_id,variant,sku,price,compare_at_price,currency,is_available"
 
   let store: StoreDTO
   let detail: ProductDetailDTO
@@ -43,7 +43,8 @@ struct ExportRow {
 
   var csv: String {
     [
-      Moment.iso(snapshot.capturedAt), store.domain, String(detail.product.shopifyId), detail.product.handle,
+      Moment.iso(snapshot.capturedAt), store.domain, store.name, String(detail.product.shopifyId),
+      detail.product.handle,
       detail.product.title, String(variant.id), variant.title ?? "", variant.sku ?? "", exact(snapshot.price),
       snapshot.compareAtPrice.map(exact) ?? "", currency ?? "", snapshot.available ? "true" : "false",
     ].map(Self.cell).joined(separator: ",")
@@ -59,7 +60,7 @@ struct ExportRow {
 
   var json: JSON {
     .object([
-      ("at", .date(snapshot.capturedAt)), ("store", .text(store.domain)),
+      ("at", .date(snapshot.capturedAt)), ("store", .text(store.domain)), ("storeName", .text(store.name)),
       ("productId", .number(detail.product.shopifyId)),
       ("handle", .text(detail.product.handle)), ("product", .text(detail.product.title)),
       ("variantId", .number(variant.id)), ("variant", .optional(variant.title)), ("sku", .optional(variant.sku)),

@@ -13,9 +13,9 @@ func listStores(_ invocation: Invocation) async throws -> ExitStatus {
     } else if invocation.has(.json) {
       try output.writeLine(try await json(stores, session).line)
     } else if session.stores.isEmpty {
-      try output.writeLine("You follow no store yet. \(firstSteps)")
+      try output.writeText("You follow no store yet. \(firstSteps)")
     } else {
-      try output.writeLine(output.style.dim(try await summary(session)))
+      try output.writeText(try await summary(session), style: output.style.dim)
       try await output.write(table(stores, session))
       try tellErrors(stores, output)
     }
@@ -28,8 +28,9 @@ func listStores(_ invocation: Invocation) async throws -> ExitStatus {
 private func summary(_ session: Session) async throws -> String {
   var parts = ["\(grouped(try await session.service.unreadCount())) unread"]
   if let last = session.stores.compactMap(\.lastFetchedAt).max() { parts.append("looked \(Moment.text(last))") }
-  if let until = try await session.service.restingUntil() {
-    parts.append("resting until \(Moment.text(until))")
+  let rests = try await session.service.rests()
+  if let rest = rests.first(where: { $0.shop == nil }) {
+    parts.append("resting until \(Moment.text(rest.until))")
   } else {
     let watch = WatchMark.look(beside: session.file)
     switch (watch.isWatched, watch.next) {
@@ -38,20 +39,24 @@ private func summary(_ session: Session) async throws -> String {
     case (true, nil): parts.append("looking now")
     }
   }
+  for rest in rests {
+    if let shop = rest.shop { parts.append("\(shop.domain) resting until \(Moment.text(rest.until))") }
+  }
   parts.append(try await channelSummary(session))
   return parts.joined(separator: " · ")
 }
 
 private func table(_ stores: [StoreDTO], _ session: Session) async throws -> Columns {
-  var columns = Columns(.left, .left, .right, .left, .right, .left, .left)
-  columns.add(["STORE", "ADDRESS", "PRODUCTS", "PRICES", "UNREAD", "READ", "ID"]) { $0.dim($1) }
+  var columns = Columns(
+    .text, .left, .right, .left, .right, .left, .left,
+    heading: ["STORE", "ADDRESS", "PRODUCTS", "PRICES", "UNREAD", "READ", "ID"])
   for store in stores {
     let unread = try await session.service.unreadCount(EventFilter(storeId: store.id))
     let market = [store.currency, store.country.map { "(\($0))" }].compactMap { $0 }.joined(separator: " ")
     let isFailing = store.lastError != nil
     columns.add(
       [
-        store.name.oneLine().shortened(to: 32), store.domain, grouped(store.cachedProductCount), market,
+        store.name.oneLine(limit: longestTitle), store.domain, grouped(store.cachedProductCount), market,
         grouped(unread), store.lastFetchedAt.map { Moment.text($0) } ?? "never",
         store.id.uuidString.prefix(8).lowercased(),
       ]) { isFailing ? $0.yellow($1) : $1 }
@@ -78,6 +83,7 @@ private func json(_ stores: [StoreDTO], _ session: Session) async throws -> JSON
     ("stores", .list(list)), ("unread", .number(try await session.service.unreadCount())),
     ("isWatched", .flag(watch.isWatched)), ("nextCheck", .date(watch.next)),
     ("restingUntil", .date(try await session.service.restingUntil())),
+    ("rests", .list(try await session.service.rests().map(\.json))),
   ])
 }
 
@@ -89,22 +95,7 @@ extension StoreDTO {
       ("currency", .optional(currency)), ("products", .number(cachedProductCount)), ("addedAt", .date(addedAt)),
       ("lastFetchedAt", .date(lastFetchedAt)), ("lastAttemptAt", .date(lastAttemptAt)),
       ("lastError", .optional(lastError)), ("isClosed", .flag(isClosed)),
+      ("unreadableProducts", .number(unreadableProducts)), ("unreadableVariants", .number(unreadableVariants)),
     ]
-  }
-}
-
-/// `watchify remove`: stops following a store.
-func removeStore(_ invocation: Invocation) async throws -> ExitStatus {
-  try await withSession(invocation) { session in
-    guard let store = try session.stores(invocation).first else { throw UsageError("'remove' needs a STORE.", .remove) }
-    try await session.service.deleteStore(id: store.id)
-    if invocation.has(.json) {
-      try print(.object([("removed", .text(store.id.uuidString)), ("name", .text(store.name))]))
-    } else {
-      try printLine(
-        "\(store.name.oneLine()) is no longer followed; \(counted(store.cachedProductCount, "product")) and their "
-          + "history are deleted.")
-    }
-    return .ok
   }
 }

@@ -17,7 +17,7 @@ func showProduct(_ invocation: Invocation) async throws -> ExitStatus {
       try output.writeLine(detail.json(store, shown).line)
     } else {
       let charted = try invocation.options[.variant].map { try variant($0, detail) } ?? liveliest(detail)
-      try output.write(page(detail, store, output.style))
+      try output.write(page(detail, store, output.style, width: output.columns))
       if let charted {
         let glyphs = invocation.has(.ascii) ? ChartGlyphs.ascii : .ofEnvironment
         try output.write(
@@ -83,26 +83,30 @@ func liveliest(_ detail: ProductDetailDTO) -> VariantDTO? {
   }
 }
 
-private func page(_ detail: ProductDetailDTO, _ store: StoreDTO, _ style: Style) -> String {
-  var text = style.bold(detail.product.title.oneLine())
-  if detail.isRemoved { text += style.yellow("  no longer sold") }
-  let facts = [detail.vendor, detail.productType].compactMap { $0 }.filter { !$0.isEmpty }
-  text += "\n" + (facts.map { $0.oneLine() } + [detail.url]).joined(separator: " · ") + "\n"
-  if let error = store.lastError {
-    text += style.yellow("Showing data from \(store.lastFetchedAt.map { Moment.text($0) } ?? "never"): ")
-    text += error.oneLine() + "\n"
+private func page(_ detail: ProductDetailDTO, _ store: StoreDTO, _ style: Style, width: Int) -> String {
+  func paragraph(_ words: String, _ paint: (String) -> String = { $0 }) -> String {
+    words.wrapped(to: width).split(separator: "\n").map { paint(String($0)) + "\n" }.joined()
   }
-  var columns = Columns(.left, .right, .right, .left, .left)
+  var text = paragraph(detail.product.title.oneLine(limit: longestTitle), style.bold)
+  if detail.isRemoved { text += style.yellow("No longer sold") + "\n" }
+  let facts = [detail.vendor, detail.productType].compactMap { $0?.oneLine(limit: 60) }.filter { !$0.isEmpty }
+  text += paragraph((facts + [detail.url.oneLine(limit: 2_000)]).joined(separator: " · "))
+  if let error = store.lastError {
+    let since = store.lastFetchedAt.map { Moment.text($0) } ?? "never"
+    text += paragraph("Showing data from \(since): \(error.oneLine())", style.yellow)
+  }
+  var columns = Columns(.text, .right, .right, .left, .left)
   for variant in detail.variants {
     let currency = variant.history.last?.currency ?? detail.product.currency
     let state = variant.isMissing ? "gone" : variant.available ? "in stock" : "sold out"
     let isThere = variant.available && !variant.isMissing
     columns.add([
-      (variant.title ?? "one form").oneLine().shortened(to: 40), Money.text(variant.price, currency),
-      variant.compareAtPrice.map { "was \(Money.text($0, currency))" } ?? "", state, variant.sku?.oneLine() ?? "",
+      (variant.title ?? "one form").oneLine(limit: longestTitle), Money.text(variant.price, currency),
+      variant.compareAtPrice.map { "was \(Money.text($0, currency))" } ?? "", state,
+      variant.sku?.oneLine(limit: 64) ?? "",
     ]) { isThere ? $1 : $0.dim($1) }
   }
-  return text + "\n" + columns.lines(style, indent: "  ").map { $0 + "\n" }.joined() + "\n"
+  return text + "\n" + columns.lines(style, indent: "  ", width: width).map { $0 + "\n" }.joined() + "\n"
 }
 
 /// The history of a variant's price, drawn and in words.
@@ -117,11 +121,12 @@ func chart(
       compareAt: snapshot.compareAtPrice.map(scaled).flatMap { $0 > scaled(snapshot.price) ? $0 : nil })
   }
   let chart = StepChart(points, until: until) { Money.text(Price(tenThousandths: $0).decimal, currency) }
-  let title = variant.title.map { "Price of \($0.oneLine(limit: 60))" } ?? "Price"
+  let title = variant.title.map { "Price of \($0.oneLine(limit: longestTitle))" } ?? "Price"
   let lines = chart.lines(width: width, height: 12, glyphs: glyphs, style: style)
   let sentence = chart.sentence
-  var text = style.bold(title) + "\n" + lines.map { $0 + "\n" }.joined()
-  if lines.joined(separator: " ") != sentence { text += sentence.wrapped(to: max(20, width)) + "\n" }
+  var text = title.wrapped(to: max(20, width)).split(separator: "\n").map { style.bold(String($0)) + "\n" }.joined()
+  text += lines.map { $0 + "\n" }.joined()
+  if lines.joined(separator: " ") != sentence { text += chart.sentence(width: max(20, width)) + "\n" }
   return text
 }
 

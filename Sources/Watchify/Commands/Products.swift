@@ -24,7 +24,7 @@ func listProducts(_ invocation: Invocation) async throws -> ExitStatus {
           ("products", .list(products.map { .object($0.members) })),
         ]).line)
     } else {
-      try output.writeLine(output.style.dim(heading(store, products.count, count, offset)))
+      try output.writeText(heading(store, products.count, count, offset), style: output.style.dim)
       try output.write(table(products))
     }
     try output.flush()
@@ -42,16 +42,16 @@ private func heading(_ store: StoreDTO, _ shown: Int, _ count: Int, _ offset: In
       : "\(grouped(offset + 1))-\(grouped(offset + shown)) of \(counted(count, "product"))"
   let error = store.lastError == nil ? "" : ", and the last attempt failed: see 'watchify doctor'"
   let read = store.lastFetchedAt.map { "read \(Moment.text($0))\(error)" } ?? "never read"
-  return [store.name.oneLine(), store.domain, numbers, read].joined(separator: " · ")
+  return [store.name.oneLine(limit: longestTitle), store.domain, numbers, read].joined(separator: " · ")
 }
 
 private func table(_ products: [ProductDTO]) -> Columns {
-  var columns = Columns(.left, .right, .left, .left)
+  var columns = Columns(.text, .right, .left, .left)
   for product in products {
     let isAvailable = product.cachedIsAvailable
     columns.add([
-      product.title.oneLine().shortened(to: 48), Money.text(product.cachedPrice, product.currency),
-      isAvailable ? "in stock" : "sold out", product.handle.oneLine(),
+      product.title.oneLine(limit: longestTitle), Money.text(product.cachedPrice, product.currency),
+      isAvailable ? "in stock" : "sold out", product.handle.oneLine(limit: longestTitle),
     ]) { isAvailable ? $1 : $0.dim($1) }
   }
   return columns

@@ -21,7 +21,7 @@ func settings(_ invocation: Invocation) async throws -> ExitStatus {
     }
     let asJSON = invocation.has(.json)
     var list: [JSON] = []
-    var columns = Columns(.left, .left, .left)
+    var columns = Columns(.left, .text, .text)
     for setting in setting.map({ [$0] }) ?? Setting.all {
       let shown = try await setting.read(router)
       let isDefault = shown.isDefault
@@ -35,7 +35,7 @@ func settings(_ invocation: Invocation) async throws -> ExitStatus {
       try output.writeLine((setting == nil ? JSON.object([("settings", .list(list))]) : list[0]).line)
     } else {
       try output.write(columns)
-      if let setting { try output.writeLine("It takes \(setting.allowed); the default is \(setting.usual).") }
+      if let setting { try output.writeText("It takes \(setting.allowed); the default is \(setting.usual).") }
     }
     try output.flush()
     return .ok
@@ -59,7 +59,7 @@ func audit(_ invocation: Invocation) async throws -> ExitStatus {
     if invocation.has(.json) {
       try output.write(try report.encoded + Data("\n".utf8))
     } else {
-      var columns = Columns(.left, .left, .left)
+      var columns = Columns(.left, .left, .text)
       for entry in report.entries {
         let state =
           switch entry.state {
@@ -69,10 +69,10 @@ func audit(_ invocation: Invocation) async throws -> ExitStatus {
           }
         columns.add([entry.key.name, state, entry.key.description])
       }
-      for remark in report.remarks { try output.writeLine(remark.oneLine()) }
+      for remark in report.remarks { try output.writeText(remark.oneLine()) }
       try output.write(columns)
       for stranger in report.strangers {
-        try output.writeLine("stored, and declared by nobody: \(stranger.name.oneLine())")
+        try output.writeText("stored, and declared by nobody: \(stranger.name.oneLine())")
       }
     }
     try output.flush()

@@ -21,9 +21,11 @@ func syncStores(_ invocation: Invocation) async throws -> ExitStatus {
         outcomes.append(outcome)
         progress.end()
         if !asJSON { try outcome.tell() }
-        if case .resting? = outcome.error { break }  // It holds for every shop.
+        if case .resting(_, nil)? = outcome.error { break }  // It holds for every shop.
       }
       await announce(outcomes.flatMap(\.news), session, progress, isQuiet: asJSON)
+      // Where cron reads, nobody else does this.
+      try await session.service.deleteWhatIsTooOld()
       if asJSON { try print(.object([("stores", .list(outcomes.map(\.json)))])) }
       return status(outcomes, insists: invocation.has(.now))
     }
@@ -71,7 +73,7 @@ struct SyncOutcome: Sendable {
     guard let error else {
       let summary = NotificationContent(of: news)?.body ?? "nothing new"
       let remark = store.lastError.map { " (\($0.oneLine()))" } ?? ""
-      return try printLine("\(store.name.oneLine(limit: 60)): \(summary)\(remark)")
+      return try printText("\(store.name.oneLine(limit: 60)): \(summary)\(remark)")
     }
     let failure = CommandError(sync: error, store: store)
     try Output.error.note(failure.text.oneLine(), after: "watchify:")

@@ -16,7 +16,7 @@ func watchStores(_ invocation: Invocation) async throws -> ExitStatus {
     let asJSON = invocation.has(.json)
     let feed = ProgressFeed(isShown: !asJSON)
     let reporter = WatchReporter(session, feed, asJSON: asJSON)
-    let network: NetworkMonitor? = session.isLocal ? nil : await startedMonitor()
+    let network = await startedMonitor()
     let notifications = await NotificationService()
     var write: (@Sendable (String) throws -> Void)?
     if !asJSON { write = { text in try feed.write("notified: " + text.drop { $0 == "\u{7}" }.dropLast()) } }
@@ -43,13 +43,17 @@ func watchStores(_ invocation: Invocation) async throws -> ExitStatus {
       try await reporter.begin()
       for await sign in signs {
         guard case .status(let status) = sign else { break }
-        if case .waiting(let until) = status { mark.set(next: until) } else { mark.set(next: nil) }
+        switch status {
+        case .waiting(let until): mark.set(next: until)
+        case .offline: break  // What was planned stays planned.
+        default: mark.set(next: nil)
+        }
         try await reporter.tell(status)
       }
     } catch { failure = error }
     reading.cancel()
     await reading.value
-    await MainActor.run { network?.stop() }
+    await MainActor.run { network.stop() }
     feed.end()
     if let failure { throw failure }
     try await reporter.end()
@@ -78,6 +82,8 @@ private final class WatchReporter {
   private var since = Date()
   private var channels = ""
   private var lastErrors: [UUID: String] = [:]
+  /// The pauses of single stores that were told.
+  private var pauses: [RequestGate.Rest] = []
 
   init(_ session: Session, _ feed: ProgressFeed, asJSON: Bool) {
     self.session = session
@@ -150,7 +156,7 @@ private final class WatchReporter {
       for group in ActivityGroup.groups(of: fresh, windowMinutes: window).reversed() {
         guard let event = group.events.first else { continue }
         let subject = [event.storeName ?? "", event.productTitle].filter { !$0.isEmpty }.map { $0.oneLine(limit: 60) }
-        try feed.write("\(Moment.time(event.occurredAt)) \(subject.joined(separator: ", ")): \(group.text)")
+        try feed.write("\(Moment.time(event.occurredAt)) \(subject.joined(separator: ", ")): \(group.gluedText)")
       }
     }
     if let newest = events.first?.occurredAt {
@@ -158,6 +164,27 @@ private final class WatchReporter {
       seen.formIntersection(events.lazy.filter { $0.occurredAt >= self.since }.map(\.id))
     }
     try await tellErrors()
+    try await tellPauses()
+  }
+
+  /// Whose pause it is, and until when; each once.
+  private func tellPauses() async throws {
+    let rests = try await session.service.rests().filter { $0.shop != nil }
+    let old = pauses
+    pauses = rests
+    for rest in rests where !old.contains(where: { $0.shop == rest.shop && $0.until == rest.until }) {
+      guard let domain = rest.shop?.domain else { continue }
+      if asJSON {
+        try print(
+          .object([
+            ("at", .date(Date())), ("status", .text("paused")), ("store", .text(domain)), ("until", .date(rest.until)),
+          ]))
+      } else {
+        try feed.write(
+          "\(domain): asked us to slow down; paused until \(Moment.text(rest.until)). "
+            + "'watchify resume \(domain)' ends that.")
+      }
+    }
   }
 
   /// Each store's failure once, and its end.

@@ -27,10 +27,10 @@ extension CommandError {
     case .rateLimited(let wait):
       message = "wait \(Int(max(1, wait.rounded(.up)))) s: a store is asked once a minute at most."
       status = .tryAgain
-    case .resting(let until):
-      message = "Shopify has asked for a pause: no store is asked before \(Moment.text(until))."
+    case .resting(let until, let shop):
+      message = Self.pause(until, shop)
       status = .tryAgain
-    case .unreachable, .networkUnavailable, .networkTimeout: status = .tryAgain
+    case .unreachable, .networkUnavailable, .networkTimeout, .connectionLost: status = .tryAgain
     default: break
     }
     var advice = error.recoverySuggestion ?? ""
@@ -41,6 +41,24 @@ extension CommandError {
     }
     if code.isEmpty { code = "unknown" }
     self.init(status, code, message, advice: advice)
+  }
+}
+
+extension CommandError {
+  /// Whose pause it is, and until when.
+  static func pause(_ until: Date, _ shop: String?) -> String {
+    shop.map { "\($0) has asked for a pause: it is not asked before \(Moment.text(until)), other stores are." }
+      ?? "Shopify has asked for a pause: no store is asked before \(Moment.text(until))."
+  }
+
+  /// A store was not added: nothing is known of it, so nothing stays.
+  init(adding domain: String, _ error: SyncError) {
+    self.init(sync: error)
+    if case .rateLimited = error { return }
+    var advice = error.suggestionForNewStore ?? ""
+    if case .moved(let place) = error { advice = "If that is the shop that you mean: watchify add \(place)" }
+    self.init(status, code, message, advice: advice)
+    text = "\(domain) was not added: " + text
   }
 }
 
@@ -67,6 +85,9 @@ extension SyncError {
     case .passwordProtected: "passwordProtected"
     case .notShopify: "notShopify"
     case .unreachable: "unreachable"
+    case .privateAddress: "privateAddress"
+    case .connectionLost: "connectionLost"
+    case .moved: "moved"
     case .closed: "closed"
     case .incomplete: "incomplete"
     }

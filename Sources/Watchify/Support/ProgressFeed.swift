@@ -19,7 +19,7 @@ final class ProgressFeed: @unchecked Sendable {
   func write(_ text: String) throws {
     try lock.withLock { _ in
       line?.clear()
-      try printLine(text)
+      try printText(text)
     }
   }
 

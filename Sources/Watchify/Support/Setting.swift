@@ -55,8 +55,9 @@ struct Setting: Sendable {
 
   private static func number(_ key: TypedKey<Int>, _ range: ClosedRange<Int>, _ unit: String) -> Setting {
     Setting(
-      key, "a whole number of \(unit), \(range.lowerBound) to \(range.upperBound)", text: { String($0) },
-      json: { .number($0) }, parse: { word in Int(word).flatMap { range.contains($0) ? $0 : nil } })
+      key, "a whole number of \(unit), \(grouped(range.lowerBound)) to \(grouped(range.upperBound))",
+      text: { grouped($0) }, json: { .number($0) },
+      parse: { word in Int(word.replacing(",", with: "")).flatMap { range.contains($0) ? $0 : nil } })
   }
 
   private static func threshold(_ key: TypedKey<PriceThreshold>) -> Setting {

@@ -4,16 +4,26 @@ import WatchifyKit
 
 extension Session {
   /// The store that somebody means: by its name, its address or the beginning of its id.
-  func store(_ text: String, _ command: Command) throws -> StoreDTO {
+  /// - Parameter isWhole: whether beginnings of names and ids will not do, because the command cannot be undone.
+  func store(_ text: String, _ command: Command, isWhole: Bool = false) throws -> StoreDTO {
     let wanted = text.lowercased()
     let domain = (try? ShopAddress(text))?.domain
-    let exact = stores.filter { $0.name.lowercased() == wanted || $0.domain == wanted || $0.domain == domain }
+    let exact = stores.filter {
+      $0.name.lowercased() == wanted || $0.domain == wanted || $0.domain == domain
+        || $0.id.uuidString.lowercased() == wanted
+    }
     let found =
       exact.isEmpty && wanted.count >= 2
       ? stores.filter { $0.id.uuidString.lowercased().hasPrefix(wanted) || $0.name.lowercased().hasPrefix(wanted) }
       : exact
-    if let store = found.first, found.count == 1 { return store }
+    // As many digits of an id as 'list' shows are no slip of the hand.
+    let isShownID = wanted.count >= 8 && found.first?.id.uuidString.lowercased().hasPrefix(wanted) == true
+    if let store = found.first, found.count == 1, !isWhole || !exact.isEmpty || isShownID { return store }
     let shown = text.oneLine(limit: 60)
+    if isWhole, exact.isEmpty, found.count == 1 {
+      throw UsageError(
+        "'\(shown)' is the beginning of \(Self.list(found, "or")): '\(command.rawValue)' takes a whole name.", command)
+    }
     guard found.isEmpty else {
       throw UsageError("'\(shown)' may be \(Self.list(found, "or")).", command)
     }

@@ -47,15 +47,17 @@ func exact(_ amount: Decimal) -> String { Price("\(amount)")?.description ?? "\(
 func percent(_ old: Decimal, _ new: Decimal) -> Double? {
   guard old != 0 else { return nil }
   let share = NSDecimalNumber(decimal: (new - old) * 100 / old).doubleValue
-  return (share * 10).rounded() / 10
+  let rounded = (share * 10).rounded() / 10
+  // All of a price is gone only where it is nothing now.
+  return new > 0 ? max(rounded, -99.9) : rounded
 }
 
 /// "(-33 %)", "(+0.4 %)"; nothing where there is no percentage.
 func percentText(_ old: Decimal, _ new: Decimal) -> String {
   guard let share = percent(old, new) else { return "" }
-  let magnitude = abs(share)
-  let digits = magnitude >= 10 ? String(Int(magnitude.rounded())) : "\(magnitude)".replacing(".0", with: "")
-  return " (\(new < old ? "-" : "+")\(digits) %)"
+  let magnitude = new > 0 && share < -99 ? 99 : abs(share)
+  let digits = magnitude >= 10 ? grouped(Int(min(magnitude.rounded(), 1e15))) : "\(magnitude)".replacing(".0", with: "")
+  return " " + "(\(new < old ? "-" : "+")\(digits) %)".glued
 }
 
 /// Some of many names: "S, M, L and 51 more".
@@ -65,7 +67,5 @@ func some(_ names: [String], of most: Int = 4) -> String {
   return "\(names.prefix(most - 1).joined(separator: ", ")) and \(grouped(names.count - most + 1)) more"
 }
 
-extension String {
-  /// At most so many columns.
-  func shortened(to width: Int) -> String { count > width ? prefix(max(0, width - 1)) + "…" : self }
-}
+/// What is shown of a title at most: Shopify's own limit, beyond which no title is meant to be read.
+let longestTitle = 255

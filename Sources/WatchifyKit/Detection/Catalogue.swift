@@ -27,8 +27,19 @@ struct StoredVariant: Equatable, Sendable {
   var position: Int
   /// In which market its values are what they are; what another market serves cannot be compared with them.
   var market = Market()
+  /// How many reads of its product in a row were without it; counted up to those after which it is gone.
+  var missingReads = 0
+  /// The price that was told last or seen first in its market.
+  var reference: ReferencePrice
   /// Whether the last read of its product was without it.
-  var isMissing = false
+  var isMissing: Bool { missingReads > 0 }
+}
+
+/// A price that later ones are compared with.
+struct ReferencePrice: Equatable, Sendable {
+  var price: Price
+  /// The market's exchange rate when it was served, as a multiple of that of the first read.
+  var rate = 1.0
 }
 
 /// In which market and currency prices are what they are. Across a change of it nothing can be compared.
@@ -54,6 +65,8 @@ struct DetectedChange: Equatable, Sendable {
   var variantTitle: String?
   var oldPrice: Price?
   var newPrice: Price?
+  /// Whether the exchange rate may have made it: too few prices tell the two apart.
+  var isUnsure = false
   /// Where there are no prices to tell: "3 images".
   var oldText: String?
   var newText: String?
@@ -69,16 +82,43 @@ struct ChangeSet: Equatable, Sendable {
     var snapshots: [Int64]
   }
 
+  /// Pieces of news of one read at most: a shop of which more has changed at once is another one, whatever it says.
+  static let mostNews = 20_000
+
   var news: [DetectedChange] = []
   var products: [ProductChange] = []
   /// Whether everything was taken as it is without news, because market or currency changed.
   var isBaseline = false
+  /// The market's exchange rate now, as a multiple of that of the first read.
+  var rate = 1.0
+  /// The market that was left for another one; what it had is kept for the return.
+  var leftMarket: Market?
+  /// How many products without a readable id the shop lists anyway.
+  var nameless = 0
+  /// Known products that may be listed without a readable id now.
+  var withoutID: Set<Int64> = []
+}
+
+/// What is remembered of a store beside its products.
+struct DetectionMemory: Equatable, Sendable {
+  /// The exchange rate of the market's last read, as a multiple of that of the first.
+  var rate = 1.0
+  /// How many seconds ago the market was read last.
+  var age = 0.0
+  /// Whether the market was read before.
+  var isKnownMarket = false
+  /// Products that were seen first since the market was read last, and that nobody was told of.
+  var arrivals: Set<Int64> = []
+  /// What the last read listed and could not read.
+  var unreadable: Set<UnreadableEntry> = []
+  /// How many products without a readable id the shop lists anyway.
+  var nameless = 0
 }
 
 /// How the comparison is made; part of the settings.
 struct DetectionRules: Equatable, Sendable {
   /// At which complete read without a product it counts as removed.
   var readsUntilRemoved = 2
-  /// In a shop that converts its prices, moves up to this are the exchange rate.
+  /// In a shop that converts its prices, a move up to this that all prices share is the exchange rate.
   var convertedPercent: UInt64 = 3
 }

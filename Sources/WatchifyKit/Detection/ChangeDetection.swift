@@ -9,6 +9,9 @@ struct ChangeDetection {
   let rate: ExchangeRate?
   /// Where this read was made.
   let market: Market
+  let memory: DetectionMemory
+  /// What was listed and could not be read: unknown, so neither changed nor gone.
+  let unreadable: Set<UnreadableEntry>
   private var result = ChangeSet()
 
   /// - Parameters:
@@ -16,53 +19,97 @@ struct ChangeDetection {
   ///   - reading: what was read.
   ///   - before: the market of what is stored; `nil` before the first read.
   ///   - now: the market of the reading.
-  ///   - baseCurrency: the currency that the shop keeps its prices in.
+  ///   - baseCurrency: the currency that the shop keeps its prices in; `nil` while it is not known.
+  ///   - memory: what else is remembered of the store.
   static func changes(
     from stored: [Int64: StoredProduct], to reading: ShopReading, before: Market?, now: Market, baseCurrency: String?,
-    rules: DetectionRules = DetectionRules()
+    rules: DetectionRules = DetectionRules(), memory: DetectionMemory = DetectionMemory()
   ) -> ChangeSet {
     // A shop that says nothing is taken to serve what it served.
     let market = Market(country: now.country, currency: now.currency ?? before?.currency)
-    let currency = market.currency
-    let isConverted = baseCurrency != nil && currency != nil && currency != baseCurrency
-    let rate = isConverted ? ExchangeRate(percent: rules.convertedPercent, from: stored, to: reading) : nil
-    var detection = ChangeDetection(rules: rules, rate: rate, market: market)
-    detection.compare(stored, reading, isFirst: before == nil)
-    if let before, !before.isComparable(to: now) { detection.silence(before, now) }
+    // Prices may be converted until it is known that they are not.
+    let isConverted = baseCurrency == nil || (market.currency != nil && market.currency != baseCurrency)
+    let rate =
+      isConverted
+      ? ExchangeRate(
+        percent: rules.convertedPercent, isBaseKnown: baseCurrency != nil, memory: memory, from: stored, to: reading,
+        market: market)
+      : nil
+    var detection = ChangeDetection(rules: rules, rate: rate, market: market, memory: memory, reading.unreadable)
+    let isSwitch = before.map { !$0.isComparable(to: now) } ?? false
+    detection.compare(stored, reading, isFirst: before == nil, isReturn: isSwitch && memory.isKnownMarket)
+    if let before, isSwitch { detection.tellSwitch(from: before, to: now) }
+    detection.result.rate = detection.rateNow
     return detection.result
   }
 
-  private init(rules: DetectionRules, rate: ExchangeRate?, market: Market) {
+  private init(
+    rules: DetectionRules, rate: ExchangeRate?, market: Market, memory: DetectionMemory,
+    _ unreadable: Set<UnreadableEntry>
+  ) {
     self.rules = rules
     self.rate = rate
     self.market = market
+    self.memory = memory
+    self.unreadable = unreadable
   }
 
-  private mutating func compare(_ stored: [Int64: StoredProduct], _ reading: ShopReading, isFirst: Bool) {
+  private var rateNow: Double { rate?.now ?? memory.rate }
+
+  private mutating func compare(
+    _ stored: [Int64: StoredProduct], _ reading: ShopReading, isFirst: Bool, isReturn: Bool
+  ) {
     var seen = Set<Int64>(minimumCapacity: reading.products.count)
     for product in reading.products where seen.insert(product.id).inserted {
-      if let old = stored[product.id] { update(old, product) } else { insert(product) }
+      guard let old = stored[product.id] else {
+        insert(product)
+        continue
+      }
+      if isReturn, memory.arrivals.contains(product.id) { tell(.newProduct, product) }
+      update(old, product)
     }
     if isFirst { result.news = [] }
+    for entry in unreadable where entry.variant == 0 { seen.insert(entry.product) }
     // Only a whole listing proves that something is not in it, and an empty one proves nothing.
-    guard reading.isComplete, !seen.isEmpty else { return }
-    for (id, product) in stored.sorted(by: { $0.key < $1.key }) where !seen.contains(id) { miss(product) }
+    guard reading.isComplete, !reading.products.isEmpty else { return keepNameless(seen) }
+    let missing = stored.values.filter { !seen.contains($0.id) && !$0.isRemoved }.sorted { $0.id < $1.id }
+    let isHidden = Dictionary(
+      uniqueKeysWithValues: missing.map { ($0.id, isReturn && !isOfThisMarket($0)) })
+    let nameless = NamelessProducts(
+      listed: reading.nameless, memory, missing: missing.filter { isHidden[$0.id] == false })
+    (result.nameless, result.withoutID) = (nameless.foreign, nameless.products)
+    for product in missing where !nameless.products.contains(product.id) {
+      miss(product, isHidden: isHidden[product.id] ?? false)
+    }
+  }
+
+  /// What the last whole listing had without an id still holds.
+  private mutating func keepNameless(_ seen: Set<Int64>) {
+    result.nameless = memory.nameless
+    for entry in memory.unreadable where entry.variant == UnreadableEntry.withoutID && !seen.contains(entry.product) {
+      result.withoutID.insert(entry.product)
+    }
+  }
+
+  /// Whether a product's values are of this market; what is known of it may be from another one.
+  private func isOfThisMarket(_ product: StoredProduct) -> Bool {
+    product.variants.isEmpty || product.variants.contains { $0.market.isComparable(to: market) }
   }
 
   // MARK: Products
 
   private mutating func insert(_ product: ShopifyProduct) {
-    let new = StoredProduct(product, market)
+    let new = StoredProduct(product, market, rate: rateNow)
     result.products.append(.init(product: new, isNew: true, snapshots: new.variants.map(\.id)))
-    tell(.newProduct, product)
+    // One that could not be read before is no new one.
+    if !memory.unreadable.contains(UnreadableEntry(product: product.id)) { tell(.newProduct, product) }
   }
 
   private mutating func update(_ old: StoredProduct, _ product: ShopifyProduct) {
-    var new = StoredProduct(product, market)
+    var new = StoredProduct(product, market, rate: rateNow)
     new.row = old.row
-    // What is known of it may be from another market, which had it when this one did not.
-    let isComparable = old.variants.isEmpty || old.variants.contains { $0.market.isComparable(to: market) }
-    if isComparable {
+    // Another market had it when this one did not.
+    if isOfThisMarket(old) {
       if old.isRemoved { tell(.productReturned, product) }
       compareImages(old.imagePaths, new.imagePaths, product)
     }
@@ -79,12 +126,13 @@ struct ChangeDetection {
     result.products.append(.init(product: new, isNew: false, snapshots: snapshots))
   }
 
-  private mutating func miss(_ product: StoredProduct) {
-    guard !product.isRemoved else { return }
+  private mutating func miss(_ product: StoredProduct, isHidden: Bool) {
     var product = product
     product.missingReads += 1
     product.variants = []
-    if product.missingReads >= rules.readsUntilRemoved {
+    if isHidden {
+      product.isRemoved = true
+    } else if product.missingReads >= rules.readsUntilRemoved {
       product.isRemoved = true
       result.news.append(
         DetectedChange(type: .productRemoved, productID: product.id, productTitle: product.title))
@@ -110,70 +158,94 @@ struct ChangeDetection {
   ) -> (changed: [StoredVariant], snapshots: [Int64]) {
     var (changed, snapshots): ([StoredVariant], [Int64]) = ([], [])
     var seen = Set<Int64>(minimumCapacity: product.variants.count)
-    for variant in product.variants where seen.insert(variant.id).inserted {
-      let new = StoredVariant(variant, market)
-      guard let known = old.variants.first(where: { $0.id == variant.id }) else {
-        if old.variants.contains(where: { $0.market.isComparable(to: market) }) {
-          tell(.newVariant, product, variant)
-        }
+    for (index, variant) in product.variants.enumerated() where seen.insert(variant.id).inserted {
+      var new = StoredVariant(variant, market, rate: rateNow)
+      guard let known = old.variant(variant.id, near: index) else {
+        if isNews(variant, of: product, old) { tell(.newVariant, product, variant) }
         changed.append(new)
         snapshots.append(new.id)
         continue
       }
+      let isComparable = known.market.isComparable(to: market)
+      if isComparable { new.reference = compareValues(known, variant, product) }
       guard known != new else { continue }
       changed.append(new)
-      guard known.market.isComparable(to: market) else {
+      if !isComparable || known.isMissing || known.market != market || known.hasOtherValues(than: new) {
         snapshots.append(new.id)
-        continue
       }
-      let hasMoved = compareValues(known, variant, product)
-      if hasMoved || known.isMissing || known.market != market { snapshots.append(new.id) }
     }
-    for var variant in old.variants where !seen.contains(variant.id) && !variant.isMissing {
-      variant.isMissing = true
+    // A variant without a readable id may be any of those that are missing.
+    guard !unreadable.contains(UnreadableEntry(product: product.id, variant: UnreadableEntry.namelessVariant)) else {
+      return (changed, snapshots)
+    }
+    for var variant in old.variants where !seen.contains(variant.id) && variant.missingReads < rules.readsUntilRemoved {
+      guard unreadable.isEmpty || !unreadable.contains(UnreadableEntry(product: product.id, variant: variant.id))
+      else { continue }
+      variant.missingReads += 1
       changed.append(variant)
     }
     return (changed, snapshots)
   }
 
-  /// Whether a value changed that the history keeps.
+  /// Whether a variant that is not known is new, and not one that could not be read or that another market has.
+  private func isNews(_ variant: ShopifyVariant, of product: ShopifyProduct, _ old: StoredProduct) -> Bool {
+    old.variants.contains { $0.market.isComparable(to: market) }
+      && [variant.id, UnreadableEntry.namelessVariant].allSatisfy {
+        !memory.unreadable.contains(UnreadableEntry(product: product.id, variant: $0))
+      }
+  }
+
+  /// Tells what has changed; returns the price that later ones are compared with.
   private mutating func compareValues(
     _ old: StoredVariant, _ new: ShopifyVariant, _ product: ShopifyProduct
-  ) -> Bool {
-    if old.price != new.price, isNews(old.price, new.price) {
+  ) -> ReferencePrice {
+    var reference = old.reference
+    switch verdict(on: new.price, old) {
+    case .rate: break
+    case .news(let since, let isUnsure):
+      reference = ReferencePrice(price: new.price, rate: rateNow)
       tell(
-        new.price < old.price ? .priceDropped : .priceIncreased, product, new,
-        magnitude: ChangeMagnitude(from: old.price, to: new.price), oldPrice: old.price, newPrice: new.price)
+        new.price < since ? .priceDropped : .priceIncreased, product, new,
+        magnitude: ChangeMagnitude(from: since, to: new.price), oldPrice: since, newPrice: new.price,
+        isUnsure: isUnsure)
     }
     if old.compareAtPrice != new.compareAtPrice {
-      let isRate = old.compareAtPrice.flatMap { old in new.compareAtPrice.map { !isNews(old, $0) } } ?? false
-      if !isRate {
+      let isRate = old.compareAtPrice.flatMap { old in new.compareAtPrice.map { rate?.explains(old, $0) ?? false } }
+      if isRate != true {
         tell(.compareAtChanged, product, new, oldPrice: old.compareAtPrice, newPrice: new.compareAtPrice)
       }
     }
-    // Some shops take a size off the list when it is sold out.
-    let wasAvailable = old.available && !old.isMissing
-    if wasAvailable != new.available, new.available || old.available {
+    // Some shops take a size off the list when it is sold out; absent once, it may have been left out by mistake.
+    let wasGone = old.missingReads >= rules.readsUntilRemoved
+    if old.available != new.available || (new.available && wasGone) {
       tell(new.available ? .backInStock : .outOfStock, product, new)
     }
-    return old.price != new.price || old.compareAtPrice != new.compareAtPrice || old.available != new.available
+    return reference
   }
 
-  private func isNews(_ old: Price, _ new: Price) -> Bool { rate.map { !$0.explains(old, new) } ?? true }
+  private func verdict(on new: Price, _ old: StoredVariant) -> ExchangeRate.Verdict {
+    if let rate { return rate.verdict(on: new, last: old.price, reference: old.reference) }
+    return new == old.reference.price ? .rate : .news(since: old.reference.price, isUnsure: false)
+  }
 
   // MARK: Another market
 
-  /// Takes everything as it is now: what is missing belongs to the other market, and none of it is news.
-  private mutating func silence(_ before: Market, _ now: Market) {
+  /// Says that this is another market. One that was never read is taken as it is: what is missing belongs to the
+  /// market before, and none of it is news. In one that was, news is what has changed since.
+  private mutating func tellSwitch(from before: Market, to now: Market) {
+    let isCurrency = now.currency != nil && now.currency != before.currency
+    let notice = DetectedChange(
+      type: .currencyChanged, oldText: isCurrency ? before.currency : before.country,
+      newText: isCurrency ? now.currency : now.country)
+    result.leftMarket = before
+    guard !memory.isKnownMarket else {
+      result.news.insert(notice, at: 0)
+      return
+    }
     for index in result.products.indices where result.products[index].product.missingReads > 0 {
       result.products[index].product.isRemoved = true
     }
-    let isCurrency = now.currency != nil && now.currency != before.currency
-    result.news = [
-      DetectedChange(
-        type: .currencyChanged, oldText: isCurrency ? before.currency : before.country,
-        newText: isCurrency ? now.currency : now.country)
-    ]
+    result.news = [notice]
     result.isBaseline = true
   }
 
@@ -181,14 +253,15 @@ struct ChangeDetection {
 
   private mutating func tell(
     _ type: ChangeType, _ product: ShopifyProduct, _ variant: ShopifyVariant? = nil,
-    magnitude: ChangeMagnitude = .medium, oldPrice: Price? = nil, newPrice: Price? = nil, oldText: String? = nil,
-    newText: String? = nil
+    magnitude: ChangeMagnitude = .medium, oldPrice: Price? = nil, newPrice: Price? = nil,
+    isUnsure: Bool = false, oldText: String? = nil, newText: String? = nil
   ) {
+    guard result.news.count < ChangeSet.mostNews else { return }
     result.news.append(
       DetectedChange(
         type: type, magnitude: magnitude, productID: product.id, productTitle: product.title, variantID: variant?.id,
         variantTitle: variant.flatMap { $0.title == ShopifyVariant.onlyTitle ? nil : $0.title }, oldPrice: oldPrice,
-        newPrice: newPrice, oldText: oldText, newText: newText))
+        newPrice: newPrice, isUnsure: isUnsure, oldText: oldText, newText: newText))
   }
 
   private static func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
@@ -200,21 +273,26 @@ extension ShopifyVariant {
 }
 
 extension StoredProduct {
-  init(_ product: ShopifyProduct, _ market: Market = Market()) {
+  init(_ product: ShopifyProduct, _ market: Market = Market(), rate: Double = 1) {
     var seen: Set<Int64> = []
     self.init(
       id: product.id, title: product.title, handle: product.handle, vendor: product.vendor,
       productType: product.productType, publishedAt: product.publishedAt.map { Int64($0.timeIntervalSince1970) },
       imagePaths: product.images.map(\.path),
-      variants: product.variants.filter { seen.insert($0.id).inserted }.map { StoredVariant($0, market) })
+      variants: product.variants.filter { seen.insert($0.id).inserted }.map { StoredVariant($0, market, rate: rate) })
   }
 }
 
 extension StoredVariant {
-  init(_ variant: ShopifyVariant, _ market: Market = Market()) {
+  init(_ variant: ShopifyVariant, _ market: Market = Market(), rate: Double = 1) {
     self.init(
       id: variant.id, title: variant.title, sku: variant.sku, price: variant.price,
       compareAtPrice: variant.compareAtPrice, available: variant.available, position: variant.position,
-      market: market)
+      market: market, reference: ReferencePrice(price: variant.price, rate: rate))
+  }
+
+  /// Whether a value is another one that the history keeps.
+  func hasOtherValues(than other: Self) -> Bool {
+    price != other.price || compareAtPrice != other.compareAtPrice || available != other.available
   }
 }

@@ -32,6 +32,10 @@ public struct StoreDTO: Codable, Hashable, Identifiable, Sendable {
   }
   /// Whether the store is closed by a password.
   public var isClosed = false
+  /// How many listed products were left out of the last read because they could not be read.
+  public var unreadableProducts = 0
+  /// The same for variants of products that could be read.
+  public var unreadableVariants = 0
 }
 
 /// A product in a list (document 2).
@@ -146,6 +150,8 @@ public struct ChangeEventDTO: Codable, Hashable, Identifiable, Sendable {
   public var oldPrice: Decimal?
   /// The price that is.
   public var newPrice: Decimal?
+  /// Whether the exchange rate alone may have moved the price: the shop lists too few to tell.
+  public var isUnsure = false
 }
 
 /// Which products a list shows, by stock.

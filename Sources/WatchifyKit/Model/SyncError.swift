@@ -24,18 +24,25 @@ public enum SyncError: Error, Codable, Hashable, Sendable {
 
   /// The shop, or what stands before it, refuses automatic readers: 403, 430, a challenge page or robots.txt.
   case refused(reason: String)
-  /// A shop has said "too many requests": no shop is asked before this moment.
-  case resting(until: Date)
+  /// "Too many requests" was said. Before this moment `shop`, by its address, is not asked; without one Shopify itself
+  /// has said it, and no shop is asked.
+  case resting(until: Date, shop: String? = nil)
   /// The shop is closed by a password.
   case passwordProtected
   /// There is a site, but no Shopify store.
   case notShopify
   /// No server answers at that address, or there is no network.
   case unreachable
+  /// The name leads to an address in a private network, or of this device, which its owner did not give so.
+  case privateAddress(String)
   /// The shop exists and is switched off: HTTP 402 or 423.
   case closed(statusCode: Int)
   /// The listing ended before its end; `reason` says how.
   case incomplete(reason: String)
+  /// The address leads to another site, which may be anybody's: it is not followed there.
+  case moved(to: String)
+  /// The server, or something on the way to it, ended the connection before the answer was whole.
+  case connectionLost
 }
 
 extension SyncError {
@@ -78,8 +85,11 @@ extension SyncError: LocalizedError {
     case .passwordProtected: "Store closed by password"
     case .notShopify: "Not a Shopify store"
     case .unreachable: "No answer"
+    case .privateAddress: "Private address"
     case .closed: "Store closed"
     case .incomplete: "Incomplete answer"
+    case .moved: "Moved"
+    case .connectionLost: "Connection lost"
     }
   }
 
@@ -93,12 +103,18 @@ extension SyncError: LocalizedError {
     case .serverError(let status): "The server returned an error (\(status))."
     case .invalidResponse: "The server returned unexpected data."
     case .refused(let reason): "This store refuses automatic readers: \(reason)"
-    case .resting(let until): "Shopify asked us to slow down; resting until \(until.formatted(.iso8601))."
+    case .resting(let until, nil):
+      "Shopify asked us to slow down; no store is asked before \(until.formatted(.iso8601))."
+    case .resting(let until, let shop?):
+      "\(shop) asked us to slow down; it is not asked before \(until.formatted(.iso8601))."
     case .passwordProtected: "The store asks its visitors for a password."
     case .notShopify: "There is a site at that address, but no Shopify store."
     case .unreachable: "No server answers at that address."
+    case .privateAddress(let address): "That name leads to \(address), which is no address on the internet."
     case .closed(let status): "The store exists and is switched off (\(status))."
     case .incomplete(let reason): reason
+    case .moved(let place): "The address has moved to \(place)."
+    case .connectionLost: "The connection was ended before the answer was whole."
     }
   }
 
@@ -112,12 +128,31 @@ extension SyncError: LocalizedError {
     case .serverError: "The store may be temporarily unavailable. Try again later."
     case .invalidResponse: "The store may have changed its product feed format."
     case .refused: "What is known stays. Its owner can let you in: see Crawler access in the shop's preferences."
-    case .resting: "Nothing needs to be done: syncing goes on by itself."
+    case .resting(_, nil): "Nothing needs to be done: syncing goes on by itself."
+    case .resting: "Nothing needs to be done: syncing goes on by itself, and other stores are read as usual."
     case .passwordProtected: "What is known stays. Syncing goes on by itself when the store opens."
     case .notShopify: "Check the address, or try the store's myshopify.com address."
     case .unreachable: "Check the address, and your internet connection. What is known stays."
+    case .privateAddress: "Nothing was asked. Check the address; what is known stays."
     case .closed: "What is known stays. Syncing goes on by itself when the store is back."
     case .incomplete: "Nothing was marked as removed. The next sync tries again."
+    case .moved: "What is known stays. If it is the same shop, follow it at its new address."
+    case .connectionLost: "What is known stays. The next sync tries again."
+    }
+  }
+
+  /// What to do where nothing is known of the store yet, because it was about to be added.
+  public var suggestionForNewStore: String? {
+    switch self {
+    case .refused: "Its owner can let you in: see Crawler access in the shop's preferences."
+    case .privateAddress: "Nothing was asked. Check the address."
+    case .passwordProtected: "Try again when the store is open."
+    case .closed: "Try again when the store is back."
+    case .unreachable: "Check the address, and your internet connection."
+    case .incomplete, .connectionLost: "Try again later."
+    case .moved: "If that is the shop that you mean, add its new address."
+    case .resting: "Try again after that."
+    default: recoverySuggestion
     }
   }
 
@@ -130,11 +165,13 @@ extension SyncError: LocalizedError {
     case .networkTimeout: "clock.badge.exclamationmark"
     case .serverError: "exclamationmark.icloud"
     case .invalidResponse, .incomplete: "exclamationmark.triangle"
-    case .refused: "hand.raised"
+    case .refused, .privateAddress: "hand.raised"
     case .resting: "moon.zzz"
     case .passwordProtected: "lock"
     case .notShopify, .unreachable: "questionmark.circle"
     case .closed: "door.left.hand.closed"
+    case .moved: "arrow.right.circle"
+    case .connectionLost: "bolt.horizontal.circle"
     }
   }
 

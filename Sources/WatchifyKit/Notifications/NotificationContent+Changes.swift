@@ -6,13 +6,35 @@ extension NotificationContent {
   public init?(of changes: [ChangeEventDTO]) {
     guard let first = changes.first else { return nil }
     self.init(
-      title: first.storeName ?? "", body: Self.summary(of: changes), threadIdentifier: first.storeId?.uuidString ?? "",
+      title: first.storeName ?? "", body: Self.body(of: changes), threadIdentifier: first.storeId?.uuidString ?? "",
       priority: changes.map(\.priority).max() ?? .active)
   }
 
-  /// "3 price drops, 1 back in stock".
+  /// The most important news by name, and how much there is: "Cork Mat: $67.90, was $97.00 · 3 price drops". News of
+  /// one kind and one product is named alone.
+  private static func body(of changes: [ChangeEventDTO]) -> String {
+    let summary = summary(of: changes)
+    let named = changes.filter { $0.changeType.category != .store }
+    guard let most = named.max(by: { $0.isLessImportant(than: $1) }) else { return summary }
+    let own = named.filter { $0.isSameNews(as: most) }
+    var lead = most
+    // What moved twice before it could be told was at first what it was before the first move.
+    if let first = own.first(where: { $0.variantShopifyId == most.variantShopifyId }),
+      let last = own.last(where: { $0.variantShopifyId == most.variantShopifyId })
+    {
+      (lead.oldValue, lead.newValue) = (first.oldValue, last.newValue)
+    }
+    let isOneVariant = own.allSatisfy { $0.variantShopifyId == most.variantShopifyId }
+    let sentence = lead.sentence(namesVariant: isOneVariant)
+    return own.count == changes.count ? sentence : "\(sentence) · \(summary)"
+  }
+
+  /// "3 price drops, 1 back in stock": how many products each kind is about, whatever sizes they have.
   static func summary(of changes: [ChangeEventDTO]) -> String {
-    func count(_ type: ChangeType) -> Int { changes.count { $0.changeType == type } }
+    func count(_ type: ChangeType) -> Int {
+      let own = changes.filter { $0.changeType == type }
+      return Set(own.compactMap(\.productShopifyId)).count + own.count { $0.productShopifyId == nil }
+    }
     func words(_ type: ChangeType, _ one: String, _ many: String? = nil) -> String? {
       let number = count(type)
       return number == 0 ? nil : "\(number) \(number == 1 ? one : many ?? one)"
@@ -25,6 +47,7 @@ extension NotificationContent {
       words(.productReturned, "product returned", "products returned"),
       words(.newVariant, "new variant", "new variants"),
       words(.compareAtChanged, "list price changed", "list prices changed"),
+      words(.imagesChanged, "product with pictures changed", "products with pictures changed"),
     ].compactMap { $0 }
     for change in changes {
       switch change.changeType {
@@ -34,8 +57,7 @@ extension NotificationContent {
       default: continue
       }
     }
-    guard parts.isEmpty else { return parts.joined(separator: ", ") }
-    return changes.count == 1 ? "1 change detected" : "\(changes.count) changes detected"
+    return parts.joined(separator: ", ")
   }
 }
 
@@ -46,6 +68,49 @@ extension ChangeEventDTO {
     case (.backInStock, _), (.priceDropped, .large): .timeSensitive
     case (.priceDropped, .small), (.imagesChanged, _), (.compareAtChanged, _): .passive
     default: .active
+    }
+  }
+
+  /// Whether both are the same kind of news of one product.
+  fileprivate func isSameNews(as other: Self) -> Bool {
+    changeType == other.changeType
+      && (productShopifyId == nil ? id == other.id : productShopifyId == other.productShopifyId)
+  }
+
+  fileprivate func isLessImportant(than other: Self) -> Bool {
+    guard priority == other.priority else { return priority < other.priority }
+    guard changeType == other.changeType else { return changeType.code > other.changeType.code }
+    return share < other.share
+  }
+
+  /// How far a price moved, as a part of what it was.
+  private var share: Decimal {
+    guard let oldPrice, let newPrice, oldPrice > 0 else { return 0 }
+    return abs(newPrice - oldPrice) / oldPrice
+  }
+
+  /// "Cork Mat: $67.90, was $97.00", "Cork Mat, Large: back in stock".
+  fileprivate func sentence(namesVariant: Bool) -> String {
+    let title = productTitle.count > 80 ? productTitle.prefix(79) + "…" : productTitle[...]
+    let variant = namesVariant ? variantTitle.map { ", \($0.prefix(40))" } ?? "" : ""
+    return "\(title)\(variant): \(words)"
+  }
+
+  private var words: String {
+    switch changeType {
+    case .priceDropped, .priceIncreased:
+      let doubt = isUnsure ? ", perhaps by the exchange rate" : ""
+      guard let newValue, let oldValue else { return changeType == .priceDropped ? "price drop" : "price increase" }
+      return "\(newValue), was \(oldValue)\(doubt)"
+    case .backInStock: return "back in stock"
+    case .outOfStock: return "out of stock"
+    case .newProduct: return "new product"
+    case .productRemoved: return "product removed"
+    case .productReturned: return "product returned"
+    case .newVariant: return "new variant"
+    case .compareAtChanged: return newValue.map { "list price now \($0)" } ?? "no list price any more"
+    case .imagesChanged: return "pictures changed"
+    case .currencyChanged, .storeClosed, .storeReopened: return ""
     }
   }
 }

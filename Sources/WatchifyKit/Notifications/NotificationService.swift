@@ -84,7 +84,7 @@ public final class NotificationService {
         try await service.hasNews(for: names(preferences)), await isAuthorized()
       else { return }
       for channel in channels where preferences.channels.contains(channel.name) {
-        try await deliver(through: channel, service)
+        try await deliver(through: channel, preferences, service)
       }
     } catch { await service.note(error) }
   }
@@ -110,9 +110,15 @@ public final class NotificationService {
   }
 
   /// Tells what waits for a channel, store by store, until it fails.
-  private func deliver(through channel: any NotificationChannel, _ service: StoreService) async throws {
+  private func deliver(
+    through channel: any NotificationChannel, _ preferences: NotificationPreferences, _ service: StoreService
+  ) async throws {
     while let batch = try await service.claimNews(for: channel.name) {
-      guard let content = NotificationContent(of: batch.events) else { continue }
+      // A kind that was switched off since it was put down is not told any more.
+      guard let content = NotificationContent(of: batch.events.filter(preferences.wants)) else {
+        try await service.finish(batch)
+        continue
+      }
       do {
         try await channel.deliver(content)
         try await service.uninterrupted { try await service.finish(batch) }

@@ -42,9 +42,10 @@ extension StorageKeys {
   /// At which complete read without a product it counts as removed.
   public static let readsUntilRemoved = key(
     "readsUntilRemoved", 2, "At which complete read without a product it counts as removed.", owner: "Sync")
-  /// Up to how many percent a move is the exchange rate, in a shop that converts its prices.
+  /// Up to how many percent a move of all prices is the exchange rate, in a shop that converts them.
   public static let convertedPercent = key(
-    "convertedPercent", 3, "Up to how many percent a converted price moves without being news.", owner: "Sync")
+    "convertedPercent", 3, "Up to how many percent all converted prices move at once without being news.",
+    owner: "Sync")
 
   // MARK: Notifications
 

@@ -33,6 +33,8 @@ public struct ShopRequest: Sendable {
   public var headers: [(name: String, value: String)]
   /// Products that are known and not missing. A read that lacks some of them looks one page further.
   public var knownIDs: Set<Int64>
+  /// The validators of the pages of the last whole read, in their order. If all of them still hold, nothing is read.
+  public var validators: [PageValidator] = []
   /// What is told while pages arrive: products so far, page number.
   public var progress: (@Sendable (_ products: Int, _ page: Int) -> Void)?
 
@@ -55,8 +57,8 @@ public struct ShopReading: Sendable {
   public var products: [ShopifyProduct]
   /// Whether the listing was read to its end: only then does a missing product mean anything.
   public var isComplete: Bool
-  /// Whether what was read is right although more may be listed: a shop that serves only its first 25,000 products, or
-  /// one that lists a product that cannot be read. Any other incomplete read broke off, and changes nothing.
+  /// Whether what was read is right although more may be listed: a shop that serves only its first 25,000 products. Any
+  /// other incomplete read broke off, and changes nothing.
   public var isLimited = false
   /// Why it is not complete, in a sentence for people.
   public var incompleteReason: String?
@@ -70,6 +72,14 @@ public struct ShopReading: Sendable {
   public var bytes: Int
   /// How many products and variants were left out because they could not be read.
   public var broken: Int
+  /// Whether the shop says of every page that it is as it was at the last whole read. There are no products then.
+  public var isUnchanged = false
+  /// The validators of the pages, in their order; none where a page had none.
+  public var validators: [PageValidator] = []
+  /// What was listed and could not be read, as far as it has an id: unknown, not gone.
+  public var unreadable: Set<UnreadableEntry> = []
+  /// How many listed products could not be read, their ids included.
+  public var nameless = 0
 
   /// A reading.
   public init(
@@ -84,6 +94,25 @@ public struct ShopReading: Sendable {
     self.pages = pages
     self.bytes = bytes
     self.broken = broken
+  }
+}
+
+/// A product or a variant that was listed and could not be read.
+public struct UnreadableEntry: Hashable, Sendable {
+  /// Stands for a variant whose id cannot be read either.
+  public static let namelessVariant: Int64 = -1
+  /// Instead of a variant's id: the product may be one that is listed without a readable id.
+  static let withoutID: Int64 = -2
+
+  /// The product's number in the shop.
+  public var product: Int64
+  /// The variant's number in the shop; 0 for the whole product.
+  public var variant: Int64
+
+  /// An entry.
+  public init(product: Int64, variant: Int64 = 0) {
+    self.product = product
+    self.variant = variant
   }
 }
 

@@ -3,9 +3,9 @@ import Foundation
 /// Reads shops over the network: `/products.json`, page by page, and `/meta.json`.
 ///
 /// It asks politely: one request at a time in the whole process (``RequestGate``), with pauses, under its own name,
-/// within the site's robots.txt. What was asked for and is no list of products is thrown as a ``SyncError``; a fault in
-/// the middle of a listing throws too, so a part of a shop is never taken for the whole. Nothing is kept of what a shop
-/// sets: no cookies, no cache.
+/// within the site's robots.txt, and for what has changed only, where a shop says what that is. What was asked for and
+/// is no list of products is thrown as a ``SyncError``; a fault in the middle of a listing throws too, so a part of a
+/// shop is never taken for the whole. Nothing is kept of what a shop sets: no cookies, no cache.
 ///
 /// ```swift
 /// let client = ShopifyClient()
@@ -29,10 +29,18 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     public var longestTransfer = Duration.seconds(120)
     /// Bytes of an answer, unpacked, at most.
     public var largestBody = 16 * 1024 * 1024
-    /// Who asks. What stands before the slash is looked for in robots.txt.
-    public var userAgent = "Watchify/0.1 (+https://watchify.example)"
+    /// Bytes of memory that a shop's products may take, about: 25,000 products with four variants and a picture take
+    /// 24 MB. A sync in which all of it changes needs some four times as many.
+    public var largestListing = 25 * 1024 * 1024
+    /// Who asks. What stands before the slash is looked for in robots.txt; what stands in brackets is where a shop's
+    /// owner finds out more, so no address stands there that is not the project's own.
+    public var userAgent = "Watchify/0.1 (part of Coffer, a persistence library for Swift)"
     /// Whether a shop on this very device is spared like the others: its pauses and repetitions.
     public var sparesOwnDevice = true
+    /// How many products Shopify serves of a listing at most: it refuses the first page beyond them.
+    var window = 25_000
+    /// Whether an answer comes from Shopify's own front, so that its refusal is meant for the reader of any shop.
+    var isShopify: @Sendable (_ url: URL, _ peer: String?) -> Bool = ShopifyFront.serves
     /// Before each repetition after a fault of the server (HTTP 5xx).
     public var retryDelays: [Duration] = [.seconds(3), .seconds(10)]
 
@@ -62,25 +70,66 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     let shop = try ShopAddress(request.domain)
     let configuration = fetcher.configuration
     var walk = ListingWalk(
-      pageSize: configuration.pageSize, pageCap: configuration.pageCap, knownIDs: request.knownIDs)
+      pageSize: configuration.pageSize, pageCap: configuration.pageCap, room: configuration.largestListing,
+      knownIDs: request.knownIDs)
+    var known: [Int: HTTPAnswer] = [:]
+    if let changed = try await firstChange(of: shop, request) {
+      known[changed.page] = changed.answer
+    } else if !request.validators.isEmpty {
+      return unchanged(shop, request)
+    }
+    var validators: [PageValidator?] = []
     var goesOn = true
     while goesOn {
       let number = walk.nextPage
-      let answer = try await answer(for: number, of: shop, request)
+      let answer =
+        if let answer = known.removeValue(forKey: number) { answer } else {
+          try await answer(for: number, of: shop, request)
+        }
+      validators.append(PageValidator(answer))
       do throws(FeedFault) {
         // A page beyond the window is refused with 400, or with the same words under 200.
         if answer.status == 400 { throw Self.errors(in: answer.body) }
-        let page = try await Self.decode(answer.body)
+        let page = try await Self.decode(answer.body, room: walk.room)
         goesOn = walk.take(page, currency: ShopAnswers.currency(answer), bytes: answer.body.count)
       } catch {
-        guard case .errors(let words) = error, number > 1 else { throw Self.fault(of: error, in: answer, page: number) }
-        walk.endOfWindow(words.isEmpty ? nil : words)
+        switch error {
+        case .errors(let words) where number > 1 && isBeyondWindow(number) && Self.isLimit(words):
+          walk.endOfWindow(words.isEmpty ? nil : words)
+        case .errors(let words) where number > 1:
+          let words = words.isEmpty ? "" : ": " + words.prefix(200).trimmingCharacters(in: .punctuationCharacters)
+          throw SyncError.incomplete(reason: "The store answered page \(number) of its list with an error\(words).")
+        case .tooLarge where number > 1: walk.endOfRoom()
+        default: throw Self.fault(of: error, in: answer, page: number)
+        }
         goesOn = false
       }
-      fetcher.gate.served()
+      fetcher.gate.served(shop)
       request.progress?(walk.reading.products.count, number)
     }
     var reading = walk.reading
+    reading.host = fetcher.domain(of: shop)
+    if reading.isComplete, validators.allSatisfy({ $0 != nil }) { reading.validators = validators.compactMap { $0 } }
+    return reading
+  }
+
+  /// Asks page by page whether it has changed, until one has; `nil` where none has, or where nothing is known to
+  /// compare with. The page that has is not asked for again.
+  private func firstChange(
+    of shop: ShopAddress, _ request: ShopRequest
+  ) async throws -> (page: Int, answer: HTTPAnswer)? {
+    for (index, validator) in request.validators.enumerated() {
+      let answer = try await answer(for: index + 1, of: shop, request, unless: validator)
+      guard answer.status == 304 else { return (index + 1, answer) }
+      fetcher.gate.served(shop)
+    }
+    return nil
+  }
+
+  private func unchanged(_ shop: ShopAddress, _ request: ShopRequest) -> ShopReading {
+    var reading = ShopReading(products: [], isComplete: true, pages: request.validators.count)
+    reading.isUnchanged = true
+    reading.validators = request.validators
     reading.host = fetcher.domain(of: shop)
     return reading
   }
@@ -92,19 +141,22 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     let shop = try ShopAddress(request.domain)
     do {
       let answer = try await fetcher.answer(
-        to: .init(shop: shop, path: "/meta.json", headers: request.headers))
+        to: .init(
+          shop: shop, path: "/meta.json", headers: request.headers, largestBody: ShopAnswers.largestDescription))
       return answer.status == 200 ? ShopAnswers.description(answer.body) : ShopDescription()
     } catch let error as SyncError {
       switch error {
       // A shop that is followed without its currency would be told of by its exchange rate.
-      case .resting, .networkUnavailable, .unreachable, .networkTimeout, .serverError: throw error
+      case .resting, .networkUnavailable, .unreachable, .networkTimeout, .serverError, .privateAddress: throw error
       default: return ShopDescription()
       }
     }
   }
 
-  /// The answer to a page, which is a success or 400.
-  private func answer(for page: Int, of shop: ShopAddress, _ request: ShopRequest) async throws -> HTTPAnswer {
+  /// The answer to a page, which is a success or 400; 304 where it is what `validator` stands for.
+  private func answer(
+    for page: Int, of shop: ShopAddress, _ request: ShopRequest, unless validator: PageValidator? = nil
+  ) async throws -> HTTPAnswer {
     var query = [
       URLQueryItem(name: "limit", value: String(fetcher.configuration.pageSize)),
       URLQueryItem(name: "page", value: String(page)),
@@ -112,8 +164,10 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     if let country = request.country, !country.isEmpty { query.append(URLQueryItem(name: "country", value: country)) }
     do {
       let answer = try await fetcher.answer(
-        to: .init(shop: shop, path: "/products.json", query: query, headers: request.headers))
-      guard (200...299).contains(answer.status) || answer.status == 400 else { throw SyncError.invalidResponse }
+        to: .init(
+          shop: shop, path: "/products.json", query: query, headers: request.headers + (validator?.headers ?? [])))
+      let isExpected = (200...299).contains(answer.status) || answer.status == 400
+      guard isExpected || validator != nil && answer.status == 304 else { throw SyncError.invalidResponse }
       return answer
     } catch SyncError.notShopify where page > 1 {
       // There were products a moment ago.
@@ -121,12 +175,12 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     }
   }
 
-  private static func decode(_ body: Data) async throws(FeedFault) -> FeedPage {
-    guard body.count > largestOnTask else { return try FeedDecoder.decode(body) }
+  private static func decode(_ body: Data, room: Int) async throws(FeedFault) -> FeedPage {
+    guard body.count > largestOnTask else { return try FeedDecoder.decode(body, room: room) }
     typealias Outcome = CheckedContinuation<Result<FeedPage, FeedFault>, Never>
     let result = await withCheckedContinuation { (continuation: Outcome) in
       DispatchQueue.global(qos: .utility).async {
-        continuation.resume(returning: Result { () throws(FeedFault) in try FeedDecoder.decode(body) })
+        continuation.resume(returning: Result { () throws(FeedFault) in try FeedDecoder.decode(body, room: room) })
       }
     }
     return try result.get()
@@ -143,11 +197,24 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     }
   }
 
+  /// Whether a page would end beyond the window, so that its refusal is no fault of the store.
+  private func isBeyondWindow(_ page: Int) -> Bool {
+    page * fetcher.configuration.pageSize > fetcher.configuration.window
+  }
+
+  /// Whether words are those with which a shop ends its window, as in "Page * Limit exceeds the 25000 limit."; a 400
+  /// may have none.
+  private static func isLimit(_ words: String) -> Bool {
+    let words = words.lowercased()
+    return words.isEmpty || words.contains("limit") && words.contains("page")
+  }
+
   private static func fault(of fault: FeedFault, in answer: HTTPAnswer, page: Int) -> SyncError {
     switch fault {
     case .notJSON where !answer.body.isEmpty:
       ShopAnswers.fault(ofPage: answer) ?? (page == 1 ? .notShopify : .invalidResponse)
     case .noProducts where page == 1: .notShopify
+    case .tooLarge: .incomplete(reason: "The store's first page lists more than Watchify holds.")
     default: .invalidResponse
     }
   }

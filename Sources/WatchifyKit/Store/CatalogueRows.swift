@@ -5,57 +5,66 @@ import Foundation
 enum CatalogueRows {
   /// Everything that a comparison needs, by the products' ids.
   static func load(store: Int64, in transaction: some Querying) throws -> [Int64: StoredProduct] {
+    var ids: [Int64: Int64] = [:]
     var products: [Int64: StoredProduct] = [:]
-    var variants = try loadVariants(store, transaction)[...]
     _ = try transaction.query(
       """
       SELECT row, id, title, handle, vendor, type, published_at, images, missing_reads, is_removed
-      FROM products WHERE store = ?1 ORDER BY row
+      FROM products WHERE store = ?1
       """, [.integer(store)]
     ) { row in
-      let number = row.integer(0)
-      let own = variants.prefix { $0.product == number }
-      variants = variants.dropFirst(own.count)
+      ids[row.integer(0)] = row.integer(1)
       products[row.integer(1)] = StoredProduct(
-        row: number, id: row.integer(1), title: row.text(2), handle: row.text(3), vendor: row.optionalText(4),
+        row: row.integer(0), id: row.integer(1), title: row.text(2), handle: row.text(3), vendor: row.optionalText(4),
         productType: row.optionalText(5), publishedAt: row.optionalInteger(6), imagePaths: images(row.text(7)),
-        missingReads: Int(row.integer(8)), isRemoved: row.flag(9), variants: own.map(\.variant))
+        missingReads: Int(row.integer(8)), isRemoved: row.flag(9), variants: [])
+    }
+    try loadVariants(store, transaction) { row, variants in
+      if let id = ids[row] { products[id]?.variants = variants }
     }
     return products
   }
 
-  /// All variants in the order of their products' rows.
+  /// Gives `body` the row and the variants of each product: never those of all at once.
   private static func loadVariants(
-    _ store: Int64, _ transaction: some Querying
-  ) throws -> [(product: Int64, variant: StoredVariant)] {
+    _ store: Int64, _ transaction: some Querying, _ body: (Int64, [StoredVariant]) -> Void
+  ) throws {
     // Nearly all have the same.
     var last = ("", Market())
     func market(_ text: String) -> Market {
       if last.0 != text { last = (text, Market(text)) }
       return last.1
     }
-    return try transaction.query(
+    var (product, variants): (Int64, [StoredVariant]) = (0, [])
+    _ = try transaction.query(
       """
       SELECT v.product, v.id, v.title, v.sku, v.price, v.compare_at, v.is_available, v.position, v.market,
-        v.missing_since
+        v.missing_reads, v.told_price, v.told_rate
       FROM products AS p CROSS JOIN variants AS v ON v.product = p.row WHERE p.store = ?1 ORDER BY p.row
       """, [.integer(store)]
     ) { row in
-      (
-        row.integer(0),
+      if row.integer(0) != product {
+        if !variants.isEmpty { body(product, variants) }
+        (product, variants) = (row.integer(0), [])
+      }
+      variants.append(
         StoredVariant(
           id: row.integer(1), title: row.text(2), sku: row.optionalText(3), price: row.price(4),
           compareAtPrice: row.optionalPrice(5), available: row.flag(6), position: Int(row.integer(7)),
-          market: market(row.text(8)), isMissing: !row.isNull(9))
-      )
+          market: market(row.text(8)), missingReads: Int(row.integer(9)),
+          reference: ReferencePrice(price: row.optionalPrice(10) ?? row.price(4), rate: row.rate(11))))
     }
+    if !variants.isEmpty { body(product, variants) }
   }
 
   /// The ids of the products that a whole listing should have.
   static func knownIDs(store: Int64, in transaction: some Querying) throws -> Set<Int64> {
     Set(
       try transaction.query(
-        "SELECT id FROM products WHERE store = ?1 AND is_removed = 0 AND missing_reads = 0", [.integer(store)]
+        """
+        SELECT id FROM products WHERE store = ?1 AND is_removed = 0 AND missing_reads = 0
+          AND id NOT IN (SELECT product FROM unreadable WHERE store = ?1 AND variant = -2)
+        """, [.integer(store)]
       ) { $0.integer(0) })
   }
 
@@ -83,16 +92,16 @@ enum CatalogueRows {
       }
       guard !change.product.variants.isEmpty else { continue }
       // What lists show: the price of the first variant that is there, and whether any can be bought.
-      try transaction.execute(
-        """
-        UPDATE products SET
-          price = coalesce((SELECT price FROM variants WHERE product = ?1 AND missing_since IS NULL
-            ORDER BY position, id LIMIT 1), price),
-          is_available = EXISTS (SELECT 1 FROM variants WHERE product = ?1 AND missing_since IS NULL AND is_available)
-        WHERE row = ?1
-        """, [.integer(row)])
+      try transaction.execute("UPDATE products SET \(shownValues) WHERE row = ?1", [.integer(row)])
     }
   }
+
+  static let shownValues = """
+    price = coalesce((SELECT price FROM variants WHERE product = products.row AND missing_since IS NULL
+      ORDER BY position, id LIMIT 1), price),
+    is_available = EXISTS (
+      SELECT 1 FROM variants WHERE product = products.row AND missing_since IS NULL AND is_available)
+    """
 
   private static func write(
     _ product: StoredProduct, isNew: Bool, _ store: Int64, _ now: Date, _ transaction: SQLiteTransaction
@@ -157,14 +166,17 @@ enum CatalogueRows {
   ) throws {
     try transaction.execute(
       """
-      INSERT INTO variants VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+      INSERT INTO variants VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
       ON CONFLICT DO UPDATE SET title = ?3, sku = ?4, price = ?5, compare_at = ?6, is_available = ?7, position = ?8,
-        market = ?9, missing_since = CASE WHEN ?10 IS NULL THEN NULL ELSE coalesce(missing_since, ?10) END
+        market = ?9, missing_since = CASE WHEN ?10 IS NULL THEN NULL ELSE coalesce(missing_since, ?10) END,
+        missing_reads = ?11, told_price = ?12, told_rate = ?13
       """,
       [
         .integer(product), .integer(variant.id), .text(variant.title), .optional(variant.sku), .price(variant.price),
         .optional(variant.compareAtPrice), .flag(variant.available), .integer(Int64(variant.position)),
-        .text(variant.market.text), variant.isMissing ? .date(now) : .null,
+        .text(variant.market.text), variant.isMissing ? .date(now) : .null, .integer(Int64(variant.missingReads)),
+        variant.reference.price == variant.price ? .null : .price(variant.reference.price),
+        .rate(variant.reference.rate),
       ])
   }
 }

@@ -24,42 +24,25 @@ enum OutboxRows {
     _ events: [(row: Int64, event: ChangeEventDTO)], store: StoreRecord, _ preferences: NotificationPreferences,
     at now: Date, in transaction: SQLiteTransaction
   ) throws {
-    for (row, event) in events where preferences.wants(event) {
-      guard let notBefore = try turn(of: event, store, preferences, now, transaction) else { continue }
-      for channel in Set(preferences.channels) {
+    let waiting = try WaitingNews(of: store.no, in: transaction)
+    for (row, event) in events {
+      let undone = try waiting.withdraw(contradicting: event)
+      let stock = ToldStock(of: event, store: store.no)
+      try stock?.withdraw(in: transaction)
+      guard preferences.wants(event), !preferences.channels.isEmpty else {
+        // Nobody is told, so what they know is the truth: the next change is news again.
+        try stock?.settle(in: transaction)
+        continue
+      }
+      guard let notBefore = try stock.map({ try $0.turn(preferences, now, transaction) }) ?? .distantPast else {
+        continue
+      }
+      for channel in Set(preferences.channels).subtracting(undone) {
         try transaction.execute(
           "INSERT INTO outbox (channel, event, store, created_at, not_before) VALUES (?1, ?2, ?3, ?4, ?5)",
           [.text(channel), .integer(row), .integer(store.no), .date(now), .date(notBefore)])
       }
     }
-  }
-
-  /// When an event may be told; `nil` for never.
-  ///
-  /// A variant's stock is told once in some hours, and the last word is the true one: a change that waits is replaced
-  /// by the next, and dropped when that leads back to what was told last.
-  private static func turn(
-    of event: ChangeEventDTO, _ store: StoreRecord, _ preferences: NotificationPreferences, _ now: Date,
-    _ transaction: SQLiteTransaction
-  ) throws -> Date? {
-    guard event.changeType.isStock, let product = event.productShopifyId, let variant = event.variantShopifyId else {
-      return .distantPast
-    }
-    let subject: [SQLiteValue] = [.integer(store.no), .integer(product), .integer(variant)]
-    let own = "store = ?1 AND product = ?2 AND variant = ?3 AND type IN (3, 4)"
-    let waiting = try transaction.query(
-      "SELECT DISTINCT event FROM outbox WHERE claim IS NULL AND event IN (SELECT row FROM events WHERE \(own))",
-      subject
-    ) { $0.integer(0) }
-    for row in waiting { try transaction.execute("DELETE FROM outbox WHERE event = ?1", [.integer(row)]) }
-    let told = try transaction.query(
-      """
-      SELECT type, notified_at FROM events WHERE \(own) AND notified_at <= ?4 ORDER BY row DESC LIMIT 1
-      """, subject + [.date(now)]
-    ) { (type: $0.integer(0), at: $0.date(1)) }.first
-    guard let told else { return waiting.isEmpty ? .distantPast : nil }
-    guard told.type != event.changeType.code else { return nil }
-    return told.at.addingTimeInterval(3_600 * Double(min(24, max(0, preferences.stockQuietHours))))
   }
 
   /// When the next news may be told, if any waits and nobody tells it now.
@@ -102,6 +85,7 @@ enum OutboxRows {
       """
       UPDATE events SET notified_at = ?3 WHERE row IN (SELECT event FROM outbox WHERE channel = ?1 AND claim = ?2)
       """, [.text(channel), .text(claim), .date(now)])
+    try ToldStock.settle(channel: channel, claim: claim, at: now, in: transaction)
     let events = try EventRows.read(
       "SELECT event AS row FROM outbox WHERE channel = ?1 AND claim = ?2 ORDER BY event",
       [.text(channel), .text(claim)], transaction)

@@ -17,6 +17,7 @@ extension SQLiteRow {
   func price(_ column: Int) -> Price { Price(tenThousandths: integer(column)) }
   func optionalPrice(_ column: Int) -> Price? { isNull(column) ? nil : price(column) }
   func flag(_ column: Int) -> Bool { integer(column) != 0 }
+  func rate(_ column: Int) -> Double { Double(integer(column)) / 1_000_000_000 }
 }
 
 extension SQLiteValue {
@@ -24,6 +25,8 @@ extension SQLiteValue {
   static func optional(_ number: Int64?) -> SQLiteValue { number.map { .integer($0) } ?? .null }
   static func optional(_ price: Price?) -> SQLiteValue { price.map { .integer($0.tenThousandths) } ?? .null }
   static func price(_ price: Price) -> SQLiteValue { .integer(price.tenThousandths) }
+  /// An exchange rate, in billionths.
+  static func rate(_ rate: Double) -> SQLiteValue { .integer(Int64((rate * 1_000_000_000).rounded())) }
   static func flag(_ flag: Bool) -> SQLiteValue { .integer(flag ? 1 : 0) }
   static func date(_ date: Date) -> SQLiteValue { .integer(date.milliseconds) }
 }

@@ -6,6 +6,11 @@ enum Schema {
   static let migrations = [
     SQLiteMigration("1 stores and products") { transaction in try transaction.execute(stores + products) },
     SQLiteMigration("2 events and outbox") { transaction in try transaction.execute(events + outbox) },
+    SQLiteMigration("3 rests of single shops") { transaction in try transaction.execute(rests) },
+    SQLiteMigration("4 page validators") { transaction in try transaction.execute(validators) },
+    SQLiteMigration("5 markets and what was told") { transaction in
+      try transaction.execute(markets + told + unread + unreadable)
+    },
   ]
 
   private static let stores = """
@@ -138,6 +143,17 @@ enum Schema {
 
     """
 
+  private static let validators = """
+    -- what a store's last whole read can be compared with: validators of its pages, as JSON, for the country asked for
+    CREATE TABLE validators (
+      store INTEGER PRIMARY KEY REFERENCES stores (no) ON DELETE CASCADE,
+      at INTEGER NOT NULL,
+      country TEXT,
+      pages TEXT NOT NULL
+    );
+
+    """
+
   private static let outbox = """
     -- what a channel still has to tell; a row is deleted when it was told
     CREATE TABLE outbox (
@@ -158,6 +174,16 @@ enum Schema {
       channel TEXT NOT NULL, thread TEXT NOT NULL, server TEXT NOT NULL, number INTEGER NOT NULL,
       PRIMARY KEY (channel, thread)
     ) WITHOUT ROWID;
+
+    """
+
+  private static let rests = """
+    -- until when a shop, by its address, is not asked; the empty one is every shop. What is over stays: it tells other
+    -- processes that it is. The rest that was here before had no owner.
+    CREATE TABLE rests (
+      shop TEXT NOT NULL PRIMARY KEY, until INTEGER NOT NULL, refusals INTEGER NOT NULL, since INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    DROP TABLE rest;
 
     """
 }

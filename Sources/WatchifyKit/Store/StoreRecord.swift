@@ -17,6 +17,11 @@ struct StoreRecord: Sendable {
   var generation: Int64
   /// The country that the last read was for.
   var readCountry: String?
+  /// When the shop was last asked for its currency, and how often in vain.
+  var metaAskedAt: Date?
+  var metaAttempts: Int
+  /// How many products without a readable id it lists.
+  var nameless: Int
 
   /// The market of what is stored; `nil` before the first read.
   var market: Market? { lastFetchedAt.map { _ in Market(country: readCountry, currency: currency) } }
@@ -29,7 +34,7 @@ struct StoreRecord: Sendable {
     try transaction.query(
       """
       SELECT no, id, name, domain, last_attempt_at, last_fetched_at, is_closed, country, currency, base_currency,
-        headers, generation, read_country
+        headers, generation, read_country, meta_asked_at, meta_attempts, nameless
       FROM stores \(condition)
       """, arguments
     ) { row in
@@ -38,7 +43,8 @@ struct StoreRecord: Sendable {
         lastAttemptAt: row.optionalDate(4), lastFetchedAt: row.optionalDate(5), isClosed: row.flag(6),
         country: row.optionalText(7), currency: row.optionalText(8), baseCurrency: row.optionalText(9),
         headers: try JSONDecoder().decode([StoreHeader].self, from: Data(row.text(10).utf8)),
-        generation: row.integer(11), readCountry: row.optionalText(12))
+        generation: row.integer(11), readCountry: row.optionalText(12), metaAskedAt: row.optionalDate(13),
+        metaAttempts: Int(row.integer(14)), nameless: Int(row.integer(15)))
     }
   }
 }

@@ -10,7 +10,8 @@ extension StoreService {
     return try await database.read { try EventRows.page(filter, offset: offset, limit: limit, in: $0) }
   }
 
-  /// How many unread events a filter shows.
+  /// How many unread pieces of news a filter shows: events of one kind and one product in one read are one, whatever
+  /// sizes they are about.
   /// - Throws: `StorageError`.
   public func unreadCount(_ filter: EventFilter = EventFilter()) async throws -> Int {
     try await database.read { try EventRows.unreadCount(filter, in: $0) }
@@ -22,12 +23,19 @@ extension StoreService {
     try await database.write { try EventRows.markRead(filter, in: $0) }
   }
 
-  /// Marks events as read. Unknown ones are no error.
+  /// Marks events as read, together with those of the same piece of news. Unknown ones are no error.
   /// - Throws: `StorageError`.
   public func markRead(ids: [UUID]) async throws {
     try await database.write { transaction in
       for id in ids {
-        try transaction.execute("UPDATE events SET is_read = 1 WHERE id = ?1", [.text(id.uuidString)])
+        try transaction.execute(
+          """
+          UPDATE events SET is_read = 1 WHERE row IN (
+            SELECT other.row FROM events AS own CROSS JOIN events AS other ON other.store = own.store
+              AND other.product = own.product AND other.at = own.at AND other.type = own.type
+            WHERE own.id = ?1
+            UNION ALL SELECT row FROM events WHERE id = ?1) AND is_read = 0
+          """, [.text(id.uuidString)])
       }
     }
   }
@@ -50,7 +58,7 @@ extension StoreService {
     }
   }
 
-  /// How many events nobody has read.
+  /// How many pieces of news nobody has read.
   public func fetchUnreadCount() async -> Int { await answer(0) { try await self.unreadCount() } }
 
   /// Marks one event as read. An unknown one is no error.

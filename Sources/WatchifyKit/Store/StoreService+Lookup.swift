@@ -45,6 +45,29 @@ extension StoreService {
     }
   }
 
+  /// How much is known of a store: products that were ever seen, points of price histories, and events.
+  /// - Throws: `StorageError`.
+  public func extent(storeId: UUID) async throws -> (products: Int, snapshots: Int, events: Int) {
+    try await database.read { transaction in
+      guard let store = try StoreRecord.find(storeId, in: transaction) else { return (0, 0, 0) }
+      return try transaction.query(
+        """
+        SELECT (SELECT count(*) FROM products WHERE store = ?1),
+          (SELECT count(*) FROM snapshots WHERE product IN (SELECT row FROM products WHERE store = ?1)),
+          (SELECT count(*) FROM events WHERE store = ?1)
+        """, [.integer(store.no)]
+      ) { (Int($0.integer(0)), Int($0.integer(1)), Int($0.integer(2))) }[0]
+    }
+  }
+
+  /// The further headers that a store is asked with: their names and when they end. Their values may be secrets.
+  /// - Throws: `StorageError`.
+  public func headers(storeId: UUID) async throws -> [(name: String, expiresAt: Date?)] {
+    try await database.read { transaction in
+      try StoreRecord.find(storeId, in: transaction)?.headers.map { ($0.name, $0.expiresAt) } ?? []
+    }
+  }
+
   /// The events whose ids begin with a text, whatever its case; two of them are enough to know that it is not one.
   /// - Throws: `StorageError`.
   public func events(idPrefix: String) async throws -> [ChangeEventDTO] {
@@ -58,6 +81,26 @@ extension StoreService {
         $0)
     }
   }
+
+  /// The events of the same store, product and category as another that happened around it, newest first. However much
+  /// has happened since, no more than these are read.
+  /// - Throws: `StorageError`.
+  public func events(around event: ChangeEventDTO, within interval: TimeInterval) async throws -> [ChangeEventDTO] {
+    let types = ChangeType.allCases.filter { $0.category == event.changeType.category }
+    let codes = types.map { String($0.code) }.joined(separator: ", ")
+    let (start, end) = (event.occurredAt.addingTimeInterval(-interval), event.occurredAt.addingTimeInterval(interval))
+    return try await database.read { transaction in
+      guard let id = event.storeId, let store = try StoreRecord.find(id, in: transaction) else { return [] }
+      return try EventRows.read(
+        """
+        SELECT row FROM events INDEXED BY events_by_variant
+        WHERE store = ?1 AND product IS ?2 AND type IN (\(codes)) AND at BETWEEN ?3 AND ?4 ORDER BY row DESC
+        """, [.integer(store.no), .optional(event.productShopifyId), .date(start), .date(end)], transaction)
+    }
+  }
+
+  /// For how many days news waits for a channel that does not work.
+  public static let daysOfWaitingNews = Int(OutboxRows.lifetime / 86_400)
 
   /// How many events wait to be told by each channel.
   /// - Throws: `StorageError`.

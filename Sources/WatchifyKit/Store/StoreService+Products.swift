@@ -76,7 +76,7 @@ extension StoreService {
         return ProductDetailDTO(
           product: product, vendor: row.optionalText(8), productType: row.optionalText(9), isRemoved: row.flag(10),
           imageURLs: CatalogueRows.images(row.text(3)),
-          url: "\(scheme)://\(store.domain)/products/\(product.handle)",
+          url: "\(scheme)://\(store.domain)/products/\(product.handle.asPathComponent)",
           variants: try Self.variants(row.integer(7), in: transaction))
       }.first
     }

@@ -1,4 +1,5 @@
 import Coffer
+import CofferCShims
 import CofferSQLite
 public import Foundation
 
@@ -30,10 +31,11 @@ extension StoreService {
 
   /// Marks the attempt before it is made, so that nobody else makes it too.
   private func claim(_ id: UUID) async throws -> StoreRecord {
-    try await refuseRest()
+    let rests = try await rests()
     let now = now()
     return try await database.write { transaction in
       guard var store = try StoreRecord.find(id, in: transaction) else { throw SyncError.storeNotFound }
+      try Self.refuse(rests, store.domain)
       if let last = store.lastAttemptAt {
         // A clock that was set back must not lock a store for long.
         let elapsed = now.timeIntervalSince(last)
@@ -49,18 +51,55 @@ extension StoreService {
   }
 
   private func read(_ store: StoreRecord) async throws -> [ChangeEventDTO] {
+    if store.baseCurrency == nil { try await askForCurrency(of: store) }
     var request = request(store.domain, store.country, store.headers)
-    request.knownIDs = try await database.read { try CatalogueRows.knownIDs(store: store.no, in: $0) }
-    let reading = try await api.read(request)
+    let now = now()
+    (request.knownIDs, request.validators) = try await database.read { transaction in
+      (
+        try CatalogueRows.knownIDs(store: store.no, in: transaction),
+        try ValidatorRows.usable(for: store, at: now, in: transaction)
+      )
+    }
+    var reading = try await api.read(request)
     let preferences = try await NotificationPreferences(from: modelContainer.settings)
     let rules = try await DetectionRules(from: modelContainer.settings)
     guard reading.isComplete || reading.isLimited else {
       throw SyncError.incomplete(reason: reading.incompleteReason ?? "The listing was not read to its end.")
     }
-    let writer = SyncWriter(claimed: store, reading: reading, rules: rules, preferences: preferences, now: now())
+    var writer = SyncWriter(claimed: store, reading: reading, rules: rules, preferences: preferences, now: self.now())
     try Task.checkCancellation()
-    let prepared = try await database.read { try writer.prepare(in: $0) }
-    return try await database.write { try writer.write(prepared, in: $0) }
+    if reading.isUnchanged {
+      try await database.write { [writer] in try writer.confirm(in: $0) }
+      return []
+    }
+    let prepared = try await database.read { [writer] in try writer.prepare(in: $0) }
+    // Of a large store, what was compared makes room for what is written. Each thread keeps what it has freed.
+    let isLarge = reading.products.count > 5_000 || reading.bytes > 8 << 20
+    (reading.products, writer.reading.products) = ([], [])
+    if isLarge { coffer_trim_memory() }
+    return try await database.write { [writer] in try writer.write(prepared, in: $0) }
+  }
+
+  /// Asks a shop again in which currency it keeps its prices: after a minute, then after twice as long each time, up
+  /// to once a day.
+  private func askForCurrency(of store: StoreRecord) async throws {
+    let now = now()
+    let wait = min(86_400, 60 * pow(2, Double(min(store.metaAttempts, 20))))
+    if let last = store.metaAskedAt, (0..<wait).contains(now.timeIntervalSince(last)) { return }
+    var currency: String?
+    do { currency = try await api.describe(request(store.domain, store.country, store.headers)).currency } catch {
+      // Without an answer the prices can still be read; a rest is for all questions.
+      if case .resting? = error as? SyncError { throw error }
+      if error is CancellationError { throw error }
+    }
+    try await database.write { [currency] transaction in
+      try transaction.execute(
+        """
+        UPDATE stores SET base_currency = coalesce(base_currency, ?2), meta_asked_at = ?3,
+          meta_attempts = meta_attempts + 1
+        WHERE no = ?1
+        """, [.integer(store.no), .optional(currency), .date(now)])
+    }
   }
 
   // MARK: Failures
@@ -83,39 +122,6 @@ extension StoreService {
       let rows = try EventRows.insert(news, store: store, currency: store.currency, at: now, in: transaction)
       try OutboxRows.enqueue(rows, store: store, preferences, at: now, in: transaction)
     }
-  }
-
-  /// Keeps a rest that a shop has asked for: it holds for all shops, and after a restart.
-  func remember(_ error: any Error) async throws {
-    guard case .resting(let until)? = error as? SyncError else { return }
-    let (refusals, now) = (Int64((api as? ShopifyClient)?.gate.refusals ?? 1), now())
-    try await database.write { transaction in
-      try transaction.execute(
-        """
-        INSERT INTO rest VALUES (1, ?1, ?2)
-        ON CONFLICT DO UPDATE SET until = CASE WHEN until > ?3 THEN ?1 ELSE max(until, ?1) END, refusals = ?2
-        """, [.date(until), .integer(refusals), .date(now.addingTimeInterval(RequestGate.longestRetryAfter))])
-    }
-  }
-
-  /// Until when no shop is asked, if that is in the future.
-  /// - Throws: `StorageError`.
-  public func restingUntil() async throws -> Date? {
-    let rest = try await database.read {
-      try $0.query("SELECT until, refusals FROM rest", []) { row in
-        (until: row.date(0), refusals: Int(row.integer(1)))
-      }
-    }.first
-    // Nobody rests for more than a day; a later end comes from a clock that was set back since.
-    let now = now()
-    guard let rest, rest.until <= now.addingTimeInterval(RequestGate.longestRetryAfter) else { return nil }
-    // A refusal shortly after the last one doubles the rest, also in another process.
-    (api as? ShopifyClient)?.gate.restore(until: rest.until, refusals: rest.refusals)
-    return rest.until > now ? rest.until : nil
-  }
-
-  func refuseRest() async throws {
-    if let until = try await restingUntil() { throw SyncError.resting(until: until) }
   }
 
   // MARK: All stores

@@ -61,10 +61,12 @@ public actor StoreService: ModelActor {
 
   /// Follows a store: asks what it is, reads all its products and keeps them. What is already there is no news.
   /// - Parameters:
-  ///   - name: what to call it; what it calls itself, or the first part of its address, unless given.
+  ///   - name: what to call it; what it calls itself, or the first part of its address (all of a numeric one), unless
+  ///     given.
   ///   - domain: its address, as anybody would paste it.
   ///   - country: the market to ask for, as an ISO 3166 code; the store's own unless given.
-  ///   - headers: further headers that it is asked with.
+  ///   - headers: further headers that it is asked with, at this address alone: they are not kept for a store that
+  ///     lists its products at its address inside Shopify only.
   ///   - progress: told of the products so far and of the page's number.
   /// - Returns: The store's id.
   /// - Throws: ``SyncError``, ``WatchifyError``, `StorageError`. Nothing was kept then.
@@ -73,22 +75,28 @@ public actor StoreService: ModelActor {
     progress: (@Sendable (_ products: Int, _ page: Int) -> Void)? = nil
   ) async throws -> UUID {
     let address = try ShopAddress(domain)
-    try await refuseRest()
+    try await refuseRest(address.domain)
     try await refuseKnown([address.domain])
     var request = request(address.domain, country, headers)
     do {
-      let shop = try await api.describe(request)
+      var shop = try await api.describe(request)
+      // Whoever describes a shop may say anything: only an address inside Shopify is believed.
+      shop.shopifyDomain = shop.shopifyDomain.flatMap { ShopAddress.insideShopify($0) }
       try await refuseKnown([address.domain, shop.shopifyDomain])
-      request.country = country ?? shop.country
+      // Without a country the shop would guess one from where it is asked, another one on a journey.
+      request.country = country ?? shop.country ?? HomeMarket.country(of: shop.currency)
       request.progress = progress
       let reading: ShopReading
       do { reading = try await api.read(request) } catch SyncError.notShopify {
         // A front of the shop's own may serve pages only; inside Shopify it has an address that lists.
         guard let inside = shop.shopifyDomain, inside != address.domain else { throw SyncError.notShopify }
-        request.domain = inside
+        // What lets a reader in at one host is nobody else's business.
+        (request.domain, request.headers) = (inside, [])
         reading = try await api.read(request)
       }
-      return try await insert(name ?? shop.name, request.domain, shop, reading, request.country, headers)
+      let pinned = request.country ?? HomeMarket.country(of: reading.currency)
+      return try await insert(
+        name ?? shop.name, request, shop, reading, pinned, request.domain == address.domain ? headers : [])
     } catch {
       try await uninterrupted { try await self.remember(error) }
       throw error
@@ -110,21 +118,25 @@ public actor StoreService: ModelActor {
           generation = generation + 1
         WHERE no = ?1
         """, [.integer(store.no), .optional(name), .optional(country), .optional(encoded)])
+      // Whoever is asked otherwise may show something else.
+      if country != nil || headers != nil { try ValidatorRows.forget(store.no, in: transaction) }
     }
   }
 
   private func insert(
-    _ name: String?, _ domain: String, _ shop: ShopDescription, _ reading: ShopReading, _ country: String?,
+    _ name: String?, _ request: ShopRequest, _ shop: ShopDescription, _ reading: ShopReading, _ country: String?,
     _ headers: [StoreHeader]
   ) async throws -> UUID {
-    let (id, now) = (UUID(), now())
+    let (id, now, domain, readCountry) = (UUID(), now(), request.domain, request.country)
     let name = Self.name(name, domain)
     let headers = String(decoding: try JSONEncoder().encode(headers), as: UTF8.self)
     // A shop that is empty now is followed; one that broke off would make news of all that it still has.
     guard reading.isComplete || reading.isLimited || reading.products.isEmpty else {
       throw SyncError.incomplete(reason: reading.incompleteReason ?? "The listing was not read to its end.")
     }
-    let market = Market(country: country, currency: reading.currency)
+    // What was read without a country is of no country's market: the first read for one begins anew.
+    let market = Market(country: readCountry, currency: reading.currency)
+    let remark = reading.isComplete ? nil : reading.incompleteReason.map { SyncError.incomplete(reason: $0) }
     let changes = ChangeDetection.changes(
       from: [:], to: reading, before: nil, now: market, baseCurrency: shop.currency)
     try await database.write { transaction in
@@ -133,22 +145,31 @@ public actor StoreService: ModelActor {
       let store = try transaction.query(
         """
         INSERT INTO stores (id, name, domain, shopify_domain, added_at, last_attempt_at, last_fetched_at, country,
-          read_country, currency, base_currency, headers)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?5, ?6, ?6, ?7, ?8, ?9) RETURNING no
+          read_country, currency, base_currency, headers, meta_asked_at, nameless,
+          last_error)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?5, ?6, ?11, ?7, ?8, ?9, ?5, ?10, ?12) RETURNING no
         """,
         [
           .text(id.uuidString), .text(name), .text(domain), .optional(shop.shopifyDomain), .date(now),
           .optional(country), .optional(reading.currency), .optional(shop.currency), .text(headers),
+          .integer(Int64(reading.nameless)), .optional(readCountry), .optional(remark?.stored),
         ]
       ) { $0.integer(0) }[0]
       try CatalogueRows.apply(changes, store: store, at: now, in: transaction)
+      if let record = try StoreRecord.find(id, in: transaction), reading.isComplete, readCountry == country {
+        try ValidatorRows.keep(reading.validators, of: record, at: now, in: transaction)
+      }
+      try MarketRows.remember(reading, changes, market: market, store: store, at: now, in: transaction)
     }
     return id
   }
 
   private static func name(_ name: String?, _ domain: String) -> String {
     let name = name?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
-    return name.isEmpty ? domain.split(separator: ".").first.map(String.init) ?? domain : name
+    guard name.isEmpty else { return name }
+    // The first part of a number says nothing; "127.0.0.1:8080" does.
+    let isNumber = !domain.utf8.contains { UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 } || domain.hasPrefix("[")
+    return isNumber ? domain : domain.split(separator: ".").first.map(String.init) ?? domain
   }
 
   /// The same shop under two addresses would be told of twice.
@@ -196,7 +217,9 @@ public actor StoreService: ModelActor {
       try transaction.query(
         """
         SELECT id, name, domain, added_at, last_fetched_at, last_attempt_at, country, currency, last_error, is_closed,
-          (SELECT count(*) FROM products WHERE store = no AND is_removed = 0), no
+          (SELECT count(*) FROM products WHERE store = no AND is_removed = 0), no,
+          nameless + (SELECT count(*) FROM unreadable WHERE store = no AND variant IN (0, -2)),
+          (SELECT count(*) FROM unreadable WHERE store = no AND variant NOT IN (0, -2))
         FROM stores ORDER BY name COLLATE NOCASE, no
         """, []
       ) { row in
@@ -207,7 +230,7 @@ public actor StoreService: ModelActor {
           cachedProductCount: Int(row.integer(10)),
           cachedPreviewImageURLs: try Self.previews(row.integer(11), in: transaction), country: row.optionalText(6),
           currency: row.optionalText(7), lastSyncError: row.optionalText(8).flatMap(SyncError.init(stored:)),
-          isClosed: row.flag(9))
+          isClosed: row.flag(9), unreadableProducts: Int(row.integer(12)), unreadableVariants: Int(row.integer(13)))
       }
     }
   }

@@ -5,7 +5,7 @@ import Foundation
 struct SyncWriter: Sendable {
   /// The store as it was when its reading began.
   let claimed: StoreRecord
-  let reading: ShopReading
+  var reading: ShopReading
   let rules: DetectionRules
   let preferences: NotificationPreferences
   let now: Date
@@ -14,9 +14,27 @@ struct SyncWriter: Sendable {
   func prepare(in transaction: some Querying) throws -> ChangeSet {
     guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncError.storeNotFound }
     let market = Market(country: claimed.country, currency: reading.currency)
-    let stored = try CatalogueRows.load(store: store.no, in: transaction)
-    return ChangeDetection.changes(
-      from: stored, to: reading, before: store.market, now: market, baseCurrency: store.baseCurrency, rules: rules)
+    var stored = try CatalogueRows.load(store: store.no, in: transaction)
+    // A store that never listed anything is seen for the first time with its first products.
+    let before = stored.isEmpty ? nil : store.market
+    let isSwitch = before.map { !$0.isComparable(to: market) } ?? false
+    if isSwitch { try MarketRows.overlay(&stored, store: store.no, market: market, transaction) }
+    var changes = ChangeDetection.changes(
+      from: stored, to: reading, before: before, now: market, baseCurrency: store.baseCurrency, rules: rules,
+      memory: try MarketRows.memory(of: store, in: market, isSwitch: isSwitch, at: now, transaction))
+    // It was read without a country before it was known which one to ask for: nobody has moved.
+    if changes.isBaseline, before?.country == nil { changes.news = [] }
+    return changes
+  }
+
+  /// Writes that everything is as it was at the last read.
+  func confirm(in transaction: SQLiteTransaction) throws {
+    guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncError.storeNotFound }
+    guard store.generation == claimed.generation else { return }
+    try transaction.execute(
+      "UPDATE stores SET last_fetched_at = ?1, last_error = NULL, generation = generation + 1 WHERE no = ?2",
+      [.date(now), .integer(store.no)])
+    try RestRows.served(store.domain, at: now, in: transaction)
   }
 
   /// Writes what was found. A read that was overtaken, because somebody else has begun later and ended sooner, is older
@@ -25,23 +43,40 @@ struct SyncWriter: Sendable {
     guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncError.storeNotFound }
     guard store.generation == claimed.generation else { return [] }
     let currency = reading.currency ?? store.currency
+    let market = Market(country: claimed.country, currency: currency)
+    if let left = changes.leftMarket {
+      try MarketRows.change(from: left, to: market, store: store.no, at: now, in: transaction)
+    }
     try CatalogueRows.apply(changes, store: store.no, at: now, in: transaction)
     var news = changes.news
     if store.isClosed { news.insert(DetectedChange(type: .storeReopened), at: 0) }
     let events = try EventRows.insert(news, store: store, currency: currency, at: now, in: transaction)
+    try lose(changes, store.no, transaction)
     try OutboxRows.enqueue(events, store: store, preferences, at: now, in: transaction)
+    try ValidatorRows.keep(reading.isComplete ? reading.validators : [], of: claimed, at: now, in: transaction)
+    try MarketRows.remember(reading, changes, market: market, store: store.no, at: now, in: transaction)
     let remark = reading.isComplete ? nil : reading.incompleteReason.map { SyncError.incomplete(reason: $0) }
     try transaction.execute(
       """
       UPDATE stores SET last_fetched_at = ?1, currency = ?2, last_error = ?3, read_country = ?5, is_closed = 0,
-        generation = generation + 1
+        generation = generation + 1, nameless = ?6
       WHERE no = ?4
       """,
       [
         .date(now), .optional(currency), .optional(remark?.stored), .integer(store.no),
-        .optional(claimed.country),
+        .optional(claimed.country), .integer(Int64(changes.nameless)),
       ])
-    try transaction.execute("DELETE FROM rest WHERE until <= ?1", [.date(now)])
+    try RestRows.served(store.domain, at: now, in: transaction)
     return events.map(\.event)
+  }
+
+  /// What is known of sizes that are off the list for good is no longer true.
+  private func lose(_ changes: ChangeSet, _ store: Int64, _ transaction: SQLiteTransaction) throws {
+    let waiting = try WaitingNews(of: store, in: transaction)
+    for change in changes.products where change.product.missingReads == 0 {
+      for variant in change.product.variants where variant.missingReads >= rules.readsUntilRemoved {
+        try waiting.lose(variant.id, of: change.product.id)
+      }
+    }
   }
 }

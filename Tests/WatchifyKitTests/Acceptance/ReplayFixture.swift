@@ -13,11 +13,14 @@ final class ReplayFixture: Sendable {
   let channel = RecordingChannel()
   let notifications: NotificationService
 
-  init() async throws {
+  /// - Parameter isShopify: whether the shops count as Shopify's own front.
+  init(behindShopify isShopify: Bool = false) async throws {
     directory = try TemporaryDirectory()
     let container = try await ModelContainer.open(at: URL(fileURLWithPath: directory.path("watchify.db")))
     let (time, channel) = (time, channel)
-    let client = ShopifyClient(gate: RequestGate(clock: time.clock))
+    var configuration = ShopifyClient.Configuration()
+    if isShopify { configuration.isShopify = { _, _ in true } }
+    let client = ShopifyClient(configuration: configuration, gate: RequestGate(clock: time.clock))
     let service = await StoreService.makeBackground(container: container, api: client, now: { time.now })
     self.container = container
     self.service = service
@@ -28,8 +31,10 @@ final class ReplayFixture: Sendable {
     }
   }
 
-  static func use(_ body: (ReplayFixture) async throws -> Void) async throws {
-    let fixture = try await ReplayFixture()
+  static func use(
+    behindShopify isShopify: Bool = false, _ body: (ReplayFixture) async throws -> Void
+  ) async throws {
+    let fixture = try await ReplayFixture(behindShopify: isShopify)
     do { try await body(fixture) } catch {
       try? await fixture.container.close()
       throw error

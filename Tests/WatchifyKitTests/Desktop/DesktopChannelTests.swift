@@ -28,7 +28,7 @@ private struct BrokenReplacements: DesktopReplacements {
 }
 
 @Suite(
-  .serialized, .timeLimit(.minutes(1)), .enabled(if: PrivateBus.isInstalled, "dbus-daemon is not installed"))
+  .serialized, .timeLimit(.minutes(15)), .enabled(if: PrivateBus.isInstalled, "dbus-daemon is not installed"))
 struct DesktopChannelTests {
   /// The reason of a delivery that failed; the failure must be a temporary one.
   private func refusal(_ channel: DesktopChannel, _ content: NotificationContent = news()) async -> String {
@@ -100,6 +100,42 @@ struct DesktopChannelTests {
       try await group.waitForAll()
     }
     #expect(stub.shown.map(\.replacedId) == [0, 7, 7, 7, 7, 7, 7, 7])
+    try await stub.stop()
+  }
+
+  @Test func whatAnotherProcessHasShownSinceIsReplaced() async throws {
+    let bus = try await PrivateBus.start()
+    let stub = try await StubServer.start(on: bus, firstId: 5)
+    let kept = KeptReplacements()
+    let watch = DesktopChannel(replacements: kept, environment: bus.environment)
+    try await watch.deliver(news())
+    let first = try #require(await kept.replacement(forThread: "store-1"))
+    #expect(first.id == 5)
+    // 'watchify sync' has shown bubble 9 since; bubble 5 was dismissed long ago.
+    await kept.remember(DesktopReplacement(id: 9, server: first.server), forThread: "store-1")
+    try await watch.deliver(news())
+    #expect(stub.shown.map(\.replacedId) == [0, 9])
+    try await stub.stop()
+  }
+
+  @Test func aLateAnswerIsHeardSoThatNothingIsShownTwice() async throws {
+    let bus = try await PrivateBus.start()
+    let stub = try await StubServer.start(on: bus, .holds, firstId: 30)
+    let kept = KeptReplacements()
+    let channel = DesktopChannel(replacements: kept, timeout: .seconds(1), environment: bus.environment)
+    #expect(await refusal(channel) == "The notification server did not answer within 1 s.")
+    #expect(
+      await refusal(channel, news("1 back in stock"))
+        == "The notification server has not answered the last notification of this store yet.")
+    #expect(stub.shown.count == 1)
+    stub.release()
+    // The next try is the same news: it is on the screen already.
+    while await refusal(channel) != "delivered" { await Task.yield() }
+    #expect(stub.shown.count == 1)
+    #expect(await kept.replacement(forThread: "store-1")?.id == 30)
+    // Further news takes its place.
+    try await channel.deliver(news("1 back in stock"))
+    #expect(stub.shown.map(\.replacedId) == [0, 30])
     try await stub.stop()
   }
 

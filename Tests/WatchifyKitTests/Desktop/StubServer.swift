@@ -24,6 +24,8 @@ final class StubServer: @unchecked Sendable {
     case refuses
     /// Leaves the bus instead of an answer.
     case vanishes
+    /// Shows at once and answers when it is released.
+    case holds
   }
 
   private struct State {
@@ -31,6 +33,12 @@ final class StubServer: @unchecked Sendable {
     var shown: [Notified] = []
     var nextId: UInt32 = 1
     var questions = 0
+    var held: [HeldReply] = []
+  }
+
+  // A reply is used once, by whoever has taken it out of the state.
+  private struct HeldReply: @unchecked Sendable {
+    var message: OpaquePointer
   }
 
   private let connection: OpaquePointer
@@ -77,6 +85,16 @@ final class StubServer: @unchecked Sendable {
   var questions: Int { state.withLock { $0.questions } }
   func behave(_ behaviour: Behaviour) { state.withLock { $0.behaviour = behaviour } }
 
+  /// Answers what it has held back, and from now on at once.
+  func release() {
+    let held = state.withLock { state in
+      defer { state.held = [] }
+      state.behaviour = .shows
+      return state.held
+    }
+    for reply in held { send(reply.message) }
+  }
+
   /// Answers a call; on GDBus's thread.
   fileprivate func answer(_ message: OpaquePointer) {
     let member = g_dbus_message_get_member(message).map { String(cString: $0) } ?? ""
@@ -86,10 +104,13 @@ final class StubServer: @unchecked Sendable {
     case .refuses where member == "Notify":
       let name = "org.freedesktop.Notifications.Error.ExcessNotificationGeneration"
       return send(g_dbus_message_new_method_error_literal(message, name, "Created too many similar notifications"))
-    case .refuses, .shows: break
+    case .refuses, .shows, .holds: break
     }
     let reply = g_dbus_message_new_method_reply(message)
     g_dbus_message_set_body(reply, result(of: member, g_dbus_message_get_body(message)))
+    if state.withLock({ $0.behaviour }) == .holds, member == "Notify", let reply {
+      return state.withLock { $0.held.append(HeldReply(message: reply)) }
+    }
     send(reply)
   }
 

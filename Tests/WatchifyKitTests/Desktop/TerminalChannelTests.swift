@@ -5,7 +5,7 @@ import Testing
 
 @testable import WatchifyKit
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct TerminalChannelTests {
   private func written(
     _ title: String, _ body: String, _ priority: NotificationPriority = .active, isTerminal: Bool = true

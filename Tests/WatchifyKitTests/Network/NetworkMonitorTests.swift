@@ -6,7 +6,7 @@ import Testing
 @testable import WatchifyKit
 
 @MainActor
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct NetworkMonitorTests {
   /// A monitor that looks only when it is told to, and then at once.
   private func monitor(of system: FakeSystem) -> NetworkMonitor {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import WatchifyKit
 
-@Suite(.timeLimit(.minutes(1)), .disabled(if: NetworkNamespace.isInside))
+@Suite(.timeLimit(.minutes(15)), .disabled(if: NetworkNamespace.isInside, "the process inside the namespace"))
 struct NetworkNamespaceTests {
   @Test(.enabled(if: NetworkNamespace.whyNot == nil, "\(NetworkNamespace.whyNot ?? "")"))
   func theKernelsOwnNetwork() async throws {
@@ -16,7 +16,7 @@ struct NetworkNamespaceTests {
 /// What runs inside the namespace, where nothing else does: a cable between `cable0`, which is ours, and `cable1`.
 @MainActor
 @Suite(
-  .serialized, .timeLimit(.minutes(1)),
+  .serialized, .timeLimit(.minutes(15)),
   .enabled(if: NetworkNamespace.isInside, "runs in a child process of NetworkNamespaceTests"))
 struct InsideNetworkNamespace {
   private func ip(_ commands: String...) async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import WatchifyKit
 
-@Suite("The gate of all requests", .timeLimit(.minutes(2)))
+@Suite("The gate of all requests", .timeLimit(.minutes(15)))
 struct RequestGateTests {
   private let time = JumpingClock()
   private let pauses = RequestGate.Pauses(sameShop: .seconds(1), otherShop: .seconds(2))
@@ -114,10 +114,10 @@ struct RequestGateTests {
     let gate = RequestGate(clock: time.clock)
     let shop = try shop("a.com")
     let until = time.now + 100
-    gate.rest(until: until)
+    gate.restore([.init(until: until, since: time.now)])
     #expect(gate.restingUntil == until)
-    gate.rest(until: time.now + 50)
-    #expect(gate.restingUntil == until)
+    gate.restore([.init(until: time.now + 50, since: time.now - 1)])
+    #expect(gate.restingUntil == until, "an older word")
     await #expect(throws: SyncError.resting(until: until)) {
       try await gate.perform(for: shop, pauses: pauses) { _ = Issue.record("a request went out") }
     }
@@ -128,38 +128,42 @@ struct RequestGateTests {
       waiting = Task.immediate {
         try await gate.perform(for: shop, pauses: pauses) { _ = Issue.record("a request went out") }
       }
-      gate.rest(until: time.now + 60)
+      gate.restore([.init(until: time.now + 60, since: time.now)])
     }
     let task = try #require(waiting)
     await #expect(throws: SyncError.resting(until: time.now + 60)) { try await finish(task, within: .seconds(20)) }
   }
 
-  @Test("Rests grow from two minutes to half an hour, honour what is asked for, and outlive the process")
-  func refusals() {
+  @Test("Rests grow from two minutes to half an hour, honour what is asked for up to an hour, and outlive the process")
+  func refusals() throws {
     let gate = RequestGate(clock: time.clock)
+    let shop = try shop("a.com")
     let rests = (0..<6).map { _ in
-      let rest = gate.refuse(retryAfter: nil).timeIntervalSince(time.now)
+      let rest = gate.refuse(nil, retryAfter: nil).timeIntervalSince(time.now)
       time.advance(by: .seconds(rest))
       return rest
     }
     #expect(rests == [120, 240, 480, 960, 1800, 1800])
-    #expect(gate.refusals == 6)
-    gate.served()
-    #expect(gate.refusals == 0)
-    #expect(gate.refuse(retryAfter: 60) == time.now + 120)
+    #expect(gate.refusals(of: nil) == 6)
+    gate.served(shop)
+    #expect(gate.refusals(of: nil) == 0)
+    #expect(gate.refuse(nil, retryAfter: 60) == time.now + 120)
     time.advance(by: .seconds(120 + 3599))
-    #expect(gate.isRefused && gate.refusals == 1)
+    #expect(gate.isRefused(shop) && gate.refusals(of: nil) == 1)
     time.advance(by: .seconds(1))
-    #expect(!gate.isRefused)
-    #expect(gate.refuse(retryAfter: nil) == time.now + 120)
-    #expect(gate.refusals == 1)
-    #expect(gate.refuse(retryAfter: 4000) == time.now + 4000)
-    #expect(gate.refuse(retryAfter: 1e12) == time.now + 86_400)
+    #expect(!gate.isRefused(shop))
+    #expect(gate.refuse(nil, retryAfter: nil) == time.now + 120)
+    #expect(gate.refusals(of: nil) == 1)
+    #expect(gate.refuse(nil, retryAfter: 3000) == time.now + 3000)
+    #expect(gate.refuse(nil, retryAfter: 1e12) == time.now + 3600)
+    #expect(gate.refuse(nil, retryAfter: .infinity) == time.now + 3600)
 
     let next = RequestGate(clock: time.clock)
-    next.restore(until: gate.restingUntil, refusals: gate.refusals)
-    #expect(next.restingUntil == time.now + 86_400 && next.refusals == 3)
-    next.restore(until: nil, refusals: -1)
-    #expect(next.restingUntil == nil && next.refusals == 0)
+    next.restore([.init(until: time.now + 3600, refusals: 3, since: time.now)])
+    #expect(next.restingUntil == time.now + 3600 && next.refusals(of: nil) == 3)
+    next.restore([.init(until: time.now, refusals: -1, since: time.now)])
+    #expect(next.restingUntil == nil && next.refusals(of: nil) == 0)
+    next.restore([.init(until: time.now + 3601, since: time.now)])
+    #expect(next.restingUntil == nil, "no rest is that long: the clock was set back")
   }
 }

@@ -16,6 +16,7 @@ struct ShopAddressTests {
       ("https://example.com:8443/x", "example.com:8443"), ("http://127.0.0.1:8080", "127.0.0.1:8080"),
       ("127.0.0.1", "127.0.0.1"), ("localhost:9000/products", "localhost:9000"), ("[::1]:80", "[::1]"),
       ("https://müller.de/x", "xn--mller-kva.de"), ("XN--MLLER-KVA.de", "xn--mller-kva.de"),
+      ("https://192.168.1.1:8443/x", "192.168.1.1:8443"), ("10.1.2.3", "10.1.2.3"), ("172.31.0.1", "172.31.0.1"),
     ])
   func valid(_ pasted: String, _ domain: String) throws {
     let address = try ShopAddress(pasted)
@@ -27,7 +28,8 @@ struct ShopAddressTests {
     "is refused in a sentence when it cannot be one",
     arguments: [
       "", "   ", "https://", "/products", "two words", "ftp://allbirds.com", "javascript://x", "allbirds..com",
-      "-allbirds.com", "allbirds-.com", "all_birds.com", "192.168.1.1", "8.8.8.8:80", "10.1", "allbirds.com:0",
+      "-allbirds.com", "allbirds-.com", "all_birds.com", "192.168.1.256", "172.32.0.1", "169.254.169.254", "0.0.0.0",
+      "8.8.8.8:80", "10.1", "allbirds.com:0",
       "allbirds.com:99999", "allbirds.com:http", "[fe80::1]", "127.0.0.256", "127.1", "a.com\r\nHost: b.com",
       "all%62irds.com", String(repeating: "a", count: 64) + ".com",
       Array(repeating: "abcdefgh", count: 30).joined(separator: ".") + ".com", "🛒 .com", "a.com:+80",
@@ -35,6 +37,14 @@ struct ShopAddressTests {
   func invalid(_ pasted: String) {
     let error = #expect(throws: ShopAddress.Invalid.self) { try ShopAddress(pasted) }
     #expect(error?.localizedDescription.hasPrefix("Not a valid Shopify store: ") == true)
+  }
+
+  @Test("A number in one's own network is asked only where it was typed: no redirect leads there")
+  func ownNetwork() throws {
+    #expect(try ShopAddress("10.1.2.3").reach == .anywhere)
+    #expect(try ShopAddress("shop.example").reach == .internet)
+    let url = try #require(URL(string: "https://10.1.2.3/products.json"))
+    #expect(ShopAnswers.fault(ofRedirectTo: url) == .notShopify)
   }
 
   @Test("Loopback is asked over HTTP, all else over HTTPS")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import WatchifyKit
 
-@Suite("Walking through a listing", .serialized, .timeLimit(.minutes(2)))
+@Suite("Walking through a listing", .serialized, .timeLimit(.minutes(15)))
 struct ShopifyClientListingTests {
   /// A read of a shop that answers with `script`, and what it was asked for.
   private func read(
@@ -49,7 +49,31 @@ struct ShopifyClientListingTests {
     let (all, asked) = try await read([.page(1...2), .empty, .page(7...8)], knownIDs: [1, 2])
     #expect(all.isComplete && asked.count == 2)
     let (gone, last) = try await read([.page(1...2), .empty, .empty], knownIDs: [1, 9])
-    #expect(gone.isComplete && last.count == 3)
+    #expect(gone.isComplete && last.count == 4)
+  }
+
+  @Test("A hole of two pages is found where products are missing behind it, and the list is not taken for whole")
+  func wideHole() async throws {
+    let known = Set<Int64>(1...15)
+    let (reading, _) = try await read(
+      [.page(1...3), .empty, .empty, .page(10...12), .empty, .empty, .empty], knownIDs: known)
+    #expect(reading.products.map(\.id) == [1, 2, 3, 10, 11, 12] && !reading.isComplete)
+    #expect(reading.incompleteReason == "A page in the middle of the store's list came empty.")
+    // However much is missing, a shop is asked for a few pages more.
+    let (_, asked) = try await read([.page(1...3), .empty], knownIDs: Set(1...10_000))
+    #expect(asked.count == 7)
+  }
+
+  @Test("Errors in place of a page are no limit unless their words say so")
+  func errorsOnPageTwo() async throws {
+    for (words, status) in [
+      ("Something went wrong", 200), ("Throttled: rate limit exceeded", 200), ("Bad", 400),
+      ("Page rate limit exceeded", 400),
+    ] {
+      let error = ScriptedServer.Reply.http(status: status, headers: [], body: "{\"errors\":\"\(words).\"}")
+      let reason = "The store answered page 2 of its list with an error: \(words)."
+      await #expect(throws: SyncError.incomplete(reason: reason)) { try await read([.page(1...3), error]) }
+    }
   }
 
   @Test("An empty shop is never complete")
@@ -58,7 +82,7 @@ struct ShopifyClientListingTests {
     #expect(reading.products.isEmpty && !reading.isComplete && targets.count == 1)
     #expect(reading.incompleteReason == "The store lists no products.")
     let (known, asked) = try await read([.empty], knownIDs: [1])
-    #expect(!known.isComplete && asked.count == 2)
+    #expect(!known.isComplete && asked.count == 3)
   }
 
   @Test("A page without anything new ends the walk without a claim")
@@ -80,16 +104,21 @@ struct ShopifyClientListingTests {
   func window(_ status: Int) async throws {
     let words = #"{"errors":"Page * Limit exceeds the 25000 limit."}"#
     let (reading, targets) = try await read(
-      [.page(1...3), .page(4...6), .http(status: status, headers: [], body: words)])
+      [.page(1...3), .page(4...6), .http(status: status, headers: [], body: words)],
+      fixture: ClientFixture { $0.window = 6 })
     #expect(reading.products.count == 6 && !reading.isComplete && targets.count == 3)
     #expect(
       reading.incompleteReason
         == "The store serves only its first 6 products: Page * Limit exceeds the 25000 limit.")
   }
 
-  @Test("A 400 without words is the window too, on the first page it is a fault")
+  @Test("A 400 without words is the window too where that ends, and a fault on any page before")
   func badRequest() async throws {
-    let (reading, _) = try await read([.page(1...3), .html("<p>Bad</p>", status: 400)])
+    let script: [ScriptedServer.Reply] = [.page(1...3), .html("<p>Bad</p>", status: 400)]
+    let (reading, _) = try await read(script, fixture: ClientFixture { $0.window = 3 })
+    let reason = "The store answered page 2 of its list with an error."
+    await #expect(throws: SyncError.incomplete(reason: reason)) { try await read(script) }
+    await #expect(throws: SyncError.incomplete(reason: reason)) { try await read([.page(1...3), .status(400)]) }
     #expect(!reading.isComplete && reading.incompleteReason == "The store serves only its first 3 products.")
     await #expect(throws: SyncError.invalidResponse) { try await read([.status(400)]) }
     await #expect(throws: SyncError.invalidResponse) { try await read([.json(#"{"errors":"no"}"#)]) }
@@ -119,15 +148,19 @@ struct ShopifyClientListingTests {
     #expect(targets.count == 2)
   }
 
-  @Test("What cannot be read is left out and counted, and then nothing counts as gone")
+  @Test("What cannot be read is left out, counted and named: unknown, not gone")
   func broken() async throws {
     let variants = #"[{"id":1,"price":"1","available":true},{"id":2,"price":"x","available":true}]"#
     let whole = #"{"id":1,"title":"T","handle":"t","variants":\#(variants)}"#
     let variant = try await read([.json("{\"products\":[\(whole)]}"), .empty]).reading
     #expect(variant.broken == 1 && variant.isComplete)
     let product = try await read([.json("{\"products\":[\(whole),{\"id\":2}]}"), .empty]).reading
-    #expect(product.broken == 2 && !product.isComplete && product.products.count == 1)
-    #expect(product.incompleteReason == "Some products of the store could not be read.")
+    #expect(product.broken == 2 && product.isComplete && product.products.count == 1 && product.nameless == 0)
+    #expect(product.unreadable == [UnreadableEntry(product: 1, variant: 2), UnreadableEntry(product: 2)])
+    let nameless = try await read([.json("{\"products\":[\(whole),{\"id\":\"x\"}]}"), .empty]).reading
+    #expect(nameless.nameless == 1 && nameless.isComplete && nameless.unreadable.count == 1)
+    let nothing = try await read([.json(#"{"products":[{"id":2}]}"#), .empty]).reading
+    #expect(!nothing.isComplete && nothing.incompleteReason == "No product of the store could be read.")
   }
 
   @Test("Progress is told after each page, and further headers are sent, but none that breaks out of its line")
@@ -142,7 +175,7 @@ struct ShopifyClientListingTests {
         progress: { products, page in told.withLock { $0 += [products, page] } }))
     #expect(told.withLock { $0 } == [3, 1, 4, 2, 4, 3])
     for request in server.log {
-      #expect(request.header("User-Agent") == "Watchify/0.1 (+https://watchify.example)")
+      #expect(request.header("User-Agent") == "Watchify/0.1 (part of Coffer, a persistence library for Swift)")
       #expect(request.header("Accept") == "application/json")
       #expect(request.header("Cookie") == nil && request.header("X-Evil") == nil)
       #expect(request.header("If-None-Match") == nil)
@@ -160,7 +193,7 @@ struct ShopifyClientListingTests {
   }
 }
 
-@Suite("Reading answers of real shops", .enabled(if: CapturedShops.folder != nil), .timeLimit(.minutes(2)))
+@Suite("Reading answers of real shops", .enabled(if: CapturedShops.folder != nil), .timeLimit(.minutes(15)))
 struct CapturedListingTests {
   @Test("All captures as pages of one shop")
   func all() async throws {

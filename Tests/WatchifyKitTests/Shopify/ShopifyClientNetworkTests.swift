@@ -4,7 +4,7 @@ import Testing
 
 @testable import WatchifyKit
 
-@Suite("The network below the client", .serialized, .timeLimit(.minutes(2)))
+@Suite("The network below the client", .serialized, .timeLimit(.minutes(15)))
 struct ShopifyClientNetworkTests {
   @Test("Silence, a stalled body and one that never ends are time-outs, and refusals after one")
   func timeouts() async throws {
@@ -15,8 +15,9 @@ struct ShopifyClientNetworkTests {
       defer { server.stop() }
       #expect(await fixture.fault(of: server) == .networkTimeout)
       #expect(fixture.gate.restingUntil == nil)
-      fixture.gate.restore(until: nil, refusals: 1)
-      #expect(await fixture.fault(of: server) == .resting(until: fixture.time.now + 240))
+      let shop = try ShopAddress(server.domain)
+      fixture.gate.restore([.init(shop: shop, until: fixture.time.now, since: fixture.time.now)])
+      #expect(await fixture.fault(of: server) == .resting(until: fixture.time.now + 240, shop: server.domain))
     }
     let idle = ClientFixture { $0.timeout = .seconds(1) }
     let server = try ScriptedServer([.silence])
@@ -97,7 +98,7 @@ struct ShopifyClientNetworkTests {
     let tired = try ScriptedServer([.page(1...2), .empty], robots: .status(429))
     defer { tired.stop() }
     let resting = ClientFixture()
-    #expect(await resting.fault(of: tired) == .resting(until: resting.time.now + 120))
+    #expect(await resting.fault(of: tired) == .resting(until: resting.time.now + 120, shop: tired.domain))
   }
 
   @Test("What a shop says of itself; nothing where it does not, and an error where it may do so later")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import WatchifyKit
 
-@Suite("What shops answer instead of products", .serialized, .timeLimit(.minutes(2)))
+@Suite("What shops answer instead of products", .serialized, .timeLimit(.minutes(15)))
 struct ShopifyClientRefusalTests {
   private typealias Reply = ScriptedServer.Reply
 
@@ -50,7 +50,12 @@ struct ShopifyClientRefusalTests {
     try await expect(.html("<!doctype html><p>Hello"), is: .notShopify, inTheMiddle: .invalidResponse)
     try await expect(.json(#"{"hello":1}"#), is: .notShopify, inTheMiddle: .invalidResponse)
     try await expect(
-      .status(301, "Location: https://elsewhere.example/"), is: .notShopify, inTheMiddle: .invalidResponse)
+      .status(301, "Location: http://127.0.0.1:1/"), is: .notShopify, inTheMiddle: .invalidResponse)
+  }
+
+  @Test("Another site is named, and not asked")
+  func moved() async throws {
+    try await expect(.status(301, "Location: https://www.Elsewhere.example/x"), is: .moved(to: "elsewhere.example"))
   }
 
   @Test("Faults")
@@ -107,9 +112,27 @@ struct ShopifyClientRefusalTests {
     #expect(down.targets.count == 4)
   }
 
-  @Test("Too many requests: nobody is asked until the rest is over, whatever the page")
-  func tooMany() async throws {
+  @Test("Too many requests, says a shop: it is not asked until its rest is over, and the others are")
+  func tooManyOfOne() async throws {
     let fixture = ClientFixture()
+    let server = try ScriptedServer([.status(429, "Retry-After: 99999999999", "X-ShopId: 1", "Powered-By: Shopify")])
+    let other = try ScriptedServer([.page(1...1), .empty])
+    defer {
+      server.stop()
+      other.stop()
+    }
+    let rest = SyncError.resting(until: fixture.time.now + 1 + 3600, shop: server.domain)
+    #expect(await fixture.fault(of: server) == rest)
+    #expect(await fixture.fault(of: server) == rest && server.targets.count == 1)
+    #expect(fixture.gate.restingUntil == nil)
+    #expect(try await fixture.client.read(ShopRequest(domain: other.domain)).isComplete)
+    #expect(try await fixture.client.describe(ShopRequest(domain: other.domain)).name == nil)
+    #expect(fixture.gate.refusals(of: try ShopAddress(server.domain)) == 1, "another shop's page excuses nobody")
+  }
+
+  @Test("Too many requests, says Shopify's front: nobody is asked until the rest is over, whatever the page")
+  func tooMany() async throws {
+    let fixture = ClientFixture { $0.isShopify = { _, _ in true } }
     let server = try ScriptedServer([.page(1...3), .page(4...6), .status(429, "Retry-After: 60"), .page(7...7), .empty])
     let other = try ScriptedServer([.page(1...1), .empty])
     defer {
@@ -118,7 +141,7 @@ struct ShopifyClientRefusalTests {
     }
     let until = fixture.time.now + 3 + 120
     #expect(await fixture.fault(of: server) == .resting(until: until))
-    #expect(fixture.gate.restingUntil == until && fixture.gate.refusals == 1)
+    #expect(fixture.gate.restingUntil == until && fixture.gate.refusals(of: nil) == 1)
     #expect(await fixture.fault(of: other) == .resting(until: until))
     await #expect(throws: SyncError.resting(until: until)) {
       try await fixture.client.describe(ShopRequest(domain: other.domain))
@@ -130,7 +153,7 @@ struct ShopifyClientRefusalTests {
     #expect(other.log.isEmpty && server.targets.count == 3)
     fixture.time.advance(by: .seconds(120))
     #expect(try await fixture.client.read(ShopRequest(domain: other.domain)).isComplete)
-    #expect(fixture.gate.refusals == 0)
+    #expect(fixture.gate.refusals(of: nil) == 0)
   }
 
   @Test("The rest is as long as the shop asks for, in seconds or as a date, and doubles")
@@ -139,7 +162,7 @@ struct ShopifyClientRefusalTests {
       let fixture = ClientFixture()
       let server = try ScriptedServer([.http(status: 429, headers: headers, body: "local_rate_limited")])
       defer { server.stop() }
-      guard case .resting(let until) = await fixture.fault(of: server) else { return -1 }
+      guard case .resting(let until, _) = await fixture.fault(of: server) else { return -1 }
       return until.timeIntervalSince(fixture.time.now)
     }
     #expect(try await rest() == 120)
@@ -154,7 +177,7 @@ struct ShopifyClientRefusalTests {
     let server = try ScriptedServer([.status(429)])
     defer { server.stop() }
     for expected in [120, 240, 480, 960, 1800, 1800] as [TimeInterval] {
-      guard case .resting(let until) = await fixture.fault(of: server) else {
+      guard case .resting(let until, _) = await fixture.fault(of: server) else {
         Issue.record("there was no rest")
         break
       }
@@ -168,9 +191,9 @@ struct ShopifyClientRefusalTests {
     let fixture = ClientFixture()
     let server = try ScriptedServer([.status(429), .raw([])])
     defer { server.stop() }
-    #expect(await fixture.fault(of: server) == .resting(until: fixture.time.now + 120))
+    #expect(await fixture.fault(of: server) == .resting(until: fixture.time.now + 120, shop: server.domain))
     fixture.time.advance(by: .seconds(120))
-    #expect(await fixture.fault(of: server) == .resting(until: fixture.time.now + 240))
-    #expect(fixture.gate.refusals == 2)
+    #expect(await fixture.fault(of: server) == .resting(until: fixture.time.now + 240, shop: server.domain))
+    #expect(fixture.gate.refusals(of: try ShopAddress(server.domain)) == 2)
   }
 }

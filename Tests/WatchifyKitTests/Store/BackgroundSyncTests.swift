@@ -6,7 +6,7 @@ import Testing
 
 @testable import WatchifyKit
 
-@Suite(.timeLimit(.minutes(1))) struct BackgroundSyncTests {
+@Suite(.timeLimit(.minutes(15))) struct BackgroundSyncTests {
   /// Sleeps that are over at once, until the last of them cancels the loop.
   private final class Sleeps: Sendable {
     private let state = Locked<[Double]>([])
@@ -65,7 +65,7 @@ import Testing
       _ = try await workshop.follow([product(1)])
       workshop.shop.serve([product(1, prices: ["50"])])
       try await run(workshop, Sleeps(1))
-      #expect(workshop.channel.delivered.map(\.body) == ["1 price drop"])
+      #expect(workshop.channel.delivered.map(\.body) == ["Product 1: $50.00, was $100.00"])
     }
   }
 
@@ -85,7 +85,7 @@ import Testing
       }
       try await run(workshop, sleeps)
       #expect(sleeps.seconds.first.map { $0 <= 600 } == true && workshop.shop.reads == 2)
-      #expect(channel.delivered.map(\.body) == ["1 price drop"])
+      #expect(channel.delivered.map(\.body) == ["Product 1: $50.00, was $100.00"])
     }
   }
 
@@ -96,11 +96,37 @@ import Testing
       _ = try await workshop.follow([product(1)], domain: "other.example")
       workshop.shop.fail(SyncError.resting(until: workshop.clock.now.addingTimeInterval(120)))
       let reads = workshop.shop.reads
-      let sleeps = Sleeps(1)
+      let clock = workshop.clock
+      let sleeps = Sleeps(3) { count in clock.turn(count < 3 ? 60 : 5.5) }
       try await run(workshop, sleeps)
       #expect(workshop.shop.reads == reads + 1, "the second store is not asked")
       let error = await BackgroundSyncState.shared.storeErrors[id]
-      #expect(sleeps.seconds == [125.5] && error == nil)
+      #expect(sleeps.seconds == [60, 60, 5.5] && error == nil)
+    }
+  }
+
+  @Test("A pause that somebody ends is over at the next look: one store's for that store, Shopify's for all")
+  func resumed() async throws {
+    for domain in ["mats.example", nil] {
+      try await Workshop.use { workshop in
+        let id = try await workshop.follow([product(1)])
+        _ = try await workshop.follow([product(1)], domain: "127.0.0.1:8080")
+        let (service, clock, shop) = (workshop.service, workshop.clock, workshop.shop)
+        let until = clock.now.addingTimeInterval(1_500)
+        shop.fail(SyncError.resting(until: until, shop: domain))
+        let reads = shop.reads
+        let sleeps = Sleeps(2) { count in
+          clock.turn(60)
+          if count == 1 {
+            #expect(shop.reads == reads + (domain == nil ? 1 : 2))
+            shop.serve([product(1)])
+            _ = try await service.resume(storeId: id)
+          }
+        }
+        try await run(workshop, sleeps)
+        #expect(sleeps.seconds.first == 60, "it looks within a minute")
+        #expect(shop.reads == reads + 3, "\(domain ?? "all")")
+      }
     }
   }
 
@@ -120,6 +146,31 @@ import Testing
       }
       #expect(sleeps.seconds == [3, 1_800] && workshop.shop.reads == reads + 1)
       #expect(BackgroundSyncState.shared.storeErrors[id] == nil)
+    }
+  }
+
+  @Test("Without a network stores on this device are read all the same, and the others when it is back")
+  @MainActor func offlineAndLocal() async throws {
+    let system = try FakeSystem()
+    let monitor = NetworkMonitor(reader: system.reader, pause: .zero, poll: .milliseconds(20))
+    monitor.start()
+    defer { monitor.stop() }
+    try await Workshop.use { workshop in
+      let remote = try await workshop.follow([product(1)])
+      let (reads, statuses) = (workshop.shop.reads, Locked<[String]>([]))
+      // Followed while the loop runs, as with 'watchify add' in another terminal.
+      let local = try await workshop.follow([product(1)], domain: "127.0.0.1:8080")
+      // The wait for the next round ends by the network, not by itself.
+      let sleeps = Sleeps(2) { count in if count == 1 { try await Task.sleep(for: .seconds(20)) } }
+      try await run(workshop, sleeps, network: monitor) { status in
+        statuses.withLock { $0.append("\(status)".prefix { $0 != "(" }.description) }
+        if case .offline = status { try? system.connect("eth0") }
+      }
+      #expect(statuses.withLock { $0 }.prefix(2) == ["syncing", "waiting"])
+      #expect(statuses.withLock { $0 }.contains("offline"))
+      #expect(workshop.shop.reads == reads + 2, "the one on this device, and no other")
+      #expect(BackgroundSyncState.shared.storeErrors[remote] == nil)
+      #expect(BackgroundSyncState.shared.storeErrors[local] == nil)
     }
   }
 }

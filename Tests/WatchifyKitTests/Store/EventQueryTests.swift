@@ -7,7 +7,7 @@ import Testing
 @testable import WatchifyKit
 
 /// Acceptance point 10: unread and filters tell the truth.
-@Suite(.timeLimit(.minutes(2))) struct EventQueryTests {
+@Suite(.timeLimit(.minutes(15))) struct EventQueryTests {
   /// Two stores, each with one event of most types on each of three days.
   private func fill(_ workshop: Workshop) async throws -> [UUID] {
     var stores: [UUID] = []
@@ -25,6 +25,23 @@ import Testing
       workshop.clock.turn(86_400)
     }
     return stores
+  }
+
+  @Test("What belongs to an old event is found without what has happened since")
+  func around() async throws {
+    try await Workshop.use { workshop in
+      _ = try await fill(workshop)
+      let all = try await workshop.service.events(EventFilter(), limit: 1_000)
+      for event in all {
+        let near = try await workshop.service.events(around: event, within: 3_600)
+        let expected = all.filter { other in
+          other.storeId == event.storeId && other.productShopifyId == event.productShopifyId
+            && other.changeType.category == event.changeType.category
+            && abs(other.occurredAt.timeIntervalSince(event.occurredAt)) <= 3_600
+        }
+        #expect(near.map(\.id) == expected.map(\.id) && near.contains { $0.id == event.id })
+      }
+    }
   }
 
   @Test("Every type, every pair of types, store, date and unread alone and together, against a plain look at all")
@@ -118,7 +135,9 @@ import Testing
       }
       let events = try await workshop.service.events(EventFilter(), limit: 100)
       #expect(events.count == 8)
-      #expect(workshop.channel.delivered.map(\.body) == ["1 out of stock", "1 back in stock"], "at 0 and at 7 hours")
+      #expect(
+        workshop.channel.delivered.map(\.body) == ["Product 1: out of stock", "Product 1: back in stock"],
+        "at 0 and at 7 hours")
       let groups = ActivityGroup.groups(of: events, windowMinutes: 24 * 60)
       #expect(groups.count == 1 && groups[0].events.count == 8)
     }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import WatchifyKit
 
-@Suite(.timeLimit(.minutes(2))) struct NotificationServiceTests {
+@Suite(.timeLimit(.minutes(15))) struct NotificationServiceTests {
   private func event(
     _ type: ChangeType, _ magnitude: ChangeMagnitude = .medium, value: String? = nil
   ) -> ChangeEventDTO {
@@ -19,16 +19,20 @@ import Testing
   @Test("The document's wording, in its order")
   func wording() throws {
     let drops = (0..<3).map { _ in event(.priceDropped) }
-    #expect(NotificationContent(of: drops + [event(.backInStock)])?.body == "3 price drops, 1 back in stock")
-    #expect(NotificationContent(of: [event(.priceDropped)])?.body == "1 price drop")
+    #expect(
+      NotificationContent(of: drops + [event(.backInStock)])?.body
+        == "Mat: back in stock · 3 price drops, 1 back in stock")
+    #expect(NotificationContent.summary(of: drops + [event(.backInStock)]) == "3 price drops, 1 back in stock")
     let all = ChangeType.allCases.reversed().map { event($0) }
     #expect(
-      NotificationContent(of: all)?.body
+      NotificationContent.summary(of: all)
         == "1 price drop, 1 price increase, 1 back in stock, 1 out of stock, 1 new product, 1 product removed, "
-        + "1 product returned, 1 new variant, 1 list price changed, store open again, store closed by password, "
-        + "prices now in another currency")
-    #expect(NotificationContent(of: [event(.imagesChanged)])?.body == "1 change detected")
-    #expect(NotificationContent(of: [event(.imagesChanged), event(.imagesChanged)])?.body == "2 changes detected")
+        + "1 product returned, 1 new variant, 1 list price changed, 1 product with pictures changed, "
+        + "store open again, store closed by password, prices now in another currency")
+    #expect(NotificationContent(of: [event(.imagesChanged)])?.body == "Mat: pictures changed")
+    #expect(
+      NotificationContent(of: [event(.imagesChanged), event(.imagesChanged)])?.body
+        == "Mat: pictures changed · 2 products with pictures changed")
     #expect(NotificationContent(of: [event(.currencyChanged, value: "SGD")])?.body == "prices now in SGD")
     #expect(NotificationContent(of: []) == nil)
     #expect(NotificationContent(of: drops)?.title == "Allbirds")
@@ -82,7 +86,10 @@ import Testing
       async let second: Void = other.send(for: news)
       _ = await (first, second)
       await workshop.notifications.send(for: news)
-      #expect(channel.delivered.map(\.body).sorted() == ["1 price increase", "2 price drops"])
+      #expect(
+        channel.delivered.map(\.body).sorted() == [
+          "Product 1: $130.00, was $100.00", "Product 1: $70.00, was $100.00 · 2 price drops",
+        ])
       #expect(channel.delivered.first { $0.threadIdentifier == one.uuidString }?.priority == .timeSensitive)
       #expect(try await workshop.service.waitingNews().isEmpty)
     }
@@ -101,10 +108,11 @@ import Testing
       #expect(await workshop.notifications.lastFailures["desktop"]?.reason == "The bus is away.")
       workshop.channel.fail(nil)
       await workshop.notifications.send(for: [])
-      #expect(workshop.channel.delivered.isEmpty || workshop.channel.delivered.map(\.body) == ["2 price drops"])
+      let body = "Product 1: $80.00, was $100.00"
+      #expect(workshop.channel.delivered.isEmpty || workshop.channel.delivered.map(\.body) == [body])
       workshop.clock.turn(61)
       await workshop.notifications.send(for: [])
-      #expect(workshop.channel.delivered.map(\.body) == ["2 price drops"])
+      #expect(workshop.channel.delivered.map(\.body) == [body])
       #expect(await workshop.notifications.lastFailures.isEmpty)
     }
   }
@@ -139,7 +147,7 @@ import Testing
         await workshop.notifications.send(for: [])
         return workshop.channel.delivered.dropFirst(before).map(\.body)
       }
-      #expect(try await change() == ["1 price drop"])
+      #expect(try await change() == ["Product 1: $96.00, was $100.00"])
       try await settings.set(false, for: StorageKeys.notificationsEnabled)
       #expect(try await change().isEmpty)
       try await settings.set(true, for: StorageKeys.notificationsEnabled)
@@ -158,7 +166,33 @@ import Testing
       #expect(try await change().isEmpty, "it waits")
       #expect(try await change().isEmpty)
       workshop.clock.turn(2 * 3_600)
-      #expect(try await change() == ["3 price drops"], "and is told together")
+      #expect(try await change() == ["Product 1: $68.00, was $80.00"], "and is told together")
+    }
+  }
+
+  @Test("A kind that was switched off after it was put down is not told any more")
+  func switchedOff() async throws {
+    try await Workshop.use { workshop in
+      let settings = workshop.container.settings
+      var soldOut = product(2)
+      soldOut.variants[0].available = false
+      let id = try await workshop.follow([product(1), soldOut])
+      try await settings.set(.authorized, for: StorageKeys.notificationPermission)
+      workshop.channel.fail(ChannelError("The bus is away.", isTemporary: true))
+      try await workshop.sync(id, [product(1, prices: ["90"]), product(2)])
+      await workshop.notifications.send(for: [])
+      try await settings.set(false, for: StorageKeys.notifyPriceDropped)
+      workshop.channel.fail(nil)
+      workshop.clock.turn(61)
+      await workshop.notifications.send(for: [])
+      #expect(workshop.channel.delivered.map(\.body) == ["Product 2: back in stock"])
+      // Alone, too; and it does not wait for ever.
+      try await settings.set(true, for: StorageKeys.notifyPriceDropped)
+      try await workshop.sync(id, [product(1, prices: ["80"]), product(2)])
+      try await settings.set(false, for: StorageKeys.notifyPriceDropped)
+      await workshop.notifications.send(for: [])
+      #expect(workshop.channel.delivered.count == 1)
+      #expect(try await workshop.service.waitingNews().isEmpty)
     }
   }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import WatchifyKit
 
-@Suite(.timeLimit(.minutes(1))) struct ProductQueryTests {
+@Suite(.timeLimit(.minutes(15))) struct ProductQueryTests {
   private func shop() -> [ShopifyProduct] {
     let titles = ["Crème Mat", "creme brulee towel", "Block \"XL\"", "Æther 100% Wool_Mat", "Mat", "Ｗｉｄｅ mat"]
     return titles.enumerated().map { index, title in

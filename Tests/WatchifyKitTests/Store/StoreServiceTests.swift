@@ -6,7 +6,22 @@ import Testing
 
 @testable import WatchifyKit
 
-@Suite(.timeLimit(.minutes(2))) struct StoreServiceTests {
+@Suite(.timeLimit(.minutes(15))) struct StoreServiceTests {
+  @Test("A database of before the page validators opens and is brought up to date")
+  func olderSchema() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("old.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    try await SQLiteDatabase(engine: engine).migrate(Array(Schema.migrations.prefix(2)))
+    try await engine.close()
+    let container = try await ModelContainer.open(at: URL(fileURLWithPath: path))
+    let tables = try await container.database.read {
+      try $0.query("SELECT name FROM sqlite_schema WHERE type = 'table'", []) { $0.text(0) }
+    }
+    #expect(tables.contains("validators") && tables.contains("stores"))
+    try await container.close()
+  }
+
   @Test("A store is followed with all that it lists, and nothing of that is news")
   func adding() async throws {
     try await Workshop.use { workshop in
@@ -46,7 +61,7 @@ import Testing
   @Test("A front that lists nothing is read at the shop's address inside Shopify")
   func headless() async throws {
     try await Workshop.use { workshop in
-      workshop.shop.describe(ShopDescription(name: "Front", shopifyDomain: "front.myshopify.com"))
+      workshop.shop.describe(ShopDescription(name: "Front", country: "US", shopifyDomain: "front.myshopify.com"))
       workshop.shop.list(onlyAt: "front.myshopify.com")
       let id = try await workshop.follow([product(1)], domain: "front.example")
       #expect(try await workshop.service.stores().map(\.domain) == ["front.myshopify.com"])
@@ -246,7 +261,7 @@ import Testing
       #expect(try await workshop.service.restingUntil() == nil)
       try await workshop.sync(id, [product(1)])
       await workshop.notifications.send(for: [])
-      #expect(workshop.channel.delivered.map(\.body) == ["1 out of stock", "1 back in stock"])
+      #expect(workshop.channel.delivered.map(\.body) == ["Product 1: out of stock", "Product 1: back in stock"])
     }
   }
 

@@ -11,19 +11,31 @@ final class ScriptedShop: ShopifyAPIProtocol {
     var reading: Result<ShopReading, any Error> = .success(ShopReading(products: [], isComplete: true))
     var description = ShopDescription(name: "Mat House", country: "US", currency: "USD")
     var reads = 0
+    var requests: [ShopRequest] = []
     var gate: AsyncStream<Void>?
     /// The only address that lists, if not every one does.
     var onlyAt: String?
+    /// The countries that were asked for.
+    var countries: [String?] = []
+    /// How often it was asked what it is.
+    var questions = 0
   }
 
   private let state = Locked(State())
 
   var reads: Int { state.withLock { $0.reads } }
+  /// What was asked, descriptions too.
+  var requests: [ShopRequest] { state.withLock { $0.requests } }
+  var countries: [String?] { state.withLock { $0.countries } }
+  var questions: Int { state.withLock { $0.questions } }
 
   func serve(
-    _ products: [ShopifyProduct], isComplete: Bool = true, isLimited: Bool = false, currency: String? = "USD"
+    _ products: [ShopifyProduct], isComplete: Bool = true, isLimited: Bool = false, currency: String? = "USD",
+    unreadable: Set<UnreadableEntry> = [], nameless: Int = 0
   ) {
     var reading = ShopReading(products: products, isComplete: isComplete, currency: currency)
+    reading.unreadable = unreadable
+    reading.nameless = nameless
     reading.isLimited = isLimited
     state.withLock { [reading] in $0.reading = .success(reading) }
   }
@@ -42,6 +54,8 @@ final class ScriptedShop: ShopifyAPIProtocol {
   func read(_ request: ShopRequest) async throws -> ShopReading {
     let (reading, gate) = state.withLock { state in
       state.reads += 1
+      state.requests.append(request)
+      state.countries.append(request.country)
       return (state.reading, state.gate)
     }
     if let gate { for await _ in gate {} }
@@ -49,7 +63,13 @@ final class ScriptedShop: ShopifyAPIProtocol {
     return try reading.get()
   }
 
-  func describe(_ request: ShopRequest) async throws -> ShopDescription { state.withLock { $0.description } }
+  func describe(_ request: ShopRequest) async throws -> ShopDescription {
+    state.withLock { state in
+      state.requests.append(request)
+      state.questions += 1
+      return state.description
+    }
+  }
 }
 
 /// A clock that a test turns.

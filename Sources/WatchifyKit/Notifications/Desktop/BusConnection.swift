@@ -67,6 +67,25 @@ final class BusConnection {
     return BusReply(taking: answer)
   }
 
+  /// Calls a method that returns a number, and waits for its answer until the timeout. What comes after that, however
+  /// late up to ten times as long, is handed to `late`, on a thread of its own; `nil` where nothing has come.
+  func callPatiently(
+    _ method: String, _ arguments: [BusValue], interface: String, path: String, of destination: String,
+    late: @escaping @Sendable (UInt32?) -> Void
+  ) throws(BusFailure) -> UInt32 {
+    let call = PatientCall(pointer, late: late)
+    let (method, patience) = (method, (timeout * 10).glibMilliseconds)
+    let thread = Thread {
+      call.end(
+        Result { () throws(BusFailure) in
+          try call.run(method, arguments, interface: interface, path: path, of: destination, timeout: patience)
+        })
+    }
+    thread.name = "watchify.desktop.call"
+    thread.start()
+    return try call.answer(within: timeout).get()
+  }
+
   /// Calls a method of the bus itself.
   func callBus(_ method: String, _ arguments: [BusValue] = [], reply: String) throws(BusFailure) -> BusReply {
     let bus = "org.freedesktop.DBus"
@@ -107,7 +126,7 @@ private final class CallDeadline: @unchecked Sendable {
 
 extension Duration {
   /// At least one: none and negative numbers mean other things to GLib.
-  fileprivate var glibMilliseconds: CInt {
+  var glibMilliseconds: CInt {
     let (seconds, attoseconds) = components
     return CInt(clamping: max(1, min(seconds, 1_000_000) * 1_000 + attoseconds / 1_000_000_000_000_000))
   }

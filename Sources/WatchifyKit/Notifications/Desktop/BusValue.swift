@@ -1,7 +1,7 @@
 import CofferCGio
 
 /// An argument of a D-Bus call.
-enum BusValue: Equatable {
+enum BusValue: Equatable, Sendable {
   case string(String)
   case uint32(UInt32)
   case int32(Int32)
@@ -40,7 +40,7 @@ enum BusValue: Equatable {
 }
 
 /// A name and a value in an `a{sv}`.
-struct BusProperty: Equatable {
+struct BusProperty: Equatable, Sendable {
   let name: String
   let value: BusValue
 

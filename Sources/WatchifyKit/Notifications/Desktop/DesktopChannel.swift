@@ -20,6 +20,10 @@ public actor DesktopChannel: NotificationChannel {
   private var server: Server?
   /// What this process has shown, by the bytes of the thread's name.
   private var shown: [[UInt8]: DesktopReplacement] = [:]
+  /// Threads whose last notification the server has not answered yet.
+  private var unanswered: Set<[UInt8]> = []
+  /// What a server has answered after its deadline: it is on the screen, though its delivery failed.
+  private var late: [[UInt8]: (content: NotificationContent, at: ContinuousClock.Instant)] = [:]
 
   /// A process that answered as the notification server.
   private struct Server {
@@ -64,6 +68,15 @@ public actor DesktopChannel: NotificationChannel {
 
   /// Shows a notification, in place of the last one of its thread while the same server runs.
   public func deliver(_ content: NotificationContent) async throws {
+    let thread = Array(content.threadIdentifier.utf8)
+    if let late = late.removeValue(forKey: thread), late.content == content, late.at.duration(to: .now) < .seconds(600)
+    {
+      return  // It was shown after all.
+    }
+    guard !unanswered.contains(thread) else {
+      throw ChannelError(
+        "The notification server has not answered the last notification of this store yet.", isTemporary: true)
+    }
     let stored = try? await replacements?.replacement(forThread: content.threadIdentifier)
     let replacement = try show(content, stored: stored)
     // It was shown, which is what counts.
@@ -76,14 +89,44 @@ public actor DesktopChannel: NotificationChannel {
   {
     let server = try currentServer()
     let thread = Array(content.threadIdentifier.utf8)
-    let last = [shown[thread], stored].compactMap { $0 }.first { $0.server == server.identity }
+    // Servers count upwards: the greater number is the newer bubble, whichever process has shown it.
+    let last = [shown[thread], stored].compactMap { $0 }.filter { $0.server == server.identity }.max { $0.id < $1.id }
     let message = DesktopMessage(
       content: content, capabilities: server.capabilities, replacedId: last?.id ?? 0,
       isCriticalAllowed: isCriticalAllowed)
-    let id = try call("Notify", message.arguments, reply: "(u)", of: server).uint32(at: 0)
+    let id = try notify(message, content, server)
     let replacement = DesktopReplacement(id: id, server: server.identity)
     shown[thread] = replacement
     return replacement
+  }
+
+  /// Asks the server to show it. An answer that comes too late is heard as well.
+  private func notify(_ message: DesktopMessage, _ content: NotificationContent, _ server: Server) throws(ChannelError)
+    -> UInt32
+  {
+    guard let connection else { throw report(BusFailure(.closed, "")) }
+    let thread = Array(content.threadIdentifier.utf8)
+    do throws(BusFailure) {
+      return try connection.callPatiently(
+        "Notify", message.arguments, interface: Self.service, path: Self.path, of: server.owner
+      ) { [weak self] id in
+        Task { await self?.answeredLate(id, content, server.identity) }
+      }
+    } catch {
+      if error.kind == .timedOut { unanswered.insert(thread) }
+      throw report(error)
+    }
+  }
+
+  /// - Parameter id: the number that the server gave it; `nil` where no answer has come at all.
+  private func answeredLate(_ id: UInt32?, _ content: NotificationContent, _ identity: String) async {
+    let thread = Array(content.threadIdentifier.utf8)
+    unanswered.remove(thread)
+    guard let id else { return }
+    let replacement = DesktopReplacement(id: id, server: identity)
+    shown[thread] = replacement
+    late[thread] = (content, .now)
+    try? await replacements?.remember(replacement, forThread: content.threadIdentifier)
   }
 
   // MARK: The server

@@ -64,10 +64,10 @@ extension String {
     return escaped
   }
 
-  /// Control characters become blanks: names of stores come from the web.
+  /// Control characters become blanks, and marks of direction nothing: names of stores come from the web.
   fileprivate func withoutControls(except kept: [Unicode.Scalar]) -> String {
     var scalars = UnicodeScalarView()
-    for scalar in unicodeScalars {
+    for scalar in unicodeScalars where !scalar.properties.isBidiControl {
       let isControl = scalar.properties.generalCategory == .control && !kept.contains(scalar)
       scalars.append(isControl ? " " : scalar)
     }

@@ -8,17 +8,20 @@ struct ListingWalk {
   private(set) var reading = ShopReading(products: [], isComplete: false, pages: 0)
   private let pageSize: Int
   private let pageCap: Int
+  /// About how many bytes of memory more products may take.
+  private(set) var room: Int
   private var seen: Set<Int64> = []
   private var missing: Set<Int64>
   private var wasFull = false
-  private var isProbing = false
-  private var hasBrokenProducts = false
+  /// Empty pages since the last one that was not.
+  private var emptyPages = 0
   /// Whether products came after an empty page.
   private var hasHole = false
 
   /// A walk that expects to see `knownIDs`.
-  init(pageSize: Int, pageCap: Int, knownIDs: Set<Int64>) {
+  init(pageSize: Int, pageCap: Int, room: Int = .max, knownIDs: Set<Int64>) {
     self.pageSize = pageSize
+    self.room = room
     self.pageCap = pageCap
     missing = knownIDs
   }
@@ -30,9 +33,10 @@ struct ListingWalk {
   mutating func take(_ page: FeedPage, currency: String?, bytes: Int) -> Bool {
     reading.pages += 1
     reading.bytes += bytes
+    room -= page.weight
     guard page.entries > 0 else { return takeEmptyPage() }
-    if isProbing { hasHole = true }
-    isProbing = false
+    if emptyPages > 0 { hasHole = true }
+    emptyPages = 0
     if let currency {
       if let first = reading.currency, first != currency {
         // Prices in two currencies must not get mixed, so this page is left out.
@@ -46,7 +50,9 @@ struct ListingWalk {
       reading.products.append(product)
     }
     reading.broken += page.brokenProducts + page.brokenVariants
-    if page.brokenProducts > 0 { hasBrokenProducts = true }
+    reading.unreadable.formUnion(page.unreadable)
+    reading.nameless += page.nameless
+    for entry in page.unreadable where entry.variant == 0 { missing.remove(entry.product) }
     if reading.products.count == count, !page.products.isEmpty {
       return stop("The store shows the same products again on page \(reading.pages).")
     }
@@ -55,20 +61,26 @@ struct ListingWalk {
   }
 
   private mutating func takeEmptyPage() -> Bool {
-    if !isProbing, wasFull || !missing.isEmpty, reading.pages < pageCap {
-      isProbing = true
-      return true
-    }
-    if reading.products.isEmpty, !hasBrokenProducts { return stop("The store lists no products.") }
-    if hasBrokenProducts {
-      reading.isLimited = true
-      return stop("Some products of the store could not be read.")
+    emptyPages += 1
+    if emptyPages <= furtherPages, reading.pages < pageCap { return true }
+    if reading.products.isEmpty {
+      guard reading.broken > 0 else { return stop("The store lists no products.") }
+      return stop("No product of the store could be read.")
     }
     // What is missing may be listed on the page that came empty.
     if hasHole, !missing.isEmpty { return stop("A page in the middle of the store's list came empty.") }
     reading.isComplete = true
     return false
   }
+
+  /// How many pages behind an empty one are looked at: one where there may be more, and where products are missing one
+  /// more than they would fill, since a hole may be wider than a page. A few at most: shops are spared.
+  private var furtherPages: Int {
+    guard !missing.isEmpty else { return wasFull ? 1 : 0 }
+    return min(Self.mostFurtherPages, (missing.count + pageSize - 1) / max(1, pageSize) + 1)
+  }
+
+  private static let mostFurtherPages = 5
 
   /// Ends the walk before the end of the listing.
   @discardableResult
@@ -77,12 +89,18 @@ struct ListingWalk {
     return false
   }
 
+  /// The next page would not fit into memory.
+  mutating func endOfRoom() {
+    reading.isLimited = true
+    stop("The store lists more than Watchify holds; its first \(reading.products.count) products were read.")
+  }
+
   /// The shop serves no further pages: its window of 25,000 products.
   mutating func endOfWindow(_ words: String?) {
     let count = reading.products.count
     reading.isLimited = true
     stop(
-      "The store serves only its first \(count) products"
+      "The store serves only its first \(count.formatted(.number.locale(Locale(identifier: "en_US")))) products"
         + (words.map { ": \($0.trimmingCharacters(in: .punctuationCharacters))." } ?? "."))
   }
 }

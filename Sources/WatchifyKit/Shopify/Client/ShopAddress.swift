@@ -66,7 +66,9 @@ public struct ShopAddress: Hashable, Sendable {
         }
     }
     guard areNames, host.utf8.count <= 253 else { throw invalid("it is not the name of a site.") }
-    guard labels.last?.contains(where: \.isLetter) == true else { throw invalid("shops have a name, not a number.") }
+    guard labels.last?.contains(where: \.isLetter) == true || isPrivate(host) else {
+      throw invalid("shops have a name, not a number.")
+    }
     return host
   }
 
@@ -76,8 +78,35 @@ public struct ShopAddress: Hashable, Sendable {
     return numbers.count == 4 && numbers[0] == "127" && numbers.allSatisfy { UInt8($0) != nil }
   }
 
+  /// Whether it is a number in somebody's own network (RFC 1918).
+  private static func isPrivate(_ host: String) -> Bool {
+    guard let address = NetworkAddress(host), address.bytes.count == 4 else { return false }
+    return address.isIn([10], 8) || address.isIn([172, 16], 12) || address.isIn([192, 168], 16)
+  }
+
   /// Whether it is this very device, which is asked over plain HTTP.
   public var isLoopback: Bool { Self.isLoopback(host) }
+
+  /// Which addresses it may have: one in a private network, or of this device, only where somebody has given it so.
+  var reach: NetworkReach {
+    if isLoopback { return .thisDevice }
+    if Self.isPrivate(host) { return .anywhere }
+    return Self.localSuffixes.contains { host.hasSuffix($0) } ? .anywhere : .internet
+  }
+
+  /// Ends of names that nobody can have on the internet (RFC 6761, 6762, 8375, ICANN's `.internal`), or nobody has.
+  private static let localSuffixes = [
+    ".local", ".localhost", ".internal", ".home.arpa", ".lan", ".home", ".corp", ".intranet", ".private",
+  ]
+
+  /// A shop's address inside Shopify, one name before `myshopify.com`; `nil` for any other, which would send its reader
+  /// wherever a stranger likes.
+  static func insideShopify(_ text: String) -> String? {
+    guard let address = try? ShopAddress(text), address.port == nil, address.host == text.lowercased(),
+      address.host.hasSuffix(".myshopify.com"), address.host.split(separator: ".").count == 3
+    else { return nil }
+    return address.domain
+  }
 
   /// Host and port as they are written, stored and shown.
   public var domain: String { port.map { "\(host):\($0)" } ?? host }

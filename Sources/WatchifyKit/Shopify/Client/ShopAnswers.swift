@@ -25,6 +25,15 @@ enum ShopAnswers {
   /// Whether an address is that of the page on which a closed shop asks for its password.
   static func isPasswordPage(_ url: URL) -> Bool { url.path.hasSuffix("/password") }
 
+  /// What a redirect to another site means. Its name is for people; nobody follows it.
+  static func fault(ofRedirectTo url: URL) -> SyncError {
+    // Local names, bare numbers and bare words are somewhere on the reader's own network, if anywhere.
+    guard let place = try? ShopAddress(url.absoluteString), place.reach == .internet,
+      url.host?.contains(".") == true
+    else { return .notShopify }
+    return .moved(to: place.domain)
+  }
+
   /// What a page says that was served instead of JSON, if anything.
   static func fault(ofPage answer: HTTPAnswer) -> SyncError? {
     let text = String(decoding: answer.body.prefix(65_536), as: UTF8.self).lowercased()
@@ -57,6 +66,10 @@ enum ShopAnswers {
     case is CancellationError: error
     case let error as URLError where error.code == .cancelled: CancellationError()
     case let error as URLError where isUnreachable(error.code): SyncError.unreachable
+    case let error as ForbiddenAddress: SyncError.privateAddress(error.address)
+    case let error as Curl.Missing: SyncError.incomplete(reason: error.localizedDescription)
+    // The document's table takes it for being offline; here a server was there a moment ago.
+    case let error as URLError where error.code == .networkConnectionLost: SyncError.connectionLost
     default: SyncError.from(error)
     }
   }
@@ -72,28 +85,37 @@ enum ShopAnswers {
     return [.timedOut, .networkConnectionLost, .badServerResponse, .unknown].contains(code)
   }
 
+  /// Bytes of `/meta.json` at most: it has some two thousand.
+  static let largestDescription = 256 * 1024
+
   /// `/meta.json`; parts that are not what they should be are missing.
   static func description(_ body: Data) -> ShopDescription {
-    guard let meta = try? JSONDecoder().decode(Meta.self, from: body) else { return ShopDescription() }
-    return meta.description
+    var description = ShopDescription()
+    _ = body.withUnsafeBytes { bytes in
+      Result { () throws(FeedFault) in
+        var scanner = JSONScanner(bytes)
+        try scanner.object { (scanner, name) throws(FeedFault) in
+          if scanner.matches(name, "name") {
+            description.name = try scanner.stringIfAny()
+          } else if scanner.matches(name, "country") {
+            description.country = try scanner.stringIfAny().flatMap { code($0, 2) }
+          } else if scanner.matches(name, "currency") {
+            description.currency = try scanner.stringIfAny().flatMap { code($0, 3) }
+          } else if scanner.matches(name, "myshopify_domain") {
+            description.shopifyDomain = try scanner.stringIfAny().flatMap(ShopAddress.insideShopify)
+          } else if scanner.matches(name, "published_products_count") {
+            description.productCount = try scanner.integerIfAny().flatMap { Int(exactly: $0) }
+          } else {
+            try scanner.skip()
+          }
+        }
+      }
+    }
+    return description
   }
 
-  private struct Meta: Decodable {
-    var description = ShopDescription()
-
-    enum CodingKeys: String, CodingKey {
-      case name, country, currency
-      case shopifyDomain = "myshopify_domain"
-      case productCount = "published_products_count"
-    }
-
-    init(from decoder: any Decoder) throws {
-      let parts = try decoder.container(keyedBy: CodingKeys.self)
-      description.name = try? parts.decode(String.self, forKey: .name)
-      description.country = try? parts.decode(String.self, forKey: .country)
-      description.currency = try? parts.decode(String.self, forKey: .currency)
-      description.shopifyDomain = try? parts.decode(String.self, forKey: .shopifyDomain)
-      description.productCount = try? parts.decode(Int.self, forKey: .productCount)
-    }
+  /// A code of so many letters, such as that of a country.
+  private static func code(_ text: String, _ count: Int) -> String? {
+    text.utf8.count == count && text.utf8.allSatisfy { ($0 | 0x20) &- UInt8(ascii: "a") < 26 } ? text.uppercased() : nil
   }
 }

@@ -1,10 +1,6 @@
 import CofferLocks
 import Foundation
 
-#if canImport(FoundationNetworking)
-  import FoundationNetworking
-#endif
-
 /// Asks a shop for one thing at a time: robots.txt first, through the gate, with redirects and repetitions.
 final class ShopFetcher: Sendable {
   /// What an answer depends on besides its address.
@@ -13,6 +9,8 @@ final class ShopFetcher: Sendable {
     var path: String
     var query: [URLQueryItem] = []
     var headers: [(name: String, value: String)] = []
+    /// Bytes of the answer at most; as many as a page may have unless given.
+    var largestBody: Int?
   }
 
   private struct Robots {
@@ -44,7 +42,7 @@ final class ShopFetcher: Sendable {
   /// An answer with success, or with a status that ``ShopAnswers/fault(ofStatus:)`` leaves open.
   func answer(to question: Question) async throws -> HTTPAnswer {
     try await checkRobots(for: question)
-    return try await fetch(question, limit: .init(bytes: configuration.largestBody))
+    return try await fetch(question, limit: .init(bytes: question.largestBody ?? configuration.largestBody))
   }
 
   // MARK: - robots.txt
@@ -72,7 +70,7 @@ final class ShopFetcher: Sendable {
         let agent = configuration.userAgent.prefix { $0 != "/" && $0 != " " }
         rules = RobotsRules(String(decoding: answer.body, as: UTF8.self), agent: String(agent))
       }
-    } catch SyncError.notShopify, SyncError.passwordProtected, SyncError.refused, SyncError.closed {
+    } catch SyncError.notShopify, SyncError.passwordProtected, SyncError.refused, SyncError.closed, SyncError.moved {
       // No rules are to be had: the shop's answer to the question itself counts.
     }
     let read = Robots(rules: rules, readAt: now)
@@ -108,16 +106,14 @@ final class ShopFetcher: Sendable {
     for _ in 0...Self.mostRedirects {
       let answer: HTTPAnswer
       do {
-        answer = try await transport.get(request(url, headers: question.headers), limit: limit)
+        answer = try await transport.get(request(url, question), limit: limit)
       } catch {
-        if gate.isRefused, ShopAnswers.looksThrottled(error) {
-          throw SyncError.resting(until: gate.refuse(retryAfter: nil))
-        }
-        throw ShopAnswers.fault(of: error)
+        guard gate.isRefused(shop), ShopAnswers.looksThrottled(error) else { throw ShopAnswers.fault(of: error) }
+        throw rest(shop, isFront: configuration.isShopify(url, nil), retryAfter: nil)
       }
       if answer.status == 429 {
         let wait = ShopAnswers.retryAfter(answer, now: gate.clock.now())
-        throw SyncError.resting(until: gate.refuse(retryAfter: wait))
+        throw rest(shop, isFront: configuration.isShopify(url, answer.peer), retryAfter: wait)
       }
       guard [301, 302, 303, 307, 308].contains(answer.status) else {
         if let host = url.host { hosts.withLock { $0[shop] = host } }
@@ -126,19 +122,24 @@ final class ShopFetcher: Sendable {
       guard let place = answer.header("Location"), let target = URL(string: place, relativeTo: url) else {
         throw SyncError.invalidResponse
       }
-      guard let next = shop.onSite(target.absoluteURL) else { throw SyncError.notShopify }
+      guard let next = shop.onSite(target.absoluteURL) else { throw ShopAnswers.fault(ofRedirectTo: target) }
       if ShopAnswers.isPasswordPage(next) { throw SyncError.passwordProtected }
       url = next
     }
     throw SyncError.invalidResponse
   }
 
-  private func request(_ url: URL, headers: [(name: String, value: String)]) -> URLRequest {
-    var request = URLRequest(url: url)
-    request.setValue(configuration.userAgent, forHTTPHeaderField: "User-Agent")
-    request.setValue("application/json", forHTTPHeaderField: "Accept")
-    for (name, value) in headers where Self.isHeader(name, value) { request.setValue(value, forHTTPHeaderField: name) }
-    return request
+  private func rest(_ shop: ShopAddress, isFront: Bool, retryAfter: TimeInterval?) -> SyncError {
+    let until = gate.refuse(isFront ? nil : shop, retryAfter: retryAfter)
+    return .resting(until: until, shop: isFront ? nil : shop.domain)
+  }
+
+  /// Private headers go out with it, so `url` must be at the shop that they were given for.
+  private func request(_ url: URL, _ question: Question) -> HTTPRequest {
+    let usual = [("User-Agent", configuration.userAgent), ("Accept", "application/json")]
+    let further = question.headers.filter { Self.isHeader($0.name, $0.value) }
+    let kept = usual.filter { name, _ in !further.contains { $0.name.lowercased() == name.lowercased() } }
+    return HTTPRequest(url: url, headers: kept + further, reach: question.shop.reach)
   }
 
   /// A line break in a header would begin another one.

@@ -10,6 +10,12 @@ struct FeedPage: Hashable, Sendable {
   var brokenProducts = 0
   /// Variants that were left out because their id, price or stock cannot be read.
   var brokenVariants = 0
+  /// About how many bytes of memory its products take, measured so that a sync needs some four times as many.
+  var weight = 0
+  /// Which they were, as far as their ids can be read.
+  var unreadable: Set<UnreadableEntry> = []
+  /// Broken products without a readable id.
+  var nameless = 0
 }
 
 /// Decodes the body of `/products.json`.
@@ -17,17 +23,23 @@ struct FeedPage: Hashable, Sendable {
 /// It passes over everything that is not kept, such as descriptions, without building it. What is broken is left out
 /// and counted; a price that cannot be read is never zero.
 enum FeedDecoder {
+  /// Variants of a product at most: Shopify has 2,048. A product with more is broken.
+  private static let mostVariants = 4_096
+  /// Pictures of a product that are kept: Shopify has no more.
+  private static let mostImages = 250
+
   /// The page that `data` is.
-  static func decode(_ data: Data) throws(FeedFault) -> FeedPage {
+  /// - Parameter room: bytes of memory that its products may take.
+  static func decode(_ data: Data, room: Int = .max) throws(FeedFault) -> FeedPage {
     let result = data.withUnsafeBytes { bytes in
-      Result { () throws(FeedFault) in try decode(bytes) }
+      Result { () throws(FeedFault) in try decode(bytes, room: room) }
     }
     return try result.get()
   }
 
   /// The page that `bytes` are.
-  static func decode(_ bytes: UnsafeRawBufferPointer) throws(FeedFault) -> FeedPage {
-    var scanner = JSONScanner(bytes)
+  static func decode(_ bytes: UnsafeRawBufferPointer, room: Int = .max) throws(FeedFault) -> FeedPage {
+    var scanner = JSONScanner(bytes, room: room)
     do throws(FeedFault) {
       guard try scanner.peek() == UInt8(ascii: "{") else { throw .notJSON }
     } catch {
@@ -46,24 +58,25 @@ enum FeedDecoder {
     }
     try scanner.expectEnd()
     if let errors { throw .errors(errors) }
-    guard let page else { throw .noProducts }
+    guard var page else { throw .noProducts }
+    page.weight = scanner.built
     return page
   }
 
   /// The first text of whatever `errors` is; `nil` for null.
   private static func words(_ scanner: inout JSONScanner) throws(FeedFault) -> String? {
     let start = scanner.offset
-    if let text = try scanner.textIfAny() { return scanner.string(text) }
+    if let text = try scanner.textIfAny() { return scanner.words(text) }
     let raw = UnsafeRawBufferPointer(rebasing: scanner.bytes[start..<scanner.offset].prefix(200))
     let words = String(decoding: raw, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
-    return words == "null" ? nil : words
+    return words == "null" ? nil : ShopText.visible(words)
   }
 
   private static func products(_ scanner: inout JSONScanner) throws(FeedFault) -> FeedPage {
     var page = FeedPage()
     try scanner.list { (scanner) throws(FeedFault) in
       page.entries += 1
-      if let product = try product(&scanner, brokenVariants: &page.brokenVariants) {
+      if let product = try product(&scanner, of: &page) {
         page.products.append(product)
       } else {
         page.brokenProducts += 1
@@ -73,16 +86,20 @@ enum FeedDecoder {
   }
 
   private static func product(
-    _ scanner: inout JSONScanner, brokenVariants: inout Int
+    _ scanner: inout JSONScanner, of page: inout FeedPage
   ) throws(FeedFault) -> ShopifyProduct? {
     guard try scanner.peek() == UInt8(ascii: "{") else {
       try scanner.skip()
+      page.nameless += 1
       return nil
     }
     var id: Int64?
     var title: String?
     var handle: String?
     var variants: [ShopifyVariant]?
+    // With the heads of its two lists.
+    try scanner.build(MemoryLayout<ShopifyProduct>.stride + 64)
+    var broken: [Int64] = []
     var product = ShopifyProduct(id: 0, title: "", handle: "", variants: [])
     try scanner.object { (scanner, name) throws(FeedFault) in
       if scanner.matches(name, "id") {
@@ -102,19 +119,28 @@ enum FeedDecoder {
       } else if scanner.matches(name, "images") {
         product.images = try images(&scanner)
       } else if scanner.matches(name, "variants") {
-        variants = try self.variants(&scanner, broken: &brokenVariants)
+        variants = try self.variants(&scanner, broken: &broken)
       } else {
         try scanner.skip()
       }
     }
-    guard let id, let title, let handle, let variants else { return nil }
+    page.brokenVariants += broken.count
+    guard let id else {
+      page.nameless += 1
+      return nil
+    }
+    guard let title, let handle, let variants else {
+      page.unreadable.insert(UnreadableEntry(product: id))
+      return nil
+    }
+    for variant in broken { page.unreadable.insert(UnreadableEntry(product: id, variant: variant)) }
     (product.id, product.title, product.handle, product.variants) = (id, title, handle, variants)
     return product
   }
 
-  /// `nil` when there is no list, and when all of its entries are broken.
+  /// `nil` when there is no list, when all of its entries are broken, and when there are too many.
   private static func variants(
-    _ scanner: inout JSONScanner, broken: inout Int
+    _ scanner: inout JSONScanner, broken: inout [Int64]
   ) throws(FeedFault) -> [ShopifyVariant]? {
     guard try scanner.peek() == UInt8(ascii: "[") else {
       try scanner.skip()
@@ -125,14 +151,12 @@ enum FeedDecoder {
     var entries = 0
     try scanner.list { (scanner) throws(FeedFault) in
       entries += 1
-      guard let variant = try variant(&scanner, position: entries) else {
-        broken += 1
-        return
-      }
+      guard entries <= mostVariants else { return try scanner.skip() }
+      guard let variant = try variant(&scanner, position: entries, broken: &broken) else { return }
       let isNew = isFirst(variant.id, of: variants, seen: &seen)
       if isNew { variants.append(variant) }
     }
-    return variants.isEmpty && entries > 0 ? nil : variants
+    return entries > mostVariants || variants.isEmpty && entries > 0 ? nil : variants
   }
 
   /// A set is built for many variants only: it costs more than a look at the few ids of most products.
@@ -142,15 +166,20 @@ enum FeedDecoder {
     return seen.insert(id).inserted
   }
 
-  private static func variant(_ scanner: inout JSONScanner, position: Int) throws(FeedFault) -> ShopifyVariant? {
+  private static func variant(
+    _ scanner: inout JSONScanner, position: Int, broken: inout [Int64]
+  ) throws(FeedFault) -> ShopifyVariant? {
     guard try scanner.peek() == UInt8(ascii: "{") else {
       try scanner.skip()
+      broken.append(UnreadableEntry.namelessVariant)
       return nil
     }
     var id: Int64?
     var price: Price?
     var available: Bool?
     var isCompareAtPriceBroken = false
+    // A comparison has it twice more, with its market.
+    try scanner.build(MemoryLayout<ShopifyVariant>.stride + 36)
     var variant = ShopifyVariant(id: 0, title: "Default Title", price: .zero, available: false, position: position)
     try scanner.object { (scanner, name) throws(FeedFault) in
       if scanner.matches(name, "id") {
@@ -172,7 +201,10 @@ enum FeedDecoder {
         try scanner.skip()
       }
     }
-    guard let id, let price, let available, !isCompareAtPriceBroken else { return nil }
+    guard let id, let price, let available, !isCompareAtPriceBroken else {
+      broken.append(id ?? UnreadableEntry.namelessVariant)
+      return nil
+    }
     (variant.id, variant.price, variant.available) = (id, price, available)
     return variant
   }
@@ -185,12 +217,14 @@ enum FeedDecoder {
       return images
     }
     try scanner.list { (scanner) throws(FeedFault) in
-      guard try scanner.peek() == UInt8(ascii: "{") else { return try scanner.skip() }
+      guard images.count < mostImages, try scanner.peek() == UInt8(ascii: "{") else { return try scanner.skip() }
       var src: String?
       try scanner.object { (scanner, name) throws(FeedFault) in
         if scanner.matches(name, "src") { src = try scanner.stringIfAny() } else { try scanner.skip() }
       }
-      if let src { images.append(ShopifyImage(src: src)) }
+      guard let src else { return }
+      try scanner.build(MemoryLayout<ShopifyImage>.stride + 4)
+      images.append(ShopifyImage(src: src))
     }
     return images
   }
@@ -239,7 +273,12 @@ extension JSONScanner {
     return nil
   }
 
-  fileprivate mutating func stringIfAny() throws(FeedFault) -> String? { try textIfAny().map { string($0) } }
+  mutating func stringIfAny() throws(FeedFault) -> String? {
+    guard let text = try textIfAny() else { return nil }
+    // Short ones are kept in place.
+    if text.range.count > 15 { try build(32 + min(text.range.count, Self.longestText)) }
+    return words(text)
+  }
 
   fileprivate mutating func boolIfAny() throws(FeedFault) -> Bool? {
     let first = try peek()
@@ -248,7 +287,7 @@ extension JSONScanner {
   }
 
   /// A number without point or exponent that fits.
-  fileprivate mutating func integerIfAny() throws(FeedFault) -> Int64? {
+  mutating func integerIfAny() throws(FeedFault) -> Int64? {
     let first = try peek()
     guard first == UInt8(ascii: "-") || first &- UInt8(ascii: "0") < 10 else {
       try skip()

@@ -10,6 +10,8 @@ enum FeedFault: Error, Hashable, Sendable {
   case noProducts
   /// The shop's own words in `{"errors": ...}`.
   case errors(String)
+  /// More would be built of it than there is room for.
+  case tooLarge
 }
 
 /// Reads JSON from bytes, one value at a time, and builds only what is asked for.
@@ -20,11 +22,18 @@ struct JSONScanner {
   /// Deeper values are refused: a feed has six levels.
   static let deepest = 64
 
+  /// Bytes of a text at most; a shop's titles have 255 letters. What is longer is cut off.
+  static let longestText = 1_024
+
   let bytes: UnsafeRawBufferPointer
   private(set) var offset = 0
+  /// About how many bytes of memory were built, and how many may be.
+  private(set) var built = 0
+  private let room: Int
 
-  init(_ bytes: UnsafeRawBufferPointer) {
+  init(_ bytes: UnsafeRawBufferPointer, room: Int = .max) {
     self.bytes = bytes
+    self.room = room
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
   }
 
@@ -32,6 +41,13 @@ struct JSONScanner {
   struct Text {
     var range: Range<Int>
     var hasEscapes: Bool
+  }
+
+  /// Counts what is built of the bytes: ten of them can become two hundred.
+  @inline(__always)
+  mutating func build(_ count: Int) throws(FeedFault) {
+    built &+= count
+    if built > room { throw .tooLarge }
   }
 
   // MARK: - Grammar
@@ -224,8 +240,50 @@ struct JSONScanner {
     return true
   }
 
+  /// Text as a string for people: through the door of ``ShopText``, with its escapes resolved, up to ``longestText``.
+  func words(_ text: Text) -> String {
+    let words = short(text)
+    return !text.hasEscapes && isPlain(text.range) ? words : ShopText.visible(words)
+  }
+
+  /// Whether bytes are those of ASCII that is seen, which nearly all texts are; controls below it are no JSON.
+  private func isPlain(_ range: Range<Int>) -> Bool {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    let highs: UInt64 = 0x8080_8080_8080_8080
+    var index = range.lowerBound
+    while index &+ 8 <= range.upperBound {
+      let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      let deletes = word ^ (ones &* 0x7F)
+      guard (word | ((deletes &- ones) & ~deletes)) & highs == 0 else { return false }
+      index &+= 8
+    }
+    while index < range.upperBound {
+      guard bytes[index] < 0x7F else { return false }
+      index &+= 1
+    }
+    return true
+  }
+
+  private func short(_ text: Text) -> String {
+    guard text.range.count > Self.longestText else { return string(text) }
+    // An escape has six bytes for one at worst, and none may be cut in two.
+    var range = text.range.prefix(Self.longestText * 6)
+    if text.hasEscapes, let slash = bytes[range.suffix(12)].firstIndex(of: UInt8(ascii: "\\")) {
+      range = range.lowerBound..<slash
+    }
+    let long = string(Text(range: range, hasEscapes: text.hasEscapes))
+    var scalars = String.UnicodeScalarView()
+    var count = 0
+    for scalar in long.unicodeScalars {
+      count += UTF8.width(scalar)
+      guard count <= Self.longestText - 3 else { return String(scalars) + "…" }
+      scalars.append(scalar)
+    }
+    return long
+  }
+
   /// Text as a string, with its escapes resolved.
-  func string(_ text: Text) -> String {
+  private func string(_ text: Text) -> String {
     let raw = UnsafeRawBufferPointer(rebasing: bytes[text.range])
     guard text.hasEscapes else { return String(decoding: raw, as: UTF8.self) }
     var plain: [UInt8] = []

@@ -1,0 +1,56 @@
+import CofferTerminal
+import Foundation
+import WatchifyKit
+
+/// `watchify remove`: stops following a store, and deletes what is known of it.
+func removeStore(_ invocation: Invocation) async throws -> ExitStatus {
+  guard let text = try invocation.text(at: 0) else { throw UsageError("'remove' needs a STORE.", .remove) }
+  return try await withSession(invocation) { session in
+    let store = try session.store(text, .remove, isWhole: true)
+    let losses = try await losses(store, session)
+    if !invocation.has(.yes) {
+      guard Input.isTerminal, isatty(STDERR_FILENO) == 1 else {
+        throw UsageError(
+          "'remove' would delete \(losses.text) of \(store.name.oneLine(limit: 60)), "
+            + "and there is no terminal to ask on: add --yes.", .remove)
+      }
+      try Output.error.note("\(store.name.oneLine(limit: longestTitle)) (\(store.domain)): \(losses.text).")
+      guard try await confirm("Delete all of it?", otherwise: "nothing was removed") else {
+        throw CommandError(.failure, "notConfirmed", "Nothing was removed.")
+      }
+    }
+    try await session.service.deleteStore(id: store.id)
+    if invocation.has(.json) {
+      try print(
+        .object([
+          ("removed", .text(store.id.uuidString)), ("name", .text(store.name)), ("domain", .text(store.domain)),
+          ("products", .number(losses.products)), ("pricePoints", .number(losses.points)),
+          ("events", .number(losses.events)),
+        ]))
+    } else {
+      try printText("\(store.name.oneLine(limit: longestTitle)) is no longer followed; \(losses.text) are deleted.")
+    }
+    return .ok
+  }
+}
+
+/// What goes with a store.
+private struct Losses {
+  var products: Int
+  var points: Int
+  var events: Int
+  var since: Date
+
+  /// "48 products with 213 price points since 9 Nov 2026, and 3 pieces of news"
+  var text: String {
+    let news = events == 1 ? "1 piece of news" : "\(grouped(events)) pieces of news"
+    let day = Moment.day(since)
+    let date = ["Today", "Yesterday"].contains(day) ? day.lowercased() : day
+    return "\(counted(products, "product")) with \(counted(points, "price point")) since \(date), and \(news)"
+  }
+}
+
+private func losses(_ store: StoreDTO, _ session: Session) async throws -> Losses {
+  let extent = try await session.service.extent(storeId: store.id)
+  return Losses(products: extent.products, points: extent.snapshots, events: extent.events, since: store.addedAt)
+}

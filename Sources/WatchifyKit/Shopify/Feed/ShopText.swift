@@ -1,0 +1,64 @@
+/// The one door for words of a shop: titles, handles, its name, what it says in an error.
+///
+/// ``JSONScanner`` makes every string that comes from a feed, and none without it. So what is stored, and with it all
+/// that is shown on a terminal, in a notification, as CSV or JSON, has nothing in it that a terminal obeys, that turns
+/// a line around, or that is not seen.
+enum ShopText {
+  /// A text without control characters, marks of direction and other invisible ones; line ends and tabs are blanks.
+  static func visible(_ text: String) -> String {
+    guard text.utf8.contains(where: { !(0x20..<0x7F).contains($0) }) else { return text }
+    let scalars = Array(text.unicodeScalars)
+    var visible = String.UnicodeScalarView()
+    for (index, scalar) in scalars.enumerated() {
+      if isBlank(scalar) {
+        visible.append(" ")
+      } else if !isInvisible(scalar)
+        || joins(scalar, visible.last, index + 1 < scalars.count ? scalars[index + 1] : nil)
+      {
+        visible.append(scalar)
+      }
+    }
+    return String(visible)
+  }
+
+  private static func isBlank(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0x09...0x0D, 0x85, 0x2028, 0x2029: true
+    default: false
+    }
+  }
+
+  private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.properties.generalCategory == .control || scalar.properties.isDefaultIgnorableCodePoint
+      || scalar.properties.isBidiControl || (0xFFF9...0xFFFB).contains(scalar.value)
+  }
+
+  /// Joiners within Persian and Indian words and within emoji, and the mark that makes an emoji of a sign.
+  private static func joins(_ scalar: Unicode.Scalar, _ before: Unicode.Scalar?, _ after: Unicode.Scalar?) -> Bool {
+    guard let before, !before.isASCII || scalar.value == 0xFE0F else { return false }
+    switch scalar.value {
+    case 0x200C, 0x200D:
+      return !isInvisible(before) || before.value == 0xFE0F
+        ? after.map { !$0.isASCII && !isInvisible($0) } ?? false : false
+    case 0xFE0E, 0xFE0F: return before.properties.isEmoji && (!before.isASCII || after?.value == 0x20E3)
+    default: return false
+    }
+  }
+}
+
+extension String {
+  /// As one part of an address: what has a meaning of its own there is escaped, letters of any script stay.
+  var asPathComponent: String {
+    var text = ""
+    for scalar in unicodeScalars {
+      let isPlain = !scalar.isASCII || scalar.properties.isAlphabetic || scalar.properties.numericType != nil
+      if isPlain || "-_.~".unicodeScalars.contains(scalar) {
+        text.unicodeScalars.append(scalar)
+      } else {
+        let digits = String(scalar.value, radix: 16, uppercase: true)
+        text += digits.count < 2 ? "%0\(digits)" : "%\(digits)"
+      }
+    }
+    return text
+  }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import ReplayShop
+import Testing
+
+@testable import WatchifyKit
+
+/// Journeys to other markets, currencies that are not known, and countries that nobody names.
+@Suite(.timeLimit(.minutes(15))) struct MarketTests {
+  @Test("On return from another market, news is what changed since the last read of this one")
+  func journey() async throws {
+    try await Workshop.use { workshop in
+      var sized = product(3, prices: ["5", "6"])
+      let id = try await workshop.follow([product(1), product(2), sized])
+      let away = [product(1, prices: ["140"]), product(3, prices: ["7", "8"])]
+      #expect(try await workshop.sync(id, away, currency: "SGD").map(\.changeType) == [.currencyChanged])
+      #expect(try await workshop.sync(id, away, currency: "SGD").isEmpty)
+      sized.variants[1].available = false
+      let now = [product(1, prices: ["80"]), product(2), sized, product(4)]
+      let news = try await workshop.sync(id, now, currency: "USD")
+      #expect(news.map(\.changeType) == [.currencyChanged, .priceDropped, .outOfStock, .newProduct])
+      #expect(news[1].oldValue == "$100.00" && news[1].newValue == "$80.00")
+      let detail = try #require(try await workshop.service.product(storeId: id, shopifyId: 1))
+      #expect(detail.variants[0].history.map(\.currency) == ["USD", "SGD", "USD"])
+      #expect(detail.variants[0].history.map(\.price) == [100, 140, 80])
+      #expect(detail.product.cachedPrice == 80 && detail.product.currency == "USD")
+      let second = try #require(try await workshop.service.product(storeId: id, shopifyId: 2))
+      #expect(!second.isRemoved && second.product.cachedPrice == 100, "the other market did not have it")
+      #expect(try await workshop.sync(id, now).isEmpty)
+      // What is gone on return is missing first, as anywhere.
+      #expect(try await workshop.sync(id, away, currency: "SGD").map(\.changeType) == [.currencyChanged])
+      let less = Array(now.dropFirst())
+      #expect(try await workshop.sync(id, less, currency: "USD").map(\.changeType) == [.currencyChanged])
+      #expect(try await workshop.sync(id, less).map(\.changeType) == [.productRemoved])
+    }
+  }
+
+  @Test("Each market has its own prices, and news that was told in one is not told again as new")
+  func markets() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([product(1)])
+      _ = try await workshop.sync(id, [product(1, prices: ["140"])], currency: "SGD")
+      let found = try await workshop.sync(id, [product(1, prices: ["120"]), product(2)], currency: "SGD")
+      #expect(found.map(\.changeType) == [.priceDropped, .newProduct] && found[0].oldValue == "SGD 140.00")
+      let home = try await workshop.sync(id, [product(1, prices: ["90"]), product(2)], currency: "USD")
+      #expect(home.map(\.changeType) == [.currencyChanged, .priceDropped] && home[1].oldValue == "$100.00")
+      let away = try await workshop.sync(id, [product(1, prices: ["111.30"]), product(2)], currency: "SGD")
+      #expect(away.map(\.oldValue) == ["USD", "SGD 120.00"])
+      try await workshop.service.updateStore(id: id, country: "GB")
+      #expect(try await workshop.sync(id, [product(1, prices: ["1"])]).map(\.changeType) == [.currencyChanged])
+      try await workshop.service.updateStore(id: id, country: "US")
+      let back = try await workshop.sync(id, [product(1, prices: ["90"]), product(2)], currency: "USD")
+      #expect(back.map(\.changeType) == [.currencyChanged], "the same as when it was left")
+    }
+  }
+
+  @Test("While the shop's own currency is not known its prices count as converted, and it is asked again")
+  func unknownCurrency() async throws {
+    try await Workshop.use { workshop in
+      workshop.shop.describe(ShopDescription(country: "US"))
+      let prices = (1...21).map { 40.0 + Double($0) * 3.37 }
+      func products(_ rate: Double) -> [ShopifyProduct] {
+        prices.enumerated().map { product(Int64($0.offset + 1), prices: [String(format: "%.2f", $0.element * rate)]) }
+      }
+      let id = try await workshop.follow(products(1))
+      #expect(workshop.shop.questions == 1)
+      #expect(try await workshop.sync(id, products(0.996)).isEmpty, "21 prices moved as one")
+      #expect(workshop.shop.questions == 2)
+      var cut = products(0.996)
+      cut[4] = product(5, prices: ["50"])
+      let news = try await workshop.sync(id, cut)
+      #expect(news.map(\.productShopifyId) == [5] && news.allSatisfy { !$0.isUnsure })
+      #expect(workshop.shop.questions == 2, "the second time it is left in peace for longer")
+      workshop.clock.turn(600)
+      workshop.shop.describe(ShopDescription(country: "US", currency: "USD"))
+      let rest = try await workshop.sync(id, cut)
+      #expect(rest.count == 20, "now it is known that they were no moves of a rate")
+      let (small, asked) = (try await workshop.sync(id, [product(1, prices: ["41.50"])] + cut.dropFirst()), 3)
+      #expect(small.count == 1 && workshop.shop.questions == asked, "known once, it is not asked for again")
+    }
+  }
+
+  @Test("A store that names no country is asked for one by its currency, from the first read on")
+  func pinned() async throws {
+    try await Workshop.use { workshop in
+      workshop.shop.describe(ShopDescription(currency: "GBP"))
+      let id = try await workshop.follow([product(1)], currency: "GBP")
+      #expect(try await workshop.service.stores().map(\.country) == ["GB"])
+      workshop.shop.describe(ShopDescription())
+      let other = try await workshop.follow([product(1)], domain: "other.example", currency: "SGD")
+      #expect(try await workshop.sync(id, [product(1)], currency: "GBP").isEmpty)
+      #expect(try await workshop.sync(other, [product(1)], currency: "SGD").isEmpty, "the same market as before")
+      #expect(workshop.shop.countries == ["GB", nil, "GB", "SG"])
+      #expect(HomeMarket.country(of: "EUR", locale: Locale(identifier: "de_AT")) == "AT")
+      #expect(HomeMarket.country(of: "EUR", locale: Locale(identifier: "en_US")) == nil)
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import Testing
+
+@testable import WatchifyKit
+
+/// What a notification says, and that its counts are those of the unread news.
+@Suite(.timeLimit(.minutes(15))) struct WordingTests {
+  private func event(
+    _ type: ChangeType, product: Int64 = 1, variant: Int64 = 10, title: String = "Cork Mat", size: String? = nil,
+    from old: Decimal? = nil, to new: Decimal? = nil, isUnsure: Bool = false
+  ) -> ChangeEventDTO {
+    var event = ChangeEventDTO(
+      id: UUID(), changeType: type, productTitle: title, variantTitle: size, productShopifyId: product,
+      variantShopifyId: variant, occurredAt: Date(), currency: "USD", isUnsure: isUnsure)
+    (event.oldPrice, event.newPrice) = (old, new)
+    event.oldValue = old.map { Money.text($0, "USD") }
+    event.newValue = new.map { Money.text($0, "USD") }
+    return event
+  }
+
+  private func body(_ events: [ChangeEventDTO]) -> String? { NotificationContent(of: events)?.body }
+
+  @Test("One piece of news is named with its price; sizes of a product are one")
+  func one() throws {
+    let price = Decimal(string: "67.90")
+    #expect(body([event(.priceDropped, from: 97, to: price)]) == "Cork Mat: $67.90, was $97.00")
+    let sizes = (1...54).map { event(.priceDropped, variant: $0, size: "Size \($0)", from: 97, to: price) }
+    #expect(body(sizes) == "Cork Mat: $67.90, was $97.00")
+    #expect(body([sizes[2]]) == "Cork Mat, Size 3: $67.90, was $97.00")
+    #expect(body([event(.backInStock, size: "L")]) == "Cork Mat, L: back in stock")
+    #expect(body([event(.imagesChanged)]) == "Cork Mat: pictures changed")
+    #expect(
+      body([event(.priceIncreased, from: 97, to: 99, isUnsure: true)])
+        == "Cork Mat: $99.00, was $97.00, perhaps by the exchange rate")
+  }
+
+  @Test("Of several the most important one is named, and products are counted")
+  func several() throws {
+    let small = event(.priceDropped, product: 2, variant: 20, title: "Strap", from: 10, to: 9)
+    let sizes = (1...3).map { event(.priceDropped, variant: $0, size: "Size \($0)", from: 100, to: 80) }
+    #expect(body([small] + sizes) == "Cork Mat: $80.00, was $100.00 · 2 price drops")
+    let new = (3...40).map { event(.newProduct, product: $0, title: "New \($0)") }
+    let back = event(.backInStock, product: 50, title: "Block", size: "L")
+    #expect(
+      body(new + [small] + sizes + [back])
+        == "Block, L: back in stock · 2 price drops, 1 back in stock, 38 new products")
+    let long = event(.newProduct, title: String(repeating: "Mat ", count: 500))
+    #expect(try #require(body([long])).count < 100)
+  }
+
+  @Test("Counts and unread agree, and a piece of news is read as a whole")
+  func unread() async throws {
+    try await Workshop.use { workshop in
+      let prices = ["10", "12", "14"]
+      let id = try await workshop.follow([product(1, prices: prices), product(2), product(3)])
+      let news = try await workshop.sync(
+        id, [product(1, prices: ["8", "9", "10"]), product(2, prices: ["70"]), product(3), product(4)])
+      #expect(news.count == 5)
+      await workshop.notifications.send(for: news)
+      #expect(
+        workshop.channel.delivered.map(\.body) == ["Product 2: $70.00, was $100.00 · 2 price drops, 1 new product"])
+      let service = workshop.service
+      #expect(await service.fetchUnreadCount() == 3)
+      #expect(try await service.unreadCount(EventFilter(changeTypes: [.priceDropped], startDate: .distantPast)) == 2)
+      let size = try #require(news.last { $0.productShopifyId == 1 })
+      await service.markEventRead(id: size.id)
+      #expect(await service.fetchUnreadCount() == 2)
+      let events = try await service.events(EventFilter(unreadOnly: true), limit: 10)
+      #expect(events.count == 2 && !events.contains { $0.productShopifyId == 1 })
+      try await workshop.sync(id, [product(1, prices: prices), product(2), product(3), product(4)])
+      #expect(await service.fetchUnreadCount() == 4)
+      await service.markAllUnreadEventsRead()
+      #expect(await service.fetchUnreadCount() == 0)
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import Foundation
+import WatchifyKit
+
+/// Follows a store, or reads it once more if it is followed, as a process of its own. Writes what came of it, how much
+/// memory it took at most, in kilobytes, and how many milliseconds of processors: a line each.
+func measureMemory(database: String, address: String) async throws {
+  let container = try await ModelContainer.open(at: URL(fileURLWithPath: database))
+  let followed = try await StoreService.makeBackground(container: container).stores().first
+  // Each process is a day later.
+  let start = followed?.lastAttemptAt?.addingTimeInterval(86_400) ?? Date(timeIntervalSince1970: 1_790_000_000)
+  let clock = RoundClock(start: start)
+  let gate = RequestGate(clock: ShopClock(now: { clock.now }, sleep: { _ in try Task.checkCancellation() }))
+  let service = await StoreService.makeBackground(
+    container: container, api: ShopifyClient(gate: gate), now: { clock.now })
+  var outcome: String
+  do {
+    if let followed {
+      outcome = "\(try await service.syncStore(storeId: followed.id).count) pieces of news"
+    } else {
+      _ = try await service.addStore(name: nil, domain: address)
+      outcome = "\(try await service.stores().first?.cachedProductCount ?? 0) products"
+    }
+  } catch { outcome = "\(error)" }
+  try await container.close()
+  let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+  let most = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }?.filter(\.isNumber) ?? "?"
+  var used = timespec()
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used)
+  let milliseconds = used.tv_sec * 1_000 + used.tv_nsec / 1_000_000
+  let line = outcome.prefix(400).replacing("\n", with: " ")
+  FileHandle.standardOutput.write(Data("\(line)\n\(most)\n\(milliseconds)\n".utf8))
+  if ProcessInfo.processInfo.environment["PHASES"] != nil { print(status) }
+}

@@ -147,15 +147,18 @@ import Testing
     try copies(directory)
     let engine = try await filled(directory.path("store.db"), values: 2_000, size: 4_000)
     let begun = AsyncStream.makeStream(of: Void.self)
+    let isCancelled = DispatchSemaphore(value: 0)
     let target = directory.path("copies/a.db")
     let task = Task {
       try await engine.backup(to: target) { _ in
         begun.continuation.yield()
-        usleep(20_000)  // so that it is not done before it is cancelled
+        #expect(isCancelled.wait(timeout: .now() + 60) == .success)
+        isCancelled.signal()  // for the steps that follow
       }
     }
     for await _ in begun.stream { break }
     task.cancel()
+    isCancelled.signal()
     await #expect(throws: CancellationError.self) { try await task.value }
     #expect(try names(directory) == [])
     try await engine.close()

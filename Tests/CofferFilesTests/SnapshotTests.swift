@@ -105,7 +105,7 @@ import Testing
       #expect(try await engine.retainedCount() == 2)
     }
     // They go when the snapshot has ended, without another commit.
-    let deadline = ContinuousClock.now + .seconds(30)
+    let deadline = ContinuousClock.now + .seconds(120)
     while try await engine.retainedCount() > 0, ContinuousClock.now < deadline {
       try await Task.sleep(for: .milliseconds(5))
     }

@@ -95,7 +95,8 @@ import Testing
         CREATE TABLE kept (key BLOB PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, checksum INTEGER NOT NULL,
           value BLOB NOT NULL) STRICT, WITHOUT ROWID;
         INSERT INTO kept SELECT key, revision, checksum, value FROM coffer_values;
-        DROP TABLE coffer_values; DROP TABLE coffer_records; ALTER TABLE kept RENAME TO coffer_values;
+        DROP TABLE coffer_values; DROP TABLE coffer_records; DROP TABLE coffer_large;
+        ALTER TABLE kept RENAME TO coffer_values;
         UPDATE coffer_meta SET value = 2 WHERE name = 'format'
         """)
     }
@@ -126,6 +127,7 @@ import Testing
 
   // MARK: The present format
 
+  private static let largeValue = Data((0..<5_000).map { UInt8(truncatingIfNeeded: $0 * 7) })
   private static let schemaVersion = ValueAttribute<UInt64>(applicationCode: 128)
 
   /// What the golden file of the present format holds, written once.
@@ -144,6 +146,7 @@ import Testing
       .put(try Key("greeting"), Data("hello".utf8), attributes), .putRecord(record, Data("r".utf8)),
     ])
     batch.put(try Key("plain"), Data())
+    batch.put(try Key("large"), Self.largeValue)
     try await engine.commit(batch, from: origin)
     try await engine.commit(WriteBatch([.putRecord(record, Data("record".utf8))]), from: origin)
     try await engine.commit(WriteBatch([.put(try Key("gone"), Data("x".utf8))]), from: origin)
@@ -161,9 +164,11 @@ import Testing
     #expect(entry.attributes[Self.schemaVersion] == 3 && entry.attributes.encoded.count == 11)
     let record = try SystemRecordName("golden/record")
     #expect(try await engine.record(record) == SystemRecord(content: Data("record".utf8), revision: Revision(2)))
-    #expect(try await engine.summaries().map(\.key.string) == ["greeting", "plain"])
+    #expect(try await engine.summaries().map(\.key.string) == ["greeting", "large", "plain"])
+    #expect(try await engine.entry(Key("large"))?.value == Self.largeValue)
+    #expect(try await engine.summary(of: Key("large"))?.size == 5_000)
     let report = try await engine.verify()
-    #expect(report.isWhole && report.values == 2, "\(report)")
+    #expect(report.isWhole && report.values == 3, "\(report)")
     var heard: [Commit] = []
     for await change in engine.changes(since: .zero) {
       guard case .commit(let commit) = change else { break }
@@ -171,7 +176,7 @@ import Testing
       if commit.revision == Revision(4) { break }
     }
     #expect(heard.map(\.changed.records) == [[record], [record], [], []])
-    #expect(heard.map(\.changed.keys.count) == [2, 0, 1, 0] && heard[3].changed.prefixes.map(\.string) == ["go"])
+    #expect(heard.map(\.changed.keys.count) == [3, 0, 1, 0] && heard[3].changed.prefixes.map(\.string) == ["go"])
     let summary = try await engine.summary(of: Key("greeting"))
     #expect(summary?.date == heard[0].date)
     try await engine.close()

@@ -5,7 +5,7 @@ import Foundation
 /// Brings a store of an earlier format up, in one commit.
 ///
 /// Of the first, pages had no checksums, journal rows neither, and the checksum of a value did not cover its revision.
-/// The second had no attributes and no records of the library's own.
+/// The second had no attributes, no records of the library's own, and all values in the rows of their keys.
 enum FormatUpgrade {
   static func run(_ connection: Connection) throws {
     try upgradeTables(connection)
@@ -33,13 +33,16 @@ enum FormatUpgrade {
     try connection.execute("INSERT OR REPLACE INTO coffer_meta VALUES ('format', \(Schema.format)); COMMIT")
   }
 
-  /// Gives values a column for attributes and makes the table of records. No row is touched, so a damaged page stays
-  /// its own affair. Handles of an earlier version that are still open end: what they write would keep old attributes.
+  /// Gives values columns for attributes and their own rows, and makes the tables of records and large values. No row
+  /// is touched, so a damaged page stays its own affair; a value moves when it is written again. Handles of an earlier
+  /// version that are still open end: what they write would keep old attributes.
   private static func addAttributes(_ connection: Connection) throws {
     try connection.execute(
       """
       ALTER TABLE coffer_values ADD COLUMN attributes BLOB;
+      ALTER TABLE coffer_values ADD COLUMN large INTEGER;
       \(Schema.valueTable("coffer_records"));
+      \(Schema.largeTable);
       INSERT OR REPLACE INTO coffer_meta VALUES ('restored', \(Int64.random(in: 1 ... .max)))
       """)
   }

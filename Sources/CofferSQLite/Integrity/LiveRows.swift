@@ -32,31 +32,45 @@ struct LiveRows: Hashable {
 /// Follows the rows that the statements of one connection replace and remove: SQL calls it with each row as it was,
 /// which spares looking the row up before.
 final class LiveRowCounter {
+  fileprivate struct State {
+    var rows = LiveRows()
+    /// The large values that no row needs any more.
+    var large: [LargeValue] = []
+  }
+
   /// Changed by SQLite's calls, on the thread that runs the statement, and by the committer there.
-  private let state: UnsafeMutablePointer<LiveRows>
+  private let state: UnsafeMutablePointer<State>
   private let connection: Connection
 
   /// What a statement says for each row that it removes; true.
-  static let removing = "coffer_removing(revision, checksum)"
+  static let removing = "coffer_removing(revision, checksum, large, key)"
 
   init(_ connection: Connection) throws {
     self.connection = connection
     state = .allocate(capacity: 1)
-    state.initialize(to: LiveRows())
+    state.initialize(to: State())
     let flags = SQLITE_UTF8 | SQLITE_DIRECTONLY
     let code = sqlite3_create_function_v2(
-      connection.handle, "coffer_removing", 2, flags, state, noteRemovedRow, nil, nil, nil)
+      connection.handle, "coffer_removing", 4, flags, state, noteRemovedRow, nil, nil, nil)
     guard code == SQLITE_OK else { throw connection.error(code) }
   }
 
   deinit {
-    sqlite3_create_function_v2(connection.handle, "coffer_removing", 2, SQLITE_UTF8, nil, nil, nil, nil, nil)
+    sqlite3_create_function_v2(connection.handle, "coffer_removing", 4, SQLITE_UTF8, nil, nil, nil, nil, nil)
+    state.deinitialize(count: 1)
     state.deallocate()
   }
 
   var rows: LiveRows {
-    get { state.pointee }
-    set { state.pointee = newValue }
+    get { state.pointee.rows }
+    set { state.pointee.rows = newValue }
+  }
+
+  /// The large values of the rows that were removed since the last call.
+  func takeLarge() -> [LargeValue] {
+    guard !state.pointee.large.isEmpty else { return [] }
+    defer { state.pointee.large = [] }
+    return state.pointee.large
   }
 }
 
@@ -65,7 +79,13 @@ private nonisolated func noteRemovedRow(
 ) {
   guard let state = sqlite3_user_data(context), let arguments else { return sqlite3_result_int(context, 0) }
   let row = LiveRows.digest(revision: sqlite3_value_int64(arguments[0]), checksum: sqlite3_value_int64(arguments[1]))
-  state.assumingMemoryBound(to: LiveRows.self).pointee.remove(row)
+  let known = state.assumingMemoryBound(to: LiveRowCounter.State.self)
+  known.pointee.rows.remove(row)
+  if sqlite3_value_type(arguments[2]) != SQLITE_NULL {
+    let key = UnsafeRawBufferPointer(
+      start: sqlite3_value_blob(arguments[3]), count: Int(sqlite3_value_bytes(arguments[3])))
+    known.pointee.large.append(LargeValue(id: sqlite3_value_int64(arguments[2]), key: Array(key)))
+  }
   sqlite3_result_int(context, 1)
 }
 

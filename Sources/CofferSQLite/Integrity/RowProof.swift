@@ -11,6 +11,8 @@ struct RowProof {
   let isOrdered: Bool
   /// How many rows have a wrong checksum, whose keys may be others than they say.
   let damaged: Int
+  /// Whether each value that has a row of its own is found there, damaged or not: then others can be written there.
+  let largeAreInPlace: Bool
 }
 
 extension Reader {
@@ -18,10 +20,12 @@ extension Reader {
   func proveRows() throws -> RowProof {
     let newest = try connection.prepare(JournalRow.newest)
     defer { newest.reset() }
-    let rows = try connection.prepare("SELECT key, \(try ValueRow.columns(in: connection)) FROM coffer_values")
+    let inPlace = try connection.keepsAttributes ? ValueRow.isInPlace : "1"
+    let rows = try connection.prepare(
+      "SELECT key, \(try ValueRow.columns(in: connection)), \(inPlace) FROM coffer_values")
     defer { rows.reset() }
     var found = try connection.countRecords().rows
-    var (last, isOrdered, damaged) = ([UInt8](), true, 0)
+    var (last, isOrdered, damaged, largeAreInPlace) = ([UInt8](), true, 0, true)
     while try rows.step() {
       found.add(ValueRow(rows, 1).digest)
       let name = Array(rows.bytes(0))
@@ -29,13 +33,17 @@ extension Reader {
       last = name
       let key = String(validating: name, as: UTF8.self).flatMap { try? Key($0) }
       if key.map(ValueRow(rows, 1).isWhole) != true { damaged += 1 }
+      if rows.isNull(5) { largeAreInPlace = false }
     }
     guard try newest.step() else {
-      return RowProof(revision: .zero, isComplete: found == LiveRows(), isOrdered: isOrdered, damaged: damaged)
+      return RowProof(
+        revision: .zero, isComplete: found == LiveRows(), isOrdered: isOrdered, damaged: damaged,
+        largeAreInPlace: largeAreInPlace)
     }
     let (row, isWhole) = JournalRow.read(newest)
     return RowProof(
-      revision: row.revision, isComplete: isWhole && row.live == found, isOrdered: isOrdered, damaged: damaged)
+      revision: row.revision, isComplete: isWhole && row.live == found, isOrdered: isOrdered, damaged: damaged,
+      largeAreInPlace: largeAreInPlace)
   }
 
   /// Reads a key on a damaged page. A value whose own checksum holds is what was written, wherever it was found. That

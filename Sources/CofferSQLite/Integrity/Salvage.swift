@@ -37,7 +37,7 @@ extension SQLiteStore {
     guard page.underlying?.text.hasSuffix(" page 1") == false, let revision = try? reader.beginSnapshot(),
       let proof = try? proof(reader, at: revision)
     else { return false }
-    return proof.isComplete && proof.isOrdered
+    return proof.isComplete && proof.isOrdered && proof.largeAreInPlace
   }
 
   /// Linear in the size of the values, once for each revision.

@@ -127,10 +127,17 @@ private struct Verification {
     }
     let records = try connection.countRecords()
     for name in records.damaged { report.structure.append("The record '\(name)' of the library's own is damaged.") }
+    let lost = try connection.keepsAttributes ? connection.number(Self.forgottenValues) ?? 0 : 0
+    if lost > 0 { report.structure.append("\(lost) of the large values belong to no key.") }
     let all = found.adding(records.rows)
     report.rowsAreComplete = live == all
     report.missing = live.count - all.count
   }
+
+  private static let forgottenValues = """
+    SELECT count(*) FROM coffer_large AS l
+    WHERE NOT EXISTS (SELECT 1 FROM coffer_values AS v WHERE v.key = l.key AND v.large = l.id)
+    """
 
   // MARK: Structure
 

@@ -83,15 +83,20 @@ enum Schema {
       """)
   }
 
-  /// The attributes are before the value, so that reading them does not walk through the pages of a large one.
+  /// A value that is `large` is in `coffer_large`, under that number, and `value` is empty.
   static func valueTable(_ name: String) -> String {
     """
     CREATE TABLE \(name) (
       key BLOB PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, checksum INTEGER NOT NULL, attributes BLOB,
-      value BLOB NOT NULL
+      large INTEGER, value BLOB NOT NULL
     ) STRICT, WITHOUT ROWID
     """
   }
+
+  /// Where SQLite looks for a key it reads the rows that it compares with as a whole: large ones are not among them.
+  /// The key is there so that a damaged number leads to nobody else's value when it is replaced or removed.
+  static let largeTable =
+    "CREATE TABLE coffer_large (id INTEGER PRIMARY KEY NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL) STRICT"
 
   static let journalTable = """
     CREATE TABLE coffer_journal (
@@ -122,6 +127,7 @@ enum Schema {
       CREATE TABLE coffer_meta (name TEXT PRIMARY KEY NOT NULL, value ANY NOT NULL) STRICT, WITHOUT ROWID;
       \(valueTable("coffer_values"));
       \(valueTable("coffer_records"));
+      \(largeTable);
       \(journalTable);
       CREATE TABLE coffer_quarantine (
         key BLOB NOT NULL, revision INTEGER NOT NULL, checksum INTEGER NOT NULL, found_at INTEGER NOT NULL,

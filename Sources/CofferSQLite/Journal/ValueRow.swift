@@ -7,9 +7,28 @@ struct ValueRow {
   let attributes: UnsafeRawBufferPointer
   let value: UnsafeRawBufferPointer
 
-  static let columns = "revision, checksum, attributes, value"
+  static let columns = "revision, checksum, attributes, \(value)"
 
-  /// The same of a database that may be of an earlier format, in which values had no attributes.
+  /// The value, wherever it is; NULL where a large one is missing.
+  static let value = """
+    CASE WHEN large IS NULL THEN value ELSE (SELECT l.value FROM coffer_large l WHERE l.id = large) END
+    """
+
+  /// The size of the value, of which nothing is read.
+  static let size = """
+    CASE WHEN large IS NULL THEN length(value) ELSE (SELECT length(l.value) FROM coffer_large l WHERE l.id = large) END
+    """
+
+  /// Whether a value that has a row of its own is found there: 1 or NULL.
+  static let isInPlace = """
+    CASE WHEN large IS NULL THEN 1
+    ELSE (SELECT 1 FROM coffer_large l WHERE l.id = large AND l.key = coffer_values.key) END
+    """
+
+  /// Values of more bytes than this have a row of their own. Up to it a row lies on one page.
+  static let largestInPlace = 800
+
+  /// The same of a database that may be of an earlier format, in which values had no attributes and were all in place.
   static func columns(in connection: Connection) throws -> String {
     try connection.keepsAttributes ? columns : "revision, checksum, NULL, value"
   }

@@ -128,7 +128,7 @@ final class Reader: @unchecked Sendable {
 
   private func summary(in statement: Statement) throws -> EntrySummary {
     let key = try key(in: statement)
-    guard let attributes = ValueAttributes(encoded: statement.bytes(3)) else {
+    guard let attributes = ValueAttributes(encoded: statement.bytes(3)), !statement.isNull(2) else {
       throw StorageError.damagedValue(key, backend: connection.place.description)
     }
     return EntrySummary(
@@ -145,7 +145,7 @@ final class Reader: @unchecked Sendable {
       case .entries: "SELECT key, \(columns) FROM coffer_values"
       case .summaries:
         """
-        SELECT key, revision, length(value), \(columns == ValueRow.columns ? "attributes" : "NULL"),
+        SELECT key, revision, \(columns == ValueRow.columns ? "\(ValueRow.size), attributes" : "length(value), NULL"),
         (SELECT committed_at FROM coffer_journal WHERE coffer_journal.revision = coffer_values.revision)
         FROM coffer_values
         """

@@ -21,10 +21,11 @@ struct SlotJournal {
   private enum SQL {
     static let intend = """
       INSERT INTO coffer_intents (revision, key, staged, previous)
-      VALUES (?1, ?2, ?3, (SELECT value FROM coffer_values WHERE key = ?2))
+      VALUES (?1, ?2, ?3, (SELECT \(ValueRow.value) FROM coffer_values WHERE key = ?2))
       """
     static let intendClear = """
-      INSERT INTO coffer_intents (revision, key, staged, previous) SELECT ?1, key, NULL, value FROM coffer_values
+      INSERT INTO coffer_intents (revision, key, staged, previous) SELECT ?1, key, NULL, \(ValueRow.value)
+      FROM coffer_values
       """
     static let intents = "SELECT position, revision, key, staged, previous FROM coffer_intents ORDER BY position"
   }
@@ -81,14 +82,14 @@ struct SlotJournal {
 
   /// The record of a key on the writer's connection.
   static func record(of key: Key, _ committer: GroupCommitter) throws -> SlotRecord? {
-    let sql = "SELECT value FROM coffer_values WHERE key = ?1"
+    let sql = "SELECT \(ValueRow.value) FROM coffer_values WHERE key = ?1"
     return try committer.statements.query(sql, [key.blob]) { $0.blob(0) }.first
       .flatMap { $0.withUnsafeBytes { SlotRecord($0) } }
   }
 
   /// All records on the writer's connection; `nil` for one that is damaged.
   static func records(_ committer: GroupCommitter) throws -> [(key: Key, record: SlotRecord?)] {
-    try committer.statements.query("SELECT key, value FROM coffer_values", []) { row in
+    try committer.statements.query("SELECT key, \(ValueRow.value) FROM coffer_values", []) { row in
       row.blob(0).key.map { ($0, row.blob(1).withUnsafeBytes { SlotRecord($0) }) }
     }.compactMap { $0 }
   }

@@ -8,19 +8,20 @@ final class RowWriter {
   private let connection: Connection
   private let counter: LiveRowCounter
   private let put, delete, clearAll, findRevision: Statement
+  private lazy var large = Result { try LargeValues(connection) }
   private lazy var records = Result { try RecordRows(connection) }
   private lazy var clearRange = Result { try connection.prepare(SQL.clearRange) }
   private lazy var rewriteValue = Result { try connection.prepare(SQL.rewrite) }
 
   private enum SQL {
     static let put = """
-      INSERT INTO coffer_values (key, revision, checksum, attributes, value) VALUES (?1, ?2, ?3, ?5, ?4)
+      INSERT INTO coffer_values (key, revision, checksum, attributes, large, value) VALUES (?1, ?2, ?3, ?5, ?6, ?4)
       ON CONFLICT (key) DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum,
-      attributes = excluded.attributes, value = excluded.value
+      attributes = excluded.attributes, large = excluded.large, value = excluded.value
       WHERE \(LiveRowCounter.removing)
       """
     static let rewrite = """
-      UPDATE coffer_values SET value = ?2, checksum = ?3, attributes = NULL
+      UPDATE coffer_values SET value = ?2, checksum = ?3, attributes = NULL, large = NULL
       WHERE key = ?1 AND \(LiveRowCounter.removing)
       """
     static let delete = "DELETE FROM coffer_values WHERE key = ?1 AND \(LiveRowCounter.removing)"
@@ -69,8 +70,16 @@ final class RowWriter {
         _ = try statement.step()
       }
     }
+    try removeLarge()
     live.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
     return true
+  }
+
+  /// Removes the large values of rows that were removed, but for one that was written meanwhile.
+  private func removeLarge(keeping kept: Int64? = nil) throws {
+    let removed = counter.takeLarge()
+    guard !removed.isEmpty else { return }
+    for value in removed where value.id != kept { try large.get().remove(value) }
   }
 
   /// Applies one operation; of a put with the checksum of key, value and attributes.
@@ -78,8 +87,10 @@ final class RowWriter {
     switch operation {
     case .put(let key, let value, let attributes):
       let sum = Int64(bound(checksum, to: revision))
+      let place = value.count > ValueRow.largestInPlace ? try large.get().put(value, for: key) : nil
       try key.withBytes { name in
-        try value.withUnsafeBytes { content in
+        try (place == nil ? value : Data()).withUnsafeBytes { content in
+          if let place { put.bind(6, place) } else { put.bindNull(6) }
           if attributes.isEmpty {
             put.bindNull(5)
           } else {
@@ -93,12 +104,18 @@ final class RowWriter {
           _ = try put.step()
         }
       }
+      try removeLarge(keeping: place)
       live.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
-    case .delete(let key): try run(delete, with: key)
+    case .delete(let key):
+      try run(delete, with: key)
+      try removeLarge()
     case .clear(nil):
       try clearAll.run()
+      try large.get().removeAll()
       live = try count(in: "coffer_records")
-    case .clear(let prefix?): try clear(prefix)
+    case .clear(let prefix?):
+      try clear(prefix)
+      try removeLarge()
     case .putRecord(let name, let content):
       let sum = Int64(bound(checksum, to: revision))
       try records.get().put(name, content, checksum: sum, at: revision)

@@ -1,0 +1,201 @@
+import CofferCSQLite
+import CofferCore
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// Values that have a row of their own, so that looking for other keys does not read them.
+struct LargeValueTests {
+  private let origin = Origin()
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private var path: String { directory.path("store.db") }
+
+  private func value(_ seed: Int, _ size: Int) -> Data {
+    Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ seed) })
+  }
+
+  /// Checks what the store has, how many large values it keeps, and that everything proves itself.
+  private func check(
+    _ engine: SQLiteEngine, _ expected: [String: Data], large: Int, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws {
+    for (name, value) in expected {
+      #expect(try await engine.entry(Key(name))?.value == value, "\(name)", sourceLocation: sourceLocation)
+      #expect(try await engine.summary(of: Key(name))?.size == value.count, sourceLocation: sourceLocation)
+    }
+    let summaries = try await engine.summaries()
+    #expect(summaries.map(\.key.string) == expected.keys.sorted(), sourceLocation: sourceLocation)
+    #expect(
+      summaries.map(\.size) == expected.sorted { $0.key < $1.key }.map(\.value.count), sourceLocation: sourceLocation)
+    #expect(try numbers("SELECT count(*) FROM coffer_large") == [large], sourceLocation: sourceLocation)
+    let report = try await engine.verify()
+    #expect(report.isWhole && report.values == expected.count, "\(report)", sourceLocation: sourceLocation)
+  }
+
+  private func numbers(_ query: String) throws -> [Int] {
+    var database: OpaquePointer?
+    defer { sqlite3_close(database) }
+    try #require(sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, PageVFS.registeredName) == SQLITE_OK)
+    var statement: OpaquePointer?
+    try #require(sqlite3_prepare_v2(database, query, -1, &statement, nil) == SQLITE_OK)
+    defer { sqlite3_finalize(statement) }
+    var found: [Int] = []
+    while sqlite3_step(statement) == SQLITE_ROW { found.append(Int(sqlite3_column_int64(statement, 0))) }
+    return found
+  }
+
+  @Test func valuesBecomeLargeAndSmallAgain() async throws {
+    let engine = try await SQLiteEngine.open(at: path)
+    func put(_ values: [String: Data]) async throws {
+      try await engine.commit(WriteBatch(values.map { .put(try Key($0), $1) }), from: origin)
+    }
+    try await put(["a": value(1, 100), "b": value(2, 5_000), "c": value(3, 200_000)])
+    try await check(engine, ["a": value(1, 100), "b": value(2, 5_000), "c": value(3, 200_000)], large: 2)
+    try await put(["a": value(4, 3_000_000), "b": value(5, 5_000), "c": value(6, 0)])
+    try await check(engine, ["a": value(4, 3_000_000), "b": value(5, 5_000), "c": value(6, 0)], large: 2)
+    try await put(["a": value(7, 2_000), "b": value(8, 90_000)])
+    try await engine.commit(WriteBatch([.delete(Key("b")), .put(Key("c"), value(9, 801))]), from: origin)
+    try await check(engine, ["a": value(7, 2_000), "c": value(9, 801)], large: 2)
+    try await put(["p/1": value(1, 4_000), "p/2": value(2, 4), "p/3": value(3, 4_000)])
+    try await engine.commit(WriteBatch([.clear(prefix: Key("p/")), .put(Key("p/3"), value(4, 4_000))]), from: origin)
+    try await check(engine, ["a": value(7, 2_000), "c": value(9, 801), "p/3": value(4, 4_000)], large: 3)
+    try await engine.commit(WriteBatch([.put(Key("a"), value(1, 9_000)), .put(Key("a"), value(2, 1))]), from: origin)
+    try await engine.close()
+    let again = try await SQLiteEngine.open(at: path)
+    try await check(again, ["a": value(2, 1), "c": value(9, 801), "p/3": value(4, 4_000)], large: 2)
+    try await again.commit(WriteBatch([.clear(prefix: nil), .put(Key("z"), value(1, 2_000))]), from: origin)
+    try await check(again, ["z": value(1, 2_000)], large: 1)
+    try await again.close()
+  }
+
+  /// A batch that is refused leaves the large values of the state before it.
+  @Test func aRefusedBatchLeavesLargeValues() async throws {
+    let engine = try await SQLiteEngine.open(at: path)
+    try await engine.commit(WriteBatch([.put(Key("a"), value(1, 5_000))]), from: origin)
+    await #expect(throws: StorageError.self) {
+      try await engine.commit(
+        WriteBatch([.put(Key("a"), value(2, 6_000)), .delete(Key("a")), .require(Key("b"), Revision(9))]), from: origin)
+    }
+    try await check(engine, ["a": value(1, 5_000)], large: 1)
+    try await engine.close()
+  }
+
+  /// Looking for a key compares it with others on the way, and must not read what those stand for.
+  @Test func lookingForAKeyReadsNoLargeValue() async throws {
+    let engine = try await SQLiteEngine.open(at: path)
+    for number in 0..<9 {
+      try await engine.commit(WriteBatch([.put(Key("k\(number)"), value(number, 2_000_000))]), from: origin)
+    }
+    try await engine.close()
+    var database: OpaquePointer?
+    defer { sqlite3_close(database) }
+    try #require(sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, PageVFS.registeredName) == SQLITE_OK)
+    for query in [
+      "SELECT revision FROM coffer_values WHERE key = CAST('k4' AS BLOB)",
+      "SELECT length(l.value) FROM coffer_values v, coffer_large l WHERE v.key = CAST('k4' AS BLOB) AND l.id = v.large",
+    ] {
+      try #require(sqlite3_exec(database, query, nil, nil, nil) == SQLITE_OK)
+    }
+    var (pages, highest) = (Int32(0), Int32(0))
+    sqlite3_db_status(database, SQLITE_DBSTATUS_CACHE_MISS, &pages, &highest, 0)
+    #expect((1..<12).contains(pages), "\(pages) pages")
+  }
+
+  /// A number that leads to the value of another key is damage, and takes nothing with it.
+  @Test(arguments: ["put", "delete", "clear"])
+  func aWrongNumberHarmsNobodyElse(_ change: String) async throws {
+    let engine = try await SQLiteEngine.open(at: path)
+    try await engine.commit(
+      WriteBatch([.put(Key("a"), value(1, 5_000)), .put(Key("b"), value(2, 5_000))]), from: origin)
+    try await engine.close()
+    try sql(
+      path, "UPDATE coffer_values SET large = (SELECT max(large) FROM coffer_values)",
+      vfs: PageVFS.registeredName)
+    let damaged = try await SQLiteEngine.open(at: path)
+    let error = await #expect(throws: StorageError.self) { try await damaged.entry(Key("a")) }
+    #expect(error?.code == .damaged && error?.key?.string == "a")
+    #expect(try await damaged.entry(Key("b"))?.value == value(2, 5_000))
+    #expect(try await !damaged.verify().isWhole)
+    let operation: WriteBatch.Operation =
+      switch change {
+      case "put": .put(try Key("a"), value(3, 5_000))
+      case "delete": .delete(try Key("a"))
+      default: .clear(prefix: try Key("a"))
+      }
+    try await damaged.commit(WriteBatch([operation]), from: origin)
+    #expect(try await damaged.entry(Key("b"))?.value == value(2, 5_000))
+    #expect(try await damaged.entry(Key("a"))?.value == (change == "put" ? value(3, 5_000) : nil))
+    try await damaged.close()
+  }
+
+  /// A value whose row is gone is damaged, and never absent, empty, or a reason to refuse other keys.
+  @Test func aLostLargeValueIsDamage() async throws {
+    let engine = try await SQLiteEngine.open(at: path)
+    try await engine.commit(WriteBatch([.put(Key("a"), value(1, 5_000)), .put(Key("b"), value(2, 50))]), from: origin)
+    try await engine.close()
+    try sql(path, "DELETE FROM coffer_large", vfs: PageVFS.registeredName)
+    let damaged = try await SQLiteEngine.open(at: path)
+    for read in [{ _ = try await damaged.entry(Key("a")) }, { _ = try await damaged.summary(of: Key("a")) }] {
+      let error = await #expect(throws: StorageError.self) { try await read() }
+      #expect(error?.code == .damaged)
+    }
+    #expect(try await damaged.entry(Key("b"))?.value == value(2, 50))
+    let report = try await damaged.verify()
+    #expect(report.damaged.map(\.string) == ["a"])
+    try await damaged.commit(WriteBatch([.put(Key("a"), value(3, 6_000))]), from: origin)
+    try await check(damaged, ["a": value(3, 6_000), "b": value(2, 50)], large: 1)
+    try await damaged.close()
+  }
+
+  /// A page that is damaged under a large value takes nothing along, and the value comes back by writing it again.
+  @Test func aDamagedByteIsMendedByWriting() async throws {
+    let engine = try await SQLiteEngine.open(at: path)
+    try await engine.commit(
+      WriteBatch([.put(Key("a"), value(1, 5_000)), .put(Key("b"), Data(repeating: 0x5A, count: 2_000))]), from: origin)
+    try await engine.close()
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    let place = try #require(bytes.range(of: Data(repeating: 0x5A, count: 500)))
+    bytes[place.lowerBound + 250] ^= 1
+    try bytes.write(to: URL(fileURLWithPath: path))
+    let damaged = try await SQLiteEngine.open(at: path)
+    let error = await #expect(throws: StorageError.self) { try await damaged.entry(Key("b")) }
+    #expect(error?.code == .damaged && error?.key?.string == "b")
+    #expect(try await damaged.entry(Key("a"))?.value == value(1, 5_000))
+    #expect(try await damaged.entry(Key("c")) == nil)
+    try await damaged.commit(WriteBatch([.put(Key("c"), value(3, 3_000))]), from: origin)
+    try await damaged.commit(WriteBatch([.put(Key("b"), value(2, 2_000))]), from: origin)
+    try await check(damaged, ["a": value(1, 5_000), "b": value(2, 2_000), "c": value(3, 3_000)], large: 3)
+    try await damaged.close()
+  }
+
+  /// What an earlier format has in place stays readable, and moves when it is written.
+  @Test func valuesInPlaceMoveWhenTheyAreWritten() async throws {
+    let engine = try await SQLiteEngine.open(at: path)
+    try await engine.commit(
+      WriteBatch([.put(Key("a"), value(1, 5_000)), .put(Key("b"), value(2, 9_000))]), from: origin)
+    try await engine.close()
+    try sql(
+      path, "UPDATE coffer_values SET value = (SELECT value FROM coffer_large WHERE id = large), large = NULL",
+      vfs: PageVFS.registeredName)
+    try sql(path, "DELETE FROM coffer_large", vfs: PageVFS.registeredName)
+    let old = try await SQLiteEngine.open(at: path)
+    try await check(old, ["a": value(1, 5_000), "b": value(2, 9_000)], large: 0)
+    try await old.commit(WriteBatch([.put(Key("a"), value(3, 5_000))]), from: origin)
+    try await check(old, ["a": value(3, 5_000), "b": value(2, 9_000)], large: 1)
+    try await old.close()
+  }
+
+  @Test func aValueOfNobodyIsTold() async throws {
+    let engine = try await SQLiteEngine.open(at: path)
+    try await engine.commit(WriteBatch([.put(Key("a"), value(1, 5_000))]), from: origin)
+    try await engine.close()
+    try sql(path, "INSERT INTO coffer_large (key, value) VALUES (x'61', x'00')", vfs: PageVFS.registeredName)
+    let again = try await SQLiteEngine.open(at: path)
+    let report = try await again.verify()
+    #expect(!report.isWhole && report.structure.contains { $0.contains("belong to no key") }, "\(report)")
+    try await again.close()
+  }
+}

@@ -1,3 +1,4 @@
+import Coffer
 import CofferTerminal
 import CofferTestSupport
 import Foundation

@@ -16,7 +16,7 @@ struct RouterKeychainTests {
   private func use<R>(_ body: (StorageConfiguration) async throws -> R) async throws -> R {
     var configuration = StorageConfiguration()
     configuration.unregisteredKeys = .throwError
-    configuration.keychain.address = keyring.address
+    configuration.stores.keychain.address = keyring.address
     let variables = Dictionary(uniqueKeysWithValues: keyring.environment)
     let system = SystemDirectories(bundleIdentifier: "com.example.shop", processName: "shop") { variables[$0] }
     return try await SystemDirectories.$current.withValue(system) { [configuration] in try await body(configuration) }
@@ -32,7 +32,8 @@ struct RouterKeychainTests {
       let key = plain("pin", in: .keychain(), default: 0, security: .keychain(accessibility: .afterFirstUnlock))
       let other = StorageRouter(configuration: configuration)
       try await other.set(7, for: key)
-      let adapter = try await KeychainAdapter.open(service: "com.example.shop", configuration: configuration.keychain)
+      let adapter = try await KeychainAdapter.open(
+        service: "com.example.shop", configuration: configuration.stores.keychain)
       #expect(try await adapter.accessibility(of: "pin") == .afterFirstUnlock)
       #expect(try await adapter.accessibility(of: "token") == .whenUnlocked)
       try await other.batch { $0.set(8, for: key) }

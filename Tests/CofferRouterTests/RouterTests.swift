@@ -191,7 +191,7 @@ import Testing
     let parent = place.path("mounted")
     let url = URL(fileURLWithPath: parent, isDirectory: true)
     let key = plain("theme", in: .fileSystem(.custom(url)), default: 1)
-    try await place.use(configured { $0.slots.createsIfMissing = false }) { router in
+    try await place.use(configured { $0.stores.slots.createsIfMissing = false }) { router in
       await expectError(.notFound, "no store") { _ = try await router.get(key) }
       await expectError(.notFound) { try await router.set(2, for: key) }
       #expect(router.cached(key) == nil)

@@ -112,7 +112,7 @@ import Testing
   func away() async throws {
     let url = URL(fileURLWithPath: place.path("mounted"), isDirectory: true)
     let key = plain("k", in: .fileSystem(.custom(url)), default: 1)
-    try await place.use(configured { $0.slots.createsIfMissing = false }) { router in
+    try await place.use(configured { $0.stores.slots.createsIfMissing = false }) { router in
       let value = StoredValue(key, in: router, initially: 5)
       try await eventually { if case .failed(let error) = value.state { error.code == .notFound } else { false } }
       value.value = 6

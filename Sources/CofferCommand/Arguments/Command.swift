@@ -1,3 +1,4 @@
+import Coffer
 import CofferTerminal
 
 /// Every command by its name.
@@ -36,7 +37,7 @@ enum Command: String, ProgramCommand {
           --store, else $COFFER_STORE, else $XDG_DATA_HOME/coffer/coffer.db, else
           ~/.local/share/coffer/coffer.db. 'set' creates it, and 'cp' creates its TO;
           nothing else does. Kinds of store:
-          """, rows: StoreLocation.kinds)
+          """, rows: StoreLocation.kinds.map { ($0.form, $0.meaning) })
     ],
     lister: Lister(item: "key", command: "ls -0", scope: .store, environment: Passphrases.neverAsk),
     subjects: [.key, .store], meaning: \.meaning)

@@ -1,6 +1,5 @@
 import Coffer
 import CofferFileSystem
-import CofferKeychain
 import CofferTerminal
 import Foundation
 
@@ -14,12 +13,9 @@ func auditKeys(_ invocation: Invocation) async throws -> ExitStatus {
       throw StorageError(.unsupported, "Only the application itself can look into this home.")
     }
     do {
-      if case .keychain(let service, let group) = try StoreLocation(parsing: store),
-        try !KeychainInspection.wasUsed(service: service, accessGroup: group)
-      {
-        return nil
-      }
-      let engine = try await openStore(at: StoreLocation(parsing: store), passphrases, creating: false)
+      let location = try StoreLocation(parsing: store)
+      guard try location.exists() else { return nil }
+      let engine = try await openStore(at: location, passphrases, creating: false)
       opened.append(engine)
       return engine
     } catch let error as CommandError where error.status == .notFound {

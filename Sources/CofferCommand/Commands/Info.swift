@@ -26,9 +26,8 @@ private struct ChainFacts {
   let reason: String
 
   init?(_ invocation: Invocation) async throws {
-    guard case .chain(let locations) = try StoreLocation.of(invocation),
-      let chain = SecretChain(try locations.compactMap(try Passphrases(invocation).link))
-    else { return nil }
+    let options = try Passphrases(invocation).options(creating: false)
+    guard let chain = try StoreLocation.of(invocation).secretChain(options) else { return nil }
     let choice = try await chain.choose()
     links = chain.links.map(\.description)
     taken = choice.index

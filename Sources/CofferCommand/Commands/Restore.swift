@@ -84,7 +84,7 @@ private func restore(
       return Restored(
         store: engine.description, backup: path, revision: report.revision, values: report.values, replaced: kept)
     }
-  case .keychain, .chain, .memory: throw noBackup(location.description)
+  case .keychain, .chain, .memory, .other: throw noBackup(location.description)
   }
 }
 

@@ -15,7 +15,7 @@ struct StoreChecks {
   func all() async -> [Finding] {
     switch location {
     case .chain(let links):
-      let (finding, taken) = await chain(links)
+      let (finding, taken) = await chain()
       var findings = [finding]
       for (index, link) in links.enumerated() {
         // What is wrong with a home that is not needed is no more than a warning.
@@ -25,6 +25,7 @@ struct StoreChecks {
       return findings
     case .keychain: return KeychainChecks.all()
     case .memory: return [.ok(name, "ends with the command")]
+    case .other: return await opened()
     case .sqlite(let path): return await place(path) { try await sqlite(path) }
     case .files(let directory):
       return await place(directory, values: directory, control: parts(of: directory + "/.coffer")) {
@@ -162,6 +163,17 @@ struct StoreChecks {
       obstacle = database?.obstacleToWriting
       loss = try await database?.loss()
       log = try database?.logStatus()
+    }
+  }
+
+  /// A store of which the command knows no more than that it opens.
+  private func opened() async -> [Finding] {
+    do {
+      guard try location.exists() else { return [isNew] }
+      let found = try await withStore(at: location, passphrases) { try await Contents($0) }
+      return [.ok(name, counted(found.count.all, "key"))]
+    } catch {
+      return [.problem(name, error)]
     }
   }
 
@@ -310,9 +322,9 @@ struct StoreChecks {
     return "Put a backup in its place, or what Coffer wrote last: cp \(copy.quotedForShell) \(path.quotedForShell)"
   }
 
-  private func chain(_ locations: [StoreLocation]) async -> (finding: Finding, taken: Int?) {
+  private func chain() async -> (finding: Finding, taken: Int?) {
     do {
-      guard let chain = SecretChain(try locations.compactMap(passphrases.link)) else {
+      guard let chain = try location.secretChain(passphrases.options(creating: false)) else {
         return (.ok("chain", "no homes"), nil)
       }
       let choice = try await chain.choose()

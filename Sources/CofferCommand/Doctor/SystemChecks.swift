@@ -138,15 +138,3 @@ extension SystemDirectories.Purpose {
   /// Those in which stores are by themselves.
   fileprivate static let forStores: [SystemDirectories.Purpose] = [.applicationSupport, .preferences]
 }
-
-extension StoreLocation {
-  /// The system's directories without which the store cannot be used.
-  var neededDirectories: Set<SystemDirectories.Purpose> {
-    switch self {
-    case .preferences: [.preferences]
-    case .keychain: [.applicationSupport]
-    // The places of the others are named, and a chain goes on to the next home.
-    case .sqlite, .files, .memory, .sealed, .chain: []
-    }
-  }
-}

@@ -39,25 +39,10 @@ func openStore(
   at location: StoreLocation, _ passphrases: Passphrases, creating: Bool
 ) async throws -> any StorageEngine {
   do {
-    switch location {
-    case .sqlite(let path): return try await openSQLite(path, creating: creating)
-    case .memory(let name): return MemoryEngine(name: name)
-    case .files(let directory):
-      return try await SlotEngine.files(
-        in: URL(fileURLWithPath: directory, isDirectory: true), configuration: slots(creating))
-    case .preferences(let suite):
-      return try await SlotEngine.preferences(suite: suite, configuration: slots(creating))
-    case .keychain(let service, let group):
-      return try await SlotEngine.keychain(service: service, accessGroup: group, configuration: keychain(creating))
-    case .sealed(let path):
-      return try await SlotEngine.sealed(
-        at: URL(fileURLWithPath: path), passphrase: try passphrases.source(for: path), configuration: slots(creating))
-    case .chain(let links):
-      guard let chain = try SecretChain(links.compactMap(passphrases.link)) else {
-        throw UsageError("The chain of stores is empty.")
-      }
-      return try await chain.open(configuration: keychain(creating))
-    }
+    return try await location.open(passphrases.options(creating: creating))
+  } catch let error as StorageError where error.code == .notAStore {
+    guard case .sqlite(let path) = location, isStoreOfFiles(path) else { throw error }
+    throw UsageError("The path is a store of files: write file:\(path.oneLine()).")
   } catch let error as StorageError where error.code == .notFound {
     guard !creating, try location.isAbsent() else { throw error }
     throw missing(error)
@@ -68,24 +53,26 @@ func openStore(
   }
 }
 
-private func openSQLite(_ path: String, creating: Bool) async throws -> any StorageEngine {
-  var configuration = SQLiteConfiguration()
-  configuration.createsIfMissing = creating
-  do {
-    return try await SQLiteEngine.open(at: path, configuration: configuration)
-  } catch let error as StorageError where error.code == .notAStore && isStoreOfFiles(path) {
-    throw UsageError("The path is a store of files: write file:\(path.oneLine()).")
-  }
-}
-
 private func isStoreOfFiles(_ path: String) -> Bool {
   FileManager.default.fileExists(atPath: URL(fileURLWithPath: path).appendingPathComponent(".coffer/journal.db").path)
 }
 
-private func slots(_ creating: Bool) -> SlotConfiguration {
+extension Passphrases {
+  /// How the command opens stores.
+  func options(creating: Bool) -> StoreOptions {
+    var options = StoreOptions()
+    options.slots = tellingSlots
+    options.keychain.store = tellingSlots
+    options.keychain.allowsPlainSession = allowsPlainKeyring
+    options.passphrase = { try source(for: $0) }
+    options.createsIfMissing = creating
+    return options
+  }
+}
+
+/// Both can be said nowhere else, and the command goes on.
+private var tellingSlots: SlotConfiguration {
   var configuration = SlotConfiguration()
-  configuration.createsIfMissing = creating
-  // Both can be said nowhere else, and the command goes on.
   configuration.onRecovery = { report in
     if !report.lost.isEmpty {
       let keys = report.lost.map { "'\($0.string.oneLine())'" }.joined(separator: ", ")
@@ -109,13 +96,6 @@ private func slots(_ creating: Bool) -> SlotConfiguration {
 }
 
 private func warn(_ text: String) { try? Output.error.note(text, after: "coffer:") }
-
-private func keychain(_ creating: Bool) -> KeychainConfiguration {
-  var configuration = KeychainConfiguration()
-  configuration.store = slots(creating)
-  configuration.allowsPlainSession = allowsPlainKeyring
-  return configuration
-}
 
 /// Whether secrets may cross the session bus unencrypted: `COFFER_ALLOW_PLAIN_KEYRING=1`.
 var allowsPlainKeyring: Bool { getenv("COFFER_ALLOW_PLAIN_KEYRING").map { String(cString: $0) } == "1" }

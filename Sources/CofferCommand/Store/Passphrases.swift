@@ -90,13 +90,4 @@ struct Passphrases: Sendable {
     }
     return []
   }
-
-  /// A store as a home of a chain; `nil` for one that keeps no secrets.
-  func link(_ location: StoreLocation) throws -> SecretChain.Link? {
-    switch location {
-    case .keychain(let service, let group): .keychain(service: service, accessGroup: group)
-    case .sealed(let path): .sealed(URL(fileURLWithPath: path), passphrase: try source(for: path))
-    case .sqlite, .files, .memory, .preferences, .chain: nil
-    }
-  }
 }

@@ -65,6 +65,8 @@ public struct StorageError: Error, Sendable {
     public static let duplicateKey = Code("duplicateKey")
     /// The declaration of a key is incomplete, or its parts contradict each other.
     public static let invalidDeclaration = Code("invalidDeclaration")
+    /// The text cannot be where a store is.
+    public static let invalidLocation = Code("invalidLocation")
     /// A secret was to be kept where values are as they are.
     public static let insecureKey = Code("insecureKey")
     /// The key does not exist on this platform.

@@ -77,8 +77,8 @@ extension StorageRouter {
     for record in registry.registered { domains[record.key] = record.descriptor.domain }
     return await AuditReport(of: declarations(), at: date, remarks: remarks) { [domains, configuration, homes] entry in
       guard let domain = domains[try Key(entry.name)] else { return nil }
-      let place = try HomePlace(domain, configuration)
-      guard try place.exists() else { return nil }
+      let place = try DomainHome(domain, configuration)
+      guard try place.exists(configuration) else { return nil }
       return try await homes.store(at: place).engine
     }
   }

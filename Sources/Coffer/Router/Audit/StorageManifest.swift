@@ -113,12 +113,15 @@ extension StorageRouter {
   }
 
   /// A home as the command calls it, also where the application opens it itself.
-  private nonisolated func address(of place: HomePlace) -> String? {
-    guard case .engine(let name) = place else { return place.store }
-    return configuration.engines[name.description]?.as(SQLiteEngine.self).map { "sqlite:\($0.path)" }
+  private nonisolated func address(of place: DomainHome) -> String? {
+    switch place {
+    case .store(.memory): nil  // Only this process has it.
+    case .store(let location): location.description
+    case .engine(let name): configuration.engines[name.description]?.as(SQLiteEngine.self).map { "sqlite:\($0.path)" }
+    }
   }
 
-  private nonisolated func home(of domain: StorageDomain) -> (HomePlace?, StorageError?) {
-    do { return (try HomePlace(domain, configuration), nil) } catch { return (nil, error as? StorageError) }
+  private nonisolated func home(of domain: StorageDomain) -> (DomainHome?, StorageError?) {
+    do { return (try DomainHome(domain, configuration), nil) } catch { return (nil, error as? StorageError) }
   }
 }

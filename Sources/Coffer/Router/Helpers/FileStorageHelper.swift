@@ -12,7 +12,7 @@ public actor FileStorageHelper {
 
   private let configuration: StorageConfiguration
   private let origin = Origin()
-  private var engines: [HomePlace: any StorageEngine] = [:]
+  private var engines: [DomainHome: any StorageEngine] = [:]
 
   /// - Parameter configuration: how directories are opened.
   public init(configuration: StorageConfiguration = StorageConfiguration()) { self.configuration = configuration }
@@ -33,7 +33,7 @@ public actor FileStorageHelper {
   }
 
   private func engine(_ place: Place) async throws -> any StorageEngine {
-    let home = try HomePlace(place.domain, configuration)
+    let home = try DomainHome(place.domain, configuration)
     if let engine = engines[home] { return engine }
     let engine = try await home.open(configuration)
     if let other = engines[home] { return other }  // opened meanwhile

@@ -22,7 +22,7 @@ public actor KeychainHelper {
   private func adapter(_ service: String) async throws -> KeychainAdapter {
     let name = ExactText(service)
     if let adapter = adapters[name] { return adapter }
-    let adapter = try await KeychainAdapter.open(service: service, configuration: configuration.keychain)
+    let adapter = try await KeychainAdapter.open(service: service, configuration: configuration.stores.keychain)
     if let other = adapters[name] { return other }  // opened meanwhile
     adapters[name] = adapter
     return adapter

@@ -19,7 +19,7 @@ public actor UserDefaultsHelper {
     let suite = suite ?? configuration.applicationName
     let name = ExactText(suite)
     if let adapter = adapters[name] { return adapter }
-    let adapter = try await UserDefaultsAdapter.open(suiteName: suite, configuration: configuration.slots)
+    let adapter = try await UserDefaultsAdapter.open(suiteName: suite, configuration: configuration.stores.slots)
     if let other = adapters[name] { return other }  // opened meanwhile
     adapters[name] = adapter
     return adapter

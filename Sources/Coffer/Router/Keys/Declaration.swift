@@ -19,7 +19,7 @@ extension StorageKeyDescriptor {
         advice: "Set its sync policy to never. Nothing was read or written.", key: key)
     }
     switch (security, domain) {
-    case (.keychain, .keychain), (.encrypted, .encryptedFileSystem),
+    case (.keychain, _) where domain.keepsSecrets, (.encrypted, .encryptedFileSystem),
       (.none, _) where !domain.isSecure:
       break
     case (.encrypted, _) where !domain.isSecure: break

@@ -51,13 +51,7 @@ extension StorageKey {
   public var isSensitive: Bool { domain.isSecure }
   public var declaration: (any AnyObject & Sendable)? { nil }
 
-  public var security: SecurityPolicy {
-    switch domain {
-    case .keychain: .keychain()
-    case .encryptedFileSystem: .encrypted(.aes256)
-    default: .none
-    }
-  }
+  public var security: SecurityPolicy { domain.security }
 }
 
 extension StorageKey where Value: Codable {

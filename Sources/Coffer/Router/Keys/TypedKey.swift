@@ -1,3 +1,5 @@
+public import Foundation
+
 /// A key as a value: what most applications declare their keys with.
 ///
 /// ```swift
@@ -147,6 +149,17 @@ public struct SecretDomain: Hashable, Sendable {
     SecretDomain(
       domain: .keychain(service: service, accessGroup: accessGroup),
       security: .keychain(accessibility: accessibility, accessControl: accessControl))
+  }
+
+  /// A sealed file. `StoreOptions/passphrase` of the router's configuration says where its passphrase is.
+  public static func sealed(at file: URL) -> SecretDomain {
+    SecretDomain(domain: .store(.sealed(path: file.path)), security: .keychain())
+  }
+
+  /// The system's keychain, or a sealed file where there is none, as `SecretChain` chooses.
+  public static func keychain(service: String, accessGroup: String? = nil, orSealedAt file: URL) -> SecretDomain {
+    let chain = StoreLocation.chain([.keychain(service: service, accessGroup: accessGroup), .sealed(path: file.path)])
+    return SecretDomain(domain: .store(chain), security: .keychain())
   }
 
   /// An encrypted file.

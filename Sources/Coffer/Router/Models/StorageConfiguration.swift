@@ -1,6 +1,4 @@
-public import CofferFileSystem
-public import CofferKeychain
-public import CofferSQLite
+import CofferFileSystem
 import Foundation
 
 /// What a ``StorageRouter`` knows of its application.
@@ -16,12 +14,8 @@ public struct StorageConfiguration: Sendable {
   public var unregisteredKeys = UnregisteredKeys.refuse
   /// Engines of your own, for `StorageDomain.engine`.
   public var engines: [String: any StorageEngine] = [:]
-  /// How keychains are opened.
-  public var keychain = KeychainConfiguration()
-  /// How files and preferences are opened.
-  public var slots = SlotConfiguration()
-  /// How databases are opened.
-  public var database = SQLiteConfiguration()
+  /// How its stores are opened.
+  public var stores = StoreOptions()
   /// What is sent to other devices.
   public var sync = SyncConfiguration()
   /// Whether every home is one in memory, gone with the router: for tests and previews.

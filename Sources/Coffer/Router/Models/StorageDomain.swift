@@ -18,6 +18,8 @@ public enum StorageDomain: Hashable, Sendable {
   case appGroupFileSystem(group: String? = nil)
   /// A database file; the application's own unless given.
   case database(URL? = nil)
+  /// A store by its location: a sealed file, a chain of homes for secrets, or a kind that another target adds.
+  case store(StoreLocation)
   /// Memory: gone with the router.
   case memory(String = "memory")
   /// An engine that the router's configuration has under this name.
@@ -26,8 +28,8 @@ public enum StorageDomain: Hashable, Sendable {
   /// Whether it keeps secrets as secrets.
   public var isSecure: Bool {
     switch self {
-    case .keychain, .encryptedFileSystem: true
-    default: false
+    case .encryptedFileSystem: true
+    default: keepsSecrets
     }
   }
 
@@ -35,9 +37,19 @@ public enum StorageDomain: Hashable, Sendable {
   @usableFromInline
   var security: SecurityPolicy {
     switch self {
-    case .keychain: .keychain()
     case .encryptedFileSystem: .encrypted(.aes256)
+    case _ where keepsSecrets: .keychain()
     default: .none
+    }
+  }
+
+  /// Whether its values are a keychain's: in the desktop's keyring or sealed.
+  @usableFromInline
+  var keepsSecrets: Bool {
+    switch self {
+    case .keychain: true
+    case .store(let location): location.keepsSecrets
+    default: false
     }
   }
 }
@@ -54,6 +66,7 @@ extension StorageDomain: CustomStringConvertible {
     case .encryptedFileSystem(let directory): "encrypted files in \(directory.name)"
     case .appGroupFileSystem(let group): "files of the app group" + Self.suffix(group)
     case .database(let url): "database" + Self.suffix(url?.path)
+    case .store(let location): "store \(location.description.escapingControlCharacters)"
     case .memory(let name): "memory" + (name == "memory" ? "" : Self.suffix(name))
     case .engine(let name): "engine" + Self.suffix(name)
     }

@@ -10,7 +10,7 @@ final class StorageHomes: Sendable {
   }
 
   private struct State {
-    var homes: [HomePlace: Home] = [:]
+    var homes: [DomainHome: Home] = [:]
     var isClosed = false
   }
 
@@ -20,7 +20,7 @@ final class StorageHomes: Sendable {
   init(_ configuration: StorageConfiguration) { self.configuration = configuration }
 
   /// The store of a place, opened now if it is not open. One that cannot be opened is tried again by the next caller.
-  func store(at place: HomePlace) async throws -> TypedStore {
+  func store(at place: DomainHome) async throws -> TypedStore {
     let opening: Opening = try state.withLock { state throws -> Opening in
       guard !state.isClosed else { throw StorageError.closed("router") }
       switch state.homes[place] {
@@ -43,7 +43,7 @@ final class StorageHomes: Sendable {
   }
 
   /// The places that are open.
-  var places: [HomePlace] {
+  var places: [DomainHome] {
     state.withLock { state in
       state.homes.compactMap { place, home in if case .open = home { place } else { nil } }
     }

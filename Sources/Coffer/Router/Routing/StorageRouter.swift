@@ -58,7 +58,7 @@ public actor StorageRouter: StorageProviding {
     let (record, known) = try registry.find(key)
     if let known, known.declaration != nil || declaration == nil { return known }
     let store =
-      if let known { known.store } else { try await homes.store(at: HomePlace(key.domain, configuration)) }
+      if let known { known.store } else { try await homes.store(at: DomainHome(key.domain, configuration)) }
     let place = Place(record, store, declaration: declaration)
     registry.keep(place)
     return place

@@ -24,7 +24,7 @@ extension StorageRouter {
     try await loadSyncPolicies()
     var values: [String: Data] = [:]
     for record in registry.registered where registry.syncPolicy(record) != .never && record.obstacle == nil {
-      let store = try await homes.store(at: HomePlace(record.descriptor.domain, configuration))
+      let store = try await homes.store(at: DomainHome(record.descriptor.domain, configuration))
       guard let entry = try await store.engine.entry(record.key) else { continue }
       try checkSize(entry.value.count, record)
       values[record.descriptor.name] = entry.value
@@ -65,7 +65,7 @@ extension StorageRouter {
   }
 
   func loadSyncPolicies() async throws {
-    guard try HomePlace(configuration.memory, configuration).exists() else { return use([]) }
+    guard try DomainHome(configuration.memory, configuration).exists(configuration) else { return use([]) }
     let version = policyVersion
     let overrides = try await SyncPolicyOverrides(memory()).load().overrides
     if version == policyVersion { use(overrides) }  // else somebody has changed them meanwhile
@@ -77,6 +77,6 @@ extension StorageRouter {
   }
 
   private func memory() async throws -> any StorageEngine {
-    try await homes.store(at: HomePlace(configuration.memory, configuration)).engine
+    try await homes.store(at: DomainHome(configuration.memory, configuration)).engine
   }
 }

@@ -1,0 +1,84 @@
+import CofferFileSystem
+import Foundation
+
+/// The home of a domain: domains that lead to the same place share it.
+enum DomainHome: Hashable, Sendable {
+  case store(StoreLocation)
+  /// An engine that the configuration has.
+  case engine(name: ExactText)
+
+  /// - Throws: `notFound` when the system does not say where it is, `unsupported` for what this version cannot open.
+  init(_ domain: StorageDomain, _ configuration: StorageConfiguration) throws {
+    let application = configuration.applicationName
+    switch domain {
+    case .userDefaults(let suite): self = .store(.preferences(suite: suite ?? application))
+    case .appGroupUserDefaults(let group): self = .store(.preferences(suite: try configuration.group(group)))
+    case .keychain(let service, let group):
+      self = .store(.keychain(service: service ?? application, accessGroup: group))
+    case .fileSystem(.custom(let url)): self = try .files(in: FileDirectory.custom(url).url())
+    case .fileSystem(let directory):
+      // All applications share these directories.
+      self = try .files(in: directory.url().appendingPathComponent(application))
+    case .encryptedFileSystem: throw StorageError.noEncryption
+    case .appGroupFileSystem(let group):
+      self = try .files(in: AppGroup.container(configuration.group(group)).appendingPathComponent("Files"))
+    case .database(let url?):
+      self = .store(.sqlite(path: try FileDirectory.custom(url).url().path).standardized)
+    case .database(nil):
+      let support = try SystemDirectories.current.url(for: .applicationSupport).appendingPathComponent(application)
+      self = .store(.sqlite(path: support.appendingPathComponent("coffer.db").path))
+    case .memory(let name): self = .store(.memory(name: name))
+    case .store(let location):
+      try location.check()
+      self = .store(location.standardized)
+    case .engine(let name): self = .engine(name: ExactText(name))
+    }
+  }
+
+  private static func files(in directory: URL) -> DomainHome {
+    .store(.files(directory: directory.path).standardized)
+  }
+
+  /// Whether somebody has begun to use it. Looks and makes nothing.
+  func exists(_ configuration: StorageConfiguration) throws -> Bool {
+    switch self {
+    case .store(let location): try location.exists(configuration.stores)
+    case .engine: true
+    }
+  }
+
+  func open(_ configuration: StorageConfiguration) async throws -> any StorageEngine {
+    switch self {
+    case .store(let location):
+      guard !configuration.isInMemory else { return MemoryEngine(name: location.description) }
+      return try await location.open(configuration.stores)
+    case .engine(let name):
+      guard !configuration.isInMemory else { return MemoryEngine(name: "memory") }
+      guard let engine = configuration.engines[name.description] else {
+        throw StorageError(
+          .invalidDeclaration, "The router has no engine '\(name.description.escapingControlCharacters)'.",
+          advice: "Give it one: configuration.engines[\"\(name.description.escapingControlCharacters)\"].")
+      }
+      return engine
+    }
+  }
+}
+
+extension StorageConfiguration {
+  fileprivate func group(_ group: String?) throws -> String {
+    guard let group = group ?? appGroup else {
+      throw StorageError(
+        .invalidDeclaration, "The key names no app group, and neither does the router.",
+        advice: "Set StorageConfiguration.appGroup.")
+    }
+    return group
+  }
+}
+
+extension StorageError {
+  static var noEncryption: StorageError {
+    StorageError(
+      .unsupported, "This version cannot encrypt values.",
+      advice: "Keep the value in a keychain. Nothing was read or written, least of all as it is.")
+  }
+}

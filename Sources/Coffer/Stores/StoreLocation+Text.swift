@@ -1,0 +1,120 @@
+import CofferCore
+import Foundation
+
+extension StoreLocation {
+  /// Understands a text such as `sqlite:/var/lib/shop/app.db`. One without a kind is the path of a database.
+  ///
+  /// In the names of a `keychain:`, `%40` stands for `@`, `%2B` for `+` and `%25` for `%`.
+  /// - Parameter schemes: kinds of stores beside those of this library.
+  /// - Throws: `StorageError` with code `invalidLocation`, and what is wrong with the text.
+  public init(_ text: String, schemes: [StoreScheme] = []) throws {
+    let scheme = text.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "+" || $0 == "-") }
+    let rest = text.dropFirst(scheme.count)
+    guard !scheme.isEmpty, rest.first == ":" else {
+      self = .sqlite(path: text)
+      try check()
+      return
+    }
+    let place = String(rest.dropFirst())
+    switch scheme {
+    case "sqlite": self = .sqlite(path: place)
+    case "file": self = .files(directory: place)
+    case "memory": self = .memory(name: place)
+    case "prefs": self = .preferences(suite: place)
+    case "sealed": self = .sealed(path: place)
+    case "keychain": self = try Self.keychain(place)
+    default:
+      guard let other = schemes.first(where: { $0.name == scheme }) else {
+        throw Self.unknown(String(scheme), schemes)
+      }
+      self = .other(scheme: other.name, place: place)
+      try other.check(place)
+    }
+    try check()
+  }
+
+  private static func unknown(_ scheme: String, _ schemes: [StoreScheme]) -> StorageError {
+    var known = ["sqlite"]
+    for name in kinds.dropFirst().map({ String($0.form.prefix { $0 != ":" }) }) where !known.contains(name) {
+      known.append(name)
+    }
+    known += schemes.map(\.name)
+    let name = scheme.count > 20 ? scheme.prefix(20) + "…" : scheme
+    return .invalidLocation(
+      "'\(name):' is no kind of store; known are \(known.map { $0 + ":" }.joined(separator: ", ")).",
+      advice: "Write ./ before a file name that contains a colon.")
+  }
+
+  /// `SERVICE`, `SERVICE@GROUP`, and a sealed file after them.
+  private static func keychain(_ place: String) throws -> StoreLocation {
+    guard let then = place.range(of: "+sealed:") else {
+      let parts = try place.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false).map(decoded)
+      return .keychain(service: parts[0], accessGroup: parts.count > 1 ? parts[1] : nil)
+    }
+    return .chain([
+      try keychain(String(place[..<then.lowerBound])), .sealed(path: String(place[then.upperBound...])),
+    ])
+  }
+
+  private static func decoded(_ text: Substring) throws -> String {
+    guard text.contains("%") else { return String(text) }
+    guard let decoded = text.removingPercentEncoding else {
+      throw StorageError.invalidLocation("After a % come two hexadecimal digits; %25 is a % itself: keychain:SERVICE.")
+    }
+    return decoded
+  }
+
+  private static func encoded(_ name: String) -> String {
+    name.replacing("%", with: "%25").replacing("@", with: "%40").replacing("+", with: "%2B")
+  }
+
+  /// - Throws: `invalidLocation` where a name is missing or cannot be one.
+  func check() throws {
+    func require(_ isFine: Bool, _ message: String) throws {
+      guard isFine else { throw StorageError.invalidLocation(message) }
+    }
+    switch self {
+    case .sqlite(let path):
+      try require(!path.isEmpty, "The store has no path: sqlite:PATH.")
+      try require(!path.hasSuffix("/"), "A store is a file, and this path ends in a slash.")
+    case .files(let directory): try require(!directory.isEmpty, "The store has no directory: file:DIR.")
+    case .preferences(let suite): try require(!suite.isEmpty, "The preferences have no name: prefs:SUITE.")
+    case .sealed(let path):
+      try require(!path.isEmpty && !path.hasSuffix("/"), "The sealed store has no path: sealed:PATH.")
+      try require(!path.contains("+keychain:"), Self.chainForm)
+    case .keychain(let service, let group):
+      try require(!service.isEmpty && group != "", "A name is empty: keychain:SERVICE[@GROUP].")
+    case .chain(let links):
+      guard links.count == 2, case .keychain = links[0], case .sealed = links[1] else {
+        throw StorageError.invalidLocation(Self.chainForm)
+      }
+      for link in links { try link.check() }
+    case .memory, .other: break
+    }
+  }
+
+  private static let chainForm = "A sealed file is the last of a chain: keychain:SERVICE+sealed:PATH."
+}
+
+extension StoreLocation: CustomStringConvertible {
+  /// As it is typed; ``init(_:schemes:)`` understands it.
+  public var description: String {
+    switch self {
+    case .sqlite(let path): "sqlite:\(path)"
+    case .files(let directory): "file:\(directory)"
+    case .memory(let name): "memory:\(name)"
+    case .preferences(let suite): "prefs:\(suite)"
+    case .keychain(let service, let group):
+      "keychain:\(Self.encoded(service))" + (group.map { "@\(Self.encoded($0))" } ?? "")
+    case .sealed(let path): "sealed:\(path)"
+    case .chain(let links): links.map(\.description).joined(separator: "+")
+    case .other(let scheme, let place): "\(scheme):\(place)"
+    }
+  }
+}
+
+extension StorageError {
+  static func invalidLocation(_ message: String, advice: String = "") -> StorageError {
+    StorageError(.invalidLocation, message, advice: advice)
+  }
+}

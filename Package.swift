@@ -45,10 +45,10 @@ let fuzzers: [Target] =
     .target(name: "CFuzzer", path: "Fuzz/CFuzzer"),
     fuzzer("FuzzSelection", ["CofferCore", "CofferSQLite"]),
     fuzzer("FuzzFileName", ["CofferCore", "CofferFiles"]),
-    fuzzer("FuzzRecord", ["CofferSQLite"]),
-    fuzzer("FuzzPreferences", ["CofferCore", "CofferPreferences", "CofferSQLite"]),
+    fuzzer("FuzzRecord", ["CofferSlots"]),
+    fuzzer("FuzzPreferences", ["CofferCore", "CofferPreferences", "CofferSlots"]),
     fuzzer("FuzzFeed", ["WatchifyKit"]),
-    fuzzer("FuzzSealed", ["CofferCore", "CofferCrypto", "CofferKeychain", "CofferSQLite"]),
+    fuzzer("FuzzSealed", ["CofferCore", "CofferCrypto", "CofferKeychain", "CofferSlots"]),
   ]
 
 let package = Package(
@@ -90,25 +90,26 @@ let package = Package(
     floor(
       "CofferSQLite",
       ["CofferLocks", "CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
-    // Floor 4: homes
-    floor("CofferFiles", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite"]),
-    floor("CofferPreferences", ["CofferCore", "CofferFileSystem", "CofferSQLite"]),
+    // Floor 4: on the embedded engine
+    floor("CofferSlots", ["CofferLocks", "CofferCore", "CofferFileSystem", "CofferSQLite"]),
+    // Floor 5: homes
+    floor("CofferFiles", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSlots"]),
+    floor("CofferPreferences", ["CofferCore", "CofferFileSystem", "CofferSlots"]),
     floor(
       "CofferKeychain",
       [
-        "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite",
+        "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite", "CofferSlots",
         .target(name: "CofferCGio", condition: .when(platforms: [.linux], traits: ["SecretService"])),
         .target(name: "CofferCSecret", condition: .when(platforms: [.linux], traits: ["SecretService"])),
       ]),
-    // Floor 5: front
+    // Floor 6: front
     floor(
       "Coffer",
       [
         "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferFiles", "CofferKeychain",
-        "CofferPreferences",
-        "CofferSQLite",
+        "CofferPreferences", "CofferSQLite", "CofferSlots",
       ]),
-    // Floor 6: services
+    // Floor 7: services
     floor("CofferTesting", ["CofferLocks", "CofferCore", "Coffer"]),
     floor("ReplayShop", ["CofferCMicrohttpd", "CofferCZlib", "CofferLocks"]),
     floor(
@@ -117,12 +118,12 @@ let package = Package(
         "Coffer", "CofferCCurl", "CofferCGio", "CofferCShims", "CofferCore", "CofferFileSystem", "CofferLocks",
         "CofferSQLite",
       ]),
-    // Floor 7: applications
+    // Floor 8: applications
     tool(
       "CofferCommand",
       [
         "Coffer", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferPreferences", "CofferSQLite",
-        "CofferTerminal",
+        "CofferSlots", "CofferTerminal",
       ]),
     tool("CofferDemo", ["CofferLocks", "Coffer"]),
     tool("ReplayShopServer", ["ReplayShop"]),
@@ -135,7 +136,7 @@ let package = Package(
       "CofferTestHelper",
       [
         "CofferLocks", "CofferCSQLite", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferFiles",
-        "CofferKeychain", "CofferPreferences", "CofferSQLite", "CofferTestSupport",
+        "CofferKeychain", "CofferPreferences", "CofferSQLite", "CofferSlots", "CofferTestSupport",
       ],
       path: "Tests/CofferTestHelper"),
     tests(
@@ -145,30 +146,34 @@ let package = Package(
         "CofferTestSupport",
       ],
       exclude: ["Golden"]),
+    tests(
+      "CofferSlotsTests",
+      [
+        "CofferLocks", "CofferCSQLite", "CofferCore", "CofferSQLite", "CofferSlots", "CofferTesting",
+        "CofferTestSupport",
+      ]),
     tool("WatchifyTestHelper", ["WatchifyKit"], path: "Tests/WatchifyTestHelper"),
     tests(
       "CofferCryptoTests", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferTestHelper", "CofferTestSupport"]),
     tests(
       "CofferFilesTests",
       [
-        "CofferLocks", "CofferCSQLite", "CofferCore", "CofferFileSystem", "CofferFiles", "CofferSQLite",
-        "CofferTesting",
-        "CofferTestHelper", "CofferTestSupport",
+        "CofferLocks", "CofferCSQLite", "CofferCore", "CofferFileSystem", "CofferFiles", "CofferSQLite", "CofferSlots",
+        "CofferTesting", "CofferTestHelper", "CofferTestSupport",
       ],
       exclude: ["Golden"]),
     tests(
       "CofferPreferencesTests",
       [
-        "CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferPreferences", "CofferSQLite", "CofferTesting",
-        "CofferTestHelper", "CofferTestSupport",
+        "CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferPreferences", "CofferSQLite", "CofferSlots",
+        "CofferTesting", "CofferTestHelper", "CofferTestSupport",
       ],
       exclude: ["Golden"]),
     tests(
       "CofferKeychainTests",
       [
         "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferSQLite",
-        "CofferTesting",
-        "CofferTestHelper", "CofferTestSupport",
+        "CofferSlots", "CofferTesting", "CofferTestHelper", "CofferTestSupport",
         .target(name: "CofferCGio", condition: .when(platforms: [.linux], traits: ["SecretService"])),
       ],
       exclude: ["Golden"]),

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Lower floors first: later ones link to earlier ones.
 readonly targets=(
-  CofferCore CofferCrypto CofferFileSystem CofferSQLite CofferFiles CofferPreferences CofferKeychain
+  CofferCore CofferCrypto CofferFileSystem CofferSQLite CofferSlots CofferFiles CofferPreferences CofferKeychain
   Coffer CofferTesting ReplayShop WatchifyKit
 )
 

@@ -5,7 +5,7 @@
 import CFuzzer
 import CofferCore
 import CofferPreferences
-import CofferSQLite
+import CofferSlots
 import Foundation
 
 private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"] != nil

@@ -3,7 +3,7 @@
 // With COFFER_FUZZ_CANARY set it fails on purpose, so that a run shows that failures are seen.
 
 import CFuzzer
-import CofferSQLite
+import CofferSlots
 import Foundation
 
 private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"] != nil

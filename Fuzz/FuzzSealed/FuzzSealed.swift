@@ -6,7 +6,7 @@ import CFuzzer
 import CofferCore
 import CofferCrypto
 import CofferKeychain
-import CofferSQLite
+import CofferSlots
 import Foundation
 
 private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"] != nil

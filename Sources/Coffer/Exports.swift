@@ -6,3 +6,4 @@
 @_exported public import CofferKeychain
 @_exported public import CofferPreferences
 @_exported public import CofferSQLite
+@_exported public import CofferSlots

@@ -3,7 +3,7 @@ import CofferLocks
 #if SecretService && os(Linux)
   import CofferCore
   import CofferFileSystem
-  import CofferSQLite
+  import CofferSlots
   import CofferTestSupport
   import Foundation
   import Testing

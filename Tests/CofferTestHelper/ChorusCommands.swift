@@ -5,6 +5,7 @@ import CofferFiles
 import CofferKeychain
 import CofferPreferences
 import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 

@@ -2,7 +2,7 @@ import CofferCore
 import CofferCrypto
 import CofferKeychain
 import CofferLocks
-import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 

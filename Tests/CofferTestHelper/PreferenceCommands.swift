@@ -1,7 +1,7 @@
 import CofferCore
 import CofferLocks
 import CofferPreferences
-import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 

@@ -3,6 +3,7 @@
 
 import CofferCore
 import CofferSQLite
+import CofferSlots
 import Foundation
 
 let arguments = Array(CommandLine.arguments.dropFirst())

@@ -107,6 +107,28 @@ struct FloorRuleTests {
     #expect(imports(swift(line, at: "Sources/CofferDemo/main.swift")) == [])
   }
 
+  @Test func floorsAreReadFromTheManifest() {
+    let manifest = swift(
+      """
+          // Floor 0: systems
+          .systemLibrary(name: "A", pkgConfig: "a"),
+          floor("B", ["A"]),
+          // Floor 1: more
+          floor(
+            "C",
+            ["B"]),
+          tool("D", ["C"]),
+          // Tests
+          tool("Helper", ["A"]),
+      """, at: "Package.swift")
+    #expect(listedTargets(manifest) == ["A": 0, "B": 0, "C": 1, "D": 1])
+  }
+
+  @Test func floorsAreReadFromATable() {
+    let table = SourceFile(path: "A.md", text: "| floor | target |\n| 1 | [`C`](x), `D` | `E` |\n| 0 | `A` | a |")
+    #expect(listedFloors(table) == ["A": 0, "C": 1, "D": 1])
+  }
+
   @Test func aFloorDoesNotImportItself() {
     #expect(imports(swift("import CofferDemo", at: "Sources/CofferCommand/main.swift")).count == 1)
   }

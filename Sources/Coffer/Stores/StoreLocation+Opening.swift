@@ -4,6 +4,7 @@ import CofferFiles
 package import CofferKeychain
 import CofferPreferences
 import CofferSQLite
+import CofferSlots
 import Foundation
 
 extension StoreLocation {

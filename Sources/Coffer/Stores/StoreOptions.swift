@@ -1,6 +1,7 @@
 public import CofferCrypto
 public import CofferKeychain
 public import CofferSQLite
+public import CofferSlots
 
 /// How stores are opened, whatever their kind.
 public struct StoreOptions: Sendable {

@@ -1,7 +1,7 @@
 import CofferCore
 import CofferFileSystem
 import CofferFiles
-public import CofferSQLite
+public import CofferSlots
 public import Foundation
 
 extension SwiftVault {

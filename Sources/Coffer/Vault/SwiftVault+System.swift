@@ -2,7 +2,7 @@ import CofferCore
 import CofferFileSystem
 public import CofferKeychain
 import CofferPreferences
-public import CofferSQLite
+public import CofferSlots
 
 extension SwiftVault {
   /// A vault in the preferences: the property list that `UserDefaults(suiteName:)` reads, each value as its bytes.

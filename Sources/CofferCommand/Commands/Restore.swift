@@ -1,6 +1,7 @@
 import Coffer
 import CofferKeychain
 import CofferSQLite
+import CofferSlots
 import CofferTerminal
 import Foundation
 

@@ -3,6 +3,7 @@ import CofferFileSystem
 import CofferKeychain
 import CofferPreferences
 import CofferSQLite
+import CofferSlots
 import CofferTerminal
 import Foundation
 
@@ -109,10 +110,8 @@ struct StoreChecks {
         .inputOutput, "The journal in \(control) could not be read.",
         advice: "As its owner: chmod -R u+rwX \(control.quotedForShell)")
     }
-    var configuration = SQLiteConfiguration()
-    configuration.keepsSlots = true
+    var configuration = SQLiteConfiguration.slotJournal(named: name)
     configuration.createsIfMissing = false
-    configuration.name = name
     let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
     let facts = (try? await Listing(engine: engine, prefix: nil).count().all, try await engine.loss())
     try await engine.close()

@@ -1,7 +1,7 @@
 import CofferCore
 import CofferFileSystem
 import CofferLocks
-import CofferSQLite
+import CofferSlots
 import Foundation
 
 /// A directory with a file per key, whose bytes are the value's and nothing else.

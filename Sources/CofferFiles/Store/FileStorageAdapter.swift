@@ -1,6 +1,6 @@
 public import CofferCore
 public import CofferFileSystem
-public import CofferSQLite
+public import CofferSlots
 public import Foundation
 
 /// A `StorageAdapter` that keeps a file per key (document 1).

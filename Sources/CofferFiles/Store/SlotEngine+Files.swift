@@ -1,6 +1,6 @@
 import CofferCore
 import CofferFileSystem
-public import CofferSQLite
+public import CofferSlots
 public import Foundation
 
 extension SlotEngine {

@@ -2,7 +2,7 @@ import CofferLocks
 
 #if SecretService && os(Linux)
   import CofferCore
-  import CofferSQLite
+  import CofferSlots
   import Foundation
 
   /// The desktop's keyring as a home: an item per value.

@@ -2,7 +2,7 @@ import CofferCore
 package import CofferCrypto
 import CofferFileSystem
 import CofferLocks
-package import CofferSQLite
+package import CofferSlots
 package import Foundation
 
 /// Copies of a sealed file: as sealed as the file itself.

@@ -1,6 +1,6 @@
 package import CofferCore
 package import CofferCrypto
-package import CofferSQLite
+package import CofferSlots
 import Foundation
 
 /// A sealed file, opened. Its values are in memory that is locked and wiped.

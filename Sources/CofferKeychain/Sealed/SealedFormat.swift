@@ -1,6 +1,6 @@
 import CofferCore
 import CofferCrypto
-import CofferSQLite
+import CofferSlots
 import Foundation
 
 /// Writes secrets into a sealed file.

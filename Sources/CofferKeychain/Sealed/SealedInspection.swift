@@ -1,6 +1,6 @@
 import CofferCore
 package import CofferCrypto
-import CofferSQLite
+import CofferSlots
 import Foundation
 
 /// A look at a sealed file that opens no store and changes nothing.

@@ -1,7 +1,8 @@
 import CofferCore
 public import CofferCrypto
 import CofferFileSystem
-public import CofferSQLite
+import CofferSQLite
+public import CofferSlots
 public import Foundation
 
 extension SlotEngine {

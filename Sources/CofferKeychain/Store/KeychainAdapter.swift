@@ -1,6 +1,6 @@
 public import CofferCore
 import CofferFileSystem
-import CofferSQLite
+import CofferSlots
 public import Foundation
 
 /// A `StorageAdapter` that keeps secrets in the system's keychain (documents 1 and 4).

@@ -1,7 +1,7 @@
 import CofferCore
 public import CofferCrypto
 import CofferFileSystem
-public import CofferSQLite
+public import CofferSlots
 public import Foundation
 
 /// Homes for secrets in the order in which an application wants them: the desktop's keyring, say, and a sealed file

@@ -1,7 +1,8 @@
 import CofferCore
 public import CofferCrypto
 import CofferFileSystem
-public import CofferSQLite
+import CofferSQLite
+public import CofferSlots
 import Foundation
 
 /// How a keychain is opened.
@@ -133,10 +134,7 @@ struct KeychainPlace: Sendable {
 
   /// Whether it holds anything, as far as the journal knows; the keyring itself may be locked.
   func journalHasKeys() async throws -> Bool {
-    var configuration = SQLiteConfiguration()
-    configuration.keepsSlots = true
-    configuration.name = description
-    let engine = try await SQLiteEngine.open(at: journal, configuration: configuration)
+    let engine = try await SQLiteEngine.open(at: journal, configuration: .slotJournal(named: description))
     let hasKeys = try await engine.withSnapshot { try await !$0.summaries(prefix: nil, after: nil, limit: 1).isEmpty }
     try await engine.close()
     return hasKeys

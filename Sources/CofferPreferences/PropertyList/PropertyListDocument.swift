@@ -1,5 +1,5 @@
 package import CofferCore
-package import CofferSQLite
+package import CofferSlots
 package import Foundation
 
 /// A property list with a dictionary at its root, as `UserDefaults` writes it.

@@ -1,6 +1,7 @@
 import CofferCore
 import CofferFileSystem
-public import CofferSQLite
+import CofferSQLite
+public import CofferSlots
 
 extension SlotEngine {
   /// Opens a suite of preferences: the property list that `UserDefaults(suiteName:)` reads and writes.

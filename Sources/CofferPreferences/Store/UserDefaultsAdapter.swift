@@ -1,6 +1,6 @@
 public import CofferCore
 import CofferFileSystem
-public import CofferSQLite
+public import CofferSlots
 public import Foundation
 
 /// A `StorageAdapter` that keeps preferences where `UserDefaults` does (document 1), and loses none.

@@ -32,7 +32,7 @@ struct BackupCheck {
         .notAStore, "The file is no backup of a store: it is empty, or a database of another application.",
         advice: "Give a file that 'coffer backup' has made. Nothing was changed.", backend: backend)
     }
-    guard try connection.number("SELECT 1 FROM coffer_meta WHERE name = 'slots'") == nil else {
+    guard try !connection.isJournalOnly() else {
       throw StorageError(
         .notAStore, "The file is the journal of a store whose values are elsewhere, and no backup of one.",
         advice: "Give a file that 'coffer backup' has made. Nothing was changed.", backend: backend)

@@ -49,7 +49,7 @@ extension Connection {
   fileprivate func requireStore() throws {
     guard try number("SELECT count(*) FROM sqlite_schema") ?? 0 > 0 else { return }
     let isStore = try number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_meta'") != nil
-    let isJournal = try isStore && number("SELECT 1 FROM coffer_meta WHERE name = 'slots'") != nil
+    let isJournal = try isStore && isJournalOnly()
     guard isStore, !isJournal else {
       throw StorageError(
         .notAStore,

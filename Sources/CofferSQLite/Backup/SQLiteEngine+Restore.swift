@@ -29,6 +29,14 @@ public struct RestoreReport: Hashable, Sendable {
   public let valueBytes: Int
   /// Where what was there before is kept; `nil` when nothing was, or it was not to be kept.
   public let replaced: String?
+
+  package init(path: String, revision: Revision, values: Int, valueBytes: Int, replaced: String?) {
+    self.path = path
+    self.revision = revision
+    self.values = values
+    self.valueBytes = valueBytes
+    self.replaced = replaced
+  }
 }
 
 /// Where a restoration is.

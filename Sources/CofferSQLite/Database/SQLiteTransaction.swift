@@ -11,7 +11,7 @@ package final class SQLiteTransaction {
   init(_ committer: GroupCommitter) { self.committer = committer }
 
   /// The revision that the transaction will have.
-  var revision: Revision { committer.revision.next }
+  package var revision: Revision { committer.revision.next }
 
   func end() { isOpen = false }
 
@@ -49,10 +49,10 @@ package final class SQLiteTransaction {
   package func delete(_ key: Key) throws { try apply(.delete(key)) }
 
   /// Removes the keys that start with a prefix, or all.
-  func clear(_ prefix: Key?) throws { try apply(.clear(prefix: prefix)) }
+  package func clear(_ prefix: Key?) throws { try apply(.clear(prefix: prefix)) }
 
   /// Puts or removes a record of the library's own.
-  func change(_ operation: WriteBatch.Operation) throws { try apply(operation) }
+  package func change(_ operation: WriteBatch.Operation) throws { try apply(operation) }
 
   private func apply(_ operation: WriteBatch.Operation) throws {
     _ = try statements()

@@ -2,7 +2,7 @@ import CofferCore
 import Foundation
 
 /// The statements that an application runs, compiled once per connection. Not thread-safe, as the connection.
-final class StatementCache {
+package final class StatementCache {
   private static let limit = 128
 
   private let connection: Connection
@@ -29,14 +29,14 @@ final class StatementCache {
   }
 
   /// Runs one statement, or any number of them without arguments.
-  func execute(_ sql: String, _ arguments: [SQLiteValue]) throws {
+  package func execute(_ sql: String, _ arguments: [SQLiteValue]) throws {
     if arguments.isEmpty { return try connection.execute(sql) }
     let statement = try statement(sql, arguments)
     defer { giveBack(statement, sql) }
     while try statement.step() {}
   }
 
-  func query<R>(_ sql: String, _ arguments: [SQLiteValue], _ row: (SQLiteRow) throws -> R) throws -> [R] {
+  package func query<R>(_ sql: String, _ arguments: [SQLiteValue], _ row: (SQLiteRow) throws -> R) throws -> [R] {
     let statement = try statement(sql, arguments)
     defer { giveBack(statement, sql) }
     var rows: [R] = []

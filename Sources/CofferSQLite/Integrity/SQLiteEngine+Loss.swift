@@ -78,6 +78,6 @@ extension GroupCommitter {
   /// Forgets what was lost, and takes the rows that are there for all there are.
   fileprivate func acceptLoss() throws {
     try recount()
-    try housekeep { try LossReport.forget($0) }
+    try housekeep { try LossReport.forget(connection) }
   }
 }

@@ -1,6 +1,6 @@
 import CofferCZlib
-import CofferCore
-import Foundation
+package import CofferCore
+package import Foundation
 
 /// CRC-32 (as in zlib, RFC 1952) of the key's size and bytes and of the value, to which ``bound(_:to:)`` adds the
 /// revision. It finds damage, not tampering.
@@ -13,12 +13,12 @@ func checksum(_ key: Key, _ value: UnsafeRawBufferPointer) -> UInt32 {
 }
 
 /// The same of bytes alone.
-func checksumOfBytes(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
+package func checksumOfBytes(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
   guard let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count > 0 else { return 0 }
   return UInt32(crc32(0, start, UInt32(bytes.count)))
 }
 
-func checksum(_ key: Key, _ value: Data) -> UInt32 {
+package func checksum(_ key: Key, _ value: Data) -> UInt32 {
   value.withUnsafeBytes { checksum(key, $0) }
 }
 

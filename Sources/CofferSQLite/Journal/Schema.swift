@@ -53,12 +53,14 @@ enum Schema {
       backend: connection.place.description)
   }
 
-  /// Makes sure that a store of values is not used as the journal of a home with slots, or the other way round.
-  static func checkKind(_ connection: Connection, keepsSlots: Bool) throws {
-    let isJournal = try connection.number("SELECT 1 FROM coffer_meta WHERE name = 'slots'") != nil
-    guard isJournal != keepsSlots else { return }
-    if keepsSlots, try connection.number("SELECT 1 FROM coffer_values LIMIT 1") == nil {
-      return try prepareSlots(connection)
+  /// Makes sure that a store of values is not used as the journal of an engine that keeps them elsewhere, or the other
+  /// way round.
+  static func checkKind(_ connection: Connection, companionTables: String?) throws {
+    let isJournal = try connection.isJournalOnly()
+    guard isJournal != (companionTables != nil) else { return }
+    if let companionTables, try connection.number("SELECT 1 FROM coffer_values LIMIT 1") == nil {
+      return try connection.execute(
+        "BEGIN IMMEDIATE; \(companionTables); INSERT OR IGNORE INTO coffer_meta VALUES ('slots', 1); COMMIT")
     }
     throw StorageError(
       .notAStore,
@@ -68,19 +70,6 @@ enum Schema {
       advice: isJournal
         ? "Open that store by its directory. Nothing was changed." : "Move it away. Nothing was changed.",
       backend: connection.place.description)
-  }
-
-  /// What the journal of a home with slots has beside it: what is still to be put into its place.
-  private static func prepareSlots(_ connection: Connection) throws {
-    try connection.execute(
-      """
-      BEGIN IMMEDIATE;
-      CREATE TABLE IF NOT EXISTS coffer_intents (
-        position INTEGER PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, key BLOB NOT NULL, staged BLOB, previous BLOB
-      ) STRICT;
-      INSERT OR IGNORE INTO coffer_meta VALUES ('slots', 1);
-      COMMIT
-      """)
   }
 
   /// A value that is `large` is in `coffer_large`, under that number, and `value` is empty.
@@ -141,4 +130,9 @@ enum Schema {
     if connection.isSealed { try connection.execute("INSERT INTO coffer_meta VALUES ('sealed', 1)") }
     try connection.execute("COMMIT")
   }
+}
+
+extension Connection {
+  /// Whether the database is the journal of values that are kept elsewhere.
+  func isJournalOnly() throws -> Bool { try number("SELECT 1 FROM coffer_meta WHERE name = 'slots'") != nil }
 }

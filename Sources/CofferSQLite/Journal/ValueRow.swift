@@ -1,7 +1,7 @@
 import CofferCore
 
 /// One row of `coffer_values`, as a statement over ``columns`` has it; its bytes are valid until the next step.
-struct ValueRow {
+package struct ValueRow {
   let revision: Revision
   let checksum: Int64
   let attributes: UnsafeRawBufferPointer
@@ -10,7 +10,7 @@ struct ValueRow {
   static let columns = "revision, checksum, attributes, \(value)"
 
   /// The value, wherever it is; NULL where a large one is missing.
-  static let value = """
+  package static let value = """
     CASE WHEN large IS NULL THEN value ELSE (SELECT l.value FROM coffer_large l WHERE l.id = large) END
     """
 

@@ -4,8 +4,8 @@ import Foundation
 /// A file that is locked as long as this object lives; the kernel lets go when the process dies, however it dies.
 ///
 /// The lock belongs to the open file (`flock(2)`), so two of these in one process exclude each other, too.
-final class LockFile: Sendable {
-  enum Mode: Sendable {
+package final class LockFile: Sendable {
+  package enum Mode: Sendable {
     case shared, exclusive
     /// Exclusive, after waiting for others for so many milliseconds at most.
     case patient(milliseconds: Int)
@@ -15,7 +15,7 @@ final class LockFile: Sendable {
   private let descriptor: Int32
 
   /// Locks the file, making it if it is missing; `nil` when somebody else's lock is in the way.
-  init?(_ path: String, _ mode: Mode, backend: String) throws {
+  package init?(_ path: String, _ mode: Mode, backend: String) throws {
     self.path = path
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw StorageError.system("open", path: path, errno: errno, backend: backend) }
@@ -53,17 +53,17 @@ final class LockFile: Sendable {
   deinit { Foundation.close(descriptor) }
 
   /// Whether the path still leads to the locked file.
-  var isAtPath: Bool {
+  package var isAtPath: Bool {
     var mine = stat()
     var present = stat()
     return fstat(descriptor, &mine) == 0 && lstat(path, &present) == 0 && mine.st_ino == present.st_ino
   }
 
   /// Deletes the file while it is locked, so that nobody can take it for a live one.
-  func remove() { unlink(path) }
+  package func remove() { unlink(path) }
 
   /// Whether somebody holds the lock of an existing file. What cannot be looked at is taken for held.
-  static func isHeld(_ path: String) -> Bool {
+  package static func isHeld(_ path: String) -> Bool {
     let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
     guard descriptor >= 0 else { return errno != ENOENT }
     defer { Foundation.close(descriptor) }

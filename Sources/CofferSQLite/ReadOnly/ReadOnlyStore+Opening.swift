@@ -46,10 +46,10 @@ extension ReadOnlyStore {
   /// at once; its directory only after it was tried, since a store whose files are all there needs no new ones.
   private static func obstacle(at path: String, after error: StorageError?) -> String? {
     let url = URL(fileURLWithPath: path)
-    if let reason = SlotObstacle.refusal(url.path, W_OK, "the file") { return reason }
+    if let reason = WriteRefusal.reason(url.path, W_OK, "the file") { return reason }
     guard let error else { return nil }
     if error.code == .diskFull { return "no space is left on its device." }
-    return SlotObstacle.refusal(
+    return WriteRefusal.reason(
       url.resolvingSymlinksInPath().deletingLastPathComponent().path, W_OK | X_OK, "its directory")
   }
 

@@ -44,7 +44,7 @@ final class ReadOnlyStore: Sendable {
     let report: @Sendable (Finding) -> Void = { damage.report($0) }
     let view = try ReadOnlyView(place, onDamage: report)
     let (history, limit) = try view.readers.read { reader in
-      try Schema.checkKind(reader.connection, keepsSlots: configuration.keepsSlots)
+      try Schema.checkKind(reader.connection, companionTables: configuration.companionTables)
       return (try History(reader.connection), reader.connection.maximumValueSize)
     }
     let loss = history.loss(knowing: words, foundAt: configuration.clock.now())

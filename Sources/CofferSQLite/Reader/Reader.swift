@@ -1,18 +1,18 @@
 import CofferCSQLite
-import CofferCore
+package import CofferCore
 import Foundation
 
 /// A connection that reads, with its statements.
 ///
 /// Sendable by protocol of use: the ``ReaderPool`` lends a reader to one borrower at a time and a borrower uses it from
 /// one place at a time, so no two threads are ever inside. The pool's lock orders one borrower after the other.
-final class Reader: @unchecked Sendable {
+package final class Reader: @unchecked Sendable {
   let connection: Connection
   private let get: Statement
   /// The columns of values; a store that cannot be written may be of a format without attributes.
   private let columns: String
   private let newestRevision: Statement
-  private(set) lazy var statements = StatementCache(connection)
+  package private(set) lazy var statements = StatementCache(connection)
   private lazy var oneSummary = Result { try connection.prepare("\(Listed.summaries.query(columns)) WHERE key = ?1") }
   private lazy var journal = Result { try JournalReader(connection) }
   private var pages = [Statement?](repeating: nil, count: 8)
@@ -68,7 +68,7 @@ final class Reader: @unchecked Sendable {
   }
 
   /// Looks at a value in place, without copying it.
-  func withValue<R>(_ key: Key, _ body: (Revision, UnsafeRawBufferPointer) throws -> R) throws -> R? {
+  package func withValue<R>(_ key: Key, _ body: (Revision, UnsafeRawBufferPointer) throws -> R) throws -> R? {
     try key.withBytes { name in
       get.bind(1, borrowing: name)
       defer { get.resetAndForget() }
@@ -79,7 +79,7 @@ final class Reader: @unchecked Sendable {
   }
 
   /// Looks at every value in place, in the order of the keys; `nil` for one whose row is damaged.
-  func forEachValue(_ body: (Key, UnsafeRawBufferPointer?) throws -> Void) throws {
+  package func forEachValue(_ body: (Key, UnsafeRawBufferPointer?) throws -> Void) throws {
     let statement = try pageStatement(.entries, isAfter: false, hasEnd: false)
     defer { statement.resetAndForget() }
     try [UInt8]().withUnsafeBytes { start in
@@ -99,7 +99,7 @@ final class Reader: @unchecked Sendable {
   /// The history in which a commit was made; `nil` when the journal does not have it.
   func epoch(of revision: Revision) throws -> UInt64? { try journal.get().epoch(of: revision) }
 
-  func summary(of key: Key) throws -> EntrySummary? {
+  package func summary(of key: Key) throws -> EntrySummary? {
     let statement = try oneSummary.get()
     return try key.withBytes { name in
       statement.bind(1, borrowing: name)

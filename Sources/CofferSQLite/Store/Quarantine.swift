@@ -36,7 +36,7 @@ final class Quarantine: Sendable {
     let now = configuration.clock.now().unixMilliseconds
     writer.housekeep { [state] committer in
       do {
-        try committer.housekeep { try finding.keep(foundAt: now, on: $0) }
+        try committer.housekeep { try finding.keep(foundAt: now, on: committer.connection) }
       } catch {
         _ = state.withLock { $0.reported.remove(identity) }  // The next reader tries again.
         throw error

@@ -40,8 +40,9 @@ public struct SQLiteConfiguration: Sendable {
   /// What messages call the store in place of `sqlite:` and its path.
   package var name: String?
 
-  /// Whether the database is the journal of a home whose values are elsewhere.
-  package var keepsSlots = false
+  /// SQL that makes the tables which an engine has beside the store that is its journal, since it keeps the values
+  /// elsewhere; `nil` for a store of its own.
+  package var companionTables: String?
 
   /// Runs on the writer between a commit and its announcement: where tests kill the process.
   package var afterCommit: (@Sendable (Revision) -> Void)?
@@ -64,5 +65,13 @@ public struct DamageReport: Hashable, Sendable {
   /// The store.
   public let backend: String
   /// Whether a copy of the whole file is used in its place.
-  public internal(set) var isCopyUsed = false
+  public let isCopyUsed: Bool
+
+  package init(key: Key?, revision: Revision, size: Int, backend: String, isCopyUsed: Bool = false) {
+    self.key = key
+    self.revision = revision
+    self.size = size
+    self.backend = backend
+    self.isCopyUsed = isCopyUsed
+  }
 }

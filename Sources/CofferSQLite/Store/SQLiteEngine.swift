@@ -56,12 +56,12 @@ public final class SQLiteEngine: StorageEngine {
   }
 
   /// The same for callers that cannot suspend: it blocks their thread while the file is opened.
-  static func openBlocking(at path: String, configuration: SQLiteConfiguration) throws -> SQLiteEngine {
+  package static func openBlocking(at path: String, configuration: SQLiteConfiguration) throws -> SQLiteEngine {
     SQLiteEngine(try StoreRegistry.shared.openBlocking(path, configuration: configuration))
   }
 
   /// Opens an existing store for reading only; it blocks, too.
-  static func openBlocking(
+  package static func openBlocking(
     at path: String, configuration: SQLiteConfiguration, readOnlyBecause reason: String
   ) throws -> SQLiteEngine {
     SQLiteEngine(try ReadOnlyStore.open(path, configuration, because: reason))
@@ -91,7 +91,7 @@ public final class SQLiteEngine: StorageEngine {
     }
   }
 
-  static let features: Capabilities.Features = [
+  package static let features: Capabilities.Features = [
     .attributes, .systemRecords, .immediateRevisions,
     .atomicBatches, .preconditions, .snapshots, .listing, .persistence, .replay, .foreignWriters, .powerLossSafety,
     .revisions,
@@ -161,7 +161,7 @@ public final class SQLiteEngine: StorageEngine {
   }
 
   /// Reads one state, which begins after `announce` has returned; what that gives lives until the state has ended.
-  func withSnapshot<R: Sendable>(
+  package func withSnapshot<R: Sendable>(
     after announce: @Sendable () throws -> (any AnyObject & Sendable)?,
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
@@ -240,7 +240,7 @@ public final class SQLiteEngine: StorageEngine {
   }
 
   /// Reads one state of the store, on the caller's thread.
-  func read<R>(_ body: (Reader) throws -> R) throws -> R {
+  package func read<R>(_ body: (Reader) throws -> R) throws -> R {
     if let readOnlyStore { return try readOnlyStore.read(body) }
     return try openStore().readers.read(body)
   }

@@ -237,7 +237,7 @@ private struct Opening {
     place.allowsUnsealedPages = asked.mayHaveUnsealedPages
     let connection = try Connection.toFile(at: place)
     try Schema.prepare(connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock)
-    try Schema.checkKind(connection, keepsSlots: configuration.keepsSlots)
+    try Schema.checkKind(connection, companionTables: configuration.companionTables)
     guard let identity = FileIdentity(place.path) else {
       throw StorageError.system("stat", path: place.path, errno: errno, backend: place.description)
     }

@@ -13,7 +13,7 @@ extension GroupCommitter {
     guard let log = connection.log, log.frames >= Checkpointer.threshold else { return }
     try startLogAgain(isTooLong: false)
     guard let log = connection.log, log.frames > 0, log.copied == log.frames else { return }
-    try housekeep { [clock] connection in
+    try housekeep {
       let now = clock.now().unixMilliseconds
       try connection.execute(
         """

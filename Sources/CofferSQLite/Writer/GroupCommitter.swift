@@ -1,16 +1,16 @@
 import CofferCSQLite
-import CofferCore
-import Foundation
+package import CofferCore
+package import Foundation
 
 /// The one connection of this process that writes: takes a group of batches and commits them with one sync.
 ///
 /// Not thread-safe; the ``Writer`` gives it to one thread at a time.
-final class GroupCommitter {
+package final class GroupCommitter {
   let connection: Connection
   let clock: WallClock
   private let begin, commitStatement, appendJournal, newestRow: Statement
   private let rows: RowWriter
-  private(set) lazy var statements = StatementCache(connection)
+  package private(set) lazy var statements = StatementCache(connection)
 
   let maximumValueSize: Int
   private var retention: JournalRetention
@@ -75,7 +75,7 @@ final class GroupCommitter {
 
   /// Forgets the oldest journal rows beyond the retention.
   func trimJournal() throws {
-    try housekeep { try retention.trim($0, newest: revision) }
+    try housekeep { try retention.trim(connection, newest: revision) }
   }
 
   /// Commits a batch now, or says `nil` when another process is writing.
@@ -127,8 +127,8 @@ final class GroupCommitter {
   }
 
   /// Runs `body` in a transaction that the journal does not mention: housekeeping.
-  func housekeep(_ body: (Connection) throws -> Void) throws {
-    try write(durability: .relaxed) { try body(connection) }
+  package func housekeep(_ body: () throws -> Void) throws {
+    try write(durability: .relaxed, body)
   }
 
   /// Lets the revisions of a store that has none begin after a number: positions of an earlier life of the store must
@@ -279,10 +279,10 @@ final class GroupCommitter {
     }
     guard batch.isChange else { return .success(revision) }
     let next = revision.next
-    if let steps = batch.steps {
+    if let hook = batch.hook {
       let transaction = SQLiteTransaction(self)
       defer { transaction.end() }
-      try steps.apply(transaction)
+      try hook.apply(transaction)
     }
     for (operation, checksum) in zip(batch.operations, batch.checksums) {
       try rows.apply(operation, checksum: checksum, at: next)
@@ -310,7 +310,7 @@ final class GroupCommitter {
   }
 
   /// Changes a value that is no user's, without a commit: the revision stays.
-  func rewrite(_ key: Key, _ value: Data) throws {
+  package func rewrite(_ key: Key, _ value: Data) throws {
     if try rows.rewrite(key, value) { mustRewriteNewestRow = true }
   }
 
@@ -367,11 +367,18 @@ extension Result {
 }
 
 /// Who makes a transaction and how durable it is.
-struct TransactionHeader: Sendable {
+package struct TransactionHeader: Sendable {
   /// `nil` for a writer that does not know us.
   let origin: Origin?
   let transaction: TransactionID?
   let durability: Durability
+
+  /// A transaction of this origin and durability, under a fresh id unless one is given.
+  package init(origin: Origin?, transaction: TransactionID? = nil, durability: Durability) {
+    self.origin = origin
+    self.transaction = transaction
+    self.durability = durability
+  }
 }
 
 /// Called by SQLite after each commit that wrote something.

@@ -13,7 +13,7 @@ final class PreparedBatch: Sendable {
   /// Whether the journal shall say that a writer that does not know us made it.
   let isForeign: Bool
   /// What to do in place of the operations; `nil` to apply them.
-  let steps: BatchSteps?
+  let hook: CommitHook?
   let selection: Selection
   let journalEntry: [UInt8]
   /// Whether there is anything to write.
@@ -26,13 +26,13 @@ final class PreparedBatch: Sendable {
   /// - Parameter isApplied: whether only the journal is still to be written.
   init(
     _ batch: WriteBatch, origin: Origin, at date: Date, isApplied: Bool = false, isForeign: Bool = false,
-    steps: BatchSteps? = nil
+    hook: CommitHook? = nil
   ) {
     operations = batch.operations
     self.date = date.inMilliseconds
     self.isForeign = isForeign
-    self.steps = steps
-    checksums = (isApplied || steps != nil ? [] : batch.operations).map { operation in
+    self.hook = hook
+    checksums = (isApplied || hook != nil ? [] : batch.operations).map { operation in
       switch operation {
       case .put(let key, let value, let attributes):
         return attributes.encoded.withUnsafeBytes { including($0, in: checksum(key, value)) }
@@ -55,18 +55,4 @@ final class PreparedBatch: Sendable {
       revision: revision, transaction: isForeign ? nil : transaction, origin: isForeign ? nil : origin,
       changed: selection, date: date)
   }
-}
-
-/// A batch was committed, and what comes after that has failed.
-struct UnfinishedBatch: Error {
-  let cause: any Error
-}
-
-/// How a batch is written whose values are not in the database.
-struct BatchSteps: Sendable {
-  /// Runs inside the transaction of the commit.
-  let apply: @Sendable (SQLiteTransaction) throws -> Void
-  /// Runs once after the commit of a group. It calls `resume` once what its waiters wait for is done, with what went
-  /// wrong for which keys; when it throws before that, it went wrong for all.
-  let finish: @Sendable (_ committer: GroupCommitter, _ resume: (Unplaced) -> Void) throws -> Void
 }

@@ -1,4 +1,4 @@
-import CofferCore
+package import CofferCore
 import Foundation
 
 /// Writes the rows of values, and follows how many there are and which (``LiveRows``).
@@ -159,7 +159,7 @@ final class RowWriter {
 
 extension Key {
   /// The smallest byte string that is larger than every key with this prefix. UTF-8 has no byte 0xFF, so it exists.
-  var successor: [UInt8] {
+  package var successor: [UInt8] {
     var bytes = Array(string.utf8)
     bytes[bytes.count - 1] += 1
     return bytes

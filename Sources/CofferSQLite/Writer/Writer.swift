@@ -67,25 +67,21 @@ final class Writer: Sendable {
     return batch.commit(at: try await enqueue { .batch(batch, durability, $0) })
   }
 
-  /// Commits a batch whose values are put aside first: on a queue for long work, so that many callers do it at once;
-  /// from there it goes straight to the writer. One small value for an idle writer is put aside on the writer's own
-  /// thread, since every thread that a save passes costs a tenth of it.
-  func commit(
-    _ batch: PreparedBatch, after prepare: @escaping @Sendable () throws -> Void, on work: DispatchQueue
-  ) async throws -> Commit {
+  /// Commits a batch that its hook prepares first; from the hook's queue it goes straight to the writer.
+  func commit(_ batch: PreparedBatch, _ hook: CommitHook) async throws -> Commit {
     try Task.checkCancellation()
-    // Said before anything is put aside, which may fail in a less telling way: in a directory that is gone, say.
+    // Said before anything is prepared, which may fail in a less telling way: in a directory that is gone, say.
     if let refusal = queue.withLock({ $0.refusal }) { throw refusal }
     let isCancelled = Locked(false)
     let bring: (WriteRequest) -> Void = { [self] request in
       if batch.operations.count == 1, batch.size <= Self.inlineLimit, queue.withLock({ !$0.isBusy }) {
         var request = request
-        request.prepare = prepare
+        request.prepare = hook.prepare
         if let refusal = submit(request, isCancelled: Task.isCancelled) { request.refuse(refusal) }
         return
       }
-      work.async { [self] in
-        do { try prepare() } catch { return request.refuse(error) }
+      hook.queue.async { [self] in
+        do { try hook.prepare() } catch { return request.refuse(error) }
         if let refusal = submit(request, isCancelled: isCancelled.withLock { $0 }) { request.refuse(refusal) }
       }
     }
@@ -337,23 +333,22 @@ final class Writer: Sendable {
     }
   }
 
-  /// Resumes the waiters, with what went wrong after the commit of a batch. Batches whose values are elsewhere are put
-  /// into their places before that.
+  /// Resumes the waiters, with what went wrong after the commit of a batch. What a hook has to do comes before that.
   private func finish(
     _ batches: [PreparedBatch], _ results: [Result<Revision, any Error>], _ committer: GroupCommitter,
     resume: ((PreparedBatch) -> (any Error)?) -> Void
   ) {
-    let committed = zip(batches, results).first { $0.0.steps != nil && $0.0.isChange && $0.1.error == nil }
-    guard let steps = committed?.0.steps else { return resume { _ in nil } }
+    let committed = zip(batches, results).first { $0.0.hook != nil && $0.0.isChange && $0.1.error == nil }
+    guard let hook = committed?.0.hook else { return resume { _ in nil } }
     var isResumed = false
     do {
-      try steps.finish(committer) { unplaced in
+      try hook.finish(committer) { failure in
         isResumed = true
-        resume { $0.steps == nil ? nil : unplaced.failure(of: $0.selection) }
+        resume { $0.hook == nil ? nil : failure($0.selection) }
       }
     } catch {
       closeIfDeviceFailed(error)
-      if !isResumed { resume { $0.steps == nil || !$0.isChange ? nil : error } }
+      if !isResumed { resume { $0.hook == nil || !$0.isChange ? nil : error } }
     }
   }
 

@@ -2,6 +2,7 @@ import CofferCSQLite
 import CofferCore
 import CofferFiles
 import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

@@ -2,6 +2,7 @@ import CofferCore
 import CofferFileSystem
 import CofferFiles
 import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

@@ -2,6 +2,7 @@ import CofferCore
 import CofferFiles
 import CofferLocks
 import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

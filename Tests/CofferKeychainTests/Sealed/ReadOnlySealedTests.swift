@@ -2,6 +2,7 @@ import CofferCore
 import CofferCrypto
 import CofferKeychain
 import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

@@ -1,7 +1,7 @@
 #if os(Linux)
   import CofferCore
   import CofferCrypto
-  import CofferSQLite
+  import CofferSlots
   import CofferTestSupport
   import Foundation
   import Testing

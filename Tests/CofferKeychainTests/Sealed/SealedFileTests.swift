@@ -3,6 +3,7 @@ import CofferCrypto
 import CofferKeychain
 import CofferLocks
 import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

@@ -1,6 +1,6 @@
 import CofferCore
 import CofferCrypto
-import CofferSQLite
+import CofferSlots
 import Foundation
 
 @testable import CofferKeychain

@@ -3,6 +3,7 @@ import CofferCrypto
 import CofferKeychain
 import CofferLocks
 import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing
@@ -43,9 +44,7 @@ import Testing
   }
 
   private func journal(of place: SealedPlace) async throws -> SQLiteEngine {
-    var configuration = SQLiteConfiguration()
-    configuration.keepsSlots = true
-    return try await SQLiteEngine.open(at: place.control + "/journal.db", configuration: configuration)
+    try await SQLiteEngine.open(at: place.control + "/journal.db", configuration: .slotJournal(named: "journal"))
   }
 
   @Test("A replaced secret that is planted in the open store under another name is not read")

@@ -1,6 +1,7 @@
 import CofferCore
 import CofferPreferences
 import CofferSQLite
+import CofferSlots
 import CofferTesting
 import Foundation
 import Testing

@@ -1,7 +1,7 @@
 import Coffer
 import CofferCore
 import CofferPreferences
-import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

@@ -1,5 +1,5 @@
 import CofferCore
-import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

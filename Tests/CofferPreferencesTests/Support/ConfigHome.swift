@@ -1,7 +1,7 @@
 import CofferCore
 import CofferFileSystem
 import CofferPreferences
-import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 

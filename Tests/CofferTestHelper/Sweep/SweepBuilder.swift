@@ -1,7 +1,7 @@
 import CofferCSQLite
 import CofferCore
 import CofferLocks
-import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 

@@ -6,6 +6,7 @@ import CofferKeychain
 import CofferLocks
 import CofferPreferences
 import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 

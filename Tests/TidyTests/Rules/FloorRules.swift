@@ -1,27 +1,43 @@
-/// The floors of the house: a target imports only from floors below its own.
-let floors = [
-  "CofferCShims": 0, "CofferCZlib": 0, "CofferCSQLite": 0, "CofferCOpenSSL": 0,
-  "CofferCSecret": 0, "CofferLocks": 0, "CofferCGio": 0, "CofferCMicrohttpd": 0, "CofferCCurl": 0,
-  "CofferCore": 1,
-  "CofferCrypto": 2, "CofferFileSystem": 2, "CofferTerminal": 2,
-  "CofferSQLite": 3,
-  "CofferFiles": 4, "CofferPreferences": 4, "CofferKeychain": 4,
-  "Coffer": 5,
-  "CofferTesting": 6, "WatchifyKit": 6, "ReplayShop": 6,
-  "CofferCommand": 7, "CofferDemo": 7, "ReplayShopServer": 7, "Watchify": 7,
-]
+import Foundation
+
+/// The floors of the house, as the manifest says: a target imports only from floors below its own.
+let floors = Repository.this.file("Package.swift").map(listedTargets) ?? [:]
+
+/// The floor of each target in a manifest, which says `// Floor N` before the targets of a floor.
+func listedTargets(_ manifest: SourceFile) -> [String: Int] {
+  var found: [String: Int] = [:]
+  let text = manifest.lines.joined(separator: "\n")
+  for part in text.components(separatedBy: "    // Floor ").dropFirst() {
+    guard let floor = Int(part.prefix { $0.isNumber }) else { continue }
+    let targets = part.components(separatedBy: "    // Tests")[0]
+    for match in targets.matches(of: /(?:floor|tool|systemLibrary)\(\s*(?:name: )?"(\w+)"/) {
+      found[String(match.output.1)] = floor
+    }
+  }
+  return found
+}
+
+/// The floor of each target in a document's table, whose rows begin with a floor and the targets on it.
+func listedFloors(_ document: SourceFile) -> [String: Int] {
+  var found: [String: Int] = [:]
+  for line in document.lines {
+    guard let row = line.firstMatch(of: /^\| (\d+) \| ([^|]+) \|/), let floor = Int(row.output.1) else { continue }
+    for target in row.output.2.matches(of: /`(\w+)`/) { found[String(target.output.1)] = floor }
+  }
+  return found
+}
 
 /// Imports point downstairs.
 func imports(_ file: SourceFile) -> [Finding] {
   guard let target = file.target, file.path.hasSuffix(".swift") else { return [] }
   guard let floor = floors[target] else {
-    return [file.finding(0, "'\(target)' has no floor: give it one in FloorRules.swift")]
+    return [file.finding(0, "'\(target)' has no floor: give it one in Package.swift")]
   }
   return file.code.indices.compactMap { index in
     guard let module = importedModule(file.code[index]), module != target else { return nil }
     guard let other = floors[module] else {
       guard module.hasPrefix("Coffer") else { return nil }
-      return file.finding(index, "'\(module)' has no floor: give it one in FloorRules.swift")
+      return file.finding(index, "'\(module)' has no floor: give it one in Package.swift")
     }
     guard other >= floor else { return nil }
     return file.finding(index, "'\(target)' (floor \(floor)) imports '\(module)' (floor \(other)): imports point down")
@@ -36,7 +52,7 @@ func importedModule(_ line: String) -> String? {
 
 /// Differences between systems end below the front.
 func platformConditions(_ file: SourceFile) -> [Finding] {
-  guard let target = file.target, let floor = floors[target], floor >= 5 else { return [] }
+  guard let front = floors["Coffer"], let floor = file.target.flatMap({ floors[$0] }), floor >= front else { return [] }
   return file.findings("'#if os' on floor \(floor): put the difference behind a protocol on a lower floor") {
     $0.contains(/^\s*#(?:if|elseif)\b.*\bos\(/)
   }

@@ -1,0 +1,109 @@
+package import CofferCore
+import CofferSQLite
+package import Foundation
+
+/// What the journal knows of one value in its slot: `docs/formats/files.md`, "The record".
+package struct SlotRecord: Hashable, Sendable {
+  /// Without the attributes.
+  package static let size = 62
+  private static let version: UInt8 = 1
+
+  package let id: SlotID
+  /// Of the key and the value.
+  package let checksum: UInt32
+  /// The value's size in bytes.
+  package let size: Int
+  package var stamp: SlotStamp?
+  /// Whether the version is lost. If so, checksum, size and stamp are those of what is in its place.
+  package private(set) var loss = Loss.none
+  /// What was stored with the version.
+  package var attributes = ValueAttributes.none
+
+  /// What became of a version with a home that was damaged.
+  package enum Loss: UInt8, Sendable {
+    case none
+    /// Its place has an older value, from a copy of the home.
+    case older
+    /// Its place is empty.
+    case missing
+  }
+
+  package init(id: SlotID, checksum: UInt32, size: Int, stamp: SlotStamp?) {
+    self.id = id
+    self.checksum = checksum
+    self.size = size
+    self.stamp = stamp
+  }
+
+  init(id: SlotID, key: Key, content: SlotContent) {
+    let checksum = CofferSQLite.checksum(key, content.data)
+    self.init(id: id, checksum: checksum, size: content.data.count, stamp: content.stamp)
+  }
+
+  /// Whether these are the bytes that were recorded.
+  func matches(_ key: Key, _ data: Data) -> Bool { loss == .none && describes(key, data) }
+
+  /// Whether the checksum and the size are those of these bytes.
+  func describes(_ key: Key, _ data: Data) -> Bool {
+    data.count == size && CofferSQLite.checksum(key, data) == checksum
+  }
+
+  /// The same, with another loss.
+  func lost(_ loss: Loss) -> SlotRecord {
+    var record = self
+    record.loss = loss
+    return record
+  }
+
+  /// Reads what ``encoded`` wrote; `nil` for anything else.
+  package init?(_ bytes: UnsafeRawBufferPointer) {
+    guard bytes.count >= Self.size, bytes[0] == Self.version,
+      let loss = Loss(rawValue: bytes[29] >> 1)
+    else { return nil }
+    func number(at offset: Int) -> UInt64 {
+      UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+    guard let size = Int(exactly: number(at: 21)) else { return nil }
+    let stamp = SlotStamp(number(at: 30), number(at: 38), number(at: 46), number(at: 54))
+    guard bytes[29] & 1 == 1 || stamp == SlotStamp(0) else { return nil }
+    guard let id = SlotID(UnsafeRawBufferPointer(rebasing: bytes[1..<17])) else { return nil }
+    self.init(
+      id: id, checksum: UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 17, as: UInt32.self)), size: size,
+      stamp: bytes[29] & 1 == 1 ? stamp : nil)
+    self.loss = loss
+    guard bytes.count > Self.size else { return }
+    guard let attributes = ValueAttributes(encoded: bytes[Self.size...]) else { return nil }
+    self.attributes = attributes
+  }
+
+  package var encoded: Data {
+    var data = Data(capacity: Self.size)
+    func append(_ value: some FixedWidthInteger) { withUnsafeBytes(of: value) { data.append(contentsOf: $0) } }
+    data.append(Self.version)
+    data.append(id.bytes)
+    append(checksum.littleEndian)
+    append(UInt64(size).littleEndian)
+    data.append((stamp == nil ? 0 : 1) | loss.rawValue << 1)
+    let words = stamp?.words ?? (0, 0, 0, 0)
+    for word in [words.0, words.1, words.2, words.3] { append(word.littleEndian) }
+    data.append(contentsOf: attributes.encoded)
+    return data
+  }
+}
+
+extension SlotID {
+  /// Sixteen bytes, most significant first.
+  var bytes: Data { withUnsafeBytes(of: (owner.bigEndian, number.bigEndian)) { Data($0) } }
+
+  init?(_ bytes: UnsafeRawBufferPointer) {
+    guard bytes.count == 16 else { return nil }
+    self.init(
+      owner: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+      number: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+  }
+
+  init?(_ data: Data) {
+    guard let id = data.withUnsafeBytes({ SlotID($0) }) else { return nil }
+    self = id
+  }
+}

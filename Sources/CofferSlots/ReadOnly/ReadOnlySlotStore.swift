@@ -1,0 +1,138 @@
+import CofferCore
+import CofferFileSystem
+import CofferLocks
+import CofferSQLite
+import Foundation
+
+/// A home in slots that is open for reading only. It writes nothing and makes no file.
+///
+/// Entries have no revisions: what others edit is read as it is, and no commit says so.
+final class ReadOnlySlotStore: SlotCore {
+  let capabilities: Capabilities
+  let description: String
+  let slots: any Slots
+  let journal: SQLiteEngine?
+  var obstacleToWriting: StorageError? { refusal }
+
+  private let refusal: StorageError
+  private let control: SlotControl
+  private let reader: ReadOnlySlotReader
+  private let queue = DispatchQueue(label: "coffer.slots.readonly", attributes: .concurrent)
+  private let isClosed = Locked(false)
+  private let feed = AvailabilityFeed(.available)
+
+  /// Opens the journal, if there is one. Slow, so not for a thread that tasks share.
+  init(
+    _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration,
+    because reason: String
+  ) throws {
+    self.slots = slots
+    description = name
+    control = try SlotControl(readOnly: directory, name: name)
+    journal =
+      try control.hasJournal()
+      ? SQLiteEngine.openBlocking(
+        at: control.journal, configuration: configuration.forJournal(named: name), readOnlyBecause: reason) : nil
+    reader = ReadOnlySlotReader(slots, journal, name: name, onDamage: configuration.onDamage)
+    refusal = StorageError(
+      .permissionDenied, "The store is open for reading only: \(reason)",
+      advice: "Nothing was written. Open it again where it may be written.", backend: name)
+    var features: Capabilities.Features = [
+      .snapshots, .listing, .persistence, .attributes, .systemRecords,
+    ]
+    if journal != nil { features.formUnion([.replay, .foreignWriters]) }
+    capabilities = Capabilities(features, maximumValueSize: configuration.maximumValueSize)
+  }
+
+  deinit { feed.finish() }
+
+  // MARK: Reading
+
+  func entry(_ key: Key) async throws -> Entry? {
+    try requireOpen()
+    return try await reading { [reader] in try reader.value(key).map { $0.entry(key) } }
+  }
+
+  func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
+    try requireOpen()
+    @Sendable func read(_ records: (any StorageSnapshot)?) async throws -> R {
+      let snapshot = ReadOnlySlotSnapshot(records, reader, name: description, queue: queue)
+      defer { snapshot.end() }
+      return try await body(snapshot)
+    }
+    guard let journal else { return try await read(nil) }
+    return try await journal.withSnapshot { try await read($0) }
+  }
+
+  func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+    try requireOpen()
+    return try await journal?.record(name)
+  }
+
+  func summary(of key: Key) async throws -> EntrySummary? {
+    guard slots.keepsSecrets else { return try await entry(key).map(EntrySummary.init) }
+    return try await entry(key).map {
+      EntrySummary(key: key, size: nil, revision: .zero, date: nil, attributes: $0.attributes)
+    }
+  }
+
+  func retainedCount() async throws -> Int {
+    try requireOpen()
+    return try await reading { [slots] in
+      try slots.list().count { if case .retained = $0 { true } else { false } }
+    }
+  }
+
+  private func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+    guard slots.readsBlock else { return try body() }
+    return try await withCheckedThrowingContinuation { continuation in
+      queue.async { continuation.resume(with: Result { try body() }) }
+    }
+  }
+
+  private func requireOpen() throws {
+    guard !isClosed.withLock({ $0 }) else { throw StorageError.closed(description) }
+    // With a journal there are values that wait, and only it knows which of them count.
+    if journal == nil, try control.hasJournal() {
+      throw StorageError(
+        .unavailable, "The store has had no journal, and now somebody has made one.",
+        advice: "Open the store again.", backend: description)
+    }
+  }
+
+  // MARK: Writing
+
+  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+    try requireOpen()
+    throw refusal
+  }
+
+  func alone(_ body: @escaping @Sendable () throws -> Void) async throws { throw refusal }
+
+  func recoveryReport() async throws -> RecoveryReport {
+    RecoveryReport(backend: description, completed: 0, edited: 0, quarantined: 0, lost: [], wasRebuilt: false)
+  }
+
+  // MARK: Following
+
+  var latestRevision: Revision { journal?.latestRevision ?? .zero }
+
+  var latestPosition: JournalPosition { journal?.latestPosition ?? JournalPosition(epoch: 0, revision: .zero) }
+
+  func recentCommits(after revision: Revision) -> [Commit]? { journal?.recentCommits(after: revision) }
+
+  /// Without a journal nothing can be told, so the stream ends at once.
+  func changes(since position: JournalPosition?) -> AsyncStream<Change> {
+    journal?.changes(since: position) ?? AsyncStream { $0.finish() }
+  }
+
+  func availability() -> AsyncStream<Availability> { journal?.availability() ?? feed.subscribe() }
+
+  func flush() async throws {}
+
+  func close() async throws {
+    isClosed.withLock { $0 = true }
+    feed.finish()
+    try await journal?.close()
+  }
+}

@@ -1,0 +1,34 @@
+import CofferCore
+import CofferSQLite
+
+extension SlotStore {
+  func record(_ name: SystemRecordName) async throws -> SystemRecord? { try await records.record(name) }
+
+  func summary(of key: Key) async throws -> EntrySummary? {
+    try records.requireWritable()
+    if try await reading({ [reconciler] in reconciler.isSuspect(key) }) {
+      // What is there is not what the journal says: it is looked at as a whole.
+      guard let entry = try await entry(key) else { return nil }
+      return home.slots.keepsSecrets
+        ? EntrySummary(key: key, size: nil, revision: entry.revision, date: nil, attributes: entry.attributes)
+        : EntrySummary(entry)
+    }
+    let found = try records.read { reader in
+      try (reader.summary(of: key), reader.withValue(key) { _, bytes in SlotRecord(bytes) })
+    }
+    guard let summary = found.0 else { return nil }
+    guard case .some(.some(let record)) = found.1, record.loss == .none else {
+      return try await entry(key).map(EntrySummary.init)
+    }
+    return summary.of(record, keepsSecrets: home.slots.keepsSecrets)
+  }
+}
+
+extension EntrySummary {
+  /// What the summary of a record says of the value that the record describes; less when the record is damaged.
+  func of(_ record: SlotRecord?, keepsSecrets: Bool) -> EntrySummary {
+    EntrySummary(
+      key: key, size: keepsSecrets ? nil : record?.size, revision: revision, date: date,
+      attributes: record?.attributes ?? .none)
+  }
+}

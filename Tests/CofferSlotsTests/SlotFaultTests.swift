@@ -1,0 +1,179 @@
+import CofferCSQLite
+import CofferCore
+import CofferLocks
+import CofferSQLite
+import CofferSlots
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// A home whose moves can be made to fail.
+private final class UnsteadySlots: Slots {
+  let shelf = ShelfSlots()
+  let failing = Locked<Set<Key>>([])
+
+  func read(_ slot: Slot) throws -> SlotContent? { try shelf.read(slot) }
+  func write(_ data: Data, to slot: Slot) throws -> SlotStamp? { try shelf.write(data, to: slot) }
+  func list() throws -> [Slot] { try shelf.list() }
+
+  func delete(_ slot: Slot) throws {
+    if case .value(let key) = slot, failing.withLock({ $0.contains(key) }) {
+      throw StorageError(.inputOutput, "The shelf is stuck.")
+    }
+    try shelf.delete(slot)
+  }
+
+  func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
+    if case .value(let key) = target, failing.withLock({ $0.contains(key) }) {
+      throw StorageError(.inputOutput, "The shelf is stuck.")
+    }
+    guard let content = try read(source) else { throw StorageError(.notFound, "There is nothing to move.") }
+    _ = try write(content.data, to: target)
+    try delete(source)
+    return nil
+  }
+}
+
+@Suite(.serialized) struct SlotFaultTests {
+  private let origin = Origin()
+
+  /// The batch has happened: nobody may be told that nothing was written and that it can be tried again.
+  @Test func aLockBetweenTheCommitAndItsEndIsNotTakenForFailure() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("journal.db")
+    let intruder = Locked<UInt?>(nil)
+    var configuration = SlotConfiguration()
+    configuration.busyTimeout = 20
+    configuration.atStep = { step in
+      guard step == .committed else { return }
+      intruder.withLock { intruder in
+        guard intruder == nil else { return }
+        var handle: OpaquePointer?
+        sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE, PageVFS.registeredName)
+        sqlite3_exec(handle, "BEGIN IMMEDIATE", nil, nil, nil)
+        intruder = UInt(bitPattern: handle)
+      }
+    }
+    let slots = ShelfSlots()
+    let engine = try await SlotEngine.open(
+      slots, journalIn: directory.url.path, name: "shelf:busy", configuration: configuration)
+    let error = await #expect(throws: StorageError.self) { try await put(engine, "key", "1") }
+    #expect(error?.code == .unfinished && error?.isRetryable == false, "\(String(describing: error))")
+    #expect(try await engine.entry(Key("key"))?.value == Data("1".utf8))
+    #expect(try slots.read(.value(Key("key"))) == nil)
+    _ = intruder.withLock { sqlite3_close($0.flatMap { OpaquePointer(bitPattern: $0) }) }
+    try await put(engine, "other", "2")
+    #expect(try slots.read(.value(Key("key")))?.data == Data("1".utf8))
+    try await engine.close()
+  }
+
+  private func put(_ engine: SlotEngine, _ key: String, _ value: String) async throws {
+    try await engine.commit(WriteBatch([.put(Key(key), Data(value.utf8))]), from: origin)
+  }
+
+  /// What could not be put into its place is not tried again after something newer was.
+  @Test func aLateSecondTryNeverReplacesANewerValue() async throws {
+    let directory = try TemporaryDirectory()
+    let slots = UnsteadySlots()
+    func open() async throws -> SlotEngine {
+      try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
+    }
+    let engine = try await open()
+    let key = try Key("key")
+    try await put(engine, "key", "first")
+    slots.failing.withLock { $0 = [key] }
+    for value in ["second", "third"] {
+      let error = await #expect(throws: StorageError.self) { try await put(engine, "key", value) }
+      #expect(error?.message.contains("is stored") == true)
+      #expect(try await engine.entry(Key("key"))?.value == Data(value.utf8))
+    }
+    // Others are not held up by it.
+    try await put(engine, "other", "x")
+    slots.failing.withLock { $0 = [] }
+    try await put(engine, "key", "fourth")
+    #expect(try await engine.entry(Key("key"))?.value == Data("fourth".utf8))
+    try await put(engine, "other", "y")
+    #expect(try slots.read(.value(Key("key")))?.data == Data("fourth".utf8))
+    #expect(try await engine.entry(Key("key"))?.value == Data("fourth".utf8))
+    let revision = engine.latestRevision
+    try await engine.close()
+    let again = try await open()
+    #expect(try await again.entry(Key("key"))?.value == Data("fourth".utf8))
+    #expect(again.latestRevision == revision)
+    #expect(try Set(slots.list()) == [.value(key), .value(Key("other"))])
+    try await again.close()
+  }
+
+  /// Absence is what was looked at and found empty.
+  @Test func aValueThatCouldNotBeTakenAwayIsNotAbsent() async throws {
+    let directory = try TemporaryDirectory()
+    let slots = UnsteadySlots()
+    func open() async throws -> SlotEngine {
+      try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
+    }
+    var engine = try await open()
+    let key = try Key("key")
+    try await put(engine, "key", "secret")
+    slots.failing.withLock { $0 = [key] }
+    for round in 0..<3 {
+      if round < 2 {
+        let failure = await #expect(throws: StorageError.self) {
+          try await engine.commit(WriteBatch([.delete(key)]), from: origin)
+        }
+        #expect(failure?.code == .unfinished)
+      }
+      let error = await #expect(throws: StorageError.self) { try await engine.entry(key) }
+      #expect(error?.code == .unfinished && error?.key == key, "\(String(describing: error))")
+      #expect(try slots.list().contains(.value(key)))
+      try await engine.close()
+      engine = try await open()
+    }
+    slots.failing.withLock { $0 = [] }
+    try await put(engine, "other", "x")
+    #expect(try await engine.entry(key) == nil)
+    #expect(try !slots.list().contains(.value(key)))
+    try await engine.close()
+  }
+
+  /// A snapshot of a state that never came to its place.
+  @Test func aSnapshotReadsWhatNeverCameToItsPlace() async throws {
+    let directory = try TemporaryDirectory()
+    let slots = UnsteadySlots()
+    let engine = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
+    let key = try Key("key")
+    try await put(engine, "key", "first")
+    slots.failing.withLock { $0 = [key] }
+    await #expect(throws: StorageError.self) { try await put(engine, "key", "second") }
+    try await engine.withSnapshot { [self] snapshot in
+      slots.failing.withLock { $0 = [] }
+      try await put(engine, "key", "third")
+      #expect(try await snapshot.entries([key])[0]?.value == Data("second".utf8))
+    }
+    #expect(try await engine.entry(key)?.value == Data("third".utf8))
+    try await engine.close()
+    #expect(try slots.list() == [.value(key)])
+  }
+
+  /// A keyring that asks a person before it removes an item, say: the value is there, and nobody may call it absent.
+  @Test func whatCouldNotBeRemovedIsNotAbsent() async throws {
+    let directory = try TemporaryDirectory()
+    let slots = UnsteadySlots()
+    let engine = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:stuck")
+    try await put(engine, "key", "1")
+    let key = try Key("key")
+    slots.failing.withLock { _ = $0.insert(key) }
+    let error = await #expect(throws: StorageError.self) {
+      try await engine.commit(WriteBatch([.delete(key)]), from: origin)
+    }
+    #expect(error?.code == .unfinished)
+    for _ in 0..<2 {
+      let error = await #expect(throws: StorageError.self) { try await engine.entry(key) }
+      #expect(error?.code == .unfinished && error?.key == key, "\(String(describing: error))")
+      await #expect(throws: StorageError.self) { try await engine.withSnapshot { try await $0.entries([key]) } }
+    }
+    slots.failing.withLock { $0 = [] }
+    #expect(try await engine.entry(key) == nil)
+    #expect(try slots.shelf.read(.value(key)) == nil)
+    try await engine.close()
+  }
+}

@@ -57,6 +57,7 @@ let package = Package(
   products: [
     .library(name: "Coffer", targets: ["Coffer"]),
     .library(name: "CofferCore", targets: ["CofferCore"]),
+    .library(name: "CofferDatabase", targets: ["CofferDatabase"]),
     .library(name: "CofferTesting", targets: ["CofferTesting"]),
     .library(name: "ReplayShop", targets: ["ReplayShop"]),
     .library(name: "WatchifyKit", targets: ["WatchifyKit"]),
@@ -92,6 +93,7 @@ let package = Package(
       ["CofferLocks", "CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
     // Floor 4: on the embedded engine
     floor("CofferSlots", ["CofferLocks", "CofferCore", "CofferFileSystem", "CofferSQLite"]),
+    floor("CofferDatabase", ["CofferCore", "CofferSQLite"]),
     // Floor 5: homes
     floor("CofferFiles", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSlots"]),
     floor("CofferPreferences", ["CofferCore", "CofferFileSystem", "CofferSlots"]),
@@ -115,8 +117,8 @@ let package = Package(
     floor(
       "WatchifyKit",
       [
-        "Coffer", "CofferCCurl", "CofferCGio", "CofferCShims", "CofferCore", "CofferFileSystem", "CofferLocks",
-        "CofferSQLite",
+        "Coffer", "CofferCCurl", "CofferCGio", "CofferCShims", "CofferCore", "CofferDatabase", "CofferFileSystem",
+        "CofferLocks",
       ]),
     // Floor 8: applications
     tool(
@@ -135,17 +137,18 @@ let package = Package(
     tool(
       "CofferTestHelper",
       [
-        "CofferLocks", "CofferCSQLite", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferFiles",
-        "CofferKeychain", "CofferPreferences", "CofferSQLite", "CofferSlots", "CofferTestSupport",
+        "CofferLocks", "CofferCSQLite", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferFileSystem",
+        "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferSQLite", "CofferSlots", "CofferTestSupport",
       ],
       path: "Tests/CofferTestHelper"),
     tests(
       "CofferSQLiteTests",
       [
-        "CofferLocks", "CofferCore", "CofferSQLite", "CofferCSQLite", "CofferTesting", "CofferTestHelper",
-        "CofferTestSupport",
+        "CofferLocks", "CofferCore", "CofferDatabase", "CofferSQLite", "CofferCSQLite", "CofferTesting",
+        "CofferTestHelper", "CofferTestSupport",
       ],
       exclude: ["Golden"]),
+    tests("CofferDatabaseTests", ["CofferLocks", "Coffer", "CofferDatabase", "CofferTestSupport"]),
     tests(
       "CofferSlotsTests",
       [
@@ -158,8 +161,8 @@ let package = Package(
     tests(
       "CofferFilesTests",
       [
-        "CofferLocks", "CofferCSQLite", "CofferCore", "CofferFileSystem", "CofferFiles", "CofferSQLite", "CofferSlots",
-        "CofferTesting", "CofferTestHelper", "CofferTestSupport",
+        "CofferLocks", "CofferCSQLite", "CofferCore", "CofferDatabase", "CofferFileSystem", "CofferFiles",
+        "CofferSQLite", "CofferSlots", "CofferTesting", "CofferTestHelper", "CofferTestSupport",
       ],
       exclude: ["Golden"]),
     tests(
@@ -172,8 +175,8 @@ let package = Package(
     tests(
       "CofferKeychainTests",
       [
-        "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferSQLite",
-        "CofferSlots", "CofferTesting", "CofferTestHelper", "CofferTestSupport",
+        "CofferLocks", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferFileSystem", "CofferKeychain",
+        "CofferSQLite", "CofferSlots", "CofferTesting", "CofferTestHelper", "CofferTestSupport",
         .target(name: "CofferCGio", condition: .when(platforms: [.linux], traits: ["SecretService"])),
       ],
       exclude: ["Golden"]),
@@ -207,9 +210,8 @@ let package = Package(
     tests(
       "WatchifyKitTests",
       [
-        "Coffer", "CofferCGio", "CofferLocks", "CofferSQLite", "CofferTestSupport", "CofferTesting", "ReplayShop",
-        "ReplayShopServer",
-        "Watchify", "WatchifyKit", "WatchifyTestHelper",
+        "Coffer", "CofferCGio", "CofferDatabase", "CofferLocks", "CofferTestSupport", "CofferTesting", "ReplayShop",
+        "ReplayShopServer", "Watchify", "WatchifyKit", "WatchifyTestHelper",
       ]),
     tests(
       "WatchifyTests",

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferDatabase
 import CofferLocks
 import CofferSQLite
 import CofferTestSupport

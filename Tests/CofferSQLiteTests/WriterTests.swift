@@ -1,4 +1,5 @@
 import CofferCore
+import CofferDatabase
 import CofferSQLite
 import CofferTestSupport
 import Foundation

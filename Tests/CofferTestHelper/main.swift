@@ -2,6 +2,7 @@
 // What it prints is one line for each step, written at once, so that a killed process has said what it had done.
 
 import CofferCore
+import CofferDatabase
 import CofferSQLite
 import CofferSlots
 import Foundation

@@ -1,8 +1,14 @@
-package import CofferCore
-package import Foundation
+public import CofferCore
+public import Foundation
 
-/// A write transaction over an application's own tables and the store's keys; use it only inside its closure.
-package final class SQLiteTransaction {
+/// A write transaction over an application's own tables and the store's keys.
+///
+/// Use it only inside the closure that was given it, and on its thread: afterwards it throws `closed`. Statements are
+/// compiled once per connection, so give values as arguments, not as parts of the SQL.
+///
+/// An error of a statement undoes what the statement has done. Let it end the closure, which undoes the transaction, or
+/// catch it and go on.
+public final class SQLiteTransaction {
   private let committer: GroupCommitter
   private var isOpen = true
   /// The changes of keys so far, for the journal.
@@ -16,19 +22,30 @@ package final class SQLiteTransaction {
   func end() { isOpen = false }
 
   /// Runs a statement that returns nothing of interest; without arguments there may be several, divided by `;`.
-  package func execute(_ sql: String, _ arguments: [SQLiteValue] = []) throws {
+  /// - Parameters:
+  ///   - sql: a statement with the parameters `?1`, `?2` and so on.
+  ///   - arguments: a value for each parameter.
+  /// - Throws: `StorageError`: `statementFailed` when the SQL is wrong, breaks a constraint or ends the transaction,
+  ///   `diskFull`, `damaged`.
+  public func execute(_ sql: String, _ arguments: [SQLiteValue] = []) throws {
     try statements().execute(sql, arguments)
   }
 
   /// Runs a query and collects what `row` makes of each row. Sees the changes made before it in the transaction.
-  package func query<R>(
+  /// - Parameters:
+  ///   - sql: a statement with the parameters `?1`, `?2` and so on.
+  ///   - arguments: a value for each parameter.
+  ///   - row: called once for each row; it may query, too.
+  /// - Throws: What `row` throws, and what ``execute(_:_:)`` does.
+  public func query<R>(
     _ sql: String, _ arguments: [SQLiteValue] = [], _ row: (SQLiteRow) throws -> R
   ) throws -> [R] {
     try statements().query(sql, arguments, row)
   }
 
-  /// The value of a key as it is in this transaction. A damaged one throws `damaged`.
-  package func value(_ key: Key) throws -> Data? {
+  /// The value of a key as it is in this transaction; `nil` when it is absent.
+  /// - Throws: `StorageError`: `damaged` when the value is.
+  public func value(_ key: Key) throws -> Data? {
     let name = Data(key.string.utf8)
     let rows = try query("SELECT \(ValueRow.columns) FROM coffer_values WHERE key = ?1", [.blob(name)]) { row in
       row.value.isWhole(key) ? row.blob(3) : nil
@@ -40,16 +57,17 @@ package final class SQLiteTransaction {
     return value
   }
 
-  /// Stores a value with its attributes under a key.
-  package func put(_ key: Key, _ value: Data, _ attributes: ValueAttributes = .none) throws {
+  /// Stores a value with its attributes under a key, replacing what was there.
+  /// - Throws: `StorageError`: `valueTooLarge`, `diskFull`.
+  public func put(_ key: Key, _ value: Data, _ attributes: ValueAttributes = .none) throws {
     try apply(.put(key, value, attributes))
   }
 
-  /// Removes a key.
-  package func delete(_ key: Key) throws { try apply(.delete(key)) }
+  /// Removes a key. An absent one is no error.
+  public func delete(_ key: Key) throws { try apply(.delete(key)) }
 
-  /// Removes the keys that start with a prefix, or all.
-  package func clear(_ prefix: Key?) throws { try apply(.clear(prefix: prefix)) }
+  /// Removes the keys that start with a prefix; all keys for `nil`. Tables are not touched.
+  public func clear(_ prefix: Key?) throws { try apply(.clear(prefix: prefix)) }
 
   /// Puts or removes a record of the library's own.
   package func change(_ operation: WriteBatch.Operation) throws { try apply(operation) }
@@ -74,12 +92,17 @@ package final class SQLiteTransaction {
   }
 }
 
-/// A read transaction: one state of the tables; use it only inside its closure.
-package struct SQLiteReadTransaction {
+/// A read transaction: one state of the tables. Use it only inside the closure that was given it.
+public struct SQLiteReadTransaction {
   let statements: StatementCache
 
   /// Runs a query and collects what `row` makes of each row.
-  package func query<R>(
+  /// - Parameters:
+  ///   - sql: a statement with the parameters `?1`, `?2` and so on. One that would write is refused.
+  ///   - arguments: a value for each parameter.
+  ///   - row: called once for each row; it may query, too.
+  /// - Throws: What `row` throws. `StorageError`: `statementFailed`, `damaged`.
+  public func query<R>(
     _ sql: String, _ arguments: [SQLiteValue] = [], _ row: (SQLiteRow) throws -> R
   ) throws -> [R] {
     try statements.query(sql, arguments, row)

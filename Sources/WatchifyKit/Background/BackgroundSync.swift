@@ -1,4 +1,5 @@
 import Coffer
+import CofferDatabase
 public import Foundation
 
 extension StoreService {

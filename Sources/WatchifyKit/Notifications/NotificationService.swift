@@ -1,5 +1,5 @@
 import Coffer
-import CofferSQLite
+import CofferDatabase
 import Foundation
 
 /// Tells people of news (document 2): one notification per store, through the channels that the settings name.

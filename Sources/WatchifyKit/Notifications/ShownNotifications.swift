@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 
 /// Keeps in the database what is on the screen, so that a store's next notification takes its place, also after a
 /// restart.

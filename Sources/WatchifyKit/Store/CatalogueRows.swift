@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 import Foundation
 
 /// Reads and writes a store's products.

@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 public import Foundation
 
 /// Which events are meant; what is `nil` does not matter.

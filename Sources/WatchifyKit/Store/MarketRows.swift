@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 import Foundation
 
 /// Keeps what each market had when it was read last, for the return to it.

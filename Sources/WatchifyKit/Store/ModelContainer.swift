@@ -1,6 +1,6 @@
 public import Coffer
+import CofferDatabase
 import CofferFileSystem
-import CofferSQLite
 public import Foundation
 
 /// Where Watchify keeps everything: one Coffer database whose tables and typed keys share one writer and one journal.
@@ -14,11 +14,11 @@ public final class ModelContainer: Sendable {
   public let settings: StorageRouter
   let database: SQLiteDatabase
 
-  private init(_ engine: SQLiteEngine) async throws {
-    database = SQLiteDatabase(engine: engine)
+  private init(_ database: SQLiteDatabase) async throws {
+    self.database = database
     var configuration = StorageConfiguration()
     configuration.application = "watchify"
-    configuration.engines[WatchifySettings.home] = engine
+    configuration.engines[WatchifySettings.home] = database.engine
     configuration.memory = .engine(WatchifySettings.home)
     settings = StorageRouter(configuration: configuration)
     try await settings.registerCatalog(WatchifySettings())
@@ -27,13 +27,11 @@ public final class ModelContainer: Sendable {
   /// Opens a database, makes it if it is not there, and brings an older one up to date.
   /// - Throws: `StorageError`: `newerFormat` when a newer Watchify has written it; nothing is changed then.
   public static func open(at file: URL) async throws -> ModelContainer {
-    let engine = try await SQLiteEngine.open(at: file.path)
+    let database = try await SQLiteDatabase.open(at: file.path, migrations: Schema.migrations)
     do {
-      let container = try await ModelContainer(engine)
-      try await container.database.migrate(Schema.migrations)
-      return container
+      return try await ModelContainer(database)
     } catch {
-      try? await engine.close()
+      try? await database.close()
       throw error
     }
   }
@@ -45,7 +43,7 @@ public final class ModelContainer: Sendable {
   }
 
   /// Writes what waits and ends the use of the database.
-  public func close() async throws { try await database.engine.close() }
+  public func close() async throws { try await database.close() }
 }
 
 /// An executor that runs an actor's code on threads of its own (document 2).

@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 import Foundation
 
 /// What channels still have to tell. Written in the transaction of the events, so that no news is lost; a row goes away

@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 import Foundation
 
 /// What can be asked: a read transaction or a write transaction.

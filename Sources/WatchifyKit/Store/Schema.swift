@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 
 /// Watchify's tables. Moments are Unix milliseconds, prices ten-thousandths of a unit. A released step is never
 /// changed.

@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 public import Foundation
 
 /// A store as its row has it.

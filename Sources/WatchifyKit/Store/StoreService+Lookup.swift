@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 public import Foundation
 
 /// Finding single things by what people type, and looking at the database as a whole.

@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 public import Foundation
 
 /// Asking for products (document 2).

@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 public import Foundation
 
 /// Leaving shops in peace that have asked for it, also after a restart and in other processes.

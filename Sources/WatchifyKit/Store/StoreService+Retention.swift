@@ -1,5 +1,5 @@
 import Coffer
-import CofferSQLite
+import CofferDatabase
 public import Foundation
 
 /// Deleting what is too old, where the settings say so.

@@ -1,6 +1,6 @@
 import Coffer
 import CofferCShims
-import CofferSQLite
+import CofferDatabase
 public import Foundation
 
 /// Reading stores and telling what changed (document 2).

@@ -1,5 +1,5 @@
+import CofferDatabase
 import CofferLocks
-import CofferSQLite
 public import Foundation
 
 /// The followed stores and everything known of them (document 2).

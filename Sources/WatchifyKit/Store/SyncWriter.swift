@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 import Foundation
 
 /// What one read changes, found beside the writer and written in one transaction: all of it, or nothing.

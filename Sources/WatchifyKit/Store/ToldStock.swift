@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 import Foundation
 
 /// What the person knows of a variant's stock: what was told last, or the truth where its changes are not told.

@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 import Foundation
 
 /// Keeps what a shop gave with the pages of its last whole read, so that it is asked for changes only.

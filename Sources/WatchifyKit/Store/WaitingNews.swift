@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 
 /// Takes back news that waits to be told and is no longer true. What a channel is telling already is told.
 struct WaitingNews {

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferDatabase
 import CofferFiles
 import CofferSQLite
 import CofferSlots

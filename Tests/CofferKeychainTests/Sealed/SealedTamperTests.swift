@@ -1,5 +1,6 @@
 import CofferCore
 import CofferCrypto
+import CofferDatabase
 import CofferKeychain
 import CofferLocks
 import CofferSQLite

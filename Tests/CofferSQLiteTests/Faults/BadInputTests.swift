@@ -1,5 +1,6 @@
 import CofferCSQLite
 import CofferCore
+import CofferDatabase
 import CofferLocks
 import CofferSQLite
 import CofferTestSupport

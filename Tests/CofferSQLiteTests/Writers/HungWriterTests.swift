@@ -1,5 +1,6 @@
 import CofferCSQLite
 import CofferCore
+import CofferDatabase
 import CofferSQLite
 import CofferTestSupport
 import Foundation

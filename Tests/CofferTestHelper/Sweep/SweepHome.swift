@@ -1,5 +1,6 @@
 import CofferCore
 import CofferCrypto
+import CofferDatabase
 import CofferFileSystem
 import CofferFiles
 import CofferKeychain

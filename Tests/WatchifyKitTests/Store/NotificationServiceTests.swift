@@ -1,6 +1,6 @@
 import Coffer
+import CofferDatabase
 import CofferLocks
-import CofferSQLite
 import CofferTestSupport
 import Foundation
 import Testing

@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 import CofferTestSupport
 import Foundation
 import ReplayShop

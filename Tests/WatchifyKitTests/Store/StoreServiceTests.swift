@@ -1,5 +1,5 @@
 import Coffer
-import CofferSQLite
+import CofferDatabase
 import CofferTestSupport
 import Foundation
 import Testing

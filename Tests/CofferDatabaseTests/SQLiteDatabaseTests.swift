@@ -1,6 +1,6 @@
-import CofferCore
+import Coffer
+import CofferDatabase
 import CofferLocks
-import CofferSQLite
 import CofferTestSupport
 import Foundation
 import Testing
@@ -75,6 +75,88 @@ import Testing
     }
     #expect(names == ["shops", "prices"])
     try await database.engine.close()
+  }
+
+  @Test func aNewerFileIsRefusedAndLeftAlone() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    try await SQLiteDatabase.open(at: path, migrations: shop).close()
+    for known in [[], [shop[0]], [shop[0], SQLiteMigration("orders") { try $0.execute("CREATE TABLE orders (id)") }]] {
+      let error = await #expect(throws: StorageError.self) {
+        _ = try await SQLiteDatabase.open(at: path, migrations: known)
+      }
+      #expect(error?.code == .newerFormat, "\(String(describing: error))")
+      #expect(error?.message.contains(known.isEmpty ? "'shops'" : "'prices'") == true)
+    }
+    let database = try await SQLiteDatabase.open(at: path, migrations: shop)
+    let tables = try await database.read { transaction in
+      try transaction.query("SELECT name FROM sqlite_schema WHERE name = 'orders'") { $0.text(0) }
+    }
+    #expect(tables == [])
+    try await database.close()
+  }
+
+  @Test func handlesThatOpenAFileAtOnceApplyEachMigrationOnce() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let applied = Locked(0)
+    let counting = shop.map { migration in
+      SQLiteMigration(migration.name) { transaction in
+        applied.withLock { $0 += 1 }
+        try migration.apply(transaction)
+      }
+    }
+    try await withThrowingTaskGroup { group in
+      for _ in 0..<8 {
+        group.addTask { try await SQLiteDatabase.open(at: path, migrations: counting).close() }
+      }
+      try await group.waitForAll()
+    }
+    #expect(applied.withLock { $0 } == shop.count)
+  }
+
+  @Test func aFileThatIsUpToDateIsOpenedWithoutWriting() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    try await SQLiteDatabase.open(at: path, migrations: shop).close()
+    var configuration = SQLiteConfiguration()
+    configuration.access = .readOnly
+    let database = try await SQLiteDatabase.open(at: path, migrations: shop, configuration: configuration)
+    #expect(database.engine.isReadOnly)
+    #expect(try await database.read { try $0.query("SELECT count(*) FROM shops") { $0.integer(0) } } == [0])
+    let error = await #expect(throws: StorageError.self) {
+      try await database.write { try $0.execute("DELETE FROM shops") }
+    }
+    #expect(error?.code == .permissionDenied)
+    try await database.close()
+  }
+
+  @Test func typedValuesAndTablesChangeTogether() async throws {
+    struct Refused: Error {}
+    let directory = try TemporaryDirectory()
+    let database = try await open(directory)
+    try await database.migrate(shop)
+    let store = TypedStore(engine: database.engine)
+    try await store.save([1, 2], for: "numbers")
+    try await database.write { transaction in
+      try transaction.execute("INSERT INTO shops (name) VALUES ('A')")
+      let numbers = try store.load([Int].self, for: "numbers", in: transaction)
+      try store.save((numbers ?? []) + [3], for: "numbers", in: transaction)
+      try store.save("as it is", for: "text", in: transaction)
+    }
+    #expect(try await store.load([Int].self, for: "numbers") == [1, 2, 3])
+    #expect(try await store.load(String.self, for: "text") == "as it is")
+    await #expect(throws: Refused.self) {
+      try await database.write { transaction in
+        try store.save([4], for: "numbers", in: transaction)
+        throw Refused()
+      }
+    }
+    #expect(try await store.load([Int].self, for: "numbers") == [1, 2, 3])
+    try await database.write { try $0.clear(nil) }
+    #expect(try await store.load([Int].self, for: "numbers") == nil)
+    #expect(try await database.read { try $0.query("SELECT name FROM shops") { $0.text(0) } } == ["A"])
+    try await database.close()
   }
 
   @Test func allKindsOfValuesGoInAndOut() async throws {

@@ -1,0 +1,32 @@
+import Dispatch
+
+extension SQLiteEngine {
+  private static let readQueue = DispatchQueue(label: "coffer.read", attributes: .concurrent)
+
+  /// Runs a closure on one state of the tables, beside the writer and off the threads that tasks share.
+  package func withReadTransaction<R: Sendable>(
+    _ body: @escaping @Sendable (SQLiteReadTransaction) throws -> R
+  ) async throws -> R {
+    try Task.checkCancellation()
+    if readOnlyStore != nil {
+      return try await Self.onReadQueue { [self] in try read { try $0.transact(body) } }
+    }
+    return try await openStore().readers.withReader { reader in
+      try await Self.onReadQueue { try reader.transact(body) }
+    }
+  }
+
+  private static func onReadQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+    try await withCheckedThrowingContinuation { continuation in
+      readQueue.async { continuation.resume(with: Result { try body() }) }
+    }
+  }
+}
+
+extension Reader {
+  fileprivate func transact<R>(_ body: (SQLiteReadTransaction) throws -> R) throws -> R {
+    _ = try beginSnapshot()
+    defer { endSnapshot() }
+    return try body(SQLiteReadTransaction(statements: statements))
+  }
+}

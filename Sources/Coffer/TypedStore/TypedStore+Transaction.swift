@@ -12,7 +12,7 @@ public import CofferSQLite
 /// }
 /// ```
 extension TypedStore {
-  /// Stores a value in a transaction, as ``save(_:for:durability:transaction:)`` would on its own.
+  /// Stores a value in a transaction, as `save(_:for:)` would on its own.
   /// - Parameters:
   ///   - value: the value.
   ///   - key: its name.

@@ -57,6 +57,7 @@ let package = Package(
   products: [
     .library(name: "Coffer", targets: ["Coffer"]),
     .library(name: "CofferCore", targets: ["CofferCore"]),
+    .library(name: "CofferBus", targets: ["CofferBus"]),
     .library(name: "CofferDatabase", targets: ["CofferDatabase"]),
     .library(name: "CofferTesting", targets: ["CofferTesting"]),
     .library(name: "ReplayShop", targets: ["ReplayShop"]),
@@ -68,16 +69,16 @@ let package = Package(
   ],
   traits: [
     .default(enabledTraits: ["SecretService"]),
-    .trait(name: "SecretService", description: "Keep secrets in the desktop's keyring on Linux; needs libsecret."),
+    .trait(name: "SecretService", description: "Keep secrets in the desktop's keyring on Linux."),
   ],
   targets: [
-    // Floor 0: system libraries
-    .systemLibrary(name: "CofferCSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-    .systemLibrary(name: "CofferCZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-    .systemLibrary(name: "CofferCOpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
-    .systemLibrary(name: "CofferCSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
-    .systemLibrary(name: "CofferCGio", pkgConfig: "gio-2.0", providers: [.apt(["libglib2.0-dev"])]),
-    .systemLibrary(name: "CofferCMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+    // Floor 0: system libraries. Their headers lie where compilers look for them: pkg-config has nothing to add, and
+    // SwiftPM would ask it for each of them in every package that depends on this one.
+    .systemLibrary(name: "CofferCSQLite", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CofferCZlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CofferCOpenSSL", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CofferCGio"),
+    .systemLibrary(name: "CofferCMicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(name: "CofferCCurl"),
     .systemLibrary(name: "CofferCShims"),
     floor("CofferLocks", []),
@@ -87,6 +88,7 @@ let package = Package(
     floor("CofferCrypto", ["CofferLocks", "CofferCore", "CofferCOpenSSL", "CofferCShims"]),
     floor("CofferFileSystem", ["CofferLocks", "CofferCore", "CofferCShims"]),
     floor("CofferTerminal", ["CofferCore"]),
+    floor("CofferBus", ["CofferLocks", "CofferCGio"]),
     // Floor 3: engines
     floor(
       "CofferSQLite",
@@ -101,8 +103,8 @@ let package = Package(
       "CofferKeychain",
       [
         "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite", "CofferSlots",
+        .target(name: "CofferBus", condition: .when(platforms: [.linux], traits: ["SecretService"])),
         .target(name: "CofferCGio", condition: .when(platforms: [.linux], traits: ["SecretService"])),
-        .target(name: "CofferCSecret", condition: .when(platforms: [.linux], traits: ["SecretService"])),
       ]),
     // Floor 6: front
     floor(
@@ -117,7 +119,7 @@ let package = Package(
     floor(
       "WatchifyKit",
       [
-        "Coffer", "CofferCCurl", "CofferCGio", "CofferCShims", "CofferCore", "CofferDatabase", "CofferFileSystem",
+        "Coffer", "CofferBus", "CofferCCurl", "CofferCShims", "CofferCore", "CofferDatabase", "CofferFileSystem",
         "CofferLocks",
       ]),
     // Floor 8: applications
@@ -177,7 +179,7 @@ let package = Package(
       [
         "CofferLocks", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferFileSystem", "CofferKeychain",
         "CofferSQLite", "CofferSlots", "CofferTesting", "CofferTestHelper", "CofferTestSupport",
-        .target(name: "CofferCGio", condition: .when(platforms: [.linux], traits: ["SecretService"])),
+        .target(name: "CofferBus", condition: .when(platforms: [.linux], traits: ["SecretService"])),
       ],
       exclude: ["Golden"]),
     tests(
@@ -205,12 +207,14 @@ let package = Package(
     tests(
       "CofferCommandTests",
       ["CofferCommand", "Coffer", "CofferCSQLite", "CofferSQLite", "CofferTerminal", "CofferTestSupport"]),
+    tests(
+      "CofferBusTests", ["CofferBus", "CofferLocks", "CofferTestSupport"], exclude: ["headers.c"]),
     tests("CofferTerminalTests", ["CofferCore", "CofferTerminal"]),
     tests("ReplayShopTests", ["ReplayShop", "ReplayShopServer"]),
     tests(
       "WatchifyKitTests",
       [
-        "Coffer", "CofferCGio", "CofferDatabase", "CofferLocks", "CofferTestSupport", "CofferTesting", "ReplayShop",
+        "Coffer", "CofferBus", "CofferDatabase", "CofferLocks", "CofferTestSupport", "CofferTesting", "ReplayShop",
         "ReplayShopServer", "Watchify", "WatchifyKit", "WatchifyTestHelper",
       ]),
     tests(
@@ -235,7 +239,7 @@ if let wanted = Context.environment["COFFER_TESTS"]?.split(separator: ",").map(S
       rest.append(needed)
     }
   }
-  kept.formUnion(["CofferCGio", "CofferCSecret"])  // named with a condition
+  kept.formUnion(["CofferBus", "CofferCGio"])  // named with a condition
   package.targets.removeAll { !kept.contains($0.name) }
   package.products = []
 }

@@ -6,8 +6,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Lower floors first: later ones link to earlier ones.
 readonly targets=(
-  CofferCore CofferCrypto CofferFileSystem CofferSQLite CofferSlots CofferDatabase CofferFiles CofferPreferences
-  CofferKeychain Coffer CofferTesting ReplayShop WatchifyKit
+  CofferCore CofferCrypto CofferFileSystem CofferBus CofferSQLite CofferSlots CofferDatabase CofferFiles
+  CofferPreferences CofferKeychain Coffer CofferTesting ReplayShop WatchifyKit
 )
 
 work=$(mktemp -d)

@@ -24,26 +24,6 @@
       #expect(duration { state = client.state() } < .seconds(10))
       #expect(state == .noAnswer(reason: "the session bus does not answer"))
     }
-
-    @Test("Nothing is started to find a bus")
-    func starters() throws {
-      #expect(throws: NotOpen.self) { try SessionBus.usable("autolaunch:") }
-      #expect(throws: NotOpen.self) { try SessionBus.usable("unixexec:path=/bin/true;autolaunch:scope=*user") }
-      #expect(try SessionBus.usable("autolaunch:;unix:path=/x") == "unix:path=/x")
-    }
-
-    @Test("The environment's address comes first, then the place where systemd puts the bus")
-    func environment() throws {
-      let folder = try TemporaryDirectory()
-      let socket = try ListeningSocket(folder.path("bus"))
-      #expect(
-        try SessionBus.address(environment: { $0 == "XDG_RUNTIME_DIR" ? "/x" : "unix:path=/y" }) == "unix:path=/y")
-      let found = try SessionBus.address { $0 == "XDG_RUNTIME_DIR" ? folder.url.path : "" }
-      #expect(found.hasPrefix("unix:path=/") && found.hasSuffix("/bus"))
-      #expect(throws: NotOpen.self) { try SessionBus.address { $0 == "XDG_RUNTIME_DIR" ? "/nowhere" : nil } }
-      #expect(throws: NotOpen.self) { try SessionBus.address { _ in nil } }
-      withExtendedLifetime(socket) {}
-    }
   }
 
   @Suite(

@@ -6,6 +6,10 @@ import Testing
 
 @testable import CofferKeychain
 
+#if SecretService && os(Linux)
+  import CofferBus
+#endif
+
 /// Whether there is a client, and a keyring to test it with.
 let canTestKeyring: Bool = {
   #if SecretService && os(Linux)
@@ -84,7 +88,7 @@ final class Events<Event: Sendable>: Sendable {
     let list = BusMethod("org.freedesktop.DBus", "ListNames", reply: "(as)")
     let deadline = ContinuousClock.now + .seconds(10)
     while true {
-      let count = try connection.call(list)[0]?.children.count { $0.text?.hasPrefix(":") == true } ?? 0
+      let count = try connection.call(list)[0]?.texts.count { $0.hasPrefix(":") } ?? 0
       guard count > wanted, ContinuousClock.now < deadline else { return count }
       usleep(10_000)
     }

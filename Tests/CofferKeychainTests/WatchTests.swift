@@ -1,6 +1,7 @@
 import CofferLocks
 
 #if SecretService && os(Linux)
+  import CofferBus
   import CofferCore
   import CofferTestSupport
   import Foundation
@@ -68,14 +69,14 @@ import CofferLocks
     /// As a prompt does when the user has typed the password; signals are sent then.
     private func unlockOverBus(_ password: String) throws {
       let connection = try BusConnection(address: keyring.address, timeout: .seconds(10))
-      let owner = try #require(try connection.call(.getNameOwner, .tuple(.string(KeyringService.name)))[0]?.text)
+      let owner = try #require(try connection.owner(of: KeyringService.name))
       let session = try SecretSession(connection: connection, owner: owner, timeout: .seconds(10))
       let unlock = BusMethod(
         "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface", "UnlockWithMasterPassword", reply: "()")
       let collection = try #require(KeyringItemPath(PrivateKeyring.collection))
       _ = try connection.call(
         unlock, of: owner, at: KeyringService.path,
-        .tuple(.objectPath(collection), session.encode(Data(password.utf8))))
+        [.objectPath(collection.description), session.encode(Data(password.utf8))])
     }
 
     @Test("A keyring that goes and comes is heard")

@@ -29,6 +29,7 @@ func runOnSecrets(_ command: String, _ store: String, _ rest: [String]) async th
   case "keychain-write", "sealed-write": try await writePairs(to: try await open(), rest)
   case "keychain-increment", "sealed-increment": try await increment(try await open(), count: number)
   case "sealed-create": try await createSealed(store, rest[0])
+  case "keychain-try": try await tryKeychain(store, sealed: rest[0])
   case "prompt": try prompt(at: store)
   case "sealed-dump": try await dump(store, passphraseFile: rest[0], into: rest[1])
   default: return false
@@ -50,6 +51,24 @@ private func openSealed(
   try await SlotEngine.sealed(
     at: URL(fileURLWithPath: path), passphrase: .provided { Data(passphrase.utf8) }, configuration: configuration,
     cost: ScryptCost(logN: 10, r: 1, p: 1))
+}
+
+/// Says what becomes of the keyring where it cannot be used.
+private func tryKeychain(_ service: String, sealed file: String) async throws {
+  say(KeyringInspection.obstacle().map { "\($0)" } ?? "open")
+  let engine = try await openKeychain(service, SlotConfiguration())
+  do {
+    try await engine.commit(WriteBatch([.put(Key("token"), Data("secret".utf8))]), from: Origin())
+    say("written")
+  } catch let error as StorageError {
+    say("\(error.code)")
+  }
+  try await engine.close()
+  let chain = SecretChain(
+    .keychain(service: service),
+    .sealed(URL(fileURLWithPath: file), passphrase: .provided { Data("correct horse".utf8) }))
+  let choice = try await chain.choose()
+  say("home \(choice.index): \(choice.reason)")
 }
 
 /// Asks for a passphrase at a terminal and says what it was.

@@ -10,6 +10,10 @@ import WatchifyKit
 //
 //   WatchifyTestHelper memory DATABASE ADDRESS
 
+// Or as one that looks for the desktop's notification server and says what it finds:
+//
+//   WatchifyTestHelper desktop
+
 /// A clock that jumps a minute and more from round to round.
 final class RoundClock: Sendable {
   private let start: Date
@@ -36,6 +40,10 @@ struct FileChannel: NotificationChannel {
 let arguments = CommandLine.arguments
 if arguments.count == 4, arguments[1] == "memory" {
   try await measureMemory(database: arguments[2], address: arguments[3])
+  exit(0)
+}
+if arguments.count == 2, arguments[1] == "desktop" {
+  FileHandle.standardOutput.write(Data("\(await DesktopChannel().availability())\n".utf8))
   exit(0)
 }
 guard arguments.count == 4, let start = Double(arguments[3]) else { exit(64) }

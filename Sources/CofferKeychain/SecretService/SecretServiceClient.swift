@@ -1,6 +1,7 @@
 import CofferLocks
 
 #if SecretService && os(Linux)
+  import CofferBus
   import CofferCore
   package import Foundation
 
@@ -81,13 +82,13 @@ import CofferLocks
     package func search(
       _ attributes: [KeyringAttribute], in collection: KeyringItemPath? = nil
     ) throws -> [KeyringItemPath] {
-      let arguments = try Variant.tuple(.attributes(checked(attributes)))
+      let arguments = try [BusValue.attributes(checked(attributes))]
       return try inWords {
         try withService { service in
           let collection = try service.openCollection(collection)
           let reply = try service.call(.searchItems, at: collection.description, arguments)
           try service.requireOpen(collection)  // still: only then an empty answer means that there is none
-          return reply[0]?.children.compactMap(\.path) ?? []
+          return reply[0]?.children.compactMap(\.itemPath) ?? []
         }
       }
     }
@@ -142,7 +143,7 @@ import CofferLocks
           "The secret has \(secret.count) bytes; the keyring takes \(Self.largestSecret) here.",
           advice: "Keep a key in the keyring, and what it encrypts in a file.", backend: keyringBackend)
       }
-      let properties = Variant.properties([
+      let properties = BusValue.properties([
         ("org.freedesktop.Secret.Item.Label", .string(try checked(label))),
         ("org.freedesktop.Secret.Item.Attributes", .attributes(try checked(attributes))),
       ])
@@ -151,9 +152,11 @@ import CofferLocks
           let collection = try service.openCollection()
           let encoded = try session(with: service).encode(secret)
           let reply = try service.call(
-            .createItem, at: collection.description, .tuple(properties, encoded, .bool(replace)))
+            .createItem, at: collection.description, [properties, encoded, .bool(replace)])
           try service.refusePrompt(reply[1])
-          guard let item = reply[0]?.path else { throw BusFailure(.other, "the keyring made an item without a path") }
+          guard let item = reply[0]?.itemPath else {
+            throw BusFailure(.other, "the keyring made an item without a path")
+          }
           return item
         }
       }
@@ -163,23 +166,23 @@ import CofferLocks
     /// - Returns: Whether there is such an item.
     @discardableResult
     package func setAttributes(_ path: KeyringItemPath, _ attributes: [KeyringAttribute]) throws -> Bool {
-      let value = try Variant.attributes(checked(attributes)).boxed
-      return try change(path, .setProperty, .tuple(.string(BusMethod.item), .string("Attributes"), value))
+      let value = try BusValue.variant(.attributes(checked(attributes)))
+      return try change(path, .setProperty, [.string(BusMethod.item), .string("Attributes"), value])
     }
 
     /// Deletes an item.
     /// - Returns: Whether there was such an item.
     @discardableResult
-    package func delete(_ path: KeyringItemPath) throws -> Bool { try change(path, .delete, nil) }
+    package func delete(_ path: KeyringItemPath) throws -> Bool { try change(path, .delete, []) }
 
-    private func change(_ path: KeyringItemPath, _ method: BusMethod, _ arguments: Variant?) throws -> Bool {
+    private func change(_ path: KeyringItemPath, _ method: BusMethod, _ arguments: [BusValue]) throws -> Bool {
       try inWords {
         try withService { service in
           do {
             let reply = try service.call(method, at: path.description, arguments)
             try service.refusePrompt(reply[0])
             return true
-          } catch let failure as BusFailure where failure.kind == .noObject {
+          } catch let failure as BusFailure where failure.isOfNoObject {
             _ = try service.openCollection()  // absent is only who is absent from an open keyring
             return false
           }
@@ -203,17 +206,21 @@ import CofferLocks
     private func service() throws -> KeyringService {
       let connection = try connected()
       do {
-        if let owner = try owner(connection) { return KeyringService(connection: connection, owner: owner) }
+        if let owner = try connection.owner(of: KeyringService.name) {
+          return KeyringService(connection: connection, owner: owner)
+        }
         try start(connection)
-        if let owner = try owner(connection) { return KeyringService(connection: connection, owner: owner) }
-      } catch let failure as BusFailure where failure.kind != .disconnected {
+        if let owner = try connection.owner(of: KeyringService.name) {
+          return KeyringService(connection: connection, owner: owner)
+        }
+      } catch let failure as BusFailure where !failure.isOfLostConnection {
         throw failure.notOnBus
       }
       throw NotOpen(state: .noAnswer(reason: "it was started, but offers nothing"))
     }
 
     private func connected() throws -> BusConnection {
-      let place = try address.map(SessionBus.usable) ?? SessionBus.address()
+      let place = try keyringBus(at: address)
       do {
         return try connections.result(
           within: timeout, isUsable: { !$0.isClosed },
@@ -226,30 +233,21 @@ import CofferLocks
       }
     }
 
-    private func owner(_ connection: BusConnection) throws -> String? {
-      do {
-        return try connection.call(.getNameOwner, .tuple(.string(KeyringService.name)))[0]?.text
-      } catch let failure as BusFailure where failure.kind == .noOwner {
-        return nil
-      }
-    }
-
     /// Starts the keyring where a desktop would start it on demand, twice a minute at most.
     private func start(_ connection: BusConnection) throws {
-      let names = try connection.call(.listActivatableNames)[0]?.children.compactMap(\.text) ?? []
-      guard names.contains(KeyringService.name) else {
+      guard try connection.activatableNames().contains(KeyringService.name) else {
         throw NotOpen(state: .noService(reason: "no keyring runs, and none can be started on demand"))
       }
       try lastStart.withLock { lastStart in
         // Somebody else may have started it while we waited for the lock.
-        guard try owner(connection) == nil else { return }
+        guard try connection.owner(of: KeyringService.name) == nil else { return }
         let now = ContinuousClock.now
         if let last = lastStart, now - last < .seconds(30) {
           throw NotOpen(state: .noAnswer(reason: "no keyring runs, and one that was just started has ended"))
         }
         lastStart = now
         do {
-          _ = try connection.call(.startServiceByName, .tuple(.string(KeyringService.name), .uint32(0)))
+          try connection.start(KeyringService.name)
         } catch let failure as BusFailure {
           // Who can be started is there, whatever has kept it from starting.
           throw NotOpen(state: .noAnswer(reason: "the keyring could not be started"), underlying: failure.underlying)

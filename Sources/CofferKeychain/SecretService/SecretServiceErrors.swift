@@ -1,5 +1,9 @@
 package import CofferCore
 
+#if SecretService && os(Linux)
+  import CofferBus
+#endif
+
 extension SecretServiceState {
   /// What to say to somebody who needs the keyring open.
   package func error(_ underlying: StorageError.Underlying? = nil) -> StorageError {
@@ -10,6 +14,8 @@ extension SecretServiceState {
 
   private var words: (message: String, advice: String) {
     switch self {
+    case .noLibrary(let reason):
+      ("The keyring cannot be reached: \(reason).", "Install the library and start the program again.")
     case .noBus(let reason):
       (
         "The keyring cannot be reached: \(reason).",
@@ -63,11 +69,45 @@ extension KeyringCollection {
 package let keyringBackend = "keyring:org.freedesktop.secrets"
 
 #if SecretService && os(Linux)
+  /// The keyring cannot be used now.
+  struct NotOpen: Error {
+    let state: SecretServiceState
+    var underlying: StorageError.Underlying?
+  }
+
   extension NotOpen {
     var storageError: StorageError { state.error(underlying) }
   }
 
+  /// Where the bus of the keyring is.
+  /// - Parameter address: `nil` for the session's.
+  func keyringBus(at address: String?) throws(NotOpen) -> String {
+    do throws(SessionBus.Absence) {
+      guard let address else { return try SessionBus.address() }
+      return try SessionBus.usable(address)
+    } catch {
+      throw NotOpen(state: .noBus(reason: error.reason))
+    }
+  }
+
   extension BusFailure {
+    private static let noSession = "org.freedesktop.Secret.Error.NoSession"
+
+    /// There is no such object.
+    var isOfNoObject: Bool { kind == .noObject || name == "org.freedesktop.Secret.Error.NoSuchObject" }
+
+    /// The connection or the called process has gone before it answered.
+    var isOfLostConnection: Bool { kind == .closed || kind == .gone }
+
+    /// Whether the same call on a new connection or session cannot do harm and may succeed.
+    var isWorthAnotherTry: Bool {
+      kind == .noOwner || name == Self.noSession || (isOfLostConnection && !mayHaveHappened)
+    }
+
+    private var isOfLockedKeyring: Bool { name == "org.freedesktop.Secret.Error.IsLocked" }
+
+    var underlying: StorageError.Underlying { .init(domain: name ?? domain, code: code, text: text) }
+
     /// What to say to the user.
     var storageError: StorageError {
       if mayHaveHappened {
@@ -75,44 +115,46 @@ package let keyringBackend = "keyring:org.freedesktop.secrets"
           .outcomeUnknown, "The keyring has not confirmed the change: it may or may not have happened.",
           advice: "Read the value to see, or write it again.", backend: keyringBackend, underlying: underlying)
       }
+      if isOfLockedKeyring || name == Self.noSession { return notOpen.storageError }
       switch kind {
-      case .locked: return SecretServiceState.locked.error(underlying)
       case .denied:
         return StorageError(
           .permissionDenied, "This program may not use the keyring.",
           advice: "In a sandbox, allow it to talk to org.freedesktop.secrets.", backend: keyringBackend,
           underlying: underlying)
-      case .nobody, .noObject, .other:
+      case .unreachable, .noObject, .invalid, .other:
         return StorageError(
           .inputOutput, "The keyring refused a request.", advice: "What it holds is as it was.",
           backend: keyringBackend, underlying: underlying)
-      case .timedOut, .disconnected, .noOwner, .noSession: return notOpen.storageError
+      case .noLibrary, .timedOut, .closed, .gone, .noOwner: return notOpen.storageError
       }
     }
 
     /// What the failure of a question says of the keyring: never that there is none.
     var notOpen: NotOpen {
       switch kind {
-      case .locked: NotOpen(state: .locked, underlying: underlying)
+      case _ where isOfLockedKeyring: NotOpen(state: .locked, underlying: underlying)
+      case .noLibrary: NotOpen(state: .noLibrary(reason: text), underlying: underlying)
       case .timedOut: noAnswer("it does not answer")
-      case .disconnected: noAnswer("it has ended")
+      case .closed, .gone: noAnswer("it has ended")
       case .noOwner: noAnswer("it has ended meanwhile")
-      case .nobody, .noSession, .noObject, .denied, .other: noAnswer("it refused a request (\(underlying.text))")
+      case .unreachable, .noObject, .denied, .invalid, .other: noAnswer("it refused a request (\(underlying.text))")
       }
     }
 
     /// What the failure of a question to the bus itself says.
     var notOnBus: NotOpen {
       switch kind {
+      case .noLibrary: notOpen
       case .timedOut: noAnswer("the session bus does not answer")
-      case .disconnected: noAnswer("the session bus has ended")
+      case .closed, .gone: noAnswer("the session bus has ended")
       default: noAnswer("the session bus refused (\(underlying.text))")
       }
     }
 
     /// What the failure to connect to a bus says.
     func notConnected(to place: String) -> NotOpen {
-      guard kind == .nobody else { return notOnBus }
+      guard kind == .unreachable else { return notOnBus }
       return NotOpen(state: .noBus(reason: "no session bus answers at '\(place)'"), underlying: underlying)
     }
 

@@ -1,5 +1,7 @@
 /// Whether the desktop's keyring can be used now, and why not.
 package enum SecretServiceState: Hashable, Sendable {
+  /// A library through which keyrings are spoken to is not installed: there may be a keyring, but not for this process.
+  case noLibrary(reason: String)
   /// There is no session bus to ask: nobody listens.
   case noBus(reason: String)
   /// Nobody on the bus keeps secrets, and the bus can start nobody who does.

@@ -1,7 +1,7 @@
 import CofferLocks
 
 #if SecretService && os(Linux)
-  import CofferCSecret
+  import CofferBus
   import CofferCore
   import Foundation
 
@@ -45,7 +45,8 @@ import CofferLocks
     private let isEnded = Locked(false)
     /// Whether nobody has gone on believing that everything is heard, or that nothing is.
     private let isAwaited: Locked<Bool>
-    private let context = MainContext()
+    /// `nil` where no bus can be listened to: what would be needed for it is not installed.
+    private let context = try? MainContext()
     private let queue = DispatchQueue(label: "coffer.keyring.watch")
     private let ended = DispatchSemaphore(value: 0)
     private let ready = DispatchSemaphore(value: 0)
@@ -61,14 +62,14 @@ import CofferLocks
 
     /// Until the first attempt to listen has succeeded or failed.
     func waitUntilReady() {
-      _ = ready.wait(timeout: .now() + .milliseconds(Int(timeout.milliseconds)))
+      _ = ready.wait(timeout: .now() + .milliseconds(Int(timeout.wholeMilliseconds)))
       isAwaited.withLock { $0 = false }
     }
 
     func end() {
       isEnded.withLock { $0 = true }
       ended.signal()
-      context.wake()
+      context?.wake()
     }
 
     private var goesOn: Bool { !isEnded.withLock { $0 } }
@@ -80,86 +81,59 @@ import CofferLocks
     }
 
     func run() {
+      defer { ready.signal() }
+      guard let context else { return }
       context.asDefault {
         var pause = Duration.milliseconds(250)
         var isFirst = true
         while goesOn {
-          if let connection = connect() {
-            listen(on: connection, isFirst: isFirst)
+          if let connection = connect(context) {
+            listen(on: connection, context, isFirst: isFirst)
             pause = .milliseconds(250)
           }
           if isFirst { ready.signal() }
           isFirst = false
           guard goesOn else { break }
-          _ = ended.wait(timeout: .now() + .milliseconds(Int(pause.milliseconds)))
+          _ = ended.wait(timeout: .now() + .milliseconds(Int(pause.wholeMilliseconds)))
           pause = min(pause * 2, Self.longestPause)
         }
         context.drain()
       }
     }
 
-    private func connect() -> BusConnection? {
-      guard let place = try? address.map(SessionBus.usable) ?? SessionBus.address() else { return nil }
+    private func connect(_ context: MainContext) -> BusConnection? {
+      guard let place = try? keyringBus(at: address) else { return nil }
       return try? BusConnection(address: place, timeout: timeout, context: context)
     }
 
     /// Until the bus goes or the watch ends.
-    private func listen(on connection: BusConnection, isFirst: Bool) {
-      let keyring = subscribe(connection, sender: KeyringService.name, member: nil, argument: nil)
-      let owner = subscribe(
-        connection, sender: "org.freedesktop.DBus", member: "NameOwnerChanged", argument: KeyringService.name)
+    private func listen(on connection: BusConnection, _ context: MainContext, isFirst: Bool) {
+      let hear = { @Sendable (signal: BusSignal) in
+        if let event = signal.keyringEvent { self.tell(event) }
+      }
+      let keyring = connection.subscribe(sender: KeyringService.name, hear)
+      let owner = connection.subscribe(
+        sender: "org.freedesktop.DBus", member: "NameOwnerChanged", argument: KeyringService.name, hear)
       defer {
-        g_dbus_connection_signal_unsubscribe(connection.pointer, keyring)
-        g_dbus_connection_signal_unsubscribe(connection.pointer, owner)
+        connection.unsubscribe(keyring)
+        connection.unsubscribe(owner)
         context.drain()  // releases what the subscriptions hold
       }
       // The bus answers in order: with this answer, it has taken note of both subscriptions.
-      guard (try? connection.call(.listActivatableNames)) != nil else { return }
+      guard (try? connection.activatableNames()) != nil else { return }
       if isFirst, isAwaited.withLock({ $0 }) { ready.signal() } else { tell(.availability) }
       while goesOn, !connection.isClosed { context.iterate() }
       if goesOn { tell(.availability) }
     }
-
-    private func subscribe(_ connection: BusConnection, sender: String, member: String?, argument: String?)
-      -> CUnsignedInt
-    {
-      g_dbus_connection_signal_subscribe(
-        connection.pointer, sender, nil, member, nil, argument, G_DBUS_SIGNAL_FLAGS_NONE, keyringSignal,
-        Unmanaged.passRetained(self).toOpaque(), releaseListener)
-    }
   }
 
-  /// GLib calls this on the watch's thread.
-  private nonisolated func keyringSignal(
-    connection: OpaquePointer?, sender: UnsafePointer<CChar>?, path: UnsafePointer<CChar>?,
-    interface: UnsafePointer<CChar>?, member: UnsafePointer<CChar>?, arguments: OpaquePointer?,
-    listener: UnsafeMutableRawPointer?
-  ) {
-    guard let listener, let path, let interface, let member, let arguments else { return }
-    let signal = KeyringSignal(
-      path: String(cString: path), interface: String(cString: interface), member: String(cString: member),
-      arguments: Variant(taking: g_variant_ref(arguments)))
-    guard let event = signal.event else { return }
-    Unmanaged<KeyringListener>.fromOpaque(listener).takeUnretainedValue().tell(event)
-  }
-
-  private nonisolated func releaseListener(_ listener: UnsafeMutableRawPointer?) {
-    if let listener { Unmanaged<KeyringListener>.fromOpaque(listener).release() }
-  }
-
-  /// A signal as it came.
-  struct KeyringSignal {
-    let path: String
-    let interface: String
-    let member: String
-    let arguments: Variant
-
-    /// What it means to us, if anything.
-    var event: SecretServiceEvent? {
+  extension BusSignal {
+    /// What a signal means to the watch, if anything.
+    var keyringEvent: SecretServiceEvent? {
       switch (interface, member) {
       case ("org.freedesktop.Secret.Collection", "ItemCreated"), ("org.freedesktop.Secret.Collection", "ItemChanged"),
         ("org.freedesktop.Secret.Collection", "ItemDeleted"):
-        arguments[0]?.path.map { .item($0) }
+        arguments[0]?.itemPath.map { .item($0) }
       case ("org.freedesktop.Secret.Service", "CollectionCreated"),
         ("org.freedesktop.Secret.Service", "CollectionChanged"),
         ("org.freedesktop.Secret.Service", "CollectionDeleted"), ("org.freedesktop.DBus", "NameOwnerChanged"):

@@ -1,18 +1,33 @@
 import CofferLocks
 
 #if SecretService && os(Linux)
-  import CofferCSecret
-  import CofferCore
+  import CofferBus
+  import CofferCGio
   import Foundation
+
+  /// libsecret, loaded when it is first needed and never unloaded.
+  private enum SecretLibrary {
+    // C fills the table once, and nothing changes it or frees it afterwards.
+    private nonisolated(unsafe) static let loaded = Gio.load(
+      "libsecret-1.so.0", of: "libsecret-1-0", coffer_secret_load
+    ).map { (functions: $0, type: coffer_secret_service_register($0)) }
+
+    /// The library's functions, and the type of our sessions.
+    /// - Throws: `BusFailure` of kind `noLibrary`.
+    static func functions() throws(BusFailure) -> (functions: UnsafePointer<coffer_secret>, type: Int) {
+      try loaded.get()
+    }
+  }
 
   /// An agreement with one running keyring on a key, so that secrets cross the bus encrypted.
   // Every use of the pointer is under the lock.
   final class SecretSession: @unchecked Sendable {
-    private let service: UnsafeMutablePointer<SecretService>
+    private let service: OpaquePointer
+    private let secret: UnsafePointer<coffer_secret>
+    private let gio: UnsafePointer<coffer_gio>
     private let lock = NSLock()
     // Where the proxy leaves what is to be released at its end.
-    private let context = MainContext()
-    private static let type = coffer_secret_service_register()
+    private let context: MainContext
     let connection: BusConnection
     /// The unique name of the keyring's process: another process knows nothing of this session.
     let owner: String
@@ -20,68 +35,81 @@ import CofferLocks
     let path: KeyringItemPath
 
     init(connection: BusConnection, owner: String, timeout: Duration) throws {
-      let deadline = CallDeadline(timeout)
-      let context = context
+      let (secret, type) = try SecretLibrary.functions()
+      let gio = connection.gio
+      let deadline = try CallDeadline(timeout)
+      let context = try MainContext()
       defer {
         deadline.cancel()
         context.drain()
       }
-      var error: UnsafeMutablePointer<GError>?
-      let made = context.asDefault { () -> UnsafeMutablePointer<SecretService>? in
+      var error: OpaquePointer?
+      let made = context.asDefault { () -> OpaquePointer? in
         guard
           let service = coffer_secret_service_new(
-            Self.type, connection.pointer, owner, timeout.milliseconds, deadline.cancellable, &error)
+            secret, type, connection.pointer, owner, timeout.wholeMilliseconds, deadline.cancellable, &error)
         else { return nil }
-        guard secret_service_ensure_session_sync(service, deadline.cancellable, &error) != 0 else {
-          g_object_unref(UnsafeMutableRawPointer(service))
+        guard secret.pointee.secret_service_ensure_session_sync(service, deadline.cancellable, &error) != 0 else {
+          gio.pointee.g_object_unref(UnsafeMutableRawPointer(service))
           return nil
         }
         return service
       }
-      guard let made else { throw BusFailure(taking: error) }
-      guard let path = secret_service_get_session_dbus_path(made).flatMap({ KeyringItemPath(String(cString: $0)) })
-      else {
-        g_object_unref(UnsafeMutableRawPointer(made))
+      guard let made else { throw BusFailure(taking: error, gio) }
+      let name = secret.pointee.secret_service_get_session_dbus_path(made)
+      guard let path = name.flatMap({ KeyringItemPath(String(cString: $0)) }) else {
+        gio.pointee.g_object_unref(UnsafeMutableRawPointer(made))
         throw BusFailure(.other, "the keyring opened a session without a path")
       }
       service = made
+      (self.secret, self.gio, self.context) = (secret, gio, context)
       self.connection = connection
       self.owner = owner
       self.path = path
     }
 
     deinit {
-      g_object_unref(UnsafeMutableRawPointer(service))
+      gio.pointee.g_object_unref(UnsafeMutableRawPointer(service))
       context.drain()
     }
 
     /// How secrets are encrypted on the bus; `plain` where the keyring cannot.
     var algorithm: String {
-      lock.withLock { secret_service_get_session_algorithms(service).map { String(cString: $0) } ?? "" }
+      lock.withLock { secret.pointee.secret_service_get_session_algorithms(service).map { String(cString: $0) } ?? "" }
     }
 
     /// Whether secrets cross the bus as they are.
     var isPlain: Bool { algorithm == "plain" }
 
     /// A secret as `(oayays)`.
-    func encode(_ data: Data) throws -> Variant {
-      let encoded = lock.withLock { () -> Variant? in
-        let value = data.withUnsafeBytes { coffer_secret_value_new($0.baseAddress, $0.count) }
+    func encode(_ data: Data) throws -> BusValue {
+      let encoded = lock.withLock { () -> BusValue? in
+        // In memory that is not swapped out and is wiped. Without bytes there may be no address either.
+        let value = data.withUnsafeBytes { bytes in
+          let (start, type) = (bytes.baseAddress?.assumingMemoryBound(to: CChar.self), "application/octet-stream")
+          return start.map { secret.pointee.secret_value_new($0, bytes.count, type) }
+            ?? secret.pointee.secret_value_new("", 0, type)
+        }
         guard let value else { return nil }
-        defer { secret_value_unref(UnsafeMutableRawPointer(value)) }
-        return secret_service_encode_dbus_secret(service, value).map { Variant(taking: $0) }
+        defer { secret.pointee.secret_value_unref(UnsafeMutableRawPointer(value)) }
+        guard let made = secret.pointee.secret_service_encode_dbus_secret(service, value) else { return nil }
+        let encoded = gio.pointee.g_variant_take_ref(made)
+        defer { gio.pointee.g_variant_unref(encoded) }
+        return BusValue(encoded, gio)
       }
       guard let encoded else { throw BusFailure(.other, "the secret could not be encrypted for the bus") }
       return encoded
     }
 
     /// The secret in an `(oayays)`.
-    func decode(_ encoded: Variant) throws -> Data {
+    func decode(_ encoded: BusValue) throws -> Data {
+      let variant = try gio.pointee.g_variant_take_ref(encoded.makeVariant(gio))
+      defer { gio.pointee.g_variant_unref(variant) }
       let data = lock.withLock { () -> Data? in
-        guard let value = secret_service_decode_dbus_secret(service, encoded.pointer) else { return nil }
-        defer { secret_value_unref(UnsafeMutableRawPointer(value)) }
-        var count: gsize = 0
-        guard let bytes = secret_value_get(value, &count), count > 0 else { return Data() }
+        guard let value = secret.pointee.secret_service_decode_dbus_secret(service, variant) else { return nil }
+        defer { secret.pointee.secret_value_unref(UnsafeMutableRawPointer(value)) }
+        var count = 0
+        guard let bytes = secret.pointee.secret_value_get(value, &count), count > 0 else { return Data() }
         return Data(bytes: bytes, count: Int(count))
       }
       guard let data else { throw BusFailure(.other, "a secret from the bus could not be decrypted") }

@@ -1,7 +1,7 @@
 import CofferLocks
 
 #if SecretService && os(Linux)
-  import CofferCore
+  import CofferBus
   import Foundation
 
   /// Something that takes a while to make, is made by one caller at a time, and serves all of them.
@@ -36,7 +36,7 @@ import CofferLocks
     func result(
       within timeout: Duration, isUsable: (Value) -> Bool, make: () throws -> Value
     ) throws -> Value {
-      let deadline = DispatchTime.now() + .milliseconds(Int(timeout.milliseconds))
+      let deadline = DispatchTime.now() + .milliseconds(Int(timeout.wholeMilliseconds))
       while true {
         switch turn(isUsable) {
         case .present(let value): return value

@@ -16,9 +16,9 @@ public import Foundation
 ///
 /// The first home that holds secrets already is taken, whatever its state: one that is locked is unavailable, and no
 /// reason to begin an empty store somewhere else. Where none does, the first that can be begun is: a keyring is passed
-/// over only where there is none, and not where it does not answer. Without HOME and XDG_DATA_HOME there is no place
-/// for the keyring's journal: it is passed over, unless the home directory that the system's list of users has for this
-/// user holds one.
+/// over only where there is none or no library to reach it with, and not where it does not answer. Without HOME and
+/// XDG_DATA_HOME there is no place for the keyring's journal: it is passed over, unless the home directory that the
+/// system's list of users has for this user holds one.
 /// ``choose(configuration:)`` says which and why, and `coffer info` prints it.
 public struct SecretChain: Sendable {
   /// One home of a chain.
@@ -124,7 +124,7 @@ public struct SecretChain: Sendable {
         let state = try await beside { client.state() }
         switch state {
         case .open, .locked: return nil
-        case .noBus, .noService, .noDefaultCollection, .plainSession: return state.error().message
+        case .noLibrary, .noBus, .noService, .noDefaultCollection, .plainSession: return state.error().message
         case .noAnswer:
           let error = state.error()
           throw StorageError(

@@ -1,5 +1,4 @@
 #if !canImport(Network)
-  import CofferCGio
   import CofferLocks
   import Foundation
 
@@ -31,7 +30,7 @@
       self.pause = .nanoseconds(pause.nanoseconds)
       self.onChange = onChange
       // Before the look: what changes after it is heard.
-      let descriptor = coffer_route_socket()
+      let descriptor = Self.routeSocket()
       seen = Locked(reader.read())
       if descriptor >= 0 { listen(to: descriptor) }
       startPolling(every: .nanoseconds(poll.nanoseconds))
@@ -51,6 +50,23 @@
     private var isStopped: Bool { sources.withLock { $0.isEmpty } }
 
     private func keep(_ source: WatchedSource) { sources.withLock { $0.append(source) } }
+
+    /// A socket that does not block, to which the kernel sends a message for each change of links, addresses and routes
+    /// in this network namespace (rtnetlink(7)); -1 when there is none.
+    private static func routeSocket() -> CInt {
+      let kind = CInt(SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+      let descriptor = socket(AF_NETLINK, kind, 0)  // 0: NETLINK_ROUTE
+      guard descriptor >= 0 else { return -1 }
+      var address = NetlinkAddress()
+      let bound = withUnsafeBytes(of: &address) { bytes in
+        bind(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+      }
+      guard bound == 0 else {
+        close(descriptor)
+        return -1
+      }
+      return descriptor
+    }
 
     private func listen(to descriptor: CInt) {
       let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
@@ -104,6 +120,15 @@
       }
       if isNew { onChange() }
     }
+  }
+
+  /// `struct sockaddr_nl` of <linux/netlink.h>, which Swift does not import.
+  private struct NetlinkAddress {
+    var family = UInt16(AF_NETLINK)
+    var padding: UInt16 = 0
+    var process: UInt32 = 0
+    // RTMGRP_LINK, _IPV4_IFADDR, _IPV4_ROUTE, _IPV6_IFADDR, _IPV6_ROUTE
+    var groups: UInt32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400
   }
 
   /// A source that is only ended from outside.

@@ -1,6 +1,7 @@
 import CofferLocks
 
 #if SecretService && os(Linux)
+  import CofferBus
   import CofferCore
   import CofferSlots
   import CofferTestSupport
@@ -77,12 +78,12 @@ import CofferLocks
     /// Replaces a secret in its item, of which no signal tells.
     func setSecret(_ path: KeyringItemPath, _ text: String) throws {
       let connection = try BusConnection(address: keyring.address, timeout: .seconds(10))
-      guard let owner = try connection.call(.getNameOwner, .tuple(.string(KeyringService.name)))[0]?.text else {
+      guard let owner = try connection.owner(of: KeyringService.name) else {
         throw TestFailure("no keyring runs")
       }
       let session = try SecretSession(connection: connection, owner: owner, timeout: .seconds(10))
       let method = BusMethod("org.freedesktop.Secret.Item", "SetSecret", reply: "()")
-      _ = try connection.call(method, of: owner, at: path.description, .tuple(session.encode(Data(text.utf8))))
+      _ = try connection.call(method, of: owner, at: path.description, [session.encode(Data(text.utf8))])
     }
   }
 

@@ -1,4 +1,5 @@
 #if SecretService && os(Linux)
+  import CofferBus
   import CofferCore
   import CofferSlots
   import CofferTestSupport
@@ -101,7 +102,7 @@
 
   extension KeyringPlace {
     /// Calls the keyring as its keyring program does.
-    private func ask(_ method: BusMethod, at path: String, _ arguments: Variant?) throws -> Variant {
+    private func ask(_ method: BusMethod, at path: String, _ arguments: [BusValue]) throws -> BusValue {
       let connection = try BusConnection(address: keyring.address, timeout: .seconds(10))
       return try connection.call(method, of: KeyringService.name, at: path, arguments)
     }
@@ -109,26 +110,26 @@
     /// Makes a second keyring, which is open, without a question to the user.
     fileprivate func makeCollection(_ label: String) throws -> KeyringItemPath {
       let connection = try BusConnection(address: keyring.address, timeout: .seconds(10))
-      guard let owner = try connection.call(.getNameOwner, .tuple(.string(KeyringService.name)))[0]?.text else {
+      guard let owner = try connection.owner(of: KeyringService.name) else {
         throw TestFailure("no keyring runs")
       }
       let session = try SecretSession(connection: connection, owner: owner, timeout: .seconds(10))
       let method = BusMethod(
         "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface", "CreateWithMasterPassword", reply: "(o)")
-      let properties = Variant.properties([("org.freedesktop.Secret.Collection.Label", .string(label))])
-      let arguments = Variant.tuple(properties, try session.encode(Data("pw".utf8)))
+      let properties = BusValue.properties([("org.freedesktop.Secret.Collection.Label", .string(label))])
+      let arguments = [properties, try session.encode(Data("pw".utf8))]
       let reply = try connection.call(method, of: owner, at: KeyringService.path, arguments)
-      guard let path = reply[0]?.path else { throw TestFailure("no collection was made") }
+      guard let path = reply[0]?.itemPath else { throw TestFailure("no collection was made") }
       return path
     }
 
     fileprivate func setDefault(_ collection: KeyringItemPath) throws {
       let method = BusMethod("org.freedesktop.Secret.Service", "SetAlias", reply: "()")
-      _ = try ask(method, at: KeyringService.path, .tuple(.string("default"), .objectPath(collection)))
+      _ = try ask(method, at: KeyringService.path, [.string("default"), .objectPath(collection.description)])
     }
 
     fileprivate func deleteCollection(_ collection: KeyringItemPath) throws {
-      _ = try ask(BusMethod(BusMethod.collection, "Delete", reply: "(o)"), at: collection.description, nil)
+      _ = try ask(BusMethod(BusMethod.collection, "Delete", reply: "(o)"), at: collection.description, [])
     }
   }
 #endif

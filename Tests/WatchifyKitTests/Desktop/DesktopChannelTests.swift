@@ -290,6 +290,17 @@ struct DesktopChannelTests {
     #expect(reason.hasPrefix("The session bus at '\(bus.address)' cannot be reached: "), "\(reason)")
   }
 
+  @Test func withoutTheLibrary() throws {
+    let library = try BrokenLibrary("libgio-2.0.so.0")
+    let helper = try HelperProcess(
+      ["desktop"], executable: "WatchifyTestHelper",
+      environment: [library.environment, ("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/bus")])
+    let said = try helper.lines().joined()
+    #expect(helper.wait() == 0)
+    #expect(said.contains("unavailable"), "\(said)")
+    #expect(said.contains("the library libgio-2.0.so.0 (Debian: libglib2.0-0) cannot be loaded: "), "\(said)")
+  }
+
   @Test func noAddress() async throws {
     let none = DesktopChannel { _ in nil }
     let reason = "There is no desktop session: neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set."
@@ -301,13 +312,5 @@ struct DesktopChannelTests {
     #expect(
       await refusal(early)
         == "There is no session bus: DBUS_SESSION_BUS_ADDRESS is not set and there is no socket '\(path)/bus'.")
-  }
-
-  @Test func whereTheBusIs() throws {
-    #expect(try SessionBus.usable("unixexec:path=/bin/x;unix:path=/a;autolaunch:") == "unix:path=/a")
-    #expect(throws: ChannelError.self) { try SessionBus.usable("autolaunch:") }
-    let socket = try SilentSocket()
-    let folder = socket.runtimeDirectory
-    #expect(try SessionBus.address { $0 == "XDG_RUNTIME_DIR" ? folder : "" } == socket.address)
   }
 }

@@ -25,5 +25,4 @@ final class SilentSocket: Sendable {
   deinit { close(descriptor) }
 
   var address: String { "unix:path=\(folder.path("bus"))" }
-  var runtimeDirectory: String { folder.url.path }
 }

@@ -1,3 +1,4 @@
+import CofferBus
 public import Foundation
 
 /// Notifications on a Linux desktop: `org.freedesktop.Notifications` on the session's bus.
@@ -17,6 +18,8 @@ public actor DesktopChannel: NotificationChannel {
   private let replacements: (any DesktopReplacements)?
 
   private var connection: BusConnection?
+  /// Which run of which bus that is.
+  private var busIdentifier = ""
   private var server: Server?
   /// What this process has shown, by the bytes of the thread's name.
   private var shown: [[UInt8]: DesktopReplacement] = [:]
@@ -59,7 +62,7 @@ public actor DesktopChannel: NotificationChannel {
     do throws(ChannelError) {
       let server = try currentServer()
       let reply = try call("GetServerInformation", reply: "(ssss)", of: server)
-      let words = [reply.string(at: 0), reply.string(at: 2)].filter { !$0.isEmpty }
+      let words = [reply[0]?.text, reply[2]?.text].compactMap { $0 }.filter { !$0.isEmpty }
       return .available(detail: words.joined(separator: " "))
     } catch {
       return .unavailable(reason: error.reason)
@@ -107,11 +110,11 @@ public actor DesktopChannel: NotificationChannel {
     guard let connection else { throw report(BusFailure(.closed, "")) }
     let thread = Array(content.threadIdentifier.utf8)
     do throws(BusFailure) {
-      return try connection.callPatiently(
-        "Notify", message.arguments, interface: Self.service, path: Self.path, of: server.owner
-      ) { [weak self] id in
-        Task { await self?.answeredLate(id, content, server.identity) }
+      let notify = BusMethod(Self.service, "Notify", reply: "(u)", changesSomething: true)
+      let reply = try connection.call(notify, of: server.owner, at: Self.path, message.arguments) { [weak self] late in
+        Task { await self?.answeredLate(late?[0]?.uint32, content, server.identity) }
       }
+      return reply[0]?.uint32 ?? 0
     } catch {
       if error.kind == .timedOut { unanswered.insert(thread) }
       throw report(error)
@@ -133,20 +136,20 @@ public actor DesktopChannel: NotificationChannel {
 
   /// Who has the server's name now, and what it can.
   private func currentServer() throws(ChannelError) -> Server {
-    let (connection, owner) = try currentOwner()
-    let identity = "\(connection.busIdentifier)/\(owner)"
+    let (bus, owner) = try currentOwner()
+    let identity = "\(bus)/\(owner)"
     if let server, server.identity == identity { return server }
     let unknown = Server(owner: owner, identity: identity, capabilities: [])
-    let capabilities = try call("GetCapabilities", reply: "(as)", of: unknown).strings(at: 0)
+    let capabilities = try call("GetCapabilities", reply: "(as)", of: unknown)[0]?.texts ?? []
     let server = Server(owner: owner, identity: identity, capabilities: capabilities)
     self.server = server
     return server
   }
 
-  private func currentOwner() throws(ChannelError) -> (BusConnection, owner: String) {
+  private func currentOwner() throws(ChannelError) -> (bus: String, owner: String) {
     if let connection, !connection.isClosed {
       do throws(BusFailure) {
-        return (connection, try connection.owner(of: Self.service))
+        return (busIdentifier, try owner(connection))
       } catch  where error.kind == .closed {
         // The bus has gone since the last notification; perhaps there is another by now.
       } catch {
@@ -154,11 +157,14 @@ public actor DesktopChannel: NotificationChannel {
       }
     }
     connection = nil
-    let address = try SessionBus.address(environment: environment)
+    let address = try address()
     do throws(BusFailure) {
       let made = try BusConnection(address: address, timeout: timeout)
+      busIdentifier = try made.busIdentifier()
       connection = made
-      return (made, try made.owner(of: Self.service))
+      return (busIdentifier, try owner(made))
+    } catch  where error.kind == .noLibrary {
+      throw report(error)
     } catch  where connection == nil {
       let reason = error.kind == .timedOut ? "no answer within \(patience)" : error.text
       throw ChannelError("The session bus at '\(address)' cannot be reached: \(reason).", isTemporary: true)
@@ -167,13 +173,31 @@ public actor DesktopChannel: NotificationChannel {
     }
   }
 
-  private func call(_ method: String, _ arguments: [BusValue] = [], reply: String, of server: Server)
-    throws(ChannelError) -> BusReply
-  {
+  private func address() throws(ChannelError) -> String {
+    do {
+      return try SessionBus.address(environment: environment)
+    } catch {
+      switch error {
+      case .notNamed: throw ChannelError("There is no desktop session: \(error.reason).", isTemporary: false)
+      case .noSocket: throw ChannelError("There is no session bus: \(error.reason).", isTemporary: true)
+      case .startsSomething(let address):
+        throw ChannelError("The bus address '\(address)' names no bus that runs already.", isTemporary: false)
+      }
+    }
+  }
+
+  /// The process that is the notification server now; one is started where the bus knows how.
+  private func owner(_ connection: BusConnection) throws(BusFailure) -> String {
+    if let owner = try connection.owner(of: Self.service) { return owner }
+    try connection.start(Self.service)
+    guard let owner = try connection.owner(of: Self.service) else { throw BusFailure(.noOwner, "") }
+    return owner
+  }
+
+  private func call(_ method: String, reply: String, of server: Server) throws(ChannelError) -> BusValue {
     guard let connection else { throw report(BusFailure(.closed, "")) }
     do throws(BusFailure) {
-      return try connection.call(
-        method, arguments, reply: reply, interface: Self.service, path: Self.path, of: server.owner)
+      return try connection.call(BusMethod(Self.service, method, reply: reply), of: server.owner, at: Self.path)
     } catch {
       throw report(error)
     }
@@ -194,8 +218,9 @@ public actor DesktopChannel: NotificationChannel {
       case .closed: "The session bus went away."
       case .gone: "The notification server went away before it answered."
       case .noOwner: "No notification server is running on the session bus, and none can be started."
-      case .unreachable, .other: "The notification server failed: \(failure.text)."
+      case .noLibrary: "Desktop notifications cannot be shown: \(failure.text). Install it and start the program again."
+      case .unreachable, .noObject, .denied, .invalid, .other: "The notification server failed: \(failure.text)."
       }
-    return ChannelError(reason, isTemporary: true)
+    return ChannelError(reason, isTemporary: failure.kind != .noLibrary)
   }
 }

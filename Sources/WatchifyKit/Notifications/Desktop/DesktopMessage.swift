@@ -1,3 +1,5 @@
+import CofferBus
+
 /// The arguments of `org.freedesktop.Notifications.Notify` for one notification.
 ///
 /// There is no `category`: the registered ones are about mail, calls, devices and the like, and a price is none.
@@ -29,12 +31,14 @@ struct DesktopMessage {
     return capabilities.contains("body-markup") ? text.escapedForMarkup : text
   }
 
-  private var hints: [BusProperty] {
-    var hints = [BusProperty("urgency", .byte(urgency)), BusProperty("desktop-entry", .string("watchify"))]
+  private var hints: [(name: String, value: BusValue)] {
+    var hints: [(name: String, value: BusValue)] = [
+      ("urgency", .byte(urgency)), ("desktop-entry", .string("watchify")),
+    ]
     switch content.priority {
-    case .passive: hints.append(BusProperty("suppress-sound", .bool(true)))
+    case .passive: hints.append(("suppress-sound", .bool(true)))
     case .active: break
-    case .timeSensitive: hints.append(BusProperty("sound-name", .string("message-new-instant")))
+    case .timeSensitive: hints.append(("sound-name", .string("message-new-instant")))
     }
     return hints
   }

@@ -1,10 +1,9 @@
-import CofferTestSupport
 import Foundation
 
 /// A message bus of its own, in a folder of its own. It ends with this object, and its process with this process,
 /// however that ends.
-final class PrivateBus: Sendable {
-  static let isInstalled = program != nil
+package final class PrivateBus: Sendable {
+  package static let isInstalled = program != nil
   private static let program: String? = {
     let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
     return path.split(separator: ":").map { "\($0)/dbus-daemon" }.first(
@@ -17,21 +16,25 @@ final class PrivateBus: Sendable {
   /// Open as long as the bus lives.
   private let output: FileHandle
 
-  var address: String { "unix:path=\(folder.path("bus"))" }
+  /// Where the bus is as in `XDG_RUNTIME_DIR`.
+  package let runtimeDirectory: String
+  package let address: String
 
   /// The variables of a session on this bus.
-  var environment: @Sendable (String) -> String? {
+  package var environment: @Sendable (String) -> String? {
     { [address] in $0 == "DBUS_SESSION_BUS_ADDRESS" ? address : nil }
   }
 
   /// Starts the bus.
-  /// - Parameter server: the program that the bus starts as a notification server when one is asked for.
-  static func start(server: String? = nil) async throws -> PrivateBus {
-    try await onThread { try PrivateBus(server: server) }
-  }
-
-  private init(server: String?) throws {
+  /// - Parameters:
+  ///   - server: the program that the bus starts as a notification server when one is asked for.
+  ///   - subfolder: a folder within the bus's own where its socket is.
+  package init(server: String? = nil, in subfolder: String? = nil) throws {
     folder = try TemporaryDirectory()
+    runtimeDirectory = subfolder.map(folder.path) ?? folder.url.path
+    try FileManager.default.createDirectory(atPath: runtimeDirectory, withIntermediateDirectories: true)
+    let plain = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_/.")
+    address = "unix:path=" + (runtimeDirectory + "/bus").addingPercentEncoding(withAllowedCharacters: plain)!
     if let server {
       try "[D-BUS Service]\nName=org.freedesktop.Notifications\nExec=\(server)\n".write(
         toFile: folder.path("notifications.service"), atomically: true, encoding: .utf8)
@@ -42,7 +45,7 @@ final class PrivateBus: Sendable {
        "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
       <busconfig>
         <type>session</type>
-        <listen>unix:path=\(folder.path("bus"))</listen>
+        <listen>\(address)</listen>
         <auth>EXTERNAL</auth>
         \(server == nil ? "" : "<servicedir>\(folder.url.path)</servicedir>")
         <policy context="default">
@@ -83,9 +86,9 @@ final class PrivateBus: Sendable {
   deinit { try? life.close() }
 
   /// Ends the bus and waits for its end.
-  func stop() async throws {
+  package func end() throws {
     try life.close()
-    try await onThread { while try !self.more().isEmpty {} }
+    while try !more().isEmpty {}
   }
 
   /// What the bus prints next; nothing at its end.
@@ -93,12 +96,5 @@ final class PrivateBus: Sendable {
     var ready = pollfd(fd: output.fileDescriptor, events: Int16(POLLIN), revents: 0)
     guard poll(&ready, 1, 20_000) > 0 else { throw TestFailure("the bus has said nothing for 20 s") }
     return output.availableData
-  }
-}
-
-/// Runs what blocks on a thread of its own.
-func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-  try await withCheckedThrowingContinuation { continuation in
-    DispatchQueue(label: "watchify.tests").async { continuation.resume(with: Result { try body() }) }
   }
 }

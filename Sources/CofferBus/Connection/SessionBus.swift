@@ -1,0 +1,59 @@
+public import Foundation
+
+/// Where the message bus of the user's session is.
+public enum SessionBus {
+  /// Why no bus can be named.
+  public enum Absence: Error, Hashable, Sendable {
+    /// The environment names no bus, and no folder where one could be.
+    case notNamed
+    /// The environment names no bus, and where systemd puts it there is no socket.
+    case noSocket(path: String)
+    /// The address would only start something.
+    case startsSomething(address: String)
+
+    /// What is missing, as a clause for use in a sentence.
+    public var reason: String {
+      switch self {
+      case .notNamed: "neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set"
+      case .noSocket(let path): "DBUS_SESSION_BUS_ADDRESS is not set and there is no socket '\(path)'"
+      case .startsSomething(let address): "the bus address '\(address)' names nothing that runs"
+      }
+    }
+  }
+
+  /// The address that the environment names (`DBUS_SESSION_BUS_ADDRESS`), else the socket where systemd puts the bus
+  /// (`bus` in `XDG_RUNTIME_DIR`). Nothing is ever started.
+  /// - Parameter environment: the value of a variable; the process's own by default.
+  public static func address(
+    environment: (String) -> String? = { ProcessInfo.processInfo.environment[$0] }
+  ) throws(Absence) -> String {
+    if let address = environment("DBUS_SESSION_BUS_ADDRESS"), !address.isEmpty { return try usable(address) }
+    guard let folder = environment("XDG_RUNTIME_DIR"), !folder.isEmpty else { throw .notNamed }
+    let socket = folder + "/bus"
+    var status = stat()
+    guard stat(socket, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { throw .noSocket(path: socket) }
+    return "unix:path=" + escaped(socket)
+  }
+
+  /// An address without the parts that would start a program.
+  /// - Throws: ``Absence/startsSomething(address:)`` when no part remains.
+  public static func usable(_ address: String) throws(Absence) -> String {
+    let parts = address.split(separator: ";").filter { !$0.hasPrefix("autolaunch:") && !$0.hasPrefix("unixexec:") }
+    guard !parts.isEmpty else { throw .startsSomething(address: address) }
+    return parts.joined(separator: ";")
+  }
+
+  /// A value of an address: all bytes but these are written as `%` and two digits (D-Bus specification, "Server
+  /// Addresses").
+  private static func escaped(_ value: String) -> String {
+    value.utf8.map { byte in
+      switch byte {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "/"),
+        UInt8(ascii: "."), UInt8(ascii: "\\"):
+        String(UnicodeScalar(byte))
+      default: "%" + String(UInt16(byte) | 0x100, radix: 16).dropFirst()
+      }
+    }.joined()
+  }
+}

@@ -85,11 +85,12 @@ let package = Package(
     // Floor 1: contracts
     floor("CofferCore", ["CofferLocks"]),
     // Floor 2: base
-    floor("CofferCrypto", ["CofferLocks", "CofferCore", "CofferCOpenSSL", "CofferCShims"]),
+    floor("CofferCrypto", ["CofferLocks", "CofferCore", "CofferCOpenSSL"]),
     floor("CofferFileSystem", ["CofferLocks", "CofferCore", "CofferCShims"]),
     floor("CofferTerminal", ["CofferCore"]),
     floor("CofferBus", ["CofferLocks", "CofferCGio"]),
-    // Floor 3: engines
+    // Floor 3: engines, and what stands on one room of the base
+    floor("CofferPrompt", ["CofferCore", "CofferCrypto", "CofferCShims"]),
     floor(
       "CofferSQLite",
       ["CofferLocks", "CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
@@ -111,7 +112,7 @@ let package = Package(
       "Coffer",
       [
         "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferFiles", "CofferKeychain",
-        "CofferPreferences", "CofferSQLite", "CofferSlots",
+        "CofferPreferences", "CofferPrompt", "CofferSQLite", "CofferSlots",
       ]),
     // Floor 7: services
     floor("CofferTesting", ["CofferLocks", "CofferCore", "Coffer"]),
@@ -140,7 +141,8 @@ let package = Package(
       "CofferTestHelper",
       [
         "CofferLocks", "CofferCSQLite", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferFileSystem",
-        "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferSQLite", "CofferSlots", "CofferTestSupport",
+        "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferPrompt", "CofferSQLite", "CofferSlots",
+        "CofferTestSupport",
       ],
       path: "Tests/CofferTestHelper"),
     tests(
@@ -160,6 +162,9 @@ let package = Package(
     tool("WatchifyTestHelper", ["WatchifyKit"], path: "Tests/WatchifyTestHelper"),
     tests(
       "CofferCryptoTests", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferTestHelper", "CofferTestSupport"]),
+    tests(
+      "CofferPromptTests",
+      ["CofferLocks", "CofferCore", "CofferCrypto", "CofferPrompt", "CofferTestHelper", "CofferTestSupport"]),
     tests(
       "CofferFilesTests",
       [

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Lower floors first: later ones link to earlier ones.
 readonly targets=(
-  CofferCore CofferCrypto CofferFileSystem CofferBus CofferSQLite CofferSlots CofferDatabase CofferFiles
+  CofferCore CofferCrypto CofferFileSystem CofferBus CofferPrompt CofferSQLite CofferSlots CofferDatabase CofferFiles
   CofferPreferences CofferKeychain Coffer CofferTesting ReplayShop WatchifyKit
 )
 

@@ -8,7 +8,7 @@ struct PassphraseSourceTests {
   private struct Failure: Error { let secret = "sesame" }
 
   private func surroundings(credentials: String?) -> PassphraseSurroundings {
-    PassphraseSurroundings(credentialsDirectory: { credentials }, terminalPath: "/nowhere", interrupt: {})
+    PassphraseSurroundings(credentialsDirectory: { credentials })
   }
 
   /// A pipe that holds `text` and whose writer is gone; the number of its reader.
@@ -150,11 +150,5 @@ struct PassphraseSourceTests {
     #expect(!error.description.contains("sesame"))
     let own = try storageError { _ = try PassphraseSource.provided { throw StorageError(.busy, "Later.") }.read() }
     #expect(own.code == .busy)
-  }
-
-  @Test func noTerminal() throws {
-    let error = try storageError { _ = try PassphraseSource.terminal().read(in: surroundings(credentials: nil)) }
-    #expect(error.code == .unavailable)
-    #expect(error.description.contains("there is no terminal"))
   }
 }

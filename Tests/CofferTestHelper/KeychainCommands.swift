@@ -2,6 +2,7 @@ import CofferCore
 import CofferCrypto
 import CofferKeychain
 import CofferLocks
+import CofferPrompt
 import CofferSlots
 import CofferTestSupport
 import Foundation
@@ -77,9 +78,8 @@ private func prompt(at terminal: String) throws {
   var none = sigset_t()
   sigemptyset(&none)
   pthread_sigmask(SIG_SETMASK, &none, nil)
-  let surroundings = PassphraseSurroundings(
-    credentialsDirectory: { nil }, terminalPath: terminal, interrupt: { kill(getpid(), SIGINT) })
-  let secret = try PassphraseSource.terminal().read(in: surroundings)
+  let place = PromptPlace(path: terminal, interrupt: { kill(getpid(), SIGINT) })
+  let secret = try PassphraseSource.terminal(at: place).read()
   say(secret.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
 }
 

@@ -1,4 +1,4 @@
-import CofferCore
+package import CofferCore
 import CofferLocks
 import Foundation
 
@@ -24,15 +24,15 @@ extension PassphraseSource {
       }
       defer { release(number) }
       return try trimmed(contents(of: number))
-    case .terminal(let prompt):
-      return try Terminal(self, surroundings).passphrase(prompt: prompt, confirming: confirming)
+    case .asking(_, let ask):
+      return try ask(self, confirming)
     case .provided(let provide):
       return try provided(by: provide)
     }
   }
 
   /// What to say when the source gives no passphrase.
-  func problem(
+  package func problem(
     _ code: StorageError.Code, _ what: String, _ advice: String = "", underlying: StorageError.Underlying? = nil
   ) -> StorageError {
     StorageError(code, "There is no passphrase from \(self): \(what)", advice: advice, underlying: underlying)
@@ -131,7 +131,7 @@ extension PassphraseSource {
   }
 
   /// The first `count` bytes without the newline at their end.
-  func trimmed(_ input: (bytes: SecretBytes, count: Int)) throws -> SecretBytes {
+  package func trimmed(_ input: (bytes: SecretBytes, count: Int)) throws -> SecretBytes {
     try input.bytes.withUnsafeBytes { bytes in
       var line = bytes.prefix(input.count)
       if line.last == UInt8(ascii: "\n") {

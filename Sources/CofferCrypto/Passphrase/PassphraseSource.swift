@@ -4,7 +4,7 @@ public import Foundation
 /// Where the passphrase of a store comes from.
 ///
 /// ```swift
-/// let source: PassphraseSource = isService ? .systemdCredential("shop-store") : .terminal()
+/// let source: PassphraseSource = isService ? .systemdCredential("shop-store") : .file(words)
 /// ```
 ///
 /// There is no source for an argument of a command or a variable of the environment: other users and every child
@@ -18,7 +18,7 @@ public struct PassphraseSource: Sendable {
     case file(URL)
     case descriptor(OneTimeDescriptor)
     case systemdCredential(String)
-    case terminal(prompt: String)
+    case asking(String, @Sendable (PassphraseSource, _ confirming: Bool) throws -> SecretBytes)
     case provided(@Sendable () throws -> Data)
   }
 
@@ -40,12 +40,14 @@ public struct PassphraseSource: Sendable {
     PassphraseSource(kind: .systemdCredential(name))
   }
 
-  /// The person at the terminal of the process, who types it unseen.
-  ///
-  /// The standard input and output may lead elsewhere. Ctrl-C interrupts the program as always, after the terminal
-  /// shows again what is typed.
-  public static func terminal(prompt: String = "Passphrase: ") -> PassphraseSource {
-    PassphraseSource(kind: .terminal(prompt: prompt))
+  /// A person, whom a floor above knows how to ask.
+  /// - Parameters:
+  ///   - name: where the person is, such as `the terminal`.
+  ///   - ask: asks, twice when it is to confirm; it is given the source, which words its errors.
+  package static func asking(
+    _ name: String, _ ask: @escaping @Sendable (PassphraseSource, _ confirming: Bool) throws -> SecretBytes
+  ) -> PassphraseSource {
+    PassphraseSource(kind: .asking(name, ask))
   }
 
   /// What a program has from somewhere else, a key ring for example.
@@ -65,7 +67,7 @@ extension PassphraseSource: CustomStringConvertible {
     case .file(let url): "the file '\(url.path.escapingControlCharacters)'"
     case .descriptor(let descriptor): "the file descriptor \(descriptor.number)"
     case .systemdCredential(let name): "the systemd credential '\(name.escapingControlCharacters)'"
-    case .terminal: "the terminal"
+    case .asking(let name, _): name
     case .provided: "the program"
     }
   }
@@ -74,22 +76,11 @@ extension PassphraseSource: CustomStringConvertible {
 /// What a source finds around it; tests bring their own.
 package struct PassphraseSurroundings: Sendable {
   package var credentialsDirectory: @Sendable () -> String?
-  package var terminalPath: String
-  /// What Ctrl-C does, once the terminal is as it was.
-  package var interrupt: @Sendable () -> Void
 
-  package init(
-    credentialsDirectory: @escaping @Sendable () -> String?, terminalPath: String,
-    interrupt: @escaping @Sendable () -> Void
-  ) {
+  package init(credentialsDirectory: @escaping @Sendable () -> String?) {
     self.credentialsDirectory = credentialsDirectory
-    self.terminalPath = terminalPath
-    self.interrupt = interrupt
   }
 
   package static let system = PassphraseSurroundings(
-    credentialsDirectory: { ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"] },
-    terminalPath: "/dev/tty",
-    // What the terminal would have done: to every process of the pipeline.
-    interrupt: { _ = kill(0, SIGINT) })
+    credentialsDirectory: { ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"] })
 }

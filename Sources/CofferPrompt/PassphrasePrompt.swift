@@ -1,18 +1,19 @@
 import CofferCore
+import CofferCrypto
 import Foundation
 
 /// Asks at a terminal for what nobody is to see.
-struct Terminal {
+struct PassphrasePrompt {
   private let source: PassphraseSource
-  private let surroundings: PassphraseSurroundings
+  private let place: PromptPlace
 
-  init(_ source: PassphraseSource, _ surroundings: PassphraseSurroundings) {
+  init(_ source: PassphraseSource, _ place: PromptPlace) {
     self.source = source
-    self.surroundings = surroundings
+    self.place = place
   }
 
   func passphrase(prompt: String, confirming: Bool) throws -> SecretBytes {
-    let terminal = open(surroundings.terminalPath, O_RDWR | O_NOCTTY | O_CLOEXEC)
+    let terminal = open(place.path, O_RDWR | O_NOCTTY | O_CLOEXEC)
     var saved = termios()
     guard terminal >= 0, tcgetattr(terminal, &saved) == 0 else {
       if terminal >= 0 { close(terminal) }
@@ -35,7 +36,7 @@ struct Terminal {
           }
         }
       } catch is Interruption {
-        surroundings.interrupt()
+        place.interrupt()
         throw source.problem(.unavailable, "the input was interrupted.")
       } catch let signal as CaughtSignal {
         // The terminal is as before. A process that was stopped is here again when it is continued: it asks again.

@@ -1,6 +1,7 @@
 import CofferCore
 import CofferCrypto
 import CofferLocks
+import CofferPrompt
 import CofferTestSupport
 import Foundation
 import Testing
@@ -17,14 +18,14 @@ struct TerminalPassphraseTests {
   private func ask(prompt: String = "Passphrase: ", confirming: Bool = false) -> Task<Result<String, any Error>, Never>
   {
     let (terminal, interruptions) = (terminal, interruptions)
-    let surroundings = PassphraseSurroundings(
-      credentialsDirectory: { nil }, terminalPath: terminal.path,
-      interrupt: { interruptions.withLock { $0.append(terminal.modes.echo) } })
+    let place = PromptPlace(
+      path: terminal.path, interrupt: { interruptions.withLock { $0.append(terminal.modes.echo) } })
     // Begun at once: the test waits for what the terminal shows on a thread that tasks share.
     let (results, asking) = AsyncStream.makeStream(of: Result<String, any Error>.self)
     Thread.detachNewThread {
-      let source = PassphraseSource.terminal(prompt: prompt)
-      asking.yield(Result { try source.read(confirming: confirming, in: surroundings).text })
+      let source = PassphraseSource.terminal(prompt: prompt, at: place)
+      asking.yield(
+        Result { try source.read(confirming: confirming).withUnsafeBytes { String(decoding: $0, as: UTF8.self) } })
       asking.finish()
     }
     return Task {
@@ -49,6 +50,13 @@ struct TerminalPassphraseTests {
     #expect(terminal.modes.echo && terminal.modes.signals)
     let after = terminal.settings
     #expect(withUnsafeBytes(of: before) { Data($0) } == withUnsafeBytes(of: after) { Data($0) })
+  }
+
+  @Test func noTerminal() throws {
+    let source = PassphraseSource.terminal(at: PromptPlace(path: "/nowhere", interrupt: {}))
+    let error = try #require(throws: StorageError.self) { try source.read() }
+    #expect(error.code == .unavailable)
+    #expect(error.description.contains("There is no passphrase from the terminal: there is no terminal"))
   }
 
   @Test func askedTwice() async throws {

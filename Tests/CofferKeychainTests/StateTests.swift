@@ -187,7 +187,7 @@
       try keyring.lock()
       let client = client(keyring)
       let error = try #require(throws: StorageError.self) { try client.search([]) }
-      #expect(error.isRetryable)
+      #expect(error.code == .unavailable)
       #expect(error.message == "The login keyring is locked: what it holds cannot be told.")
       #expect(error.advice.hasPrefix("Unlock it"))
       #expect(error.backend == "keyring:org.freedesktop.secrets")

@@ -1,4 +1,4 @@
-import CofferCore
+public import CofferCore
 import Foundation
 
 extension StoreLocation {
@@ -111,6 +111,11 @@ extension StoreLocation: CustomStringConvertible {
     case .other(let scheme, let place): "\(scheme):\(place)"
     }
   }
+}
+
+extension StorageError.Code {
+  /// The text cannot be where a store is.
+  public static let invalidLocation = StorageError.Code("invalidLocation")
 }
 
 extension StorageError {

@@ -13,10 +13,13 @@ public import Foundation
 /// A message names the store and the key and says what stays valid and what to do. It never contains a value.
 public struct StorageError: Error, Sendable {
   /// What kind of failure it is. New codes may be added.
+  ///
+  /// Those here are what any engine may throw. A target that has failures of its own adds codes in an extension.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// The code's name, such as `diskFull`.
     public let description: String
-    private init(_ name: String) { description = name }
+    /// A code of one target's own.
+    package init(_ name: String) { description = name }
 
     /// The key is empty or too long.
     public static let invalidKey = Code("invalidKey")
@@ -36,8 +39,6 @@ public struct StorageError: Error, Sendable {
     public static let busy = Code("busy")
     /// The passphrase or key does not open the store. It says nothing about what the store holds.
     public static let wrongPassphrase = Code("wrongPassphrase")
-    /// The passphrase is empty, too long, or was not the same twice.
-    public static let invalidPassphrase = Code("invalidPassphrase")
     /// The bytes on disk are not those that were written.
     public static let damaged = Code("damaged")
     /// The path holds something that is not a store of this kind.
@@ -57,24 +58,6 @@ public struct StorageError: Error, Sendable {
     public static let encodingFailed = Code("encodingFailed")
     /// Stored bytes could not be decoded as the type that was asked for. They are kept.
     public static let decodingFailed = Code("decodingFailed")
-    /// A statement of an application's own tables failed.
-    public static let statementFailed = Code("statementFailed")
-    /// No catalog has the key.
-    public static let unregisteredKey = Code("unregisteredKey")
-    /// Another key has the name already, or the same key has another type or home elsewhere.
-    public static let duplicateKey = Code("duplicateKey")
-    /// The declaration of a key is incomplete, or its parts contradict each other.
-    public static let invalidDeclaration = Code("invalidDeclaration")
-    /// The text cannot be where a store is.
-    public static let invalidLocation = Code("invalidLocation")
-    /// A secret was to be kept where values are as they are.
-    public static let insecureKey = Code("insecureKey")
-    /// The key does not exist on this platform.
-    public static let platformUnavailable = Code("platformUnavailable")
-    /// The keys of a batch live in several homes, which cannot be changed at once.
-    public static let notAtomic = Code("notAtomic")
-    /// The value is larger than what is sent to other devices by itself.
-    public static let dataTooLargeForSync = Code("dataTooLargeForSync")
     /// Any other failure of the operating system or a library.
     public static let inputOutput = Code("inputOutput")
   }
@@ -121,9 +104,6 @@ public struct StorageError: Error, Sendable {
     self.key = key
     self.underlying = underlying
   }
-
-  /// Whether the same call may succeed later without anybody's help.
-  public var isRetryable: Bool { code == .busy || code == .unavailable || code == .preconditionFailed }
 
   /// The same error, saying which store and key it is about, unless it does already.
   package func locating(backend: String, key: Key? = nil) -> StorageError {

@@ -13,6 +13,3 @@ public actor MemoryAdapter: EngineBacked {
     try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: origin)
   }
 }
-
-/// The adapter's name in the project that document 1 comes from.
-public typealias MemoryStorageAdapter = MemoryAdapter

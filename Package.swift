@@ -120,8 +120,7 @@ let package = Package(
     floor(
       "WatchifyKit",
       [
-        "Coffer", "CofferBus", "CofferCCurl", "CofferCShims", "CofferCore", "CofferDatabase", "CofferFileSystem",
-        "CofferLocks",
+        "Coffer", "CofferBus", "CofferCCurl", "CofferCShims", "CofferDatabase", "CofferFileSystem", "CofferLocks",
       ]),
     // Floor 8: applications
     tool(
@@ -132,7 +131,7 @@ let package = Package(
       ]),
     tool("CofferDemo", ["CofferLocks", "Coffer"]),
     tool("ReplayShopServer", ["ReplayShop"]),
-    tool("Watchify", ["Coffer", "CofferCore", "CofferLocks", "CofferTerminal", "ReplayShop", "WatchifyKit"]),
+    tool("Watchify", ["Coffer", "CofferLocks", "CofferTerminal", "ReplayShop", "WatchifyKit"]),
     // Tests
     .target(
       name: "CofferTestSupport", dependencies: ["CofferCore", "CofferLocks"], path: "Tests/CofferTestSupport",
@@ -190,15 +189,13 @@ let package = Package(
     tests(
       "CofferTests",
       [
-        "CofferLocks", "Coffer", "CofferFileSystem", "CofferFiles", "CofferKeychain", "CofferPreferences",
-        "CofferTesting",
-        "CofferTestHelper", "CofferTestSupport",
+        "CofferLocks", "Coffer", "CofferFileSystem", "CofferFiles", "CofferTesting", "CofferTestHelper",
+        "CofferTestSupport",
       ]),
     tests(
       "CofferRouterTests",
       [
-        "CofferLocks", "Coffer", "CofferFileSystem", "CofferKeychain", "CofferSQLite", "CofferTesting",
-        "CofferTestSupport",
+        "CofferLocks", "Coffer", "CofferFileSystem", "CofferTesting", "CofferTestSupport",
       ]),
     tests("CofferTestingTests", ["CofferLocks", "CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),
@@ -214,12 +211,12 @@ let package = Package(
       ["CofferCommand", "Coffer", "CofferCSQLite", "CofferSQLite", "CofferTerminal", "CofferTestSupport"]),
     tests(
       "CofferBusTests", ["CofferBus", "CofferLocks", "CofferTestSupport"], exclude: ["headers.c"]),
-    tests("CofferTerminalTests", ["CofferCore", "CofferTerminal"]),
+    tests("CofferTerminalTests", ["CofferTerminal"]),
     tests("ReplayShopTests", ["ReplayShop", "ReplayShopServer"]),
     tests(
       "WatchifyKitTests",
       [
-        "Coffer", "CofferBus", "CofferDatabase", "CofferLocks", "CofferTestSupport", "CofferTesting", "ReplayShop",
+        "Coffer", "CofferBus", "CofferDatabase", "CofferLocks", "CofferTestSupport", "ReplayShop",
         "ReplayShopServer", "Watchify", "WatchifyKit", "WatchifyTestHelper",
       ]),
     tests(

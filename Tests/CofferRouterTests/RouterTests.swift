@@ -76,6 +76,35 @@ import Testing
     }
   }
 
+  @Test("Keys that are read together have values of one state", .timeLimit(.minutes(5)))
+  func states() async throws {
+    try await place.use { router in
+      let (a, b) = (plain("a"), plain("b"))
+      let writer = Task {
+        for number in 1...300 {
+          try await router.batch(durability: .relaxed) { batch in
+            batch.set(number, for: a)
+            batch.set(number, for: b)
+          }
+        }
+      }
+      var last = 0
+      while last < 300 {
+        let state = try await router.state(of: [a, b])
+        guard let number = try? state.get(a) else { continue }  // Nothing was written yet, and there is no default.
+        #expect(try state.get(b) == number && number >= last)
+        last = number
+      }
+      try await writer.value
+      let theme: TypedKey<Theme> = .theme
+      #expect(try await router.state(of: [theme]).get(theme) == .system)
+      await expectError(.unregisteredKey, "read together") { _ = try await router.state(of: [a]).get(b) }
+      await expectError(.notAtomic, "several homes") {
+        _ = try await router.state(of: [a, plain("c", in: .userDefaults())])
+      }
+    }
+  }
+
   @Test("A batch carries one transaction, and its last word counts")
   func batches() async throws {
     try await place.use { router in

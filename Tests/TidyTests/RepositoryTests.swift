@@ -74,6 +74,13 @@ struct RepositoryTests {
     }
   }
 
+  @Test("Every target imports what the manifest gives it")
+  func dependenciesAreUsed() throws {
+    let manifest = try #require(Repository.this.file("Package.swift"))
+    #expect(manifestTargets(manifest.lines.joined(separator: "\n")).count > 30)
+    #expect(unusedDependencies(manifest, of: Repository.this.files) == [])
+  }
+
   @Test("The script has the tasks that CI calls")
   func continuousIntegrationHasItsTasks() throws {
     let run = try #require(Repository.this.file("run"))

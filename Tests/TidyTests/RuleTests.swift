@@ -216,3 +216,20 @@ struct MaskingTests {
     #expect(maskingTextAndComments(text) == expected)
   }
 }
+
+@Suite("Manifest rules")
+struct ManifestRuleTests {
+  @Test func aDependencyThatNobodyImportsIsFound() {
+    let manifest = swift(
+      """
+      .systemLibrary(name: "CZ", pkgConfig: "z"),
+      floor("A", []), floor("B", []), tool("T", ["A"]),
+      tests("ATests", ["A", "B", "CZ", "T", .target(name: "Late", condition: .when(traits: ["B"]))], exclude: ["G"]),
+      """, at: "Package.swift")
+    let tests = swift("@testable import A\nimport struct Foundation.Data\n", at: "Tests/ATests/S.swift")
+    #expect(unusedDependencies(manifest, of: [tests]) == ["T: A", "ATests: B", "ATests: CZ", "ATests: B"])
+    let main = swift("package import A\n", at: "Sources/T/main.swift")
+    let rest = swift("import B\nimport CZ\n", at: "Tests/ATests/Sub/U.swift")
+    #expect(unusedDependencies(manifest, of: [tests, main, rest]) == [])
+  }
+}

@@ -46,6 +46,13 @@ extension StoreService {
 }
 
 extension StoreService {
+  /// Stops following a store and forgets everything known of it, its error in ``BackgroundSyncState`` too.
+  /// - Throws: `StorageError`.
+  public nonisolated func deleteStore(id: UUID) async throws {
+    try await deleteRows(ofStore: id)
+    await BackgroundSyncState.shared.recordSuccess(forStore: id)
+  }
+
   /// The followed stores, in the order of following, and whether each is on this very device.
   func storePlaces() async throws -> [(id: UUID, domain: String, isLocal: Bool)] {
     try await database.read { try StoreRecord.all("ORDER BY no", [], in: $0) }.map { store in

@@ -130,29 +130,3 @@ public final class NotificationService {
     }
   }
 }
-
-extension StoreService {
-  func nextTurn(of channels: [String]) async throws -> Date? {
-    let now = now()
-    return try await database.read { try OutboxRows.nextTurn(of: channels, at: now, in: $0) }
-  }
-
-  /// Whether these channels have something to tell now.
-  func hasNews(for channels: [String]) async throws -> Bool {
-    try await nextTurn(of: channels).map { $0 <= now() } ?? false
-  }
-
-  func claimNews(for channel: String) async throws -> OutboxRows.Batch? {
-    let now = now()
-    return try await database.write { try OutboxRows.claim(channel, at: now, in: $0) }
-  }
-
-  func finish(_ batch: OutboxRows.Batch) async throws {
-    try await database.write { try OutboxRows.finish(batch, in: $0) }
-  }
-
-  func giveBack(_ batch: OutboxRows.Batch, after seconds: Double) async throws {
-    let until = now().addingTimeInterval(seconds)
-    try await database.write { try OutboxRows.giveBack(batch, until: until, in: $0) }
-  }
-}

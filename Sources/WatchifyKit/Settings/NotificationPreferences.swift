@@ -10,7 +10,7 @@ public enum NotificationPermission: String, Codable, Sendable {
   case denied
 }
 
-/// The settings that decide what is notified, read together.
+/// The settings that decide what is notified, of one moment.
 public struct NotificationPreferences: Codable, Hashable, Sendable {
   /// Whether anything is notified: the master switch, unless the person has refused.
   public var isEnabled = true
@@ -33,16 +33,22 @@ public struct NotificationPreferences: Codable, Hashable, Sendable {
   /// The present settings.
   /// - Throws: `StorageError`.
   public init(from settings: StorageRouter) async throws {
-    let permission = try await settings.get(StorageKeys.notificationPermission)
-    isEnabled = try await settings.get(StorageKeys.notificationsEnabled) && permission != .denied
-    channels = try await settings.get(StorageKeys.notificationChannels)
-    types = []
-    for type in ChangeType.allCases where try await settings.get(StorageKeys.notify(type)) { types.insert(type) }
-    dropThreshold = try await settings.get(StorageKeys.priceDropThreshold)
-    increaseThreshold = try await settings.get(StorageKeys.priceIncreaseThreshold)
-    quietHours = try await settings.get(StorageKeys.quietHours)
-    stockQuietHours = try await settings.get(StorageKeys.stockQuietHours)
+    let state = try await settings.state(of: Self.keys + ChangeType.allCases.map { StorageKeys.notify($0) })
+    let permission = try state.get(StorageKeys.notificationPermission)
+    isEnabled = try state.get(StorageKeys.notificationsEnabled) && permission != .denied
+    channels = try state.get(StorageKeys.notificationChannels)
+    types = Set(try ChangeType.allCases.filter { try state.get(StorageKeys.notify($0)) })
+    dropThreshold = try state.get(StorageKeys.priceDropThreshold)
+    increaseThreshold = try state.get(StorageKeys.priceIncreaseThreshold)
+    quietHours = try state.get(StorageKeys.quietHours)
+    stockQuietHours = try state.get(StorageKeys.stockQuietHours)
   }
+
+  private static let keys: [any StorageKey] = [
+    StorageKeys.notificationPermission, StorageKeys.notificationsEnabled, StorageKeys.notificationChannels,
+    StorageKeys.priceDropThreshold, StorageKeys.priceIncreaseThreshold, StorageKeys.quietHours,
+    StorageKeys.stockQuietHours,
+  ]
 
   /// Whether a change is worth a notification by its kind and size.
   public func wants(_ change: ChangeEventDTO) -> Bool {

@@ -4,7 +4,12 @@ public import Foundation
 ///
 /// ``ShopifyClient`` is the real one. A stand-in in a test implements ``fetchProducts(domain:)`` alone; its answer then
 /// counts as a complete read in an unknown currency unless it is empty.
+///
+/// Something in front of another one passes on its ``requestGate``, so that a refusal is remembered as the one behind it does.
 public protocol ShopifyAPIProtocol: Sendable {
+  /// What the requests go through, if they go through one: it learns of the refusals that are stored, and tells how
+  /// often it was refused.
+  var requestGate: RequestGate? { get }
   /// All products of a shop.
   /// - Throws: ``SyncError``, `URLError` or ``ShopifyAPIError``.
   func fetchProducts(domain: String) async throws -> [ShopifyProduct]
@@ -15,6 +20,8 @@ public protocol ShopifyAPIProtocol: Sendable {
 }
 
 extension ShopifyAPIProtocol {
+  public var requestGate: RequestGate? { nil }
+
   public func read(_ request: ShopRequest) async throws -> ShopReading {
     let products = try await fetchProducts(domain: request.domain)
     return ShopReading(products: products, isComplete: !products.isEmpty)

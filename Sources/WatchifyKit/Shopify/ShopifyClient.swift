@@ -54,6 +54,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
   private let fetcher: ShopFetcher
   /// What its requests go through: it tells whether all shops are left in peace, and until when.
   public var gate: RequestGate { fetcher.gate }
+  public var requestGate: RequestGate? { gate }
 
   /// A client. The gate brings the clock; give it another one in tests only.
   public init(configuration: Configuration = Configuration(), gate: RequestGate = .shared) {

@@ -41,7 +41,7 @@ extension StoreService {
   /// met it.
   func knownRests() async throws -> [RequestGate.Rest] {
     let rests = try await database.read { try RestRows.all(in: $0) }
-    (api as? ShopifyClient)?.gate.restore(rests)
+    api.requestGate?.restore(rests)
     return rests
   }
 
@@ -49,9 +49,12 @@ extension StoreService {
   func remember(_ error: any Error) async throws {
     guard case .resting(let until, let domain)? = error as? SyncError else { return }
     let shop = domain.flatMap { try? ShopAddress($0) }
-    let refusals = (api as? ShopifyClient)?.gate.refusals(of: shop) ?? 1
-    let rest = RequestGate.Rest(shop: shop, until: until, refusals: refusals, since: now())
-    try await database.write { try RestRows.keep(rest, in: $0) }
+    let (now, counted) = (now(), api.requestGate?.refusals(of: shop))
+    try await database.write { transaction in
+      let known = try RestRows.all(in: transaction).first { $0.shop == shop }
+      let refusals = counted ?? known.map { $0.refusals(afterRestUntil: until, at: now) } ?? 1
+      try RestRows.keep(RequestGate.Rest(shop: shop, until: until, refusals: refusals, since: now), in: transaction)
+    }
   }
 
   func refuseRest(_ domain: String) async throws {

@@ -194,9 +194,8 @@ public actor StoreService: ModelActor {
       headers: headers.filter { $0.expiresAt.map { $0 > now } ?? true }.map { ($0.name, $0.value) })
   }
 
-  /// Stops following a store and forgets everything known of it.
-  /// - Throws: `StorageError`.
-  public func deleteStore(id: UUID) async throws {
+  /// Deletes a store and every row that belongs to it.
+  func deleteRows(ofStore id: UUID) async throws {
     try await database.write { transaction in
       guard let store = try StoreRecord.find(id, in: transaction) else { return }
       for table in ["outbox", "unread"] {
@@ -206,7 +205,6 @@ public actor StoreService: ModelActor {
       try transaction.execute("DELETE FROM shown WHERE thread = ?1", [.text(id.uuidString)])
       try transaction.execute("DELETE FROM stores WHERE no = ?1", [.integer(store.no)])
     }
-    await BackgroundSyncState.shared.recordSuccess(forStore: id)
   }
 
   /// The followed stores, by name.

@@ -49,6 +49,43 @@ import Testing
     }
   }
 
+  /// Something in front of a client, such as one that counts.
+  private struct Wrapped: ShopifyAPIProtocol {
+    let base: ShopifyClient
+    let requestGate: RequestGate?
+
+    func fetchProducts(domain: String) async throws -> [ShopifyProduct] { try await base.fetchProducts(domain: domain) }
+    func read(_ request: ShopRequest) async throws -> ShopReading { try await base.read(request) }
+    func describe(_ request: ShopRequest) async throws -> ShopDescription { try await base.describe(request) }
+  }
+
+  @Test(
+    "Refusals are counted on behind a wrapped client; the pause doubles where its gate is passed on",
+    arguments: [true, false])
+  func wrapped(passesGate: Bool) async throws {
+    try await ReplayFixture.use { fixture in
+      let (servers, _) = try await shops(1, fixture)
+      defer { servers[0].stop() }
+      servers[0].set(mode: .status(429))
+      try await fixture.round()
+      #expect(try await fixture.service.rests().map(\.refusals) == [1])
+      fixture.time.advance(by: .seconds(121))
+      // After a restart.
+      let client = ShopifyClient(gate: RequestGate(clock: fixture.time.clock))
+      let other = await StoreService.makeBackground(
+        container: fixture.container, api: Wrapped(base: client, requestGate: passesGate ? client.gate : nil),
+        now: { fixture.time.now })
+      await other.syncAllStores()
+      let rest = try #require(try await other.rests().first)
+      #expect(rest.refusals == 2)
+      #expect((rest.until.timeIntervalSince(fixture.time.now) / 120).rounded() == (passesGate ? 2 : 1))
+      // That the pause is still on is no other refusal.
+      try await fixture.container.database.write { try $0.execute("UPDATE stores SET last_attempt_at = 0") }
+      await other.syncAllStores()
+      #expect(try await other.rests().map(\.refusals) == [2])
+    }
+  }
+
   @Test("resume ends the pause of one store, or every one, in processes that run as well")
   func resume() async throws {
     try await ReplayFixture.use { fixture in

@@ -49,7 +49,8 @@ extension StorageRouter {
     var steps: [StorageBatch.Step] = []
     for step in changes.steps { steps.append(try await step(self)) }
     guard let store = steps.first?.place.store else { return }
-    try refuseSeveralHomes(steps)
+    try refuseSeveralHomes(
+      steps.map(\.place), advice: "Make a batch for each home, or give the keys one domain. Nothing was written.")
     let batch = WriteBatch(steps.map(\.operation), transaction: transaction, durability: durability)
     try await store.commit(batch, steps.map { ($0.place.key, $0.box) })
     await wrote(steps.map(\.place.record))
@@ -62,13 +63,13 @@ extension StorageRouter {
     return StorageBatch.Step(place: place, operation: .put(place.key, data, place.attributes), box: Box(value))
   }
 
-  private nonisolated func refuseSeveralHomes(_ steps: [StorageBatch.Step]) throws {
-    let stores = steps.map(\.place.store)
+  nonisolated func refuseSeveralHomes(_ places: [Place], advice: String) throws {
+    let stores = places.map(\.store)
     guard let first = stores.first, let other = stores.first(where: { $0 !== first }) else { return }
     throw StorageError(
       .notAtomic,
-      "The keys live in several homes, which cannot be changed at once: \(first.engine.description) and "
+      "The keys live in several homes, of which nothing is done at once: \(first.engine.description) and "
         + "\(other.engine.description).",
-      advice: "Make a batch for each home, or give the keys one domain. Nothing was written.")
+      advice: advice)
   }
 }

@@ -242,7 +242,7 @@ public actor StorageRouter: StorageProviding {
 }
 
 extension StorageError {
-  fileprivate static func absent(_ place: StorageRouter.Place) -> StorageError {
+  static func absent(_ place: StorageRouter.Place) -> StorageError {
     StorageError(
       .notFound, "There is no value, and the key has no default.", advice: "Set it, or give the key a default.",
       backend: place.store.engine.description, key: place.key)

@@ -41,6 +41,12 @@ public final class RequestGate: Sendable {
 
     func isRefused(at now: Date) -> Bool { refusals > 0 && now < until.addingTimeInterval(RequestGate.memory) }
 
+    /// How many refusals there were, when one is met whose rest has this end: the same, when it is this rest.
+    func refusals(afterRestUntil end: Date, at now: Date) -> Int {
+      if holds(at: now), end == until { return refusals }
+      return isRefused(at: now) ? refusals + 1 : 1
+    }
+
     /// Whether it goes on. An end too far away comes from a clock that was set back since.
     func holds(at now: Date) -> Bool { until > now && until <= now.addingTimeInterval(RequestGate.longestRest) }
   }

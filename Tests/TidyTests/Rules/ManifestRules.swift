@@ -1,0 +1,28 @@
+/// The targets that a manifest gives to other targets and that these never import, as `Target: dependency`.
+///
+/// Executables are named only to be built: tests run them.
+func unusedDependencies(_ manifest: SourceFile, of files: [SourceFile]) -> [String] {
+  let text = manifest.lines.joined(separator: "\n")
+  let targets = manifestTargets(text)
+  let executables = Set(targets.filter { $0.kind == "tool" }.map(\.name))
+  let known = Set(targets.map(\.name)).union(text.matches(of: /systemLibrary\(name: "(\w+)"/).map { String($0.1) })
+  return targets.flatMap { target in
+    let own = files.filter { $0.isIn("Sources/\(target.name)", "Tests/\(target.name)") && $0.path.hasSuffix(".swift") }
+    let imported = Set(own.flatMap { $0.code.compactMap(importedModule) })
+    return target.dependencies.filter { known.contains($0) && !executables.contains($0) && !imported.contains($0) }
+      .map { "\(target.name): \($0)" }
+  }
+}
+
+/// The targets of a manifest that lists them with `floor`, `tool`, `tests` and `.target`, and the names in their lists.
+func manifestTargets(_ manifest: String) -> [(kind: String, name: String, dependencies: [String])] {
+  let start = /\b(floor|tool|tests|target|testTarget)\(\s*(?:name: )?"(\w+)",\s*(?:dependencies: )?\[/
+  return manifest.matches(of: start).map { match in
+    var depth = 1
+    let list = manifest[match.range.upperBound...].prefix { character in
+      if character == "[" { depth += 1 } else if character == "]" { depth -= 1 }
+      return depth > 0
+    }
+    return (String(match.1), String(match.2), list.matches(of: /"(\w+)"/).map { String($0.1) })
+  }
+}

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 import CofferTesting
 import Foundation
 import Testing
@@ -53,6 +54,52 @@ struct ConformanceTests {
   @Test("Handles opened apart, that persist", arguments: StorageConformance.checks)
   func handles(_ check: StorageConformance.Check) async throws { try await Self.handles().run(check) }
 
+  /// A memory engine behind one that can be cut off.
+  private static func interrupted(_ cut: @escaping @Sendable (FaultInjectingEngine, Bool) -> Void) -> StorageConformance
+  {
+    let engines = Locked<[UUID: FaultInjectingEngine]>([:])
+    return StorageConformance(
+      name: "interrupted",
+      options: .init(deadline: .seconds(15)) { location, isCut in
+        engines.withLock { $0[location.id] }.map { cut($0, isCut) }
+      }
+    ) { location in
+      let engine = FaultInjectingEngine(MemoryEngine())
+      engines.withLock { $0[location.id] = engine }
+      return engine
+    }
+  }
+
+  private static let away = StorageError(.unavailable, "The way to the store is cut.")
+
+  @Test("An engine that is cut off", arguments: StorageConformance.checks, [false, true])
+  func interrupted(_ check: StorageConformance.Check, _ isDecorated: Bool) async throws {
+    let conformance = Self.interrupted { engine, isCut in
+      guard isCut else { return engine.removeFaults() }
+      for call in FaultInjectingEngine.Call.allCases { engine.inject(.fail(Self.away), into: call, times: nil) }
+    }
+    try await (isDecorated ? conformance.twoDeep : conformance).run(check)
+  }
+
+  @Test("What an engine may not do while it is cut off is found")
+  func brokenInterruptions() async throws {
+    let silent = Self.interrupted { _, _ in }  // It answers as if nothing were.
+    let twice = Self.interrupted { engine, isCut in
+      guard isCut else { return engine.removeFaults() }
+      engine.inject(.failAfter(Self.away), into: .commit, times: nil)  // It happens, and it says that it has not.
+    }
+    for name in [
+      "while a store is away reads are unavailable, never absent", "while a store is away it lists nothing, and throws",
+    ] {
+      await #expect(throws: ConformanceFailure.self) { try await silent.run(named: name) }
+    }
+    for conformance in [silent, twice] {
+      await #expect(throws: ConformanceFailure.self) {
+        try await conformance.run(named: "after an interruption commits go on, each heard once and in order")
+      }
+    }
+  }
+
   @Test("An engine in front of which everything is passed on", arguments: StorageConformance.checks)
   func wrapper(_ check: StorageConformance.Check) async throws {
     try await StorageConformance(name: "wrapper") { location in
@@ -88,7 +135,15 @@ struct ReportTests {
   func handles() async throws {
     let report = try await ConformanceTests.handles().run()
     let others = report.skipped.map(\.check.name).filter { !$0.hasPrefix("without ") }
-    #expect(others == ["full commits survive power loss", "an adapter's exists agrees with its reads"])
+    let interruptions = [
+      "while a store is away reads are unavailable, never absent",
+      "while a store is away it lists nothing, and throws",
+      "after an interruption commits go on, each heard once and in order",
+    ]
+    #expect(
+      Set(others)
+        == Set(
+          ["full commits survive power loss", "an adapter's exists agrees with its reads"] + interruptions))
   }
 
   @Test("an adapter is tested for what it can, and for refusing the rest")

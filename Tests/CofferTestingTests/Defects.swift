@@ -267,6 +267,10 @@ extension Defect {
     ) {
       $0.features = { $0.union(.foreignWriters) }
     },
+    Defect(
+      "hears of others' commits later",
+      failing: "a handle's latest revision is at once that of every commit that has returned",
+      apart: { stores, location in LateHandle(base: stores.engine(at: location)) }),
     Defect("lists without declaring it", failing: "without listing, clear is refused") {
       $0.features = { $0.subtracting(.listing) }
     },

@@ -51,6 +51,7 @@ extension Capabilities.Features {
       (.atomicBatches, "atomicBatches"), (.preconditions, "preconditions"), (.snapshots, "snapshots"),
       (.listing, "listing"), (.persistence, "persistence"), (.replay, "replay"),
       (.foreignWriters, "foreignWriters"), (.powerLossSafety, "powerLossSafety"), (.revisions, "revisions"),
+      (.attributes, "attributes"), (.systemRecords, "systemRecords"), (.immediateRevisions, "immediateRevisions"),
     ]
     return all.filter { contains($0.0) }.map(\.1).joined(separator: ", ")
   }

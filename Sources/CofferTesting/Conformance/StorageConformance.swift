@@ -52,6 +52,13 @@ public struct StorageConformance: Sendable {
     /// How many commits of one key make the journal forget the first of them; `nil` skips the check of that. The
     /// journal must remember at least 16.
     public var commitsToOutrunJournal: Int?
+    /// Cuts the way to the store at a location (`isCut`), or brings it back: stops the server, locks the keyring, takes
+    /// the network away. While it is cut reads must throw `unavailable`. `nil` skips the checks of that.
+    ///
+    /// ```swift
+    /// options.interrupt = { _, isCut in if isCut { try server.stop() } else { try server.start() } }
+    /// ```
+    public var interrupt: (@Sendable (_ location: Location, _ isCut: Bool) async throws -> Void)?
     /// How long a check waits for something that must happen. It only matters for an engine that is broken.
     public var deadline: Duration
     /// The size of the large value, in bytes.
@@ -65,7 +72,8 @@ public struct StorageConformance: Sendable {
     public init(
       handles: Handles = .shareEngine, commitsToOutrunJournal: Int? = nil, deadline: Duration = .seconds(30),
       largeValueSize: Int = 16 << 20, largeBatchSteps: Int = 2_000,
-      temporaryDirectory: URL = FileManager.default.temporaryDirectory
+      temporaryDirectory: URL = FileManager.default.temporaryDirectory,
+      interrupt: (@Sendable (_ location: Location, _ isCut: Bool) async throws -> Void)? = nil
     ) {
       self.handles = handles
       self.commitsToOutrunJournal = commitsToOutrunJournal
@@ -73,6 +81,7 @@ public struct StorageConformance: Sendable {
       self.largeValueSize = largeValueSize
       self.largeBatchSteps = largeBatchSteps
       self.temporaryDirectory = temporaryDirectory
+      self.interrupt = interrupt
     }
   }
 
@@ -148,7 +157,7 @@ extension StorageConformance {
   public static let checks: [Check] = [
     ValueChecks.all, KeyChecks.all, BatchChecks.all, PreconditionChecks.all, ListingChecks.all, SnapshotChecks.all,
     ChangeChecks.all, JournalChecks.all, HandleChecks.all, ConcurrencyChecks.all, ClosingChecks.all,
-    PersistenceChecks.all, AttributeChecks.all, RecordChecks.all, RefusalChecks.all,
+    PersistenceChecks.all, AttributeChecks.all, RecordChecks.all, InterruptionChecks.all, RefusalChecks.all,
   ].flatMap { $0 }
 
   /// The check of that name.

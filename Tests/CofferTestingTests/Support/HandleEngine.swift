@@ -97,3 +97,19 @@ final class HandleEngine: EngineDecorator {
     return stream
   }
 }
+
+/// A handle that knows its own commits at once, and others' never.
+final class LateHandle: EngineDecorator {
+  let base: any StorageEngine
+  private let own = Locked(Revision.zero)
+
+  init(base: any StorageEngine) { self.base = base }
+
+  var latestRevision: Revision { own.withLock { $0 } }
+
+  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+    let commit = try await base.commit(batch, from: origin)
+    own.withLock { $0 = commit.revision }
+    return commit
+  }
+}

@@ -100,6 +100,7 @@ enum AttributeChecks {
       }
       try bench.expect("the keys of a listing", told.map(\.key), equals: entries.map(\.key))
       try bench.expect("the revisions of a listing", told.map(\.revision), equals: entries.map(\.revision))
+      try bench.expect("the attributes of a listing", told.map(\.attributes), equals: entries.map(\.attributes))
       for (summary, entry) in zip(told, entries) where summary.size != nil {
         try bench.expect("the size of '\(entry.key.string)'", summary.size, equals: entry.value.count)
       }
@@ -113,6 +114,8 @@ enum AttributeChecks {
     try bench.expect("whether there is a key", try await bench.engine.contains(key), equals: true)
     let summary = try await bench.engine.summary(of: key)
     try bench.expect("its size", summary?.size ?? 5, equals: 5)
+    try bench.expect(
+      "its attributes", summary?.attributes, equals: try await bench.engine.entry(key)?.attributes)
     let hasRevisions = try bench.engine.capabilities.contains(.revisions)
     try bench.expect("its revision", summary?.revision, equals: hasRevisions ? commit.revision : .zero)
     try await bench.commit(.delete(key))

@@ -3,7 +3,7 @@ import Foundation
 
 /// Two handles on one store: what one writes, the other reads and hears.
 enum HandleChecks {
-  static let all = [reads, hears, requires, closesAlone, transactionAcross]
+  static let all = [reads, hears, requires, closesAlone, transactionAcross, immediate]
 
   private static let reads = Check("two handles read each other's writes") { bench in
     let other = try await bench.secondHandle()
@@ -13,6 +13,24 @@ enum HandleChecks {
     try await bench.expectValue(Key("a"), bytes("2"), "after the other handle wrote it")
     try await bench.commit(.delete(Key("a")))
     try await bench.expectValue(Key("a"), nil, "through the other handle", in: other.engine)
+  }
+
+  private static let immediate = Check(
+    "a handle's latest revision is at once that of every commit that has returned", requires: .immediateRevisions
+  ) { bench in
+    let other = try await bench.secondHandle()
+    for number in 0..<50 {
+      let batch = WriteBatch([.put(try Key("k"), bytes("\(number)"))], durability: .relaxed)
+      let isMine = number.isMultiple(of: 2)
+      let commit =
+        isMine
+        ? try await bench.engine.commit(batch, from: bench.origin)
+        : try await other.engine.commit(batch, from: other.origin)
+      let latest = isMine ? other.engine.latestRevision : try bench.engine.latestRevision
+      try bench.expect(
+        latest >= commit.revision,
+        "Expected the other handle's latestRevision to be at least \(commit.revision) at once; got \(latest).")
+    }
   }
 
   private static let hears = Check("two handles hear each other and know their own commits by origin") { bench in

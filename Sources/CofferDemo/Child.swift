@@ -130,7 +130,7 @@ enum ChildCommand: String {
     }
     let engine = try await SlotEngine.files(in: directory, configuration: configuration)
     let store = TypedStore(engine: engine, codec: Shelf.codec)
-    let keys = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: FileBatch.size) }
+    let keys = try await engine.withSnapshot { try await $0.summaries(prefix: nil, after: nil, limit: FileBatch.size) }
       .map(\.key)
     let products = try await store.loadAll(Product.self, keys: keys).compactMap { $0 }
     for number in 1...FileBatch.last {

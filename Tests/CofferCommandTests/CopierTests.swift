@@ -51,7 +51,7 @@ struct CopierTests {
     #expect(tally.skipped.map(\.key.string) == ["c", "d"])
     #expect(tally.skipped.map(\.error.code) == [.damaged, .permissionDenied])
     var seen: [String] = []
-    try await Listing(engine: from, prefix: nil).visit { seen.append($0.key.string) }
+    try await Listing(from, of: Entry.self).visit { seen.append($0.key.string) }
     #expect(seen == ["a", "b", "c", "d", "e"])
   }
 

@@ -41,18 +41,20 @@ struct ListTests {
       INSERT INTO coffer_values (key, revision, checksum, value)
       SELECT CAST(printf('k%04d', i) AS BLOB), 1, 0, x'00' FROM n
       """, on: sandbox.storePath)
-    let list = try await sandbox.coffer("ls", "k", "--json")  // all of them damaged: each is a page of its own
-    #expect(list.status == 1 && list.lines.count == 1_000)
+    let list = try await sandbox.coffer("ls", "k", "--json")
+    #expect(list.status == 0 && list.lines.count == 1_000)
+    try sql("UPDATE coffer_values SET attributes = x'01'", on: sandbox.storePath)
+    let damaged = try await sandbox.coffer("ls", "k", "--json")  // all of them: each is a page of its own
+    #expect(damaged.status == 1 && damaged.lines.count == 1_000)
     let closed = try await sandbox.bash("coffer ls | head -n 1; echo ${PIPESTATUS[0]}")
     #expect(closed.lines == ["k0001  (damaged)", "0"] || closed.lines == ["k0001  (damaged)", "1"])
     #expect(closed.errors.isEmpty)
   }
 
-  @Test("Damaged values are listed and stop nothing")
+  @Test("What is damaged is listed and stops nothing")
   func damagedValues() async throws {
     try await fill("a", "b", "c", "d")
-    try damage("a", in: sandbox)
-    try damage("c", in: sandbox)
+    try sql("UPDATE coffer_values SET attributes = x'01' WHERE key IN (x'61', x'63')", on: sandbox.storePath)
     let list = try await sandbox.coffer("ls")
     #expect(list.status == 1 && list.lines == ["a  (damaged)", "b", "c  (damaged)", "d"])
     #expect(try await sandbox.coffer("ls", "-l").lines.first == "   damaged         -  a")
@@ -63,6 +65,41 @@ struct ListTests {
     #expect(try info.json()["damaged"] as? Int == 2)
     #expect(try await sandbox.coffer("rm", "a", "c").status == 0)
     #expect(try await sandbox.coffer("ls").lines == ["b", "d"])
+  }
+
+  @Test("No value is read: damage to its bytes is for verify to find")
+  func damagedBytes() async throws {
+    try await fill("a", "b")
+    try damage("a", in: sandbox)
+    let list = try await sandbox.coffer("ls")
+    #expect(list.status == 0 && list.lines == ["a", "b"])
+    #expect(try await sandbox.coffer("info", "--json").status == 0)
+    #expect(try await sandbox.coffer("verify").lines == ["a"])
+  }
+
+  @Test("A value of 64 MiB is not read, only counted", arguments: ["store.db", "file:files"])
+  func readsNoValues(store: String) async throws {
+    try await sandbox.coffer("set", "large", "-", "--store", store, "--relaxed", input: Data(count: 64 << 20))
+    func bytesRead(by command: String) async throws -> Int {
+      // What a process has read counts for the one that has waited for it.
+      let line = "coffer \(command) --store \(store) > out; status=$?; grep rchar /proc/$$/io; echo status $status"
+      let ended = try await sandbox.bash("cd \(sandbox.url.path); " + line)
+      #expect(ended.lines.last == "status 0", "\(ended.errors)")
+      return try #require(ended.lines.first.flatMap { $0.split(separator: " ").last }.flatMap { Int($0) })
+    }
+    for command in ["ls --json", "info --json", "rm --prefix l/ --yes --json", "ls --long", "rm large/2 --json"] {
+      let read = try await bytesRead(by: command)
+      // SQLite compares a key with a row that spills over its page by reading all of the row: each search in a table
+      // without rowid that meets the value reads it, although none asks for it.
+      withKnownIssue("SQLite reads the rows that it searches past") {
+        #expect(read < 16 << 20, "\(command)")
+      } when: {
+        store == "store.db"
+      }
+    }
+    #expect(try sandbox.read("out").isEmpty == false)
+    #expect(try await bytesRead(by: "verify") > (store == "store.db" ? 256 : 64) << 20, "as this canary does")
+    #expect(try await sandbox.coffer("ls", "--long", "--store", store).lines == ["  64.0 MiB         1  large"])
   }
 
   @Test("rm removes several keys in one commit; missing ones are no error")

@@ -11,6 +11,7 @@ func runOnFiles(_ command: String, _ path: String, _ rest: [String]) async throw
   switch command {
   case "files-commit": try await commitOnFiles(path, dyingAt: number)
   case "files-open": try await openFiles(path, dyingAt: number)
+  case "files-restore": try await restoreSlots(from: rest[0], dyingAt: number) { try await open(path, $0) }
   case "files-write": try await writePairs(to: try await open(path), Array(rest))
   case "files-increment": try await increment(try await open(path), count: number)
   case "files-armed": try await armedFiles(path, batch: rest[0], fault: rest[1], holdsSnapshot: rest.count > 2)
@@ -46,6 +47,19 @@ func stepping(_ wanted: Int, armed: Locked<Bool>) -> SlotConfiguration {
     if present == wanted { kill(getpid(), SIGKILL) }
   }
   return configuration
+}
+
+/// Puts a backup back, and dies at a step of that.
+func restoreSlots(
+  from backup: String, dyingAt step: Int, open: (SlotConfiguration) async throws -> SlotEngine
+) async throws {
+  let armed = Locked(false)
+  let engine = try await open(stepping(step, armed: armed))
+  armed.withLock { $0 = true }
+  try await engine.restore(from: backup)
+  say("restored")
+  armed.withLock { $0 = false }
+  try await engine.close()
 }
 
 private func commitOnFiles(_ path: String, dyingAt step: Int) async throws {

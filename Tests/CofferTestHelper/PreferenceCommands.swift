@@ -19,6 +19,7 @@ func runOnPreferences(_ command: String, _ suite: String, _ rest: [String]) asyn
   case "prefs-increment": try await increment(try await open(suite), count: number)
   case "prefs-commit": try await commitPreferences(suite, dyingAt: number)
   case "prefs-open": try await openPreferences(suite, dyingAt: number)
+  case "prefs-restore": try await restoreSlots(from: rest[0], dyingAt: number) { try await open(suite, $0) }
   case "prefs-armed": try await armedPreferences(suite, fault: rest[0])
   case "prefs-talk": try await talk(suite)
   case "prefs-as-nobody":

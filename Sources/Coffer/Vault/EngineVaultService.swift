@@ -65,7 +65,7 @@ public final class EngineVaultService: SwiftVaultService {
 
   public func exists(forKey key: String) async -> Bool {
     guard let key = try? scope.key(key) else { return false }  // No store can hold such a key.
-    do { return try await engine.entry(key) != nil } catch { return true }
+    do { return try await engine.contains(key) } catch { return true }
   }
 
   /// Removes every key of this service.

@@ -58,7 +58,8 @@ private struct StoreFacts {
   let journalStart: Revision?
   let capabilities: Capabilities
   private(set) var keys = 0
-  private(set) var valueBytes = 0
+  /// `nil` where the size of a value may not be told without reading it.
+  private(set) var valueBytes: Int? = 0
   private(set) var damaged = 0
   /// Whether nothing can be written to it from here.
   let isReadOnly: Bool
@@ -91,10 +92,10 @@ private struct StoreFacts {
     guard obstacle == nil else { return }
     retained = try await engine.as(SlotEngine.self)?.retainedCount()
     if store.hasPrefix("keychain:"), allowsPlainKeyring { hasPlainSession = KeyringInspection.hasPlainSession() }
-    try await Listing(engine: engine, prefix: nil).visit { item in
+    try await Listing(engine, of: EntrySummary.self).visit { item in
       keys += 1
       switch item {
-      case .entry(let entry): valueBytes += entry.value.count
+      case .found(let summary): valueBytes = valueBytes.flatMap { sum in summary.size.map { sum + $0 } }
       case .skipped(let skipped) where skipped.isDamaged: damaged += 1
       case .skipped(let skipped): throw skipped.error
       }
@@ -117,10 +118,9 @@ private struct StoreFacts {
     for (index, reader) in (log?.readers ?? []).enumerated() {
       rows.append((index == 0 ? "Log" : "", "held back by \(reader.description.oneLine()), which reads an older state"))
     }
-    let exact = valueBytes < 1_024 ? "" : " (\(grouped(valueBytes)) bytes)"
-    if obstacle == nil {
-      rows.append(("Keys", grouped(keys)))
-      rows.append(("Values", byteCount(valueBytes) + exact))
+    if obstacle == nil { rows.append(("Keys", grouped(keys))) }
+    if obstacle == nil, let valueBytes {
+      rows.append(("Values", byteCount(valueBytes) + (valueBytes < 1_024 ? "" : " (\(grouped(valueBytes)) bytes)")))
     }
     if let loss { rows.append(("Lost", style.red(loss.message) + " See coffer verify")) }
     if damaged > 0 { rows.append(("Damaged", style.red(counted(damaged, "value") + ": see coffer verify"))) }
@@ -146,7 +146,8 @@ private struct StoreFacts {
       ("logBytes", log.map { .number($0.bytes) } ?? .none), ("log", log?.json ?? .none),
       ("chain", chain?.json ?? .none), ("unavailable", .optional(obstacle)),
       ("readOnly", .flag(isReadOnly)),
-      ("keys", obstacle == nil ? .number(keys) : .none), ("valueBytes", obstacle == nil ? .number(valueBytes) : .none),
+      ("keys", obstacle == nil ? .number(keys) : .none),
+      ("valueBytes", obstacle == nil ? valueBytes.map { .number($0) } ?? .none : .none),
       ("damaged", .number(damaged)), ("loss", loss?.json ?? .none),
       ("retained", retained.map { .number($0) } ?? .none), ("unencryptedBus", .flag(hasPlainSession == true)),
       ("revision", .number(revision.rawValue)), ("position", .text("\(position)")), ("journal", journal ?? .none),

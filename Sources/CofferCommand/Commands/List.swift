@@ -1,7 +1,7 @@
 import Coffer
 import CofferTerminal
 
-/// `coffer ls`: lists keys.
+/// `coffer ls`: lists keys. It reads no value.
 func listKeys(_ invocation: Invocation) async throws -> ExitStatus {
   let prefix = try invocation.prefix()
   if invocation.has(.null), invocation.has(.json) {
@@ -12,7 +12,7 @@ func listKeys(_ invocation: Invocation) async throws -> ExitStatus {
   try await withStore(invocation) { engine in
     let printer = ListPrinter(invocation, latest: engine.latestRevision, output: output)
     try printer.begin()
-    try await Listing(engine: engine, prefix: prefix).visit { item in
+    try await Listing(engine, of: EntrySummary.self, prefix: prefix).visit { item in
       if case .skipped = item { status = .failure }
       try printer.print(item)
     }
@@ -45,30 +45,30 @@ private struct ListPrinter {
     try output.writeLine(output.style.dim(heading))
   }
 
-  func print(_ item: Listing.Item) throws {
+  func print(_ item: Listing<EntrySummary>.Item) throws {
     if isJSON { return try output.writeLine(json(item).line) }
     // Elsewhere than on a terminal a key is printed as it is: another program reads it.
     let key = output.isTerminal ? item.key.string.oneLine() : item.key.string
     switch item {
-    case .entry(let entry) where isLong:
-      let size = byteCount(entry.value.count).paddedLeft(to: Self.sizeWidth)
-      let revision = String(entry.revision.rawValue).paddedLeft(to: revisionWidth)
+    case .found(let summary) where isLong:
+      let size = (summary.size.map { byteCount($0) } ?? "-").paddedLeft(to: Self.sizeWidth)
+      let revision = String(summary.revision.rawValue).paddedLeft(to: revisionWidth)
       try output.write("\(size)  \(revision)  \(key)\(end)")
     case .skipped(let skipped) where isLong:
       let columns = skipped.word.paddedLeft(to: Self.sizeWidth) + "  " + "-".paddedLeft(to: revisionWidth)
       try output.write("\(output.style.red(columns))  \(key)\(end)")
-    case .entry: try output.write(key + end)
+    case .found: try output.write(key + end)
     case .skipped where end == "\0": try output.write(key + end)
     case .skipped(let skipped): try output.write("\(key)\(output.style.red("  (\(skipped.word))"))\(end)")
     }
   }
 
-  private func json(_ item: Listing.Item) -> JSON {
+  private func json(_ item: Listing<EntrySummary>.Item) -> JSON {
     switch item {
-    case .entry(let entry):
+    case .found(let summary):
       .object([
-        ("key", .text(entry.key.string)), ("size", .number(entry.value.count)),
-        ("revision", .number(entry.revision.rawValue)), ("damaged", .flag(false)),
+        ("key", .text(summary.key.string)), ("size", summary.size.map { .number($0) } ?? .none),
+        ("revision", .number(summary.revision.rawValue)), ("damaged", .flag(false)),
       ])
     case .skipped(let skipped):
       .object([

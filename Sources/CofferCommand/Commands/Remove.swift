@@ -56,9 +56,9 @@ private func lookUp(_ keys: [Key], in engine: any StorageEngine) async throws ->
   var seen: Set<Key> = []
   for key in keys where seen.insert(key).inserted {
     do {
-      let entry = try await engine.entry(key)
-      if entry == nil { found.missing.append(key) } else { found.present.append(key) }
-      found.requirements.append(.require(key, entry?.revision))
+      let summary = try await engine.summary(of: key)
+      if summary == nil { found.missing.append(key) } else { found.present.append(key) }
+      found.requirements.append(.require(key, summary?.revision))
     } catch let error as StorageError where [.damaged, .unfinished].contains(error.code) && error.key == key {
       // Damaged is there, and so is one that could not be taken away: removing it needs no condition.
       found.present.append(key)
@@ -70,8 +70,8 @@ private func lookUp(_ keys: [Key], in engine: any StorageEngine) async throws ->
 private func remove(
   _ prefix: Key, from engine: any StorageEngine, asking: Bool, asJSON: Bool
 ) async throws -> ExitStatus {
-  var count = 0
-  if asking || asJSON { try await Listing(engine: engine, prefix: prefix).visit { _ in count += 1 } }
+  let listing = Listing(engine, of: EntrySummary.self, prefix: prefix)
+  let count = asking || asJSON ? try await listing.count().all : 0
   if asking {
     let question = "Remove \(counted(count, "key")) starting with '\(prefix.string.oneLine())'?"
     guard count > 0 else { return try sayNothingStarts(with: prefix, in: engine, asJSON: asJSON) }

@@ -78,7 +78,7 @@ private final class Verifier {
   func run() async throws {
     defer { progress.clear() }
     do {
-      try await Listing(engine: engine, prefix: nil).visit { item in
+      try await Listing(engine, of: Entry.self).visit { item in
         try Task.checkCancellation()
         try take(item)
         progress.update(values: values, bytes: bytes)
@@ -114,11 +114,11 @@ private final class Verifier {
     return integrity.problems.filter { !integrity.structure.contains($0) } + structure + files
   }
 
-  private func take(_ item: Listing.Item) throws {
+  private func take(_ item: Listing<Entry>.Item) throws {
     values += 1
     last = item.key
     switch item {
-    case .entry(let entry):
+    case .found(let entry):
       bytes += entry.value.count
     case .skipped(let skipped) where skipped.isDamaged:
       damaged.append(skipped.key)

@@ -79,20 +79,20 @@ actor Copier {
     }
   }
 
-  private func nextPage(of snapshot: any StorageSnapshot, after last: Key?) async throws -> [Listing.Item] {
+  private func nextPage(of snapshot: any StorageSnapshot, after last: Key?) async throws -> [Listing<Entry>.Item] {
     do {
-      return try await Listing.page(of: snapshot, prefix: prefix, after: last)
+      return try await Listing<Entry>.page(of: snapshot, prefix: prefix, after: last)
     } catch {
       try await writeWaiting()  // What was read before FROM failed is good, and may be all that it still gives.
       throw error
     }
   }
 
-  private func copy(_ item: Listing.Item) async throws {
+  private func copy(_ item: Listing<Entry>.Item) async throws {
     switch item {
     case .skipped(let skipped):
       skip(skipped)
-    case .entry(let entry):
+    case .found(let entry):
       tally.bytes += entry.value.count
       if try await isThere(entry) {
         tally.unchanged += 1

@@ -1,20 +1,47 @@
 import Coffer
 
+/// What a listing of a store gives for a key: the value as well, or what can be told without reading it.
+protocol Listed: Sendable {
+  var key: Key { get }
+
+  static func page(of snapshot: any StorageSnapshot, prefix: Key?, after: Key?, limit: Int) async throws -> [Self]
+}
+
+extension Entry: Listed {
+  static func page(
+    of snapshot: any StorageSnapshot, prefix: Key?, after: Key?, limit: Int
+  ) async throws -> [Entry] {
+    try await snapshot.page(prefix: prefix, after: after, limit: limit)
+  }
+}
+
+extension EntrySummary: Listed {
+  static func page(
+    of snapshot: any StorageSnapshot, prefix: Key?, after: Key?, limit: Int
+  ) async throws -> [EntrySummary] {
+    try await snapshot.summaries(prefix: prefix, after: after, limit: limit)
+  }
+}
+
 /// A store's keys in order, read page by page, past what is damaged.
 ///
 /// Each page is a snapshot of its own: a listing that somebody reads slowly must not hold back the store's
 /// housekeeping. A key that is there all the while is listed once.
-struct Listing {
+struct Listing<Found: Listed> {
   enum Item {
-    case entry(Entry)
-    /// A value that is damaged, or that is there and could not be read: permission, a device that fails.
+    case found(Found)
+    /// What is damaged, or is there and could not be read: permission, a device that fails.
     case skipped(Skipped)
   }
 
-  private static let pageSize = 256
-
   let engine: any StorageEngine
   let prefix: Key?
+
+  /// - Parameter prefix: of the keys that are listed; all unless given.
+  init(_ engine: any StorageEngine, of type: Found.Type, prefix: Key? = nil) {
+    self.engine = engine
+    self.prefix = prefix
+  }
 
   /// Calls `body` with each item.
   func visit(_ body: (Item) throws -> Void) async throws {
@@ -30,7 +57,7 @@ struct Listing {
     }
   }
 
-  /// How many keys there are, and how many of their values cannot be read.
+  /// How many keys there are, and how many of them could not be read as far as the listing reads.
   func count() async throws -> (all: Int, skipped: Int) {
     var (all, skipped) = (0, 0)
     try await visit { item in
@@ -43,10 +70,10 @@ struct Listing {
   /// The next items of a snapshot; none at the end.
   static func page(of snapshot: any StorageSnapshot, prefix: Key?, after last: Key?) async throws -> [Item] {
     func read(_ limit: Int) async throws -> [Item] {
-      try await snapshot.page(prefix: prefix, after: last, limit: limit).map(Item.entry)
+      try await Found.page(of: snapshot, prefix: prefix, after: last, limit: limit).map(Item.found)
     }
     do {
-      return try await read(pageSize)
+      return try await read(256)
     } catch let error as StorageError {
       // A page fails as a whole, for one of its values or a torn file: those before that come one by one.
       do {
@@ -68,7 +95,7 @@ struct Listing {
 extension Listing.Item {
   var key: Key {
     switch self {
-    case .entry(let entry): entry.key
+    case .found(let found): found.key
     case .skipped(let skipped): skipped.key
     }
   }

@@ -48,6 +48,6 @@ extension EngineBacked {
 
   public func exists(key: String) async -> Bool {
     guard let key = try? Key(key) else { return false }  // No store can hold such a key.
-    do { return try await engine.entry(key) != nil } catch { return true }
+    do { return try await engine.contains(key) } catch { return true }
   }
 }

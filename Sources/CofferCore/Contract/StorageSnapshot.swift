@@ -26,11 +26,20 @@ extension StorageSnapshot {
 
   /// Calls `body` with every entry whose key starts with `prefix`, in the order of the keys.
   public func forEach(prefix: Key? = nil, pageSize: Int = 1_000, _ body: (Entry) async throws -> Void) async throws {
-    var last: Key?
+    try await forEachPage(prefix: prefix, pageSize: pageSize) { page in
+      for entry in page { try await body(entry) }
+    }
+  }
+
+  /// Calls `body` with every page of up to `pageSize` entries, none of them empty.
+  package func forEachPage(
+    prefix: Key? = nil, after: Key? = nil, pageSize: Int = 1_000, _ body: ([Entry]) async throws -> Void
+  ) async throws {
+    var last = after
     while true {
       let page = try await page(prefix: prefix, after: last, limit: pageSize)
       guard let end = page.last else { return }
-      for entry in page { try await body(entry) }
+      try await body(page)
       last = end.key
     }
   }

@@ -236,6 +236,10 @@ import CofferLocks
       return nil  // Moving it changes its date.
     }
 
+    func attributes(staging data: Data, for key: Key, attributes: ValueAttributes) -> ValueAttributes {
+      ValueAttributes(attributes.accessibility ?? defaultAccessibility)
+    }
+
     func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
       switch slot {
       case .value, .staged:

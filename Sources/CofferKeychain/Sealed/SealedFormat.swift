@@ -90,6 +90,10 @@ struct SealedFormat: DocumentFormat {
 
   func tag(of attributes: ValueAttributes) -> UInt8 { attributes[.accessibility] ?? 0 }
 
+  func attributes(of key: Key, set data: Data, tag: UInt8, in document: SealedDocument) -> ValueAttributes {
+    ValueAttributes(KeychainAccessibility(rawValue: tag))
+  }
+
   func remove(_ key: Key, from document: inout SealedDocument) { document.items[key] = nil }
 
   // MARK: Values that wait

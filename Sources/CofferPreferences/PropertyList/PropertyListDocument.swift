@@ -85,9 +85,14 @@ package struct PropertyListFormat: DocumentFormat {
   package func set(
     _ key: Key, to item: PreferenceItem, version: SlotID, in document: inout PropertyListDocument
   ) {
-    let old = document.values[key]
-    let asked = item.kind == .asBefore ? nil : PreferenceValue(item.data, as: item.kind)
-    document.values[key] = asked ?? PreferenceValue(item.data, like: old)
+    document.values[key] = item.value(replacing: document.values[key])
+  }
+
+  package func attributes(
+    of key: Key, set data: Data, tag: UInt8, in document: PropertyListDocument
+  ) -> ValueAttributes {
+    let item = PreferenceItem(data: data, kind: PreferenceKind(rawValue: tag) ?? .asBefore)
+    return item.value(replacing: document.values[key]).attributes
   }
 
   package func tag(of attributes: ValueAttributes) -> UInt8 { attributes[.preferenceKind] ?? 0 }
@@ -115,6 +120,12 @@ package struct PropertyListFormat: DocumentFormat {
 package struct PreferenceItem: Sendable {
   let data: Data
   let kind: PreferenceKind
+
+  /// What takes the place of a preference.
+  func value(replacing old: PreferenceValue?) -> PreferenceValue {
+    let asked = kind == .asBefore ? nil : PreferenceValue(data, as: kind)
+    return asked ?? PreferenceValue(data, like: old)
+  }
 }
 
 extension PreferenceValue {

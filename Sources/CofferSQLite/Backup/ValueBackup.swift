@@ -41,12 +41,19 @@ package enum ValueBackup {
     }
   }
 
+  /// What a backup holds.
+  package struct Content: Sendable {
+    package var values: [Entry] = []
+    /// The records of the library's own.
+    package var records: [SystemRecordName: Data] = [:]
+  }
+
   /// Reads and checks all of a backup, with all of its values in memory.
-  package static func entries(of path: String) async throws -> [Entry] {
+  package static func content(of path: String) async throws -> Content {
     try await BackupWork.run(nil) { try read(path, $0) }
   }
 
-  private static func read(_ path: String, _ work: BackupWork) throws -> [Entry] {
+  private static func read(_ path: String, _ work: BackupWork) throws -> Content {
     let place = try StorePlace.ofBackup(path)
     let connection = try Connection(place)
     try connection.execute("PRAGMA query_only = ON; BEGIN")
@@ -56,7 +63,7 @@ package enum ValueBackup {
       "SELECT key, \(try ValueRow.columns(in: connection)) FROM coffer_values ORDER BY key")
     defer { rows.reset() }
     let kinds = try earlierKinds(connection)
-    var entries: [Entry] = []
+    var content = Content(records: try connection.systemRecords())
     while try rows.step() {
       let row = ValueRow(rows, 1)
       guard let name = String(validating: rows.bytes(0), as: UTF8.self), let key = try? Key(name),
@@ -66,9 +73,9 @@ package enum ValueBackup {
           .damaged, "The backup has a key that is no UTF-8, or attributes that are none.", backend: place.description)
       }
       let all = attributes.merging(kinds[key] ?? .none)
-      entries.append(Entry(key: key, value: Data(row.value), revision: row.revision, attributes: all))
+      content.values.append(Entry(key: key, value: Data(row.value), revision: row.revision, attributes: all))
     }
-    return entries
+    return content
   }
 
   /// The types of preferences, which backups of the second format have in a table of their own.

@@ -1,8 +1,9 @@
 import CofferCore
 import CofferLocks
+import Foundation
 
 /// One state of a store that cannot be written.
-final class ReadOnlySnapshot: StorageSnapshot {
+final class ReadOnlySnapshot: RecordSnapshot {
   let revision: Revision
   private let reader: Locked<Reader?>
   private let view: ReadOnlyView
@@ -36,6 +37,8 @@ final class ReadOnlySnapshot: StorageSnapshot {
   func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
     try list(needsWholeRows: true) { try $0.summaries(prefix: prefix, after: after, limit: limit) }
   }
+
+  func systemRecords() throws -> [SystemRecordName: Data] { try read { try $0.systemRecords() } }
 
   private func list<R: Sendable>(needsWholeRows: Bool, _ body: (Reader) throws -> R) throws -> R {
     try read { reader in

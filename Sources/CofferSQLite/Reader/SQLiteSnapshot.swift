@@ -1,8 +1,9 @@
 import CofferCore
 import CofferLocks
+import Foundation
 
 /// One state of a store, held by a read transaction on a borrowed reader.
-final class SQLiteSnapshot: StorageSnapshot {
+final class SQLiteSnapshot: RecordSnapshot {
   let revision: Revision
   private let reader: Locked<Reader?>
   private let store: SQLiteStore
@@ -39,6 +40,8 @@ final class SQLiteSnapshot: StorageSnapshot {
   func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
     try list(needsWholeRows: true) { try $0.summaries(prefix: prefix, after: after, limit: limit) }
   }
+
+  func systemRecords() throws -> [SystemRecordName: Data] { try read { try $0.systemRecords() } }
 
   private func list<R: Sendable>(needsWholeRows: Bool, _ body: (Reader) throws -> R) throws -> R {
     try read { reader in

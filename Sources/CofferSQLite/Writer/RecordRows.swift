@@ -58,10 +58,7 @@ extension Reader {
       guard try statement.step() else { return nil }
       let row = ValueRow(statement, 0)
       guard row.isWhole(name.key) else {
-        throw StorageError(
-          .damaged, "A record of the library's own is damaged: '\(name)'.",
-          advice: "Values are not affected. Restore a backup, or set again what the record keeps.",
-          backend: connection.place.description)
+        throw StorageError.damagedRecord(named: name.description, backend: connection.place.description)
       }
       return SystemRecord(content: Data(row.value), revision: row.revision)
     }

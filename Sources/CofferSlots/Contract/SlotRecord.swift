@@ -16,7 +16,7 @@ package struct SlotRecord: Hashable, Sendable {
   package var stamp: SlotStamp?
   /// Whether the version is lost. If so, checksum, size and stamp are those of what is in its place.
   package private(set) var loss = Loss.none
-  /// What was stored with the version.
+  /// What was stored with the version, and what the home reports for it.
   package var attributes = ValueAttributes.none
 
   /// What became of a version with a home that was damaged.

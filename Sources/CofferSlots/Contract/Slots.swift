@@ -54,6 +54,10 @@ package protocol Slots: Sendable {
   /// - Returns: What ``write(_:to:)`` returns.
   func stage(_ data: Data, as id: SlotID, for key: Key, attributes: ValueAttributes) throws -> SlotStamp?
 
+  /// The ``SlotContent/attributes`` that the home will report for a value that is staged now, once the value is in its
+  /// place. The journal records them, so that a listing reports what a read reports.
+  func attributes(staging data: Data, for key: Key, attributes: ValueAttributes) throws -> ValueAttributes
+
   /// Empties a slot. An empty one is no error.
   func delete(_ slot: Slot) throws
 
@@ -121,6 +125,10 @@ extension Slots {
   package func stage(_ data: Data, as id: SlotID, for key: Key, attributes: ValueAttributes) throws -> SlotStamp? {
     try write(data, to: .staged(id))
   }
+
+  package func attributes(
+    staging data: Data, for key: Key, attributes: ValueAttributes
+  ) throws -> ValueAttributes { .none }
 
   package func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
     guard let content = try read(source) else {

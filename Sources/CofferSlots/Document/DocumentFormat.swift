@@ -25,6 +25,8 @@ package protocol DocumentFormat: Sendable {
   func content(of key: Key, in document: Document) throws -> SlotContent?
   /// What `encodeWaiting` is given of the attributes of a value: the one that the file has a place for; 0 for none.
   func tag(of attributes: ValueAttributes) -> UInt8
+  /// What ``content(of:in:)`` reports beside the bytes once a value with this tag was set in the document.
+  func attributes(of key: Key, set data: Data, tag: UInt8, in document: Document) -> ValueAttributes
   /// That there is a value, and its stamp, without its bytes.
   func presence(of key: Key, in document: Document) -> SlotPresence?
   func set(_ key: Key, to item: Item, version: SlotID, in document: inout Document) throws

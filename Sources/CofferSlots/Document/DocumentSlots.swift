@@ -122,6 +122,12 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
     return format.stamp(of: id)
   }
 
+  package func attributes(
+    staging data: Data, for key: Key, attributes: ValueAttributes
+  ) throws -> ValueAttributes {
+    try format.attributes(of: key, set: data, tag: format.tag(of: attributes), in: file.document())
+  }
+
   package func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
     try write(data, to: slot, for: nil)
     return nil

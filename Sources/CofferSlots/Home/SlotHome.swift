@@ -61,14 +61,14 @@ final class SlotHome: Sendable {
 
   func isDamaged(_ record: SlotRecord, _ content: SlotContent?) -> Bool { slots.isDamaged(record, content) }
 
-  /// The record of a version. Of a secret it tells nothing but which version it is.
+  /// The record of a version, with what the home reports for it. Of a secret's value it tells nothing.
   func record(
     _ id: SlotID, _ key: Key, _ content: SlotContent, _ attributes: ValueAttributes = .none
   ) -> SlotRecord {
     var record =
       slots.keepsSecrets
       ? SlotRecord(id: id, checksum: 0, size: 0, stamp: content.stamp) : SlotRecord(id: id, key: key, content: content)
-    record.attributes = attributes
+    record.attributes = attributes.merging(content.attributes)
     return record
   }
 
@@ -100,9 +100,10 @@ final class SlotHome: Sendable {
     try locating(key) {
       try slots.prepare(key)
       let id = nextID()
+      let reported = try slots.attributes(staging: data, for: key, attributes: attributes)
       let stamp = try slots.stage(data, as: id, for: key, attributes: attributes)
       reached(.staged)
-      return record(id, key, SlotContent(data, stamp: stamp, version: id), attributes)
+      return record(id, key, SlotContent(data, stamp: stamp, version: id, attributes: reported), attributes)
     }
   }
 

@@ -41,7 +41,7 @@ extension SlotHome {
       if let content, matches(recorded.record, key, content) { return .entry(recorded.entry(key, content)) }
       if isStillLost(recorded.record, key, content) { throw quarantine.reportLoss(key, recorded) }
       if let content = try aside(.staged(recorded.record.id), key, recorded.record) {
-        return .entry(recorded.entry(key, content))
+        return .entry(recorded.entry(key, aside: content))
       }
       if seen == recorded.record.id {
         // Twice the same record, and its value is nowhere: it is not on its way from one place to another.
@@ -60,10 +60,10 @@ extension SlotHome {
     func inPlace() throws -> SlotContent? { try locating(key) { try slots.read(.value(key)) } }
     if let content = try inPlace(), matches(record, key, content) { return recorded.entry(key, content) }
     // A value moves from aside to its place and from there to what is kept: looking in this order cannot miss it.
-    if let content = try aside(.staged(record.id), key, record) { return recorded.entry(key, content) }
+    if let content = try aside(.staged(record.id), key, record) { return recorded.entry(key, aside: content) }
     let content = try inPlace()
     if let content, matches(record, key, content) { return recorded.entry(key, content) }
-    if let content = try aside(.retained(record.id), key, record) { return recorded.entry(key, content) }
+    if let content = try aside(.retained(record.id), key, record) { return recorded.entry(key, aside: content) }
     guard case .recorded(let newest)? = try line(key, journal), newest.record.id == record.id else {
       throw StorageError(
         .unavailable, "The value was replaced while the snapshot was open, and the old one could not be kept.",
@@ -148,8 +148,16 @@ extension SlotHome.Recorded {
     Entry(key: key, value: content.data, revision: revision, attributes: attributes(with: content))
   }
 
+  /// The entry of a value that waits or is kept: what the home reports for it counts only once it is in its place.
+  func entry(_ key: Key, aside content: SlotContent) -> Entry {
+    Entry(key: key, value: content.data, revision: revision, attributes: attributes(aside: content))
+  }
+
   /// What was stored with the version, and what the home says of it. An edit by others leaves the latter only.
   func attributes(with content: SlotContent) -> ValueAttributes { record.attributes.merging(content.attributes) }
+
+  /// The same for a value that waits or is kept.
+  func attributes(aside content: SlotContent) -> ValueAttributes { content.attributes.merging(record.attributes) }
 }
 
 /// Keeps damaged bytes aside and reports each damage once.

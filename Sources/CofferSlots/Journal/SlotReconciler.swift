@@ -84,7 +84,7 @@ final class SlotReconciler: Sendable {
   private func isSuspect(_ key: Key, _ record: SlotRecord, _ presence: SlotPresence?) -> Bool {
     guard presence != nil, record.stamp == nil else { return presence != SlotPresence(stamp: record.stamp) }
     guard let content = try? home.slots.read(.value(key)) else { return true }
-    return !home.matches(record, key, content)
+    return !home.matches(record, key, content) || record.attributes.merging(content.attributes) != record.attributes
   }
 
   // MARK: Taking changes in

@@ -34,7 +34,9 @@ final class ReadOnlySlotReader: Sendable {
       if let recorded = try line(key) {
         let content = try content(.value(key), key)
         if let content, slots.matches(recorded.record, key, content) { return recorded.content(content) }
-        if let content = try aside(.staged(recorded.record.id), recorded, key) { return recorded.content(content) }
+        if let content = try aside(.staged(recorded.record.id), recorded, key) {
+          return recorded.content(aside: content)
+        }
         // Twice the same record, and its value is nowhere: it is not on its way from one place to another.
         if seen == recorded.record.id { return try value(unlike: recorded, key, content) }
         seen = recorded.record.id
@@ -57,10 +59,10 @@ final class ReadOnlySlotReader: Sendable {
       return recorded.content(content)
     }
     // A value moves from aside to its place and from there to what is kept: looking in this order cannot miss it.
-    if let content = try aside(.staged(record.id), recorded, key) { return recorded.content(content) }
+    if let content = try aside(.staged(record.id), recorded, key) { return recorded.content(aside: content) }
     let content = try content(.value(key), key)
     if let content, slots.matches(record, key, content) { return recorded.content(content) }
-    if let content = try aside(.retained(record.id), recorded, key) { return recorded.content(content) }
+    if let content = try aside(.retained(record.id), recorded, key) { return recorded.content(aside: content) }
     guard try line(key)?.record.id == record.id else {
       throw StorageError(
         .unavailable, "The value was replaced while the snapshot was open, where nothing can be kept for it.",
@@ -155,5 +157,10 @@ extension SlotHome.Recorded {
   /// What a slot holds of this version, with all that was stored with it.
   fileprivate func content(_ content: SlotContent) -> SlotContent {
     SlotContent(content.data, stamp: content.stamp, version: content.version, attributes: attributes(with: content))
+  }
+
+  /// The same for what waits or is kept.
+  fileprivate func content(aside content: SlotContent) -> SlotContent {
+    SlotContent(content.data, stamp: content.stamp, version: content.version, attributes: attributes(aside: content))
   }
 }

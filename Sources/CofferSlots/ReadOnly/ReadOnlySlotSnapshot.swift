@@ -3,7 +3,7 @@ import CofferLocks
 import Foundation
 
 /// One state of a home in slots that cannot be written: what its journal says, and what others have added.
-final class ReadOnlySlotSnapshot: StorageSnapshot {
+final class ReadOnlySlotSnapshot: RecordSnapshot {
   /// How many bytes of values a page holds at most, so that a page of large values stays small.
   private static let pageBytes = 16 << 20
 
@@ -58,6 +58,10 @@ final class ReadOnlySlotSnapshot: StorageSnapshot {
       if !summaries.isEmpty { return summaries }
       last = end.key
     }
+  }
+
+  func systemRecords() throws -> [SystemRecordName: Data] {
+    try (records as? any RecordSnapshot)?.systemRecords() ?? [:]
   }
 
   private func summary(_ candidate: Candidate) throws -> EntrySummary? {

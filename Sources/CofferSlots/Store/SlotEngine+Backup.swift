@@ -5,9 +5,9 @@ import Foundation
 extension SlotEngine {
   /// Copies the values of one snapshot into a new file, a store of its own, and checks it.
   ///
-  /// The file holds each value and what is said of it where the home keeps that, such as the type of a preference. It
-  /// can be put back with ``restore(from:keepingReplacedAt:)``, into a home of any kind. Nothing is left at `path` when
-  /// it fails.
+  /// The file holds each value with its attributes, such as the type of a preference, and the library's own records.
+  /// It can be put back with ``restore(from:keepingReplacedAt:)``, into a home of any kind. Nothing is left at `path`
+  /// when it fails.
   /// - Parameters:
   ///   - path: where the file is to be, in an existing directory.
   ///   - overwrite: whether a file at `path` is replaced.
@@ -32,15 +32,17 @@ extension SlotEngine {
   @discardableResult
   public func restore(from backup: String, keepingReplacedAt kept: String? = nil) async throws -> RestoreReport {
     guard !slots.keepsSecrets else { throw secretsStay }
-    let content = try await ValueBackup.entries(of: backup)
+    let content = try await ValueBackup.content(of: backup)
     if let kept { try await self.backup(to: kept) }
-    var batch = WriteBatch()
-    batch.clear()
-    for entry in content { batch.put(entry.key, entry.value, entry.attributes) }
-    let commit = try await commit(batch, from: Origin())
+    var operations: [WriteBatch.Operation] = [.clear(prefix: nil)]
+    operations += content.values.map { .put($0.key, $0.value, $0.attributes) }
+    let present = try await withSnapshot { try $0.systemRecords }
+    operations += present.keys.filter { content.records[$0] == nil }.sorted().map { .deleteRecord($0) }
+    operations += content.records.puts
+    let commit = try await commit(WriteBatch(operations), from: Origin())
     return RestoreReport(
-      path: description, revision: commit.revision, values: content.count,
-      valueBytes: content.reduce(0) { $0 + $1.value.count }, replaced: kept)
+      path: description, revision: commit.revision, values: content.values.count,
+      valueBytes: content.values.reduce(0) { $0 + $1.value.count }, replaced: kept)
   }
 
   private var secretsStay: StorageError {
@@ -53,15 +55,29 @@ extension SlotEngine {
   private func copyValues(into copy: SQLiteEngine) async throws -> Revision {
     let (origin, transaction) = (Origin(), TransactionID())
     return try await withSnapshot { snapshot in
-      var last: Key?
-      while true {
+      try await snapshot.forEachPage { page in
         try Task.checkCancellation()
-        let page = try await snapshot.page(prefix: nil, after: last, limit: 1_000)
-        guard let end = page.last else { return snapshot.revision }
         let operations = page.map { WriteBatch.Operation.put($0.key, $0.value, $0.attributes) }
         try await copy.commit(WriteBatch(operations, transaction: transaction, durability: .relaxed), from: origin)
-        last = end.key
       }
+      let records = try snapshot.systemRecords
+      if !records.isEmpty {
+        try await copy.commit(
+          WriteBatch(records.puts, transaction: transaction, durability: .relaxed), from: origin)
+      }
+      return snapshot.revision
     }
   }
+}
+
+extension StorageSnapshot {
+  /// The records of the library's own; none where they cannot be listed.
+  fileprivate var systemRecords: [SystemRecordName: Data] {
+    get throws { try (self as? any RecordSnapshot)?.systemRecords() ?? [:] }
+  }
+}
+
+extension [SystemRecordName: Data] {
+  /// The steps that store the records, in the order of their names.
+  fileprivate var puts: [WriteBatch.Operation] { sorted { $0.key < $1.key }.map { .putRecord($0.key, $0.value) } }
 }

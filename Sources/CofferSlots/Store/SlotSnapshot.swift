@@ -3,7 +3,7 @@ import CofferSQLite
 import Foundation
 
 /// One state of a home: the records of a read transaction, and the values where they were or where they are kept.
-final class SlotSnapshot: StorageSnapshot {
+final class SlotSnapshot: RecordSnapshot {
   /// How many bytes of values a page holds at most, so that a page of large values stays small.
   private static let pageBytes = 16 << 20
 
@@ -59,6 +59,10 @@ final class SlotSnapshot: StorageSnapshot {
       summaries.append(summary.of(record, keepsSecrets: home.slots.keepsSecrets))
     }
     return summaries
+  }
+
+  func systemRecords() throws -> [SystemRecordName: Data] {
+    try (records as? any RecordSnapshot)?.systemRecords() ?? [:]
   }
 
   /// The records of keys that the journal has; `nil` for one that is damaged, whose value may be whole.

@@ -6,21 +6,21 @@ extension SlotStore {
 
   func summary(of key: Key) async throws -> EntrySummary? {
     try records.requireWritable()
-    if try await reading({ [reconciler] in reconciler.isSuspect(key) }) {
-      // What is there is not what the journal says: it is looked at as a whole.
-      guard let entry = try await entry(key) else { return nil }
-      return home.slots.keepsSecrets
-        ? EntrySummary(key: key, size: nil, revision: entry.revision, date: nil, attributes: entry.attributes)
-        : EntrySummary(entry)
+    if try await !reading({ [reconciler] in reconciler.isSuspect(key) }) {
+      let found = try records.read { reader in
+        try (reader.summary(of: key), reader.withValue(key) { _, bytes in SlotRecord(bytes) })
+      }
+      guard let summary = found.0 else { return nil }
+      if case .some(.some(let record)) = found.1, record.loss == .none {
+        return summary.of(record, keepsSecrets: home.slots.keepsSecrets)
+      }
     }
-    let found = try records.read { reader in
-      try (reader.summary(of: key), reader.withValue(key) { _, bytes in SlotRecord(bytes) })
-    }
-    guard let summary = found.0 else { return nil }
-    guard case .some(.some(let record)) = found.1, record.loss == .none else {
-      return try await entry(key).map(EntrySummary.init)
-    }
-    return summary.of(record, keepsSecrets: home.slots.keepsSecrets)
+    // What is there is not what the journal says: it is looked at as a whole, and taken in.
+    guard let entry = try await entry(key) else { return nil }
+    let recorded = try? records.read { try $0.summary(of: key) }
+    return EntrySummary(
+      key: key, size: home.slots.keepsSecrets ? nil : entry.value.count, revision: entry.revision,
+      date: recorded?.revision == entry.revision ? recorded?.date : nil, attributes: entry.attributes)
   }
 }
 

@@ -1,0 +1,48 @@
+import CofferCore
+import CofferFiles
+import CofferSQLite
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// What is said of a file without reading it is what reading it says.
+@Suite(.serialized) struct FileSummaryTests {
+  @Test func summariesAgreeBeforeAndAfterAReopening() async throws {
+    let directory = try StoreDirectory()
+    let engine = try await directory.open()
+    var attributes = ValueAttributes()
+    attributes[ValueAttribute<UInt64>(applicationCode: 128)] = 3
+    try await engine.commit(
+      WriteBatch([.put(Key("a"), Data("1".utf8), attributes), .put(Key("b"), Data())]), from: Origin())
+    try await engine.commit(WriteBatch([.put(Key("b"), Data(count: 9))]), from: Origin())
+    let before = try await engine.summaries()
+    #expect(before.map(\.size) == [1, 9] && before.map(\.revision) == [Revision(1), Revision(2)])
+    #expect(before[0].attributes == attributes && before.allSatisfy { $0.date != nil })
+    #expect(try await disagreements(of: engine) == [])
+    try await engine.close()
+    let again = try await directory.open()
+    #expect(try await again.summaries() == before)
+    #expect(try await disagreements(of: again) == [])
+    try await again.close()
+  }
+
+  @Test(arguments: [false, true]) func editsFromOutsideAreSummarizedAsTheyAreRead(whileOpen: Bool) async throws {
+    let directory = try StoreDirectory()
+    var engine = try await directory.open()
+    var attributes = ValueAttributes()
+    attributes[ValueAttribute<UInt64>(applicationCode: 128)] = 3
+    try await engine.commit(
+      WriteBatch([.put(Key("a"), Data("1".utf8), attributes), .put(Key("b"), Data("1".utf8), attributes)]),
+      from: Origin())
+    if !whileOpen { try await engine.close() }
+    try directory.replace("a", "edited")
+    try directory.replace("new", "made")
+    if !whileOpen { engine = try await directory.open() }
+    let summary = try #require(try await engine.summary(of: Key("a")))
+    #expect(summary.size == 6 && summary.attributes.isEmpty && summary.revision > Revision(1) && summary.date != nil)
+    #expect(try await engine.summary(of: Key("new"))?.size == 4)
+    #expect(try await engine.summary(of: Key("b"))?.attributes == attributes)
+    #expect(try await disagreements(of: engine) == [])
+    try await engine.close()
+  }
+}

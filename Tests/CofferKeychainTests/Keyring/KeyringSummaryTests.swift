@@ -1,0 +1,50 @@
+#if SecretService && os(Linux)
+  import CofferCore
+  import CofferSQLite
+  import CofferTestSupport
+  import Foundation
+  import Testing
+
+  @testable import CofferKeychain
+
+  /// What is said of an item without its secret is what reading it says.
+  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
+  struct KeyringSummaryTests {
+    @Test func summariesHaveTheClassOfTheItem() async throws {
+      let place = try KeyringPlace()
+      let engine = try await place.open()
+      let adapter = KeychainAdapter(engine: engine)
+      try await adapter.set(Data("s3cret".utf8), for: "token", accessibility: .afterFirstUnlock)
+      try await put("plain", "1", into: engine)
+      #expect(try await disagreements(of: engine) == [])
+      let before = try await engine.summaries()
+      #expect(before.map(\.size) == [nil, nil] && before.allSatisfy { $0.date != nil })
+      #expect(before.last?.attributes.accessibility == .afterFirstUnlock)
+      #expect(before.first?.attributes.accessibility != nil, "every item has a class")
+      try await engine.close()
+      // Somebody else stores one while nobody has the store open.
+      _ = try place.stranger.create(
+        label: "x",
+        KeyringPlace.attributes("theirs") + [KeyringAttribute("accessibility", KeychainAccessibility.always.name)],
+        secret: Data("t".utf8), replace: false)
+      let again = try await place.open()
+      #expect(try await again.summaries().filter { $0.key.string != "theirs" } == before)
+      #expect(try await disagreements(of: again) == [])
+      try await again.close()
+    }
+
+    /// Which secret a snapshot has kept does not change its class.
+    @Test func aSnapshotKeepsTheClassOfItsState() async throws {
+      let place = try KeyringPlace()
+      let engine = try await place.open()
+      let adapter = KeychainAdapter(engine: engine)
+      try await adapter.set(Data("old".utf8), for: "k", accessibility: .afterFirstUnlock)
+      try await engine.withSnapshot { snapshot in
+        try await adapter.set(Data("new".utf8), for: "k", accessibility: .whenUnlocked)
+        let entry = try await snapshot.entries([Key("k")])[0]
+        #expect(entry?.value == Data("old".utf8) && entry?.attributes.accessibility == .afterFirstUnlock)
+      }
+      try await engine.close()
+    }
+  }
+#endif

@@ -1,0 +1,38 @@
+package import CofferCore
+import Foundation
+
+/// A state that was backed up and one that came after it, each with values and with records of the library's own.
+package enum RestoreScenario {
+  package struct State: Equatable, Sendable, CustomStringConvertible {
+    package var values: [String: String]
+    package var records: [String: String]
+    package var description: String { "values \(values), records \(records)" }
+  }
+
+  package static let old = State(values: ["k": "old", "only-old": "x"], records: ["r": "old", "only-old": "y"])
+  package static let new = State(values: ["k": "new", "only-new": "x"], records: ["r": "new", "only-new": "y"])
+
+  /// Brings a store from the one state to the other.
+  package static func batch(to state: State) throws -> WriteBatch {
+    var operations: [WriteBatch.Operation] = [.clear(prefix: nil)]
+    for (key, value) in state.values { operations.append(.put(try Key(key), Data(value.utf8))) }
+    for name in names where state.records[name] == nil { operations.append(.deleteRecord(try SystemRecordName(name))) }
+    for (name, content) in state.records {
+      operations.append(.putRecord(try SystemRecordName(name), Data(content.utf8)))
+    }
+    return WriteBatch(operations)
+  }
+
+  package static func state(of engine: any StorageEngine) async throws -> State {
+    var state = State(values: [:], records: [:])
+    let entries = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 100) }
+    for entry in entries { state.values[entry.key.string] = String(decoding: entry.value, as: UTF8.self) }
+    for name in names {
+      guard let record = try await engine.record(SystemRecordName(name)) else { continue }
+      state.records[name] = String(decoding: record.content, as: UTF8.self)
+    }
+    return state
+  }
+
+  private static let names = ["r", "only-old", "only-new"]
+}

@@ -2,8 +2,8 @@ public import CofferCore
 public import CofferSQLite
 public import Foundation
 
-/// An application's own tables in the file of a store: they share its writer, so that one transaction changes tables and
-/// keys together, and its journal, which tells of both.
+/// An application's own tables in the file of a store: they share its writer, so that one transaction changes tables
+/// and keys together, and its journal, which tells of both.
 ///
 /// ```swift
 /// let database = try await SQLiteDatabase.open(at: "/var/lib/till/till.db", migrations: migrations)

@@ -5,7 +5,7 @@ public import CofferSQLite
 /// ```swift
 /// let migrations = [
 ///   SQLiteMigration("1 sales") { transaction in
-///     try transaction.execute("CREATE TABLE sales (row INTEGER PRIMARY KEY, item TEXT NOT NULL, cents INTEGER NOT NULL)")
+///     try transaction.execute("CREATE TABLE sales (item TEXT NOT NULL, cents INTEGER NOT NULL)")
 ///   },
 ///   SQLiteMigration("2 sales by item") { try $0.execute("CREATE INDEX sales_by_item ON sales (item)") },
 /// ]

@@ -231,5 +231,9 @@ struct ManifestRuleTests {
     let main = swift("package import A\n", at: "Sources/T/main.swift")
     let rest = swift("import B\nimport CZ\n", at: "Tests/ATests/Sub/U.swift")
     #expect(unusedDependencies(manifest, of: [tests, main, rest]) == [])
+    // A header that includes another needs its module.
+    let header = swift("#include \"../CZ/shim.h\"\n", at: "Sources/B/shim.h")
+    let without = swift("import B\n", at: "Tests/ATests/Sub/U.swift")
+    #expect(unusedDependencies(manifest, of: [tests, main, without, header]) == [])
   }
 }

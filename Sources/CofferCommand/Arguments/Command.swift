@@ -51,7 +51,7 @@ extension ExitStatus {
   var meaning: String {
     switch self {
     case .ok: "it worked"
-    case .failure: "it failed, or damaged values were found"
+    case .failure: "it failed, or something damaged was found"
     case .usage: "the command line is wrong"
     case .notFound: "there is no such key, or no store"
     case .tryAgain: ""

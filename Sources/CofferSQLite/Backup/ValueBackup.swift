@@ -1,5 +1,5 @@
 package import CofferCore
-import Foundation
+package import Foundation
 
 /// A backup of values that are kept elsewhere: a store that is filled with them one by one.
 package enum ValueBackup {

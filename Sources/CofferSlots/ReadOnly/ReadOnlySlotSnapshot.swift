@@ -1,5 +1,6 @@
 import CofferCore
 import CofferLocks
+import CofferSQLite
 import Foundation
 
 /// One state of a home in slots that cannot be written: what its journal says, and what others have added.

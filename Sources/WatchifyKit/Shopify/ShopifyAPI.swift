@@ -5,7 +5,8 @@ public import Foundation
 /// ``ShopifyClient`` is the real one. A stand-in in a test implements ``fetchProducts(domain:)`` alone; its answer then
 /// counts as a complete read in an unknown currency unless it is empty.
 ///
-/// Something in front of another one passes on its ``requestGate``, so that a refusal is remembered as the one behind it does.
+/// Something in front of another one passes on its ``requestGate``, so that the pause after a refusal doubles as behind
+/// it, also after a restart.
 public protocol ShopifyAPIProtocol: Sendable {
   /// What the requests go through, if they go through one: it learns of the refusals that are stored, and tells how
   /// often it was refused.

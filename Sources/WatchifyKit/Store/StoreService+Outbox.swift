@@ -1,4 +1,4 @@
-import CofferSQLite
+import CofferDatabase
 import Foundation
 
 /// What waits to be told, as the rows of the outbox have it.

@@ -95,7 +95,7 @@ struct DoctorTests {
     ) {
       try await $0.prepare("coffer set a 1 --store a.db")
       try sql("UPDATE coffer_values SET value = x'00ff'", on: $0.path("home/a.db"))
-      return try await $0.prepare("coffer ls --store a.db || true")  // It takes note of what was done behind its back.
+      return try await $0.prepare("coffer get a --store a.db || true")  // It notes what was done behind it.
     },
     Fault(
       "a newer format", of: ["a.db"], "problem", "sqlite:a.db",

@@ -1,6 +1,7 @@
 import CofferCore
 import CofferFiles
 import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

@@ -1,6 +1,6 @@
 #if SecretService && os(Linux)
   import CofferCore
-  import CofferSQLite
+  import CofferSlots
   import CofferTestSupport
   import Foundation
   import Testing

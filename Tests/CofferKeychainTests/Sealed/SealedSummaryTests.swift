@@ -1,6 +1,6 @@
 import CofferCore
 import CofferKeychain
-import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

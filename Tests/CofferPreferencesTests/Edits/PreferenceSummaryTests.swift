@@ -1,6 +1,6 @@
 import CofferCore
 import CofferPreferences
-import CofferSQLite
+import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

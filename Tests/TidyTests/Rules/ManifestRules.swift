@@ -8,10 +8,17 @@ func unusedDependencies(_ manifest: SourceFile, of files: [SourceFile]) -> [Stri
   let known = Set(targets.map(\.name)).union(text.matches(of: /systemLibrary\(name: "(\w+)"/).map { String($0.1) })
   return targets.flatMap { target in
     let own = files.filter { $0.isIn("Sources/\(target.name)", "Tests/\(target.name)") && $0.path.hasSuffix(".swift") }
-    let imported = Set(own.flatMap { $0.code.compactMap(importedModule) })
+    let named = Set(own.flatMap { $0.code.compactMap(importedModule) })
+    let imported = named.union(named.flatMap { includedModules("Sources/\($0)/shim.h", files) })
     return target.dependencies.filter { known.contains($0) && !executables.contains($0) && !imported.contains($0) }
       .map { "\(target.name): \($0)" }
   }
+}
+
+/// The modules whose headers a header includes.
+private func includedModules(_ path: String, _ files: [SourceFile]) -> [String] {
+  let header = files.first { $0.path == path }
+  return header?.lines.compactMap { $0.firstMatch(of: /#include "\.\.\/(\w+)\/shim\.h"/).map { String($0.1) } } ?? []
 }
 
 /// The targets of a manifest that lists them with `floor`, `tool`, `tests` and `.target`, and the names in their lists.

@@ -99,7 +99,7 @@ struct ServerTests {
     server.script([
       .fault(.stalled(after: 10)), .fault(.slow(bytes: 1, pause: .seconds(3_600))), .fault(.late(.seconds(3_600))),
     ])
-    let clients = (0..<3).map { _ in Task { try await ask(port, "/products.json", patience: .seconds(30)) } }
+    let clients = (0..<3).map { _ in Task { try await ask(port, "/products.json", patience: .seconds(120)) } }
     defer { server.stop() }
     try await first(of: arrivals)
     server.stop()

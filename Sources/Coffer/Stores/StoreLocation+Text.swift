@@ -5,7 +5,9 @@ extension StoreLocation {
   /// Understands a text such as `sqlite:/var/lib/shop/app.db`. One without a kind is the path of a database.
   ///
   /// In the names of a `keychain:`, `%40` stands for `@`, `%2B` for `+` and `%25` for `%`.
-  /// - Parameter schemes: kinds of stores beside those of this library.
+  /// - Parameters:
+  ///   - text: as it was typed.
+  ///   - schemes: kinds of stores beside those of this library.
   /// - Throws: `StorageError` with code `invalidLocation`, and what is wrong with the text.
   public init(_ text: String, schemes: [StoreScheme] = []) throws {
     let scheme = text.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "+" || $0 == "-") }

@@ -88,8 +88,13 @@ public final class BusConnection: @unchecked Sendable {
   ///
   /// GDBus drops what arrives after a call's timeout. A service that was busy may have done what it was asked for all
   /// the same, and only its answer tells the result, such as the number of a notification that is on the screen.
-  /// - Parameter late: gets the answer when it comes after the timeout but within ten times as long, on a thread of its
-  ///   own; `nil` when the call has failed by then. It is called only if this throws `timedOut` for lack of an answer.
+  /// - Parameters:
+  ///   - method: what is called.
+  ///   - destination: the name of the service.
+  ///   - path: the object at the service.
+  ///   - arguments: what the method is given.
+  ///   - late: gets the answer when it comes after the timeout but within ten times as long, on a thread of its own;
+  ///     `nil` when the call has failed by then. It is called only if this throws `timedOut` for lack of an answer.
   /// - Throws: ``BusFailure``
   public func call(
     _ method: BusMethod, of destination: String, at path: String, _ arguments: [BusValue] = [],

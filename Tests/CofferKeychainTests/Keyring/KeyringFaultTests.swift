@@ -182,7 +182,9 @@ import CofferLocks
     @Test("Two processes and two handles lose no update")
     func together() async throws {
       let place = try KeyringPlace()
-      let (one, two) = (try await place.open(), try await place.open())
+      // A keyring takes long for each commit, and six handles wait in turn.
+      func open() async throws -> SlotEngine { try await place.open { $0.store.busyTimeout = 60_000 } }
+      let (one, two) = (try await open(), try await open())
       let heard = HeardCommits(one)
       let counters = try (0..<2).map { _ in try place.run("keychain-increment", service, "25") }
       let writers = try (0..<2).map { try place.run("keychain-write", service, "full", "w\($0)", "12") }

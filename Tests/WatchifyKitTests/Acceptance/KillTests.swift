@@ -43,12 +43,13 @@ import Testing
     let last = try HelperProcess([file, deliveries, "\(start)"], executable: "WatchifyTestHelper")
     #expect(try last.line() == "ready")
     let container = try await ModelContainer.open(at: URL(fileURLWithPath: file))
-    let deadline = ContinuousClock.now + .seconds(50)
-    var waiting = 1
-    while waiting > 0, ContinuousClock.now < deadline {
+    let deadline = ContinuousClock.now + .seconds(120)
+    var (waiting, happened) = (1, 0)
+    while waiting > 0 || happened == 0, ContinuousClock.now < deadline {
       try await Task.sleep(for: .milliseconds(100))
-      waiting = try await container.database.read { transaction in
-        try transaction.query("SELECT count(*) FROM outbox", []) { Int($0.integer(0)) }[0]
+      (waiting, happened) = try await container.database.read { transaction in
+        let counts = "SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM events)"
+        return try transaction.query(counts, []) { (Int($0.integer(0)), Int($0.integer(1))) }[0]
       }
     }
     last.kill()

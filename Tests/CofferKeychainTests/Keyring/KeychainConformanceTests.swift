@@ -49,9 +49,19 @@ import Testing
     #expect(try await conformance.run(check) == .passed)
   }
 
+  /// Two seconds each: every sixth here.
+  private static let slice = StorageConformance.checks.enumerated().filter { $0.offset % 6 == 0 }.map(\.element)
+
   /// Behind what stands in front of engines.
-  @Test(.serialized, arguments: StorageConformance.checks)
+  @Test(.serialized, arguments: slice)
   func keychainConformsBehindDecorators(_ check: StorageConformance.Check) async throws {
+    let place = try KeyringPlace()
+    try await conformance(place).twoDeep.run(check)
+  }
+
+  /// All of them: `./run prove`.
+  @Test(.serialized, .enabled(if: isProving, "long: ./run prove"), arguments: StorageConformance.checks)
+  func proveThatTheKeyringConformsBehindDecorators(_ check: StorageConformance.Check) async throws {
     let place = try KeyringPlace()
     try await conformance(place).twoDeep.run(check)
   }

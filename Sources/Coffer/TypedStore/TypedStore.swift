@@ -126,7 +126,7 @@ public final class TypedStore: Sendable {
     return try await engine.contains(key)
   }
 
-  /// Forgets the decoded values in memory, for example when a warning about memory arrives. The store keeps them.
+  /// Forgets the decoded values in memory, for example when the system is short of memory. The store keeps them.
   public func dropCache() {
     cache?.removeAll()
   }

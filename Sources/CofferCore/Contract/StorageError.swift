@@ -64,7 +64,7 @@ public struct StorageError: Error, Sendable {
 
   /// What the operating system or a library reported.
   public struct Underlying: Hashable, Sendable {
-    /// Who reported it: `errno`, `SQLite`, ...
+    /// The library that reported it, such as `errno` or `SQLite`.
     public let domain: String
     /// Its number there.
     public let code: Int

@@ -51,7 +51,7 @@ package struct OpenDirectory: ~Copyable {
     do {
       try OpenDirectory(path).sync()
     } catch {
-      // Who may write into a directory but not list it cannot open it, and so cannot sync it.
+      // A user who may write into a directory but not list it cannot open it, and so cannot sync it.
       guard error.code == .permissionDenied else { throw error }
     }
   }

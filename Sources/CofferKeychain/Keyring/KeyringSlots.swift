@@ -113,7 +113,8 @@ import CofferLocks
       return items
     }
 
-    /// The one that counts: who does not know us has added his after ours, which we would have removed otherwise.
+    /// The item that counts. A program that does not know Coffer adds its own after ours; Coffer would have removed
+    /// ours.
     private func item(of key: Key) throws -> KeyringItem? { Self.newest(try items(of: key)) }
 
     private static func newest(_ items: [KeyringItem]) -> KeyringItem? {
@@ -299,7 +300,7 @@ import CofferLocks
     // MARK: Watching
 
     func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)? {
-      // Who has just not answered is not waited for again: once he does, everything is looked at.
+      // A keyring that has just not answered is not waited for again: once it answers, everything is looked at.
       let isAwaited = answers.withLock { $0 }
       let signals = SecretServiceWatch(address: address, timeout: timeout, isAwaited: isAwaited) { [weak self] event in
         switch event {

@@ -14,7 +14,7 @@ import CofferLocks
     private let address: String?
     private let timeout: Duration
     private let allowsPlainSession: Bool
-    // Who comes while another connects waits for that one's result: a bus that hangs costs all of them one timeout.
+    // Callers share one attempt to connect and its result: a bus that hangs costs all of them one timeout.
     private let connections = SharedAttempt<BusConnection>()
     private let sessions = SharedAttempt<SecretSession>()
     /// When the keyring was last asked to start.
@@ -249,7 +249,7 @@ import CofferLocks
         do {
           try connection.start(KeyringService.name)
         } catch let failure as BusFailure {
-          // Who can be started is there, whatever has kept it from starting.
+          // A keyring that the bus can start is installed, whatever has kept it from starting.
           throw NotOpen(state: .noAnswer(reason: "the keyring could not be started"), underlying: failure.underlying)
         }
       }

@@ -6,8 +6,8 @@ import CofferLocks
 
   /// Something that takes a while to make, is made by one caller at a time, and serves all of them.
   ///
-  /// Who comes while another is making it waits for that one's result, be it an error, and no longer than its own
-  /// deadline: what hangs costs all callers together one deadline, and not one after the other.
+  /// Callers that come during an attempt wait for its result, be it an error, and no longer than their own deadline:
+  /// what hangs costs all callers together one deadline, and not one after the other.
   final class SharedAttempt<Value: Sendable>: Sendable {
     /// One caller's attempt: the group is empty once there is a result.
     private struct Attempt: Sendable {

@@ -72,13 +72,13 @@ final class WakeFile: Sendable {
     return mapping
   }
 
-  /// Writes what a new file lacks, and nothing over a file that is somebody else's.
+  /// Writes what a new file lacks, and nothing over a file that is somebody else's. It never makes a file shorter, not
+  /// even for a moment: whoever has it mapped would be killed.
   private static func makeWhole(_ descriptor: Int32, _ place: StorePlace) throws {
     var found = [UInt8](repeating: 0, count: magic.count)
     let count = pread(descriptor, &found, found.count, 0)
     // One of the first format, or one whose beginning is damaged, says nothing and is made anew.
     let isOurs = count <= 0 || found.allSatisfy { $0 == 0 } || zip(found, magic).filter(==).count >= 4
-    if isOurs, count > 0, found != magic, ftruncate(descriptor, 0) != 0 { throw error("ftruncate", place) }
     guard isOurs else {
       throw StorageError(
         .notAStore, "There is another file where the store keeps its wake-up file.",
@@ -86,9 +86,15 @@ final class WakeFile: Sendable {
     }
     var status = stat()
     guard fstat(descriptor, &status) == 0,
-      status.st_size >= off_t(size) || ftruncate(descriptor, off_t(size)) == 0,
-      pwrite(descriptor, magic, magic.count, 0) == magic.count
-    else { throw error("write", place) }
+      status.st_size >= off_t(size) || ftruncate(descriptor, off_t(size)) == 0
+    else { throw error("ftruncate", place) }
+    if count > 0, found != magic, found.contains(where: { $0 != 0 }) {
+      let nothing = [UInt8](repeating: 0, count: size - magic.count)
+      guard pwrite(descriptor, nothing, nothing.count, off_t(magic.count)) == nothing.count else {
+        throw error("write", place)
+      }
+    }
+    guard pwrite(descriptor, magic, magic.count, 0) == magic.count else { throw error("write", place) }
   }
 
   private func field(_ offset: Int) -> UnsafeMutableRawPointer? {

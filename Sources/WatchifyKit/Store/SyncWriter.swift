@@ -15,8 +15,9 @@ struct SyncWriter: Sendable {
     guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncError.storeNotFound }
     let market = Market(country: claimed.country, currency: reading.currency)
     var stored = try CatalogueRows.load(store: store.no, in: transaction)
-    // A store that never listed anything is seen for the first time with its first products.
-    let before = stored.isEmpty ? nil : store.market
+    // A store that never listed anything has no values of another market: its first products are news, which is what
+    // somebody who follows an empty shop waits for.
+    let before = stored.isEmpty ? store.market.map { _ in market } : store.market
     let isSwitch = before.map { !$0.isComparable(to: market) } ?? false
     if isSwitch { try MarketRows.overlay(&stored, store: store.no, market: market, transaction) }
     var changes = ChangeDetection.changes(

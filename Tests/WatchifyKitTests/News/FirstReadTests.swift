@@ -41,14 +41,15 @@ import Testing
     }
   }
 
-  @Test("The first products of a store that was empty when it was followed are no news")
+  @Test("The first products of a store that was empty when it was followed are news, in whatever market")
   func emptyAtFirst() async throws {
     try await Workshop.use { workshop in
       workshop.shop.serve([], isComplete: false)
       let id = try await workshop.service.addStore(name: nil, domain: "mats.example")
       workshop.clock.turn(61)
-      #expect(try await workshop.sync(id, [product(1), product(2)]).isEmpty)
-      #expect(try await workshop.sync(id, [product(1, prices: ["50"]), product(2), product(3)]).count == 2)
+      let first = try await workshop.sync(id, [product(1), product(2)], currency: "GBP")
+      #expect(first.map(\.changeType) == [.newProduct, .newProduct])
+      #expect(try await workshop.sync(id, [product(1, prices: ["50"]), product(2), product(3)], currency: "GBP").count == 2)
     }
   }
 }

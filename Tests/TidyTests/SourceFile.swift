@@ -25,11 +25,21 @@ struct SourceFile: Sendable, CustomStringConvertible {
 
   func isIn(_ folders: String...) -> Bool { folders.contains { path.hasPrefix($0 + "/") } }
 
+  /// The lines of code that have one of these words: looking for a pattern in all of them would take minutes.
+  func code(with words: String...) -> [Int] { code.indices.filter { code[$0].hasAny(of: words) } }
+
   func finding(_ index: Int, _ message: String) -> Finding { Finding(path: path, line: index + 1, message: message) }
 
-  /// A finding for every line of code that `matches`.
-  func findings(_ message: String, where matches: (String) -> Bool) -> [Finding] {
-    code.indices.filter { matches(code[$0]) }.map { finding($0, message) }
+  /// A finding for every line of code that has one of these words and `matches`.
+  func findings(_ message: String, with words: String..., where matches: (String) -> Bool) -> [Finding] {
+    code.indices.filter { code[$0].hasAny(of: words) && matches(code[$0]) }.map { finding($0, message) }
+  }
+}
+
+extension String {
+  /// Whether one of these words is in it, byte by byte.
+  func hasAny(of words: [String]) -> Bool {
+    withCString { line in words.contains { strstr(line, $0) != nil } }
   }
 }
 
@@ -59,8 +69,17 @@ private struct Masker {
     output.reserveCapacity(input.count)
   }
 
-  private func isAt(_ text: String, _ offset: Int = 0) -> Bool {
-    input.dropFirst(position + offset).starts(with: text.utf8)
+  private func isAt(_ text: StaticString, _ offset: Int = 0) -> Bool {
+    let start = position + offset
+    guard start + text.utf8CodeUnitCount <= input.count else { return false }
+    return input.withUnsafeBufferPointer { input in
+      (0..<text.utf8CodeUnitCount).allSatisfy { input[start + $0] == text.utf8Start[$0] }
+    }
+  }
+
+  /// Whether so many hashes come next.
+  private func hasHashes(_ count: Int, _ offset: Int) -> Bool {
+    input.dropFirst(position + offset).prefix(count).elementsEqual(repeatElement(UInt8(ascii: "#"), count: count))
   }
 
   private mutating func keep(_ count: Int = 1) {
@@ -102,7 +121,7 @@ private struct Masker {
   }
 
   private mutating func maskLine() {
-    while position < input.count, input[position] != UInt8(ascii: "\n") { mask() }
+    mask((input[position...].firstIndex(of: UInt8(ascii: "\n")) ?? input.count) - position)
   }
 
   private mutating func blockComment() {
@@ -136,21 +155,19 @@ private struct Masker {
   }
 
   private mutating func literal(hashes: Int) {
-    let marks = String(repeating: "#", count: hashes)
-    let quotes = isAt("\"\"\"", hashes) ? "\"\"\"" : "\""
-    keep(hashes + quotes.utf8.count)
-    let isOneLine = quotes.utf8.count == 1
+    let quotes = isAt("\"\"\"", hashes) ? 3 : 1
+    keep(hashes + quotes)
     while position < input.count {
-      if isOneLine, isAt("\n") { return }  // not a literal after all
-      if isAt(quotes + marks) { return keep(quotes.utf8.count + hashes) }
-      if isAt("\\" + marks + "(") {
+      switch input[position] {
+      case UInt8(ascii: "\n") where quotes == 1: return  // not a literal after all
+      case UInt8(ascii: "\"") where (quotes == 1 || isAt("\"\"\"")) && hasHashes(hashes, quotes):
+        return keep(quotes + hashes)
+      case UInt8(ascii: "\\") where hasHashes(hashes, 1) && isAt("(", 1 + hashes):
         mask(1 + hashes)
         keep()
         code(until: UInt8(ascii: ")"))
-      } else if isAt("\\" + marks) {
-        mask(2 + hashes)
-      } else {
-        mask()
+      case UInt8(ascii: "\\") where hasHashes(hashes, 1): mask(2 + hashes)
+      default: mask()
       }
     }
   }

@@ -5,8 +5,8 @@ func links(in file: SourceFile) -> [(line: Int, target: String)] {
   var isCode = false
   var found: [(line: Int, target: String)] = []
   for (index, line) in file.lines.enumerated() {
-    if line.contains(/^\s*```/) { isCode.toggle() }
-    if isCode { continue }
+    if line.hasAny(of: ["```"]), line.contains(/^\s*```/) { isCode.toggle() }
+    if isCode || !line.hasAny(of: ["](", "]:", "=\""]) { continue }
     let text = line.replacing(/`[^`]*`/, with: "")
     let targets =
       text.matches(of: /\]\(\s*<?([^)>\s]+)>?[^)]*\)/).map(\.output.1)
@@ -59,7 +59,7 @@ func tasks(of run: SourceFile) -> Set<String> {
 
 /// A task that a document or a script names and `run` does not have.
 func unknownTasks(_ file: SourceFile, tasks: Set<String>) -> [Finding] {
-  file.lines.indices.flatMap { index in
+  file.lines.indices.filter { file.lines[$0].hasAny(of: ["./run "]) }.flatMap { index in
     file.lines[index].matches(of: /\.\/run ([a-z]+)/).map { String($0.output.1) }.filter { !tasks.contains($0) }
       .map { file.finding(index, "'./run \($0)' does not exist") }
   }

@@ -33,7 +33,7 @@ func imports(_ file: SourceFile) -> [Finding] {
   guard let floor = floors[target] else {
     return [file.finding(0, "'\(target)' has no floor: give it one in Package.swift")]
   }
-  return file.code.indices.compactMap { index in
+  return file.code(with: "import").compactMap { index in
     guard let module = importedModule(file.code[index]), module != target else { return nil }
     guard let other = floors[module] else {
       guard module.hasPrefix("Coffer") else { return nil }
@@ -53,7 +53,8 @@ func importedModule(_ line: String) -> String? {
 /// Differences between systems end below the front.
 func platformConditions(_ file: SourceFile) -> [Finding] {
   guard let front = floors["Coffer"], let floor = file.target.flatMap({ floors[$0] }), floor >= front else { return [] }
-  return file.findings("'#if os' on floor \(floor): put the difference behind a protocol on a lower floor") {
+  let message = "'#if os' on floor \(floor): put the difference behind a protocol on a lower floor"
+  return file.findings(message, with: "os(") {
     $0.contains(/^\s*#(?:if|elseif)\b.*\bos\(/)
   }
 }

@@ -8,7 +8,7 @@ func unusedDependencies(_ manifest: SourceFile, of files: [SourceFile]) -> [Stri
   let known = Set(targets.map(\.name)).union(text.matches(of: /systemLibrary\(name: "(\w+)"/).map { String($0.1) })
   return targets.flatMap { target in
     let own = files.filter { $0.isIn("Sources/\(target.name)", "Tests/\(target.name)") && $0.path.hasSuffix(".swift") }
-    let named = Set(own.flatMap { $0.code.compactMap(importedModule) })
+    let named = Set(own.flatMap { file in file.code(with: "import").compactMap { importedModule(file.code[$0]) } })
     let imported = named.union(named.flatMap { includedModules("Sources/\($0)/shim.h", files) })
     return target.dependencies.filter { known.contains($0) && !executables.contains($0) && !imported.contains($0) }
       .map { "\(target.name): \($0)" }

@@ -1,16 +1,17 @@
 /// A library reports what goes wrong; it does not end its user's process.
 func crashes(_ file: SourceFile) -> [Finding] {
-  file.findings("'fatalError' ends the user's process: throw, or make the state impossible") {
+  file.findings("'fatalError' ends the user's process: throw, or make the state impossible", with: "fatalError") {
     $0.contains(/\bfatalError\(/)
   }
-    + file.findings("'try!' ends the user's process: throw") { $0.contains(/\btry!/) }
-    + file.findings("'as!' ends the user's process: use 'as?' and say what to do otherwise") { $0.contains(/\bas!/) }
+    + file.findings("'try!' ends the user's process: throw", with: "try!") { $0.contains(/\btry!/) }
+    + file.findings("'as!' ends the user's process: use 'as?' and say what to do otherwise", with: "as!") {
+      $0.contains(/\bas!/)
+    }
 }
 
 /// `value!` and `Type!`: both are crashes that wait. (`a != b` is neither, and `try!` has a rule of its own.)
 func forceUnwraps(_ file: SourceFile) -> [Finding] {
-  file.findings("a force unwrap ends the user's process: use 'guard let'") { line in
-    guard line.utf8.contains(UInt8(ascii: "!")) else { return false }
+  file.findings("a force unwrap ends the user's process: use 'guard let'", with: "!") { line in
     // Document 2 prints it so, and no code of ours reads it without looking.
     if file.path == "Sources/WatchifyKit/Store/StoreService.swift", line.contains("var shared: StoreService! {") {
       return false
@@ -21,14 +22,14 @@ func forceUnwraps(_ file: SourceFile) -> [Finding] {
 
 /// A library has no business on its user's standard output.
 func prints(_ file: SourceFile) -> [Finding] {
-  file.findings("a library does not print: throw, or tell a subscriber") {
+  file.findings("a library does not print: throw, or tell a subscriber", with: "rint(", "dump(") {
     $0.contains(/(?:^|[^\w.]|\bSwift\.)(?:debugPrint|print|dump)\(/) && !$0.contains(/\bfunc\s+(?:print|dump)\(/)
   }
 }
 
 /// Where the compiler's checks are switched off, the reader needs to know why it is right.
 func unexplainedExceptions(_ file: SourceFile) -> [Finding] {
-  file.code.indices.compactMap { index in
+  file.code(with: "@unchecked", "nonisolated(unsafe)", "@preconcurrency").compactMap { index in
     guard let match = file.code[index].firstMatch(of: /@unchecked\s+Sendable|nonisolated\(unsafe\)|@preconcurrency/)
     else { return nil }
     var above = index - 1
@@ -49,8 +50,8 @@ struct StringKeyException: Sendable {
 
 /// Swift's `String` equality merges Unicode forms that are different keys to every store.
 func stringKeys(_ file: SourceFile, except exceptions: [StringKeyException] = stringKeyExceptions) -> [Finding] {
-  file.findings("keyed by String, which merges Unicode forms: key it by Key, or add a reason to the allow-list") {
-    line in
+  let message = "keyed by String, which merges Unicode forms: key it by Key, or add a reason to the allow-list"
+  return file.findings(message, with: "String") { line in
     guard line.contains(/\[\s*String\s*:|\bDictionary<\s*String\b|\bSet<\s*String\b/) else { return false }
     return !exceptions.contains { $0.path == file.path && line.contains($0.text) }
   }

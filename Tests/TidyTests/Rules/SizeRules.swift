@@ -6,7 +6,7 @@ func fileLength(_ file: SourceFile) -> [Finding] {
 
 /// What is wider than 120 columns does not fit beside its other version in a review.
 func lineLength(_ file: SourceFile) -> [Finding] {
-  file.lines.indices.filter { file.lines[$0].count > 120 }.map {
+  file.lines.indices.filter { file.lines[$0].utf8.count > 120 && file.lines[$0].count > 120 }.map {
     file.finding($0, "the line has \(file.lines[$0].count) columns, the limit is 120")
   }
 }
@@ -22,7 +22,7 @@ func functionLength(_ file: SourceFile) -> [Finding] {
 func functions(in code: [String]) -> [ClosedRange<Int>] {
   let declaration = /^\s*(?:[@\w()]+\s+)*(?:func\s|(?:init|deinit|subscript)\b[?<({ ])/
   return code.indices.compactMap { first in
-    guard code[first].contains(/\b(?:func|init|deinit|subscript)\b/), code[first].contains(declaration) else {
+    guard code[first].hasAny(of: ["func", "init", "subscript"]), code[first].contains(declaration) else {
       return nil
     }
     return bodyEnd(of: code, from: first).map { first...$0 }

@@ -75,8 +75,12 @@ import CofferLocks
     }
 
     private func items(with attributes: [KeyringAttribute]) throws -> [KeyringItem] {
-      // A search finds what has more attributes, too: another group's, say.
-      let items = try client.items(client.search(scopeAttributes + attributes)).filter(isOfGroup)
+      let wanted = scopeAttributes + attributes
+      // A search finds what has more attributes, too: another group's, say. And what it has found may have been given
+      // others before it was read: it is another key's value then.
+      let items = try client.items(client.search(wanted)).filter { item in
+        isOfGroup(item) && wanted.allSatisfy(item.attributes.contains)
+      }
       if !items.contains(where: isOurs) { try refuseNewKeyring() }
       return items
     }

@@ -79,6 +79,30 @@
       try await engine.close()
     }
 
+    @Test("An item that is renamed while it is looked at is no value of its old name")
+    func renamed() async throws {
+      let place = try KeyringPlace()
+      let engine = try await place.open()
+      let heard = HeardCommits(engine)
+      let path = try place.stranger.create(
+        label: "x", KeyringPlace.attributes("a"), secret: Data("1".utf8), replace: false)
+      try await heard.waitForForeign("a")
+      // Somebody is always looking, so that some of them have found the item when it is renamed.
+      let readers = (0..<4).map { _ in
+        Task { while !Task.isCancelled { _ = try await (text("a", in: engine), text("b", in: engine)) } }
+      }
+      defer { for reader in readers { reader.cancel() } }
+      for round in 0..<(isProving ? 200 : 20) {
+        heard.forget()
+        try place.stranger.setAttributes(path, KeyringPlace.attributes(round % 2 == 0 ? "b" : "a"))
+        try await heard.waitForForeign("a", "b")
+        #expect(Set(heard.foreign.map(\.count)).isSubset(of: [1, 2]) && heard.foreign.joined().count == 2)
+      }
+      for reader in readers { reader.cancel() }
+      for reader in readers { _ = await reader.result }
+      try await engine.close()
+    }
+
     @Test("Own commits come back as nobody's, and other services and groups are left alone")
     func unrelated() async throws {
       let place = try KeyringPlace()

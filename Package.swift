@@ -134,8 +134,8 @@ let package = Package(
     tool("Watchify", ["Coffer", "CofferLocks", "CofferTerminal", "ReplayShop", "WatchifyKit"]),
     // Tests
     .target(
-      name: "CofferTestSupport", dependencies: ["CofferCore", "CofferLocks"], path: "Tests/CofferTestSupport",
-      exclude: ["fault.c"], swiftSettings: settings),
+      name: "CofferTestSupport", dependencies: ["CofferCore", "CofferLocks", "CofferSQLite", "CofferSlots"],
+      path: "Tests/CofferTestSupport", exclude: ["fault.c"], swiftSettings: settings),
     tool(
       "CofferTestHelper",
       [

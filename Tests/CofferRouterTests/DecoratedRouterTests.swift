@@ -1,0 +1,92 @@
+import Coffer
+import CofferFileSystem
+import CofferTestSupport
+import CofferTesting
+import Foundation
+import Testing
+
+/// A router and its audit over engines of every kind, with others in front of them.
+@Suite(.timeLimit(.minutes(15))) struct DecoratedRouterTests {
+  let place: RouterPlace
+
+  init() throws { place = try RouterPlace() }
+
+  private static let kinds = ["memory", "sqlite", "files", "preferences", "sealed"]
+
+  private func location(_ kind: String) -> StoreLocation {
+    switch kind {
+    case "sqlite": .sqlite(path: place.path("shop.db"))
+    case "files": .files(directory: place.path("files"))
+    case "preferences": .preferences(suite: "com.example.shop")
+    case "sealed": .sealed(path: place.path("secrets.sealed"))
+    default: .memory(name: "memory")
+    }
+  }
+
+  private var options: StoreOptions {
+    var options = StoreOptions()
+    options.passphrase = { _ in .provided { Data("correct horse".utf8) } }
+    return options
+  }
+
+  @Test("Values, batches, updates, policies and the audit", arguments: kinds)
+  func decorated(_ kind: String) async throws {
+    try await SystemDirectories.$current.withValue(place.system) {
+      let engine = try await location(kind).open(options)
+      try await use(FaultInjectingEngine(FaultInjectingEngine(engine)), keepsSecrets: kind == "sealed")
+      try await engine.close()
+    }
+  }
+
+  @Test(
+    "The same in a keyring", .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.whyNot)))
+  func decoratedKeyring() async throws {
+    let keyring = try PrivateKeyring()
+    var options = options
+    options.keychain.address = keyring.address
+    let variables = Dictionary(uniqueKeysWithValues: keyring.environment)
+    let system = SystemDirectories(bundleIdentifier: "com.example.shop", processName: "shop") { variables[$0] }
+    try await SystemDirectories.$current.withValue(system) { [options] in
+      let engine = try await StoreLocation.keychain(service: "com.example.shop").open(options)
+      try await use(FaultInjectingEngine(FaultInjectingEngine(engine)), keepsSecrets: true)
+      try await engine.close()
+    }
+  }
+
+  private func use(_ engine: FaultInjectingEngine, keepsSecrets: Bool) async throws {
+    let configuration = configured {
+      $0.engines["mine"] = engine
+      $0.memory = .engine("mine")
+    }
+    let count = plain("count", in: .engine("mine"), default: 0, sync: .automaticSmall)
+    let secret = plain("pin", in: .engine("mine"), default: 0)
+    try await place.use(configuration) { router in
+      try await router.registerCatalog(ShopCatalog(allKeys: [.key(count), .key(secret)]))
+      #expect(try await router.get(count) == 0)
+      try await router.batch {
+        $0.set(1, for: count)
+        $0.set(7, for: secret)
+      }
+      #expect(try await router.update(count) { $0 += 1 } == 2)
+      try await router.setSyncPolicy(.never, for: count)
+      // What nobody knows the outcome of is read, not believed.
+      engine.inject(.failAfter(StorageError(.outcomeUnknown, "Nobody knows.", advice: "Read it.")), into: .commit)
+      await expectError(.outcomeUnknown) { try await router.set(9, for: count) }
+      #expect(try await router.get(count) == 9)
+    }
+    try await place.use(configuration) { router in
+      try await router.registerCatalog(ShopCatalog(allKeys: [.key(count), .key(secret)]))
+      #expect(try await router.get(count) == 9)
+      #expect(try await router.get(secret) == 7)
+      let report = await router.auditReport()
+      #expect(report.strangers.isEmpty && report.entries.count == 2)
+      for entry in report.entries {
+        guard case .present(let size, _?) = entry.state else { throw TestFailure("\(entry)") }
+        #expect((size == nil) == keepsSecrets)
+      }
+      try await router.remove(count)
+      #expect(try await !router.exists(count))
+      #expect(try await router.exists(secret))
+    }
+  }
+}

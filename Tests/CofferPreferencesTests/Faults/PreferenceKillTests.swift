@@ -53,7 +53,10 @@ import Testing
       helper.wait()
       if lines.last?.hasPrefix("begin") == true { killsInsideCommits += 1 }
       let comment: Comment = "round \(round), seed \(seed): \(lines.last ?? "")"
-      let whole = try home.propertyList()  // before anybody has come to finish it, or just after the counter has
+      // Before anybody has come to finish it, or just after the counter has. The first writer of all may have been
+      // killed before there was a file.
+      let isThere = round > 0 || FileManager.default.fileExists(atPath: home.file)
+      let whole = isThere ? try home.propertyList() : [:]
       let engine = try await home.open()
       let found = try await values(engine)
       let stored = pairs(found, round)

@@ -47,7 +47,9 @@ public struct StorageError: Error, Sendable {
     public static let newerFormat = Code("newerFormat")
     /// The handle was closed.
     public static let closed = Code("closed")
-    /// The device failed in the middle of a commit: it may or may not have happened.
+    /// The commit may or may not have happened: a device failed in its middle, or a server or daemon was asked and did
+    /// not answer in time (it may still do what it was asked for). It happens whole or not at all. Read before you
+    /// commit the same again, or make it conditional.
     public static let outcomeUnknown = Code("outcomeUnknown")
     /// The change has happened and reads see it, but it could not be carried out where others look for it, in a file
     /// for example; the next commit tries again.

@@ -54,8 +54,9 @@ public struct Origin: Hashable, Sendable {
 
 /// What a finished save has survived.
 public enum Durability: Comparable, Sendable {
-  /// A killed process: the operating system has the bytes. Power loss may take the latest commits, never part of one.
+  /// A killed process: the operating system has the bytes, or the server has them in its memory. Power loss there may
+  /// take the latest commits, never part of one.
   case relaxed
-  /// Power loss: the storage device has confirmed the bytes.
+  /// Power loss: the storage device has confirmed the bytes, that of the server where the engine has one.
   case full
 }

@@ -2,8 +2,8 @@ import CofferCore
 import CofferLocks
 import Foundation
 
-/// Calls back when a wake-up file was rung or a directory has changed, and once per interval in any case: one thread
-/// for the whole process.
+/// Calls back when a file was written in place or a directory has changed, and once per interval in any case: one
+/// thread for the whole process.
 ///
 /// The calls come from the watcher's thread, so they must be short. Where the system has no inotify, the interval is
 /// all there is, and it is shorter.
@@ -12,8 +12,8 @@ package final class FileWatcher: Sendable {
 
   /// What happened to a watched path, as far as the watcher can tell.
   package enum Event: Sendable, Equatable {
-    /// A wake-up file was rung.
-    case rung
+    /// A file was written in place, or may have been.
+    case written
     /// A file of this name in a directory was written, made, moved or removed.
     case changed(name: String)
     /// Events were lost: anything may have happened.
@@ -24,7 +24,7 @@ package final class FileWatcher: Sendable {
     case unheard
   }
 
-  /// How long a lost wake-up can stay unnoticed, in milliseconds.
+  /// How long a lost event can stay unnoticed, in milliseconds.
   private static let interval: Int32 = 1_000
   /// How often to look where the system tells nothing: it has no inotify, or this user has no more of it.
   private static let pollInterval: Int32 = 20
@@ -64,7 +64,8 @@ package final class FileWatcher: Sendable {
 
   private let state = Locked(State())
 
-  /// Calls back once per interval; and, after ``listen(_:)``, at once when the file is rung.
+  /// Calls back once per interval; and, after ``listen(_:)``, at once when somebody writes to the file
+  /// that is there.
   package func watch(_ path: String, _ callback: @escaping @Sendable (Event) -> Void) -> UInt64 {
     add(Watch(path: path, isDirectory: false, descriptor: -1, callback: callback))
   }
@@ -134,7 +135,7 @@ package final class FileWatcher: Sendable {
       let reports = Self.waitForEvents(of: queue, milliseconds: isDeaf ? Self.pollInterval : Self.interval)
       let watches = state.withLock { Array($0.watches.values) }
       if let reports { tell(watches, reports) } else { for watch in watches { watch.callback(.unknown) } }
-      for watch in watches where watch.isDeaf { watch.callback(watch.isDirectory ? .unheard : .rung) }
+      for watch in watches where watch.isDeaf { watch.callback(watch.isDirectory ? .unheard : .written) }
       let now = DispatchTime.now().uptimeNanoseconds
       guard now >= due else { continue }
       due = now + UInt64(Self.interval) * 1_000_000
@@ -147,7 +148,7 @@ package final class FileWatcher: Sendable {
   /// been removed, moved away or hidden by a mount: then the one at its path is meant.
   private func listenAgain() {
     let watches = state.withLock { $0.watches.filter { $0.value.isDeaf || $0.value.isDirectory } }
-    for (id, watch) in watches where listenAnew(id) { watch.callback(watch.isDirectory ? .unknown : .rung) }
+    for (id, watch) in watches where listenAnew(id) { watch.callback(watch.isDirectory ? .unknown : .written) }
   }
 
   private func tell(_ watches: [Watch], _ reports: [Report]) {
@@ -158,7 +159,7 @@ package final class FileWatcher: Sendable {
       if watch.isDirectory {
         for report in mine { watch.callback(.changed(name: report.name)) }
       } else {
-        watch.callback(.rung)
+        watch.callback(.written)
       }
     }
   }

@@ -206,7 +206,7 @@ final class FileSlots: Slots {
       }
       if isDue { heard(.anything) }
     case .interval: heard(.availability)
-    case .rung: break
+    case .written: break
     }
   }
 }

@@ -22,7 +22,7 @@ final class KeyringFiles: Sendable {
       switch event {
       case .changed(let name) where name.hasSuffix(".keyring"): self?.schedule()
       case .unknown: self?.schedule()
-      case .changed, .unheard, .interval, .rung: break
+      case .changed, .unheard, .interval, .written: break
       }
     }
     state.withLock { $0.watch = watch }

@@ -315,7 +315,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
       case .changed(let name) where name == fileName: self?.compare(heard)
       case .unknown, .unheard: self?.compare(heard)
       case .interval: heard(.availability)
-      case .changed, .rung: break
+      case .changed, .written: break
       }
     }
     return { FileWatcher.shared.unwatch(id) }

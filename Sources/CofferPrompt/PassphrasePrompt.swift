@@ -63,7 +63,7 @@ struct PassphrasePrompt {
     let mute: () -> Void
   }
 
-  /// Does it while signals wait for its end.
+  /// Runs `body`; signals that come meanwhile are delivered when it has ended.
   private func caughtSignals<R>(_ body: (PromptSignals) throws -> R) throws -> R {
     let signals = try PromptSignals()
     let result = Result { try body(signals) }
@@ -71,7 +71,7 @@ struct PassphrasePrompt {
     return try result.get()
   }
 
-  /// Does it while the terminal does not show what is typed; afterwards the terminal is as before.
+  /// Runs `body` while the terminal does not show what is typed, and restores the terminal's settings afterwards.
   private func unseen<R>(
     _ terminal: Int32, _ saved: termios, _ body: (_ mute: @escaping () -> Void) throws -> R
   ) throws -> R {

@@ -126,7 +126,7 @@ public final class TypedStore: Sendable {
     return try await engine.contains(key)
   }
 
-  /// Forgets the decoded values in memory, for example when the system is short of memory. The store keeps them.
+  /// Removes the decoded values from memory, for example when the system is short of it. Nothing stored is changed.
   public func dropCache() {
     cache?.removeAll()
   }

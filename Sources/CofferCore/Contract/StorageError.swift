@@ -66,7 +66,7 @@ public struct StorageError: Error, Sendable {
 
   /// What the operating system or a library reported.
   public struct Underlying: Hashable, Sendable {
-    /// The library that reported it, such as `errno` or `SQLite`.
+    /// What kind of number it is: `errno`, `SQLite`, ...
     public let domain: String
     /// Its number there.
     public let code: Int

@@ -64,8 +64,7 @@ package final class FileWatcher: Sendable {
 
   private let state = Locked(State())
 
-  /// Calls back once per interval; and, after ``listen(_:)``, at once when somebody writes to the file
-  /// that is there.
+  /// Calls back once per interval; and, after ``listen(_:)``, at once when somebody writes to the file that is there.
   package func watch(_ path: String, _ callback: @escaping @Sendable (Event) -> Void) -> UInt64 {
     add(Watch(path: path, isDirectory: false, descriptor: -1, callback: callback))
   }

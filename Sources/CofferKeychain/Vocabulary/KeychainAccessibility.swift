@@ -25,7 +25,7 @@ public enum KeychainAccessibility: UInt8, CaseIterable, Hashable, Sendable {
   package var name: String { "\(self)" }
 }
 
-/// Who must be there when a secret is read (document 4).
+/// How the user must confirm that a secret is read.
 ///
 /// Nothing on Linux enforces it without an authenticator, which this version does not have. A key that asks for one is
 /// refused; it is never stored with less protection than it asks for.

@@ -75,7 +75,7 @@ extension SQLiteStore {
 }
 
 extension GroupCommitter {
-  /// Forgets what was lost, and takes the rows that are there for all there are.
+  /// Deletes the report of the loss, and counts the rows that are there as the complete store.
   fileprivate func acceptLoss() throws {
     try recount()
     try housekeep { try LossReport.forget(connection) }

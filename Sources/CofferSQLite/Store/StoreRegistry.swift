@@ -107,7 +107,7 @@ final class StoreRegistry: Sendable {
     #endif
   }
 
-  /// Forgets a store that ends, unless another has taken its place meanwhile.
+  /// Removes a store that ends from the registry, unless another one is registered in its place by now.
   func remove(_ identity: FileIdentity, _ token: StoreToken, mustVerify: Bool) {
     state.withLock { state in
       if state.stores[identity]?.token === token { state.stores[identity] = nil }

@@ -73,7 +73,7 @@ package final class GroupCommitter {
   /// Whether the journal has become longer than it should be.
   func takeTrimDue() -> Bool { retention.takeDue(at: revision) }
 
-  /// Forgets the oldest journal rows beyond the retention.
+  /// Deletes the oldest journal rows, those beyond the retention.
   func trimJournal() throws {
     try housekeep { try retention.trim(connection, newest: revision) }
   }
@@ -366,7 +366,7 @@ extension Result {
   }
 }
 
-/// Who makes a transaction and how durable it is.
+/// The origin, the id and the durability of a transaction.
 package struct TransactionHeader: Sendable {
   /// `nil` for a writer that does not know us.
   let origin: Origin?

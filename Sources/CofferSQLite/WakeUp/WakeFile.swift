@@ -77,7 +77,7 @@ final class WakeFile: Sendable {
   private static func makeWhole(_ descriptor: Int32, _ place: StorePlace) throws {
     var found = [UInt8](repeating: 0, count: magic.count)
     let count = pread(descriptor, &found, found.count, 0)
-    // One of the first format, or one whose beginning is damaged, says nothing and is made anew.
+    // Of one whose mark is damaged the words still count, since each proves itself. The first format had other words.
     let isOurs = count <= 0 || found.allSatisfy { $0 == 0 } || zip(found, magic).filter(==).count >= 4
     guard isOurs else {
       throw StorageError(
@@ -88,7 +88,7 @@ final class WakeFile: Sendable {
     guard fstat(descriptor, &status) == 0,
       status.st_size >= off_t(size) || ftruncate(descriptor, off_t(size)) == 0
     else { throw error("ftruncate", place) }
-    if count > 0, found != magic, found.contains(where: { $0 != 0 }) {
+    if found == WakeWords.firstMagic {
       let nothing = [UInt8](repeating: 0, count: size - magic.count)
       guard pwrite(descriptor, nothing, nothing.count, off_t(magic.count)) == nothing.count else {
         throw error("write", place)

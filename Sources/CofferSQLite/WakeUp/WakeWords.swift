@@ -17,6 +17,7 @@ package struct WakeWords: Hashable {
 
   static let size = 128
   static let magic = Array("COFWAKE2".utf8)
+  static let firstMagic = Array("COFWAKE1".utf8)
   static let announced = 8
   static let durable = 32
   private static let epoch = 40

@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test("A file whose beginning is damaged is made anew without getting shorter")
+  @Test("A file whose mark is damaged keeps what it says, a failed sync too; one of the first format says nothing")
   func damagedMagic() throws {
     let directory = try TemporaryDirectory()
     let place = StorePlace(path: directory.path("store.db"), busyTimeout: 0)
@@ -32,11 +32,14 @@ import Testing
     let descriptor = open(place.wakePath, O_WRONLY)
     defer { close(descriptor) }
     #expect(pwrite(descriptor, "X", 1, 0) == 1)
+    first.fail()
     let second = try WakeFile(place)
-    #expect(second.revision == .zero)
+    #expect(second.revision == Revision(7) && second.hasFailed)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: place.wakePath)).prefix(8) == Data("COFWAKE2".utf8))
     // The first one still has it mapped.
-    #expect(first.revision == Revision(7))
     first.raise(to: Revision(8))
     #expect(second.revision == Revision(8))
+    #expect(pwrite(descriptor, "COFWAKE1", 8, 0) == 8)
+    #expect(try WakeFile(place).revision == .zero)
   }
 }

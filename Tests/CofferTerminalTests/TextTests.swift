@@ -21,6 +21,20 @@ struct TextTests {
     #expect("was \("SGD 220.00".glued) here".wrapped(to: 12).loosened == "was\nSGD 220.00\nhere")
   }
 
+  @Test("Numbers are grouped by three digits")
+  func numbers() {
+    #expect(grouped(0) == "0" && grouped(999) == "999" && grouped(1_234_567) == "1,234,567")
+    #expect(grouped(-123) == "-123" && grouped(-1_234) == "-1,234" && grouped(Int.min).hasPrefix("-9,223,372,"))
+    #expect(counted(1, "key") == "1 key" && counted(1_000, "key") == "1,000 keys")
+    #expect(byteCount(1_023) == "1023 B" && byteCount(1_536) == "1.5 KiB" && byteCount(UInt64.max).count <= 10)
+  }
+
+  @Test("What is cut off shows, however short the limit")
+  func limits() {
+    #expect("abcdef".oneLine(limit: 3) == "ab…" && "abc".oneLine(limit: 3) == "abc" && "a\nb".oneLine() != "a\nb")
+    #expect("abc".oneLine(limit: 0) == "…" && "abc".oneLine(limit: 1) == "…" && "".oneLine(limit: 0).isEmpty)
+  }
+
   @Test("The article goes with the word")
   func articles() {
     #expect("ADDRESS".withArticle == "an ADDRESS" && "STORE".withArticle == "a STORE")

@@ -2,18 +2,23 @@ import Foundation
 
 /// One argument as the system gave it: any bytes but NUL.
 ///
-/// `CommandLine.arguments` would replace what is not UTF-8, and a value has to be stored as it was typed.
-package struct Argument: Equatable, Sendable {
-  package let bytes: [UInt8]
+/// `CommandLine.arguments` replaces what is not UTF-8. An argument keeps its bytes, so that a value or the name of a
+/// file can be used as it was typed. Two arguments are equal when their bytes are.
+public struct Argument: Equatable, Sendable {
+  /// The bytes, without the NUL byte that ends them in C.
+  public let bytes: [UInt8]
 
-  package init(bytes: [UInt8]) { self.bytes = bytes }
-  package init(_ text: String) { bytes = Array(text.utf8) }
+  /// Creates an argument from any bytes.
+  public init(bytes: [UInt8]) { self.bytes = bytes }
 
-  /// The argument as text; `nil` when it is not UTF-8.
-  package var text: String? { String(validating: bytes, as: UTF8.self) }
+  /// Creates an argument from the UTF-8 bytes of `text`.
+  public init(_ text: String) { bytes = Array(text.utf8) }
 
-  /// This process's arguments, without its name.
-  package static func ofThisProcess() -> [Argument] {
+  /// The argument as text; `nil` when it is not valid UTF-8.
+  public var text: String? { String(validating: bytes, as: UTF8.self) }
+
+  /// The arguments of this process, without its name.
+  static func ofThisProcess() -> [Argument] {
     CommandLine.unsafeArgv.advanced(by: CommandLine.argc > 0 ? 1 : 0).sequence.map(Argument.init(bytes:))
   }
 }

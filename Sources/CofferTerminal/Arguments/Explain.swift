@@ -1,7 +1,10 @@
 /// The commands that every program has. They read nothing but the table.
 extension Invocation {
-  /// `help`: explains a command, or all of them.
-  package func explain() throws -> ExitStatus {
+  /// Performs `help`: prints the help of the command that the first operand names, or the overview without one.
+  ///
+  /// - Returns: ``ExitStatus/ok``.
+  /// - Throws: ``UsageError`` when there is no such command, and what ``Output`` throws.
+  public func explain() throws -> ExitStatus {
     let output = Output.standard
     let help = Help<Command>(style: output.style)
     if let word = operands.first {
@@ -13,8 +16,11 @@ extension Invocation {
     return .ok
   }
 
-  /// `version`
-  package func printVersion() throws -> ExitStatus {
+  /// Performs `version`: prints the program's name and version on one line, as JSON if `--json` was given.
+  ///
+  /// - Returns: ``ExitStatus/ok``.
+  /// - Throws: What ``Output`` throws.
+  public func printVersion() throws -> ExitStatus {
     let program = Command.program
     if has(.json) {
       try printLine(JSON.object([("name", .text(program.name)), ("version", .text(program.version))]).line)
@@ -24,8 +30,11 @@ extension Invocation {
     return .ok
   }
 
-  /// `completions`: prints a script for a shell.
-  package func printCompletions() throws -> ExitStatus {
+  /// Performs `completions`: prints the completion script of the ``Shell`` that the first operand names.
+  ///
+  /// - Returns: ``ExitStatus/ok``.
+  /// - Throws: ``UsageError`` when there are no completions for such a shell, and what ``Output`` throws.
+  public func printCompletions() throws -> ExitStatus {
     let word = operands.first?.argument.text ?? ""
     guard let shell = Shell(rawValue: word) else {
       let names = Shell.allCases.map(\.rawValue)

@@ -1,13 +1,26 @@
-/// Help, made from the table.
-package struct Help<Command: ProgramCommand> {
-  /// Whether headings are bold.
+/// The help of a program, generated from its table of commands.
+///
+/// ``Invocation/explain()`` prints it. Use this type where help is needed as text, as in a test that no line of it is
+/// wider than a terminal:
+///
+/// ```swift
+/// let help = Help<Command>(style: Style(isOn: false))
+/// for command in Command.allCases {
+///   #expect(help.text(for: command).split(separator: "\n").allSatisfy { $0.count <= 80 })
+/// }
+/// ```
+public struct Help<Command: ProgramCommand>: Sendable {
   private let style: Style
   private let program = Command.program
 
-  package init(style: Style) { self.style = style }
+  /// Creates help for the program of `Command`.
+  ///
+  /// - Parameter style: the style of headings (bold) and of remarks on examples (dim).
+  public init(style: Style) { self.style = style }
 
-  /// What `coffer help` prints.
-  package var overview: String {
+  /// What `help` prints without a command: purpose, commands, common options, the program's own sections, exit
+  /// statuses, and the examples that introduce the program. It ends with a line end.
+  public var overview: String {
     var parts = [program.purpose, "\(heading("Usage:")) \(program.name) COMMAND [OPTIONS] [ARGUMENTS]"]
     parts.append(heading("Commands") + "\n" + table(Command.allCases.map { ($0.rawValue, $0.syntax.summary) }))
     parts.append(heading("Options of most commands") + "\n" + options(program.commonOptions))
@@ -24,8 +37,8 @@ package struct Help<Command: ProgramCommand> {
     return parts.joined(separator: "\n\n")
   }
 
-  /// What `coffer help COMMAND` prints.
-  package func text(for command: Command) -> String {
+  /// What `help COMMAND` prints: usage, summary, details, arguments, options and examples. It ends with a line end.
+  public func text(for command: Command) -> String {
     let syntax = command.syntax
     var parts = ["\(heading("Usage:")) \(command.usage)", syntax.summary.capitalizedFirst + "."]
     parts += syntax.details

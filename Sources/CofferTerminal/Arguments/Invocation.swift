@@ -1,19 +1,57 @@
-/// What was typed, understood: a command with its options and operands.
-package struct Invocation<Command: ProgramCommand>: Equatable, Sendable {
-  package struct Operand: Equatable, Sendable {
-    package let argument: Argument
-    /// Whether it came after `--`, where a dash means nothing.
-    package let isLiteral: Bool
+/// A parsed command line: a command with its options and operands.
+///
+/// ```swift
+/// func list(_ invocation: Invocation<Command>) throws -> ExitStatus {
+///   let limit = try invocation.number(.limit, minimum: 1) ?? 50
+///   let prefix = try invocation.text(at: 0) ?? ""
+///   let names = allNames().filter { $0.hasPrefix(prefix) }.prefix(Int(clamping: limit))
+///   if invocation.has(.json) {
+///     try print(.list(names.map(JSON.text)))
+///   } else {
+///     for name in names { try printLine(name.oneLine()) }
+///   }
+///   return .ok
+/// }
+/// ```
+///
+/// A test of a command creates one from arguments: `try Invocation<Command>(parsing: [Argument("list")])`.
+public struct Invocation<Command: ProgramCommand>: Equatable, Sendable {
+  /// An argument that is neither the command nor an option.
+  public struct Operand: Equatable, Sendable {
+    /// The argument, byte by byte.
+    public let argument: Argument
+    /// Whether it came after `--`, so that a leading dash is part of the operand: `-- -` is a name, and `-` alone by
+    /// custom standard input.
+    public let isLiteral: Bool
+
+    /// Creates an operand.
+    ///
+    /// - Parameters:
+    ///   - argument: the argument.
+    ///   - isLiteral: whether it came after `--`.
+    public init(argument: Argument, isLiteral: Bool = false) {
+      self.argument = argument
+      self.isLiteral = isLiteral
+    }
   }
 
-  package let command: Command
-  /// The last value of each option.
-  package private(set) var options: [Command.Option: String] = [:]
+  /// The command to perform.
+  public let command: Command
+  /// The options that were given, each with its last value: an empty string for a switch.
+  public private(set) var options: [Command.Option: String] = [:]
   /// All values of the options that were given more than once, in their order.
   private var repeated: [Command.Option: [String]] = [:]
-  package private(set) var operands: [Operand] = []
+  /// The operands, in the order in which they were typed.
+  public private(set) var operands: [Operand] = []
 
-  package init(
+  /// Creates an invocation without checking it against the command's ``Syntax``.
+  ///
+  /// - Parameters:
+  ///   - command: the command to perform.
+  ///   - options: the options that are given, each with its last value: an empty string for a switch.
+  ///   - repeated: all values of the options that are given more than once; these are in `options`, too.
+  ///   - operands: the operands.
+  public init(
     _ command: Command, options: [Command.Option: String] = [:], repeated: [Command.Option: [String]] = [:],
     operands: [Operand] = []
   ) {
@@ -23,33 +61,44 @@ package struct Invocation<Command: ProgramCommand>: Equatable, Sendable {
     self.operands = operands
   }
 
-  package func has(_ option: Command.Option) -> Bool { options[option] != nil }
+  /// Whether an option was given.
+  public func has(_ option: Command.Option) -> Bool { options[option] != nil }
 
-  /// Every value of an option that may be given more than once.
-  package func values(_ option: Command.Option) -> [String] {
+  /// Returns every value of an option that may be given more than once, in the order of the command line.
+  public func values(_ option: Command.Option) -> [String] {
     repeated[option] ?? options[option].map { [$0] } ?? []
   }
 
-  /// Every operand as text.
-  package func texts() throws -> [String] { try operands.indices.compactMap { try text(at: $0) } }
-
-  /// An operand as text; `nil` where there is none.
+  /// Returns every operand as text.
   ///
-  /// - Parameter name: what an error calls it, unless by the name that help has.
-  package func text(at index: Int, as name: String? = nil) throws -> String? {
+  /// - Throws: ``UsageError`` for the first operand that is not valid UTF-8.
+  public func texts() throws -> [String] { try operands.indices.compactMap { try text(at: $0) } }
+
+  /// Returns an operand as text; `nil` where there is none.
+  ///
+  /// - Parameters:
+  ///   - index: the position of the operand; the first is 0.
+  ///   - name: the subject of the error message; the name that help shows, unless given.
+  /// - Throws: ``UsageError`` when the operand is not valid UTF-8.
+  public func text(at index: Int, as name: String? = nil) throws -> String? {
     guard operands.indices.contains(index) else { return nil }
     if let text = operands[index].argument.text { return text }
     throw Command.mistake("\(name ?? operandName(at: index)) is not valid UTF-8.", command)
   }
 
-  /// What help calls an operand. The last one may repeat.
+  /// Returns what help calls an operand. The last one may repeat.
   package func operandName(at index: Int) -> String {
     let known = command.syntax.operands
     return known.indices.contains(index) ? known[index].name : known.last?.name ?? "The argument"
   }
 
-  /// An option whose value is a whole number of at least `minimum`.
-  package func number(_ option: Command.Option, minimum: UInt64) throws -> UInt64? {
+  /// Returns the value of an option that takes a whole number; `nil` when the option was not given.
+  ///
+  /// - Parameters:
+  ///   - option: the option.
+  ///   - minimum: the smallest number that is allowed.
+  /// - Throws: ``UsageError`` when the value is not a number of 64 bits, or smaller than `minimum`.
+  public func number(_ option: Command.Option, minimum: UInt64) throws -> UInt64? {
     guard let text = options[option] else { return nil }
     guard let number = UInt64(text), number >= minimum else {
       let isTooLarge = UInt64(text) == nil && text.utf8.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }

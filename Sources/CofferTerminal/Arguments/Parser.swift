@@ -1,6 +1,13 @@
 extension Invocation {
-  /// Understands arguments, without the program's name.
-  package init(parsing arguments: [Argument]) throws {
+  /// Parses the arguments of a process, without its name.
+  ///
+  /// The first operand names the command. Options may stand before and after it: `--name VALUE`, `--name=VALUE`, or
+  /// letters, of which several may follow one dash. Everything after `--` is an operand, and so is `-`. `--help`
+  /// becomes the command `help`, and `--version` the command `version`.
+  ///
+  /// - Throws: ``UsageError`` when the command, an option or a value is unknown, missing or too many. It suggests what
+  ///   was probably meant.
+  public init(parsing arguments: [Argument]) throws {
     var parser = Parser<Command>(arguments)
     self = try parser.parse()
   }
@@ -129,8 +136,8 @@ private struct Parser<Command: ProgramCommand> {
 }
 
 extension ProgramCommand {
-  /// The command that a word names.
-  package static func named(_ word: String?) throws -> Self {
+  /// Returns the command that a word names.
+  static func named(_ word: String?) throws -> Self {
     if let command = word.flatMap(Self.init(rawValue:)) { return command }
     let shown = word?.oneLine(limit: 40) ?? "?"
     if let close = closest(to: word ?? "") {

@@ -1,10 +1,35 @@
 import Foundation
 
 extension ProgramCommand {
-  /// A whole process: understands its arguments, performs what they say, tells what went wrong, and ends with a status.
+  /// Runs the process: parses its arguments, performs the command, reports an error, and exits with a status.
   ///
-  /// - Parameter perform: does what a command is for.
-  package static func main(_ perform: (Invocation<Self>) async throws -> ExitStatus) async -> Never {
+  /// ```swift
+  /// @main
+  /// enum Notes {
+  ///   static func main() async { await Command.main(run) }
+  ///
+  ///   private static func run(_ invocation: Invocation<Command>) async throws -> ExitStatus {
+  ///     switch invocation.command {
+  ///     case .add: try add(invocation)
+  ///     case .list: try await list(invocation)
+  ///     case .completions: try invocation.printCompletions()
+  ///     case .help: try invocation.explain()
+  ///     case .version: try invocation.printVersion()
+  ///     }
+  ///   }
+  /// }
+  /// ```
+  ///
+  /// An error is printed on standard error, after the program's name, in one sentence or two; with `--json` on the
+  /// command line as `{"error": {"code": ..., "message": ..., "advice": ...}}`. Its status is that of the
+  /// ``CommandError`` that ``Program/explanation`` or ``CommandError/init(_:)`` makes of it. ``OutputClosed`` is no
+  /// error: the status is ``ExitStatus/ok``.
+  ///
+  /// The process ignores `SIGPIPE` from then on. Standard streams that are closed are opened on `/dev/null`, so that no
+  /// other file gets their numbers.
+  ///
+  /// - Parameter perform: performs the command of an invocation and returns the status to exit with.
+  public static func main(_ perform: (Invocation<Self>) async throws -> ExitStatus) async -> Never {
     signal(SIGPIPE, SIG_IGN)  // A reader who leaves is an error of `write`, which is quieter.
     keepStandardStreams()
     exit(await run(Argument.ofThisProcess(), perform).rawValue)

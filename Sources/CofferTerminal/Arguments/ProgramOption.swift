@@ -1,37 +1,73 @@
-/// One option of a program, by its name: an enumeration whose cases are all of them. An option means the same wherever
-/// it is taken.
-package protocol ProgramOption: CaseIterable, Hashable, RawRepresentable, Sendable
+/// The options of a program: an enumeration with a case for each, whose raw value is the name without its dashes.
+///
+/// An option means the same to every command that takes it.
+///
+/// ```swift
+/// enum Option: String, ProgramOption {
+///   case output, quiet, json, help, version
+///
+///   var letter: Character? {
+///     switch self {
+///     case .help: "h"
+///     case .quiet: "q"
+///     default: nil
+///     }
+///   }
+///
+///   var value: OptionValue? { self == .output ? OptionValue(name: "FILE", completion: .files) : nil }
+///
+///   var summary: String {
+///     switch self {
+///     case .output: "write into a file"
+///     case .quiet: "print nothing"
+///     case .json: "print JSON, errors too"
+///     case .help: "show help"
+///     case .version: "show the version"
+///     }
+///   }
+/// }
+/// ```
+public protocol ProgramOption: CaseIterable, Hashable, RawRepresentable, Sendable
 where RawValue == String, AllCases == [Self] {
+  /// The switch for output as JSON. With it, errors are printed as JSON, too.
   static var json: Self { get }
+  /// The switch that shows the help of a command, which every command takes.
   static var help: Self { get }
+  /// The switch that shows the version, with or without a command.
   static var version: Self { get }
 
-  /// The letter of the short form, where there is one.
+  /// The letter of the short form, such as `l` for `-l`; `nil` where there is none. Only switches can have one.
   var letter: Character? { get }
   /// The value that follows; `nil` for a switch.
   var value: OptionValue? { get }
-  /// One line for help and completions.
+  /// What the option does, in one line for help and completions: a lower-case clause.
   var summary: String { get }
 }
 
-/// The value of an option.
-package struct OptionValue: Sendable {
-  /// `PATH`
-  package let name: String
-  package let completion: Completion
+/// The value that follows an option.
+public struct OptionValue: Sendable {
+  /// The placeholder in help, such as `PATH`.
+  public let name: String
+  /// What a shell offers for the value.
+  public let completion: Completion
 
-  package init(name: String, completion: Completion) {
+  /// Creates a value.
+  ///
+  /// - Parameters:
+  ///   - name: the placeholder in help, by custom in capital letters.
+  ///   - completion: what a shell offers for the value.
+  public init(name: String, completion: Completion) {
     self.name = name
     self.completion = completion
   }
 }
 
 extension ProgramOption {
-  /// `--file`
-  package var name: String { "--\(rawValue)" }
+  /// The option as it is typed: `--file`.
+  public var name: String { "--\(rawValue)" }
 
   /// What `--help` shows on the left: `-l, --long`.
-  package var synopsis: String {
+  var synopsis: String {
     (letter.map { "-\($0), " } ?? "") + name + (value.map { " \($0.name)" } ?? "")
   }
 }

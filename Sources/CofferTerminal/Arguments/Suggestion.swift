@@ -1,5 +1,16 @@
-/// The candidate, in small letters, that somebody most likely meant; `nil` when none is close.
-package func suggestion(for word: String, among candidates: [String]) -> String? {
+/// Returns the candidate that a misspelled word most likely means; `nil` when none is close.
+///
+/// A candidate is close when at most two letters are wrong, or one in a candidate of up to four letters; swapped
+/// neighbours count as one. Otherwise a word of at least two letters that begins exactly one candidate means that one.
+///
+/// ```swift
+/// suggestion(for: "Lsit", among: ["list", "add"])  // "list"
+/// ```
+///
+/// - Parameters:
+///   - word: the word as it was typed; its case does not matter.
+///   - candidates: the words that are known, in lower case.
+public func suggestion(for word: String, among candidates: [String]) -> String? {
   let word = word.lowercased()
   let best = candidates.map { (candidate: $0, distance: editDistance(word, $0)) }
     .min { $0.distance < $1.distance }
@@ -9,7 +20,8 @@ package func suggestion(for word: String, among candidates: [String]) -> String?
   return word.count > 1 && longer.count == 1 ? longer.first : nil
 }
 
-/// How many letters were left out, added, mistaken or swapped with their neighbour.
+/// Returns how many letters were left out, added, mistaken or swapped with their neighbour. Only the first 40 Unicode
+/// scalars of each word count.
 package func editDistance(_ left: String, _ right: String) -> Int {
   let left = Array(left.unicodeScalars.prefix(40))
   let right = Array(right.unicodeScalars.prefix(40))

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The characters of a chart.
-package struct ChartGlyphs: Sendable {
+/// The characters that a ``StepChart`` is drawn with.
+public struct ChartGlyphs: Sendable {
   /// A line's characters by the sides on which they are connected: up 1, down 2, left 4, right 8.
   let line: [Character]
   /// The same for the dashed line.
@@ -18,18 +18,19 @@ package struct ChartGlyphs: Sendable {
   /// The dashed line in the legend.
   var dash: Character { dashed[12] }
 
-  /// Box drawing.
-  package static let unicode = ChartGlyphs(
+  /// Box-drawing characters, for terminals that show UTF-8.
+  public static let unicode = ChartGlyphs(
     line: Array(" ╵╷│╴┘┐┤╶└┌├─┴┬┼"), dashed: Array(" ╎╎╎╌┘┐┤╌└┌├╌┴┬┼"), soldOut: "░", low: "▼", high: "▲", axis: "│",
     valueTick: "┤", corner: "└", timeline: "─", timeTick: "┬")
 
-  /// For terminals without Unicode.
-  package static let ascii = ChartGlyphs(
+  /// ASCII characters, for terminals without Unicode.
+  public static let ascii = ChartGlyphs(
     line: Array(" |||-+++-+++-+++"), dashed: Array(" :::............"), soldOut: "/", low: "v", high: "^",
     axis: "|", valueTick: "+", corner: "+", timeline: "-", timeTick: "+")
 
-  /// What the environment says that the terminal can show.
-  package static var ofEnvironment: ChartGlyphs {
+  /// The glyphs that the environment allows: ``unicode`` where the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is not
+  /// empty names UTF-8, else ``ascii``.
+  public static var ofEnvironment: ChartGlyphs {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"]
     let locale = names.lazy.compactMap { getenv($0).map { String(cString: $0) } }.first { !$0.isEmpty } ?? ""
     let charset = locale.lowercased().split(separator: ".").last ?? ""

@@ -1,10 +1,11 @@
 extension StepChart {
   /// What the chart shows, for those who cannot see it: "From 206.00 on 3 Jan to 137.60 on 13 Jan; lowest 137.60,
-  /// highest 206.00; sold out 5-7 Jan."
-  package var sentence: String { gluedSentence.loosened }
+  /// highest 206.00; sold out 5-7 Jan." Without points it says that there is no price yet.
+  public var sentence: String { gluedSentence.loosened }
 
-  /// The same in lines of at most so many columns, with amounts and dates unbroken.
-  package func sentence(width: Int) -> String { gluedSentence.wrapped(to: width).loosened }
+  /// Returns the sentence with line ends in it, so that a line has at most `width` columns. Amounts and dates are not
+  /// broken.
+  public func sentence(width: Int) -> String { gluedSentence.wrapped(to: width).loosened }
 
   private func amount(_ value: Int64) -> String { label(value).glued }
 

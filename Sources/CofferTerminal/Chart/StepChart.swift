@@ -1,4 +1,4 @@
-package import Foundation
+public import Foundation
 
 /// A history of prices for a terminal: a line of steps, since a price holds until the next one. Prices that differ are
 /// in different rows as long as there are enough of these, so that no step is lost, and a row's label is its own price.
@@ -14,15 +14,39 @@ package import Foundation
 ///
 /// Times that nobody could buy are shaded, a compare-at price is dashed, and however many points share a column, the
 /// lowest and the highest of them are in it.
-package struct StepChart: Sendable {
+///
+/// ```swift
+/// let points = [
+///   StepChart.Point(january, value: 20_600),
+///   StepChart.Point(february, value: 13_760, compareAt: 17_200),
+/// ]
+/// let chart = StepChart(points, until: Date()) { (Double($0) / 100).formatted(.currency(code: "EUR")) }
+/// let output = Output.standard
+/// for line in chart.lines(width: min(output.columns, 100), height: 12, glyphs: .ofEnvironment, style: output.style) {
+///   try output.writeLine(line)
+/// }
+/// try output.flush()
+/// ```
+public struct StepChart: Sendable {
   /// What holds from a moment on, until the next point.
-  package struct Point: Hashable, Sendable {
-    package let date: Date
-    package let value: Int64
-    package let isAvailable: Bool
-    package let compareAt: Int64?
+  public struct Point: Hashable, Sendable {
+    /// The moment from which it holds.
+    public let date: Date
+    /// The price, in a unit of your choice, such as cents.
+    public let value: Int64
+    /// Whether anybody could buy; times when nobody could are shaded.
+    public let isAvailable: Bool
+    /// The crossed-out price, in the unit of ``value``; `nil` where there is none.
+    public let compareAt: Int64?
 
-    package init(_ date: Date, value: Int64, isAvailable: Bool = true, compareAt: Int64? = nil) {
+    /// Creates a point.
+    ///
+    /// - Parameters:
+    ///   - date: the moment from which it holds.
+    ///   - value: the price, in a unit of your choice, such as cents.
+    ///   - isAvailable: whether anybody could buy.
+    ///   - compareAt: the crossed-out price, in the unit of `value`.
+    public init(_ date: Date, value: Int64, isAvailable: Bool = true, compareAt: Int64? = nil) {
       self.date = date
       self.value = value
       self.isAvailable = isAvailable
@@ -36,12 +60,14 @@ package struct StepChart: Sendable {
   let dates: ChartDates
   let label: @Sendable (Int64) -> String
 
+  /// Creates a chart.
+  ///
   /// - Parameters:
-  ///   - points: in any order.
-  ///   - until: where the chart ends, as a rule now.
-  ///   - timeZone: the reader's.
-  ///   - label: a value as people read it: "137.60".
-  package init(
+  ///   - points: the history, in any order. Of two points at one moment, the later in the array holds.
+  ///   - until: where the chart ends, as a rule now; the last point, if that is later.
+  ///   - timeZone: the reader's time zone.
+  ///   - label: returns a value as people read it, such as `137.60`.
+  public init(
     _ points: [Point], until: Date, timeZone: TimeZone = .current, label: @escaping @Sendable (Int64) -> String
   ) {
     // Swift's sort is stable: of two points at one moment, the one that was given last holds.
@@ -51,13 +77,15 @@ package struct StepChart: Sendable {
     dates = ChartDates(from: self.points.first?.date ?? until, to: self.until, timeZone: timeZone)
   }
 
-  /// The chart as lines of at most `width` columns; the sentence where there is no room to draw, or nothing.
+  /// Returns the chart as lines without their ends; the sentence where there are no points, or no room to draw.
   ///
   /// - Parameters:
-  ///   - height: of the whole, with axes and legend. A chart with fewer than five lines has no legend.
-  ///   - glyphs: what it is drawn with.
-  ///   - style: its colours. They carry nothing that the characters do not say too.
-  package func lines(width: Int, height: Int, glyphs: ChartGlyphs = .unicode, style: Style) -> [String] {
+  ///   - width: the number of columns that a line has at most. A chart needs 12 and takes 240 at most.
+  ///   - height: the number of lines with axes and legend. A chart needs 3 and takes 100 at most; one with fewer than
+  ///     five has no legend. A price that never changed takes fewer lines.
+  ///   - glyphs: the characters to draw with.
+  ///   - style: the colours. They carry nothing that the characters do not say too.
+  public func lines(width: Int, height: Int, glyphs: ChartGlyphs = .unicode, style: Style) -> [String] {
     // Where there is no terminal, its width is no limit at all.
     let (width, height) = (min(width, 240), min(height, 100))
     guard width >= 12, height >= 3, let plot = ChartPlot(self, width: width, height: height, glyphs: glyphs) else {

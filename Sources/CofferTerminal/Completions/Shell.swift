@@ -1,12 +1,21 @@
-/// The shells that can complete.
-package enum Shell: String, CaseIterable, Sendable {
-  case bash, zsh, fish
+/// The shells that completion scripts are made for.
+public enum Shell: String, CaseIterable, Sendable {
+  /// GNU Bash 4 or later.
+  case bash
+  /// The Z shell.
+  case zsh
+  /// The friendly interactive shell.
+  case fish
 
-  /// The names of all, for an operand that takes one.
-  package static let completion = Completion.words(allCases.map(\.rawValue))
+  /// The names of all shells, for an operand that takes one.
+  public static let completion = Completion.words(allCases.map(\.rawValue))
 
-  /// What the shell has to read, without the last line end.
-  package func script<Command: ProgramCommand>(for commands: Command.Type) -> String {
+  /// Returns the script that makes the shell complete a program, without the last line end.
+  ///
+  /// ``Invocation/printCompletions()`` prints it.
+  ///
+  /// - Parameter commands: the commands of the program.
+  public func script<Command: ProgramCommand>(for commands: Command.Type) -> String {
     switch self {
     case .bash: BashCompletion<Command>().script
     case .zsh: ZshCompletion<Command>().script

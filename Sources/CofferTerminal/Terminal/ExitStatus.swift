@@ -1,4 +1,4 @@
-/// How the command ends, for scripts.
+/// How a command ends, for scripts.
 ///
 /// | status | meaning |
 /// |---|---|
@@ -8,17 +8,25 @@
 /// | 3 | there is no such thing |
 /// | 75 | it is too early: the same later may work |
 /// | 130 | it was interrupted |
-package enum ExitStatus: Int32, CaseIterable, Sendable {
+///
+/// A command returns one, or throws a ``CommandError`` that has one. ``ProgramCommand/main(_:)`` exits with it.
+public enum ExitStatus: Int32, CaseIterable, Sendable {
+  /// It worked.
   case ok = 0
+  /// It failed.
   case failure = 1
+  /// The command line is wrong: the status of every ``UsageError``.
   case usage = 2
+  /// What was asked for does not exist.
   case notFound = 3
-  /// The number that mail programs gave this meaning; service managers know it.
+  /// It is too early, or something is not available for the moment: the same command may work later. `EX_TEMPFAIL` of
+  /// `sysexits.h`, which mail programs and service managers know.
   case tryAgain = 75
+  /// Somebody interrupted it: 128 and the number of `SIGINT`, as shells report it.
   case interrupted = 130
 
-  /// What it means to every program; empty where few use it.
-  package var defaultMeaning: String {
+  /// What the status means to every program, as a lower-case clause; empty for ``tryAgain``, which few programs use.
+  public var defaultMeaning: String {
     switch self {
     case .ok: "it worked"
     case .failure: "it failed"

@@ -1,35 +1,75 @@
-/// One thing that a command's doctor has looked at.
-package struct Finding: Sendable {
-  package enum Verdict: String, Sendable {
-    case ok, warning, problem
+/// One result of a command that looks for what keeps a program from working.
+///
+/// ```swift
+/// let findings: [Finding] = [
+///   .ok("network", "connected"),
+///   .problem("database", "Nothing can be written in \(folder).", fix: "chmod u+rwx '\(folder)'"),
+/// ]
+/// let output = Output.standard
+/// for finding in findings { try output.write(finding.text(output.style, width: 8, columns: output.columns)) }
+/// try output.flush()
+/// return findings.contains { $0.verdict == .problem } ? .failure : .ok
+/// ```
+public struct Finding: Sendable {
+  /// How bad it is.
+  public enum Verdict: String, Sendable {
+    /// Nothing is wrong.
+    case ok
+    /// Something is wrong that keeps nothing from working.
+    case warning
+    /// Something does not work.
+    case problem
   }
 
-  package let subject: String
-  package let verdict: Verdict
-  package let message: String
+  /// What was looked at, in a word or two.
+  public let subject: String
+  /// How bad it is.
+  public let verdict: Verdict
+  /// What was found, as a sentence.
+  public let message: String
   /// What to do; empty where nothing is wrong.
-  package let fix: String
+  public let fix: String
 
-  package static func ok(_ subject: String, _ message: String) -> Finding {
+  /// Creates a finding of something that works.
+  public static func ok(_ subject: String, _ message: String) -> Finding {
     Finding(subject: subject, verdict: .ok, message: message, fix: "")
   }
 
-  package static func warning(_ subject: String, _ message: String, fix: String) -> Finding {
+  /// Creates a finding of something wrong that keeps nothing from working.
+  ///
+  /// - Parameters:
+  ///   - subject: what was looked at, in a word or two.
+  ///   - message: what is wrong.
+  ///   - fix: what to do about it.
+  public static func warning(_ subject: String, _ message: String, fix: String) -> Finding {
     Finding(subject: subject, verdict: .warning, message: message, fix: fix)
   }
 
-  package static func problem(_ subject: String, _ message: String, fix: String) -> Finding {
+  /// Creates a finding of something that does not work.
+  ///
+  /// - Parameters:
+  ///   - subject: what was looked at, in a word or two.
+  ///   - message: what is wrong.
+  ///   - fix: what to do about it.
+  public static func problem(_ subject: String, _ message: String, fix: String) -> Finding {
     Finding(subject: subject, verdict: .problem, message: message, fix: fix)
   }
 
-  /// The same, where it keeps nothing from working.
+  /// The same finding, with a warning in place of a problem.
   package var asWarning: Finding {
     verdict == .problem ? .warning(subject, message, fix: fix) : self
   }
 
-  /// What is well is one line. What is not has its message and what to do below it: a line each. A terminal of so many
-  /// columns gets them broken between words.
-  package func text(_ style: Style, width: Int, columns: Int) -> String {
+  /// Returns the finding as lines for people, with their ends.
+  ///
+  /// A finding that is ``Finding/Verdict/ok`` is one line; any other has its message and what to do below its subject.
+  /// Lines are broken between words where they have more than `columns`. Control characters are escaped.
+  ///
+  /// - Parameters:
+  ///   - style: the colours.
+  ///   - width: the columns that subjects are padded to, so that the messages are below each other.
+  ///   - columns: the width of the terminal, such as ``Output/columns``.
+  public func text(_ style: Style, width: Int, columns: Int) -> String {
     let name = subject.oneLine()
     let mark =
       switch verdict {
@@ -57,7 +97,9 @@ package struct Finding: Sendable {
       }.joined()
   }
 
-  package var json: JSON {
+  /// The finding as an object with the members `subject`, `verdict`, `message` and `fix`, which is `null` where nothing
+  /// is wrong.
+  public var json: JSON {
     .object([
       ("subject", .text(subject)), ("verdict", .text(verdict.rawValue)), ("message", .text(message)),
       ("fix", fix.isEmpty ? .none : .text(fix)),

@@ -1,8 +1,12 @@
 import CofferCore
 package import Foundation
 
-/// Standard input or a file, of which a whole value is read, byte by byte.
-package final class Input {
+/// Where a command reads from: standard input or a file.
+///
+/// ```swift
+/// guard Input.isTerminal else { throw Command.mistake("There is no terminal to ask on: add --yes.", .remove) }
+/// ```
+public final class Input {
   private let descriptor: Int32
   private let name: String
 
@@ -10,7 +14,8 @@ package final class Input {
 
   deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
 
-  package static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
+  /// Whether standard input is a terminal, so that somebody can be asked.
+  public static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
   /// Whether somebody has connected standard input to something that has a value: a pipe, a socket or a file.
   package static var isConnected: Bool {
@@ -19,10 +24,15 @@ package final class Input {
     return [S_IFIFO, S_IFSOCK, S_IFREG].contains(status.st_mode & S_IFMT)
   }
 
+  /// Whether this is standard input, not a file.
   package var isStandard: Bool { descriptor == STDIN_FILENO }
 
+  /// Standard input.
   package static var standard: Input { Input(STDIN_FILENO, "Standard input") }
 
+  /// Opens a file, which is closed with the last reference to it.
+  ///
+  /// - Throws: ``CommandError`` with ``ExitStatus/failure`` when it cannot be opened.
   package static func file(_ path: String) throws -> Input {
     let name = "The file '\(path.oneLine())'"
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
@@ -30,7 +40,9 @@ package final class Input {
     return Input(descriptor, name)
   }
 
-  /// Everything up to the end, which must come after at most `limit` bytes.
+  /// Reads everything up to the end, which must come after at most `limit` bytes.
+  ///
+  /// - Throws: ``CommandError`` with ``ExitStatus/failure`` when there is more, or when reading fails.
   package func read(limit: Int) throws -> Data {
     guard (size ?? 0) <= limit else { throw tooLarge(limit) }
     var data = Data()

@@ -1,18 +1,38 @@
-/// JSON whose members keep their order.
-package enum JSON {
+/// JSON for output, whose members keep their order.
+///
+/// ```swift
+/// try print(
+///   .object([
+///     ("name", .text(note.name)), ("bytes", .number(note.size)), ("isLocked", .flag(note.isLocked)),
+///     ("tags", .list(note.tags.map(JSON.text))), ("owner", .optional(note.owner)),
+///   ]))
+/// // {"name":"today","bytes":12,"isLocked":false,"tags":["a"],"owner":null}
+/// ```
+public enum JSON: Sendable {
+  /// A string. Quotes, backslashes and ASCII control characters are escaped when it is written.
   case text(String)
-  /// A number or a word, as it is written.
+  /// A number or a word, which is written as it is.
   case literal(String)
+  /// An array.
   case list([JSON])
+  /// An object. The names of members are written as they are, in this order: give each once, without quotes,
+  /// backslashes and control characters in it.
   case object([(StaticString, JSON)])
 
-  package static let none = JSON.literal("null")
-  package static func number(_ number: some BinaryInteger) -> JSON { .literal(String(number)) }
-  package static func flag(_ flag: Bool) -> JSON { .literal(flag ? "true" : "false") }
-  package static func optional(_ text: String?) -> JSON { text.map(JSON.text) ?? .none }
+  /// `null`
+  public static let none = JSON.literal("null")
 
-  /// One line, without its end.
-  package var line: String {
+  /// Creates a whole number, of any size.
+  public static func number(_ number: some BinaryInteger) -> JSON { .literal(String(number)) }
+
+  /// Creates `true` or `false`.
+  public static func flag(_ flag: Bool) -> JSON { .literal(flag ? "true" : "false") }
+
+  /// Creates a string, or `null`.
+  public static func optional(_ text: String?) -> JSON { text.map(JSON.text) ?? .none }
+
+  /// The JSON as one line without blanks and without a line end.
+  public var line: String {
     var text = ""
     write(into: &text)
     return text

@@ -2,8 +2,18 @@ import Foundation
 
 /// What somebody at a terminal sees while something long runs: one line on standard error, drawn over itself.
 ///
-/// A pipe, a file or a dumb terminal gets none of it. That standard error fails never stops the work.
-package final class ProgressLine {
+/// ```swift
+/// let progress = ProgressLine("Copying:")
+/// defer { progress.clear() }
+/// for (index, file) in files.enumerated() {
+///   progress.show("Copying \(file.name.oneLine()), \(index + 1) of \(files.count)")
+///   try await copy(file)
+/// }
+/// ```
+///
+/// A pipe, a file or a dumb terminal gets none of it, and a failure of standard error never stops the work. The line
+/// is taken away with the last reference. One thread at a time may use it.
+public final class ProgressLine {
   /// Ten times a second is as often as a person can read it.
   private static let interval = Duration.milliseconds(100)
 
@@ -15,7 +25,12 @@ package final class ProgressLine {
   /// How many columns of the line have something in them.
   private var width = 0
 
-  package init(_ label: String, on output: Output = .error) {
+  /// Creates a progress line, which is not shown yet. The time starts now.
+  ///
+  /// - Parameters:
+  ///   - label: what ``update(values:bytes:)`` begins the line with.
+  ///   - output: the terminal to show it on.
+  public init(_ label: String, on output: Output = .error) {
     self.label = label
     self.output = output
     isShown = output.isTerminal && !Style.isDumb
@@ -23,10 +38,15 @@ package final class ProgressLine {
 
   deinit { clear() }
 
-  package var elapsed: Duration { ContinuousClock.now - start }
+  /// The time since the line was created.
+  public var elapsed: Duration { ContinuousClock.now - start }
 
-  /// Shows how far it is, unless that was done a moment ago.
-  package func update(values: Int, bytes: Int) {
+  /// Shows how far the work is, at most ten times a second: `Copying: 1,234 values, 5.6 MiB, 1.2 MiB/s`.
+  ///
+  /// - Parameters:
+  ///   - values: how many values are done.
+  ///   - bytes: how many bytes are done. The rate is the average since the line was created.
+  public func update(values: Int, bytes: Int) {
     guard isShown else { return }
     let now = ContinuousClock.now
     if let lastDrawn, now - lastDrawn < Self.interval { return }
@@ -35,19 +55,24 @@ package final class ProgressLine {
     draw("\(label) \(counted(values, "value")), \(byteCount(bytes)), \(byteCount(Int(rate)))/s")
   }
 
-  /// Shows what is going on where there is nothing to count.
-  package func show(_ text: String) {
+  /// Shows a text in place of the line, cut where the terminal ends.
+  public func show(_ text: String) {
     if isShown { draw(text) }
   }
 
-  /// Writes a sentence for people to standard error, in place of the line.
-  package func note(_ text: String, after label: String? = nil) {
+  /// Takes the line away and writes a sentence for people in its place, as ``Output/note(_:after:)`` does. Unlike the
+  /// line, the sentence is written even if there is no terminal.
+  ///
+  /// - Parameters:
+  ///   - text: the sentence, without a line end.
+  ///   - label: what to print in front of it, in red.
+  public func note(_ text: String, after label: String? = nil) {
     clear()
     try? output.note(text, after: label)
   }
 
   /// Takes the line away: before something else is printed, and at the end.
-  package func clear() {
+  public func clear() {
     guard width > 0 else { return }
     // Blanks do what an escape sequence would, also where NO_COLOR asks for none. Two more: a terminal prints ^C.
     try? output.write("\r" + String(repeating: " ", count: min(width + 2, columns)) + "\r")
@@ -68,7 +93,7 @@ package final class ProgressLine {
 }
 
 extension Duration {
-  package var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+  var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 }
 
 /// `0.3 s`, `1,234.5 s`

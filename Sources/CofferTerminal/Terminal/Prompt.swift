@@ -1,10 +1,22 @@
 import Dispatch
 import Foundation
 
-/// Asks on the terminal; whether the answer was yes.
+/// Asks a question on standard error and reads the answer from standard input: whether it was yes.
 ///
-/// - Parameter otherwise: what an interruption leaves: "nothing was removed".
-package func confirm(_ question: String, otherwise: String) async throws -> Bool {
+/// ```swift
+/// guard try await confirm("Remove 3 notes?", otherwise: "nothing was removed") else {
+///   throw CommandError(.failure, "notConfirmed", "Nothing was removed.")
+/// }
+/// ```
+///
+/// `y` and `yes` are yes, in any case; everything else is no. Ask only where ``Input/isTerminal`` is true.
+///
+/// - Parameters:
+///   - question: the question, to which ` [y/N] ` is added.
+///   - otherwise: what an interruption leaves, as a lower-case clause: `nothing was removed`.
+/// - Throws: ``CommandError`` with ``ExitStatus/interrupted`` on Ctrl-C, SIGTERM or the end of the input, and what
+///   ``Output`` throws.
+public func confirm(_ question: String, otherwise: String) async throws -> Bool {
   let output = Output.error
   try output.write("\(question) [y/N] ")
   try output.flush()

@@ -2,11 +2,25 @@ import Dispatch
 import Foundation
 
 /// Calls back on signals, in place of what the system would do, for as long as it lives.
-package final class Signals {
+///
+/// ```swift
+/// let signals = Signals([SIGINT, SIGTERM]) { continuation.finish() }
+/// defer { withExtendedLifetime(signals) {} }
+/// for await event in events { try show(event) }
+/// ```
+///
+/// With its last reference, the signals get back their default actions: have one instance for a signal at a time.
+/// ``interruptible(_:)`` does all that most commands need.
+public final class Signals {
   private let numbers: [Int32]
   private let sources: [any DispatchSourceSignal]
 
-  package init(_ numbers: [Int32], _ handler: @escaping @Sendable () -> Void) {
+  /// Begins to call back.
+  ///
+  /// - Parameters:
+  ///   - numbers: the signals, such as `SIGINT`.
+  ///   - handler: called on a global queue for each signal. Several that come at once may be one call.
+  public init(_ numbers: [Int32], _ handler: @escaping @Sendable () -> Void) {
     self.numbers = numbers
     sources = numbers.map { number in
       signal(number, SIG_IGN)
@@ -23,9 +37,29 @@ package final class Signals {
   }
 }
 
-/// Runs `body` as a task that Ctrl-C and SIGTERM cancel, so that it can end in good order. A second one does not wait:
-/// every commit is whole or not at all, so that nothing is torn.
-package func interruptible<R: Sendable>(_ body: @escaping @Sendable () async throws -> R) async throws -> R {
+/// Runs `body` as a task that Ctrl-C and SIGTERM cancel, so that it can end in good order.
+///
+/// A second Ctrl-C or SIGTERM ends the process at once, with ``ExitStatus/interrupted`` and without any cleaning up.
+///
+/// ```swift
+/// return try await interruptible {
+///   do {
+///     for file in files {
+///       try Task.checkCancellation()
+///       try await upload(file)
+///     }
+///     return .ok
+///   } catch is CancellationError {
+///     throw CommandError(.interrupted, "interrupted", "Interrupted: what was uploaded stays.")
+///   }
+/// }
+/// ```
+///
+/// The task is cancelled by signals alone, not with the task that waits for it.
+///
+/// - Returns: What `body` returns.
+/// - Throws: What `body` throws.
+public func interruptible<R: Sendable>(_ body: @escaping @Sendable () async throws -> R) async throws -> R {
   let task = Task { try await body() }
   let signals = Signals([SIGINT, SIGTERM]) {
     if task.isCancelled { _exit(ExitStatus.interrupted.rawValue) }
@@ -36,7 +70,12 @@ package func interruptible<R: Sendable>(_ body: @escaping @Sendable () async thr
 }
 
 /// Calls back when the reader of standard output leaves, as `head` does, even while there is nothing to write.
-package func whenReaderLeaves(_ handler: @escaping @Sendable () -> Void) {
+///
+/// Where standard output is no pipe or socket, nothing happens. A command that waits for events needs it; any other
+/// finds out when it writes: ``OutputClosed``.
+///
+/// - Parameter handler: called once at most, on a thread of its own.
+public func whenReaderLeaves(_ handler: @escaping @Sendable () -> Void) {
   var status = stat()
   guard fstat(STDOUT_FILENO, &status) == 0, [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT) else { return }
   let thread = Thread {

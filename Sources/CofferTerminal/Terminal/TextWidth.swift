@@ -1,18 +1,22 @@
 /// How much room text takes on a terminal, and how it is made to fit.
 extension String {
-  /// How many columns it takes in one line of a terminal: two for each character of East Asian scripts and each emoji.
-  package var columns: Int {
+  /// The number of columns that the string takes in one line of a terminal.
+  ///
+  /// Characters of East Asian scripts and emoji take two, any other takes one. Escape sequences are not recognised:
+  /// measure before styling.
+  public var columns: Int {
     // Bytes are counted faster than characters, and in ASCII each is one column.
     utf8.allSatisfy { $0 < 0x80 } ? utf8.count : reduce(0) { $0 + $1.columns }
   }
 
-  /// The string with blanks at which no line is broken: for an amount with its currency, a number with its unit.
-  package var glued: String { replacing(" ", with: "\u{A0}") }
+  /// The string with no-break spaces (U+00A0) in place of its blanks, for an amount with its currency or a number with
+  /// its unit. `loosened` gives back the blanks once the text is wrapped.
+  public var glued: String { replacing(" ", with: "\u{A0}") }
 
-  /// The string with ordinary blanks again, as it is printed.
-  package var loosened: String { replacing("\u{A0}", with: " ") }
+  /// The string with ordinary blanks in place of no-break spaces (U+00A0), as it is printed.
+  public var loosened: String { replacing("\u{A0}", with: " ") }
 
-  /// The string with an ellipsis in place of what is beyond so many columns.
+  /// Returns the string with an ellipsis in place of what is beyond so many columns.
   package func shortened(to width: Int) -> String {
     guard columns > width else { return self }
     var text = ""
@@ -25,8 +29,9 @@ extension String {
     return width > 0 ? text + "…" : ""
   }
 
-  /// The string as lines of at most `width` columns, broken between words; a longer word is shortened.
-  package func folded(to width: Int) -> [String] {
+  /// Returns the string as lines of at most `width` columns, broken between words. A longer word is cut and ends with
+  /// an ellipsis.
+  public func folded(to width: Int) -> [String] {
     guard columns > width else { return [self] }
     var lines: [String] = []
     var line = ""

@@ -47,7 +47,6 @@ let fuzzers: [Target] =
     fuzzer("FuzzFileName", ["CofferCore", "CofferFiles"]),
     fuzzer("FuzzRecord", ["CofferSlots"]),
     fuzzer("FuzzPreferences", ["CofferCore", "CofferPreferences", "CofferSlots"]),
-    fuzzer("FuzzFeed", ["WatchifyKit"]),
     fuzzer("FuzzSealed", ["CofferCore", "CofferCrypto", "CofferKeychain", "CofferSlots"]),
   ]
 
@@ -59,14 +58,13 @@ let package = Package(
     .library(name: "CofferCore", targets: ["CofferCore"]),
     .library(name: "CofferBus", targets: ["CofferBus"]),
     .library(name: "CofferDatabase", targets: ["CofferDatabase"]),
+    .library(name: "CofferLocks", targets: ["CofferLocks"]),
+    .library(name: "CofferProcessTesting", targets: ["CofferProcessTesting"]),
+    .library(name: "CofferTerminal", targets: ["CofferTerminal"]),
     .library(name: "CofferTesting", targets: ["CofferTesting"]),
-    .library(name: "ReplayShop", targets: ["ReplayShop"]),
-    .library(name: "WatchifyKit", targets: ["WatchifyKit"]),
     .executable(name: "coffer", targets: ["CofferCommand"]),
     .executable(name: "coffer-demo", targets: ["CofferDemo"]),
-    .executable(name: "replay-shop", targets: ["ReplayShopServer"]),
-    .executable(name: "watchify", targets: ["Watchify"]),
-  ],
+  ] + (fuzzers.isEmpty ? [] : [.library(name: "CFuzzer", targets: ["CFuzzer"])]),
   traits: [
     .default(enabledTraits: ["SecretService"]),
     .trait(name: "SecretService", description: "Keep secrets in the desktop's keyring on Linux."),
@@ -78,8 +76,6 @@ let package = Package(
     .systemLibrary(name: "CofferCZlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CofferCOpenSSL", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CofferCGio"),
-    .systemLibrary(name: "CofferCMicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
-    .systemLibrary(name: "CofferCCurl"),
     .systemLibrary(name: "CofferCShims"),
     floor("CofferLocks", []),
     // Floor 1: contracts
@@ -89,6 +85,7 @@ let package = Package(
     floor("CofferFileSystem", ["CofferLocks", "CofferCore", "CofferCShims"]),
     floor("CofferTerminal", ["CofferCore"]),
     floor("CofferBus", ["CofferLocks", "CofferCGio"]),
+    floor("CofferProcessTesting", []),
     // Floor 3: engines, and what stands on one room of the base
     floor("CofferPrompt", ["CofferCore", "CofferCrypto", "CofferCShims"]),
     floor(
@@ -116,12 +113,6 @@ let package = Package(
       ]),
     // Floor 7: services
     floor("CofferTesting", ["CofferLocks", "CofferCore", "Coffer"]),
-    floor("ReplayShop", ["CofferCMicrohttpd", "CofferCZlib", "CofferLocks"]),
-    floor(
-      "WatchifyKit",
-      [
-        "Coffer", "CofferBus", "CofferCCurl", "CofferCShims", "CofferDatabase", "CofferFileSystem", "CofferLocks",
-      ]),
     // Floor 8: applications
     tool(
       "CofferCommand",
@@ -130,11 +121,10 @@ let package = Package(
         "CofferSlots", "CofferTerminal",
       ]),
     tool("CofferDemo", ["CofferLocks", "Coffer"]),
-    tool("ReplayShopServer", ["ReplayShop"]),
-    tool("Watchify", ["Coffer", "CofferLocks", "CofferTerminal", "ReplayShop", "WatchifyKit"]),
     // Tests
     .target(
-      name: "CofferTestSupport", dependencies: ["CofferCore", "CofferLocks", "CofferSQLite", "CofferSlots"],
+      name: "CofferTestSupport",
+      dependencies: ["CofferCore", "CofferLocks", "CofferProcessTesting", "CofferSQLite", "CofferSlots"],
       path: "Tests/CofferTestSupport", exclude: ["fault.c"], swiftSettings: settings),
     tool(
       "CofferTestHelper",
@@ -158,7 +148,6 @@ let package = Package(
         "CofferLocks", "CofferCSQLite", "CofferCore", "CofferSQLite", "CofferSlots", "CofferTesting",
         "CofferTestSupport",
       ]),
-    tool("WatchifyTestHelper", ["WatchifyKit"], path: "Tests/WatchifyTestHelper"),
     tests(
       "CofferCryptoTests", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferTestHelper", "CofferTestSupport"]),
     tests(
@@ -208,23 +197,13 @@ let package = Package(
       name: "CallbackDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),
     tests(
       "CofferCommandTests",
-      ["CofferCommand", "Coffer", "CofferCSQLite", "CofferSQLite", "CofferTerminal", "CofferTestSupport"]),
+      [
+        "CofferCommand", "Coffer", "CofferCSQLite", "CofferFileSystem", "CofferSQLite", "CofferTerminal",
+        "CofferTestSupport", "CofferTesting",
+      ]),
     tests(
       "CofferBusTests", ["CofferBus", "CofferLocks", "CofferTestSupport"], exclude: ["headers.c"]),
     tests("CofferTerminalTests", ["CofferTerminal"]),
-    tests("ReplayShopTests", ["ReplayShop", "ReplayShopServer"]),
-    tests(
-      "WatchifyKitTests",
-      [
-        "Coffer", "CofferBus", "CofferDatabase", "CofferLocks", "CofferTestSupport", "ReplayShop",
-        "ReplayShopServer", "Watchify", "WatchifyKit", "WatchifyTestHelper",
-      ]),
-    tests(
-      "WatchifyTests",
-      [
-        "Coffer", "CofferCSQLite", "CofferSQLite", "CofferTerminal", "CofferTestSupport", "ReplayShop", "Watchify",
-        "WatchifyKit",
-      ]),
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),

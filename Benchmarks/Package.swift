@@ -5,14 +5,14 @@ import PackageDescription
 let package = Package(
   name: "coffer-benchmarks",
   platforms: [.macOS(.v14)],
-  dependencies: [.package(name: "coffer", path: "..")],
+  dependencies: [.package(name: "coffer", path: ".."), .package(name: "watchify", path: "../Watchify")],
   targets: [
     .systemLibrary(name: "BenchSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .executableTarget(
       name: "CofferBench",
       dependencies: [
-        "BenchSQLite", .product(name: "Coffer", package: "coffer"), .product(name: "ReplayShop", package: "coffer"),
-        .product(name: "WatchifyKit", package: "coffer"),
+        "BenchSQLite", .product(name: "Coffer", package: "coffer"), .product(name: "ReplayShop", package: "watchify"),
+        .product(name: "WatchifyKit", package: "watchify"),
       ],
       swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]),
   ]

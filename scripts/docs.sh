@@ -6,8 +6,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Lower floors first: later ones link to earlier ones.
 readonly targets=(
-  CofferCore CofferCrypto CofferFileSystem CofferBus CofferPrompt CofferSQLite CofferSlots CofferDatabase CofferFiles
-  CofferPreferences CofferKeychain Coffer CofferTesting ReplayShop WatchifyKit
+  CofferLocks CofferCore CofferCrypto CofferFileSystem CofferTerminal CofferBus CofferProcessTesting CofferPrompt
+  CofferSQLite CofferSlots CofferDatabase CofferFiles CofferPreferences CofferKeychain Coffer CofferTesting
+  ReplayShop WatchifyKit
 )
 
 work=$(mktemp -d)
@@ -24,8 +25,12 @@ quietly() {
 printf '==> Documentation\n' >&2
 graphs="$(swift build --show-bin-path)/../symbolgraph"
 rm -rf "$graphs" .docs
-quietly swift build --build-tests # the dump covers the modules of the tests too, and fails where they are not built
-quietly swift package dump-symbol-graph --minimum-access-level public --skip-synthesized-members
+for package in . Watchify; do
+  # The dump covers the modules of the tests too, and fails where they are not built.
+  quietly swift build --package-path $package --scratch-path .build --build-tests
+  quietly swift package --package-path $package --scratch-path .build \
+    dump-symbol-graph --minimum-access-level public --skip-synthesized-members
+done
 for target in "${targets[@]}"; do
   mkdir "$work/$target"
   cp "$graphs/$target.symbols.json" "$work/$target/"
@@ -39,7 +44,9 @@ archives=()
 links=()
 for target in "${targets[@]}"; do
   catalog=()
-  if [[ -d Sources/$target/$target.docc ]]; then catalog=("Sources/$target/$target.docc"); fi
+  for folder in {.,Watchify}/Sources/"$target/$target.docc"; do
+    if [[ -d $folder ]]; then catalog=("$folder"); fi
+  done
   archive="$work/$target.doccarchive"
   quietly docc convert "${catalog[@]}" --additional-symbol-graph-dir "$work/$target" \
     --fallback-display-name "$target" --fallback-bundle-identifier "coffer.$target" \

@@ -109,11 +109,3 @@ static inline int coffer_rename(const char *from, const char *to, unsigned flags
   return -1;
 }
 #endif
-
-// Returns to the system what was freed: each thread keeps its own for itself otherwise.
-#ifdef __GLIBC__
-#include <malloc.h>
-static inline void coffer_trim_memory(void) { malloc_trim(0); }
-#else
-static inline void coffer_trim_memory(void) {}
-#endif

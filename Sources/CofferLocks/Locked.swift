@@ -8,13 +8,21 @@
 
 /// A value that one thread at a time can touch.
 ///
-/// `Synchronization.Mutex` needs newer Apple systems than this package does, so it is wrapped here, once. A generic
-/// call across modules costs more than the lock, and what is `package` is never inlined into another module,
-/// `@inlinable` or not: hence a module that no product offers, in which it can be public.
+/// ```swift
+/// let waiting = Locked<[Int]>([])
+/// waiting.withLock { $0.append(7) }
+/// let all = waiting.withLock { $0 }
+/// ```
+///
+/// It is `Synchronization.Mutex` where the system has that, and its elder where it does not: Apple's systems before
+/// macOS 15 and iOS 18, and builds for the thread sanitizer (with `COFFER_TSAN` set), which does not see into the mutex
+/// and calls every access a race.
 public final class Locked<Value>: Sendable {
   #if canImport(os)
     private let mutex: OSAllocatedUnfairLock<Value>
+    /// A lock with a value in it.
     public init(_ value: sending Value) { mutex = OSAllocatedUnfairLock(uncheckedState: value) }
+    /// Runs a closure with the value while no other thread can touch it. It must not wait, nor lock again.
     public func withLock<R, E: Error>(_ body: (inout Value) throws(E) -> sending R) throws(E) -> sending R {
       let result = mutex.withLockUnchecked { value -> Result<R, E> in
         do throws(E) { return .success(try body(&value)) } catch { return .failure(error) }
@@ -22,9 +30,10 @@ public final class Locked<Value>: Sendable {
       return try result.get()
     }
   #elseif COFFER_TSAN
-    // ThreadSanitizer does not see into Synchronization's mutex and calls every access a race; it knows this one.
+    // The sanitizer knows this one.
     private nonisolated(unsafe) let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private nonisolated(unsafe) var value: Value  // touched only while the mutex is held
+    /// A lock with a value in it.
     public init(_ value: sending Value) {
       self.value = value
       mutex = .allocate(capacity: 1)
@@ -34,6 +43,7 @@ public final class Locked<Value>: Sendable {
       pthread_mutex_destroy(mutex)
       mutex.deallocate()
     }
+    /// Runs a closure with the value while no other thread can touch it. It must not wait, nor lock again.
     public func withLock<R, E: Error>(_ body: (inout Value) throws(E) -> sending R) throws(E) -> sending R {
       pthread_mutex_lock(mutex)
       defer { pthread_mutex_unlock(mutex) }
@@ -41,7 +51,9 @@ public final class Locked<Value>: Sendable {
     }
   #else
     @usableFromInline let mutex: Mutex<Value>
+    /// A lock with a value in it.
     @inlinable public init(_ value: sending Value) { mutex = Mutex(value) }
+    /// Runs a closure with the value while no other thread can touch it. It must not wait, nor lock again.
     @inlinable public func withLock<R, E: Error>(
       _ body: (inout sending Value) throws(E) -> sending R
     ) throws(E) -> sending R {

@@ -96,7 +96,7 @@ struct BackupCommandTests {
     try sandbox.write(Data("open sesame\n".utf8), to: "passphrase")
     try #require(chmod(sandbox.path("passphrase"), 0o600) == 0)
     let store = use("sealed:\(sandbox.path("s.sealed"))")
-    func run(_ arguments: String..., input: String? = nil) async throws -> Ended {
+    func run(_ arguments: String..., input: String? = nil) async throws -> EndedProgram {
       let line = arguments.map { "'\($0)'" }.joined(separator: " ") + " --passphrase-file passphrase"
       return try await sandbox.bash((input.map { "printf %s '\($0)' | " } ?? "") + "coffer " + line, environment: store)
     }

@@ -63,7 +63,7 @@ struct ReadOnlyHomesTests {
     let mount = place.mount ? try ReadOnlyMount(of: sandbox.path("d"), at: sandbox.path("m")) : nil
     guard mount != nil || !place.mount else { return print("Not checked: \(name), which this user may not mount.") }
     defer { withExtendedLifetime(mount) {} }
-    func run(_ words: String, from input: String = ":") async throws -> Ended {
+    func run(_ words: String, from input: String = ":") async throws -> EndedProgram {
       try await sandbox.bash("\(input) | " + line(words, in: place.mount ? "m" : "d", by: place.by))
     }
     let before = try FileManager.default.subpathsOfDirectory(atPath: sandbox.path("d")).sorted()

@@ -44,7 +44,7 @@ struct ReadOnlyPlaceTests {
     guard mount != nil || !place.mount else { return print("Not checked: \(place.testDescription).") }
     defer { withExtendedLifetime(mount) {} }
     let store = place.mount ? "m/a.db" : "d/a.db"
-    func run(_ line: String) async throws -> Ended {
+    func run(_ line: String) async throws -> EndedProgram {
       try await sandbox.bash("\(unprivileged) coffer \(line)".replacing("STORE", with: "--store \(store)"))
     }
     let before = try FileManager.default.contentsOfDirectory(atPath: sandbox.path("d")).sorted()

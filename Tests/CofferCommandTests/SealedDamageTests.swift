@@ -9,7 +9,7 @@ struct SealedDamageTests {
 
   init() throws { sandbox = try Sandbox() }
 
-  private func run(_ script: String) async throws -> Ended {
+  private func run(_ script: String) async throws -> EndedProgram {
     try await sandbox.bash(
       "export COFFER_STORE=sealed:s; words() { coffer \"$@\" --passphrase-file words; }; " + script)
   }

@@ -20,6 +20,17 @@ struct ReadmeTests {
     }
   }
 
+  @Test("The program in the documentation of CofferTerminal is the example that is built")
+  func commandLineIsBuilt() throws {
+    let root = readme.deletingLastPathComponent()
+    let page = root.appendingPathComponent("Sources/CofferTerminal/CofferTerminal.docc/CofferTerminal.md")
+    let program = root.appendingPathComponent("Examples/CommandLine/Sources/words/Words.swift")
+    let shown = try fences(in: String(contentsOf: page, encoding: .utf8)).filter { $0.language == "swift" }
+    #expect(shown.count == 1)
+    let built = try String(contentsOf: program, encoding: .utf8)
+    for fence in shown { #expect(built.contains(fence.code.joined(separator: "\n"))) }
+  }
+
   @Test func fencesAreFoundWithTheirLanguage() {
     let found = fences(in: "# A\n```swift\nlet a = 1\n  let b = 2\n```\ntext\n  ```sh\nls\n  ```\n```\n")
     #expect(

@@ -227,13 +227,13 @@ struct ManifestRuleTests {
       tests("ATests", ["A", "B", "CZ", "T", .target(name: "Late", condition: .when(traits: ["B"]))], exclude: ["G"]),
       """, at: "Package.swift")
     let tests = swift("@testable import A\nimport struct Foundation.Data\n", at: "Tests/ATests/S.swift")
-    #expect(unusedDependencies(manifest, of: [tests]) == ["T: A", "ATests: B", "ATests: CZ", "ATests: B"])
+    #expect(unusedDependencies([manifest], of: [tests]) == ["T: A", "ATests: B", "ATests: CZ", "ATests: B"])
     let main = swift("package import A\n", at: "Sources/T/main.swift")
     let rest = swift("import B\nimport CZ\n", at: "Tests/ATests/Sub/U.swift")
-    #expect(unusedDependencies(manifest, of: [tests, main, rest]) == [])
+    #expect(unusedDependencies([manifest], of: [tests, main, rest]) == [])
     // A header that includes another needs its module.
     let header = swift("#include \"../CZ/shim.h\"\n", at: "Sources/B/shim.h")
     let without = swift("import B\n", at: "Tests/ATests/Sub/U.swift")
-    #expect(unusedDependencies(manifest, of: [tests, main, without, header]) == [])
+    #expect(unusedDependencies([manifest], of: [tests, main, without, header]) == [])
   }
 }

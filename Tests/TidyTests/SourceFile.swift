@@ -17,13 +17,17 @@ struct SourceFile: Sendable, CustomStringConvertible {
 
   var description: String { path }
 
-  /// The target that the file belongs to, for a file under `Sources`.
+  /// The target that the file belongs to, for a file under a package's `Sources`.
   var target: String? {
-    let parts = path.split(separator: "/")
+    let parts = pathInPackage.split(separator: "/")
     return parts.count > 2 && parts[0] == "Sources" ? String(parts[1]) : nil
   }
 
-  func isIn(_ folders: String...) -> Bool { folders.contains { path.hasPrefix($0 + "/") } }
+  /// The path from the top of the package that the file belongs to: Watchify is a package of its own.
+  private var pathInPackage: Substring { path.hasPrefix("Watchify/") ? path.dropFirst("Watchify/".count) : path[...] }
+
+  /// Whether the file is in one of these folders of its package.
+  func isIn(_ folders: String...) -> Bool { folders.contains { pathInPackage.hasPrefix($0 + "/") } }
 
   /// The lines of code that have one of these words: looking for a pattern in all of them would take minutes.
   func code(with words: String...) -> [Int] { code.indices.filter { code[$0].hasAny(of: words) } }

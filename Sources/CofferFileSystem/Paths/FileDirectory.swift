@@ -1,7 +1,7 @@
 import CofferCore
 public import Foundation
 
-/// A directory for files (document 4).
+/// A directory for files: document 4's, and the one for what an application keeps for itself.
 ///
 /// ```swift
 /// let exports = try FileDirectory.documents.url().appendingPathComponent("exports")
@@ -13,6 +13,9 @@ public enum FileDirectory: Hashable, Sendable {
   case documents
   /// What can be made again and may vanish at any time: `$XDG_CACHE_HOME`, else `~/.cache`, on Linux.
   case caches
+  /// What an application keeps for its user, such as its database: `$XDG_DATA_HOME`, else `~/.local/share`, on Linux,
+  /// where all applications share it, too.
+  case applicationSupport
   /// A directory of your choice, as a file URL.
   case custom(URL)
 
@@ -23,6 +26,7 @@ public enum FileDirectory: Hashable, Sendable {
     switch self {
     case .documents: return try SystemDirectories.current.url(for: .documents)
     case .caches: return try SystemDirectories.current.url(for: .caches)
+    case .applicationSupport: return try SystemDirectories.current.url(for: .applicationSupport)
     case .custom(let url):
       guard url.isFileURL else {
         throw StorageError(

@@ -128,7 +128,7 @@ struct DoctorAgreementTests {
     let variables =
       Sandbox.doctorsHome(sandbox.url.path) + state.environment.map { (name: $0.name, value: $0.value.map(here)) }
     let store = here(state.store)
-    func run(_ words: String, from input: String = ":") async throws -> Ended {
+    func run(_ words: String, from input: String = ":") async throws -> EndedProgram {
       let line = "cd home; \(input) | \(state.by) \"$(command -v coffer)\" \(words) \(here(state.options))"
       return try await sandbox.bash(line, environment: variables)
     }

@@ -39,31 +39,32 @@ final class Sandbox: Sendable {
   @discardableResult
   func coffer(
     _ arguments: String..., input: Data? = nil, environment: [(name: String, value: String?)] = []
-  ) async throws -> Ended {
+  ) async throws -> EndedProgram {
     let program = Self.binaries.appendingPathComponent("coffer")
     return try await start(program, arguments, input: input, environment: environment).ended()
   }
 
   /// Runs a line of the shell; `coffer` is in its PATH.
   @discardableResult
-  func bash(_ line: String, environment: [(name: String, value: String?)] = []) async throws -> Ended {
+  func bash(_ line: String, environment: [(name: String, value: String?)] = []) async throws -> EndedProgram {
     try await start(URL(fileURLWithPath: "/bin/bash"), ["-c", line], environment: environment).ended()
   }
 
   /// Runs a line on a terminal of its own and returns what the terminal shows.
-  func terminal(_ line: String, environment: [(name: String, value: String?)] = []) async throws -> Ended {
+  func terminal(_ line: String, environment: [(name: String, value: String?)] = []) async throws -> EndedProgram {
     let program = URL(fileURLWithPath: "/usr/bin/script")
     return try await start(program, ["-qec", line, "/dev/null"], environment: environment).ended()
   }
 
-  func startCoffer(_ arguments: String..., environment: [(name: String, value: String?)] = []) throws -> Running {
+  func startCoffer(_ arguments: String..., environment: [(name: String, value: String?)] = []) throws -> RunningProgram
+  {
     try start(Self.binaries.appendingPathComponent("coffer"), arguments, environment: environment)
   }
 
   private func start(
     _ program: URL, _ arguments: [String], input: Data? = nil,
     environment changes: [(name: String, value: String?)] = []
-  ) throws -> Running {
+  ) throws -> RunningProgram {
     let process = Process()
     process.executableURL = program
     process.arguments = arguments
@@ -71,6 +72,6 @@ final class Sandbox: Sendable {
     var variables = Dictionary(uniqueKeysWithValues: environment.map { ($0.name, $0.value) })
     for change in changes { variables[change.name] = change.value }
     process.environment = variables
-    return try Running(process, in: url, input: input)
+    return try RunningProgram(process, in: url, input: input)
   }
 }

@@ -1,7 +1,10 @@
 import Foundation
 
-/// The floors of the house, as the manifest says: a target imports only from floors below its own.
-let floors = Repository.this.file("Package.swift").map(listedTargets) ?? [:]
+/// The packages of the repository that have floors.
+let manifests = ["Package.swift", "Watchify/Package.swift"].compactMap(Repository.this.file)
+
+/// The floors of the house, as the manifests say: a target imports only from floors below its own.
+let floors = manifests.map(listedTargets).reduce(into: [:]) { all, some in all.merge(some) { first, _ in first } }
 
 /// The floor of each target in a manifest, which says `// Floor N` before the targets of a floor.
 func listedTargets(_ manifest: SourceFile) -> [String: Int] {

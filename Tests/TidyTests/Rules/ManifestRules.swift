@@ -1,8 +1,9 @@
-/// The targets that a manifest gives to other targets and that these never import, as `Target: dependency`.
+/// The targets that manifests give to other targets and that these never import, as `Target: dependency`.
 ///
 /// Executables are named only to be built: tests run them.
-func unusedDependencies(_ manifest: SourceFile, of files: [SourceFile]) -> [String] {
-  let text = manifest.lines.joined(separator: "\n")
+/// - Parameter manifests: of all packages of the repository; one may name another's targets.
+func unusedDependencies(_ manifests: [SourceFile], of files: [SourceFile]) -> [String] {
+  let text = manifests.flatMap(\.lines).joined(separator: "\n")
   let targets = manifestTargets(text)
   let executables = Set(targets.filter { $0.kind == "tool" }.map(\.name))
   let known = Set(targets.map(\.name)).union(text.matches(of: /systemLibrary\(name: "(\w+)"/).map { String($0.1) })

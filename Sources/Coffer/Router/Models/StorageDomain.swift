@@ -81,6 +81,7 @@ extension FileDirectory {
     switch self {
     case .documents: "documents"
     case .caches: "caches"
+    case .applicationSupport: "application support"
     case .custom(let url): url.path.escapingControlCharacters
     }
   }

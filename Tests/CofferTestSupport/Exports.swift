@@ -1,0 +1,2 @@
+// What tests of any application need, too.
+@_exported public import CofferProcessTesting

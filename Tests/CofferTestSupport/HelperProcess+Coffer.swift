@@ -1,0 +1,8 @@
+extension HelperProcess {
+  /// Starts Coffer's own helper.
+  package convenience init(
+    _ arguments: [String], environment: [(String, String)] = [], without absent: [String] = []
+  ) throws {
+    try self.init(arguments, executable: "CofferTestHelper", environment: environment, without: absent)
+  }
+}

@@ -1,0 +1,81 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+// A package of its own, which uses Coffer as every other application does: by its public names.
+
+// Every target is compiled as Coffer's are; COFFER_STRICT (set by ./run) turns warnings into errors for us alone.
+let settings: [SwiftSetting] =
+  [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+  ] + (Context.environment["COFFER_STRICT"] != nil ? [.treatAllWarnings(as: .error)] : [])
+
+/// Coffer's products, and targets of this package.
+func dependencies(_ names: [String]) -> [Target.Dependency] {
+  names.map { $0.hasPrefix("Coffer") ? .product(name: $0, package: "coffer") : .byName(name: $0) }
+}
+
+func floor(_ name: String, _ names: [String]) -> Target {
+  .target(name: name, dependencies: dependencies(names), swiftSettings: settings)
+}
+
+func tool(_ name: String, _ names: [String], path: String? = nil) -> Target {
+  .executableTarget(name: name, dependencies: dependencies(names), path: path, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ names: [String]) -> Target {
+  .testTarget(name: name, dependencies: dependencies(names), swiftSettings: settings)
+}
+
+// The fuzzer needs a sanitizer's flags, so it exists only where ./run fuzz asks for it.
+let fuzzers: [Target] =
+  Context.environment["COFFER_FUZZ"] == nil
+  ? []
+  : [
+    .executableTarget(
+      name: "FuzzFeed", dependencies: ["WatchifyKit", .product(name: "CFuzzer", package: "coffer")],
+      path: "Fuzz/FuzzFeed",
+      swiftSettings: settings,
+      linkerSettings: [.unsafeFlags(["-use-ld=lld", "-Xlinker", "--allow-multiple-definition"])])
+  ]
+
+let package = Package(
+  name: "watchify",
+  platforms: [.macOS(.v14)],
+  products: [
+    .library(name: "ReplayShop", targets: ["ReplayShop"]),
+    .library(name: "WatchifyKit", targets: ["WatchifyKit"]),
+    .executable(name: "replay-shop", targets: ["ReplayShopServer"]),
+    .executable(name: "watchify", targets: ["Watchify"]),
+  ],
+  dependencies: [.package(name: "coffer", path: "..")],
+  targets: [
+    // Floor 0: system libraries
+    .systemLibrary(name: "WatchifyCCurl"),
+    .systemLibrary(name: "WatchifyCMicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+    .systemLibrary(name: "WatchifyCShims"),
+    .systemLibrary(name: "WatchifyCZlib", providers: [.apt(["zlib1g-dev"])]),
+    // Floor 7: services
+    floor("ReplayShop", ["CofferLocks", "WatchifyCMicrohttpd", "WatchifyCZlib"]),
+    floor(
+      "WatchifyKit", ["Coffer", "CofferBus", "CofferDatabase", "CofferLocks", "WatchifyCCurl", "WatchifyCShims"]),
+    // Floor 8: applications
+    tool("ReplayShopServer", ["ReplayShop"]),
+    tool("Watchify", ["Coffer", "CofferLocks", "CofferTerminal", "ReplayShop", "WatchifyKit"]),
+    // Tests
+    tool("WatchifyTestHelper", ["WatchifyKit"], path: "Tests/WatchifyTestHelper"),
+    tests("ReplayShopTests", ["ReplayShop", "ReplayShopServer"]),
+    tests(
+      "WatchifyKitTests",
+      [
+        "Coffer", "CofferBus", "CofferDatabase", "CofferLocks", "CofferProcessTesting", "ReplayShop",
+        "ReplayShopServer", "Watchify", "WatchifyKit", "WatchifyTestHelper",
+      ]),
+    tests(
+      "WatchifyTests",
+      ["Coffer", "CofferDatabase", "CofferProcessTesting", "CofferTerminal", "ReplayShop", "Watchify", "WatchifyKit"]),
+  ] + fuzzers
+)

@@ -1,0 +1,227 @@
+import Foundation
+import WatchifyCCurl
+
+/// One request on its way, and its answer as it comes in.
+final class HTTPTransfer: @unchecked Sendable {  // Only the transport's queue touches it once it is made.
+  /// Bytes of an answer's headers at most, and of everything else that is no body.
+  private static let largestHead = 64 * 1024
+  /// The codings that an answer may have; libcurl knows others, which need more memory than a limit leaves.
+  private static let codings: Set<Substring> = ["gzip", "x-gzip", "deflate", "identity", "none", "chunked"]
+
+  private let request: HTTPRequest
+  private let limit: HTTPTransport.BodyLimit
+  private let silence: Duration
+  private let longest: Duration
+  private let ending: HTTPEnding
+  private let isProxied: Bool
+
+  private var answer: HTTPAnswer
+  private var headBytes = 0
+  private var isHeadOver = false
+  /// Whether all was read that was wanted, so that libcurl's complaint about it is none.
+  private var hasEnough = false
+  private var failure: (any Error)?
+  private var forbidden: String?
+  private var received: Int64 = 0
+  private var lastSign = ContinuousClock.now
+
+  init(
+    _ request: HTTPRequest, limit: HTTPTransport.BodyLimit, silence: Duration, longest: Duration, ending: HTTPEnding
+  ) {
+    self.request = request
+    self.limit = limit
+    self.silence = silence
+    self.longest = longest
+    self.ending = ending
+    isProxied = Curl.hasProxy(request.url.scheme)
+    answer = HTTPAnswer(status: 0, url: request.url)
+  }
+
+  // MARK: - The thread's side
+
+  /// Does it all; returns when the transfer has ended.
+  func run() {
+    guard !ending.isCancelled else { return }
+    ending.finish(Result { try perform() })
+  }
+
+  private func perform() throws -> HTTPAnswer {
+    let curl = ending.curl
+    guard let multi = ending.multi, let easy = curl.pointee.easy_init() else { throw URLError(.unknown) }
+    defer { curl.pointee.easy_cleanup(easy) }
+    var lines: UnsafeMutableRawPointer?
+    defer { curl.pointee.slist_free_all(lines) }
+    for (name, value) in request.headers {
+      // Without a value libcurl leaves a header out; a semicolon sends it empty.
+      guard let longer = curl.pointee.slist_append(lines, value.isEmpty ? "\(name);" : "\(name): \(value)") else {
+        continue
+      }
+      lines = longer
+    }
+    prepare(easy, lines)
+    guard curl.pointee.multi_add_handle(multi, easy) == 0 else { throw URLError(.unknown) }
+    defer { _ = curl.pointee.multi_remove_handle(multi, easy) }
+    lastSign = .now
+    let result = try drive(multi, until: .now + longest)
+    if let failure { throw failure }
+    if let address = watchify_curl_text(curl, easy, Int32(WATCHIFY_CURLINFO_PRIMARY_IP)) {
+      answer.peer = String(cString: address)
+    }
+    guard result != 0, !hasEnough else { return answer }
+    if result == 7, let forbidden { throw ForbiddenAddress(address: forbidden) }
+    throw Curl.error(result, system: watchify_curl_number(curl, easy, Int32(WATCHIFY_CURLINFO_OS_ERRNO)))
+  }
+
+  /// Lets libcurl work until the transfer ends; returns its result.
+  private func drive(_ multi: UnsafeMutableRawPointer, until end: ContinuousClock.Instant) throws -> Int32 {
+    let curl = ending.curl
+    while true {
+      var running: Int32 = 0
+      guard curl.pointee.multi_perform(multi, &running) == 0 else { throw URLError(.unknown) }
+      let result = watchify_curl_result(curl, multi)
+      if result >= 0 { return result }
+      if ending.isCancelled { throw CancellationError() }
+      let rest = min(end, lastSign + silence) - .now
+      guard rest > .zero else { throw URLError(.timedOut) }
+      let milliseconds = Int32(clamping: Int((rest / .milliseconds(1)).rounded(.up)))
+      _ = curl.pointee.multi_poll(multi, nil, 0, min(milliseconds, 1_000), nil)
+    }
+  }
+
+  private func prepare(_ easy: UnsafeMutableRawPointer, _ headers: UnsafeMutableRawPointer?) {
+    let curl = ending.curl
+    let context = Unmanaged.passUnretained(self).toOpaque()
+    func set(_ option: Int, _ number: Int) {
+      _ = watchify_curl_set_number(curl, easy, Int32(option), number)
+    }
+    func set(_ option: Int, _ pointer: UnsafeRawPointer?) {
+      _ = watchify_curl_set_pointer(curl, easy, Int32(option), pointer)
+    }
+    request.url.absoluteString.withCString { set(WATCHIFY_CURLOPT_URL, UnsafeRawPointer($0)) }
+    set(WATCHIFY_CURLOPT_HTTPHEADER, headers)
+    "gzip, deflate".withCString { set(WATCHIFY_CURLOPT_ACCEPT_ENCODING, UnsafeRawPointer($0)) }
+    set(WATCHIFY_CURLOPT_PROTOCOLS, 1 | 2)  // http, https
+    set(WATCHIFY_CURLOPT_NOSIGNAL, 1)
+    set(WATCHIFY_CURLOPT_NOPROGRESS, 0)
+    set(WATCHIFY_CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    set(WATCHIFY_CURLOPT_CONNECTTIMEOUT_MS, Int(silence / .milliseconds(1)))
+    for option in [
+      WATCHIFY_CURLOPT_WRITEDATA, WATCHIFY_CURLOPT_HEADERDATA, WATCHIFY_CURLOPT_XFERINFODATA,
+      WATCHIFY_CURLOPT_OPENSOCKETDATA,
+    ] {
+      set(option, context)
+    }
+    _ = watchify_curl_set_data(curl, easy, Int32(WATCHIFY_CURLOPT_WRITEFUNCTION), takeBody)
+    _ = watchify_curl_set_data(curl, easy, Int32(WATCHIFY_CURLOPT_HEADERFUNCTION), takeHeader)
+    _ = watchify_curl_set_progress(curl, easy, goesOn)
+    _ = watchify_curl_set_open(curl, easy, openSocket)
+  }
+
+  // MARK: - libcurl's side
+
+  /// Takes a line of the answer's head; false ends the transfer.
+  fileprivate func take(header bytes: UnsafeRawBufferPointer) -> Bool {
+    lastSign = .now
+    headBytes += bytes.count
+    guard headBytes <= Self.largestHead else { return fail(AnswerTooLarge()) }
+    // Behind the body there may be more of them, which nobody needs.
+    guard !isHeadOver else { return true }
+    let line = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    if line.isEmpty { return endHead() }
+    if line.hasPrefix("HTTP/"), let status = line.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) {
+      answer.status = status
+      answer.headers = []
+    } else if let colon = line.firstIndex(of: ":") {
+      let value = line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)
+      answer.headers.append((String(line[..<colon]), value))
+      return checkCodings() || fail(URLError(.cannotDecodeContentData))
+    }
+    return true
+  }
+
+  private func endHead() -> Bool {
+    guard answer.status >= 200 else { return true }
+    isHeadOver = true
+    // Of a refusal the status says all.
+    guard (200...299).contains(answer.status) || [400, 503].contains(answer.status) else { return end() }
+    let length = answer.header("Content-Length").flatMap { Int($0) } ?? 0
+    return length <= limit.bytes || limit.cuts || fail(AnswerTooLarge())
+  }
+
+  /// One coding at most: each further one multiplies what a byte unpacks to, or what it costs to find out.
+  private func checkCodings() -> Bool {
+    let names = ["Content-Encoding", "Transfer-Encoding"].compactMap { answer.header($0)?.lowercased() }
+      .joined(separator: ",").split { $0 == "," || $0 == " " || $0 == "\t" }
+    return names.allSatisfy(Self.codings.contains) && names.count { $0 != "chunked" && $0 != "identity" } <= 1
+  }
+
+  /// Takes a piece of the body as it is unpacked; false ends the transfer.
+  fileprivate func take(body bytes: UnsafeRawBufferPointer) -> Bool {
+    lastSign = .now
+    let room = limit.bytes - answer.body.count
+    answer.body.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes.prefix(room)))
+    guard bytes.count > room else { return !ending.isCancelled }
+    return limit.cuts ? end() : fail(AnswerTooLarge())
+  }
+
+  /// Looks at the bytes as they travel: they may unpack to nothing, for ever.
+  fileprivate func progress(_ now: Int64) -> Bool {
+    if now != received { lastSign = .now }
+    received = now
+    guard now > limit.bytes + Self.largestHead else { return !ending.isCancelled }
+    return limit.cuts ? end() : fail(AnswerTooLarge())
+  }
+
+  fileprivate func mayConnect(to address: NetworkAddress?) -> Bool {
+    lastSign = .now
+    guard !isProxied else { return true }
+    if let address, request.reach.includes(address) { return true }
+    forbidden = address?.description ?? "no internet address"
+    return false
+  }
+
+  private func end() -> Bool {
+    hasEnough = true
+    return false
+  }
+
+  private func fail(_ error: any Error) -> Bool {
+    failure = error
+    return false
+  }
+}
+
+// MARK: - Functions that libcurl calls
+
+private nonisolated func transfer(_ context: UnsafeMutableRawPointer?) -> HTTPTransfer? {
+  context.map { Unmanaged<HTTPTransfer>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private nonisolated func takeHeader(
+  bytes: UnsafeMutablePointer<CChar>?, size: Int, count: Int, context: UnsafeMutableRawPointer?
+) -> Int {
+  transfer(context)?.take(header: UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? false ? size * count : 0
+}
+
+private nonisolated func takeBody(
+  bytes: UnsafeMutablePointer<CChar>?, size: Int, count: Int, context: UnsafeMutableRawPointer?
+) -> Int {
+  // Nothing is everything of nothing, so an empty piece cannot end a transfer; there is no harm in it.
+  transfer(context)?.take(body: UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? false ? size * count : 0
+}
+
+private nonisolated func goesOn(
+  context: UnsafeMutableRawPointer?, total: Int64, now: Int64, upTotal: Int64, upNow: Int64
+) -> Int32 {
+  transfer(context)?.progress(now) ?? false ? 0 : 1
+}
+
+private nonisolated func openSocket(
+  context: UnsafeMutableRawPointer?, purpose: Int32, address: UnsafeMutablePointer<watchify_curl_address>?
+) -> Int32 {
+  guard let address, let transfer = transfer(context) else { return -1 }
+  let start = UnsafeRawPointer(address) + (MemoryLayout<watchify_curl_address>.offset(of: \.address) ?? 16)
+  let bytes = UnsafeRawBufferPointer(start: start, count: Int(address.pointee.length))
+  guard transfer.mayConnect(to: NetworkAddress(socketAddress: bytes)) else { return -1 }
+  return socket(address.pointee.family, address.pointee.type | O_CLOEXEC, address.pointee.protocol)
+}

@@ -1,0 +1,145 @@
+import Coffer
+import CofferDatabase
+public import Foundation
+import WatchifyCShims
+
+/// Reading stores and telling what changed (document 2).
+extension StoreService {
+  /// The shortest time between two attempts at one store, in seconds.
+  static let minimumInterval: TimeInterval = 60
+
+  /// Reads a store, writes what changed in one transaction, and tells it.
+  /// - Returns: The news, in the order in which it was found.
+  /// - Throws: ``SyncError``: `rateLimited` within a minute of the last attempt by anybody, `resting` after a refusal.
+  ///   What was stored stays; a failure is kept with the store. `StorageError`.
+  @discardableResult
+  public func syncStore(storeId: UUID) async throws -> [ChangeEventDTO] {
+    do {
+      let store = try await claim(storeId)
+      syncing[storeId, default: 0] += 1
+      defer { syncing[storeId] = syncing[storeId].flatMap { $0 > 1 ? $0 - 1 : nil } }
+      do { return try await read(store) } catch {
+        try await uninterrupted { try await self.fail(store, error) }
+        throw error
+      }
+    } catch let error as StorageError {
+      throw error
+    } catch let error as CancellationError {
+      throw error
+    } catch { throw SyncError.from(error) }
+  }
+
+  /// Marks the attempt before it is made, so that nobody else makes it too.
+  private func claim(_ id: UUID) async throws -> StoreRecord {
+    let rests = try await rests()
+    let now = now()
+    return try await database.write { transaction in
+      guard var store = try StoreRecord.find(id, in: transaction) else { throw SyncError.storeNotFound }
+      try Self.refuse(rests, store.domain)
+      if let last = store.lastAttemptAt {
+        // A clock that was set back must not lock a store for long.
+        let elapsed = now.timeIntervalSince(last)
+        guard elapsed < 0 || elapsed >= Self.minimumInterval else {
+          throw SyncError.rateLimited(retryAfter: Self.minimumInterval - elapsed)
+        }
+      }
+      try transaction.execute(
+        "UPDATE stores SET last_attempt_at = ?1 WHERE no = ?2", [.date(now), .integer(store.no)])
+      store.lastAttemptAt = now
+      return store
+    }
+  }
+
+  private func read(_ store: StoreRecord) async throws -> [ChangeEventDTO] {
+    if store.baseCurrency == nil { try await askForCurrency(of: store) }
+    var request = request(store.domain, store.country, store.headers)
+    let now = now()
+    (request.knownIDs, request.validators) = try await database.read { transaction in
+      (
+        try CatalogueRows.knownIDs(store: store.no, in: transaction),
+        try ValidatorRows.usable(for: store, at: now, in: transaction)
+      )
+    }
+    var reading = try await api.read(request)
+    let preferences = try await NotificationPreferences(from: modelContainer.settings)
+    let rules = try await DetectionRules(from: modelContainer.settings)
+    guard reading.isComplete || reading.isLimited else {
+      throw SyncError.incomplete(reason: reading.incompleteReason ?? "The listing was not read to its end.")
+    }
+    var writer = SyncWriter(claimed: store, reading: reading, rules: rules, preferences: preferences, now: self.now())
+    try Task.checkCancellation()
+    if reading.isUnchanged {
+      try await database.write { [writer] in try writer.confirm(in: $0) }
+      return []
+    }
+    let prepared = try await database.read { [writer] in try writer.prepare(in: $0) }
+    // Of a large store, what was compared makes room for what is written. Each thread keeps what it has freed.
+    let isLarge = reading.products.count > 5_000 || reading.bytes > 8 << 20
+    (reading.products, writer.reading.products) = ([], [])
+    if isLarge { watchify_trim_memory() }
+    return try await database.write { [writer] in try writer.write(prepared, in: $0) }
+  }
+
+  /// Asks a shop again in which currency it keeps its prices: after a minute, then after twice as long each time, up
+  /// to once a day.
+  private func askForCurrency(of store: StoreRecord) async throws {
+    let now = now()
+    let wait = min(86_400, 60 * pow(2, Double(min(store.metaAttempts, 20))))
+    if let last = store.metaAskedAt, (0..<wait).contains(now.timeIntervalSince(last)) { return }
+    var currency: String?
+    do { currency = try await api.describe(request(store.domain, store.country, store.headers)).currency } catch {
+      // Without an answer the prices can still be read; a rest is for all questions.
+      if case .resting? = error as? SyncError { throw error }
+      if error is CancellationError { throw error }
+    }
+    try await database.write { [currency] transaction in
+      try transaction.execute(
+        """
+        UPDATE stores SET base_currency = coalesce(base_currency, ?2), meta_asked_at = ?3,
+          meta_attempts = meta_attempts + 1
+        WHERE no = ?1
+        """, [.integer(store.no), .optional(currency), .date(now)])
+    }
+  }
+
+  // MARK: Failures
+
+  /// Keeps why an attempt failed. Being asked to wait is no failure of the store.
+  private func fail(_ store: StoreRecord, _ error: any Error) async throws {
+    guard !(error is CancellationError), !(error is StorageError) else { return }
+    try await remember(error)
+    let sync = SyncError.from(error)
+    if case .resting = sync { return }
+    if case .rateLimited = sync { return }
+    let (now, preferences) = (now(), try await NotificationPreferences(from: modelContainer.settings))
+    try await database.write { transaction in
+      guard let store = try StoreRecord.find(store.id, in: transaction) else { return }
+      try transaction.execute(
+        "UPDATE stores SET last_error = ?1 WHERE no = ?2", [.optional(sync.stored), .integer(store.no)])
+      guard sync == .passwordProtected, !store.isClosed else { return }
+      try transaction.execute("UPDATE stores SET is_closed = 1 WHERE no = ?1", [.integer(store.no)])
+      let news = [DetectedChange(type: .storeClosed)]
+      let rows = try EventRows.insert(news, store: store, currency: store.currency, at: now, in: transaction)
+      try OutboxRows.enqueue(rows, store: store, preferences, at: now, in: transaction)
+    }
+  }
+
+  // MARK: All stores
+
+  /// Reads all stores, one after another; what fails is kept with its store. Then deletes what is too old.
+  public func syncAllStores() async {
+    for id in await answer([], { try await self.storeIds() }) {
+      guard !Task.isCancelled else { return }
+      do { try await syncStore(storeId: id) } catch { note(error) }
+      await Task.yield()
+    }
+    do { try await deleteWhatIsTooOld() } catch { note(error) }
+  }
+}
+
+extension DetectionRules {
+  init(from settings: StorageRouter) async throws {
+    readsUntilRemoved = max(1, try await settings.get(StorageKeys.readsUntilRemoved))
+    convertedPercent = UInt64(max(0, try await settings.get(StorageKeys.convertedPercent)))
+  }
+}

@@ -1,0 +1,99 @@
+import Coffer
+import CofferDatabase
+import CofferProcessTesting
+import Foundation
+import ReplayShop
+import Testing
+
+@testable import WatchifyKit
+
+/// Acceptance point 6: a process that is killed anywhere in a sync leaves a whole sync or none, and no news is lost.
+@Suite(.timeLimit(.minutes(15))) struct KillTests {
+  private static let products = 120
+  /// The long form: `./run prove`.
+  private static let isProving = ProcessInfo.processInfo.environment["COFFER_PROVE"] != nil
+
+  @Test("6: killed again and again in mid-sync")
+  func kills() async throws {
+    let directory = try TemporaryDirectory()
+    let (file, deliveries) = (directory.path("watchify.db"), directory.path("deliveries"))
+    var feed = ShopGenerator(seed: 11, products: Self.products, variants: 3).feed
+    for id in feed.ids { try feed.setPrice(of: id, to: 1_000) }
+    let server = ReplayServer(feed: feed)
+    try server.start()
+    defer { server.stop() }
+    let address = try ReplayFixture.address(server)
+    var start = 1_790_000_000.0
+    try await follow(address, in: file, at: start)
+    var generator = SeededGenerator(seed: 42)
+    var kills = 0
+    for round in 1...(Self.isProving ? 60 : 8) {
+      // All prices move together: a sync that is half there shows.
+      for id in feed.ids { try feed.setPrice(of: id, to: 1_000 + round) }
+      server.set(feed: feed)
+      start += 5_000  // News waits for a day at most.
+      let victim = try HelperProcess([file, deliveries, "\(start)"], executable: "WatchifyTestHelper")
+      #expect(try victim.line() == "ready")
+      try await Task.sleep(for: .milliseconds(Int.random(in: 0...400, using: &generator)))
+      victim.kill()
+      victim.wait()
+      kills += 1
+      try await check(file)
+    }
+    // What is left is told by whoever comes next.
+    start += 5_000
+    let last = try HelperProcess([file, deliveries, "\(start)"], executable: "WatchifyTestHelper")
+    #expect(try last.line() == "ready")
+    let container = try await ModelContainer.open(at: URL(fileURLWithPath: file))
+    let deadline = ContinuousClock.now + .seconds(120)
+    var (waiting, happened) = (1, 0)
+    while waiting > 0 || happened == 0, ContinuousClock.now < deadline {
+      try await Task.sleep(for: .milliseconds(100))
+      (waiting, happened) = try await container.database.read { transaction in
+        let counts = "SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM events)"
+        return try transaction.query(counts, []) { (Int($0.integer(0)), Int($0.integer(1))) }[0]
+      }
+    }
+    last.kill()
+    last.wait()
+    #expect(waiting == 0)
+    let (events, syncs, untold) = try await container.database.read { transaction in
+      let counts = try transaction.query("SELECT count(*) FROM events GROUP BY at", []) { Int($0.integer(0)) }
+      let untold = try transaction.query("SELECT count(*) FROM events WHERE notified_at IS NULL", []) { $0.integer(0) }
+      return (counts.reduce(0, +), counts, untold[0])
+    }
+    try await container.close()
+    #expect(syncs.allSatisfy { $0 == Self.products * 3 }, "each sync told all its prices: \(syncs)")
+    let told = try String(contentsOfFile: deliveries, encoding: .utf8).split(separator: "\n")
+    // Whoever is killed after it told and before it could write so is not believed: that sync is told again.
+    #expect(untold == 0 && !told.isEmpty && told.count <= syncs.count + kills, "\(told) of \(events)")
+    #expect(told.allSatisfy { $0.hasSuffix(" \(Self.products) price increases") }, "\(told)")
+  }
+
+  private func follow(_ address: String, in file: String, at start: Double) async throws {
+    let container = try await ModelContainer.open(at: URL(fileURLWithPath: file))
+    let now = Date(timeIntervalSince1970: start)
+    let gate = RequestGate(clock: ShopClock(now: { now }, sleep: { _ in }))
+    let service = await StoreService.makeBackground(
+      container: container, api: ShopifyClient(gate: gate), now: { now })
+    _ = try await service.addStore(name: "Victim", domain: address)
+    try await container.close()
+  }
+
+  /// The database is whole, and so is the last sync in it.
+  private func check(_ file: String) async throws {
+    let container = try await ModelContainer.open(at: URL(fileURLWithPath: file))
+    let (integrity, prices, snapshots, events) = try await container.database.read { transaction in
+      (
+        try transaction.query("PRAGMA integrity_check", []) { $0.text(0) },
+        try transaction.query("SELECT DISTINCT price FROM variants", []) { $0.integer(0) },
+        try transaction.query("SELECT count(*) FROM snapshots GROUP BY at", []) { Int($0.integer(0)) },
+        try transaction.query("SELECT count(*) FROM events GROUP BY at", []) { Int($0.integer(0)) }
+      )
+    }
+    try await container.close()
+    #expect(integrity == ["ok"] && prices.count == 1, "\(integrity) \(prices)")
+    #expect(snapshots.allSatisfy { $0 == Self.products * 3 } && events.allSatisfy { $0 == Self.products * 3 })
+    #expect(snapshots.count == events.count + 1, "a history's point for each price that was told")
+  }
+}

@@ -1,0 +1,20 @@
+import CofferProcessTesting
+import Foundation
+
+extension PrivateBus {
+  /// Starts a bus.
+  /// - Parameter server: the program that the bus starts as a notification server when one is asked for.
+  static func start(server: String? = nil) async throws -> PrivateBus {
+    try await onThread { try PrivateBus(server: server) }
+  }
+
+  /// Ends the bus and waits for its end.
+  func stop() async throws { try await onThread { try self.end() } }
+}
+
+/// Runs what blocks on a thread of its own.
+func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+  try await withCheckedThrowingContinuation { continuation in
+    DispatchQueue(label: "watchify.tests").async { continuation.resume(with: Result { try body() }) }
+  }
+}

@@ -1,0 +1,161 @@
+import Coffer
+import CofferDatabase
+import CofferProcessTesting
+import Foundation
+import Testing
+
+@testable import WatchifyKit
+
+/// What is told of a size's stock follows the truth, whichever kinds of news are notified.
+@Suite(.timeLimit(.minutes(15))) struct ToldStockTests {
+  private func sized(_ isAvailable: Bool) -> ShopifyProduct {
+    var sized = product(1, prices: ["10", "10"])
+    sized.variants[1].available = isAvailable
+    return sized
+  }
+
+  /// What is notified of stock that comes and goes every seven hours.
+  private func told(withoutType type: ChangeType, cycles: Int, hours: Double) async throws -> [String] {
+    var bodies: [String] = []
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([sized(true)])
+      try await workshop.container.settings.set(false, for: StorageKeys.notify(type))
+      for _ in 0..<cycles {
+        for isAvailable in [false, true] {
+          try await workshop.sync(id, [sized(isAvailable)])
+          await workshop.notifications.send(for: [])
+          workshop.clock.turn(hours * 3_600)
+        }
+      }
+      bodies = workshop.channel.delivered.map(\.body)
+    }
+    return bodies
+  }
+
+  @Test(
+    "Each restock is told though sell-outs are not, and the reverse", arguments: [ChangeType.outOfStock, .backInStock])
+  func mirror(type: ChangeType) async throws {
+    let bodies = try await told(withoutType: type, cycles: 6, hours: 7)
+    #expect(bodies.count == 6, "\(bodies)")
+    let words = type == .outOfStock ? "back in stock" : "out of stock"
+    #expect(bodies.allSatisfy { $0.contains(words) })
+  }
+
+  @Test("A size that comes and goes each hour is still told once in six hours")
+  func flapping() async throws {
+    let bodies = try await told(withoutType: .outOfStock, cycles: 6, hours: 1)
+    #expect(bodies.count == 2, "\(bodies)")
+  }
+
+  @Test("A restock after the switch was turned is told, and one that was told already is not")
+  func switched() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([sized(true)])
+      let settings = workshop.container.settings
+      func change(_ isAvailable: Bool) async throws -> Int {
+        let before = workshop.channel.delivered.count
+        try await workshop.sync(id, [sized(isAvailable)])
+        await workshop.notifications.send(for: [])
+        workshop.clock.turn(7 * 3_600)
+        return workshop.channel.delivered.count - before
+      }
+      try await settings.set(false, for: StorageKeys.notificationsEnabled)
+      #expect(try await change(false) == 0)
+      try await settings.set(true, for: StorageKeys.notificationsEnabled)
+      #expect(try await change(true) == 1, "it was sold out, though nobody was told")
+      #expect(try await change(false) == 1)
+      try await workshop.service.deleteOldEvents(olderThan: workshop.clock.now)
+      #expect(try await change(true) == 1, "what was told outlives the events")
+    }
+  }
+
+  @Test("A size that is taken off the list and comes back is told each time")
+  func unlisted() async throws {
+    try await Workshop.use { workshop in
+      let (whole, sold) = (sized(true), sized(false))
+      var without = whole
+      without.variants.removeLast()
+      let id = try await workshop.follow([whole])
+      for product in [sold, whole, without, without, whole, without, without, whole] {
+        try await workshop.sync(id, [product])
+        await workshop.notifications.send(for: [])
+        workshop.clock.turn(7 * 3_600)
+      }
+      let bodies = workshop.channel.delivered.map(\.body)
+      #expect(bodies.count == 4 && bodies.dropFirst().allSatisfy { $0.contains("back in stock") }, "\(bodies)")
+    }
+  }
+
+  /// What is told of reads that all wait for a channel.
+  private func waited(_ reads: [[ShopifyProduct]]) async throws -> [String] {
+    var bodies: [String] = []
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([sized(false), product(2)])
+      for products in reads { try await workshop.sync(id, products) }
+      await workshop.notifications.send(for: [])
+      bodies = workshop.channel.delivered.map(\.body)
+    }
+    return bodies
+  }
+
+  @Test("What waits to be told and is no longer true is not told")
+  func untrue() async throws {
+    var without = sized(true)
+    without.variants.removeLast()
+    let (cheap, mat) = (product(2, prices: ["60"]), product(2))
+    #expect(try await waited([[sized(true), mat]]) == ["Product 1, Size 1: back in stock"])
+    #expect(
+      try await waited([[sized(true), mat], [without, mat]]) == ["Product 1, Size 1: back in stock"], "absent once")
+    #expect(try await waited([[sized(true), mat], [without, mat], [without, mat]]).isEmpty)
+    #expect(
+      try await waited([[sized(true), mat], [without, mat], [without, mat], [sized(true), mat]])
+        == ["Product 1, Size 1: back in stock"])
+    #expect(try await waited([[sized(true), mat], [mat], [mat]]) == ["Product 1: product removed"])
+    let same = sized(false)
+    #expect(try await waited([[same, cheap], [same, mat]]).isEmpty, "it costs what it did")
+    #expect(
+      try await waited([[same, cheap], [same, product(2, prices: ["120"])]]) == ["Product 2: $120.00, was $60.00"])
+    #expect(try await waited([[same, cheap], [same], [same]]) == ["Product 2: product removed"])
+    #expect(
+      try await waited([[same, cheap], [same], [same], [same, cheap]]) == ["Product 2: product returned"])
+  }
+
+  @Test("A database of the second step keeps what was told and the market that it was read in")
+  func migration() async throws {
+    let directory = try TemporaryDirectory()
+    let file = directory.path("watchify.db")
+    let engine = try await SQLiteEngine.open(at: file)
+    let database = SQLiteDatabase(engine: engine)
+    try await database.migrate(Array(Schema.migrations.prefix(4)))
+    try await database.write { transaction in
+      try transaction.execute(
+        """
+        INSERT INTO stores (no, id, name, domain, added_at, last_fetched_at, read_country, currency)
+          VALUES (1, '\(UUID().uuidString)', 'S', 's.example', 0, 5, 'US', 'USD');
+        INSERT INTO products (row, store, id, title, folded_title, handle, first_seen_at, price, is_available, images)
+          VALUES (1, 1, 7, 'T', 't', 't', 0, 100, 1, '');
+        INSERT INTO variants VALUES (1, 8, 'M', NULL, 1000, NULL, 1, 1, 'US/USD', NULL);
+        INSERT INTO variants VALUES (1, 9, 'L', NULL, 1000, NULL, 1, 2, 'US/USD', 3);
+        INSERT INTO events (id, store, at, type, magnitude, product, product_title, variant, notified_at)
+          VALUES ('a', 1, 1, 4, 'medium', 7, 'T', 8, NULL), ('b', 1, 2, 3, 'medium', 7, 'T', 8, 2),
+            ('c', 1, 3, 4, 'medium', 7, 'T', 8, NULL);
+        INSERT INTO outbox (channel, event, store, created_at) VALUES ('desktop', 3, 1, 3);
+        """)
+    }
+    try await engine.close()
+    let container = try await ModelContainer.open(at: URL(fileURLWithPath: file))
+    let (stock, markets, stored) = try await container.database.read { transaction in
+      (
+        try transaction.query("SELECT is_available, told_at FROM told_stock", []) { [$0.integer(0), $0.integer(1)] },
+        try transaction.query("SELECT market FROM markets", []) { $0.text(0) },
+        try CatalogueRows.load(store: 1, in: transaction)
+      )
+    }
+    try await container.close()
+    #expect(stock == [[1, 2]], "the sell-out still waits to be told")
+    #expect(markets == ["US/USD"])
+    let variants = try #require(stored[7]).variants
+    #expect(variants.map(\.missingReads) == [0, 1])
+    #expect(variants[0].reference == ReferencePrice(price: Price(tenThousandths: 1_000)))
+  }
+}

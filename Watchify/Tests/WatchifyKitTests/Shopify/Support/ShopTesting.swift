@@ -1,0 +1,89 @@
+import CofferLocks
+import Foundation
+
+@testable import WatchifyKit
+
+/// A clock that jumps: a sleep is over at once and the time is later.
+final class JumpingClock: Sendable {
+  private struct State {
+    var now = Date(timeIntervalSince1970: 1_800_000_000)
+    var slept: [Duration] = []
+  }
+  private let state = Locked(State())
+
+  var now: Date { state.withLock { $0.now } }
+  /// What was slept, in order.
+  var slept: [Duration] { state.withLock { $0.slept } }
+
+  func advance(by duration: Duration) {
+    state.withLock { $0.now += duration / .seconds(1) }
+  }
+
+  var clock: ShopClock {
+    ShopClock(
+      now: { self.now },
+      sleep: { duration in
+        try Task.checkCancellation()
+        self.state.withLock { $0.slept.append(duration) }
+        self.advance(by: duration)
+      })
+  }
+}
+
+/// A client with a gate and a clock of its own.
+struct ClientFixture: Sendable {
+  let time = JumpingClock()
+  let gate: RequestGate
+  let client: ShopifyClient
+
+  /// Pages are small, so that scripts are short.
+  init(pageSize: Int = 3, pageCap: Int = 20, _ change: (inout ShopifyClient.Configuration) -> Void = { _ in }) {
+    gate = RequestGate(clock: time.clock)
+    var configuration = ShopifyClient.Configuration()
+    configuration.pageSize = pageSize
+    configuration.pageCap = pageCap
+    change(&configuration)
+    client = ShopifyClient(configuration: configuration, gate: gate)
+  }
+
+  /// What is thrown by a read.
+  func fault(of server: ScriptedServer) async -> SyncError? {
+    await fault(of: ShopRequest(domain: server.domain))
+  }
+
+  func fault(of request: ShopRequest) async -> SyncError? {
+    do {
+      _ = try await client.read(request)
+      return nil
+    } catch {
+      return error as? SyncError
+    }
+  }
+}
+
+/// Answers of real shops, which are not part of the repository.
+enum CapturedShops {
+  static let folder: URL? = {
+    let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let named = ProcessInfo.processInfo.environment["COFFER_DATA"].map {
+      [URL(fileURLWithPath: $0), URL(fileURLWithPath: $0).appendingPathComponent("shopify")]
+    }
+    let usual = package.deletingLastPathComponent().appendingPathComponent("shared/data/shopify")
+    let folder = (named ?? [usual]).first {
+      FileManager.default.fileExists(atPath: $0.appendingPathComponent("CORE.txt").path)
+    }
+    if folder == nil { print("No captured shops: their tests are left out. COFFER_DATA may say where they are.") }
+    return folder
+  }()
+
+  /// All captures that are bodies of a page as they came.
+  static let pages: [URL] = {
+    guard let folder, let all = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil) else {
+      return []
+    }
+    return all.compactMap { $0 as? URL }
+      .filter { $0.pathExtension == "json" && $0.deletingLastPathComponent().lastPathComponent != "tarte" }
+      .sorted { $0.path < $1.path }
+  }()
+}

@@ -1,0 +1,145 @@
+import Coffer
+import CofferDatabase
+import CofferProcessTesting
+import Foundation
+import Testing
+
+@testable import WatchifyKit
+
+/// Acceptance point 10: unread and filters tell the truth.
+@Suite(.timeLimit(.minutes(15))) struct EventQueryTests {
+  /// Two stores, each with one event of most types on each of three days.
+  private func fill(_ workshop: Workshop) async throws -> [UUID] {
+    var stores: [UUID] = []
+    for domain in ["one.example", "two.example"] {
+      stores.append(
+        try await workshop.follow([product(1), product(2, prices: ["1", "2"]), product(3)], domain: domain))
+    }
+    for day in 0..<3 {
+      for store in stores {
+        var stocked = product(2, prices: ["1", day == 0 ? "3" : day == 1 ? "2.5" : "4"])
+        stocked.variants[0].available = day == 1
+        let first = product(1, prices: [day == 0 ? "90" : day == 1 ? "80" : "70"], images: ["\(day)?v=1"])
+        try await workshop.sync(store, [first, stocked] + (day == 0 ? [product(3)] : []) + [product(10 + Int64(day))])
+      }
+      workshop.clock.turn(86_400)
+    }
+    return stores
+  }
+
+  @Test("What belongs to an old event is found without what has happened since")
+  func around() async throws {
+    try await Workshop.use { workshop in
+      _ = try await fill(workshop)
+      let all = try await workshop.service.events(EventFilter(), limit: 1_000)
+      for event in all {
+        let near = try await workshop.service.events(around: event, within: 3_600)
+        let expected = all.filter { other in
+          other.storeId == event.storeId && other.productShopifyId == event.productShopifyId
+            && other.changeType.category == event.changeType.category
+            && abs(other.occurredAt.timeIntervalSince(event.occurredAt)) <= 3_600
+        }
+        #expect(near.map(\.id) == expected.map(\.id) && near.contains { $0.id == event.id })
+      }
+    }
+  }
+
+  @Test("Every type, every pair of types, store, date and unread alone and together, against a plain look at all")
+  func filters() async throws {
+    try await Workshop.use { workshop in
+      let stores = try await fill(workshop)
+      let service = workshop.service
+      let all = try await service.events(EventFilter(), limit: 1_000)
+      #expect(all.count > 30 && Set(all.map(\.changeType)).count >= 7)
+      await service.markEventsRead(ids: all.enumerated().filter { $0.offset % 3 == 0 }.map(\.element.id))
+      let marked = try await service.events(EventFilter(), limit: 1_000)
+      #expect(marked.count { $0.isRead } == (all.count + 2) / 3 && marked.map(\.id) == all.map(\.id))
+      let types: [[ChangeType]?] =
+        [nil, []] + ChangeType.allCases.map { [$0] }
+        + [
+          [.priceDropped, .backInStock], [.outOfStock, .outOfStock], [.newProduct, .productRemoved, .imagesChanged],
+        ]
+      let dates = [nil, all[all.count / 2].occurredAt, all[0].occurredAt.addingTimeInterval(1)]
+      for store in [nil, stores[0], UUID()] {
+        for (number, types) in types.enumerated() {
+          for (index, date) in dates.enumerated() {
+            // Everything with everything for some lists of types; each of the others meets each part once.
+            for isUnread in [false, true] where number % 5 == 0 || (index + (isUnread ? 1 : 0)) % 3 == number % 3 {
+              let filter = EventFilter(storeId: store, changeTypes: types, startDate: date, unreadOnly: isUnread)
+              let expected = marked.filter { event in
+                (store == nil || event.storeId == store) && (types?.contains(event.changeType) ?? true)
+                  && (date.map { event.occurredAt >= $0 } ?? true) && !(isUnread && event.isRead)
+              }
+              #expect(try await service.events(filter, limit: 1_000).map(\.id) == expected.map(\.id), "\(filter)")
+              #expect(try await service.unreadCount(filter) == expected.count { !$0.isRead }, "\(filter)")
+              let page = try await service.events(filter, offset: 2, limit: 3)
+              #expect(page.map(\.id) == expected.dropFirst(2).prefix(3).map(\.id), "\(filter)")
+            }
+          }
+        }
+      }
+    }
+  }
+
+  @Test("Marking what a filter shows as read touches nothing else")
+  func markRead() async throws {
+    try await Workshop.use { workshop in
+      let stores = try await fill(workshop)
+      let service = workshop.service
+      let all = try await service.events(EventFilter(), limit: 1_000)
+      let filter = EventFilter(
+        storeId: stores[1], changeTypes: [.priceDropped, .newProduct], startDate: all[all.count / 2].occurredAt)
+      let shown = Set(try await service.events(filter, limit: 1_000).map(\.id))
+      #expect(!shown.isEmpty)
+      try await service.markRead(filter)
+      let after = try await service.events(EventFilter(), limit: 1_000)
+      #expect(after.allSatisfy { $0.isRead == shown.contains($0.id) })
+      #expect(await service.fetchUnreadCount() == all.count - shown.count)
+      await service.markAllUnreadEventsRead()
+      #expect(await service.fetchUnreadCount() == 0)
+      let counts = try await workshop.container.database.read { transaction in
+        try transaction.query("SELECT count FROM unread WHERE count <> 0", []) { $0.integer(0) }
+      }
+      #expect(counts.isEmpty, "the counter is what a count says")
+    }
+  }
+
+  @Test("A page of events is found by an index, whatever is asked for")
+  func plans() async throws {
+    try await Workshop.use { workshop in
+      for condition in [
+        "WHERE 1", "WHERE type = 1", "WHERE store = 1", "WHERE store = 1 AND type = 1",
+        "WHERE store = 1 AND type = 1 AND row >= 5 AND is_read = 0",
+      ] {
+        let plan = try await workshop.container.database.read { transaction in
+          try transaction.query(
+            "EXPLAIN QUERY PLAN SELECT row FROM events \(condition) ORDER BY row DESC LIMIT 50", []
+          ) { $0.text(3) }
+        }
+        #expect(!plan.contains { $0.contains("TEMP B-TREE") }, "\(condition): \(plan)")
+        #expect(condition == "WHERE 1" || plan.contains { $0.contains("INDEX") }, "\(condition): \(plan)")
+      }
+    }
+  }
+
+  @Test("A variant that comes and goes is one notification in six hours, and one group of rows")
+  func flapping() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([product(1)])
+      for hour in 0..<8 {
+        var flapping = product(1)
+        flapping.variants[0].available = hour % 2 == 1
+        try await workshop.sync(id, [flapping])
+        await workshop.notifications.send(for: [])
+        workshop.clock.turn(3_600 - 61)
+      }
+      let events = try await workshop.service.events(EventFilter(), limit: 100)
+      #expect(events.count == 8)
+      #expect(
+        workshop.channel.delivered.map(\.body) == ["Product 1: out of stock", "Product 1: back in stock"],
+        "at 0 and at 7 hours")
+      let groups = ActivityGroup.groups(of: events, windowMinutes: 24 * 60)
+      #expect(groups.count == 1 && groups[0].events.count == 8)
+    }
+  }
+}

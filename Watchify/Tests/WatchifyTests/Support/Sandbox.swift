@@ -1,0 +1,101 @@
+import CofferDatabase
+import CofferProcessTesting
+import Foundation
+import ReplayShop
+import Testing
+
+/// A folder of the test's own, a shop on this device, and the real program. There is no desktop in it.
+final class Sandbox: Sendable {
+  let url: URL
+  let shop: ReplayServer
+
+  init() throws {
+    url = FileManager.default.temporaryDirectory.appendingPathComponent("watchify-cli-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    shop = ReplayServer(feed: ReplayTimeline.demoShop.feed, timeline: .demo)
+    try shop.start()
+  }
+
+  deinit {
+    shop.stop()
+    try? FileManager.default.removeItem(at: url)
+  }
+
+  func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+  func read(_ name: String) throws -> Data { try Data(contentsOf: url.appendingPathComponent(name)) }
+
+  /// Where the data is unless a command says otherwise.
+  var database: String { path("data/watchify/watchify.db") }
+  var address: String { shop.url?.absoluteString ?? "" }
+
+  /// The folder that has the built program in it.
+  static var binaries: URL {
+    let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") } ?? .main
+    return bundle.bundlePath.hasSuffix(".xctest") ? bundle.bundleURL.deletingLastPathComponent() : bundle.bundleURL
+  }
+
+  private var environment: [(name: String, value: String)] {
+    let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+    return [
+      ("PATH", Self.binaries.path + ":" + path), ("HOME", url.path), ("XDG_DATA_HOME", self.path("data")),
+      ("XDG_RUNTIME_DIR", self.path("run")), ("TZ", "UTC"), ("TERM", "xterm"), ("LC_ALL", "C.UTF-8"),
+    ]
+  }
+
+  /// Runs `watchify` to its end.
+  @discardableResult
+  func watchify(_ arguments: String...) async throws -> EndedProgram {
+    try await start(Self.binaries.appendingPathComponent("watchify"), arguments).ended()
+  }
+
+  /// Runs a line of the shell; `watchify` is in its PATH.
+  func bash(_ line: String) async throws -> EndedProgram {
+    try await start(URL(fileURLWithPath: "/bin/bash"), ["-c", line]).ended()
+  }
+
+  /// Runs a line on a terminal of its own.
+  func terminal(_ line: String) throws -> RunningProgram {
+    try start(URL(fileURLWithPath: "/usr/bin/script"), ["-qefc", line, "/dev/null"])
+  }
+
+  func startWatchify(_ arguments: String...) throws -> RunningProgram {
+    try start(Self.binaries.appendingPathComponent("watchify"), arguments)
+  }
+
+  private func start(_ program: URL, _ arguments: [String]) throws -> RunningProgram {
+    let process = Process()
+    process.executableURL = program
+    process.arguments = arguments
+    process.currentDirectoryURL = url
+    process.environment = Dictionary(uniqueKeysWithValues: environment.map { ($0.name, $0.value) })
+    return try RunningProgram(process, in: url, deadline: 300)
+  }
+
+  // MARK: The shop
+
+  /// Follows the shop.
+  func follow() async throws {
+    let ended = try await watchify("add", address)
+    try #require(ended.status == 0, "\(ended.errors)")
+  }
+
+  /// Follows the shop, and brings the first two pieces of its news: a price drop, and a size that is back.
+  func followWithNews() async throws {
+    try await follow()
+    try shop.advance()
+    try shop.advance()
+    try await forgetAttempts()
+    let ended = try await watchify("sync")
+    try #require(ended.status == 0, "\(ended.errors)")
+  }
+
+  /// Lets the minute after an attempt be over.
+  func forgetAttempts() async throws { try await sql("UPDATE stores SET last_attempt_at = 0") }
+
+  /// Runs SQL on the database behind the program's back.
+  func sql(_ statement: String) async throws {
+    let tables = SQLiteDatabase(engine: try await SQLiteEngine.open(at: database))
+    try await tables.write { try $0.execute(statement) }
+    try await tables.close()
+  }
+}

@@ -5,7 +5,8 @@ import CofferTerminal
 enum CofferCommand {
   static func main() async { await Command.main(run) }
 
-  private static func run(_ invocation: Invocation) async throws -> ExitStatus {
+  /// Performs a command of this process.
+  static func run(_ invocation: Invocation) async throws -> ExitStatus {
     switch invocation.command {
     case .set: try await setValue(invocation)
     case .get: try await getValue(invocation)

@@ -34,12 +34,17 @@ func withStore<R>(
   return result
 }
 
+/// Tests put decorators before the engine of each store that is opened.
+enum OpenedEngine {
+  @TaskLocal static var decorated: @Sendable (any StorageEngine) -> any StorageEngine = { $0 }
+}
+
 /// Opens a store that its caller closes.
 func openStore(
   at location: StoreLocation, _ passphrases: Passphrases, creating: Bool
 ) async throws -> any StorageEngine {
   do {
-    return try await location.open(passphrases.options(creating: creating))
+    return OpenedEngine.decorated(try await location.open(passphrases.options(creating: creating)))
   } catch let error as StorageError where error.code == .notAStore {
     guard case .sqlite(let path) = location, isStoreOfFiles(path) else { throw error }
     throw UsageError("The path is a store of files: write file:\(path.oneLine()).")

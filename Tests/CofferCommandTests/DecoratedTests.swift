@@ -1,0 +1,62 @@
+import Coffer
+import CofferFileSystem
+import CofferTerminal
+import CofferTestSupport
+import CofferTesting
+import Foundation
+import Testing
+
+@testable import CofferCommand
+
+/// A decorator of somebody's own, as thin as one can be.
+private final class Passing: EngineDecorator {
+  let base: any StorageEngine
+  init(_ base: any StorageEngine) { self.base = base }
+}
+
+@Suite("The command over engines behind decorators", .serialized)
+struct DecoratedTests {
+  private let folder: TemporaryDirectory
+  private var passphrase: String { folder.path("passphrase") }
+  private var value: String { folder.path("value") }
+
+  init() throws {
+    folder = try TemporaryDirectory()
+    try Data("correct horse battery".utf8).write(to: URL(fileURLWithPath: passphrase))
+    chmod(passphrase, 0o600)
+    try Data("dark\n".utf8).write(to: URL(fileURLWithPath: value))
+  }
+
+  /// Runs a command in this process, with two decorators before each engine that it opens.
+  private func coffer(_ words: [String], at location: String) async throws -> CofferTerminal.ExitStatus {
+    let sealing = location.hasPrefix("sealed:") ? ["--passphrase-file", passphrase] : []
+    let arguments = (words + ["--store", location] + sealing).map { Argument($0) }
+    let home = folder.url.path
+    let directories = SystemDirectories(variable: { $0 == "HOME" ? home : nil })
+    return try await SystemDirectories.$current.withValue(directories) {
+      try await OpenedEngine.$decorated.withValue({ Passing(FaultInjectingEngine($0)) }) {
+        try await CofferCommand.run(Invocation(parsing: arguments))
+      }
+    }
+  }
+
+  private func has(_ key: String, at location: String) async throws -> Bool {
+    do {
+      return try await coffer(["get", key], at: location) == .ok
+    } catch let error as CommandError where error.status == .notFound {
+      return false
+    }
+  }
+
+  @Test("Every command does over two decorators what it does without", arguments: ["", "file:", "sealed:", "prefs:"])
+  func commands(_ scheme: String) async throws {
+    let location = scheme + (scheme == "prefs:" ? "com.example.shop" : folder.path("store"))
+    #expect(try await coffer(["set", "theme", "--file", value], at: location) == .ok)
+    #expect(try await has("theme", at: location))
+    #expect(try await !has("none", at: location))
+    for words in [["ls", "--long"], ["info"], ["verify"], ["backup", folder.path("backup")], ["rm", "theme"]] {
+      #expect(try await coffer(words, at: location) == .ok, "\(words)")
+    }
+    #expect(try await !has("theme", at: location))
+  }
+}

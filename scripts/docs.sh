@@ -24,21 +24,23 @@ quietly() {
 
 printf '==> Documentation\n' >&2
 graphs="$(swift build --show-bin-path)/../symbolgraph"
-rm -rf "$graphs" .docs
+rm -rf .docs
+mkdir -p "$work/all" "$work/library"
 for package in . Watchify; do
   # The dump covers the modules of the tests too, and fails where they are not built.
   quietly swift build --package-path $package --scratch-path .build --build-tests
   quietly swift package --package-path $package --scratch-path .build \
     dump-symbol-graph --minimum-access-level public --skip-synthesized-members
+  cp "$graphs"/*.symbols.json "$work/all" # the next dump removes them
 done
 for target in "${targets[@]}"; do
-  mkdir "$work/$target"
-  cp "$graphs/$target.symbols.json" "$work/$target/"
-  for extension in "$graphs/$target"@*.symbols.json; do
-    if [[ -f $extension ]]; then cp "$extension" "$work/$target/"; fi
+  mkdir "$work/library/$target"
+  cp "$work/all/$target.symbols.json" "$work/library/$target/"
+  for extension in "$work/all/$target"@*.symbols.json; do
+    if [[ -f $extension ]]; then cp "$extension" "$work/library/$target/"; fi
   done
 done
-quietly swift scripts/undocumented.swift "$work"/*/*.symbols.json
+quietly swift scripts/undocumented.swift "$work"/library/*/*.symbols.json
 
 archives=()
 links=()
@@ -48,7 +50,7 @@ for target in "${targets[@]}"; do
     if [[ -d $folder ]]; then catalog=("$folder"); fi
   done
   archive="$work/$target.doccarchive"
-  quietly docc convert "${catalog[@]}" --additional-symbol-graph-dir "$work/$target" \
+  quietly docc convert "${catalog[@]}" --additional-symbol-graph-dir "$work/library/$target" \
     --fallback-display-name "$target" --fallback-bundle-identifier "coffer.$target" \
     --transform-for-static-hosting --hosting-base-path docs --warnings-as-errors \
     --enable-experimental-external-link-support "${links[@]}" --output-path "$archive"

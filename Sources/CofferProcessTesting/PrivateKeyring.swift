@@ -119,7 +119,10 @@ public final class PrivateKeyring {
 
   /// Starts a keyring. With a new folder, a password makes the login collection; an empty one makes none. With a folder
   /// that has one, another password leaves it locked.
-  /// - Parameter display: an X display that the keyring may show questions on.
+  /// - Parameters:
+  ///   - password: what unlocks the login collection.
+  ///   - display: an X display that the keyring may show questions on.
+  /// - Throws: ``TestFailure`` when it does not answer within 20 s.
   public func startDaemon(password: String, display: String? = nil) throws {
     stopDaemon()
     let input = Pipe()

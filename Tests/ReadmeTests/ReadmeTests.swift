@@ -27,7 +27,8 @@ struct ReadmeTests {
     let program = root.appendingPathComponent("Examples/CommandLine/Sources/words/Words.swift")
     let shown = try fences(in: String(contentsOf: page, encoding: .utf8)).filter { $0.language == "swift" }
     #expect(shown.count == 1)
-    let built = try String(contentsOf: program, encoding: .utf8)
+    let built = try String(contentsOf: program, encoding: .utf8).components(separatedBy: "\n")
+      .map { $0.trimmingCharacters(in: .whitespaces) }.joined(separator: "\n")
     for fence in shown { #expect(built.contains(fence.code.joined(separator: "\n"))) }
   }
 

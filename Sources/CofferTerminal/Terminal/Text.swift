@@ -53,19 +53,19 @@ extension String {
   package var withArticle: String { (first.map { "AEIOUaeiou".contains($0) } ?? false ? "an " : "a ") + self }
 }
 
-/// Returns a number of bytes for people, in powers of 1,024 up to PiB: `512 B`, `1.5 KiB`.
+/// Returns a number of bytes for people, in powers of 1,024 up to EiB: `512 B`, `1.5 KiB`.
 ///
 /// A number of 64 bits takes at most ten columns.
 public func byteCount(_ count: some BinaryInteger) -> String {
   guard count >= 1_024 else { return "\(count) B" }
   var tenths = Double(count) / 1_024
   var unit = 0
-  while tenths >= 999.95, unit < 4 {
+  while tenths >= 999.95, unit < 5 {
     tenths /= 1_024
     unit += 1
   }
   let rounded = UInt64((tenths * 10).rounded())
-  return "\(rounded / 10).\(rounded % 10) \(["KiB", "MiB", "GiB", "TiB", "PiB"][unit])"
+  return "\(rounded / 10).\(rounded % 10) \(["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][unit])"
 }
 
 /// Returns a number with commas between groups of three digits, in every locale: `1,234,567`.

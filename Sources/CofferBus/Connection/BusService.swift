@@ -31,6 +31,7 @@ public final class BusService: Sendable {
   ) throws(BusFailure) {
     connection = try BusConnection(address: address, timeout: timeout)
     let taker = CallTaker(connection.gio, handler)
+    handover.withLock { _ in }
     _ = connection.gio.pointee.g_dbus_connection_add_filter(
       connection.pointer, takeCall, Unmanaged.passRetained(taker).toOpaque(), releaseTaker)
     let request = BusMethod("org.freedesktop.DBus", "RequestName", reply: "(u)")
@@ -112,6 +113,9 @@ public final class BusCall: @unchecked Sendable {
   }
 }
 
+/// GLib's locks order the making of a taker before its use on GLib's thread; the thread sanitizer sees only ours.
+private let handover = Locked(())
+
 private final class CallTaker {
   let gio: UnsafePointer<coffer_gio>
   let body: @Sendable (BusCall) -> Void
@@ -127,6 +131,7 @@ private nonisolated func takeCall(
   connection: OpaquePointer?, message: OpaquePointer?, isIncoming: CInt, taker: UnsafeMutableRawPointer?
 ) -> OpaquePointer? {
   guard let connection, let message, let taker, isIncoming != 0 else { return message }
+  handover.withLock { _ in }
   let taken = Unmanaged<CallTaker>.fromOpaque(taker).takeUnretainedValue()
   guard taken.gio.pointee.g_dbus_message_get_message_type(message) == CUnsignedInt(COFFER_MESSAGE_IS_CALL) else {
     return message

@@ -85,7 +85,7 @@ let package = Package(
     floor("CofferFileSystem", ["CofferLocks", "CofferCore", "CofferCShims"]),
     floor("CofferTerminal", ["CofferCore"]),
     floor("CofferBus", ["CofferLocks", "CofferCGio"]),
-    floor("CofferProcessTesting", []),
+    floor("CofferProcessTesting", ["CofferLocks"]),
     // Floor 3: engines, and what stands on one room of the base
     floor("CofferPrompt", ["CofferCore", "CofferCrypto", "CofferCShims"]),
     floor(

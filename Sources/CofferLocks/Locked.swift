@@ -14,9 +14,9 @@
 /// let all = waiting.withLock { $0 }
 /// ```
 ///
-/// It is `Synchronization.Mutex` where the system has that, and its elder where it does not: Apple's systems before
-/// macOS 15 and iOS 18, and builds for the thread sanitizer (with `COFFER_TSAN` set), which does not see into the mutex
-/// and calls every access a race.
+/// It wraps `OSAllocatedUnfairLock` on Apple's systems, since `Synchronization.Mutex` needs macOS 15 or iOS 18, and
+/// `Synchronization.Mutex` elsewhere. Builds with `COFFER_TSAN` in the environment use a POSIX mutex: the thread
+/// sanitizer does not recognise `Mutex` and would report every access as a race.
 public final class Locked<Value>: Sendable {
   #if canImport(os)
     private let mutex: OSAllocatedUnfairLock<Value>

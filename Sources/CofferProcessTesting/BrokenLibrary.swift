@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Makes a system library unusable for a ``HelperProcess``: the loader finds a file of its name first that is none.
+/// Makes a system library unusable for a ``HelperProcess``: the loader finds an invalid file of its name first.
 ///
 /// ```swift
 /// let library = try BrokenLibrary("libsecret-1.so.0")

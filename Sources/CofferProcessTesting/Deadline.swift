@@ -1,5 +1,5 @@
-/// How many times longer than it asks for a test waits: a deadline only ends a test that hangs, on however busy a
-/// machine. More under the thread sanitizer.
+/// How many times longer than it asks for a test waits, since a deadline only ends a test that hangs: 3, and 10 where
+/// the package is built for the thread sanitizer with `COFFER_TSAN` in the environment.
 public var patience: Int { isThreadSanitized ? 10 : 3 }
 
 /// Waits for a task, which is cancelled when it takes longer than `limit` times ``patience``.

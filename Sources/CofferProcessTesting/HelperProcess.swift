@@ -1,132 +1,138 @@
-public import Foundation
+#if os(Linux) || os(macOS)
+  public import Foundation
 
-/// An executable of the test package that runs beside the test, as another process of the application would; killed and
-/// reaped at the latest when this object goes.
-///
-/// The test talks with it by lines, and may kill it in its middle:
-///
-/// ```swift
-/// let writer = try HelperProcess(["write", directory.path("notes.db")], executable: "MyTestHelper")
-/// #expect(try writer.line() == "ready")
-/// writer.kill()
-/// ```
-///
-/// The test target names the executable among its dependencies, so that it is built and lies beside the test bundle.
-public final class HelperProcess {
-  /// The process: its number, whether it runs.
-  public let process = Process()
-  private let output = Pipe()
-  private let input = Pipe()
-  private var buffer = Data()
+  /// An executable of the test package that runs beside the test, as another process of the application would. It is
+  /// killed when this object is deallocated, if not before.
+  ///
+  /// The test and the helper exchange lines, and the test may kill it at any point:
+  ///
+  /// ```swift
+  /// let writer = try HelperProcess(["write", directory.path("notes.db")], executable: "MyTestHelper")
+  /// #expect(try writer.line() == "ready")
+  /// writer.kill()
+  /// ```
+  ///
+  /// The test target names the executable among its dependencies, so that it is built and lies beside the test bundle.
+  public final class HelperProcess {
+    /// The process: its number, whether it runs.
+    public let process = Process()
+    private let output = Pipe()
+    private let input = Pipe()
+    private var buffer = Data()
 
-  /// Starts the helper.
-  /// - Parameters:
-  ///   - arguments: what it is told.
-  ///   - name: which helper: an executable beside the test bundle.
-  ///   - environment: variables that it gets beside those of this process.
-  ///   - absent: variables that it does not get although this process has them.
-  /// - Throws: ``TestFailure`` when there is no such executable beside the test bundle.
-  public init(
-    _ arguments: [String], executable name: String, environment: [(String, String)] = [],
-    without absent: [String] = []
-  ) throws {
-    process.executableURL = try Self.executable(name)
-    process.arguments = arguments
-    process.standardOutput = output
-    process.standardInput = input
-    var variables = ProcessInfo.processInfo.environment
-    for name in absent { variables[name] = nil }
-    for (name, value) in environment { variables[name] = value }
-    process.environment = variables
-    try process.run()
-    try? output.fileHandleForWriting.close()
-  }
-
-  deinit { stop() }
-
-  /// Beside the test bundle, where the build puts it.
-  private static func executable(_ name: String) throws -> URL {
-    var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-    for _ in 0..<4 {
-      let candidate = folder.appendingPathComponent(name)
-      if FileManager.default.isExecutableFile(atPath: candidate.path) { return candidate }
-      folder.deleteLastPathComponent()
+    /// Starts the helper.
+    /// - Parameters:
+    ///   - arguments: the arguments of the helper.
+    ///   - name: which helper: an executable beside the test bundle.
+    ///   - environment: variables to add to this process's environment.
+    ///   - absent: variables to remove from it.
+    /// - Throws: ``TestFailure`` when there is no such executable beside the test bundle.
+    public init(
+      _ arguments: [String], executable name: String, environment: [(String, String)] = [],
+      without absent: [String] = []
+    ) throws {
+      process.executableURL = try Self.executable(name)
+      process.arguments = arguments
+      process.standardOutput = output
+      process.standardInput = input
+      var variables = ProcessInfo.processInfo.environment
+      for name in absent { variables[name] = nil }
+      for (name, value) in environment { variables[name] = value }
+      process.environment = variables
+      try process.run()
+      try? output.fileHandleForWriting.close()
     }
-    let built = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-    throw TestFailure("\(name) is not beside \(built.path)")
-  }
 
-  /// The next line that it prints, or `nil` at the end.
-  /// - Throws: ``TestFailure`` when nothing comes for a minute times ``patience``.
-  public func line() throws -> String? {
-    while true {
-      if let line = takeLine() { return line }
-      guard hasMore(within: 60_000 * Int32(patience)) else { throw TestFailure("the helper has said nothing") }
-      guard readMore() else { return nil }
-    }
-  }
+    deinit { stop() }
 
-  /// The next line, or `nil` when none comes within so many milliseconds.
-  public func line(within milliseconds: Int32) throws -> String? {
-    while true {
-      if let line = takeLine() { return line }
-      guard hasMore(within: milliseconds), readMore() else { return nil }
-    }
-  }
-
-  private func takeLine() -> String? {
-    guard let end = buffer.firstIndex(of: 0x0A) else { return nil }
-    let line = String(decoding: buffer[..<end], as: UTF8.self)
-    buffer = Data(buffer[(end + 1)...])
-    return line
-  }
-
-  private func hasMore(within milliseconds: Int32) -> Bool {
-    var wait = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
-    return poll(&wait, 1, milliseconds) > 0
-  }
-
-  /// Whether there was more before the end.
-  private func readMore() -> Bool {
-    let more = output.fileHandleForReading.availableData
-    buffer += more
-    return !more.isEmpty
-  }
-
-  /// All remaining lines.
-  /// - Throws: ``TestFailure`` when nothing comes for so many milliseconds.
-  public func lines(within milliseconds: Int32 = 60_000 * Int32(patience)) throws -> [String] {
-    var lines: [String] = []
-    while true {
-      if let line = takeLine() {
-        lines.append(line)
-        continue
+    /// Beside the test bundle, where the build puts it.
+    private static func executable(_ name: String) throws -> URL {
+      var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+      for _ in 0..<4 {
+        let candidate = folder.appendingPathComponent(name)
+        if FileManager.default.isExecutableFile(atPath: candidate.path) { return candidate }
+        folder.deleteLastPathComponent()
       }
-      guard hasMore(within: milliseconds) else {
-        throw TestFailure("the helper has said nothing for \(milliseconds / 1_000) s; before that: \(lines)")
+      throw TestFailure("\(name) is not beside \(CommandLine.arguments[0]), nor in the three folders above")
+    }
+
+    /// The next line that it prints, or `nil` at the end. What a killed helper leaves of a line is dropped.
+    /// - Throws: ``TestFailure`` when nothing comes for a minute times ``patience``.
+    public func line() throws -> String? {
+      while true {
+        if let line = takeLine() { return line }
+        guard hasMore(within: 60_000 * Int32(patience)) else { throw TestFailure("the helper has said nothing") }
+        guard readMore() else { return nil }
       }
-      guard readMore() else { return lines }
+    }
+
+    /// The next line, or `nil` when none comes within so many milliseconds.
+    public func line(within milliseconds: Int32) throws -> String? {
+      while true {
+        if let line = takeLine() { return line }
+        guard hasMore(within: milliseconds), readMore() else { return nil }
+      }
+    }
+
+    private func takeLine() -> String? {
+      guard let end = buffer.firstIndex(of: 0x0A) else { return nil }
+      let line = String(decoding: buffer[..<end], as: UTF8.self)
+      buffer = Data(buffer[(end + 1)...])
+      return line
+    }
+
+    private func hasMore(within milliseconds: Int32) -> Bool {
+      var wait = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+      while true {
+        let count = poll(&wait, 1, milliseconds)
+        if count >= 0 || errno != EINTR { return count > 0 }
+      }
+    }
+
+    /// Whether there was more before the end.
+    private func readMore() -> Bool {
+      let more = output.fileHandleForReading.availableData
+      buffer += more
+      return !more.isEmpty
+    }
+
+    /// All remaining lines.
+    /// - Throws: ``TestFailure`` when nothing comes for so many milliseconds.
+    public func lines(within milliseconds: Int32 = 60_000 * Int32(patience)) throws -> [String] {
+      var lines: [String] = []
+      while true {
+        if let line = takeLine() {
+          lines.append(line)
+          continue
+        }
+        guard hasMore(within: milliseconds) else {
+          throw TestFailure("the helper has said nothing for \(milliseconds / 1_000) s; before that: \(lines)")
+        }
+        guard readMore() else { return lines }
+      }
+    }
+
+    /// Writes a line to its standard input. Whether a helper is left to read it is not noticed.
+    public func tell(_ line: String) { input.fileHandleForWriting.write(Data((line + "\n").utf8)) }
+
+    /// Kills it with `SIGKILL`, which it cannot catch.
+    public func kill() {
+      if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) }
+    }
+
+    /// Waits for its end.
+    /// - Returns: Its exit status, or the number of the signal that ended it.
+    @discardableResult
+    public func wait() -> Int32 {
+      process.waitUntilExit()
+      return process.terminationStatus
+    }
+
+    /// Kills it if it runs, and waits for its end.
+    public func stop() {
+      guard process.isRunning else { return }
+      kill()
+      process.waitUntilExit()
     }
   }
-
-  /// Writes a line to its standard input.
-  public func tell(_ line: String) { input.fileHandleForWriting.write(Data((line + "\n").utf8)) }
-
-  /// Kills it with `SIGKILL`, which it cannot catch.
-  public func kill() { Foundation.kill(process.processIdentifier, SIGKILL) }
-
-  /// Waits for its end.
-  /// - Returns: Its exit status, or the number of the signal that ended it.
-  @discardableResult
-  public func wait() -> Int32 {
-    process.waitUntilExit()
-    return process.terminationStatus
-  }
-
-  /// Kills it if it runs, and waits for its end.
-  public func stop() {
-    guard process.isRunning else { return }
-    kill()
-    process.waitUntilExit()
-  }
-}
+#endif

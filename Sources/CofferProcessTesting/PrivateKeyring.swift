@@ -1,250 +1,255 @@
-public import Foundation
+#if os(Linux)
+  public import Foundation
 
-/// A gnome-keyring of a test's own, on a bus of its own, in a folder of its own: no test sees the secrets of whoever
-/// runs it. All of it ends with this object, and the processes with this process, however that ends.
-///
-/// ```swift
-/// let keyring = try PrivateKeyring()
-/// let helper = try HelperProcess(["save"], executable: "MyTestHelper", environment: keyring.environment)
-/// ```
-public final class PrivateKeyring {
-  /// Whether the system has `dbus-daemon`, `dbus-send` and `gnome-keyring-daemon`.
-  public static let isInstalled = missing.isEmpty
-  /// Why tests that need it are switched off.
-  public static let whyNot = "not installed: \(missing.joined(separator: ", "))"
-  private static let missing = ["dbus-daemon", "dbus-send", "gnome-keyring-daemon"].filter { program($0) == nil }
-  /// What gnome-keyring calls the collection that the password opens.
-  public static let collection = "/org/freedesktop/secrets/collection/login"
+  /// A gnome-keyring of a test's own, on a bus of its own, in a folder of its own: tests do not reach the user's
+  /// secrets. All of it ends with this object, and the processes with this process, however that ends.
+  ///
+  /// ```swift
+  /// let keyring = try PrivateKeyring()
+  /// let helper = try HelperProcess(["save"], executable: "MyTestHelper", environment: keyring.environment)
+  /// ```
+  public final class PrivateKeyring {
+    /// Whether the system has `dbus-daemon`, `dbus-send` and `gnome-keyring-daemon`.
+    public static let isInstalled = missing.isEmpty
+    /// Why tests that need it are switched off.
+    public static let whyNot = "not installed: \(missing.joined(separator: ", "))"
+    private static let missing = ["dbus-daemon", "dbus-send", "gnome-keyring-daemon"].filter { program($0) == nil }
+    /// What gnome-keyring calls the collection that the password opens.
+    public static let collection = "/org/freedesktop/secrets/collection/login"
 
-  /// The folder of it all.
-  public let root: URL
-  private var bus: Process?
-  private var busLife: Pipe?
-  private var daemon: Process?
-  private let isActivatable: Bool
+    /// The folder of it all.
+    public let root: URL
+    private var bus: Process?
+    private var busLife: Pipe?
+    private var daemon: Process?
+    private let isActivatable: Bool
 
-  /// Starts the bus and a keyring on it.
-  /// - Parameters:
-  ///   - password: of the login collection; `nil` starts no keyring.
-  ///   - activatable: whether the bus starts a keyring, with nothing unlocked, for whoever asks.
-  /// - Throws: ``TestFailure`` when one of them does not answer within 20 s.
-  public init(password: String? = "correct horse", activatable: Bool = false) throws {
-    var template = Array((NSTemporaryDirectory() + "/coffer-keyring-XXXXXX").utf8CString)
-    guard mkdtemp(&template) != nil else { throw TestFailure("no temporary folder: errno \(errno)") }
-    root = URL(fileURLWithPath: String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self))
-    isActivatable = activatable
-    for folder in ["home", "data", "config", "cache", "run", "services"] {
-      try FileManager.default.createDirectory(
-        at: root.appendingPathComponent(folder), withIntermediateDirectories: false,
-        attributes: [.posixPermissions: 0o700])
+    /// Starts the bus and a keyring on it.
+    /// - Parameters:
+    ///   - password: of the login collection; `nil` starts no keyring.
+    ///   - activatable: whether the bus starts a keyring, with nothing unlocked, for whoever asks.
+    /// - Throws: ``TestFailure`` when one of them does not answer within 20 s.
+    public init(password: String? = "correct horse", activatable: Bool = false) throws {
+      guard Self.isInstalled else { throw TestFailure(Self.whyNot) }
+      var template = Array((NSTemporaryDirectory() + "/coffer-keyring-XXXXXX").utf8CString)
+      guard mkdtemp(&template) != nil else { throw TestFailure("no temporary folder: errno \(errno)") }
+      root = URL(fileURLWithPath: String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self))
+      isActivatable = activatable
+      for folder in ["home", "data", "config", "cache", "run", "services"] {
+        try FileManager.default.createDirectory(
+          at: root.appendingPathComponent(folder), withIntermediateDirectories: false,
+          attributes: [.posixPermissions: 0o700])
+      }
+      try startBus()
+      if let password { try startDaemon(password: password) }
     }
-    try startBus()
-    if let password { try startDaemon(password: password) }
-  }
 
-  deinit {
-    stopDaemon()
-    stopBus()
-    try? FileManager.default.removeItem(at: root)
-  }
-
-  /// The bus, as in `DBUS_SESSION_BUS_ADDRESS`.
-  public var address: String { "unix:path=\(socket)" }
-  private var socket: String { root.appendingPathComponent("bus").path }
-  /// Where the keyring's files are: `keyrings/login.keyring` under it.
-  public var dataDirectory: URL { root.appendingPathComponent("data") }
-
-  /// What a child process needs to find it all.
-  public var environment: [(String, String)] {
-    [
-      ("DBUS_SESSION_BUS_ADDRESS", address), ("HOME", path("home")), ("XDG_DATA_HOME", path("data")),
-      ("XDG_CONFIG_HOME", path("config")), ("XDG_CACHE_HOME", path("cache")), ("XDG_RUNTIME_DIR", path("run")),
-    ]
-  }
-
-  private func path(_ name: String) -> String { root.appendingPathComponent(name).path }
-
-  // MARK: The bus
-
-  /// Starts the bus again after ``stopBus()``.
-  public func startBus() throws {
-    try busConfiguration.write(to: root.appendingPathComponent("bus.conf"), atomically: true, encoding: .utf8)
-    try "[D-BUS Service]\nName=org.freedesktop.secrets\nExec=\(keyringProgram) --foreground --components=secrets\n"
-      .write(
-        to: root.appendingPathComponent("services/org.freedesktop.secrets.service"), atomically: true,
-        encoding: .utf8)
-    unlink(socket)
-    // A shell that ends the bus when our end of its input closes, as it also does when this process is killed.
-    let script = "\"$@\" </dev/null & bus=$!; cat >/dev/null; kill -9 $bus; wait $bus"
-    let life = Pipe()
-    bus = try start(
-      "/bin/sh",
-      ["-c", script, "sh", Self.program("dbus-daemon") ?? "", "--nofork", "--config-file", path("bus.conf")],
-      input: life)
-    busLife = life
-    try wait(for: "the bus") { self.busAnswers }
-  }
-
-  /// Ends the bus at once; a keyring on it ends, too.
-  public func stopBus() {
-    try? busLife?.fileHandleForWriting.close()
-    bus?.waitUntilExit()
-    bus = nil
-    busLife = nil
-  }
-
-  private var busConfiguration: String {
-    """
-    <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
-     "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-    <busconfig>
-      <type>session</type>
-      <listen>\(address)</listen>
-      <auth>EXTERNAL</auth>
-      \(isActivatable ? "<servicedir>\(path("services"))</servicedir>" : "")
-      <policy context="default">
-        <allow send_destination="*" eavesdrop="true"/>
-        <allow eavesdrop="true"/>
-        <allow own="*"/>
-      </policy>
-    </busconfig>
-    """
-  }
-
-  private var busAnswers: Bool {
-    ask("/org/freedesktop/DBus", "org.freedesktop.DBus.GetId", [], of: "org.freedesktop.DBus") != nil
-  }
-
-  // MARK: The keyring
-
-  /// Starts a keyring. With a new folder, a password makes the login collection; an empty one makes none. With a folder
-  /// that has one, another password leaves it locked.
-  /// - Parameters:
-  ///   - password: what unlocks the login collection.
-  ///   - display: an X display that the keyring may show questions on.
-  /// - Throws: ``TestFailure`` when it does not answer within 20 s.
-  public func startDaemon(password: String, display: String? = nil) throws {
-    stopDaemon()
-    let input = Pipe()
-    daemon = try start(
-      keyringProgram, ["--foreground", "--unlock", "--components=secrets"], input: input, display: display)
-    try input.fileHandleForWriting.write(contentsOf: Data(password.utf8))
-    try input.fileHandleForWriting.close()
-    try wait(for: "the keyring") {
-      self.ask("/org/freedesktop/secrets", "org.freedesktop.Secret.Service.ReadAlias", ["string:default"]) != nil
+    deinit {
+      stopDaemon()
+      stopBus()
+      try? FileManager.default.removeItem(at: root)
     }
-  }
 
-  /// Kills the keyring.
-  public func stopDaemon() {
-    guard let daemon else { return }
-    if daemon.isRunning { kill(daemon.processIdentifier, SIGKILL) }
-    daemon.waitUntilExit()
-    self.daemon = nil
-  }
+    /// The bus, as in `DBUS_SESSION_BUS_ADDRESS`.
+    public var address: String { "unix:path=\(socket)" }
+    private var socket: String { root.appendingPathComponent("bus").path }
+    /// Where the keyring's files are: `keyrings/login.keyring` under it.
+    public var dataDirectory: URL { root.appendingPathComponent("data") }
 
-  /// Stops the keyring in its middle: it is there and does not answer.
-  public func pause() { if let daemon { kill(daemon.processIdentifier, SIGSTOP) } }
-  /// Lets a paused keyring go on.
-  public func resume() { if let daemon { kill(daemon.processIdentifier, SIGCONT) } }
-
-  /// Locks the login collection.
-  public func lock() throws {
-    let reply = ask(
-      "/org/freedesktop/secrets", "org.freedesktop.Secret.Service.Lock", ["array:objpath:\(Self.collection)"])
-    guard let reply, reply.contains(Self.collection) else { throw TestFailure("the keyring was not locked") }
-  }
-
-  /// Unlocks the login collection as a log-in does, through the keyring's socket; gnome-keyring sends no signal then.
-  public func unlock(_ password: String) throws {
-    let text = Data(password.utf8)
-    let body = Self.word(1) + Self.word(text.count) + text  // 1: unlock
-    let answer = try exchange(Data([0]), Self.word(body.count + 4) + body)
-    guard answer == Self.word(8) + Self.word(0) else { throw TestFailure("the keyring was not unlocked") }
-  }
-
-  /// A number in network order.
-  private static func word(_ number: Int) -> Data {
-    withUnsafeBytes(of: UInt32(number).bigEndian) { Data($0) }
-  }
-
-  /// Sends packets to the keyring's own socket and returns what it answers.
-  private func exchange(_ packets: Data...) throws -> Data {
-    let descriptor = Foundation.socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
-    defer { close(descriptor) }
-    guard connects(descriptor, to: path("run/keyring/control")) else { throw TestFailure("no keyring listens") }
-    for packet in packets {
-      let sent = packet.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-      guard sent == packet.count else { throw TestFailure("the keyring does not listen") }
+    /// What a child process needs to find it all.
+    public var environment: [(String, String)] {
+      [
+        ("DBUS_SESSION_BUS_ADDRESS", address), ("HOME", path("home")), ("XDG_DATA_HOME", path("data")),
+        ("XDG_CONFIG_HOME", path("config")), ("XDG_CACHE_HOME", path("cache")), ("XDG_RUNTIME_DIR", path("run")),
+      ]
     }
-    var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    guard poll(&ready, 1, 10_000) > 0 else { throw TestFailure("the keyring has said nothing for 10 s") }
-    var answer = [UInt8](repeating: 0, count: 64)
-    let count = read(descriptor, &answer, answer.count)
-    return Data(answer.prefix(max(0, count)))
-  }
 
-  // MARK: Processes
+    private func path(_ name: String) -> String { root.appendingPathComponent(name).path }
 
-  private var keyringProgram: String { Self.program("gnome-keyring-daemon") ?? "" }
+    // MARK: The bus
 
-  private static func program(_ name: String) -> String? {
-    let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
-    return path.split(separator: ":").map { "\($0)/\(name)" }.first(
-      where: FileManager.default.isExecutableFile(atPath:))
-  }
-
-  private func start(_ program: String, _ arguments: [String], input: Pipe?, display: String? = nil) throws -> Process {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: program)
-    process.arguments = arguments
-    var variables = ProcessInfo.processInfo.environment
-    for name in ["DISPLAY", "WAYLAND_DISPLAY", "GNOME_KEYRING_CONTROL", "SSH_AUTH_SOCK"] { variables[name] = nil }
-    for (name, value) in environment { variables[name] = value }
-    if let display { variables["DISPLAY"] = display }
-    process.environment = variables
-    if let input { process.standardInput = input } else { process.standardInput = FileHandle.nullDevice }
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    try? input?.fileHandleForReading.close()
-    return process
-  }
-
-  /// What `dbus-send` prints; `nil` when the call failed.
-  private func ask(
-    _ path: String, _ method: String, _ arguments: [String], of name: String = "org.freedesktop.secrets"
-  ) -> String? {
-    let process = Process()
-    let output = Pipe()
-    process.executableURL = URL(fileURLWithPath: Self.program("dbus-send") ?? "")
-    process.arguments =
-      ["--bus=\(address)", "--print-reply=literal", "--reply-timeout=5000", "--dest=\(name)", path, method] + arguments
-    process.standardOutput = output
-    process.standardError = FileHandle.nullDevice
-    guard (try? process.run()) != nil else { return nil }
-    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    return process.terminationStatus == 0 ? text : nil
-  }
-
-  private func wait(for what: String, until isReady: () -> Bool) throws {
-    let deadline = ContinuousClock.now + .seconds(20)
-    while !isReady() {
-      guard ContinuousClock.now < deadline else { throw TestFailure("\(what) does not start") }
-      usleep(10_000)
+    /// Starts the bus again after ``stopBus()``.
+    public func startBus() throws {
+      try busConfiguration.write(to: root.appendingPathComponent("bus.conf"), atomically: true, encoding: .utf8)
+      try "[D-BUS Service]\nName=org.freedesktop.secrets\nExec=\(keyringProgram) --foreground --components=secrets\n"
+        .write(
+          to: root.appendingPathComponent("services/org.freedesktop.secrets.service"), atomically: true,
+          encoding: .utf8)
+      unlink(socket)
+      // A shell that ends the bus when our end of its input closes, as it also does when this process is killed.
+      let script = "\"$@\" </dev/null & bus=$!; cat >/dev/null; kill -9 $bus; wait $bus"
+      let life = Pipe()
+      bus = try start(
+        "/bin/sh",
+        ["-c", script, "sh", Self.program("dbus-daemon") ?? "", "--nofork", "--config-file", path("bus.conf")],
+        input: life)
+      busLife = life
+      try wait(for: "the bus") { self.busAnswers }
     }
-  }
-}
 
-private func connects(_ descriptor: CInt, to path: String) -> Bool {
-  var address = sockaddr_un()
-  address.sun_family = sa_family_t(AF_UNIX)
-  guard path.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else { return false }
-  withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
-  return withUnsafePointer(to: &address) {
-    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-      connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+    /// Ends the bus at once; a keyring on it ends, too.
+    public func stopBus() {
+      try? busLife?.fileHandleForWriting.close()
+      bus?.waitUntilExit()
+      bus = nil
+      busLife = nil
+    }
+
+    private var busConfiguration: String {
+      """
+      <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+       "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+      <busconfig>
+        <type>session</type>
+        <listen>\(address)</listen>
+        <auth>EXTERNAL</auth>
+        \(isActivatable ? "<servicedir>\(path("services"))</servicedir>" : "")
+        <policy context="default">
+          <allow send_destination="*" eavesdrop="true"/>
+          <allow eavesdrop="true"/>
+          <allow own="*"/>
+        </policy>
+      </busconfig>
+      """
+    }
+
+    private var busAnswers: Bool {
+      ask("/org/freedesktop/DBus", "org.freedesktop.DBus.GetId", [], of: "org.freedesktop.DBus") != nil
+    }
+
+    // MARK: The keyring
+
+    /// Starts a keyring. With a new folder, a password makes the login collection; an empty one makes none. With a
+    /// folder that has one, another password leaves it locked.
+    /// - Parameters:
+    ///   - password: what unlocks the login collection.
+    ///   - display: an X display that the keyring may show questions on.
+    /// - Throws: ``TestFailure`` when it does not answer within 20 s.
+    public func startDaemon(password: String, display: String? = nil) throws {
+      stopDaemon()
+      let input = Pipe()
+      daemon = try start(
+        keyringProgram, ["--foreground", "--unlock", "--components=secrets"], input: input, display: display)
+      try input.fileHandleForWriting.write(contentsOf: Data(password.utf8))
+      try input.fileHandleForWriting.close()
+      try wait(for: "the keyring") {
+        self.ask("/org/freedesktop/secrets", "org.freedesktop.Secret.Service.ReadAlias", ["string:default"]) != nil
+      }
+    }
+
+    /// Kills the keyring.
+    public func stopDaemon() {
+      guard let daemon else { return }
+      if daemon.isRunning { kill(daemon.processIdentifier, SIGKILL) }
+      daemon.waitUntilExit()
+      self.daemon = nil
+    }
+
+    /// Suspends the keyring with `SIGSTOP`: it stays on the bus and does not answer.
+    public func pause() { if let daemon { kill(daemon.processIdentifier, SIGSTOP) } }
+    /// Lets a paused keyring go on.
+    public func resume() { if let daemon { kill(daemon.processIdentifier, SIGCONT) } }
+
+    /// Locks the login collection.
+    public func lock() throws {
+      let reply = ask(
+        "/org/freedesktop/secrets", "org.freedesktop.Secret.Service.Lock", ["array:objpath:\(Self.collection)"])
+      guard let reply, reply.contains(Self.collection) else { throw TestFailure("the keyring was not locked") }
+    }
+
+    /// Unlocks the login collection as a log-in does, through the keyring's socket; gnome-keyring sends no signal then.
+    public func unlock(_ password: String) throws {
+      let text = Data(password.utf8)
+      let body = Self.word(1) + Self.word(text.count) + text  // 1: unlock
+      let answer = try exchange(Data([0]), Self.word(body.count + 4) + body)
+      guard answer == Self.word(8) + Self.word(0) else { throw TestFailure("the keyring was not unlocked") }
+    }
+
+    /// A number in network order.
+    private static func word(_ number: Int) -> Data {
+      withUnsafeBytes(of: UInt32(number).bigEndian) { Data($0) }
+    }
+
+    /// Sends packets to the keyring's own socket and returns what it answers.
+    private func exchange(_ packets: Data...) throws -> Data {
+      let descriptor = Foundation.socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+      defer { close(descriptor) }
+      guard connects(descriptor, to: path("run/keyring/control")) else { throw TestFailure("no keyring listens") }
+      for packet in packets {
+        let sent = packet.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        guard sent == packet.count else { throw TestFailure("the keyring does not listen") }
+      }
+      var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      guard poll(&ready, 1, 10_000) > 0 else { throw TestFailure("the keyring has said nothing for 10 s") }
+      var answer = [UInt8](repeating: 0, count: 64)
+      let count = read(descriptor, &answer, answer.count)
+      return Data(answer.prefix(max(0, count)))
+    }
+
+    // MARK: Processes
+
+    private var keyringProgram: String { Self.program("gnome-keyring-daemon") ?? "" }
+
+    private static func program(_ name: String) -> String? {
+      let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+      return path.split(separator: ":").map { "\($0)/\(name)" }.first(
+        where: FileManager.default.isExecutableFile(atPath:))
+    }
+
+    private func start(_ program: String, _ arguments: [String], input: Pipe?, display: String? = nil) throws -> Process
+    {
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: program)
+      process.arguments = arguments
+      var variables = ProcessInfo.processInfo.environment
+      for name in ["DISPLAY", "WAYLAND_DISPLAY", "GNOME_KEYRING_CONTROL", "SSH_AUTH_SOCK"] { variables[name] = nil }
+      for (name, value) in environment { variables[name] = value }
+      if let display { variables["DISPLAY"] = display }
+      process.environment = variables
+      if let input { process.standardInput = input } else { process.standardInput = FileHandle.nullDevice }
+      process.standardOutput = FileHandle.nullDevice
+      process.standardError = FileHandle.nullDevice
+      try process.run()
+      try? input?.fileHandleForReading.close()
+      return process
+    }
+
+    /// What `dbus-send` prints; `nil` when the call failed.
+    private func ask(
+      _ path: String, _ method: String, _ arguments: [String], of name: String = "org.freedesktop.secrets"
+    ) -> String? {
+      let process = Process()
+      let output = Pipe()
+      process.executableURL = URL(fileURLWithPath: Self.program("dbus-send") ?? "")
+      process.arguments =
+        ["--bus=\(address)", "--print-reply=literal", "--reply-timeout=5000", "--dest=\(name)", path, method]
+        + arguments
+      process.standardOutput = output
+      process.standardError = FileHandle.nullDevice
+      guard (try? process.run()) != nil else { return nil }
+      let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      process.waitUntilExit()
+      return process.terminationStatus == 0 ? text : nil
+    }
+
+    private func wait(for what: String, until isReady: () -> Bool) throws {
+      let deadline = ContinuousClock.now + .seconds(20)
+      while !isReady() {
+        guard ContinuousClock.now < deadline else { throw TestFailure("\(what) does not start") }
+        usleep(10_000)
+      }
     }
   }
-}
+
+  private func connects(_ descriptor: CInt, to path: String) -> Bool {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    guard path.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else { return false }
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+    return withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+      }
+    }
+  }
+#endif

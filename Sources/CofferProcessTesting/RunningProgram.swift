@@ -1,111 +1,122 @@
-public import Foundation
+#if os(Linux) || os(macOS)
+  import CofferLocks
+  public import Foundation
 
-/// A program that a test lets run to its end. Its output goes to files, so that no pipe can fill up.
-///
-/// ```swift
-/// let process = Process()
-/// process.executableURL = URL(fileURLWithPath: "/usr/bin/sort")
-/// let ended = try await RunningProgram(process, in: directory.url, input: Data("b\na\n".utf8)).ended()
-/// #expect(ended.status == 0 && ended.lines == ["a", "b"])
-/// ```
-///
-/// For a program to talk with line by line, see ``HelperProcess``.
-public final class RunningProgram: Sendable {
-  private let folder: URL
-  /// The number of its process.
-  public let identifier: Int32
-  private let name = UUID().uuidString
-  private let statuses: AsyncStream<Int32>
+  /// A program that a test lets run to its end. Its output goes to files, so that no pipe can fill up.
+  ///
+  /// ```swift
+  /// let process = Process()
+  /// process.executableURL = URL(fileURLWithPath: "/usr/bin/sort")
+  /// let ended = try await RunningProgram(process, in: directory.url, input: Data("b\na\n".utf8)).ended()
+  /// #expect(ended.status == 0 && ended.lines == ["a", "b"])
+  /// ```
+  ///
+  /// A program whose object is gone runs on until its deadline. For one to talk with line by line, see
+  /// ``HelperProcess``.
+  public final class RunningProgram: Sendable {
+    private let folder: URL
+    /// The number of its process.
+    public let identifier: Int32
+    private let name = UUID().uuidString
+    private let status: Task<Int32, Never>
+    private let isRunning = Locked(true)
 
-  /// Starts the program.
-  /// - Parameters:
-  ///   - process: what is run.
-  ///   - folder: where its output goes.
-  ///   - input: what it reads; nothing unless given.
-  ///   - deadline: what no test should ever take, in seconds; a program that does is killed.
-  /// - Throws: `CocoaError` when the program or a file for its output cannot be opened.
-  public init(_ process: Process, in folder: URL, input: Data? = nil, deadline: Double = 60) throws {
-    self.folder = folder
-    let (statuses, continuation) = AsyncStream.makeStream(of: Int32.self)
-    self.statuses = statuses
-    let stem = folder.appendingPathComponent(name)
-    process.standardInput = FileHandle.nullDevice
-    if let input {
-      try input.write(to: stem.appendingPathExtension("in"))
-      process.standardInput = try FileHandle(forReadingFrom: stem.appendingPathExtension("in"))
+    /// Starts the program.
+    /// - Parameters:
+    ///   - process: what is run.
+    ///   - folder: where its output goes.
+    ///   - input: what it reads; nothing unless given.
+    ///   - deadline: the time after which the program is killed, in seconds.
+    /// - Throws: `CocoaError` when the program or a file for its output cannot be opened.
+    public init(_ process: Process, in folder: URL, input: Data? = nil, deadline: Double = 60) throws {
+      self.folder = folder
+      let (statuses, continuation) = AsyncStream.makeStream(of: Int32.self)
+      status = Task {
+        for await status in statuses { return status }
+        return -1
+      }
+      let stem = folder.appendingPathComponent(name)
+      process.standardInput = FileHandle.nullDevice
+      if let input {
+        try input.write(to: stem.appendingPathExtension("in"))
+        process.standardInput = try FileHandle(forReadingFrom: stem.appendingPathExtension("in"))
+      }
+      let output = try Self.file(stem.appendingPathExtension("out"))
+      let errors = try Self.file(stem.appendingPathExtension("err"))
+      process.standardOutput = output
+      process.standardError = errors
+      process.terminationHandler = { [isRunning] process in
+        isRunning.withLock { $0 = false }
+        let wasKilled = process.terminationReason == .uncaughtSignal
+        continuation.yield(wasKilled ? 128 + process.terminationStatus : process.terminationStatus)
+        continuation.finish()
+      }
+      try process.run()
+      // The child has its own; ours would stay open for as long as the watchdog below.
+      try output.close()
+      try errors.close()
+      let identifier = process.processIdentifier
+      self.identifier = identifier
+      DispatchQueue.global().asyncAfter(deadline: .now() + deadline) {
+        if process.isRunning { kill(identifier, SIGKILL) }
+      }
     }
-    let output = try Self.file(stem.appendingPathExtension("out"))
-    let errors = try Self.file(stem.appendingPathExtension("err"))
-    process.standardOutput = output
-    process.standardError = errors
-    process.terminationHandler = { process in
-      let wasKilled = process.terminationReason == .uncaughtSignal
-      continuation.yield(wasKilled ? 128 + process.terminationStatus : process.terminationStatus)
-      continuation.finish()
+
+    private func read(_ kind: String) throws -> Data {
+      try Data(contentsOf: folder.appendingPathComponent(name + "." + kind))
     }
-    try process.run()
-    // The child has its own; ours would stay open for as long as the watchdog below.
-    try output.close()
-    try errors.close()
-    let identifier = process.processIdentifier
-    self.identifier = identifier
-    DispatchQueue.global().asyncAfter(deadline: .now() + deadline) {
-      if process.isRunning { kill(identifier, SIGKILL) }
+
+    private static func file(_ url: URL) throws -> FileHandle {
+      _ = FileManager.default.createFile(atPath: url.path, contents: nil)
+      return try FileHandle(forWritingTo: url)
+    }
+
+    /// Sends it a signal, such as `SIGINT`. Nothing happens where it has ended: its number may be another process's.
+    public func signal(_ number: Int32) {
+      isRunning.withLock { if $0 { kill(identifier, number) } }
+    }
+
+    /// What it has printed so far.
+    public func output() throws -> String { String(decoding: try read("out"), as: UTF8.self) }
+
+    /// Waits for its end.
+    /// - Throws: `CocoaError` when what it has printed cannot be read.
+    public func ended() async throws -> EndedProgram {
+      let status = await status.value
+      let errors = String(decoding: try read("err"), as: UTF8.self)
+      return EndedProgram(status: status, output: try read("out"), errors: errors)
     }
   }
 
-  private func read(_ kind: String) throws -> Data {
-    try Data(contentsOf: folder.appendingPathComponent(name + "." + kind))
-  }
+  /// How a program ended and what it printed.
+  public struct EndedProgram: Sendable {
+    /// Its exit status; 128 and the signal's number where a signal ended it.
+    public let status: Int32
+    /// What it wrote to standard output.
+    public let output: Data
+    /// What it wrote to standard error.
+    public let errors: String
 
-  private static func file(_ url: URL) throws -> FileHandle {
-    _ = FileManager.default.createFile(atPath: url.path, contents: nil)
-    return try FileHandle(forWritingTo: url)
-  }
+    /// The output as text.
+    public var text: String { String(decoding: output, as: UTF8.self) }
+    /// The lines of the output without their ends; empty ones are left out.
+    public var lines: [String] { text.split(whereSeparator: \.isNewline).map(String.init) }
 
-  /// Sends it a signal, such as `SIGINT`.
-  public func signal(_ number: Int32) { kill(identifier, number) }
-
-  /// What it has printed so far.
-  public func output() throws -> String { String(decoding: try read("out"), as: UTF8.self) }
-
-  /// Waits for its end. It is asked once.
-  public func ended() async throws -> EndedProgram {
-    var status: Int32 = -1
-    for await end in statuses { status = end }
-    let errors = String(decoding: try read("err"), as: UTF8.self)
-    return EndedProgram(status: status, output: try read("out"), errors: errors)
-  }
-}
-
-/// How a program ended and what it printed.
-public struct EndedProgram: Sendable {
-  /// Its exit status; 128 and the signal's number where a signal ended it.
-  public let status: Int32
-  /// What it wrote to standard output.
-  public let output: Data
-  /// What it wrote to standard error.
-  public let errors: String
-
-  /// The output as text.
-  public var text: String { String(decoding: output, as: UTF8.self) }
-  /// The lines of the output without their ends; empty ones are left out.
-  public var lines: [String] { text.split(whereSeparator: \.isNewline).map(String.init) }
-
-  /// The output as one JSON object.
-  public func json() throws -> NSDictionary { try Self.object(output) }
-  /// The object `error` of the JSON object that standard error is.
-  public func errorJSON() throws -> NSDictionary {
-    guard let error = try Self.object(Data(errors.utf8))["error"] as? NSDictionary else { throw TestFailure(errors) }
-    return error
-  }
-  /// Each line as a JSON object.
-  public func jsonLines() throws -> [NSDictionary] { try lines.map { try Self.object(Data($0.utf8)) } }
-
-  private static func object(_ data: Data) throws -> NSDictionary {
-    guard let object = try JSONSerialization.jsonObject(with: data) as? NSDictionary else {
-      throw TestFailure("no object: \(String(decoding: data, as: UTF8.self))")
+    /// The output as one JSON object.
+    public func json() throws -> NSDictionary { try Self.object(output) }
+    /// The object `error` of the JSON object that standard error is.
+    public func errorJSON() throws -> NSDictionary {
+      guard let error = try Self.object(Data(errors.utf8))["error"] as? NSDictionary else { throw TestFailure(errors) }
+      return error
     }
-    return object
+    /// Each line as a JSON object.
+    public func jsonLines() throws -> [NSDictionary] { try lines.map { try Self.object(Data($0.utf8)) } }
+
+    private static func object(_ data: Data) throws -> NSDictionary {
+      guard let object = try JSONSerialization.jsonObject(with: data) as? NSDictionary else {
+        throw TestFailure("no object: \(String(decoding: data, as: UTF8.self))")
+      }
+      return object
+    }
   }
-}
+#endif

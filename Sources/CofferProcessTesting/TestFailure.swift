@@ -3,6 +3,7 @@ public struct TestFailure: Error, CustomStringConvertible {
   /// A sentence for whoever reads the test's output.
   public let description: String
 
+  /// Creates a failure.
   /// - Parameter description: a sentence for whoever reads the test's output.
   public init(_ description: String) { self.description = description }
 }

@@ -28,14 +28,15 @@ struct DecoratedTests {
   }
 
   /// Runs a command in this process, with two decorators before each engine that it opens.
-  private func coffer(_ words: [String], at location: String) async throws -> CofferTerminal.ExitStatus {
-    let sealing = location.hasPrefix("sealed:") ? ["--passphrase-file", passphrase] : []
-    let arguments = (words + ["--store", location] + sealing).map { Argument($0) }
+  private func coffer(_ words: [String], at location: String? = nil) async throws -> CofferTerminal.ExitStatus {
+    let sealing = (words + [location ?? ""]).contains { $0.hasPrefix("sealed:") }
+    let arguments =
+      words + (location.map { ["--store", $0] } ?? []) + (sealing ? ["--passphrase-file", passphrase] : [])
     let home = folder.url.path
     let directories = SystemDirectories(variable: { $0 == "HOME" ? home : nil })
     return try await SystemDirectories.$current.withValue(directories) {
       try await OpenedEngine.$decorated.withValue({ Passing(FaultInjectingEngine($0)) }) {
-        try await CofferCommand.run(Invocation(parsing: arguments))
+        try await CofferCommand.run(Invocation(parsing: arguments.map { Argument($0) }))
       }
     }
   }
@@ -48,15 +49,25 @@ struct DecoratedTests {
     }
   }
 
-  @Test("Every command does over two decorators what it does without", arguments: ["", "file:", "sealed:", "prefs:"])
+  @Test(
+    "set, get, ls, info, verify, backup, restore, cp and rm work over two decorators",
+    arguments: ["", "file:", "sealed:", "prefs:"])
   func commands(_ scheme: String) async throws {
     let location = scheme + (scheme == "prefs:" ? "com.example.shop" : folder.path("store"))
+    let backup = folder.path("backup")
     #expect(try await coffer(["set", "theme", "--file", value], at: location) == .ok)
     #expect(try await has("theme", at: location))
     #expect(try await !has("none", at: location))
-    for words in [["ls", "--long"], ["info"], ["verify"], ["backup", folder.path("backup")], ["rm", "theme"]] {
+    for words in [["ls", "--long"], ["info"], ["verify"], ["backup", backup], ["rm", "theme"]] {
       #expect(try await coffer(words, at: location) == .ok, "\(words)")
     }
     #expect(try await !has("theme", at: location))
+    #expect(try await coffer(["restore", backup, "--yes"], at: location) == .ok)
+    #expect(try await has("theme", at: location))
+    let copy = folder.path("copy.db")
+    #expect(try await coffer(["cp", location, copy]) == .ok)
+    let engine = try await SQLiteEngine.open(at: copy)
+    #expect(try await engine.entry(Key("theme"))?.value.starts(with: Data("dark".utf8)) == true)
+    try await engine.close()
   }
 }

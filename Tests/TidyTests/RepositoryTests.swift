@@ -25,6 +25,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
     Rule("exceptions to the checks are explained", for: ours, unexplainedExceptions),
     Rule("nothing is keyed by String", for: sources, { stringKeys($0) }),
     Rule("imports point down", for: sources, imports),
+    Rule("Watchify uses public names", for: ours, borrowedNames),
     Rule("platform differences stay below the front", for: sources, platformConditions),
     Rule("nothing is left for later", for: isText, unfinished),
     Rule("no machine is special", for: isText, machinePaths),

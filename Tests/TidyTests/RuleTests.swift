@@ -217,6 +217,22 @@ struct MaskingTests {
   }
 }
 
+@Suite("Rules for the application")
+struct ApplicationRuleTests {
+  @Test(arguments: [
+    "@testable import CofferSQLite", "  @_spi(Tests) import Coffer", "@testable public import CofferCore",
+  ])
+  func namesThatAreNotPublicAreFound(_ line: String) {
+    #expect(borrowedNames(swift(line, at: "Watchify/Tests/WatchifyTests/S.swift")).count == 1)
+    #expect(borrowedNames(swift(line, at: "Tests/CofferTests/S.swift")) == [])
+  }
+
+  @Test(arguments: ["import Coffer", "@testable import WatchifyKit", "public import CofferDatabase"])
+  func othersAreNot(_ line: String) {
+    #expect(borrowedNames(swift(line, at: "Watchify/Sources/WatchifyKit/S.swift")) == [])
+  }
+}
+
 @Suite("Manifest rules")
 struct ManifestRuleTests {
   @Test func aDependencyThatNobodyImportsIsFound() {

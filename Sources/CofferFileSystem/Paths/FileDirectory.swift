@@ -1,7 +1,7 @@
 import CofferCore
 public import Foundation
 
-/// A directory for files: document 4's, and the one for what an application keeps for itself.
+/// A directory for files: those of document 4, and the one for an application's own data.
 ///
 /// ```swift
 /// let exports = try FileDirectory.documents.url().appendingPathComponent("exports")
@@ -13,8 +13,9 @@ public enum FileDirectory: Hashable, Sendable {
   case documents
   /// What can be made again and may vanish at any time: `$XDG_CACHE_HOME`, else `~/.cache`, on Linux.
   case caches
-  /// What an application keeps for its user, such as its database: `$XDG_DATA_HOME`, else `~/.local/share`, on Linux,
-  /// where all applications share it, too.
+  /// What an application keeps for its user, such as its database: `$XDG_DATA_HOME`, else `~/.local/share`, on Linux.
+  ///
+  /// There all applications share it: append a directory of your own.
   case applicationSupport
   /// A directory of your choice, as a file URL.
   case custom(URL)

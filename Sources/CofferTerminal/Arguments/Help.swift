@@ -55,12 +55,12 @@ public struct Help<Command: ProgramCommand>: Sendable {
   private func options(_ options: [Command.Option]) -> String { table(options.map { ($0.synopsis, $0.summary) }) }
 
   private func table(_ rows: [(String, String)]) -> String {
-    let width = rows.map(\.0.count).max() ?? 0
+    let width = rows.map(\.0.columns).max() ?? 0
     return rows.map { "  \($0.0.padded(to: width))  \($0.1)" }.joined(separator: "\n")
   }
 
   private func examples(_ examples: [Syntax<Command.Option>.Example]) -> String {
-    let width = examples.map(\.line.count).max() ?? 0
+    let width = examples.map(\.line.columns).max() ?? 0
     return examples.map { "  \($0.line.padded(to: width))  \(style.dim("# " + $0.purpose))" }.joined(separator: "\n")
   }
 }

@@ -84,11 +84,11 @@ public final class ProgressLine {
   private var columns: Int { max(0, (output.columns == .max ? 80 : output.columns) - 1) }
 
   private func draw(_ text: String) {
-    let text = String(text.prefix(columns))
-    let blanks = String(repeating: " ", count: max(0, width - text.count))
+    let text = text.shortened(to: columns)
+    let blanks = String(repeating: " ", count: max(0, width - text.columns))
     try? output.write("\r" + output.style.dim(text) + blanks)
     try? output.flush()
-    width = text.count
+    width = text.columns
   }
 }
 

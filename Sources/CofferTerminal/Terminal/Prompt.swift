@@ -9,7 +9,8 @@ import Foundation
 /// }
 /// ```
 ///
-/// `y` and `yes` are yes, in any case; everything else is no. Ask only where ``Input/isTerminal`` is true.
+/// `y` and `yes` are yes, in any case; everything else is no. Ask only where ``Input/isTerminal`` is true. After an
+/// interruption a thread still waits for standard input and takes its next line: end the program then.
 ///
 /// - Parameters:
 ///   - question: the question, to which ` [y/N] ` is added.

@@ -9,11 +9,11 @@ import Foundation
 /// for await event in events { try show(event) }
 /// ```
 ///
-/// With its last reference, the signals get back their default actions: have one instance for a signal at a time.
-/// ``interruptible(_:)`` does all that most commands need.
+/// With its last reference, the signals get back the actions that they had before, so instances can be nested: each is
+/// called. ``interruptible(_:)`` does all that most commands need.
 public final class Signals {
-  private let numbers: [Int32]
-  private let sources: [any DispatchSourceSignal]
+  private var before: [(number: Int32, action: sig_t?)] = []
+  private var sources: [any DispatchSourceSignal] = []
 
   /// Begins to call back.
   ///
@@ -21,19 +21,18 @@ public final class Signals {
   ///   - numbers: the signals, such as `SIGINT`.
   ///   - handler: called on a global queue for each signal. Several that come at once may be one call.
   public init(_ numbers: [Int32], _ handler: @escaping @Sendable () -> Void) {
-    self.numbers = numbers
-    sources = numbers.map { number in
-      signal(number, SIG_IGN)
+    for number in numbers {
+      before.append((number, signal(number, SIG_IGN)))
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler(handler: handler)
       source.activate()
-      return source
+      sources.append(source)
     }
   }
 
   deinit {
     for source in sources { source.cancel() }
-    for number in numbers { signal(number, SIG_DFL) }
+    for (number, action) in before.reversed() { signal(number, action) }
   }
 }
 

@@ -34,16 +34,24 @@ func listedFloors(_ document: SourceFile) -> [String: Int] {
 func imports(_ file: SourceFile) -> [Finding] {
   guard let target = file.target, file.path.hasSuffix(".swift") else { return [] }
   guard let floor = floors[target] else {
-    return [file.finding(0, "'\(target)' has no floor: give it one in Package.swift")]
+    return [file.finding(0, "'\(target)' has no floor: give it one in its package's manifest")]
   }
   return file.code(with: "import").compactMap { index in
     guard let module = importedModule(file.code[index]), module != target else { return nil }
     guard let other = floors[module] else {
       guard module.hasPrefix("Coffer") else { return nil }
-      return file.finding(index, "'\(module)' has no floor: give it one in Package.swift")
+      return file.finding(index, "'\(module)' has no floor: give it one in its package's manifest")
     }
     guard other >= floor else { return nil }
     return file.finding(index, "'\(target)' (floor \(floor)) imports '\(module)' (floor \(other)): imports point down")
+  }
+}
+
+/// An application uses a package by its public names: what only tests of the package may see is none of them.
+func borrowedNames(_ file: SourceFile) -> [Finding] {
+  guard file.path.hasPrefix("Watchify/") else { return [] }
+  return file.findings("an application uses Coffer's public names only", with: "import") {
+    $0.contains(/^\s*@(?:testable|_spi\(\w+\))\s+(?:\w+\s+)*import\s+Coffer/)
   }
 }
 

@@ -92,7 +92,7 @@ final class Sandbox: Sendable {
   /// Lets the minute after an attempt be over.
   func forgetAttempts() async throws { try await sql("UPDATE stores SET last_attempt_at = 0") }
 
-  /// Runs SQL on the database behind the program's back.
+  /// Executes SQL in a transaction of this process; a `watchify` that runs hears of it.
   func sql(_ statement: String) async throws {
     let tables = SQLiteDatabase(engine: try await SQLiteEngine.open(at: database))
     try await tables.write { try $0.execute(statement) }

@@ -113,17 +113,12 @@ public final class BusCall: @unchecked Sendable {
   }
 }
 
-/// Shows the thread sanitizer that a taker is made before GLib's thread uses it: GLib's locks order the two, but the
-/// sanitizer does not see into GLib. It sees the lock that both sides take here.
+/// Shows the thread sanitizer that a taker is made before GLib's thread uses it.
 private func showOrder() {
   #if COFFER_TSAN
-    handover.withLock { _ in }
+    coffer_show_order()
   #endif
 }
-
-#if COFFER_TSAN
-  private let handover = Locked(())
-#endif
 
 private final class CallTaker {
   let gio: UnsafePointer<coffer_gio>

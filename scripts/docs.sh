@@ -28,7 +28,7 @@ rm -rf .docs
 mkdir -p "$work/all" "$work/library"
 for package in . Watchify; do
   # The dump covers the modules of the tests too, and fails where they are not built.
-  quietly swift build --package-path $package --scratch-path .build --build-tests
+  quietly swift build --disable-build-manifest-caching --package-path $package --scratch-path .build --build-tests
   quietly swift package --package-path $package --scratch-path .build \
     dump-symbol-graph --minimum-access-level public --skip-synthesized-members
   cp "$graphs"/*.symbols.json "$work/all" # the next dump removes them

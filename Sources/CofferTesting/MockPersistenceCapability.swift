@@ -30,7 +30,7 @@ public actor MockPersistenceCapability: PersistenceCapability {
   /// Does nothing.
   public func activate() async throws {}
 
-  /// Forgets everything that was saved; the counters stay.
+  /// Removes everything that was saved. The counters stay.
   public func deactivate() async {
     calls = PersistenceCalls(TypedStore(engine: MemoryEngine(name: "mock")))
   }

@@ -23,7 +23,7 @@ final class RecordCache: Sendable {
     return state.withLock { $0.revision == latest ? $0.records[key] : nil }
   }
 
-  /// Forgets what was changed after a revision; everything, where that cannot be told.
+  /// Removes what was changed after a revision, or everything where it is unknown what was changed.
   private func forget(what commits: [Commit]?, from revision: Revision, to latest: Revision) {
     state.withLock { state in
       guard state.revision == revision, revision < latest else { return }

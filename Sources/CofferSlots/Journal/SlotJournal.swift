@@ -127,7 +127,7 @@ struct SlotJournal {
     }
   }
 
-  /// Forgets what has been done, but for what has failed.
+  /// Removes the work that is done. What has failed stays.
   static func forget(_ intents: [Intent], except failed: Set<Key>, _ committer: GroupCommitter) throws {
     guard let last = intents.last else { return }
     if failed.isEmpty {

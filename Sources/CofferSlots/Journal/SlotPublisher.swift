@@ -118,7 +118,7 @@ extension SlotHome {
       // was told that it was stored.
       guard let record = try SlotJournal.record(of: key, committer), record.id == staged else { return .wasThere }
       guard try holds(key, one: [record]) else { return .isLost }
-      // Who moved it was killed before it could note the stamp by which a later edit is told.
+      // The process that moved it was killed before it recorded the stamp that later edits are compared with.
       if record.stamp == nil, let stamp = try slots.stamp(.value(key))?.stamp {
         try SlotJournal.note(stamp, of: staged, key, committer)
       }

@@ -94,7 +94,7 @@ final class SlotAvailability: Sendable {
       defer { (state.mustLookAgain, state.isLooking) = (false, false) }
       return state.mustLookAgain
     }
-    // Who has asked meanwhile is answered by the next look; one that is away is not asked more often for it.
+    // Questions that came meanwhile are answered by the next look: a home that is away is not asked more often.
     if !present.isUsable { lookLater() } else if mustLookAgain { look() }
   }
 

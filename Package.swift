@@ -27,7 +27,7 @@ func tests(
   _ name: String, _ dependencies: [Target.Dependency], mode: SwiftLanguageMode = .v6, exclude: [String] = []
 ) -> Target {
   .testTarget(
-    name: name, dependencies: dependencies, exclude: exclude,
+    name: name, dependencies: dependencies + ["CofferTestTraits"], exclude: exclude,
     swiftSettings: settings.dropFirst() + [.swiftLanguageMode(mode)])
 }
 
@@ -126,6 +126,8 @@ let package = Package(
       name: "CofferTestSupport",
       dependencies: ["CofferCore", "CofferLocks", "CofferProcessTesting", "CofferSQLite", "CofferSlots"],
       path: "Tests/CofferTestSupport", exclude: ["fault.c"], swiftSettings: settings),
+    .target(
+      name: "CofferTestTraits", path: "Tests/CofferTestTraits", swiftSettings: settings),
     tool(
       "CofferTestHelper",
       [

@@ -1,10 +1,12 @@
 import CofferBus
 import CofferLocks
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
-@Suite(.serialized, .enabled(if: PrivateBus.isInstalled, "dbus-daemon is not installed"), .timeLimit(.minutes(5)))
+@Suite(
+  .blocking, .serialized, .enabled(if: PrivateBus.isInstalled, "dbus-daemon is not installed"), .timeLimit(.minutes(5)))
 struct BusTests {
   private static let name = "com.example.Echo"
   private let bus: PrivateBus

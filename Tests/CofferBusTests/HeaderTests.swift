@@ -1,9 +1,10 @@
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Our declarations of GLib's and libsecret's functions against their headers, where those are installed.
-@Suite struct HeaderTests {
+@Suite(.blocking) struct HeaderTests {
   /// Where the headers are; `nil` where they are not installed.
   private static let flags: [String]? = {
     guard let found = try? run("pkg-config", ["--cflags", "libsecret-1"]), found.status == 0 else { return nil }

@@ -1,8 +1,9 @@
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// A demonstration that cannot fail shows nothing: here somebody breaks what it shows.
-@Suite struct BrokenPromiseTests {
+@Suite(.blocking) struct BrokenPromiseTests {
   @Test func aFileThatDoesNotHoldItsValueFailsTheDemonstration() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-demo-test-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }

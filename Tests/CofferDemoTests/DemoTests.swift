@@ -1,8 +1,9 @@
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// The demonstration as a user runs it: a program with options, an exit code and a summary.
-@Suite struct DemoTests {
+@Suite(.blocking) struct DemoTests {
   @Test func allActsPassAndCountWhatTheyDid() throws {
     let run = try DemoRun(["--generate", "200", "--json"])
     #expect(run.exitCode == 0, "\(run.errors)")

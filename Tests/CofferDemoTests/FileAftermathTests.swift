@@ -1,10 +1,11 @@
+import CofferTestTraits
 import Foundation
 import Testing
 
 @testable import CofferDemo
 
 /// What the demonstration says of five files after a kill, of which it cannot make every kind happen.
-@Suite struct FileAftermathTests {
+@Suite(.blocking) struct FileAftermathTests {
   @Test(arguments: [([2, 2, 2, 2, 2], true), ([3, 3, 3, 3, 3], true), ([0, 0, 0, 0, 0], false)])
   func oneWholeBatchNotOlderThanTheLastConfirmed(_ versions: [Int], _ isFine: Bool) {
     var aftermath = FileAftermath()

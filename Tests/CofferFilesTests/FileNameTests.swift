@@ -1,10 +1,11 @@
 import CofferCore
 import CofferFiles
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
-@Suite struct FileNameTests {
+@Suite(.blocking) struct FileNameTests {
   @Test(arguments: [
     ("theme", "theme"), ("syncIntervalMinutes", "sync+interval+minutes"),
     ("user_profile-v2.json", "user_profile-v2.json"),

@@ -2,11 +2,12 @@ import CofferCore
 import CofferFiles
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// A directory with many files that nobody has told Coffer of.
-@Suite(.serialized) struct ManyFilesTests {
+@Suite(.blocking, .serialized) struct ManyFilesTests {
   @Test func manyFilesAreTakenInAndFoundAgain() async throws { try await takeIn(20_000) }
 
   /// The long proof: `./run prove`.

@@ -2,11 +2,12 @@ import CofferCore
 import CofferFiles
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// A snapshot reads the values of its beginning, also when another process replaces the files.
-@Suite(.serialized) struct SnapshotTests {
+@Suite(.blocking, .serialized) struct SnapshotTests {
   private let origin = Origin()
 
   private func reads(_ helper: HelperProcess) throws -> [String] {

@@ -2,11 +2,13 @@
   import CofferCore
   import CofferKeychain
   import CofferTestSupport
+  import CofferTestTraits
   import Foundation
   import Testing
 
   @Suite(
-    "Items of a real keyring", .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
+    "Items of a real keyring", .blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring),
+    .timeLimit(.minutes(15)))
   struct ItemTests {
     private let keyring: PrivateKeyring
     private let client: SecretServiceClient

@@ -4,13 +4,15 @@ import CofferLocks
   import CofferBus
   import CofferCore
   import CofferTestSupport
+  import CofferTestTraits
   import Foundation
   import Testing
 
   @testable import CofferKeychain
 
   @Suite(
-    "Watching a real keyring", .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
+    "Watching a real keyring", .blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring),
+    .timeLimit(.minutes(15)))
   struct WatchTests {
     private let keyring: PrivateKeyring
     private let client: SecretServiceClient

@@ -1,9 +1,10 @@
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// A process that asks at a real terminal, and signals from elsewhere.
-@Suite(.serialized) struct PromptSignalTests {
+@Suite(.blocking, .serialized) struct PromptSignalTests {
   private let terminal: PseudoTerminal
 
   init() throws { terminal = try PseudoTerminal() }

@@ -1,12 +1,13 @@
 import Coffer
 import CofferFileSystem
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Secrets through a router and the helper, in a real keyring on a bus of the test's own.
 @Suite(
-  .serialized, .timeLimit(.minutes(15)),
+  .blocking, .serialized, .timeLimit(.minutes(15)),
   .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.whyNot)))
 struct RouterKeychainTests {
   let keyring: PrivateKeyring

@@ -2,11 +2,12 @@ import CofferCore
 import CofferDatabase
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Stores that earlier formats have left, and what opening makes of them.
-@Suite(.serialized) struct FormatUpgradeTests {
+@Suite(.blocking, .serialized) struct FormatUpgradeTests {
   private func golden(_ name: String) throws -> TemporaryDirectory {
     let directory = try TemporaryDirectory()
     let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Golden/\(name).db")

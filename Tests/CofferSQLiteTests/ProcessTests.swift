@@ -1,11 +1,12 @@
 import CofferCore
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Several processes on one file.
-@Suite(.serialized) struct ProcessTests {
+@Suite(.blocking, .serialized) struct ProcessTests {
   @Test func threeProcessesLoseNoUpdate() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")

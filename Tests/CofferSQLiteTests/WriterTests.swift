@@ -2,11 +2,12 @@ import CofferCore
 import CofferDatabase
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// What the writer's queue promises, with a writer that the test holds still.
-@Suite(.serialized) struct WriterTests {
+@Suite(.blocking, .serialized) struct WriterTests {
   @Test func aCancelledBatchIsTakenOutOfTheQueueAndTheOthersGoOn() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))

@@ -8,6 +8,7 @@ import CofferSlots
 import Foundation
 
 let arguments = Array(CommandLine.arguments.dropFirst())
+Thread.detachNewThread { endWithTheTest() }
 do {
   guard arguments.count >= 2 else { throw Usage() }
   try await run(arguments[0], store: arguments[1], rest: Array(arguments.dropFirst(2)))
@@ -20,6 +21,13 @@ do {
 }
 
 struct Usage: Error {}
+
+/// Ends this process when the test at the other end of its input is gone: one that was killed cannot end its helpers.
+func endWithTheTest() {
+  var input = pollfd(fd: STDIN_FILENO, events: 0, revents: 0)
+  while poll(&input, 1, -1) < 0, errno == EINTR {}
+  if input.revents & Int16(POLLHUP) != 0 { _exit(3) }
+}
 
 /// Straight to the descriptor: a buffer would die with the process.
 func say(_ line: String) {

@@ -19,7 +19,13 @@ package final class SmallDisk: Sendable {
 
   /// Lets nobody write to it any more.
   package func makeReadOnly() throws {
-    guard mount("tmpfs", path, "tmpfs", UInt(MS_REMOUNT | MS_RDONLY), nil) == 0 else { throw TestFailure("remount") }
+    // A program that another test starts just now has our open files until it executes.
+    for _ in 0..<1_000 {
+      if mount("tmpfs", path, "tmpfs", UInt(MS_REMOUNT | MS_RDONLY), nil) == 0 { return }
+      guard errno == EBUSY else { break }
+      usleep(10_000)
+    }
+    throw TestFailure("remount: \(String(cString: strerror(errno)))")
   }
 }
 

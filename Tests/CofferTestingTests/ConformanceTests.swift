@@ -60,7 +60,7 @@ struct ConformanceTests {
     let engines = Locked<[UUID: FaultInjectingEngine]>([:])
     return StorageConformance(
       name: "interrupted",
-      options: .init(deadline: .seconds(15)) { location, isCut in
+      options: .init { location, isCut in
         engines.withLock { $0[location.id] }.map { cut($0, isCut) }
       }
     ) { location in

@@ -1,10 +1,11 @@
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Three real processes, two handles in each, write one store: every commit is heard once by each handle, in order,
 /// with its transaction and its key, and only the own ones as own.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct ChorusTests {
+@Suite(.blocking, .serialized, .timeLimit(.minutes(10))) struct ChorusTests {
   private static let voices = 3
 
   /// Waits beside the threads that tasks share: others need them.

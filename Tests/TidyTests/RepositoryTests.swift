@@ -1,3 +1,4 @@
+import CofferTestTraits
 import Testing
 
 /// A rule and the files that it is for.
@@ -37,7 +38,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
   ]
 }
 
-@Suite("The repository is tidy")
+@Suite("The repository is tidy", .blocking)
 struct RepositoryTests {
   @Test(arguments: Rule.all)
   func follows(_ rule: Rule) {

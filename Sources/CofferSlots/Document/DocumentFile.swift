@@ -44,6 +44,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private let quarantine: Directory?
   private let onDamage: (@Sendable (DamageReport) -> Void)?
   private let state = Locked(State())
+  /// Held while damaged bytes are kept, so that readers who find them at the same time keep them once.
+  private let keeping = Locked(())
 
   init(
     _ format: Format, at path: String, copyIn control: Directory, quarantine: Directory?, name: String,
@@ -211,7 +213,9 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private func keep(_ content: FileContent) throws -> String {
     guard let quarantine else { return "Its bytes stay where they are." }
     let name = "damaged-\(content.stamp.inode)-\(content.stamp.seconds)-\(content.stamp.nanoseconds)"
-    if try quarantine.stamp(name) == nil { try quarantine.replace(name, with: content.data, through: quarantine) }
+    try keeping.withLock { _ in
+      if try quarantine.stamp(name) == nil { try quarantine.replace(name, with: content.data, through: quarantine) }
+    }
     return "Its bytes were kept as quarantine/\(name)."
   }
 

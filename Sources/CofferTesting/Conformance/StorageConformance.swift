@@ -70,7 +70,7 @@ public struct StorageConformance: Sendable {
 
     /// The usual options.
     public init(
-      handles: Handles = .shareEngine, commitsToOutrunJournal: Int? = nil, deadline: Duration = .seconds(30),
+      handles: Handles = .shareEngine, commitsToOutrunJournal: Int? = nil, deadline: Duration = .seconds(60),
       largeValueSize: Int = 16 << 20, largeBatchSteps: Int = 2_000,
       temporaryDirectory: URL = FileManager.default.temporaryDirectory,
       interrupt: (@Sendable (_ location: Location, _ isCut: Bool) async throws -> Void)? = nil

@@ -3,11 +3,12 @@ import CofferFiles
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Edits from outside while others are busy.
-@Suite(.serialized) struct BusyEditTests {
+@Suite(.blocking, .serialized) struct BusyEditTests {
   private let origin = Origin()
 
   @Test func anEditorBesideAWriterIsHeardEveryTime() async throws {

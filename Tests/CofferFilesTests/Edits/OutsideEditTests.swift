@@ -4,11 +4,12 @@ import CofferLocks
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// What others do to the files, who do not know Coffer.
-@Suite(.serialized) struct OutsideEditTests {
+@Suite(.blocking, .serialized) struct OutsideEditTests {
   enum Edit: String, CaseIterable, Sendable {
     case rewrittenInPlace, replacedByRename, deleted, created, hashedNameRewritten
 

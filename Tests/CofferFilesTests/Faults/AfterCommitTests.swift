@@ -3,11 +3,12 @@ import CofferFiles
 import CofferLocks
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// What others do between the commit of a batch and its end.
-@Suite(.serialized) struct AfterCommitTests {
+@Suite(.blocking, .serialized) struct AfterCommitTests {
   private let origin = Origin()
 
   private func put(_ engine: SlotEngine, _ key: String, _ value: Data) async throws {

@@ -3,11 +3,12 @@ import CofferFiles
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Writers over files, killed with SIGKILL at random moments.
-@Suite(.serialized) struct FileKillTests {
+@Suite(.blocking, .serialized) struct FileKillTests {
   @Test func nothingAcknowledgedIsLostInFortyKills() async throws {
     try await FileKillLoop(rounds: 40, seed: 20_261_121).run()
   }

@@ -3,11 +3,12 @@ import CofferFiles
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Several processes on one directory.
-@Suite(.serialized) struct FileProcessTests {
+@Suite(.blocking, .serialized) struct FileProcessTests {
   @Test func threeProcessesLoseNoUpdateOfAFile() async throws {
     let directory = try StoreDirectory()
     let helpers = try (0..<3).map { _ in try directory.run("files-increment", "60") }

@@ -1,8 +1,9 @@
 import CofferTestSupport
+import CofferTestTraits
 import Testing
 
 /// What a store answers of which one file was injured: ``Sweep``.
-@Suite(.serialized) struct FileSweepTests {
+@Suite(.blocking, .serialized) struct FileSweepTests {
   @Test func everyInjuryIsTold() throws {
     let outcome = try Sweep("files").run(2_000)
     #expect(outcome.failures.isEmpty, "\(outcome)")

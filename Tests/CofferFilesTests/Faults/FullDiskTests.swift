@@ -2,11 +2,12 @@ import CofferCore
 import CofferFiles
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// A real file system of 8 MB that fills up.
-@Suite(.serialized, .enabled(if: getuid() == 0, "mounting a small file system needs root"))
+@Suite(.blocking, .serialized, .enabled(if: getuid() == 0, "mounting a small file system needs root"))
 struct FullDiskTests {
   private let origin = Origin()
 

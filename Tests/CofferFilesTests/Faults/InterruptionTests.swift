@@ -2,11 +2,12 @@ import CofferCore
 import CofferFiles
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// What ends in this process: tasks, handles, a recovery that is still under way.
-@Suite(.serialized) struct InterruptionTests {
+@Suite(.blocking, .serialized) struct InterruptionTests {
   private func put(_ engine: SlotEngine, _ key: String) async throws {
     try await engine.commit(
       WriteBatch([.put(Key(key), Data(key.utf8)), .put(Key("and-\(key)"), Data(key.utf8))]), from: Origin())

@@ -4,11 +4,12 @@ import CofferFiles
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Keys whose files have a hash for a name: a file in `names` holds the key.
-@Suite(.serialized) struct LongKeyTests {
+@Suite(.blocking, .serialized) struct LongKeyTests {
   private static let long = String(repeating: "k", count: 300)
 
   @Test func manyTasksMaySaveOneLongKeyForTheFirstTime() async throws {

@@ -4,11 +4,12 @@ import CofferLocks
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Somebody deletes the journal, or all of `.coffer`: the values are files, so nothing that matters is lost.
-@Suite(.serialized) struct LostJournalTests {
+@Suite(.blocking, .serialized) struct LostJournalTests {
   enum Loss: String, CaseIterable, Sendable {
     case journal, journalButNotItsLog, emptied, everything
   }

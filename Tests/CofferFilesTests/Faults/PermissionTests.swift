@@ -2,11 +2,12 @@ import CofferCore
 import CofferFiles
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// What a user may not do. The helper gives up root first, if it has it.
-@Suite(.serialized) struct PermissionTests {
+@Suite(.blocking, .serialized) struct PermissionTests {
   private func chmodAll(_ directory: StoreDirectory, directories: mode_t, files: mode_t) throws {
     let parent = URL(fileURLWithPath: directory.outside("x")).deletingLastPathComponent().path
     chmod(parent, 0o755)

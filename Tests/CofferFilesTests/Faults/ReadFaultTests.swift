@@ -2,11 +2,12 @@ import CofferCore
 import CofferFiles
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// A device that fails while it is read: "cannot tell" is never "absent", and never becomes a deletion.
-@Suite(.serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
+@Suite(.blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
 struct ReadFaultTests {
   @Test(arguments: ["openat", "read", "fstatat"])
   func aReadThatFailsIsAnErrorAndNotAbsent(call: String) async throws {

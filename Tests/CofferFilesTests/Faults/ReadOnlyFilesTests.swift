@@ -4,11 +4,12 @@ import CofferLocks
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// A store of files where nothing can be written: a directory that is mounted read-only in a second place.
-@Suite(.serialized, .timeLimit(.minutes(15))) struct ReadOnlyFilesTests {
+@Suite(.blocking, .serialized, .timeLimit(.minutes(15))) struct ReadOnlyFilesTests {
   private static let committed = ["committed", "placed", "synced", "finished"]
 
   /// Reads the store where it cannot be written; what is in it stays as it was.

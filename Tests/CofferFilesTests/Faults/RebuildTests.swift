@@ -3,11 +3,12 @@ import CofferFiles
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Recoveries that meet each other, and a journal that is lost when it is needed most.
-@Suite(.serialized) struct RebuildTests {
+@Suite(.blocking, .serialized) struct RebuildTests {
   /// A batch that is committed and whose values are all still aside.
   private func killedAfterCommit() async throws -> StoreDirectory {
     let directory = try await StoreDirectory.filled()

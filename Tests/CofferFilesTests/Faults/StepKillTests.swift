@@ -2,11 +2,12 @@ import CofferCore
 import CofferFiles
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// A writer that is killed at each step of a batch, and those that come to finish it.
-@Suite(.serialized) struct StepKillTests {
+@Suite(.blocking, .serialized) struct StepKillTests {
   private static let committed = ["committed", "placed", "synced", "finished"]
 
   @Test func aKillAtEveryStepOfABatchLeavesItWhole() async throws {

@@ -5,13 +5,14 @@ import CofferLocks
   import CofferSQLite
   import CofferSlots
   import CofferTestSupport
+  import CofferTestTraits
   import Foundation
   import Testing
 
   @testable import CofferKeychain
 
   /// Writers that are killed, keyrings that are killed, and keyring files that are cut off.
-  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
+  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
   struct KeyringFaultTests {
     private static let committed = ["committed", "placed", "synced", "finished"]
 

@@ -1,10 +1,11 @@
 #if SecretService && os(Linux)
   import CofferTestSupport
+  import CofferTestTraits
   import Foundation
   import Testing
 
   /// A computer without the libraries through which keyrings are spoken to.
-  @Suite("Without the keyring's libraries", .serialized, .enabled(if: canTestKeyring, whyNoKeyring))
+  @Suite("Without the keyring's libraries", .blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring))
   struct MissingLibraryTests {
     /// What a process says that tries to use a keyring, which runs and is open.
     private func attempt(_ library: BrokenLibrary) throws -> [String] {

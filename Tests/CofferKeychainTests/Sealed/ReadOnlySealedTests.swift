@@ -4,11 +4,12 @@ import CofferKeychain
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// A sealed file where nothing can be written: its directory is mounted read-only in a second place.
-@Suite(.serialized, .timeLimit(.minutes(15))) struct ReadOnlySealedTests {
+@Suite(.blocking, .serialized, .timeLimit(.minutes(15))) struct ReadOnlySealedTests {
   private static let committed = ["committed", "placed", "synced", "finished"]
 
   private func filled() async throws -> SealedPlace {

@@ -3,6 +3,7 @@
   import CofferCrypto
   import CofferSlots
   import CofferTestSupport
+  import CofferTestTraits
   import Foundation
   import Testing
 
@@ -13,7 +14,8 @@
   }()
 
   /// A real core dump of a process that has a sealed store open.
-  @Suite(.serialized, .enabled(if: dumpsCore, "core dumps go elsewhere on this machine")) struct SealedDumpTests {
+  @Suite(.blocking, .serialized, .enabled(if: dumpsCore, "core dumps go elsewhere on this machine"))
+  struct SealedDumpTests {
     @Test("It has neither the passphrase nor a secret in it")
     func dump() async throws {
       let place = try SealedPlace()

@@ -3,10 +3,11 @@ import CofferCrypto
 import CofferKeychain
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
-@Suite(.serialized) struct SealedFaultTests {
+@Suite(.blocking, .serialized) struct SealedFaultTests {
   private static let committed = ["committed", "placed", "synced", "finished"]
 
   private func filled() async throws -> SealedPlace {

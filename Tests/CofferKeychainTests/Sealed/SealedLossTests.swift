@@ -5,11 +5,12 @@ import CofferLocks
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Files of a store that are gone, older than what was acknowledged, or could not be written.
-@Suite(.serialized) struct SealedLossTests {
+@Suite(.blocking, .serialized) struct SealedLossTests {
   private let files = FileManager.default
 
   private func put(_ key: String, _ text: String, into engine: SlotEngine) async throws {

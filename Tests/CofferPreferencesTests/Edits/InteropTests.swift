@@ -3,11 +3,12 @@ import CofferCore
 import CofferPreferences
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// The same file, by Foundation's own `UserDefaults` in another process.
-@Suite(.serialized) struct InteropTests {
+@Suite(.blocking, .serialized) struct InteropTests {
   private let second = Date(timeIntervalSinceReferenceDate: 700_000_000)
 
   private func fill(_ adapter: UserDefaultsAdapter) async throws {

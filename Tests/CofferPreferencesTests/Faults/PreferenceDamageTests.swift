@@ -4,11 +4,12 @@ import CofferPreferences
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// A file that makes no sense, as a program leaves it that is killed while it writes.
-@Suite(.serialized) struct PreferenceDamageTests {
+@Suite(.blocking, .serialized) struct PreferenceDamageTests {
   enum Damage: String, CaseIterable, Sendable {
     case garbage, empty, half, halfBinary, wrongRoot, blanks
 

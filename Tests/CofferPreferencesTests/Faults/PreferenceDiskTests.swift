@@ -3,11 +3,12 @@ import CofferFileSystem
 import CofferPreferences
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// A real file system of a few megabytes that fills up.
-@Suite(.serialized, .enabled(if: getuid() == 0, "mounting a small file system needs root"))
+@Suite(.blocking, .serialized, .enabled(if: getuid() == 0, "mounting a small file system needs root"))
 struct PreferenceDiskTests {
   private let suite = "com.example.shop"
 

@@ -4,6 +4,7 @@ import CofferPreferences
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
 ///
 /// What we write while it does so can be lost by its side, and what it writes while we do by ours. What is promised is
 /// that everybody always finds whole values which somebody has written, and that all is well when it has ended.
-@Suite(.serialized) struct PreferenceForeignTests {
+@Suite(.blocking, .serialized) struct PreferenceForeignTests {
   /// Large enough that the other program needs a moment for its writing.
   private func filled(_ configure: (inout SlotConfiguration) -> Void = { _ in }) async throws -> (
     ConfigHome, SlotEngine

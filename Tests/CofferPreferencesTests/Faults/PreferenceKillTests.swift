@@ -2,11 +2,12 @@ import CofferCore
 import CofferLocks
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Several processes on one suite, some of them killed with SIGKILL at random moments.
-@Suite(.serialized) struct PreferenceKillTests {
+@Suite(.blocking, .serialized) struct PreferenceKillTests {
   @Test func twoProcessesLoseNoUpdate() async throws {
     let home = try ConfigHome()
     let helpers = try (0..<2).map { _ in try home.run("prefs-increment", "300") }

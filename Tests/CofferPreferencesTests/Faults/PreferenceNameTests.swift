@@ -3,11 +3,12 @@ import CofferFileSystem
 import CofferPreferences
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Names that lead elsewhere, and users whose system does not say where their preferences are.
-@Suite(.serialized) struct PreferenceNameTests {
+@Suite(.blocking, .serialized) struct PreferenceNameTests {
   static let wrong = [
     "", ".", "..", ".hidden", "a/b", "/etc/passwd", "../x", "a/../../x", "a\0b", "\0", "a\nb", "a b", "ä",
     String(repeating: "a", count: 129), String(repeating: "a", count: 300), "NSGlobalDomain", "NSArgumentDomain",

@@ -2,12 +2,13 @@ import CofferCore
 import CofferPreferences
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// What a user may not do, and gets the right to do while the program runs. The helper gives up root first, if it has
 /// it.
-@Suite(.serialized) struct PreferencePermissionTests {
+@Suite(.blocking, .serialized) struct PreferencePermissionTests {
   /// A suite with a theme in it, of a user who is not root.
   private func owned() async throws -> ConfigHome {
     let home = try ConfigHome()

@@ -1,11 +1,12 @@
 import CofferCore
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Something else than a file where the property list should be.
-@Suite(.serialized) struct PreferencePlaceTests {
+@Suite(.blocking, .serialized) struct PreferencePlaceTests {
   private func kind(_ path: String) -> mode_t {
     var status = stat()
     return lstat(path, &status) == 0 ? status.st_mode & S_IFMT : 0

@@ -3,11 +3,12 @@ import CofferLocks
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Bytes that change although nobody writes, and make sense all the same.
-@Suite(.serialized) struct PreferenceSilentDamageTests {
+@Suite(.blocking, .serialized) struct PreferenceSilentDamageTests {
   private let stored = ["theme": "dark", "size": "12"]
 
   private func filled() async throws -> ConfigHome {

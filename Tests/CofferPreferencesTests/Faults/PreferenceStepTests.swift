@@ -1,11 +1,12 @@
 import CofferCore
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// A writer of preferences that is killed at each step of a batch, and those that come to finish it.
-@Suite(.serialized) struct PreferenceStepTests {
+@Suite(.blocking, .serialized) struct PreferenceStepTests {
   private static let committed = ["committed", "placed", "synced", "finished"]
 
   @Test func aKillAtEveryStepOfABatchLeavesItWhole() async throws {

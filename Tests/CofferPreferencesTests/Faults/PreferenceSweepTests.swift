@@ -1,8 +1,9 @@
 import CofferTestSupport
+import CofferTestTraits
 import Testing
 
 /// What a store answers of which one file was injured: ``Sweep``.
-@Suite(.serialized) struct PreferenceSweepTests {
+@Suite(.blocking, .serialized) struct PreferenceSweepTests {
   @Test func everyInjuryIsTold() throws {
     let outcome = try Sweep("preferences").run(2_000)
     #expect(outcome.failures.isEmpty, "\(outcome)")

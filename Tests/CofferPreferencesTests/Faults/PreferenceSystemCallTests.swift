@@ -1,12 +1,13 @@
 import CofferCore
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Each system call of a commit fails in turn, or is the one in front of which the process is killed.
 @Suite(
-  .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"),
+  .blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"),
   .disabled(if: isThreadSanitized, "hundreds of processes, each slow to start under the thread sanitizer"))
 struct PreferenceSystemCallTests {
   private static let calls = ["write", "pwrite", "sync", "renameat", "unlinkat", "openat"]

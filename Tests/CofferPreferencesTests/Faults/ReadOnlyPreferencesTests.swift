@@ -4,11 +4,12 @@ import CofferPreferences
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Preferences where nothing can be written: their directory is mounted read-only in a second place.
-@Suite(.serialized, .timeLimit(.minutes(15))) struct ReadOnlyPreferencesTests {
+@Suite(.blocking, .serialized, .timeLimit(.minutes(15))) struct ReadOnlyPreferencesTests {
   private static let committed = ["committed", "placed", "synced", "finished"]
 
   /// Opens the suite where it cannot be written; what is in it stays as it was.

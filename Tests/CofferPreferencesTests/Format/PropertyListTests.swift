@@ -1,12 +1,13 @@
 import CofferCore
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 @testable import CofferPreferences
 
 /// The file byte by byte: what is written is read as the same, and what is no property list is damage.
-@Suite struct PropertyListTests {
+@Suite(.blocking) struct PropertyListTests {
   private let format = PropertyListFormat()
 
   @Test(arguments: [false, true]) func randomTreesComeBack(isBinary: Bool) throws {

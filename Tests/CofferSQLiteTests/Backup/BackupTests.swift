@@ -3,11 +3,12 @@ import CofferCore
 import CofferLocks
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Copies of stores that are in use: of one state, checked, or not there at all.
-@Suite(.serialized) struct BackupTests {
+@Suite(.blocking, .serialized) struct BackupTests {
   private let origin = Origin()
 
   private func filled(_ path: String, values: Int = 200, size: Int = 500) async throws -> SQLiteEngine {

@@ -2,11 +2,12 @@ import CofferCore
 import CofferLocks
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Backups that take the place of stores: wholly or not at all, and never unnoticed.
-@Suite(.serialized) struct RestoreTests {
+@Suite(.blocking, .serialized) struct RestoreTests {
   private let origin = Origin()
 
   /// A store whose `k` is "new" and, beside it, a backup in which it is "old".

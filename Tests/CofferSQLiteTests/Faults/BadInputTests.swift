@@ -4,11 +4,12 @@ import CofferDatabase
 import CofferLocks
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// What a person meets who points a store at the wrong thing, or at a thing that has broken.
-@Suite(.serialized) struct BadInputTests {
+@Suite(.blocking, .serialized) struct BadInputTests {
   let origin = Origin()
 
   func expectError(

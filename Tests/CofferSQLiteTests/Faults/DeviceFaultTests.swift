@@ -1,11 +1,12 @@
 import CofferCore
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Devices that fail and fill up.
-@Suite(.serialized) struct DeviceFaultTests {
+@Suite(.blocking, .serialized) struct DeviceFaultTests {
   /// After a failed sync nobody knows what the device has: the waiter is told so, and the store closes itself.
   @Test(.enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
   func aFailedSyncIsNeverAskedAgain() async throws {

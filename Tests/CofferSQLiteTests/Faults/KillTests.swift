@@ -1,11 +1,12 @@
 import CofferCore
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Real processes, killed with SIGKILL while they commit.
-@Suite(.serialized) struct KillTests {
+@Suite(.blocking, .serialized) struct KillTests {
   @Test func nothingAcknowledgedIsLostInSixtyKills() async throws {
     try await KillLoop(rounds: 60, seed: 20_261_121).run()
   }

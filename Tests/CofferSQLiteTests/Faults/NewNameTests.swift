@@ -1,12 +1,13 @@
 import CofferCore
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// A new database is worth nothing when the directories that lead to it are lost: they are synced before the first
 /// commit is acknowledged.
-@Suite(.serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
+@Suite(.blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
 struct NewNameTests {
   private let directory: TemporaryDirectory
   private var store: String { directory.path("a/b/c/store.db") }

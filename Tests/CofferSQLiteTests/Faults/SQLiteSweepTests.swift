@@ -1,8 +1,9 @@
 import CofferTestSupport
+import CofferTestTraits
 import Testing
 
 /// What a store answers of which one file was injured: ``Sweep``.
-@Suite(.serialized) struct SQLiteSweepTests {
+@Suite(.blocking, .serialized) struct SQLiteSweepTests {
   @Test func everyInjuryIsTold() throws {
     let outcome = try Sweep("sqlite").run(2_000)
     #expect(outcome.failures.isEmpty, "\(outcome)")

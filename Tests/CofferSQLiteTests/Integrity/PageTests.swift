@@ -3,11 +3,12 @@ import CofferCore
 import CofferDatabase
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Each page is compared with its checksum as it is read.
-@Suite(.serialized) struct PageTests {
+@Suite(.blocking, .serialized) struct PageTests {
   /// What was found from outside: 39 of 41 acknowledged values were "absent", and all was "good".
   @Test func aFlippedBitInTheLogOfAnOpenStoreIsNoAbsence() async throws {
     let directory = try TemporaryDirectory()

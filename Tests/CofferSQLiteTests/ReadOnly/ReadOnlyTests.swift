@@ -1,11 +1,12 @@
 import CofferCore
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Stores where nothing can be written.
-@Suite(.serialized, .timeLimit(.minutes(15))) struct ReadOnlyTests {
+@Suite(.blocking, .serialized, .timeLimit(.minutes(15))) struct ReadOnlyTests {
   private let directory: TemporaryDirectory
   private let origin = Origin()
 

@@ -1,13 +1,14 @@
 import CofferCore
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// SQLite up to 3.51.2 loses commits when a checkpoint reads a log that is all copied while a commit starts the log
 /// again. The preloaded library stops each checkpoint before, inside and after that, and the test lets it go on.
 @Suite(
-  .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
+  .blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
 struct CheckpointRaceTests {
   @Test func noCheckpointBeginsWhileAnotherProcessCopiesTheLog() async throws {
     let directory = try TemporaryDirectory()

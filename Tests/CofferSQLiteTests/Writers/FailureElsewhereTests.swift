@@ -1,12 +1,13 @@
 import CofferCore
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// When the device fails while one process writes, no other one builds on what may be lost.
 @Suite(
-  .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
+  .blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
 struct FailureElsewhereTests {
   @Test func everyProcessClosesAfterAFailedSyncOfOne() async throws {
     let directory = try TemporaryDirectory()

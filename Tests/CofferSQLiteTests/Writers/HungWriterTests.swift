@@ -3,11 +3,12 @@ import CofferCore
 import CofferDatabase
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// A process that hangs, in a transaction or anywhere, costs others only what they cannot do without it.
-@Suite(.serialized) struct HungWriterTests {
+@Suite(.blocking, .serialized) struct HungWriterTests {
   @Test func aStoreWhoseWriterHangsIsOpenedAndRead() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")

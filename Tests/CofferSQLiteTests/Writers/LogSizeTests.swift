@@ -1,11 +1,12 @@
 import CofferCore
 import CofferSQLite
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// Three processes write one store as fast as they can; nothing but their log keeps them together.
-@Suite(.serialized) struct LogSizeTests {
+@Suite(.blocking, .serialized) struct LogSizeTests {
   private static let limit = 16 << 20
 
   @Test(arguments: [("full", 3_000), ("relaxed", 12_000)])

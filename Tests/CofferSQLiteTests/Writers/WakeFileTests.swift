@@ -1,12 +1,13 @@
 import CofferCore
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 @testable import CofferSQLite
 
 /// The wake-up file is mapped by everybody at once, so nobody may make it shorter under the others.
-@Suite(.timeLimit(.minutes(15))) struct WakeFileTests {
+@Suite(.blocking, .timeLimit(.minutes(15))) struct WakeFileTests {
   @Test("Those who make the file at the same moment neither harm each other nor lose a number")
   func madeAtOnce() throws {
     let directory = try TemporaryDirectory()

@@ -32,22 +32,27 @@ public final class Locked<Value>: Sendable {
   #elseif COFFER_TSAN
     // The sanitizer knows this one.
     private nonisolated(unsafe) let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private nonisolated(unsafe) var value: Value  // touched only while the mutex is held
+    // Touched only while the mutex is held. In memory of its own: `()` would have the address of this object, and each
+    // look at the object would be a race with it.
+    private nonisolated(unsafe) let value: UnsafeMutablePointer<Value>
     /// A lock with a value in it.
     public init(_ value: sending Value) {
-      self.value = value
+      self.value = .allocate(capacity: 1)
+      self.value.initialize(to: value)
       mutex = .allocate(capacity: 1)
       pthread_mutex_init(mutex, nil)
     }
     deinit {
       pthread_mutex_destroy(mutex)
       mutex.deallocate()
+      value.deinitialize(count: 1)
+      value.deallocate()
     }
     /// Runs a closure with the value while no other thread can touch it. It must not wait, nor lock again.
     public func withLock<R, E: Error>(_ body: (inout Value) throws(E) -> sending R) throws(E) -> sending R {
       pthread_mutex_lock(mutex)
       defer { pthread_mutex_unlock(mutex) }
-      return try body(&value)
+      return try body(&value.pointee)
     }
   #else
     @usableFromInline let mutex: Mutex<Value>

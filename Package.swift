@@ -128,6 +128,7 @@ let package = Package(
       path: "Tests/CofferTestSupport", exclude: ["fault.c"], swiftSettings: settings),
     .target(
       name: "CofferTestTraits", path: "Tests/CofferTestTraits", swiftSettings: settings),
+    .target(name: "Neighbour", path: "Tests/Neighbour", swiftSettings: settings),
     tool(
       "CofferTestHelper",
       [
@@ -181,7 +182,7 @@ let package = Package(
       "CofferTests",
       [
         "CofferLocks", "Coffer", "CofferFileSystem", "CofferFiles", "CofferTesting", "CofferTestHelper",
-        "CofferTestSupport",
+        "CofferTestSupport", "Neighbour",
       ]),
     tests(
       "CofferRouterTests",
@@ -196,7 +197,8 @@ let package = Package(
     ),
     // Document 3's, in the same way.
     .testTarget(
-      name: "CallbackDocumentTests", dependencies: ["Coffer"], swiftSettings: [.swiftLanguageMode(.v5)]),
+      name: "CallbackDocumentTests", dependencies: ["Coffer", "Neighbour"],
+      swiftSettings: [.swiftLanguageMode(.v5)]),
     tests(
       "CofferCommandTests",
       [

@@ -14,7 +14,7 @@ private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"]
 public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = Data(UnsafeBufferPointer(start: start, count: count))
   let text = String(decoding: bytes, as: UTF8.self)
-  if let key = try? Key(text) { check(key: key) }
+  if let key = try? StoreKey(text) { check(key: key) }
   if let key = PreferenceName.key(of: text) {
     precondition(PreferenceName(key).string.utf8.elementsEqual(text.utf8), "a name was accepted that no key has")
   }
@@ -22,7 +22,7 @@ public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   return 0
 }
 
-private func check(key: Key) {
+private func check(key: StoreKey) {
   precondition(PreferenceName.key(of: PreferenceName(key).string) == key, "a key did not come back from its name")
   precondition(PreferenceName.escapedKey(of: PreferenceName.escaped(key)) == key, "nor from its escaped name")
 }

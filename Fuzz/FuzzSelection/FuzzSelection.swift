@@ -12,11 +12,11 @@ private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"]
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeRawBufferPointer(start: start, count: count)
-  guard let selection = Selection(decoding: bytes) else { return 0 }
+  guard let selection = StoreSelection(decoding: bytes) else { return 0 }
   precondition(!(isCanary && selection.keys.count == 1), "the canary: a failure must be seen")
   // What is accepted is written back as it would be written in the first place, and read again as the same.
   let again = selection.encoded()
-  let same = again.withUnsafeBytes { Selection(decoding: $0) }
+  let same = again.withUnsafeBytes { StoreSelection(decoding: $0) }
   precondition(same == selection, "a selection changed when it was written and read")
   precondition(again.count <= count, "what was accepted was shorter than what is written for it")
   return 0

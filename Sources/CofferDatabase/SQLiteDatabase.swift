@@ -10,7 +10,7 @@ public import Foundation
 ///
 /// try await database.write { transaction in
 ///   try transaction.execute("INSERT INTO sales (item, cents) VALUES (?1, ?2)", ["tea", 250])
-///   try transaction.put(Key("last-item"), Data("tea".utf8))
+///   try transaction.put(StoreKey("last-item"), Data("tea".utf8))
 /// }
 /// let total = try await database.read { try $0.query("SELECT total(cents) FROM sales") { $0.integer(0) }[0] }
 /// ```
@@ -23,10 +23,10 @@ public final class SQLiteDatabase: Sendable {
   /// The store in the same file.
   public let engine: SQLiteEngine
   /// Says which commits are this database's own.
-  public let origin: Origin
+  public let origin: StoreOrigin
 
   /// Uses the file of an open store. Its tables are as they are: see ``migrate(_:)``.
-  public init(engine: SQLiteEngine, origin: Origin = Origin()) {
+  public init(engine: SQLiteEngine, origin: StoreOrigin = StoreOrigin()) {
     self.engine = engine
     self.origin = origin
   }
@@ -65,7 +65,7 @@ public final class SQLiteDatabase: Sendable {
   /// - Throws: What `body` throws. `StorageError`: `statementFailed` for SQL that is wrong or breaks a constraint,
   ///   `busy`, `diskFull`, `permissionDenied` where the file is open for reading only, `closed`.
   public func write<R: Sendable>(
-    durability: Durability = .full, transaction: TransactionID? = nil,
+    durability: StoreDurability = .full, transaction: TransactionID? = nil,
     _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
   ) async throws -> R {
     try await engine.transact(

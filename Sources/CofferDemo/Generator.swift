@@ -21,7 +21,7 @@ struct Generator {
     var generator = Generator(seed: 20_261_121)
     let items = try (0..<count).map { number in
       let product = generator.product(number)
-      return Item(key: try Key("product/generated/\(product.id)"), product: product)
+      return Item(key: try StoreKey("product/generated/\(product.id)"), product: product)
     }
     return Catalogue(items: items, source: "made up by the demonstration itself, the same ones each time")
   }

@@ -85,7 +85,7 @@ struct Price: Codable, Hashable, Comparable, Sendable, CustomStringConvertible {
 
 /// A product and the name it is stored under.
 struct Item: Sendable {
-  let key: Key
+  let key: StoreKey
   let product: Product
 }
 

@@ -7,7 +7,7 @@ import Foundation
 final class Shelf {
   let directory: URL
   /// What was confirmed: the bytes of each value.
-  private(set) var values: [Key: Data] = [:]
+  private(set) var values: [StoreKey: Data] = [:]
 
   /// JSON that people can read, and the same bytes for the same product in every process.
   static let codec: JSONCodec = {
@@ -19,35 +19,35 @@ final class Shelf {
   init(_ directory: URL) { self.directory = directory }
 
   /// The keys in their order.
-  var keys: [Key] { values.keys.sorted() }
+  var keys: [StoreKey] { values.keys.sorted() }
 
   /// The most products that become files: each file is synced to the disk, and a slow disk must not make people wait.
   private static let limit = 1_000
 
   /// Names each product by its handle, which people can read; shops that share a handle get a number behind it.
   static func items(_ catalogue: Catalogue) throws -> [Item] {
-    var taken: Set<Key> = []
+    var taken: Set<StoreKey> = []
     return try catalogue.items.prefix(limit).map { item in
       let handle = item.product.handle
-      var key = try Key("\(handle).json")
+      var key = try StoreKey("\(handle).json")
       var number = 1
       while !taken.insert(key).inserted {
         number += 1
-        key = try Key("\(handle).\(number).json")
+        key = try StoreKey("\(handle).\(number).json")
       }
       return Item(key: key, product: item.product)
     }
   }
 
-  func expect(_ value: Data, for key: Key) { values[key] = value }
+  func expect(_ value: Data, for key: StoreKey) { values[key] = value }
 
-  static func name(_ key: Key) -> String { FileName(key).string }
-  func path(_ key: Key) -> String { directory.appendingPathComponent(Self.name(key)).path }
+  static func name(_ key: StoreKey) -> String { FileName(key).string }
+  func path(_ key: StoreKey) -> String { directory.appendingPathComponent(Self.name(key)).path }
 
   // MARK: From outside
 
   /// The bytes of a file; `nil` when there is none.
-  func bytes(of key: Key) -> Data? { FileManager.default.contents(atPath: path(key)) }
+  func bytes(of key: StoreKey) -> Data? { FileManager.default.contents(atPath: path(key)) }
 
   struct Comparison {
     /// Files that hold the bytes of their value.
@@ -78,7 +78,7 @@ final class Shelf {
   }
 
   /// How many values, but one perhaps, a handle reads as they must be.
-  func countReadable(_ engine: SlotEngine, except victim: Key? = nil) async throws -> Int {
+  func countReadable(_ engine: SlotEngine, except victim: StoreKey? = nil) async throws -> Int {
     var equal = 0
     for (key, value) in values where key != victim {
       if try await engine.entry(key)?.value == value { equal += 1 }

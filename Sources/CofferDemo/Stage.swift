@@ -118,7 +118,7 @@ func closing<Engine: StorageEngine, R>(
 
 extension StorageEngine {
   /// Calls `body` with every entry under a prefix, page by page, all of one state of the store.
-  func forEachEntry(under prefix: Key? = nil, _ body: @Sendable (Entry) -> Void) async throws {
+  func forEachEntry(under prefix: StoreKey? = nil, _ body: @Sendable (StoreEntry) -> Void) async throws {
     try await withSnapshot { try await $0.forEach(prefix: prefix) { body($0) } }
   }
 }

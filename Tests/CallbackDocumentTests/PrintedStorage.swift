@@ -1,7 +1,6 @@
 // What an app has that implements document 3 as it is printed: Swift 5 mode, and no `Sendable` anywhere.
+import Coffer
 import Foundation
-
-import protocol Coffer.KeyValueStorage
 
 class PrintedStorage: KeyValueStorage {
   struct NoSuchValue: Error {}

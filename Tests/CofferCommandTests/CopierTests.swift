@@ -9,8 +9,8 @@ import Testing
 struct CopierTests {
   private func store(_ values: KeyValuePairs<String, String>, limit: Int = 1 << 20) async throws -> MemoryEngine {
     let engine = MemoryEngine(name: "\(values.count)", maximumValueSize: limit)
-    let puts = try values.map { WriteBatch.Operation.put(try Key($0.key), Data($0.value.utf8)) }
-    if !puts.isEmpty { try await engine.commit(WriteBatch(puts), from: Origin()) }
+    let puts = try values.map { WriteBatch.Operation.put(try StoreKey($0.key), Data($0.value.utf8)) }
+    if !puts.isEmpty { try await engine.commit(WriteBatch(puts), from: StoreOrigin()) }
     return engine
   }
 
@@ -51,7 +51,7 @@ struct CopierTests {
     #expect(tally.skipped.map(\.key.string) == ["c", "d"])
     #expect(tally.skipped.map(\.error.code) == [.damaged, .permissionDenied])
     var seen: [String] = []
-    try await Listing(from, of: Entry.self).visit { seen.append($0.key.string) }
+    try await Listing(from, of: StoreEntry.self).visit { seen.append($0.key.string) }
     #expect(seen == ["a", "b", "c", "d", "e"])
   }
 
@@ -60,7 +60,7 @@ struct CopierTests {
     let adapter = AdapterEngine(MemoryAdapter())
     let tally = try await copy(try await store(["a": "1", "b": "2"]), adapter)
     #expect(tally.copied == 2)
-    #expect(try await adapter.entry(Key("b"))?.value == Data("2".utf8))
+    #expect(try await adapter.entry(StoreKey("b"))?.value == Data("2".utf8))
     let error = await #expect(throws: StorageError.self) { try await copy(adapter, try await store([:])) }
     #expect(error?.code == .unsupported)
   }
@@ -70,11 +70,11 @@ struct CopierTests {
     let from = try await store([:], limit: 8 << 20)
     for number in 1...5 {
       let value = Data(count: number == 3 ? 6 << 20 : 2 << 20)
-      try await from.commit(WriteBatch([.put(Key("\(number)"), value)]), from: Origin())
+      try await from.commit(WriteBatch([.put(StoreKey("\(number)"), value)]), from: StoreOrigin())
     }
     let to = try await store([:], limit: 8 << 20)
     #expect(try await copy(from, to).copied == 5)
-    #expect(to.latestRevision == Revision(3))
+    #expect(to.latestRevision == StoreRevision(3))
   }
 
   @Test("A copy that is cancelled before it begins has copied nothing")
@@ -104,12 +104,12 @@ private final class FussyEngine: StorageEngine {
     self.refused = refused
   }
 
-  var capabilities: Capabilities { base.capabilities }
+  var capabilities: StoreCapabilities { base.capabilities }
   var description: String { "fussy:\(base.description)" }
-  var latestRevision: Revision { base.latestRevision }
+  var latestRevision: StoreRevision { base.latestRevision }
   var latestPosition: JournalPosition { base.latestPosition }
 
-  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+  func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     if let key = batch.selection.keys.first(where: { $0.string == refused }) {
       throw StorageError(.valueTooLarge, "Too large after all.", key: key)
     }
@@ -121,8 +121,8 @@ private final class FussyEngine: StorageEngine {
     try await base.withSnapshot { try await body(FussySnapshot(base: $0, damaged: self.damaged, locked: self.locked)) }
   }
 
-  func changes(since position: JournalPosition?) -> AsyncStream<Change> { base.changes(since: position) }
-  func availability() -> AsyncStream<Availability> { base.availability() }
+  func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> { base.changes(since: position) }
+  func availability() -> AsyncStream<StoreAvailability> { base.availability() }
   func close() async throws { try await base.close() }
 }
 
@@ -131,15 +131,15 @@ private struct FussySnapshot: StorageSnapshot {
   let damaged: String?
   let locked: String?
 
-  var revision: Revision { base.revision }
+  var revision: StoreRevision { base.revision }
 
-  func entries(_ keys: [Key]) async throws -> [Entry?] { try check(try await base.entries(keys)) }
+  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { try check(try await base.entries(keys)) }
 
-  func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
+  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     try check(try await base.page(prefix: prefix, after: after, limit: limit)).compactMap { $0 }
   }
 
-  private func check(_ entries: [Entry?]) throws -> [Entry?] {
+  private func check(_ entries: [StoreEntry?]) throws -> [StoreEntry?] {
     for key in entries.compactMap({ $0?.key }) {
       if key.string == damaged { throw StorageError(.damaged, "Damaged.", key: key) }
       if key.string == locked { throw StorageError(.permissionDenied, "Not allowed.", key: key) }

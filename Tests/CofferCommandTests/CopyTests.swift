@@ -31,19 +31,20 @@ struct CopyTests {
   func merging() async throws {
     let every = Data((0...255).map { UInt8($0) })
     let strange = ["new\nline", "🦊", "é", "e\u{301}", "../x", "-", "\u{1B}[31m"]
-    let values = try strange.map { (try Key($0), every) } + [(try Key("same"), Data("1".utf8))]
+    let values = try strange.map { (try StoreKey($0), every) } + [(try StoreKey("same"), Data("1".utf8))]
     try await sandbox.fill(values: values)
     try await sandbox.fill(
       "to.db",
       values: [
-        (try Key("same"), Data("1".utf8)), (try Key("é"), Data("old".utf8)), (try Key("mine"), Data("stays".utf8)),
+        (try StoreKey("same"), Data("1".utf8)), (try StoreKey("é"), Data("old".utf8)),
+        (try StoreKey("mine"), Data("stays".utf8)),
       ])
     let json = try await sandbox.coffer("cp", "sqlite:store.db", "sqlite:to.db", "--json").json()
     #expect(json["copied"] as? Int == 7 && json["copiedBytes"] as? Int == 7 * 256 && json["unchanged"] as? Int == 1)
     #expect(json["from"] as? String == "sqlite:\(sandbox.storePath)" && json["interrupted"] as? Bool == false)
     #expect(UUID(uuidString: json["transaction"] as? String ?? "") != nil)
     var expected = try await sandbox.contents("store.db")
-    expected[try Key("mine")] = Data("stays".utf8)
+    expected[try StoreKey("mine")] = Data("stays".utf8)
     #expect(try await sandbox.contents("to.db") == expected)
   }
 
@@ -91,7 +92,7 @@ struct CopyTests {
       lines.first == "coffer: 'b\\n' was not copied: The stored value is damaged: its checksum does not match.")
     #expect(lines.last?.wholeMatch(of: /Copied 2 values \(10 B\) in .* s, 1 skipped\./) != nil && lines.count == 2)
     let there = try await sandbox.contents("to.db")
-    #expect(there == [try Key("a"): Data("value".utf8), try Key("c"): Data("value".utf8)])
+    #expect(there == [try StoreKey("a"): Data("value".utf8), try StoreKey("c"): Data("value".utf8)])
     let json = try await sandbox.coffer("cp", "store.db", "to.db", "--json")
     #expect(json.status == 1 && json.errors.isEmpty)
     let skipped = try #require(json.json()["skipped"] as? [NSDictionary])

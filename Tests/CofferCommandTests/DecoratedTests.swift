@@ -29,9 +29,9 @@ struct DecoratedTests {
 
   /// Runs a command in this process, with two decorators before each engine that it opens.
   private func coffer(_ words: [String], at location: String? = nil) async throws -> CofferTerminal.ExitStatus {
+    let stores = location.map { words[0] == "audit" ? [] : ["--store", $0] } ?? []
     let sealing = (words + [location ?? ""]).contains { $0.hasPrefix("sealed:") }
-    let arguments =
-      words + (location.map { ["--store", $0] } ?? []) + (sealing ? ["--passphrase-file", passphrase] : [])
+    let arguments = words + stores + (sealing ? ["--passphrase-file", passphrase] : [])
     let home = folder.url.path
     let directories = SystemDirectories(variable: { $0 == "HOME" ? home : nil })
     return try await SystemDirectories.$current.withValue(directories) {
@@ -49,8 +49,21 @@ struct DecoratedTests {
     }
   }
 
+  /// The file of an application that keeps `theme` there.
+  private func declaration(of location: String) throws -> String {
+    let text = ["type": "Data", "catalog": "", "domain": "a store", "serializer": "data", "owner": "Tests"]
+    let more = ["name": "theme", "store": location, "security": "none", "description": "", "sync": "never"]
+    var entry: [String: Any] = text.merging(more) { $1 }
+    entry["availability"] = "everywhere"
+    for flag in ["hasDefault", "hasMigration", "isSensitive"] { entry[flag] = false }
+    let keys: [String: Any] = ["format": 1, "application": "shop", "catalogs": [String](), "entries": [entry]]
+    let path = folder.path("keys.json")
+    try JSONSerialization.data(withJSONObject: keys).write(to: URL(fileURLWithPath: path))
+    return path
+  }
+
   @Test(
-    "set, get, ls, info, verify, backup, restore, cp and rm work over two decorators",
+    "set, get, ls, info, verify, watch, audit, backup, restore, cp and rm work over two decorators",
     arguments: ["", "file:", "sealed:", "prefs:"])
   func commands(_ scheme: String) async throws {
     let location = scheme + (scheme == "prefs:" ? "com.example.shop" : folder.path("store"))
@@ -58,7 +71,9 @@ struct DecoratedTests {
     #expect(try await coffer(["set", "theme", "--file", value], at: location) == .ok)
     #expect(try await has("theme", at: location))
     #expect(try await !has("none", at: location))
-    for words in [["ls", "--long"], ["info"], ["verify"], ["backup", backup], ["rm", "theme"]] {
+    let watch = ["watch", "--since", "0", "--count", "1"]
+    let audit = ["audit", try declaration(of: location)]
+    for words in [["ls", "--long"], ["info"], ["verify"], watch, audit, ["backup", backup], ["rm", "theme"]] {
       #expect(try await coffer(words, at: location) == .ok, "\(words)")
     }
     #expect(try await !has("theme", at: location))
@@ -67,7 +82,7 @@ struct DecoratedTests {
     let copy = folder.path("copy.db")
     #expect(try await coffer(["cp", location, copy]) == .ok)
     let engine = try await SQLiteEngine.open(at: copy)
-    #expect(try await engine.entry(Key("theme"))?.value.starts(with: Data("dark".utf8)) == true)
+    #expect(try await engine.entry(StoreKey("theme"))?.value.starts(with: Data("dark".utf8)) == true)
     try await engine.close()
   }
 }

@@ -102,7 +102,7 @@ struct StoreTests {
     let engine = try await SQLiteEngine.open(at: sandbox.storePath, configuration: configuration)
     let (info, doctor, text) = try await engine.withSnapshot { snapshot in
       _ = try await snapshot.page(prefix: nil, after: nil, limit: 1)
-      try await engine.commit(WriteBatch([.put(Key("large"), Data(count: 17 << 20))]), from: Origin())
+      try await engine.commit(WriteBatch([.put(StoreKey("large"), Data(count: 17 << 20))]), from: StoreOrigin())
       return (
         try await sandbox.coffer("info", "--json"),
         try await sandbox.coffer("doctor", sandbox.storePath), try await sandbox.coffer("info").text

@@ -26,13 +26,13 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: place.path))
 
     let mounted = try await place.open()
-    try await mounted.commit(WriteBatch([.put(try Key("theme"), Data("dark".utf8))]), from: Origin())
+    try await mounted.commit(WriteBatch([.put(try StoreKey("theme"), Data("dark".utf8))]), from: StoreOrigin())
     // Nobody asks: the adapter finds it while somebody follows its availability.
     #expect(await states.next() == .available)
     #expect(try await adapter.read(key: "theme") == Data("dark".utf8))
     #expect(try await adapter.keys() == ["theme"])
     try await adapter.write(key: "size", data: Data("2".utf8))
-    #expect(try await mounted.entry(Key("size"))?.value == Data("2".utf8))
+    #expect(try await mounted.entry(StoreKey("size"))?.value == Data("2".utf8))
     try await mounted.close()
     try await adapter.engine.close()
   }
@@ -43,8 +43,8 @@ import Testing
     let adapter = FileStorageAdapter(directory: place.url, configuration: configuration())
     let changes = adapter.engine.changes(since: nil)
     let isDone = Locked(false)
-    let reading = Task { () -> [Change] in
-      var heard: [Change] = []
+    let reading = Task { () -> [StoreChange] in
+      var heard: [StoreChange] = []
       for await change in changes {
         heard.append(change)
         if case .commit = change { break }
@@ -55,7 +55,7 @@ import Testing
     let mounted = try await place.open()
     // Until the subscriber has come and heard one of them.
     while !isDone.withLock({ $0 }) {
-      try await mounted.commit(WriteBatch([.put(try Key("theme"), Data("dark".utf8))]), from: Origin())
+      try await mounted.commit(WriteBatch([.put(try StoreKey("theme"), Data("dark".utf8))]), from: StoreOrigin())
       try await Task.sleep(for: .milliseconds(5))
     }
     let heard = try await finish(reading.throwing, within: .seconds(60))
@@ -73,7 +73,7 @@ import Testing
     let adapter = FileStorageAdapter(directory: place.url, configuration: configuration())
     let states = adapter.engine.availability()
     try await adapter.engine.close()
-    var last: Availability?
+    var last: StoreAvailability?
     for await state in states { last = state }
     #expect(last != .available)
     await expectError(.closed) { _ = try await adapter.read(key: "theme") }
@@ -85,17 +85,17 @@ import Testing
     let (aside, files) = (place.path + ".aside", FileManager.default)
     defer { try? files.removeItem(atPath: aside) }
     let engine = try await place.open()
-    let key = try Key("theme")
-    try await engine.commit(WriteBatch([.put(key, Data("dark".utf8))]), from: Origin())
+    let key = try StoreKey("theme")
+    try await engine.commit(WriteBatch([.put(key, Data("dark".utf8))]), from: StoreOrigin())
     var states = engine.availability().makeAsyncIterator()
     #expect(await states.next() == .available)
 
     try files.moveItem(atPath: place.path, toPath: aside)
     let other = try await place.open()
-    try await other.commit(WriteBatch([.put(key, Data("light".utf8))]), from: Origin())
+    try await other.commit(WriteBatch([.put(key, Data("light".utf8))]), from: StoreOrigin())
     let stale = WriteBatch([.put(key, Data("stale".utf8))])
     // The journal notices within a second and ends then.
-    for call in [{ _ = try await engine.entry(key) }, { _ = try await engine.commit(stale, from: Origin()) }] {
+    for call in [{ _ = try await engine.entry(key) }, { _ = try await engine.commit(stale, from: StoreOrigin()) }] {
       do {
         try await call()
         Issue.record("nothing was thrown")

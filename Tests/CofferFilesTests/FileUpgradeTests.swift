@@ -19,21 +19,22 @@ import Testing
     try Data("text".utf8).write(to: URL(fileURLWithPath: store + "/notes%2fa"))
     let engine = try await SlotEngine.files(in: URL(fileURLWithPath: store))
     // The files are as they were when they were written, so nobody has edited them: the revisions are those of old.
-    #expect(engine.latestRevision == Revision(3))
+    #expect(engine.latestRevision == StoreRevision(3))
     #expect(
-      try await engine.entry(Key("theme")) == Entry(key: Key("theme"), value: Data("light".utf8), revision: Revision(3))
+      try await engine.entry(StoreKey("theme"))
+        == StoreEntry(key: StoreKey("theme"), value: Data("light".utf8), revision: StoreRevision(3))
     )
     #expect(try await engine.summaries().map(\.size) == [4, 5])
     let version = ValueAttribute<UInt64>(applicationCode: 128)
     var attributes = ValueAttributes()
     attributes[version] = 2
-    try await engine.commit(WriteBatch([.put(Key("theme"), Data("dark".utf8), attributes)]), from: Origin())
-    #expect(try await engine.entry(Key("theme"))?.attributes == attributes)
+    try await engine.commit(WriteBatch([.put(StoreKey("theme"), Data("dark".utf8), attributes)]), from: StoreOrigin())
+    #expect(try await engine.entry(StoreKey("theme"))?.attributes == attributes)
     // An edit by somebody who does not know the store leaves no attributes, however it is read.
     try Data("edited".utf8).write(to: URL(fileURLWithPath: store + "/theme"))
-    let read = try #require(try await engine.entries([Key("theme")])[0])
+    let read = try #require(try await engine.entries([StoreKey("theme")])[0])
     #expect(read.value == Data("edited".utf8) && read.attributes.isEmpty)
-    let edited = try #require(try await engine.entry(Key("theme")))
+    let edited = try #require(try await engine.entry(StoreKey("theme")))
     #expect(edited.value == Data("edited".utf8) && edited.attributes.isEmpty)
     try await engine.close()
   }

@@ -8,7 +8,7 @@ import Testing
 
 /// A snapshot reads the values of its beginning, also when another process replaces the files.
 @Suite(.blocking, .serialized) struct SnapshotTests {
-  private let origin = Origin()
+  private let origin = StoreOrigin()
 
   private func reads(_ helper: HelperProcess) throws -> [String] {
     var lines: [String] = []
@@ -32,9 +32,9 @@ import Testing
   @Test func aSnapshotKeepsWhatAnotherHandleHadWritten() async throws {
     let directory = try StoreDirectory()
     let (first, second) = (try await directory.open(), try await directory.open())
-    let keys = try ["once", "twice"].map { try Key($0) }
+    let keys = try ["once", "twice"].map { try StoreKey($0) }
     let origin = origin
-    @Sendable func put(_ engine: SlotEngine, _ key: Key, _ value: String) async throws {
+    @Sendable func put(_ engine: SlotEngine, _ key: StoreKey, _ value: String) async throws {
       try await engine.commit(WriteBatch([.put(key, Data(value.utf8))]), from: origin)
     }
     try await put(first, keys[1], "v0")
@@ -56,11 +56,13 @@ import Testing
     try await engine.commit(FileScenario.batch(), from: origin)
     // A second version replaces the first, which no snapshot has seen, and one key is deleted and put in turn.
     try await engine.commit(FileScenario.single(), from: origin)
-    try await engine.commit(WriteBatch([.delete(Key("keep"))]), from: origin)
+    try await engine.commit(WriteBatch([.delete(StoreKey("keep"))]), from: origin)
     try await engine.commit(
-      WriteBatch([.put(Key("keep"), Data("1".utf8)), .delete(Key("keep")), .put(Key("keep"), Data("2".utf8))]),
+      WriteBatch([
+        .put(StoreKey("keep"), Data("1".utf8)), .delete(StoreKey("keep")), .put(StoreKey("keep"), Data("2".utf8)),
+      ]),
       from: origin)
-    #expect(try await engine.entry(Key("keep"))?.value == Data("2".utf8))
+    #expect(try await engine.entry(StoreKey("keep"))?.value == Data("2".utf8))
     let kept = try directory.names(in: "retained")
     #expect(kept.count >= FileScenario.before.count, "\(kept)")
     helper.tell("read again")
@@ -68,7 +70,7 @@ import Testing
     #expect(try await values(engine)["theme"] == "single")
     helper.tell("end the snapshot")
     #expect(try helper.line() == "ended")
-    try await engine.commit(WriteBatch([.put(Key("later"), Data("x".utf8))]), from: origin)
+    try await engine.commit(WriteBatch([.put(StoreKey("later"), Data("x".utf8))]), from: origin)
     // The writer tidies up after it has answered.
     let deadline = ContinuousClock.now + .seconds(30)
     while try !directory.names(in: "retained").isEmpty, ContinuousClock.now < deadline {
@@ -89,8 +91,8 @@ import Testing
       configuration.retainedBytes = limit.bytes
       configuration.retainedCount = limit.count
     }
-    let keys = try ["a", "b", "c", "d"].map { try Key($0) }
-    @Sendable func put(_ key: Key, _ letter: String) async throws {
+    let keys = try ["a", "b", "c", "d"].map { try StoreKey($0) }
+    @Sendable func put(_ key: StoreKey, _ letter: String) async throws {
       try await engine.commit(
         WriteBatch([.put(key, Data(String(repeating: letter, count: 40).utf8))]), from: origin)
     }

@@ -81,7 +81,7 @@ import Testing
     configuration.engines["memory"] = engine
     configuration.memory = .engine("memory")
     let damaged = WriteBatch([.putRecord(try SystemRecordName("router/sync-policies"), Data("{".utf8))])
-    try await engine.commit(damaged, from: Origin())
+    try await engine.commit(damaged, from: StoreOrigin())
     let report = await StorageRouter(configuration: configuration).auditReport(at: now)
     #expect(report.remarks.count == 1 && report.remarks[0].contains("sync policies could not be read"))
     #expect(String(decoding: report.html, as: UTF8.self).contains("sync policies could not be read"))

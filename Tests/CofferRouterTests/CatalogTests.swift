@@ -114,11 +114,11 @@ import Testing
   @Test("A key of another platform is refused, and says where it is")
   func platforms() async throws {
     let keys = PlatformAvailability.allCases.map { plain($0.rawValue, availability: $0) }
-    let expected: [Platform: [PlatformAvailability]] = [
+    let expected: [StorePlatform: [PlatformAvailability]] = [
       .phone: [.all, .phoneOnly, .phoneWithWatchSync], .watch: [.all, .watchOnly, .phoneWithWatchSync],
       .computer: [.all, .phoneWithWatchSync],
     ]
-    for platform in Platform.allCases {
+    for platform in StorePlatform.allCases {
       try await place.use(configured { $0.platform = platform }) { router in
         for key in keys {
           guard expected[platform]?.contains(key.availability) == true else {

@@ -79,7 +79,7 @@ import Testing
       let other = StorageRouter(configuration: configuration)  // which has nothing in memory
       let found = try await other.get(key)
       #expect(found == value)
-      let stored = try Key(name)
+      let stored = try StoreKey(name)
       let entry = try await engine.entry(stored)
       return entry?.value
     }
@@ -96,7 +96,7 @@ import Testing
     }
     #expect(try await bytes("csv", ["a", "b"], csv) == Data("a,b".utf8))
     #expect(csv.name == "csv" && Serializer<Int>.json.name == "JSON")
-    try await engine.commit(WriteBatch([.put(Key("text"), Data([0xFF]))]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("text"), Data([0xFF]))]), from: StoreOrigin())
     let text = TypedKey<String>("text", in: .engine("mine"), owner: "Tests", about: "For a test.", as: .text)
     await expectError(.decodingFailed, "text") { _ = try await router.get(text) }
   }

@@ -206,13 +206,13 @@ import Testing
     try await place.use(configured { $0.engines["mine"] = engine }) { router in
       let key = plain("a", in: .engine("mine"))
       try await router.set(1, for: key)
-      #expect(try await engine.entry(Key("a"))?.value == Data("1".utf8))
+      #expect(try await engine.entry(StoreKey("a"))?.value == Data("1".utf8))
       await expectError(.invalidDeclaration, "nobodys") {
         try await router.set(1, for: plain("b", in: .engine("nobodys")))
       }
     }
     // It was given, so it stays open.
-    #expect(try await engine.entry(Key("a")) != nil)
+    #expect(try await engine.entry(StoreKey("a")) != nil)
   }
 
   @Test("A home that is away is an error and never a default; it works once it is there")

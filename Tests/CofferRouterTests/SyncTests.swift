@@ -99,8 +99,8 @@ import Testing
   @Test("Overrides that an earlier version kept as a value hold, and move")
   func earlierOverrides() async throws {
     let engine = MemoryEngine(name: "memory")
-    let earlier = try Key("coffer.sync-policies")
-    try await engine.commit(WriteBatch([.put(earlier, Data(#"{"small":"never"}"#.utf8))]), from: Origin())
+    let earlier = try StoreKey("coffer.sync-policies")
+    try await engine.commit(WriteBatch([.put(earlier, Data(#"{"small":"never"}"#.utf8))]), from: StoreOrigin())
     let configuration = configured {
       $0.engines["memory"] = engine
       $0.memory = .engine("memory")
@@ -108,10 +108,10 @@ import Testing
     try await place.use(configuration) { router in
       try await router.registerCatalog(catalog())
       #expect(try await router.syncPolicy(for: small) == .never)
-      try await engine.commit(WriteBatch([.put(earlier, Data("{".utf8))]), from: Origin())
+      try await engine.commit(WriteBatch([.put(earlier, Data("{".utf8))]), from: StoreOrigin())
       await expectError(.damaged) { try await router.setSyncPolicy(.automaticSmall, for: local) }
       #expect(try await engine.entry(earlier) != nil)
-      try await engine.commit(WriteBatch([.put(earlier, Data(#"{"small":"never"}"#.utf8))]), from: Origin())
+      try await engine.commit(WriteBatch([.put(earlier, Data(#"{"small":"never"}"#.utf8))]), from: StoreOrigin())
       try await router.setSyncPolicy(.automaticSmall, for: local)
       #expect(try await engine.entry(earlier) == nil)
     }

@@ -19,24 +19,24 @@ import Testing
     let directory = try golden("format-2")
     let path = directory.path("store.db")
     let engine = try await SQLiteEngine.open(at: path)
-    #expect(engine.latestRevision == Revision(7))
+    #expect(engine.latestRevision == StoreRevision(7))
     for (key, value, revision) in [
       ("greeting", "hello2", 7), ("empty", "", 2), ("caf\u{e9}", "1", 3), ("goner", "2", 5),
     ]
       as [(String, String, UInt64)]
     {
-      let entry = try #require(try await engine.entry(Key(key)))
-      #expect(entry.value == Data(value.utf8) && entry.revision == Revision(revision) && entry.attributes.isEmpty)
+      let entry = try #require(try await engine.entry(StoreKey(key)))
+      #expect(entry.value == Data(value.utf8) && entry.revision == StoreRevision(revision) && entry.attributes.isEmpty)
     }
-    #expect(try await engine.entry(Key("gone")) == nil)
+    #expect(try await engine.entry(StoreKey("gone")) == nil)
     #expect(try await engine.verify().isWhole)
     let kind = ValueAttribute<UInt64>(applicationCode: 128)
     var attributes = ValueAttributes()
     attributes[kind] = 7
-    try await engine.commit(WriteBatch([.put(Key("greeting"), Data("new".utf8), attributes)]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("greeting"), Data("new".utf8), attributes)]), from: StoreOrigin())
     try await engine.close()
     let again = try await SQLiteEngine.open(at: path)
-    #expect(try await again.entry(Key("greeting"))?.attributes[kind] == 7)
+    #expect(try await again.entry(StoreKey("greeting"))?.attributes[kind] == 7)
     #expect(try await again.verify().isWhole)
     try await again.close()
   }
@@ -49,12 +49,12 @@ import Testing
       bytes[place.lowerBound] ^= 1
     }
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    await #expect(throws: StorageError.self) { try await engine.entry(Key("greeting")) }
-    #expect(try await engine.entry(Key("goner"))?.value == Data("2".utf8))
+    await #expect(throws: StorageError.self) { try await engine.entry(StoreKey("greeting")) }
+    #expect(try await engine.entry(StoreKey("goner"))?.value == Data("2".utf8))
     // A listing proves no row by itself, so past the damaged page it says nothing.
     await #expect(throws: StorageError.self) { try await engine.summaries() }
-    try await engine.commit(WriteBatch([.put(Key("greeting"), Data("new".utf8))]), from: Origin())
-    #expect(try await engine.entry(Key("greeting"))?.value == Data("new".utf8))
+    try await engine.commit(WriteBatch([.put(StoreKey("greeting"), Data("new".utf8))]), from: StoreOrigin())
+    #expect(try await engine.entry(StoreKey("greeting"))?.value == Data("new".utf8))
     try await engine.close()
   }
 
@@ -63,13 +63,13 @@ import Testing
     var configuration = SQLiteConfiguration()
     configuration.access = .readOnly
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
-    #expect(try await engine.entry(Key("greeting"))?.value == Data("hello2".utf8))
+    #expect(try await engine.entry(StoreKey("greeting"))?.value == Data("hello2".utf8))
     #expect(try await engine.summaries().map(\.key.string) == ["caf\u{e9}", "empty", "goner", "greeting"])
     #expect(try await engine.record(SystemRecordName("any")) == nil)
     #expect(try await engine.verify().isWhole)
     try await engine.close()
     let again = try await SQLiteEngine.open(at: directory.path("store.db"))
-    #expect(try await again.entry(Key("greeting"))?.value == Data("hello2".utf8))
+    #expect(try await again.entry(StoreKey("greeting"))?.value == Data("hello2".utf8))
     try await again.close()
   }
 
@@ -79,7 +79,7 @@ import Testing
     let target = directory.path("other.db")
     try await SQLiteEngine.restore(from: directory.path("store.db"), to: target)
     let engine = try await SQLiteEngine.open(at: target)
-    #expect(try await engine.entry(Key("greeting"))?.value.starts(with: Data("hello".utf8)) == true)
+    #expect(try await engine.entry(StoreKey("greeting"))?.value.starts(with: Data("hello".utf8)) == true)
     #expect(try await engine.verify().isWhole)
     try await engine.close()
   }
@@ -89,8 +89,8 @@ import Testing
     let directory = try await closedStore(values: 0)
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     var batch = WriteBatch()
-    for index in 0..<values { batch.put(try Key("key\(index)"), Data(repeating: UInt8(index % 251), count: 300)) }
-    try await engine.commit(batch, from: Origin())
+    for index in 0..<values { batch.put(try StoreKey("key\(index)"), Data(repeating: UInt8(index % 251), count: 300)) }
+    try await engine.commit(batch, from: StoreOrigin())
     try await SQLiteDatabase(engine: engine).write { transaction in
       try transaction.execute(
         """
@@ -122,7 +122,7 @@ import Testing
       let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
       let report = try await engine.verify()
       #expect(report.isWhole && report.values == values, "\(round): \(report)")
-      #expect(try await engine.entry(Key("key250"))?.value == Data(repeating: 250, count: 300))
+      #expect(try await engine.entry(StoreKey("key250"))?.value == Data(repeating: 250, count: 300))
       try await engine.close()
     }
   }
@@ -140,19 +140,19 @@ import Testing
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")
     let engine = try await SQLiteEngine.open(at: path)
-    let origin = Origin()
+    let origin = StoreOrigin()
     var attributes = ValueAttributes()
     attributes[Self.schemaVersion] = 3
     let record = try SystemRecordName("golden/record")
     var batch = WriteBatch([
-      .put(try Key("greeting"), Data("hello".utf8), attributes), .putRecord(record, Data("r".utf8)),
+      .put(try StoreKey("greeting"), Data("hello".utf8), attributes), .putRecord(record, Data("r".utf8)),
     ])
-    batch.put(try Key("plain"), Data())
-    batch.put(try Key("large"), Self.largeValue)
+    batch.put(try StoreKey("plain"), Data())
+    batch.put(try StoreKey("large"), Self.largeValue)
     try await engine.commit(batch, from: origin)
     try await engine.commit(WriteBatch([.putRecord(record, Data("record".utf8))]), from: origin)
-    try await engine.commit(WriteBatch([.put(try Key("gone"), Data("x".utf8))]), from: origin)
-    try await engine.commit(WriteBatch([.clear(prefix: try Key("go"))]), from: origin)
+    try await engine.commit(WriteBatch([.put(try StoreKey("gone"), Data("x".utf8))]), from: origin)
+    try await engine.commit(WriteBatch([.clear(prefix: try StoreKey("go"))]), from: origin)
     try await engine.close()
     try FileManager.default.copyItem(atPath: path, toPath: file.path)
   }
@@ -160,26 +160,26 @@ import Testing
   @Test func aStoreOfTheThirdFormatOpensForEver() async throws {
     let directory = try golden("format-3")
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    #expect(engine.latestRevision == Revision(4))
-    let entry = try #require(try await engine.entry(Key("greeting")))
-    #expect(entry.value == Data("hello".utf8) && entry.revision == Revision(1))
+    #expect(engine.latestRevision == StoreRevision(4))
+    let entry = try #require(try await engine.entry(StoreKey("greeting")))
+    #expect(entry.value == Data("hello".utf8) && entry.revision == StoreRevision(1))
     #expect(entry.attributes[Self.schemaVersion] == 3 && entry.attributes.encoded.count == 11)
     let record = try SystemRecordName("golden/record")
-    #expect(try await engine.record(record) == SystemRecord(content: Data("record".utf8), revision: Revision(2)))
+    #expect(try await engine.record(record) == SystemRecord(content: Data("record".utf8), revision: StoreRevision(2)))
     #expect(try await engine.summaries().map(\.key.string) == ["greeting", "large", "plain"])
-    #expect(try await engine.entry(Key("large"))?.value == Self.largeValue)
-    #expect(try await engine.summary(of: Key("large"))?.size == 5_000)
+    #expect(try await engine.entry(StoreKey("large"))?.value == Self.largeValue)
+    #expect(try await engine.summary(of: StoreKey("large"))?.size == 5_000)
     let report = try await engine.verify()
     #expect(report.isWhole && report.values == 3, "\(report)")
-    var heard: [Commit] = []
+    var heard: [StoreCommit] = []
     for await change in engine.changes(since: .zero) {
       guard case .commit(let commit) = change else { break }
       heard.append(commit)
-      if commit.revision == Revision(4) { break }
+      if commit.revision == StoreRevision(4) { break }
     }
     #expect(heard.map(\.changed.records) == [[record], [record], [], []])
     #expect(heard.map(\.changed.keys.count) == [3, 0, 1, 0] && heard[3].changed.prefixes.map(\.string) == ["go"])
-    let summary = try await engine.summary(of: Key("greeting"))
+    let summary = try await engine.summary(of: StoreKey("greeting"))
     #expect(summary?.date == heard[0].date)
     try await engine.close()
   }
@@ -197,8 +197,8 @@ import Testing
         if isRecord {
           await #expect(throws: StorageError.self) { try await engine.record(SystemRecordName("golden/record")) }
         } else {
-          await #expect(throws: StorageError.self) { try await engine.entry(Key("greeting")) }
-          await #expect(throws: StorageError.self) { try await engine.summary(of: Key("greeting")) }
+          await #expect(throws: StorageError.self) { try await engine.entry(StoreKey("greeting")) }
+          await #expect(throws: StorageError.self) { try await engine.summary(of: StoreKey("greeting")) }
         }
         #expect(try await !engine.verify().isWhole)
         try await engine.close()

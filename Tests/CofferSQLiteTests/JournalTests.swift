@@ -7,34 +7,38 @@ import Testing
 
 @Suite(.serialized) struct JournalTests {
   @Test func selectionsSurviveTheJournal() throws {
-    let keys = try ["a", "b/c", "caf\u{e9}", "cafe\u{301}", String(repeating: "x", count: 1_024)].map { try Key($0) }
-    for selection in [.none, .everything, Selection(keys: keys), Selection(keys: keys, prefixes: keys.reversed())] {
+    let keys = try ["a", "b/c", "caf\u{e9}", "cafe\u{301}", String(repeating: "x", count: 1_024)].map {
+      try StoreKey($0)
+    }
+    for selection in [
+      .none, .everything, StoreSelection(keys: keys), StoreSelection(keys: keys, prefixes: keys.reversed()),
+    ] {
       let bytes = selection.encoded()
-      #expect(bytes.withUnsafeBytes { Selection(decoding: $0) } == selection)
+      #expect(bytes.withUnsafeBytes { StoreSelection(decoding: $0) } == selection)
       // Any shorter form is refused, and so is any longer one.
       for count in 0..<bytes.count {
-        #expect(bytes[..<count].withUnsafeBytes { Selection(decoding: $0) } == nil)
+        #expect(bytes[..<count].withUnsafeBytes { StoreSelection(decoding: $0) } == nil)
       }
-      #expect((bytes + [0]).withUnsafeBytes { Selection(decoding: $0) } == nil)
+      #expect((bytes + [0]).withUnsafeBytes { StoreSelection(decoding: $0) } == nil)
     }
   }
 
   @Test func damagedSelectionsAreRefusedWithoutHarm() throws {
     var random = SeededGenerator(seed: 7)
-    let good = Selection(keys: try (0..<20).map { try Key("key/\($0)") }).encoded()
+    let good = StoreSelection(keys: try (0..<20).map { try StoreKey("key/\($0)") }).encoded()
     for _ in 0..<20_000 {
       var bytes = good
       for _ in 0..<Int.random(in: 1...4, using: &random) {
         bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
       }
       // Whatever it answers, the answer is one that it would write itself.
-      if let selection = bytes.withUnsafeBytes({ Selection(decoding: $0) }) {
-        #expect(selection.encoded().withUnsafeBytes { Selection(decoding: $0) } == selection)
+      if let selection = bytes.withUnsafeBytes({ StoreSelection(decoding: $0) }) {
+        #expect(selection.encoded().withUnsafeBytes { StoreSelection(decoding: $0) } == selection)
       }
     }
     // A count that promises more than there is must not be believed.
     let lie: [UInt8] = [1, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F]
-    #expect(lie.withUnsafeBytes { Selection(decoding: $0) } == nil)
+    #expect(lie.withUnsafeBytes { StoreSelection(decoding: $0) } == nil)
   }
 
   @Test func theJournalKeepsItsRetentionAndNoMore() async throws {
@@ -42,9 +46,10 @@ import Testing
     var configuration = SQLiteConfiguration()
     configuration.journalRetention = 50
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
-    let origin = Origin()
+    let origin = StoreOrigin()
     for index in 0..<500 {
-      try await engine.commit(WriteBatch([.put(Key("k"), Data("\(index)".utf8))], durability: .relaxed), from: origin)
+      try await engine.commit(
+        WriteBatch([.put(StoreKey("k"), Data("\(index)".utf8))], durability: .relaxed), from: origin)
     }
     try await engine.flush()
     let rows = try await SQLiteDatabase(engine: engine).read { transaction in
@@ -53,7 +58,7 @@ import Testing
     #expect(rows[0].0 >= 50 && rows[0].0 <= 80, "\(rows)")
     #expect(rows[0].1 == 500)
     var iterator = engine.changes(since: .zero).makeAsyncIterator()
-    #expect(await iterator.next() == .reload(upTo: Revision(500)))
+    #expect(await iterator.next() == .reload(upTo: StoreRevision(500)))
     try await engine.close()
   }
 
@@ -63,19 +68,19 @@ import Testing
     configuration.journalRetention = 1
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     for index in 0..<10 {
-      try await engine.commit(WriteBatch([.put(Key("k"), Data("\(index)".utf8))]), from: Origin())
+      try await engine.commit(WriteBatch([.put(StoreKey("k"), Data("\(index)".utf8))]), from: StoreOrigin())
     }
     try await engine.close()
     let again = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
-    #expect(again.latestRevision == Revision(10))
+    #expect(again.latestRevision == StoreRevision(10))
     try await again.close()
   }
 
   /// Batches of one group that had to be committed one by one, with others' commits between them.
   @Test func aGapInWhatIsAnnouncedIsReadFromTheJournal() async throws {
-    func commit(_ number: UInt64) -> Commit {
-      Commit(
-        revision: Revision(number), transaction: TransactionID(), origin: Origin(), changed: .everything,
+    func commit(_ number: UInt64) -> StoreCommit {
+      StoreCommit(
+        revision: StoreRevision(number), transaction: TransactionID(), origin: StoreOrigin(), changed: .everything,
         date: .distantPast)
     }
     let all = (1...9).map { commit(UInt64($0)) }
@@ -85,13 +90,13 @@ import Testing
     let stream = feed.subscribe(since: nil)
     feed.publish([all[0], all[1]])
     feed.publish([all[4], all[6], all[8]])
-    #expect(feed.recentCommits(after: Revision(7)) == nil)
-    #expect(feed.recentCommits(after: Revision(8)) == [all[8]])
-    var heard: [Commit] = []
+    #expect(feed.recentCommits(after: StoreRevision(7)) == nil)
+    #expect(feed.recentCommits(after: StoreRevision(8)) == [all[8]])
+    var heard: [StoreCommit] = []
     for await change in stream {
       guard case .commit(let commit) = change else { throw TestFailure("told to reload") }
       heard.append(commit)
-      if commit.revision == Revision(9) { break }
+      if commit.revision == StoreRevision(9) { break }
     }
     #expect(heard == all)
   }
@@ -99,26 +104,27 @@ import Testing
   /// The journal may be further than what was announced when it is read.
   @Test func whatTheJournalKnowsBeforeItWasAnnouncedIsHeardOnce() async throws {
     let all = (1...20).map { number in
-      Commit(
-        revision: Revision(UInt64(number)), transaction: TransactionID(), origin: Origin(), changed: .everything,
+      StoreCommit(
+        revision: StoreRevision(UInt64(number)), transaction: TransactionID(), origin: StoreOrigin(),
+        changed: .everything,
         date: .distantPast)
     }
     let feed = ChangeFeed(latest: .zero) { revision, limit in
       JournalPage(commits: Array(all[Int(revision.rawValue)...].prefix(limit)), isContiguous: true)
     }
     let stream = feed.subscribe(since: nil)
-    feed.advance(to: Revision(5))
+    feed.advance(to: StoreRevision(5))
     var iterator = stream.makeAsyncIterator()
     for commit in all.prefix(10) { #expect(await iterator.next() == .commit(commit)) }
-    feed.advance(to: Revision(12))
+    feed.advance(to: StoreRevision(12))
     for commit in all.suffix(10) { #expect(await iterator.next() == .commit(commit)) }
   }
 
   @Test func oneLargeBatchIsHeardAsOneCommit() async throws {
     let engine = MemoryEngine(journalCapacity: 16)
     let stream = engine.changes(since: nil)
-    let batch = WriteBatch(try (0..<100).map { .put(try Key("k\($0)"), Data()) })
-    let commit = try await engine.commit(batch, from: Origin())
+    let batch = WriteBatch(try (0..<100).map { .put(try StoreKey("k\($0)"), Data()) })
+    let commit = try await engine.commit(batch, from: StoreOrigin())
     var iterator = stream.makeAsyncIterator()
     #expect(await iterator.next() == .commit(commit))
   }
@@ -126,21 +132,21 @@ import Testing
   @Test func aPositionThatTheStoreDoesNotHaveIsToldToReload() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    try await engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
-    var iterator = engine.changes(since: Revision(1_000_000)).makeAsyncIterator()
-    #expect(await iterator.next() == .reload(upTo: Revision(1)))
-    try await engine.commit(WriteBatch([.put(Key("k"), Data("2".utf8))]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
+    var iterator = engine.changes(since: StoreRevision(1_000_000)).makeAsyncIterator()
+    #expect(await iterator.next() == .reload(upTo: StoreRevision(1)))
+    try await engine.commit(WriteBatch([.put(StoreKey("k"), Data("2".utf8))]), from: StoreOrigin())
     guard case .commit(let commit)? = await iterator.next() else { throw TestFailure("no commit was heard") }
-    #expect(commit.revision == Revision(2))
+    #expect(commit.revision == StoreRevision(2))
     try await engine.close()
   }
 
   @Test func datesComeFromTheGivenClock() async throws {
     let directory = try TemporaryDirectory()
     var configuration = SQLiteConfiguration()
-    configuration.clock = WallClock { Date(timeIntervalSince1970: 1_000_000) }
+    configuration.clock = StoreClock { Date(timeIntervalSince1970: 1_000_000) }
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
-    try await engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
     let dates = try await SQLiteDatabase(engine: engine).read { transaction in
       try transaction.query("SELECT committed_at FROM coffer_journal") { $0.integer(0) }
     }

@@ -9,7 +9,7 @@ import Testing
 /// More snapshots than there are connections: whoever comes later waits in line.
 @Suite(.serialized) struct ManyReadersTests {
   private static let lent = 64
-  private let origin = Origin()
+  private let origin = StoreOrigin()
 
   /// Lets tasks wait until it is opened, and counts those that do.
   private actor Gate {
@@ -43,7 +43,8 @@ import Testing
     configuration.journalRetention = 100_000
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     for index in 0..<commits {
-      try await engine.commit(WriteBatch([.put(Key("k"), Data("\(index)".utf8))], durability: .relaxed), from: origin)
+      try await engine.commit(
+        WriteBatch([.put(StoreKey("k"), Data("\(index)".utf8))], durability: .relaxed), from: origin)
     }
     return (directory, engine)
   }
@@ -69,7 +70,7 @@ import Testing
       try await wait("for a place in the line") { engine.waitingSnapshots == number + 1 }
     }
     // One read of a key needs no place in the line, and neither does the journal.
-    #expect(try await engine.entry(Key("k")) != nil)
+    #expect(try await engine.entry(StoreKey("k")) != nil)
     #expect(engine.recentCommits(after: .zero)?.count == 1)
     await gate.open()
     for task in held + waiting { try await task.value }
@@ -93,7 +94,7 @@ import Testing
     #expect(engine.waitingSnapshots == 10)
     await gate.open()
     for (index, task) in waiting.enumerated() where !index.isMultiple(of: 2) {
-      #expect(try await task.value == Revision(1))
+      #expect(try await task.value == StoreRevision(1))
     }
     for task in held { try await task.value }
     try await engine.close()
@@ -126,7 +127,7 @@ import Testing
         try await engine.withSnapshot { outer in
           await gate.pass(number)
           let revision = outer.revision
-          #expect(try await engine.entry(Key("k"))?.revision == revision)
+          #expect(try await engine.entry(StoreKey("k"))?.revision == revision)
           try await engine.withSnapshot { inner in
             #expect(inner.revision == revision)
             try await engine.withSnapshot { innermost in #expect(innermost.revision == revision) }
@@ -140,7 +141,7 @@ import Testing
           // The oldest commits are in the journal only.
           var changes = engine.changes(since: .zero).makeAsyncIterator()
           guard case .commit(let first)? = await changes.next() else { throw TestFailure("told to reload") }
-          #expect(first.revision == Revision(1))
+          #expect(first.revision == StoreRevision(1))
         }
       }
     }
@@ -167,7 +168,7 @@ import Testing
     }
     try await wait("for all readers to be held") { await gate.arrived.count == 2 * Self.lent }
     await gate.open()
-    for task in tasks { #expect(try await task.value == Revision(1)) }
+    for task in tasks { #expect(try await task.value == StoreRevision(1)) }
     try await first.close()
     try await second.close()
   }

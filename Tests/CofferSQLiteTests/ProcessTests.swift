@@ -16,9 +16,9 @@ import Testing
       #expect(helper.wait() == 0)
     }
     let engine = try await SQLiteEngine.open(at: path)
-    let entry = try #require(try await engine.entry(Key("counter")))
+    let entry = try #require(try await engine.entry(StoreKey("counter")))
     #expect(String(decoding: entry.value, as: UTF8.self) == "600")
-    #expect(engine.latestRevision == Revision(600))
+    #expect(engine.latestRevision == StoreRevision(600))
     try await engine.close()
   }
 
@@ -29,7 +29,7 @@ import Testing
       let helpers = try (0..<6).map { try HelperProcess(["write", path, "relaxed", "w\($0)", "3"]) }
       for helper in helpers { #expect(try helper.lines().last == "ack 2", "round \(round)") }
       let engine = try await SQLiteEngine.open(at: path)
-      #expect(engine.latestRevision == Revision(18), "round \(round)")
+      #expect(engine.latestRevision == StoreRevision(18), "round \(round)")
       try await engine.close()
     }
   }
@@ -43,18 +43,18 @@ import Testing
       return bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 32, as: UInt64.self) } >> 16
     }
     let engine = try await SQLiteEngine.open(at: path)
-    let key = try Key("k")
-    try await engine.commit(WriteBatch([.put(key, Data())]), from: Origin())
+    let key = try StoreKey("k")
+    try await engine.commit(WriteBatch([.put(key, Data())]), from: StoreOrigin())
     let helper = try HelperProcess(["write", path, "relaxed"])
     while let line = try helper.line(), line != "ack 20" {}
     helper.kill()
     helper.wait()
     #expect(try durableMark() == 1)
     await #expect(throws: StorageError.self) {
-      try await engine.commit(WriteBatch([.require(key, nil), .delete(key)]), from: Origin())
+      try await engine.commit(WriteBatch([.require(key, nil), .delete(key)]), from: StoreOrigin())
     }
     #expect(try durableMark() == 1)
-    try await engine.commit(WriteBatch([.put(key, Data())]), from: Origin())
+    try await engine.commit(WriteBatch([.put(key, Data())]), from: StoreOrigin())
     #expect(try durableMark() == engine.latestRevision.rawValue)
     try await engine.close()
   }
@@ -64,8 +64,8 @@ import Testing
     let path = directory.path("store.db")
     let engine = try await SQLiteEngine.open(at: path)
     let stream = engine.changes(since: nil)
-    let heard = Task { () -> [Commit] in
-      var commits: [Commit] = []
+    let heard = Task { () -> [StoreCommit] in
+      var commits: [StoreCommit] = []
       for await change in stream {
         guard case .commit(let commit) = change else { throw TestFailure("told to reload") }
         commits.append(commit)
@@ -75,9 +75,9 @@ import Testing
     }
     // This process writes too, so that what it announces and what it reads of others have to be put in order.
     let helpers = try ["a", "b"].map { try HelperProcess(["write", path, "relaxed", $0, "300"]) }
-    let origin = Origin()
+    let origin = StoreOrigin()
     for index in 0..<300 {
-      try await engine.commit(WriteBatch([.put(Key("own/\(index)"), Data())], durability: .relaxed), from: origin)
+      try await engine.commit(WriteBatch([.put(StoreKey("own/\(index)"), Data())], durability: .relaxed), from: origin)
     }
     for helper in helpers { _ = try helper.lines() }
     let commits = try await finish(heard, within: .seconds(60))
@@ -95,7 +95,7 @@ import Testing
     let path = directory.path("store.db")
     let engine = try await SQLiteEngine.open(at: path)
     let stream = engine.changes(since: nil)
-    let first = Task { () -> Change? in
+    let first = Task { () -> StoreChange? in
       for await change in stream { return change }
       return nil
     }
@@ -108,7 +108,7 @@ import Testing
       Issue.record("\(change)")
       return
     }
-    #expect(commit.changed.keys == [try Key("silent")])
+    #expect(commit.changed.keys == [try StoreKey("silent")])
     #expect(engine.latestRevision == commit.revision)
     try await engine.close()
   }
@@ -121,12 +121,12 @@ import Testing
     try FileManager.default.removeItem(atPath: path + "-wake")
     let helper = try HelperProcess(["write", path, "relaxed", "w", "1"])
     _ = try helper.lines()
-    let first = Task { () -> Change? in
+    let first = Task { () -> StoreChange? in
       for await change in stream { return change }
       return nil
     }
     #expect(try await finish(first, within: .seconds(30)) != nil)
-    #expect(engine.latestRevision == Revision(1))
+    #expect(engine.latestRevision == StoreRevision(1))
     try await engine.close()
   }
 
@@ -138,8 +138,8 @@ import Testing
     let helper = try HelperProcess(["write", path, "full", "w", "2"])
     #expect(try helper.lines().last == "ack 1")
     // No subscriber and no waiting: the number is in memory that both processes map.
-    #expect(engine.latestRevision == Revision(2))
-    #expect(engine.recentCommits(after: Revision(1))?.map(\.changed.keys.count) == [2])
+    #expect(engine.latestRevision == StoreRevision(2))
+    #expect(engine.recentCommits(after: StoreRevision(1))?.map(\.changed.keys.count) == [2])
     try await engine.close()
   }
 }

@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 @Suite(.serialized) struct SQLiteEngineTests {
-  let origin = Origin()
+  let origin = StoreOrigin()
 
   @Test func oneFileIsOpenedOnceHoweverItsPathIsWritten() async throws {
     let directory = try TemporaryDirectory()
@@ -18,15 +18,15 @@ import Testing
       try await SQLiteEngine.open(at: directory.path("link.db")),
     ]
     #expect(others.allSatisfy { $0.path == first.path })
-    _ = try await first.entry(Key("a"))  // The first look at the journal has opened a reader, or this has.
+    _ = try await first.entry(StoreKey("a"))  // The first look at the journal has opened a reader, or this has.
     #expect(try openDescriptors(of: first.path) == openDescriptors(of: others[0].path))
     let before = try openDescriptors(of: first.path)
     let another = try await SQLiteEngine.open(at: directory.path("store.db"))
     #expect(try openDescriptors(of: first.path) == before, "a second open must share the first one's connections")
     // Closing one handle leaves the others alone.
     try await first.close()
-    try await others[0].commit(WriteBatch([.put(Key("a"), Data("1".utf8))]), from: origin)
-    #expect(try await another.entry(Key("a"))?.value == Data("1".utf8))
+    try await others[0].commit(WriteBatch([.put(StoreKey("a"), Data("1".utf8))]), from: origin)
+    #expect(try await another.entry(StoreKey("a"))?.value == Data("1".utf8))
     for engine in others + [another] { try await engine.close() }
     #expect(try openDescriptors(of: first.path) == 0, "the last close must close the file")
   }
@@ -36,7 +36,7 @@ import Testing
     let path = directory.path("store.db")
     do {
       let engine = try await SQLiteEngine.open(at: path)
-      try await engine.commit(WriteBatch([.put(Key("a"), Data("1".utf8))]), from: origin)
+      try await engine.commit(WriteBatch([.put(StoreKey("a"), Data("1".utf8))]), from: origin)
     }
     let deadline = ContinuousClock.now + .seconds(20)
     while try openDescriptors(of: path) > 0, ContinuousClock.now < deadline {
@@ -48,7 +48,7 @@ import Testing
   @Test func filesAreForThisUserAlone() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("new/deep/store.db"))
-    try await engine.commit(WriteBatch([.put(Key("a"), Data("1".utf8))]), from: origin)
+    try await engine.commit(WriteBatch([.put(StoreKey("a"), Data("1".utf8))]), from: origin)
     for (name, mode) in [("new", 0o700), ("new/deep", 0o700)] {
       #expect(try permissions(directory.path(name)) == mode)
     }
@@ -61,20 +61,20 @@ import Testing
   @Test func relaxedAndFullCommitsMix() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    try await withThrowingTaskGroup(of: Commit.self) { [origin] group in
+    try await withThrowingTaskGroup(of: StoreCommit.self) { [origin] group in
       for index in 0..<400 {
         group.addTask {
           let batch = WriteBatch(
-            [.put(try Key("k\(index)"), Data("\(index)".utf8))], durability: index % 3 == 0 ? .full : .relaxed)
+            [.put(try StoreKey("k\(index)"), Data("\(index)".utf8))], durability: index % 3 == 0 ? .full : .relaxed)
           return try await engine.commit(batch, from: origin)
         }
       }
-      var revisions: Set<Revision> = []
+      var revisions: Set<StoreRevision> = []
       for try await commit in group { revisions.insert(commit.revision) }
       #expect(revisions.count == 400)
     }
     try await engine.flush()
-    #expect(engine.latestRevision == Revision(400))
+    #expect(engine.latestRevision == StoreRevision(400))
     try await engine.close()
   }
 
@@ -85,7 +85,8 @@ import Testing
     for index in 0..<2_500 {
       let value = Data(repeating: UInt8(truncatingIfNeeded: index), count: 16_000)
       try await engine.commit(
-        WriteBatch([.put(Key("k\(index % 10)"), value)], durability: index % 50 == 0 ? .full : .relaxed), from: origin)
+        WriteBatch([.put(StoreKey("k\(index % 10)"), value)], durability: index % 50 == 0 ? .full : .relaxed),
+        from: origin)
     }
     let attributes = try FileManager.default.attributesOfItem(atPath: engine.path + "-wal")
     let size = try #require(attributes[.size] as? NSNumber).intValue
@@ -96,12 +97,12 @@ import Testing
   @Test func aLogThatOneLargeValueHasBlownUpShrinksAgain() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    try await engine.commit(WriteBatch([.put(Key("large"), Data(count: 60 << 20))]), from: origin)
-    try await engine.commit(WriteBatch([.delete(Key("large"))]), from: origin)
+    try await engine.commit(WriteBatch([.put(StoreKey("large"), Data(count: 60 << 20))]), from: origin)
+    try await engine.commit(WriteBatch([.delete(StoreKey("large"))]), from: origin)
     let deadline = ContinuousClock.now + .seconds(30)
     var size = Int.max
     while size > 8 << 20, ContinuousClock.now < deadline {
-      try await engine.commit(WriteBatch([.put(Key("k"), Data("\(size)".utf8))]), from: origin)
+      try await engine.commit(WriteBatch([.put(StoreKey("k"), Data("\(size)".utf8))]), from: origin)
       let attributes = try FileManager.default.attributesOfItem(atPath: engine.path + "-wal")
       size = try #require(attributes[.size] as? NSNumber).intValue
     }
@@ -117,8 +118,8 @@ import Testing
       return try await engine.withSnapshot { _ in try await nest(depth - 1) + 1 }
     }
     #expect(try await nest(100) == 100)
-    try await engine.commit(WriteBatch([.put(Key("a"), Data())]), from: origin)
-    #expect(try await engine.entry(Key("a")) != nil)
+    try await engine.commit(WriteBatch([.put(StoreKey("a"), Data())]), from: origin)
+    #expect(try await engine.entry(StoreKey("a")) != nil)
     try await engine.close()
   }
 
@@ -128,19 +129,19 @@ import Testing
       .appendingPathComponent("Golden/format-1.db")
     try FileManager.default.copyItem(at: golden, to: directory.url.appendingPathComponent("store.db"))
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    #expect(engine.latestRevision == Revision(3))
-    #expect(try await engine.entry(Key("greeting"))?.value == Data("hello".utf8))
-    #expect(try await engine.entry(Key("empty"))?.value == Data())
-    #expect(try await engine.entry(Key("caf\u{e9}"))?.revision == Revision(2))
-    #expect(try await engine.entry(Key("gone")) == nil)
-    var heard: [Commit] = []
+    #expect(engine.latestRevision == StoreRevision(3))
+    #expect(try await engine.entry(StoreKey("greeting"))?.value == Data("hello".utf8))
+    #expect(try await engine.entry(StoreKey("empty"))?.value == Data())
+    #expect(try await engine.entry(StoreKey("caf\u{e9}"))?.revision == StoreRevision(2))
+    #expect(try await engine.entry(StoreKey("gone")) == nil)
+    var heard: [StoreCommit] = []
     for await change in engine.changes(since: .zero) {
       guard case .commit(let commit) = change else { break }
       heard.append(commit)
-      if commit.revision == Revision(3) { break }
+      if commit.revision == StoreRevision(3) { break }
     }
     #expect(heard.map(\.changed.keys.count) == [3, 1, 0])
-    #expect(heard.last?.changed.prefixes == [try Key("go")])
+    #expect(heard.last?.changed.prefixes == [try StoreKey("go")])
     #expect(heard.first?.transaction == UUID(uuidString: "6B29FC40-CA47-1067-B31D-00DD010662DA"))
     try await engine.close()
   }

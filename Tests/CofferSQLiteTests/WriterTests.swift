@@ -12,15 +12,15 @@ import Testing
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     let release = await holdWriter(of: engine)
-    let doomed = Task { try await engine.commit(WriteBatch([.put(Key("doomed"), Data())]), from: Origin()) }
-    let good = Task { try await engine.commit(WriteBatch([.put(Key("good"), Data())]), from: Origin()) }
+    let doomed = Task { try await engine.commit(WriteBatch([.put(StoreKey("doomed"), Data())]), from: StoreOrigin()) }
+    let good = Task { try await engine.commit(WriteBatch([.put(StoreKey("good"), Data())]), from: StoreOrigin()) }
     doomed.cancel()
     // It ends although the writer still stands: it was called back, not waited for.
     await #expect(throws: CancellationError.self) { _ = try await doomed.value }
     try await release()
     _ = try await good.value
-    #expect(try await engine.entry(Key("good")) != nil)
-    #expect(try await engine.entry(Key("doomed")) == nil)
+    #expect(try await engine.entry(StoreKey("good")) != nil)
+    #expect(try await engine.entry(StoreKey("doomed")) == nil)
     try await engine.close()
   }
 
@@ -29,7 +29,7 @@ import Testing
     let path = directory.path("store.db")
     let engine = try await SQLiteEngine.open(at: path)
     let writers = (0..<100).map { index in
-      Task { try await engine.commit(WriteBatch([.put(Key("k\(index)"), Data())]), from: Origin()) }
+      Task { try await engine.commit(WriteBatch([.put(StoreKey("k\(index)"), Data())]), from: StoreOrigin()) }
     }
     await Task.yield()
     try await engine.close()
@@ -52,16 +52,16 @@ import Testing
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     let release = await holdWriter(of: engine)
-    let key = try Key("contested")
+    let key = try StoreKey("contested")
     // One of them is bad in a way that only the transaction can find out.
     let results = Task {
       await withTaskGroup(of: StorageError.Code?.self) { group in
         for index in 0..<50 {
           group.addTask {
-            var batch = WriteBatch([.put(try! Key("k\(index)"), Data())])
-            if index == 25 { batch.require(key, at: Revision(999)) }
+            var batch = WriteBatch([.put(try! StoreKey("k\(index)"), Data())])
+            if index == 25 { batch.require(key, at: StoreRevision(999)) }
             do {
-              _ = try await engine.commit(batch, from: Origin())
+              _ = try await engine.commit(batch, from: StoreOrigin())
               return nil
             } catch { return (error as? StorageError)?.code ?? .inputOutput }
           }
@@ -71,7 +71,7 @@ import Testing
     }
     try await release()
     #expect(await results.value == [.preconditionFailed])
-    let stored = try await engine.withSnapshot { try await $0.page(prefix: Key("k"), after: nil, limit: 1_000) }
+    let stored = try await engine.withSnapshot { try await $0.page(prefix: StoreKey("k"), after: nil, limit: 1_000) }
     #expect(stored.count == 49)
     #expect(!stored.contains { $0.key.string == "k25" })
     try await engine.close()

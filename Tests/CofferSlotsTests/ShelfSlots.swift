@@ -31,5 +31,5 @@ final class ShelfSlots: Slots {
   func list() throws -> [Slot] { items.withLock { Array($0.keys) } }
 
   /// What somebody else does to the shelf.
-  func put(_ key: Key, _ data: Data?) { items.withLock { $0[.value(key)] = data } }
+  func put(_ key: StoreKey, _ data: Data?) { items.withLock { $0[.value(key)] = data } }
 }

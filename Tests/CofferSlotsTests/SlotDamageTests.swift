@@ -14,8 +14,8 @@ import Testing
     let directory = try TemporaryDirectory()
     let slots = ShelfSlots()
     let engine = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:damaged")
-    let key = try Key("key")
-    try await engine.commit(WriteBatch([.put(key, Data("1".utf8))]), from: Origin())
+    let key = try StoreKey("key")
+    try await engine.commit(WriteBatch([.put(key, Data("1".utf8))]), from: StoreOrigin())
     try await engine.close()
     try write(
       """

@@ -10,7 +10,7 @@ import Testing
 /// A home whose moves can be made to fail.
 private final class UnsteadySlots: Slots {
   let shelf = ShelfSlots()
-  let failing = Locked<Set<Key>>([])
+  let failing = Locked<Set<StoreKey>>([])
 
   func read(_ slot: Slot) throws -> SlotContent? { try shelf.read(slot) }
   func write(_ data: Data, to slot: Slot) throws -> SlotStamp? { try shelf.write(data, to: slot) }
@@ -35,7 +35,7 @@ private final class UnsteadySlots: Slots {
 }
 
 @Suite(.serialized) struct SlotFaultTests {
-  private let origin = Origin()
+  private let origin = StoreOrigin()
 
   /// The batch has happened: nobody may be told that nothing was written and that it can be tried again.
   @Test func aLockBetweenTheCommitAndItsEndIsNotTakenForFailure() async throws {
@@ -59,16 +59,16 @@ private final class UnsteadySlots: Slots {
       slots, journalIn: directory.url.path, name: "shelf:busy", configuration: configuration)
     let error = await #expect(throws: StorageError.self) { try await put(engine, "key", "1") }
     #expect(error?.code == .unfinished, "\(String(describing: error))")
-    #expect(try await engine.entry(Key("key"))?.value == Data("1".utf8))
-    #expect(try slots.read(.value(Key("key"))) == nil)
+    #expect(try await engine.entry(StoreKey("key"))?.value == Data("1".utf8))
+    #expect(try slots.read(.value(StoreKey("key"))) == nil)
     _ = intruder.withLock { sqlite3_close($0.flatMap { OpaquePointer(bitPattern: $0) }) }
     try await put(engine, "other", "2")
-    #expect(try slots.read(.value(Key("key")))?.data == Data("1".utf8))
+    #expect(try slots.read(.value(StoreKey("key")))?.data == Data("1".utf8))
     try await engine.close()
   }
 
   private func put(_ engine: SlotEngine, _ key: String, _ value: String) async throws {
-    try await engine.commit(WriteBatch([.put(Key(key), Data(value.utf8))]), from: origin)
+    try await engine.commit(WriteBatch([.put(StoreKey(key), Data(value.utf8))]), from: origin)
   }
 
   /// What could not be put into its place is not tried again after something newer was.
@@ -79,28 +79,28 @@ private final class UnsteadySlots: Slots {
       try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
     }
     let engine = try await open()
-    let key = try Key("key")
+    let key = try StoreKey("key")
     try await put(engine, "key", "first")
     slots.failing.withLock { $0 = [key] }
     for value in ["second", "third"] {
       let error = await #expect(throws: StorageError.self) { try await put(engine, "key", value) }
       #expect(error?.message.contains("is stored") == true)
-      #expect(try await engine.entry(Key("key"))?.value == Data(value.utf8))
+      #expect(try await engine.entry(StoreKey("key"))?.value == Data(value.utf8))
     }
     // Others are not held up by it.
     try await put(engine, "other", "x")
     slots.failing.withLock { $0 = [] }
     try await put(engine, "key", "fourth")
-    #expect(try await engine.entry(Key("key"))?.value == Data("fourth".utf8))
+    #expect(try await engine.entry(StoreKey("key"))?.value == Data("fourth".utf8))
     try await put(engine, "other", "y")
-    #expect(try slots.read(.value(Key("key")))?.data == Data("fourth".utf8))
-    #expect(try await engine.entry(Key("key"))?.value == Data("fourth".utf8))
+    #expect(try slots.read(.value(StoreKey("key")))?.data == Data("fourth".utf8))
+    #expect(try await engine.entry(StoreKey("key"))?.value == Data("fourth".utf8))
     let revision = engine.latestRevision
     try await engine.close()
     let again = try await open()
-    #expect(try await again.entry(Key("key"))?.value == Data("fourth".utf8))
+    #expect(try await again.entry(StoreKey("key"))?.value == Data("fourth".utf8))
     #expect(again.latestRevision == revision)
-    #expect(try Set(slots.list()) == [.value(key), .value(Key("other"))])
+    #expect(try Set(slots.list()) == [.value(key), .value(StoreKey("other"))])
     try await again.close()
   }
 
@@ -112,7 +112,7 @@ private final class UnsteadySlots: Slots {
       try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
     }
     var engine = try await open()
-    let key = try Key("key")
+    let key = try StoreKey("key")
     try await put(engine, "key", "secret")
     slots.failing.withLock { $0 = [key] }
     for round in 0..<3 {
@@ -140,7 +140,7 @@ private final class UnsteadySlots: Slots {
     let directory = try TemporaryDirectory()
     let slots = UnsteadySlots()
     let engine = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
-    let key = try Key("key")
+    let key = try StoreKey("key")
     try await put(engine, "key", "first")
     slots.failing.withLock { $0 = [key] }
     await #expect(throws: StorageError.self) { try await put(engine, "key", "second") }
@@ -160,7 +160,7 @@ private final class UnsteadySlots: Slots {
     let slots = UnsteadySlots()
     let engine = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:stuck")
     try await put(engine, "key", "1")
-    let key = try Key("key")
+    let key = try StoreKey("key")
     slots.failing.withLock { _ = $0.insert(key) }
     let error = await #expect(throws: StorageError.self) {
       try await engine.commit(WriteBatch([.delete(key)]), from: origin)

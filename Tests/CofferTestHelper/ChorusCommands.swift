@@ -37,7 +37,7 @@ func openHome(_ kind: String, _ path: String) async throws -> any StorageEngine 
 func sing(_ kind: String, _ path: String, voice: UInt8, of voices: Int, count: Int) async throws {
   let engine = try await openHome(kind, path)
   let other = try await openHome(kind, path)
-  let origin = Origin()
+  let origin = StoreOrigin()
   let ears = [
     Ear("the writer's handle", engine.changes(since: nil), own: (voice, origin), voices: voices, count: count),
     Ear("the other handle", other.changes(since: nil), own: nil, voices: voices, count: count),
@@ -47,7 +47,7 @@ func sing(_ kind: String, _ path: String, voice: UInt8, of voices: Int, count: I
   let listening = ears.map { ear in Task { try await ear.listen() } }
   for number in 0..<count {
     // Few keys, so that homes that are one file stay small; the transaction says which commit it is.
-    let key = try Key("voice/\(voice)/\(number % 20)")
+    let key = try StoreKey("voice/\(voice)/\(number % 20)")
     let batch = WriteBatch([.put(key, Data("\(number)".utf8))], transaction: Ear.transaction(voice, number))
     try await engine.commit(batch, from: origin)
   }
@@ -60,12 +60,12 @@ func sing(_ kind: String, _ path: String, voice: UInt8, of voices: Int, count: I
 /// What one handle hears.
 private struct Ear: Sendable {
   let name: String
-  let changes: AsyncStream<Change>
-  let own: (voice: UInt8, origin: Origin)?
+  let changes: AsyncStream<StoreChange>
+  let own: (voice: UInt8, origin: StoreOrigin)?
   let voices: Int
   let count: Int
 
-  init(_ name: String, _ changes: AsyncStream<Change>, own: (UInt8, Origin)?, voices: Int, count: Int) {
+  init(_ name: String, _ changes: AsyncStream<StoreChange>, own: (UInt8, StoreOrigin)?, voices: Int, count: Int) {
     self.name = name
     self.changes = changes
     self.own = own
@@ -81,7 +81,7 @@ private struct Ear: Sendable {
   /// Each commit of each voice once and in its order, with its key, and only the own ones as own.
   func listen() async throws -> String {
     var next = [UInt8: Int]()
-    var last = Revision.zero
+    var last = StoreRevision.zero
     var total = 0
     for await change in changes {
       guard case .commit(let commit) = change else { throw TestFailure("\(name) was told to reload") }
@@ -91,7 +91,7 @@ private struct Ear: Sendable {
         throw TestFailure("\(name) heard commit \(number) of voice \(id.1) instead of \(next[id.1, default: 0])")
       }
       guard commit.revision > last else { throw TestFailure("\(name) heard \(commit.revision) after \(last)") }
-      guard commit.changed.contains(try Key("voice/\(id.1)/\(number % 20)")) else {
+      guard commit.changed.contains(try StoreKey("voice/\(id.1)/\(number % 20)")) else {
         throw TestFailure("\(name) was told other keys: \(commit)")
       }
       let isOwn = own.map { $0.voice == id.1 } ?? false

@@ -66,7 +66,7 @@ private func commitOnFiles(_ path: String, dyingAt step: Int) async throws {
   let armed = Locked(false)
   let engine = try await open(path, stepping(step, armed: armed))
   armed.withLock { $0 = true }
-  try await engine.commit(FileScenario.batch(), from: Origin())
+  try await engine.commit(FileScenario.batch(), from: StoreOrigin())
   say("ack")
   try await engine.close()
   say("closed")
@@ -84,7 +84,7 @@ private func armedFiles(_ path: String, batch: String, fault: String, holdsSnaps
   @Sendable func commit() async throws {
     try arm(fault)
     await report("commit") {
-      try await engine.commit(batch == "single" ? FileScenario.single() : FileScenario.batch(), from: Origin())
+      try await engine.commit(batch == "single" ? FileScenario.single() : FileScenario.batch(), from: StoreOrigin())
     }
     say("struck \(try disarm() ? "yes" : "no")")
   }
@@ -93,8 +93,10 @@ private func armedFiles(_ path: String, batch: String, fault: String, holdsSnaps
   } else {
     try await commit()
   }
-  await report("later") { try await engine.commit(WriteBatch([.put(Key("later"), Data("x".utf8))]), from: Origin()) }
-  await report("read") { _ = try await engine.entry(Key("keep")) }
+  await report("later") {
+    try await engine.commit(WriteBatch([.put(StoreKey("later"), Data("x".utf8))]), from: StoreOrigin())
+  }
+  await report("read") { _ = try await engine.entry(StoreKey("keep")) }
   try await engine.close()
 }
 
@@ -109,7 +111,7 @@ private func armedRead(_ path: String, fault: String) async throws {
   let engine = try await open(path)
   for key in ["keep", "absent", FileScenario.longKey] {
     try arm(fault)
-    await report("entry") { say(try await engine.entry(Key(key)) == nil ? "nil" : "value") }
+    await report("entry") { say(try await engine.entry(StoreKey(key)) == nil ? "nil" : "value") }
     say("struck \(try disarm() ? "yes" : "no")")
   }
   try arm(fault)
@@ -132,7 +134,7 @@ private func takeIn(_ path: String) async throws {
   start = clock.now
   let count = try await engine.withSnapshot { snapshot in
     var count = 0
-    var last: Key?
+    var last: StoreKey?
     while true {
       let page = try await snapshot.page(prefix: nil, after: last, limit: 1_000)
       guard let end = page.last else { return count }
@@ -152,9 +154,9 @@ private func exitWhileBusy(_ path: String) async throws {
   let engine = try await open(path)
   for task in 0..<4 {
     Task.detached {
-      let key = try Key("\(FileScenario.longKey.dropLast(2))\(task)")
+      let key = try StoreKey("\(FileScenario.longKey.dropLast(2))\(task)")
       while true {
-        try await engine.commit(WriteBatch([.put(key, Data("x".utf8))]), from: Origin())
+        try await engine.commit(WriteBatch([.put(key, Data("x".utf8))]), from: StoreOrigin())
         for _ in 0..<20 { _ = try await engine.entry(key) }
       }
     }
@@ -166,16 +168,16 @@ private func exitWhileBusy(_ path: String) async throws {
 /// Eight tasks put one number into two keys, each in its own way, for ever; what is done is said with its revision.
 private func storm(_ path: String, name: String) async throws {
   let engine = try await open(path)
-  let (left, right) = (try Key("pair/left"), try Key("pair/right"))
+  let (left, right) = (try StoreKey("pair/left"), try StoreKey("pair/right"))
   await withTaskGroup(of: Void.self) { group in
     for task in 0..<8 {
       group.addTask {
-        let origin = Origin()
+        let origin = StoreOrigin()
         for number in 0... {
           let value = Data("\(name) \(task) \(number) \(String(repeating: "x", count: number % 50))".utf8)
           var batch = WriteBatch()
           switch task % 3 {
-          case 0: batch.clear(prefix: try? Key("pair/"))
+          case 0: batch.clear(prefix: try? StoreKey("pair/"))
           case 1: batch.delete(right)
           default: batch.put(left, Data("passed over".utf8))
           }
@@ -227,7 +229,7 @@ private func snapshotOfFiles(_ path: String) async throws {
     for _ in 0..<2 {
       for key in FileScenario.before.keys.sorted() {
         do {
-          let entry = try await snapshot.entries([Key(key)])[0]
+          let entry = try await snapshot.entries([StoreKey(key)])[0]
           say("value \(key.prefix(8)) \(entry.map { String(decoding: $0.value, as: UTF8.self) } ?? "absent")")
         } catch let error as StorageError {
           say("value \(key.prefix(8)) \(error.code)")
@@ -251,15 +253,16 @@ private func useAsNobody(_ path: String, deletes: Bool) async throws {
     let engine = try await open(path)
     say("open ok")
     await report("entry") {
-      let entry = try await engine.entry(Key("theme"))
+      let entry = try await engine.entry(StoreKey("theme"))
       say("theme \(entry == nil ? "absent" : "there")")
     }
     await report("commit") {
-      try await engine.commit(deletes ? WriteBatch([.delete(Key("theme"))]) : FileScenario.single(), from: Origin())
+      try await engine.commit(
+        deletes ? WriteBatch([.delete(StoreKey("theme"))]) : FileScenario.single(), from: StoreOrigin())
     }
     if deletes {
       await report("entry") {
-        let entry = try await engine.entry(Key("theme"))
+        let entry = try await engine.entry(StoreKey("theme"))
         say("theme \(entry == nil ? "absent" : "there")")
       }
     }
@@ -274,6 +277,6 @@ private func deleteDying(_ path: String, _ key: String) async throws {
   var configuration = SlotConfiguration()
   configuration.atStep = { if $0 == .synced { kill(getpid(), SIGKILL) } }
   let engine = try await open(path, configuration)
-  try await engine.commit(WriteBatch([.delete(Key(key))]), from: Origin())
+  try await engine.commit(WriteBatch([.delete(StoreKey(key))]), from: StoreOrigin())
   say("never said")
 }

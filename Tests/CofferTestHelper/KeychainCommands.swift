@@ -20,7 +20,7 @@ func runOnSecrets(_ command: String, _ store: String, _ rest: [String]) async th
   case "keychain-commit", "sealed-commit":
     let engine = try await open()
     armed.withLock { $0 = true }
-    try await engine.commit(FileScenario.batch(), from: Origin())
+    try await engine.commit(FileScenario.batch(), from: StoreOrigin())
     say("ack")
     try await engine.close()
     say("closed")
@@ -59,7 +59,7 @@ private func tryKeychain(_ service: String, sealed file: String) async throws {
   say(KeyringInspection.obstacle().map { "\($0)" } ?? "open")
   let engine = try await openKeychain(service, SlotConfiguration())
   do {
-    try await engine.commit(WriteBatch([.put(Key("token"), Data("secret".utf8))]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("token"), Data("secret".utf8))]), from: StoreOrigin())
     say("written")
   } catch let error as StorageError {
     say("\(error.code)")
@@ -89,7 +89,7 @@ private func dump(_ path: String, passphraseFile: String, into folder: String) a
     at: URL(fileURLWithPath: path), passphrase: .file(URL(fileURLWithPath: passphraseFile)),
     cost: ScryptCost(logN: 10, r: 1, p: 1))
   _ = try await engine.recoveryReport()
-  _ = try await engine.entry(Key("token"))
+  _ = try await engine.entry(StoreKey("token"))
   let marker = (0..<8).map { _ in String(UInt64.random(in: .min ... .max), radix: 16) }.joined()
   say(marker)
   chdir(folder)
@@ -105,7 +105,7 @@ private func createSealed(_ path: String, _ passphrase: String) async throws {
   say("ready")
   _ = readLine()
   let engine = try await openSealed(path, SlotConfiguration(), passphrase)
-  try await engine.commit(WriteBatch([.put(Key("by \(getpid())"), Data(passphrase.utf8))]), from: Origin())
+  try await engine.commit(WriteBatch([.put(StoreKey("by \(getpid())"), Data(passphrase.utf8))]), from: StoreOrigin())
   say("ack")
   try await engine.close()
 }

@@ -118,7 +118,7 @@ private func commitPreferences(_ suite: String, dyingAt step: Int) async throws 
   let armed = Locked(false)
   let engine = try await open(suite, stepping(step, armed: armed))
   armed.withLock { $0 = true }
-  try await engine.commit(FileScenario.batch(), from: Origin())
+  try await engine.commit(FileScenario.batch(), from: StoreOrigin())
   say("ack")
   try await engine.close()
   say("closed")
@@ -144,10 +144,12 @@ private func report(_ name: String, _ body: () async throws -> Void) async {
 private func armedPreferences(_ suite: String, fault: String) async throws {
   let engine = try await open(suite)
   try arm(fault)
-  await report("commit") { try await engine.commit(FileScenario.batch(), from: Origin()) }
+  await report("commit") { try await engine.commit(FileScenario.batch(), from: StoreOrigin()) }
   say("struck \(try disarm() ? "yes" : "no")")
-  await report("later") { try await engine.commit(WriteBatch([.put(Key("later"), Data("x".utf8))]), from: Origin()) }
-  await report("read") { _ = try await engine.entry(Key("keep")) }
+  await report("later") {
+    try await engine.commit(WriteBatch([.put(StoreKey("later"), Data("x".utf8))]), from: StoreOrigin())
+  }
+  await report("read") { _ = try await engine.entry(StoreKey("keep")) }
   try await engine.close()
 }
 

@@ -20,10 +20,12 @@ func runAsWriter(_ command: String, _ path: String, _ rest: [String]) async thro
 
 /// Commits `count` small values over so many keys as fast as it can, after a line has arrived; says how long that took
 /// and how large the log was at most.
-private func hammer(_ path: String, durability: Durability, name: String, count: Int, keys keyCount: Int) async throws {
+private func hammer(_ path: String, durability: StoreDurability, name: String, count: Int, keys keyCount: Int)
+  async throws
+{
   let engine = try await SQLiteEngine.open(at: path)
-  let keys = try (0..<keyCount).map { try Key("\(name)/\(1_000_000 + $0)") }
-  let origin = Origin()
+  let keys = try (0..<keyCount).map { try StoreKey("\(name)/\(1_000_000 + $0)") }
+  let origin = StoreOrigin()
   say("ready")
   _ = readLine()
   let clock = ContinuousClock()
@@ -51,7 +53,9 @@ private func failSync(_ path: String) async throws {
   say("ready")
   _ = readLine()
   try arm("fail:sync:1")
-  await say("commit", outcome: { try await engine.commit(WriteBatch([.put(try Key("lost"), Data())]), from: Origin()) })
+  await say(
+    "commit",
+    outcome: { try await engine.commit(WriteBatch([.put(try StoreKey("lost"), Data())]), from: StoreOrigin()) })
   _ = readLine()
   try await engine.close()
 }
@@ -62,13 +66,14 @@ private func follow(_ path: String, name: String) async throws {
   say("ready")
   var number = 0
   while let line = readLine() {
-    let key = try Key("\(name)/\(number)")
+    let key = try StoreKey("\(name)/\(number)")
     let value = Data(count: line == "large" ? 5 << 20 : 1)
     let batch = WriteBatch([.put(key, value)], durability: line == "relaxed" ? .relaxed : .full)
     number += 1
     let present = engine
     switch line {
-    case "commit", "relaxed", "large": await say(line, outcome: { try await present.commit(batch, from: Origin()) })
+    case "commit", "relaxed", "large":
+      await say(line, outcome: { try await present.commit(batch, from: StoreOrigin()) })
     case "read": await say(line, outcome: { try await present.entry(key) })
     case "reopen":
       try await engine.close()

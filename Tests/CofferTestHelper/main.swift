@@ -61,15 +61,15 @@ func run(_ command: String, store: String, rest: [String]) async throws {
 
 /// Commits numbered pairs for ever, or `count` of them: "begin N", commit, "ack N". Both keys of a pair are one batch.
 func writePairs(to engine: any StorageEngine, _ rest: [String]) async throws {
-  let durability: Durability = rest.first == "full" ? .full : .relaxed
+  let durability: StoreDurability = rest.first == "full" ? .full : .relaxed
   let name = rest.count > 1 ? rest[1] : "p"
   let count = rest.count > 2 ? Int(rest[2]) ?? .max : .max
-  let origin = Origin()
+  let origin = StoreOrigin()
   var number = 0
   while number < count {
     let value = Data("\(number)".utf8) + Data(repeating: UInt8(truncatingIfNeeded: number), count: 200)
     let batch = WriteBatch(
-      [.put(try Key("\(name)/left/\(number)"), value), .put(try Key("\(name)/right/\(number)"), value)],
+      [.put(try StoreKey("\(name)/left/\(number)"), value), .put(try StoreKey("\(name)/right/\(number)"), value)],
       durability: durability)
     say("begin \(number)")
     _ = try await engine.commit(batch, from: origin)
@@ -84,7 +84,7 @@ func readPairs(of engine: any StorageEngine, _ name: String, count: Int) async t
   for number in 0..<count {
     for side in ["left", "right"] {
       do {
-        switch try await engine.entry(Key("\(name)/\(side)/\(number)"))?.value {
+        switch try await engine.entry(StoreKey("\(name)/\(side)/\(number)"))?.value {
         case nil: say("absent")
         case Data("\(number)".utf8) + Data(repeating: UInt8(truncatingIfNeeded: number), count: 200): say("right")
         default: say("wrong")
@@ -103,14 +103,14 @@ func dieBeforeBell(_ path: String) async throws {
   let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
   say("ready")
   _ = readLine()
-  _ = try await engine.commit(WriteBatch([.put(try Key("silent"), Data("x".utf8))]), from: Origin())
+  _ = try await engine.commit(WriteBatch([.put(try StoreKey("silent"), Data("x".utf8))]), from: StoreOrigin())
   say("never said")
 }
 
 /// Adds one to a counter by compare and set, `count` times, beside others who do the same.
 func increment(_ engine: any StorageEngine, count: Int) async throws {
-  let key = try Key("counter")
-  let origin = Origin()
+  let key = try StoreKey("counter")
+  let origin = StoreOrigin()
   var done = 0
   while done < count {
     let entry = try await engine.entry(key)
@@ -142,13 +142,13 @@ func restoreAndDie(_ path: String, from backup: String, at step: String, takesOv
 /// Has a store open until a line arrives; then says how a read of `k` and a commit end until one of them fails.
 func holdOpen(_ path: String) async throws {
   let engine = try await SQLiteEngine.open(at: path)
-  _ = try await engine.entry(try Key("k"))
+  _ = try await engine.entry(try StoreKey("k"))
   say("open")
   _ = readLine()
   let deadline = ContinuousClock.now + .seconds(30)
   do {
     while ContinuousClock.now < deadline {
-      _ = try await engine.commit(WriteBatch([.put(try Key("other"), Data("x".utf8))]), from: Origin())
+      _ = try await engine.commit(WriteBatch([.put(try StoreKey("other"), Data("x".utf8))]), from: StoreOrigin())
       try await Task.sleep(for: .milliseconds(5))
     }
     say("still open")
@@ -162,7 +162,7 @@ func holdOpen(_ path: String) async throws {
 func holdLock(_ path: String) async throws {
   let database = SQLiteDatabase(engine: try await SQLiteEngine.open(at: path))
   try await database.write { transaction in
-    try transaction.put(try Key("held"), Data())
+    try transaction.put(try StoreKey("held"), Data())
     say("holding")
     _ = readLine()
   }
@@ -196,8 +196,8 @@ func armedSchemaFlush(_ path: String, fault: String) async throws {
 /// A relaxed commit, then a full one that writes nothing and so syncs nothing, then a flush, which must sync.
 func armedFlush(_ path: String, fault: String) async throws {
   let engine = try await SQLiteEngine.open(at: path)
-  let origin = Origin()
-  let key = try Key("k")
+  let origin = StoreOrigin()
+  let key = try StoreKey("k")
   _ = try await engine.commit(WriteBatch([.put(key, Data("1".utf8))]), from: origin)
   _ = try await engine.commit(WriteBatch([.put(key, Data("2".utf8))], durability: .relaxed), from: origin)
   _ = try? await engine.commit(WriteBatch([.require(key, nil), .delete(key)]), from: origin)
@@ -218,15 +218,17 @@ private func armedFlush(_ engine: SQLiteEngine, _ fault: String) async throws {
 /// Commits a value, arms the fault library that the test has preloaded, and commits more until something happens.
 func armedCommit(_ path: String, fault: String, count: Int) async throws {
   let engine = try await SQLiteEngine.open(at: path)
-  let origin = Origin()
-  _ = try await engine.commit(WriteBatch([.put(try Key("before"), Data("1".utf8))]), from: origin)
+  let origin = StoreOrigin()
+  _ = try await engine.commit(WriteBatch([.put(try StoreKey("before"), Data("1".utf8))]), from: origin)
   say("ack before")
   try arm(fault)
   for number in 0..<count {
     say("begin \(number)")
     do {
       _ = try await engine.commit(
-        WriteBatch([.put(try Key("left/\(number)"), Data("x".utf8)), .put(try Key("right/\(number)"), Data("x".utf8))]),
+        WriteBatch([
+          .put(try StoreKey("left/\(number)"), Data("x".utf8)), .put(try StoreKey("right/\(number)"), Data("x".utf8)),
+        ]),
         from: origin)
       say("ack \(number)")
     } catch let error as StorageError {
@@ -234,14 +236,14 @@ func armedCommit(_ path: String, fault: String, count: Int) async throws {
     }
   }
   do {
-    _ = try await engine.entry(try Key("before"))
+    _ = try await engine.entry(try StoreKey("before"))
     say("read ok")
   } catch let error as StorageError {
     say("read \(error.code)")
   }
   try await engine.close()
   let again = try await SQLiteEngine.open(at: path)
-  let entry = try await again.entry(try Key("before"))
+  let entry = try await again.entry(try StoreKey("before"))
   say("reopened \(entry == nil ? "empty" : "whole")")
   try await again.close()
 }

@@ -18,19 +18,19 @@ package enum FileScenario {
   package static let singleAfter = before.merging(["theme": "single"]) { $1 }
 
   package static func fill() throws -> WriteBatch {
-    WriteBatch(try before.sorted { $0.key < $1.key }.map { .put(try Key($0.key), Data($0.value.utf8)) })
+    WriteBatch(try before.sorted { $0.key < $1.key }.map { .put(try StoreKey($0.key), Data($0.value.utf8)) })
   }
 
   /// Three values, one of them hashed; one that goes; and a prefix that is cleared, one of whose keys is put again.
   package static func batch() throws -> WriteBatch {
     var batch = WriteBatch()
-    batch.delete(try Key("gone"))
-    batch.clear(prefix: try Key("list/"))
+    batch.delete(try StoreKey("gone"))
+    batch.clear(prefix: try StoreKey("list/"))
     for key in ["theme", longKey, "Fresh", "list/2"] {
-      if let value = after[key] { batch.put(try Key(key), Data(value.utf8)) }
+      if let value = after[key] { batch.put(try StoreKey(key), Data(value.utf8)) }
     }
     return batch
   }
 
-  package static func single() throws -> WriteBatch { WriteBatch([.put(try Key("theme"), Data("single".utf8))]) }
+  package static func single() throws -> WriteBatch { WriteBatch([.put(try StoreKey("theme"), Data("single".utf8))]) }
 }

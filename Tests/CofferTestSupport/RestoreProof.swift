@@ -26,9 +26,9 @@ extension RestoreScenario {
   package static func thereAndBack(in home: RestoreHome) async throws -> [State] {
     let engine = try await home.open()
     let (backup, replaced) = (home.outside("a.backup"), home.outside("replaced.backup"))
-    try await engine.commit(batch(to: old), from: Origin())
+    try await engine.commit(batch(to: old), from: StoreOrigin())
     try await engine.backup(to: backup)
-    try await engine.commit(batch(to: new), from: Origin())
+    try await engine.commit(batch(to: new), from: StoreOrigin())
     try await engine.restore(from: backup, keepingReplacedAt: replaced)
     var states = [try await state(of: engine)]
     try await engine.restore(from: replaced)
@@ -46,9 +46,9 @@ extension RestoreScenario {
       let home = try makeHome()
       let backup = home.outside("a.backup")
       let engine = try await home.open()
-      try await engine.commit(batch(to: old), from: Origin())
+      try await engine.commit(batch(to: old), from: StoreOrigin())
       try await engine.backup(to: backup)
-      try await engine.commit(batch(to: new), from: Origin())
+      try await engine.commit(batch(to: new), from: StoreOrigin())
       try await engine.close()
       let helper = try home.restore(backup, step)
       let lines = try helper.lines()

@@ -15,7 +15,7 @@ package enum RestoreScenario {
   /// Brings a store from the one state to the other.
   package static func batch(to state: State) throws -> WriteBatch {
     var operations: [WriteBatch.Operation] = [.clear(prefix: nil)]
-    for (key, value) in state.values { operations.append(.put(try Key(key), Data(value.utf8))) }
+    for (key, value) in state.values { operations.append(.put(try StoreKey(key), Data(value.utf8))) }
     for name in names where state.records[name] == nil { operations.append(.deleteRecord(try SystemRecordName(name))) }
     for (name, content) in state.records {
       operations.append(.putRecord(try SystemRecordName(name), Data(content.utf8)))

@@ -71,7 +71,7 @@ struct BrokenEngineTests {
     let conformance = StorageConformance(name: "hanging", options: .init(deadline: .milliseconds(50))) { _ in
       var wrapper = Wrapper(base: MemoryEngine())
       // It ignores cancellation, too: a checked continuation would complain, this one is really never resumed.
-      wrapper.onCommit = { _, _, _ in await withUnsafeContinuation { (_: UnsafeContinuation<Commit, Never>) in } }
+      wrapper.onCommit = { _, _, _ in await withUnsafeContinuation { (_: UnsafeContinuation<StoreCommit, Never>) in } }
       return wrapper
     }
     let failure = try await #require(throws: ConformanceFailure.self) {

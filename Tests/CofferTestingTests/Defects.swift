@@ -56,7 +56,7 @@ extension Defect {
       $0.onEntries = { base, keys in
         let entries = try await base.entries(try keys.map(composed))
         return zip(keys, entries).map { key, entry in
-          entry.map { Entry(key: key, value: $0.value, revision: $0.revision) }
+          entry.map { StoreEntry(key: key, value: $0.value, revision: $0.revision) }
         }
       }
     },
@@ -64,7 +64,7 @@ extension Defect {
       $0.onCommit = { base, batch, origin in
         let operations = try batch.operations.map { operation in
           guard case .clear(let prefix?) = operation, prefix.string.count > 1 else { return operation }
-          return .clear(prefix: try Key(String(prefix.string.dropLast())))
+          return .clear(prefix: try StoreKey(String(prefix.string.dropLast())))
         }
         return try await base.commit(WriteBatch(operations), from: origin)
       }
@@ -74,8 +74,8 @@ extension Defect {
     ) {
       $0.onCommit = { base, batch, origin in
         let commit = try await base.commit(batch, from: origin)
-        let revision = Revision(1_000 - commit.revision.rawValue)
-        return Commit(
+        let revision = StoreRevision(1_000 - commit.revision.rawValue)
+        return StoreCommit(
           revision: revision, transaction: commit.transaction, origin: origin, changed: commit.changed,
           date: commit.date)
       }
@@ -101,7 +101,9 @@ extension Defect {
     },
   ]
 
-  private static func composed(_ key: Key) throws -> Key { try Key(key.string.precomposedStringWithCanonicalMapping) }
+  private static func composed(_ key: StoreKey) throws -> StoreKey {
+    try StoreKey(key.string.precomposedStringWithCanonicalMapping)
+  }
 
   private static func bendingSnapshots(
     _ wrapper: inout Wrapper, _ page: @escaping SnapshotWrapper.Page
@@ -181,7 +183,7 @@ extension Defect {
         guard case .commit(let commit) = change else { return [change] }
         return [
           .commit(
-            Commit(
+            StoreCommit(
               revision: commit.revision, transaction: commit.transaction, origin: nil, changed: commit.changed,
               date: commit.date))
         ]
@@ -214,7 +216,7 @@ extension Defect {
     Defect("never ends streams at close", failing: "streams end at close") {
       $0.onChanges = { base, revision in
         let source = base.changes(since: revision)
-        let (stream, continuation) = AsyncStream.makeStream(of: Change.self)
+        let (stream, continuation) = AsyncStream.makeStream(of: StoreChange.self)
         let relay = Task {
           for await change in source { continuation.yield(change) }
         }
@@ -224,7 +226,7 @@ extension Defect {
     },
     Defect("hears only itself", failing: "two handles hear each other and know their own commits by origin") {
       stores, location in
-      let mine = Locked<[Revision]>([])
+      let mine = Locked<[StoreRevision]>([])
       var wrapper = Wrapper(base: HandleEngine(stores.engine(at: location)))
       wrapper.onCommit = { base, batch, origin in
         let commit = try await base.commit(batch, from: origin)

@@ -36,10 +36,10 @@ import Testing
     #expect(try await store.load(Int.self, for: "a") == 2)
     try await other.delete("b")
     #expect(store.cached(Int.self, for: "b") == nil)
-    try await memory.commit(WriteBatch([.clear(prefix: Key("p/"))]), from: Origin())
+    try await memory.commit(WriteBatch([.clear(prefix: StoreKey("p/"))]), from: StoreOrigin())
     #expect(store.cached(Int.self, for: "p/1") == nil)
     #expect(store.cached(Int.self, for: "a") == 2)
-    try await memory.commit(WriteBatch([.clear(prefix: nil)]), from: Origin())
+    try await memory.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
     #expect(store.cached(Int.self, for: "a") == nil)
     #expect(try await store.load(Int.self, for: "a") == nil)
   }
@@ -82,7 +82,7 @@ import Testing
     let store = TypedStore(engine: memory)
     try await store.save(1, for: "a")
     try await TypedStore(engine: memory).save(2, for: "a")
-    try await store.saveAll([(Key, Int)]())
+    try await store.saveAll([(StoreKey, Int)]())
     #expect(store.cached(Int.self, for: "a") == nil)
   }
 
@@ -123,7 +123,7 @@ import Testing
       try await tiny.save(1, for: "a")
       try await tiny.save(2, for: "b")
       try await tiny.save(3, for: "c")
-      #expect(try await tiny.loadAll(Int.self, keys: [Key("a"), Key("b"), Key("c")]) == [1, 2, 3])
+      #expect(try await tiny.loadAll(Int.self, keys: [StoreKey("a"), StoreKey("b"), StoreKey("c")]) == [1, 2, 3])
     }
     store.dropCache()
     #expect(store.cached(Int.self, for: "hot") == nil)
@@ -137,7 +137,7 @@ import Testing
     let stores = [
       TypedStore(engine: engine, cacheCapacity: capacity), TypedStore(engine: engine, cacheCapacity: capacity),
     ]
-    let keys = try (0..<4).map { try Key("key\($0)") }
+    let keys = try (0..<4).map { try StoreKey("key\($0)") }
     let published = keys.map { _ in Published() }
     let rounds = 2_000
     try await withThrowingTaskGroup { group in

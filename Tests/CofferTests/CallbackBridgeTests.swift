@@ -39,7 +39,7 @@ private let refused = StorageError(.permissionDenied, "Access refused.")
       let error = try #require(await #expect(throws: StorageError.self) { try await storage.value(for: "a") })
       #expect(error.code == .inputOutput)
       #expect(error.message.contains(word))
-      #expect(try error.key == Key("a"))
+      #expect(try error.key == StoreKey("a"))
       #expect(error.backend == "callbacks:UnrulyStorage")
       #expect(error.underlying.map { $0.text.contains("Access refused.") } == (word == "both" ? true : nil))
     }
@@ -106,7 +106,7 @@ private let refused = StorageError(.permissionDenied, "Access refused.")
   }
 
   @Test func notFoundMeansMissingOnlyForAKey() async throws {
-    let key = try Key("a")
+    let key = try StoreKey("a")
     let missing = KeyValueStorageAdapter(UnrulyStorage { [(nil, StorageError(.notFound, "No value.", key: key))] })
     #expect(try await missing.read(key: "a") == nil)
     #expect(await !missing.exists(key: "a"))

@@ -1,6 +1,5 @@
+import Coffer
 import Foundation
-
-import protocol Coffer.KeyValueStorage
 
 /// Document 3's protocol as somebody implements it in Swift 6 mode, with no `Sendable` anywhere.
 class PlainStorage: KeyValueStorage {

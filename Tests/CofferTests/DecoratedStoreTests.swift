@@ -8,8 +8,8 @@ struct DecoratedStoreTests {
   /// An engine that hears of others' commits some time later only.
   private struct Delayed: EngineDecorator {
     let base: any StorageEngine
-    var capabilities: Capabilities {
-      Capabilities(
+    var capabilities: StoreCapabilities {
+      StoreCapabilities(
         base.capabilities.features.subtracting(.immediateRevisions),
         maximumValueSize: base.capabilities.maximumValueSize)
     }
@@ -34,9 +34,9 @@ struct DecoratedStoreTests {
       #expect(try await store.load(Int.self, for: "k") == 1)
       #expect(counting.count(of: .read) == read)
     }
-    #expect(store.cached(Int.self, for: try Key("k")) == nil)
+    #expect(store.cached(Int.self, for: try StoreKey("k")) == nil)
     let cached = TypedStore(engine: counting)
     try await cached.save(2, for: "k")
-    #expect(cached.cached(Int.self, for: try Key("k")) == 2)
+    #expect(cached.cached(Int.self, for: try StoreKey("k")) == 2)
   }
 }

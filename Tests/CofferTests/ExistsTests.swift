@@ -11,9 +11,9 @@ import Testing
     private let bytes = Locked(0)
     var bytesRead: Int { bytes.withLock { $0 } }
 
-    func entry(_ key: Key) async throws -> Entry? { try await entries([key])[0] }
+    func entry(_ key: StoreKey) async throws -> StoreEntry? { try await entries([key])[0] }
 
-    func entries(_ keys: [Key]) async throws -> [Entry?] {
+    func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
       let entries = try await base.entries(keys)
       bytes.withLock { $0 += entries.reduce(0) { $0 + ($1?.value.count ?? 0) } }
       return entries
@@ -26,14 +26,14 @@ import Testing
 
   private actor Adapter: EngineBacked {
     nonisolated let engine: any StorageEngine
-    nonisolated let origin = Origin()
+    nonisolated let origin = StoreOrigin()
     init(_ engine: any StorageEngine) { self.engine = engine }
   }
 
   @Test func noDoorReadsTheValue() async throws {
     let engine = MeteredEngine()
-    let (there, absent) = (try Key("large"), try Key("absent"))
-    try await engine.commit(WriteBatch([.put(there, Data(count: 64 << 20))]), from: Origin())
+    let (there, absent) = (try StoreKey("large"), try StoreKey("absent"))
+    try await engine.commit(WriteBatch([.put(there, Data(count: 64 << 20))]), from: StoreOrigin())
     let store = TypedStore(engine: engine)
     #expect(try await store.exists(there))
     #expect(try await !store.exists(absent))

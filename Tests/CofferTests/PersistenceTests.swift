@@ -108,7 +108,7 @@ final class Draft: Codable {
     let engine = MemoryEngine()
     let persistence = AdapterBasedPersistence(engine: engine)
     try await persistence.saveBatch([("a", 1), ("b", 2)])
-    #expect(engine.latestRevision == Revision(1))
+    #expect(engine.latestRevision == StoreRevision(1))
     for persistence in Self.all().prefix(2) {
       let code = await codeThrown { try await persistence.saveBatch([("x", 1), ("y", Double.nan)]) }
       #expect(code == .encodingFailed)

@@ -80,11 +80,11 @@ struct StoreLocationTests {
         #expect(error?.code == .notFound, "\(text): \(error as Any)")
         #expect(try !location.exists(), "\(text)")
         let engine = try await location.open(options)
-        try await engine.commit(WriteBatch([.put(Key("k"), Data("v".utf8))]), from: Origin())
+        try await engine.commit(WriteBatch([.put(StoreKey("k"), Data("v".utf8))]), from: StoreOrigin())
         try await engine.close()
         #expect(try location.exists(), "\(text)")
         let again = try await location.open(reading)
-        #expect(try await again.entry(Key("k"))?.value == Data("v".utf8))
+        #expect(try await again.entry(StoreKey("k"))?.value == Data("v".utf8))
         try await again.close()
       }
     }

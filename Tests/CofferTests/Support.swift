@@ -17,11 +17,11 @@ final class ProbeEngine: StorageEngine {
   private let failure = Mutex<StorageError?>(nil)
   private let commitHook = Mutex<(@Sendable () async -> Void)?>(nil)
   private let readHook = Mutex<(@Sendable () async -> Void)?>(nil)
-  private let missing: Capabilities.Features
+  private let missing: StoreCapabilities.Features
   let forgetsCommits: Bool
 
   init(
-    _ base: any StorageEngine = MemoryEngine(), without missing: Capabilities.Features = [],
+    _ base: any StorageEngine = MemoryEngine(), without missing: StoreCapabilities.Features = [],
     forgetsCommits: Bool = false
   ) {
     self.base = base
@@ -36,22 +36,22 @@ final class ProbeEngine: StorageEngine {
   /// Runs before each commit.
   func beforeCommit(_ hook: (@Sendable () async -> Void)?) { commitHook.withLock { $0 = hook } }
 
-  var capabilities: Capabilities {
-    Capabilities(
+  var capabilities: StoreCapabilities {
+    StoreCapabilities(
       base.capabilities.features.subtracting(missing), maximumValueSize: base.capabilities.maximumValueSize)
   }
   var description: String { "probe" }
-  var latestRevision: Revision { base.latestRevision }
+  var latestRevision: StoreRevision { base.latestRevision }
   var latestPosition: JournalPosition { base.latestPosition }
 
-  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+  func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     if let error = failure.withLock({ $0 }) { throw error }
     await commitHook.withLock { $0 }?()
     return try await base.commit(batch, from: origin)
   }
 
-  func entry(_ key: Key) async throws -> Entry? { try await read { try await base.entry(key) } }
-  func entries(_ keys: [Key]) async throws -> [Entry?] { try await read { try await base.entries(keys) } }
+  func entry(_ key: StoreKey) async throws -> StoreEntry? { try await read { try await base.entry(key) } }
+  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { try await read { try await base.entries(keys) } }
 
   func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
@@ -59,11 +59,11 @@ final class ProbeEngine: StorageEngine {
     try await read { try await base.withSnapshot(body) }
   }
 
-  func recentCommits(after revision: Revision) -> [Commit]? {
+  func recentCommits(after revision: StoreRevision) -> [StoreCommit]? {
     forgetsCommits ? nil : base.recentCommits(after: revision)
   }
-  func changes(since position: JournalPosition?) -> AsyncStream<Change> { base.changes(since: position) }
-  func availability() -> AsyncStream<Availability> { base.availability() }
+  func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> { base.changes(since: position) }
+  func availability() -> AsyncStream<StoreAvailability> { base.availability() }
   func close() async throws { try await base.close() }
 
   private func read<R>(_ body: () async throws -> R) async throws -> R {
@@ -78,18 +78,18 @@ final class ProbeEngine: StorageEngine {
 /// A third party's adapter.
 actor ThirdPartyAdapter: StorageAdapter {
   struct Unreachable: Error {}
-  private var values: [Key: Data] = [:]
+  private var values: [StoreKey: Data] = [:]
   private(set) var isReachable = true
 
   func setReachable(_ isReachable: Bool) { self.isReachable = isReachable }
 
   func read(key: String) async throws -> Data? {
     guard isReachable else { throw Unreachable() }
-    return try values[Key(key)]
+    return try values[StoreKey(key)]
   }
-  func write(key: String, data: Data) async throws { try values[Key(key)] = data }
-  func delete(key: String) async throws { try values[Key(key)] = nil }
-  func exists(key: String) async -> Bool { (try? Key(key)).map { values[$0] != nil } ?? false }
+  func write(key: String, data: Data) async throws { try values[StoreKey(key)] = data }
+  func delete(key: String) async throws { try values[StoreKey(key)] = nil }
+  func exists(key: String) async -> Bool { (try? StoreKey(key)).map { values[$0] != nil } ?? false }
 }
 
 /// The code of the `StorageError` that `body` throws.

@@ -20,8 +20,8 @@ import Testing
     #expect(store.cached(Note.self, for: "note") == nil)
   }
 
-  @Test(arguments: [JSONCodec() as any Codec, JSONCodec(sortedKeys: true), PropertyListCodec()])
-  func everyCodecKeepsValues(codec: any Codec) async throws {
+  @Test(arguments: [JSONCodec() as any StoreCodec, JSONCodec(sortedKeys: true), PropertyListCodec()])
+  func everyCodecKeepsValues(codec: any StoreCodec) async throws {
     let store = TypedStore(engine: engine, codec: codec, cacheCapacity: 0)
     try await store.save(Note(title: "é", count: -3), for: "note")
     try await store.save(42, for: "number")
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test func bytesAndTextNeverPassTheCodec() async throws {
-    struct Refusing: Codec {
+    struct Refusing: StoreCodec {
       struct Refused: Error {}
       func encode<T: Encodable>(_ value: T) throws -> Data { throw Refused() }
       func decode<T: Decodable>(_ type: T.Type, from data: Data) throws -> T { throw Refused() }
@@ -44,8 +44,8 @@ import Testing
     try await store.save(bytes, for: "bytes")
     try await store.save(text, for: "text")
     try await store.save(Data(), for: "empty")
-    #expect(try await engine.entry(Key("bytes"))?.value == bytes)
-    #expect(try await engine.entry(Key("text"))?.value == Data(text.utf8))
+    #expect(try await engine.entry(StoreKey("bytes"))?.value == bytes)
+    #expect(try await engine.entry(StoreKey("text"))?.value == Data(text.utf8))
     #expect(try await store.load(Data.self, for: "bytes") == bytes)
     #expect(try await Array(store.load(String.self, for: "text")!.utf8) == Array(text.utf8))
     #expect(try await store.load(Data.self, for: "empty") == Data())
@@ -84,29 +84,29 @@ import Testing
     probe.fail(unavailable)
     #expect(await codeThrown { _ = try await store.load(Note.self, for: "x") } == .unavailable)
     #expect(await codeThrown { _ = try await store.exists("x") } == .unavailable)
-    #expect(await codeThrown { _ = try await store.loadAll(Note.self, keys: [Key("x")]) } == .unavailable)
+    #expect(await codeThrown { _ = try await store.loadAll(Note.self, keys: [StoreKey("x")]) } == .unavailable)
     #expect(await codeThrown { try await store.update("x", default: 0) { $0 += 1 } } == .unavailable)
     #expect(await codeThrown { _ = try await store.load(Note.self, for: "") } == .invalidKey)
   }
 
   @Test func saveAllIsOneCommitAndLoadAllKeepsTheOrder() async throws {
-    let keys = try ["a", "b", "c"].map { try Key($0) }
+    let keys = try ["a", "b", "c"].map { try StoreKey($0) }
     let transaction = TransactionID()
     var changes = engine.changes(since: nil).makeAsyncIterator()
     try await store.saveAll([(keys[0], 1), (keys[1], 2), (keys[0], 3)], transaction: transaction)
     guard case .commit(let commit) = await changes.next() else { return #expect(Bool(false)) }
     #expect(commit.transaction == transaction)
-    #expect(engine.latestRevision == Revision(1))
+    #expect(engine.latestRevision == StoreRevision(1))
     #expect(try await store.loadAll(Int.self, keys: [keys[1], keys[2], keys[0]]) == [2, nil, 3])
     #expect(try await store.loadAll(Int.self, keys: []) == [])
-    try await store.saveAll([(Key, Int)]())
+    try await store.saveAll([(StoreKey, Int)]())
     try await store.deleteAll(keys)
     #expect(try await store.loadAll(Int.self, keys: keys) == [nil, nil, nil])
-    #expect(engine.latestRevision == Revision(2))
+    #expect(engine.latestRevision == StoreRevision(2))
   }
 
   @Test func aBatchWithAValueThatCannotBeEncodedWritesNothing() async throws {
-    let keys = try ["a", "b"].map { try Key($0) }
+    let keys = try ["a", "b"].map { try StoreKey($0) }
     let code = await codeThrown { try await store.saveAll([(keys[0], 1.0), (keys[1], Double.nan)]) }
     #expect(code == .encodingFailed)
     #expect(try await !store.exists(keys[0]))
@@ -114,7 +114,7 @@ import Testing
 
   @Test func aThirdPartyAdapterGetsWhatItCanDoAndARefusalForTheRest() async throws {
     let store = TypedStore(engine: AdapterEngine(ThirdPartyAdapter()))
-    let keys = try ["a", "b"].map { try Key($0) }
+    let keys = try ["a", "b"].map { try StoreKey($0) }
     try await store.save(1, for: keys[0])
     #expect(try await store.load(Int.self, for: keys[0]) == 1)
     #expect(store.cached(Int.self, for: keys[0]) == nil)

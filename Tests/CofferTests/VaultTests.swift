@@ -50,7 +50,7 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     try await app.remove(forKey: "a")
     try await app.clearAll()
     try await engine.commit(
-      WriteBatch([.put(Key("e"), Data()), .clear(prefix: Key("x"))], transaction: two), from: Origin())
+      WriteBatch([.put(StoreKey("e"), Data()), .clear(prefix: StoreKey("x"))], transaction: two), from: StoreOrigin())
     for stream in [first, second] {
       let changes = try await take(8, from: stream)
       for (change, (key, transaction)) in zip(changes, [("a", one), ("b", one), ("c", two), ("d", two)]) {
@@ -80,7 +80,7 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     let engine = MemoryEngine(maximumValueSize: 10)
     let service = SwiftVault.service(over: engine)
     try await service.saveBatch([("a", Data([1])), ("b", Data([2]))], transactionID: UUID())
-    #expect(engine.latestRevision == Revision(1))
+    #expect(engine.latestRevision == StoreRevision(1))
     try await service.saveBatch([], transactionID: UUID())
     await #expect(throws: SwiftVaultError.writeFailed(key: "big", underlyingError: unavailable)) {
       try await service.saveBatch([("c", Data([1])), ("big", Data(count: 11))], transactionID: UUID())

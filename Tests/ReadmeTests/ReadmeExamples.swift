@@ -1,7 +1,7 @@
 import Coffer
 import CofferCore
 import CofferFileSystem
-// The Swift code of README.md, compiled and run: ReadmeTests compares the two line by line.
+// The Swift code of README.md and of the article Tour, compiled and run: ReadmeTests compares them line by line.
 import CofferLocks
 import CofferTesting
 import Foundation
@@ -61,10 +61,10 @@ struct ReadmeExamples {
     }
     try await store.save(Theme(name: "Night", isDark: true), for: "theme")  // survives power loss when it returns
     let theme = try await store.load(Theme.self, for: "theme")  // nil only when it is proven absent
-    let quick = store.cached(Theme.self, for: "theme")  // no await, and true across processes
-    try await store.update(Int.self, for: "launches") { ($0 ?? 0) + 1 }  // atomic, whoever else writes
+    let quick = store.cached(Theme.self, for: "theme")  // without await; nil unless it is in memory and current
+    try await store.update(Int.self, for: "launches") { ($0 ?? 0) + 1 }  // atomic across tasks and processes
     for try await theme in try store.values(of: "theme", as: Theme.self) {
-      apply(theme)  // the present value first, then after each change by anybody
+      apply(theme)  // the current value, then the value after each change
     }
     try await ending.value
     #expect(theme == Theme(name: "Night", isDark: true))
@@ -146,7 +146,7 @@ struct ReadmeExamples {
       let backup = folder.appendingPathComponent("store.bak").path
       let copy = try await engine.backup(to: backup)  // one verified state, while others go on writing
       let report = try await engine.verify()  // each page, row and commit, and that none is missing
-      if let loss = try await engine.loss() { print(loss.message) }  // what a cut log or an old copy has taken
+      if let loss = try await engine.loss() { print(loss.message) }  // commits lost with a cut log or to an older copy
       #expect(copy.values == 1 && report.isWhole)
     }
   }
@@ -154,8 +154,8 @@ struct ReadmeExamples {
   @Test func durability() async throws {
     try await withStore { engine, store in
       let draft = "once upon a time"
-      try await store.save(draft, for: "draft", durability: .relaxed)  // a killed process, at a fraction of the price
-      try await engine.flush()  // and now power loss, all of them at once
+      try await store.save(draft, for: "draft", durability: .relaxed)  // survives a killed process, not power loss
+      try await engine.flush()  // from here on it survives power loss, too
       #expect(try await store.load(String.self, for: "draft") == draft)
     }
   }

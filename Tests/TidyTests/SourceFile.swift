@@ -2,7 +2,7 @@ import Foundation
 
 /// A text file of the repository, as the rules see it.
 struct SourceFile: Sendable, CustomStringConvertible {
-  /// The path from the top of the repository: `Sources/CofferCore/Vocabulary/Key.swift`.
+  /// The path from the top of the repository: `Sources/CofferCore/Vocabulary/StoreKey.swift`.
   let path: String
   /// The lines as they are.
   let lines: [String]

@@ -16,7 +16,7 @@ func measureContract(_ bench: inout Bench, _ directory: URL) async throws {
 }
 
 private func measureAttributes(_ bench: inout Bench, _ engine: SQLiteEngine) async throws {
-  let (values, origin) = (try Values(count: 1_000), Origin())
+  let (values, origin) = (try Values(count: 1_000), StoreOrigin())
   var attributes = ValueAttributes()
   attributes[ValueAttribute<UInt64>(applicationCode: 128)] = 7
   func put(_ attributes: ValueAttributes) -> (Int, Int) async throws -> [Double] {
@@ -39,7 +39,7 @@ private func measureAttributes(_ bench: inout Bench, _ engine: SQLiteEngine) asy
 private func measureDecorators(_ bench: inout Bench) async throws {
   let base = MemoryEngine()
   let decorated = Nothing(base: base)
-  let (key, origin) = (try Key("bench"), Origin())
+  let (key, origin) = (try StoreKey("bench"), StoreOrigin())
   try await base.commit(WriteBatch([.put(key, Data(Values.bytes(0)))]), from: origin)
   func get(_ engine: any StorageEngine) -> (Int, Int) async throws -> [Double] {
     { first, count in
@@ -73,10 +73,10 @@ private func measureDecorators(_ bench: inout Bench) async throws {
 }
 
 private func measureContains(_ bench: inout Bench, _ engine: SQLiteEngine) async throws {
-  let (small, large, origin) = (try Key("small"), try Key("large"), Origin())
+  let (small, large, origin) = (try StoreKey("small"), try StoreKey("large"), StoreOrigin())
   try await engine.commit(WriteBatch([.put(small, Data(count: 64))]), from: origin)
   try await engine.commit(WriteBatch([.put(large, Data(repeating: 7, count: 64 << 20))]), from: origin)
-  func contains(_ key: Key) -> (Int, Int) async throws -> [Double] {
+  func contains(_ key: StoreKey) -> (Int, Int) async throws -> [Double] {
     { first, count in
       try await grouped(first, count, by: 50) { _ in
         let isThere = try await engine.contains(key)

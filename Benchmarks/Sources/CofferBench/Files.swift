@@ -6,7 +6,7 @@ func measureFiles(_ bench: inout Bench, _ directory: URL) async throws {
   let values = try Values(count: 1_000)
   let byHand = try FilesByHand(directory.appendingPathComponent("posix").path)
   let engine = try await SlotEngine.files(in: directory.appendingPathComponent("coffer"))
-  let origin = Origin()
+  let origin = StoreOrigin()
   try await fill(byHand, engine, values)
   try await bench.measure(
     "file.put.full", rounds: 15, count: 200,
@@ -45,7 +45,7 @@ func measureFiles(_ bench: inout Bench, _ directory: URL) async throws {
 private func fill(_ byHand: FilesByHand, _ engine: SlotEngine, _ values: Values) async throws {
   byHand.put(values.names.indices.map { (values.names[$0], Values.bytes($0)) })
   let operations = values.keys.indices.map { WriteBatch.Operation.put(values.keys[$0], Data(Values.bytes($0))) }
-  try await engine.commit(WriteBatch(operations), from: Origin())
+  try await engine.commit(WriteBatch(operations), from: StoreOrigin())
 }
 
 /// The time of one batch of 1,000 files, in which each file is synced on its own.
@@ -65,7 +65,7 @@ private func measureFileBatches(
           let operations = values.keys.indices.map {
             WriteBatch.Operation.put(values.keys[$0], Data(Values.bytes(round * 1_000 + $0)))
           }
-          try await engine.commit(WriteBatch(operations), from: Origin())
+          try await engine.commit(WriteBatch(operations), from: StoreOrigin())
         }
       },
     ])

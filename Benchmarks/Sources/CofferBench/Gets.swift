@@ -7,7 +7,7 @@ func measureGets(_ bench: inout Bench, _ directory: URL) async throws {
   let engine = try await SQLiteEngine.open(at: path)
   var batch = WriteBatch()
   for index in 0..<values.count { batch.put(values.keys[index], Data(Values.bytes(index))) }
-  try await engine.commit(batch, from: Origin())
+  try await engine.commit(batch, from: StoreOrigin())
   let database = try SQLiteByHand(path, synchronous: "NORMAL", creates: false)
   try await bench.measure(
     "get.uncached", count: 20_000,
@@ -82,7 +82,7 @@ func measureBatches(_ bench: inout Bench, _ directory: URL) async throws {
   let values = try Values(count: 10_000)
   let database = try SQLiteByHand(directory.appendingPathComponent("batch-c.db").path, synchronous: "FULL")
   let engine = try await SQLiteEngine.open(at: directory.appendingPathComponent("batch.db").path)
-  let origin = Origin()
+  let origin = StoreOrigin()
   try await bench.measure(
     "batch.10000", count: 10_000,
     [

@@ -87,7 +87,7 @@ func measureHome(_ bench: inout Bench, _ home: Home, _ homes: Homes) async throw
   guard [.prefs, .sealed, .keychain].contains(home) else { return }  // The others have rows of their own.
   let values = try Values(count: 100)
   let engine = try await homes.open(home, "measure")
-  let origin = Origin()
+  let origin = StoreOrigin()
   let operations = values.keys.indices.map {
     WriteBatch.Operation.put(values.keys[$0], Data(Values.bytes($0, size: 64)))
   }

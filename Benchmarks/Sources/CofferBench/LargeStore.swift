@@ -10,7 +10,7 @@ func measureLargeStore(_ bench: inout Bench, _ directory: URL) async throws {
     for start in stride(from: 0, to: count, by: 10_000) {
       var batch = WriteBatch(durability: .relaxed)
       for index in start..<min(start + 10_000, count) { batch.put(values.keys[index], Data(Values.bytes(index))) }
-      try await engine.commit(batch, from: Origin())
+      try await engine.commit(batch, from: StoreOrigin())
     }
     try await engine.close()
   }
@@ -72,7 +72,7 @@ private func measureMemory(_ bench: inout Bench, large: String, small: String) t
 
 func runMemoryChild(_ path: String) async throws {
   let engine = try await SQLiteEngine.open(at: path)
-  _ = try await engine.entry(Key("app.item.00000500.setting"))
+  _ = try await engine.entry(StoreKey("app.item.00000500.setting"))
   let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
   let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
   print(line.filter(\.isNumber))

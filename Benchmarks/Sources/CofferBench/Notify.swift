@@ -42,8 +42,8 @@ private func heard(
 /// Commits at intervals and prints when each commit had returned.
 func runWriterChild(_ home: Home, _ directory: URL, count: Int) async throws {
   let engine = try await Homes(joining: directory).open(home, "notify")
-  let key = try Key("bell")
-  let origin = Origin()
+  let key = try StoreKey("bell")
+  let origin = StoreOrigin()
   try await Task.sleep(for: .milliseconds(50))
   var times: [Double] = []
   for index in 0..<count {

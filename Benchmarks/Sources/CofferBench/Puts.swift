@@ -8,7 +8,7 @@ func measurePuts(_ bench: inout Bench, _ directory: URL) async throws {
   let normal = try SQLiteByHand(directory.appendingPathComponent("normal.db").path, synchronous: "NORMAL")
   let engine = try await SQLiteEngine.open(at: directory.appendingPathComponent("puts.db").path)
   let relaxedEngine = try await SQLiteEngine.open(at: directory.appendingPathComponent("relaxed.db").path)
-  let origin = Origin()
+  let origin = StoreOrigin()
   for index in 0..<values.count {
     full.transact { full.write(values.names[index], Values.bytes(index)) }
     normal.transact { normal.write(values.names[index], Values.bytes(index)) }
@@ -27,7 +27,7 @@ func measurePuts(_ bench: inout Bench, _ directory: URL) async throws {
       }
     }
   }
-  func byCoffer(_ engine: SQLiteEngine, _ durability: Durability) -> (Int, Int) async throws -> [Double] {
+  func byCoffer(_ engine: SQLiteEngine, _ durability: StoreDurability) -> (Int, Int) async throws -> [Double] {
     { first, count in
       try await each(first, count) { index in
         let batch = WriteBatch(

@@ -35,7 +35,7 @@ func measureRouter(_ bench: inout Bench) async throws {
   let (uncached, cached) = (try await router(cacheCapacity: 0), try await router(cacheCapacity: 100))
   // A router knows a key that is made once by its declaration.
   let anew = try await router(cacheCapacity: 100)
-  let (key, origin) = (try Key("bench"), Origin())
+  let (key, origin) = (try StoreKey("bench"), StoreOrigin())
   try await uncached.set(Data(Values.bytes(0)), for: StorageKeys.bench)
   try await cached.set(1, for: StorageKeys.counter)
   try await anew.set(1, for: .counter)

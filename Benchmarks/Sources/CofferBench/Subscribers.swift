@@ -7,7 +7,7 @@ import Foundation
 func measureSubscribers(_ bench: inout Bench, _ homes: Homes) async throws {
   let engine = try await homes.open(.prefs, "subscribers")
   let store = TypedStore(engine: engine)
-  let key = try Key("theme")
+  let key = try StoreKey("theme")
   try await store.save(String(repeating: "dark", count: 250), for: key)
   // A first burst: connections, threads and what the allocator keeps are there before the others come.
   let first = Audience()
@@ -36,7 +36,7 @@ private final class Audience: @unchecked Sendable {
   private var tasks: [Task<Void, Never>] = []
   private var failure: (any Error)?
 
-  func join(_ count: Int, _ store: TypedStore, _ key: Key) {
+  func join(_ count: Int, _ store: TypedStore, _ key: StoreKey) {
     for _ in 0..<count {
       let number = lock.withLock {
         rounds.append(0)

@@ -4,13 +4,13 @@ import Foundation
 /// Keys and values for all subjects. Values differ on every write: SQLite skips the page when nothing has changed.
 struct Values {
   let count: Int
-  let keys: [Key]
+  let keys: [StoreKey]
   let names: [[UInt8]]
 
   init(count: Int) throws {
     self.count = count
     names = (0..<count).map { Array(String(format: "app.item.%08d.setting", $0).utf8) }
-    keys = try names.map { try Key(String(decoding: $0, as: UTF8.self)) }
+    keys = try names.map { try StoreKey(String(decoding: $0, as: UTF8.self)) }
   }
 
   /// The position of operation `index`: all keys in a random-looking order.

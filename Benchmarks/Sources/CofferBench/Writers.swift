@@ -79,7 +79,7 @@ func runTogetherChild(_ arguments: [String]) async throws {
     var configuration = SQLiteConfiguration()
     configuration.busyTimeout = 60_000
     let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
-    let origin = Origin()
+    let origin = StoreOrigin()
     waitForStart()
     for index in 0..<count {
       let batch = WriteBatch(

@@ -25,7 +25,7 @@ public final class EngineKeyValueStorage: KeyValueStorage, Sendable {
   /// The engine that keeps the bytes. Closing it ends the storage; the storage never closes it.
   public let engine: any StorageEngine
   /// Says which commits are this storage's own.
-  public let origin: Origin
+  public let origin: StoreOrigin
   /// Where completions are called.
   public let queue: DispatchQueue
   private let pipeline = KeyedPipeline()
@@ -36,7 +36,7 @@ public final class EngineKeyValueStorage: KeyValueStorage, Sendable {
   ///   - queue: where completions are called. Unless given, a serial queue of this storage alone, so that no two of its
   ///     completions run at the same time. Not the main queue: a server need not run one.
   public init(
-    engine: any StorageEngine, origin: Origin = Origin(),
+    engine: any StorageEngine, origin: StoreOrigin = StoreOrigin(),
     queue: DispatchQueue = DispatchQueue(label: "coffer.callbacks")
   ) {
     self.engine = engine
@@ -74,10 +74,10 @@ public final class EngineKeyValueStorage: KeyValueStorage, Sendable {
 extension EngineKeyValueStorage {
   /// Works after all that was started for the key before, then answers on the queue.
   private func start<R: Sendable>(
-    _ name: String, _ completion: Completion<R>, work: @escaping @Sendable (CofferCore.Key) async throws -> R
+    _ name: String, _ completion: Completion<R>, work: @escaping @Sendable (StoreKey) async throws -> R
   ) {
     do {
-      let key = try CofferCore.Key(name)
+      let key = try StoreKey(name)
       pipeline.add(key) { [engine, queue] in
         let result: Result<R, any Error>
         do { result = .success(try await work(key)) } catch { result = .failure(engine.explain(error, key)) }
@@ -98,7 +98,7 @@ private struct MissingValue: Error {}
 extension StorageEngine {
   /// An error as this door's users get it. `notFound` is kept for a missing key: what the engine calls so is a missing
   /// store, and that says nothing about the key.
-  fileprivate func explain(_ error: any Error, _ key: Key) -> any Error {
+  fileprivate func explain(_ error: any Error, _ key: StoreKey) -> any Error {
     switch error {
     case is MissingValue:
       StorageError(

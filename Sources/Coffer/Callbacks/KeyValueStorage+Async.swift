@@ -54,7 +54,7 @@ extension KeyValueStorage {
         StorageError(
           code, "The storage let go of a completion without calling it.",
           advice: "Whether the operation happened is not known. Tell those who wrote the storage.",
-          backend: storageName(type), key: try? CofferCore.Key(key))
+          backend: storageName(type), key: try? StoreKey(key))
       }
       start(answer)
     }
@@ -73,7 +73,7 @@ private func exactlyOne(of value: Bytes?, _ error: (any Error)?, key: String, fr
     throw StorageError(
       .inputOutput, "The storage answered with \(error == nil ? "neither a value nor" : "both a value and") an error.",
       advice: "Nothing is known about the value. Tell those who wrote the storage.", backend: storageName(type),
-      key: try? CofferCore.Key(key),
+      key: try? StoreKey(key),
       underlying: error.map {
         .init(domain: String(reflecting: Swift.type(of: $0)), code: 0, text: String(describing: $0))
       })

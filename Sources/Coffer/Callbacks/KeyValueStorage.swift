@@ -19,13 +19,9 @@ public typealias Bytes = [UInt8]
 /// ``remove(for:)``, which every conformer has.
 ///
 /// The protocol asks for no `Sendable` and names no actor, so a class written for Swift 5 conforms as it is, also in
-/// Swift 6 mode. One thing to know: in a file that says `import Coffer`, Swift takes `Key` in the signatures of a
-/// conformer for Coffer's type of that name. Write `String` there, or let the file import the protocol alone; then the
-/// document's declarations stand as they were printed:
+/// Swift 6 mode, with its declarations as the document prints them:
 ///
 /// ```swift
-/// import protocol Coffer.KeyValueStorage
-///
 /// class LegacyStorage: KeyValueStorage {
 ///   private var values: [Key: Value] = [:]
 ///

@@ -22,7 +22,7 @@ public actor AdapterBasedPersistence: PersistenceCapability {
   /// Adapters of this package are bypassed: the calls go to the engine behind them, as the adapter's own. With an
   /// adapter that you wrote, a batch is written value by value and nothing is kept in memory, since such an adapter
   /// can neither write several values at once nor tell what others write.
-  public init(adapter: any StorageAdapter, codec: any Codec = JSONCodec()) {
+  public init(adapter: any StorageAdapter, codec: any StoreCodec = JSONCodec()) {
     if let adapter = adapter as? any EngineBacked {
       store = TypedStore(engine: adapter.engine, codec: codec, origin: adapter.origin)
     } else {
@@ -35,7 +35,7 @@ public actor AdapterBasedPersistence: PersistenceCapability {
   ///   - engine: where the bytes are kept.
   ///   - codec: how values other than `Data` and `String` become bytes.
   ///   - origin: the handle that it writes as; a fresh one unless given.
-  public init(engine: any StorageEngine, codec: any Codec = JSONCodec(), origin: Origin = Origin()) {
+  public init(engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), origin: StoreOrigin = StoreOrigin()) {
     store = TypedStore(engine: engine, codec: codec, origin: origin)
   }
 

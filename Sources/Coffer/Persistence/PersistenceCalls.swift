@@ -10,25 +10,25 @@ package struct PersistenceCalls: Sendable {
   private var isAtomic: Bool { store.engine.capabilities.contains(.atomicBatches) }
 
   package func save<T: Codable>(_ value: T, for key: String) async throws {
-    let key = try Key(key)
+    let key = try StoreKey(key)
     try await store.save(store.coding.encode(value, for: key), for: key)
   }
 
   package func load<T: Codable>(_ type: T.Type, for key: String) async throws -> T? {
-    let key = try Key(key)
+    let key = try StoreKey(key)
     guard let data = try await store.load(Data.self, for: key) else { return nil }
     return try store.coding.decode(type, from: data, for: key)
   }
 
   package func exists(key: String) async -> Bool {
-    guard let key = try? Key(key) else { return false }  // No store can hold such a key.
+    guard let key = try? StoreKey(key) else { return false }  // No store can hold such a key.
     do { return try await store.exists(key) } catch { return true }
   }
 
   package func saveBatch<T: Codable>(_ items: [(key: String, value: T)]) async throws {
     // Encoding comes first, so that a value that cannot be encoded leaves nothing half written.
     let encoded = try items.map { item in
-      let key = try Key(item.key)
+      let key = try StoreKey(item.key)
       return (key, try store.coding.encode(item.value, for: key))
     }
     guard isAtomic else {
@@ -39,14 +39,14 @@ package struct PersistenceCalls: Sendable {
   }
 
   package func loadBatch<T: Codable>(_ type: T.Type, keys: [String]) async throws -> [T?] {
-    let keys = try keys.map { try Key($0) }
+    let keys = try keys.map { try StoreKey($0) }
     return try zip(keys, try await store.loadAll(Data.self, keys: keys)).map { key, data in
       try data.map { try store.coding.decode(type, from: $0, for: key) }
     }
   }
 
   package func deleteBatch(keys: [String]) async throws {
-    let keys = try keys.map { try Key($0) }
+    let keys = try keys.map { try StoreKey($0) }
     guard isAtomic else {
       for key in keys { try await store.delete(key) }
       return

@@ -2,15 +2,15 @@ package import Foundation
 
 /// How values become bytes: raw bytes and text as they are, all else by the codec; failures as `StorageError`.
 package struct ByteCoding: Sendable {
-  let codec: any Codec
+  let codec: any StoreCodec
   let backend: String
 
-  package init(codec: any Codec, backend: String) {
+  package init(codec: any StoreCodec, backend: String) {
     self.codec = codec
     self.backend = backend
   }
 
-  package func encode<T: Encodable>(_ value: T, for key: Key) throws -> Data {
+  package func encode<T: Encodable>(_ value: T, for key: StoreKey) throws -> Data {
     if T.self == Data.self, let data = value as? Data { return data }
     if T.self == String.self, let text = value as? String { return Data(text.utf8) }
     do {
@@ -20,7 +20,7 @@ package struct ByteCoding: Sendable {
     }
   }
 
-  package func decode<T: Decodable>(_ type: T.Type, from data: Data, for key: Key) throws -> T {
+  package func decode<T: Decodable>(_ type: T.Type, from data: Data, for key: StoreKey) throws -> T {
     if type == Data.self, let raw = data as? T { return raw }
     if type == String.self {
       // Repairing changes the bytes whenever they were not UTF-8.
@@ -37,14 +37,14 @@ package struct ByteCoding: Sendable {
     }
   }
 
-  static func encodingFailed<T>(_ type: T.Type, _ error: any Error, backend: String, key: Key) -> StorageError {
+  static func encodingFailed<T>(_ type: T.Type, _ error: any Error, backend: String, key: StoreKey) -> StorageError {
     StorageError(
       .encodingFailed, "A value of type \(type) could not be encoded.", advice: "Nothing was written.",
       backend: backend, key: key, underlying: describe(error))
   }
 
   static func decodingFailed<T>(
-    _ type: T.Type, _ error: (any Error)?, backend: String, key: Key,
+    _ type: T.Type, _ error: (any Error)?, backend: String, key: StoreKey,
     advice: String = "They are kept; load them as Data to look at them."
   ) -> StorageError {
     StorageError(

@@ -16,10 +16,10 @@ typealias AnyBox = AnyObject & Sendable
 /// engine cannot tell. A value enters only when it is proven that nobody has touched its key since it was read.
 final class DecodedCache: Sendable {
   fileprivate struct State {
-    var validTo: Revision
+    var validTo: StoreRevision
     // Two generations: what was not used while the young one filled up is dropped with the old one, in one step.
-    var young: [Key: any AnyBox] = [:]
-    var old: [Key: any AnyBox] = [:]
+    var young: [StoreKey: any AnyBox] = [:]
+    var old: [StoreKey: any AnyBox] = [:]
   }
 
   private let engine: any StorageEngine
@@ -35,7 +35,7 @@ final class DecodedCache: Sendable {
   }
 
   /// The box of a key and the revision that the cache is true for.
-  func lookUp(_ key: Key) -> (box: (any AnyBox)?, validTo: Revision) {
+  func lookUp(_ key: StoreKey) -> (box: (any AnyBox)?, validTo: StoreRevision) {
     let latest = engine.latestRevision
     return state.withLock { state in
       if state.validTo < latest { state.catchUp(to: latest, engine) }
@@ -44,12 +44,12 @@ final class DecodedCache: Sendable {
   }
 
   /// Takes values that were read from a state at `revision` or later, unless somebody has changed them since.
-  func insert(_ items: [(key: Key, box: any AnyBox)], readAt revision: Revision) {
+  func insert(_ items: [(key: StoreKey, box: any AnyBox)], readAt revision: StoreRevision) {
     state.withLock { $0.settle(items.map { ($0.key, $0.box) }, knownAt: revision, engine, generationSize) }
   }
 
   /// Takes what a commit of ours has written; `nil` is a deletion.
-  func committed(_ commit: Commit, _ items: [(key: Key, box: (any AnyBox)?)]) {
+  func committed(_ commit: StoreCommit, _ items: [(key: StoreKey, box: (any AnyBox)?)]) {
     guard !commit.changed.isEmpty else { return }  // Such a commit has somebody else's revision.
     state.withLock { state in
       guard state.validTo.next == commit.revision else {
@@ -67,14 +67,14 @@ final class DecodedCache: Sendable {
 }
 
 extension DecodedCache.State {
-  fileprivate mutating func box(_ key: Key, _ generationSize: Int) -> (any AnyBox)? {
+  fileprivate mutating func box(_ key: StoreKey, _ generationSize: Int) -> (any AnyBox)? {
     if let box = young[key] { return box }
     guard let box = old.removeValue(forKey: key) else { return nil }
     put(key, box, generationSize)
     return box
   }
 
-  fileprivate mutating func put(_ key: Key, _ box: (any AnyBox)?, _ generationSize: Int) {
+  fileprivate mutating func put(_ key: StoreKey, _ box: (any AnyBox)?, _ generationSize: Int) {
     guard let box else { return remove(key) }
     if young.count >= generationSize, young[key] == nil {
       old = young
@@ -83,7 +83,7 @@ extension DecodedCache.State {
     young[key] = box
   }
 
-  fileprivate mutating func remove(_ key: Key) {
+  fileprivate mutating func remove(_ key: StoreKey) {
     young[key] = nil
     old[key] = nil
   }
@@ -94,7 +94,7 @@ extension DecodedCache.State {
   }
 
   /// Drops what commits after `validTo` have touched.
-  fileprivate mutating func catchUp(to latest: Revision, _ engine: any StorageEngine) {
+  fileprivate mutating func catchUp(to latest: StoreRevision, _ engine: any StorageEngine) {
     guard let commits = engine.recentCommits(after: validTo), let last = commits.last, last.revision >= latest else {
       forgetAll()
       validTo = latest
@@ -114,7 +114,8 @@ extension DecodedCache.State {
 
   /// Puts values that were true at `revision`, where no later commit has touched them.
   fileprivate mutating func settle(
-    _ items: [(Key, (any AnyBox)?)], knownAt revision: Revision, _ engine: any StorageEngine, _ generationSize: Int
+    _ items: [(StoreKey, (any AnyBox)?)], knownAt revision: StoreRevision, _ engine: any StorageEngine,
+    _ generationSize: Int
   ) {
     let latest = engine.latestRevision
     if validTo < latest { catchUp(to: latest, engine) }

@@ -9,21 +9,21 @@ final class KeyedQueue: Sendable {
 
   private struct State {
     /// The waiters of each key that somebody is working on.
-    var waiters: [Key: [Waiter]] = [:]
+    var waiters: [StoreKey: [Waiter]] = [:]
     var nextID: UInt64 = 0
   }
 
   private let state = Locked(State())
 
   /// - Throws: `CancellationError` when the task was cancelled while it waited; what `body` throws.
-  func run<R>(_ key: Key, _ body: () async throws -> R) async throws -> R {
+  func run<R>(_ key: StoreKey, _ body: () async throws -> R) async throws -> R {
     guard await enter(key) else { throw CancellationError() }
     defer { leave(key) }
     return try await body()
   }
 
   /// Returns true when it is the caller's turn, false when its task was cancelled first.
-  private func enter(_ key: Key) async -> Bool {
+  private func enter(_ key: StoreKey) async -> Bool {
     let id = state.withLock { state -> UInt64? in
       guard state.waiters[key] != nil else {
         state.waiters[key] = []
@@ -56,7 +56,7 @@ final class KeyedQueue: Sendable {
     }
   }
 
-  private func leave(_ key: Key) {
+  private func leave(_ key: StoreKey) {
     let next = state.withLock { state -> Waiter? in
       guard state.waiters[key]?.isEmpty == false else {
         state.waiters[key] = nil

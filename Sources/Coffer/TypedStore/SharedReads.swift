@@ -8,15 +8,15 @@ import Foundation
 /// A change wakes all subscribers of a key at once. One of them reads; the others wait for that read, which costs each
 /// of them no connection and next to no memory.
 final class SharedReads: Sendable {
-  typealias Reading = (entry: Entry?, revision: Revision)
+  typealias Reading = (entry: StoreEntry?, revision: StoreRevision)
 
   private let engine: any StorageEngine
-  private let underWay = Locked<[Key: Task<Reading, any Error>]>([:])
+  private let underWay = Locked<[StoreKey: Task<Reading, any Error>]>([:])
 
   init(_ engine: any StorageEngine) { self.engine = engine }
 
   /// The entry of a key and the state that it was read from, which has at least that revision.
-  func read(_ key: Key, notBefore revision: Revision) async throws -> Reading {
+  func read(_ key: StoreKey, notBefore revision: StoreRevision) async throws -> Reading {
     // Inside of a snapshot a read that others have begun may wait for that snapshot to end.
     if SQLiteEngine.isInsideSnapshot { return try await Self.read(key, engine) }
     while true {
@@ -27,7 +27,7 @@ final class SharedReads: Sendable {
     }
   }
 
-  private func task(_ key: Key) -> Task<Reading, any Error> {
+  private func task(_ key: StoreKey) -> Task<Reading, any Error> {
     underWay.withLock { underWay in
       if let task = underWay[key] { return task }
       let task = Task { [self] in
@@ -39,7 +39,7 @@ final class SharedReads: Sendable {
     }
   }
 
-  private static func read(_ key: Key, _ engine: any StorageEngine) async throws -> Reading {
+  private static func read(_ key: StoreKey, _ engine: any StorageEngine) async throws -> Reading {
     try await engine.withSnapshot { snapshot in
       (try await snapshot.entries([key]).first ?? nil, snapshot.revision)
     }

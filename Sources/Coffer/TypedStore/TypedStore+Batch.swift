@@ -10,7 +10,7 @@ extension TypedStore {
   /// - Throws: `StorageError`: `unsupported` when there are several and the engine has no atomic batches. Whatever
   ///   is thrown, nothing was written, except after `outcomeUnknown` and `unfinished`.
   public func saveAll<T: Encodable & Sendable>(
-    _ items: [(Key, T)], durability: Durability = .full, transaction: TransactionID? = nil
+    _ items: [(StoreKey, T)], durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws {
     guard !items.isEmpty else { return }
     try requireAtomicBatches(count: items.count)
@@ -22,7 +22,7 @@ extension TypedStore {
   /// Removes several values in one commit. Missing ones are no error.
   /// - Throws: `StorageError`: `unsupported` when there are several and the engine has no atomic batches.
   public func deleteAll(
-    _ keys: [Key], durability: Durability = .full, transaction: TransactionID? = nil
+    _ keys: [StoreKey], durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws {
     guard !keys.isEmpty else { return }
     try requireAtomicBatches(count: keys.count)
@@ -32,12 +32,12 @@ extension TypedStore {
 
   /// The values of several keys in the same order, all of one state of the store where the engine has snapshots.
   /// - Throws: `StorageError`: `decodingFailed` when the bytes of one of them are not a `T`.
-  public func loadAll<T: Decodable & Sendable>(_ type: T.Type, keys: [Key]) async throws -> [T?] {
+  public func loadAll<T: Decodable & Sendable>(_ type: T.Type, keys: [StoreKey]) async throws -> [T?] {
     guard !keys.isEmpty else { return [] }
     // Values in memory may be of different states, so they are of no use here.
     let validTo = cache?.lookUp(keys[0]).validTo
     let entries = try await engine.entries(keys)
-    var boxes: [(key: Key, box: any AnyBox)] = []
+    var boxes: [(key: StoreKey, box: any AnyBox)] = []
     let values = try zip(keys, entries).map { key, entry -> T? in
       guard let entry else { return nil }
       let value = try coding.decode(type, from: entry.value, for: key)

@@ -5,12 +5,12 @@ public import Foundation
 public enum KeyChange: Hashable, Sendable {
   /// A commit has put or removed the value. `isOwn` tells whether this store made it; `transaction` is nil for a
   /// writer that does not know us.
-  case changed(revision: Revision, transaction: TransactionID?, isOwn: Bool)
+  case changed(revision: StoreRevision, transaction: TransactionID?, isOwn: Bool)
   /// Changes up to this revision can no longer be told one by one: read the value again.
-  case reload(upTo: Revision)
+  case reload(upTo: StoreRevision)
 
   /// The revision up to which the subscriber has been told.
-  public var revision: Revision {
+  public var revision: StoreRevision {
     switch self {
     case .changed(let revision, _, _): revision
     case .reload(let revision): revision
@@ -23,7 +23,7 @@ extension TypedStore {
   ///
   /// Every caller gets a stream of its own, open when this returns. It ends when the engine is closed or the task is
   /// cancelled.
-  public func changes(of key: Key) -> AsyncStream<KeyChange> {
+  public func changes(of key: StoreKey) -> AsyncStream<KeyChange> {
     let changes = engine.changes(since: nil)
     let origin = origin
     return AsyncStream { await Self.next(of: key, in: changes, origin: origin) }
@@ -33,19 +33,19 @@ extension TypedStore {
   ///
   /// A subscriber that is slow, or a value that changes quickly, may skip states, never the last one. The stream ends
   /// when the engine is closed, and throws when a value cannot be read or decoded.
-  public func values<T: Decodable & Sendable>(of key: Key, as type: T.Type) -> AsyncThrowingStream<T?, any Error> {
+  public func values<T: Decodable & Sendable>(of key: StoreKey, as type: T.Type) -> AsyncThrowingStream<T?, any Error> {
     let coding = coding
     return values(of: key) { try coding.decode(type, from: $0, for: key) }
   }
 
   func values<T: Sendable>(
-    of key: Key, decode: @escaping @Sendable (Data) throws -> T
+    of key: StoreKey, decode: @escaping @Sendable (Data) throws -> T
   ) -> AsyncThrowingStream<T?, any Error> {
     // Open before the first read, so that no change falls between the two.
     let changes = engine.changes(since: nil)
-    let seen = Locked<Revision?>(nil)
+    let seen = Locked<StoreRevision?>(nil)
     return AsyncThrowingStream { [self] in
-      var needed = Revision.zero
+      var needed = StoreRevision.zero
       if let known = seen.withLock({ $0 }) {
         while needed <= known {  // Older ones are part of what was delivered.
           guard let change = await Self.next(of: key, in: changes, origin: origin) else { return nil }
@@ -60,8 +60,8 @@ extension TypedStore {
 
   /// A value and the revision of the state that it was read from; zero where the engine has no snapshots.
   private func present<T: Sendable>(
-    _ key: Key, notBefore needed: Revision, _ decode: (Data) throws -> T
-  ) async throws -> (T?, Revision) {
+    _ key: StoreKey, notBefore needed: StoreRevision, _ decode: (Data) throws -> T
+  ) async throws -> (T?, StoreRevision) {
     guard engine.capabilities.contains(.snapshots) else { return (try await load(key, decode: decode), .zero) }
     if let (box, validTo) = cache?.lookUp(key), validTo >= needed, let value: T = Self.unbox(box) {
       return (value, validTo)
@@ -74,7 +74,9 @@ extension TypedStore {
   }
 
   /// All iterators of an `AsyncStream` share its position, so a fresh one per call loses nothing.
-  private static func next(of key: Key, in changes: AsyncStream<Change>, origin: Origin) async -> KeyChange? {
+  private static func next(of key: StoreKey, in changes: AsyncStream<StoreChange>, origin: StoreOrigin) async
+    -> KeyChange?
+  {
     for await change in changes {
       switch change {
       case .commit(let commit) where commit.changed.contains(key):

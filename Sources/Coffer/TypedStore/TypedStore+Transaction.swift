@@ -18,7 +18,7 @@ extension TypedStore {
   ///   - key: its name.
   ///   - transaction: of a database over this store's engine.
   /// - Throws: `StorageError`; after `encodingFailed` nothing was written.
-  public func save<T: Encodable>(_ value: T, for key: Key, in transaction: SQLiteTransaction) throws {
+  public func save<T: Encodable>(_ value: T, for key: StoreKey, in transaction: SQLiteTransaction) throws {
     try transaction.put(key, coding.encode(value, for: key))
   }
 
@@ -28,19 +28,19 @@ extension TypedStore {
   ///   - key: its name.
   ///   - transaction: of a database over this store's engine.
   /// - Throws: `StorageError`, `decodingFailed` when the bytes are not of the type.
-  public func load<T: Decodable>(_ type: T.Type, for key: Key, in transaction: SQLiteTransaction) throws -> T? {
+  public func load<T: Decodable>(_ type: T.Type, for key: StoreKey, in transaction: SQLiteTransaction) throws -> T? {
     try transaction.value(key).map { try coding.decode(type, from: $0, for: key) }
   }
 
   /// Stores a value in a transaction; the name of the key is checked.
-  /// - Throws: `StorageError`, as with a `Key`, and `invalidKey`.
+  /// - Throws: `StorageError`, as with a `StoreKey`, and `invalidKey`.
   public func save<T: Encodable>(_ value: T, for key: String, in transaction: SQLiteTransaction) throws {
-    try save(value, for: Key(key), in: transaction)
+    try save(value, for: StoreKey(key), in: transaction)
   }
 
   /// Reads a value as it is in a transaction; the name of the key is checked.
-  /// - Throws: `StorageError`, as with a `Key`, and `invalidKey`.
+  /// - Throws: `StorageError`, as with a `StoreKey`, and `invalidKey`.
   public func load<T: Decodable>(_ type: T.Type, for key: String, in transaction: SQLiteTransaction) throws -> T? {
-    try load(type, for: Key(key), in: transaction)
+    try load(type, for: StoreKey(key), in: transaction)
   }
 }

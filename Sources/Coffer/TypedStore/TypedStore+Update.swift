@@ -19,7 +19,7 @@ extension TypedStore {
   ///   `unfinished`.
   @discardableResult
   public func update<T: Codable & Sendable>(
-    _ type: T.Type, for key: Key, durability: Durability = .full, transaction: TransactionID? = nil,
+    _ type: T.Type, for key: StoreKey, durability: StoreDurability = .full, transaction: TransactionID? = nil,
     _ transform: @Sendable (T?) throws -> T?
   ) async throws -> T? {
     try await update(key, durability: durability, transaction: transaction) {
@@ -32,7 +32,7 @@ extension TypedStore {
   }
 
   func update<T: Sendable>(
-    _ key: Key, durability: Durability, transaction: TransactionID?, attributes: ValueAttributes = .none,
+    _ key: StoreKey, durability: StoreDurability, transaction: TransactionID?, attributes: ValueAttributes = .none,
     decode: (Data) throws -> T, encode: (T) throws -> Data, transform: (T?) throws -> T?
   ) async throws -> T? {
     guard engine.capabilities.contains([.preconditions, .revisions, .atomicBatches]) else {
@@ -67,12 +67,12 @@ extension TypedStore {
   /// let visits = try await store.update(visitsKey, default: 0) { $0 += 1 }
   /// ```
   ///
-  /// `transform` may run again; see ``update(_:for:durability:transaction:_:)-(_,Key,_,_,_)``.
+  /// `transform` may run again; see ``update(_:for:durability:transaction:_:)-(_,StoreKey,_,_,_)``.
   ///
   /// - Returns: the value that was stored.
   @discardableResult
   public func update<T: Codable & Sendable>(
-    _ key: Key, default defaultValue: T, durability: Durability = .full, transaction: TransactionID? = nil,
+    _ key: StoreKey, default defaultValue: T, durability: StoreDurability = .full, transaction: TransactionID? = nil,
     _ transform: @Sendable (inout T) throws -> Void
   ) async throws -> T {
     let stored = try await update(T.self, for: key, durability: durability, transaction: transaction) { old in

@@ -23,12 +23,12 @@ public import Foundation
 /// cannot tell what others write (`AdapterEngine`) are read each time. What is in memory may still be answered after
 /// the engine was closed.
 ///
-/// Each store has an ``origin`` of its own: it is how ``changes(of:)-(Key)`` tells own writes from those of others.
+/// Each store has an ``origin`` of its own: it is how ``changes(of:)-(StoreKey)`` tells own writes from those of others.
 public final class TypedStore: Sendable {
   /// The engine that keeps the bytes.
   public let engine: any StorageEngine
   /// Says which commits are this store's own.
-  public let origin: Origin
+  public let origin: StoreOrigin
   let coding: ByteCoding
   let cache: DecodedCache?
   let updates = KeyedQueue()
@@ -41,7 +41,8 @@ public final class TypedStore: Sendable {
   ///     used last are certain to be there.
   ///   - origin: the handle that this store writes as; a fresh one unless given.
   public init(
-    engine: any StorageEngine, codec: any Codec = JSONCodec(), cacheCapacity: Int = 10_000, origin: Origin = Origin()
+    engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cacheCapacity: Int = 10_000,
+    origin: StoreOrigin = StoreOrigin()
   ) {
     self.engine = engine
     self.origin = origin
@@ -51,7 +52,7 @@ public final class TypedStore: Sendable {
   }
 
   /// The codec of every type but `Data` and `String`.
-  public var codec: any Codec { coding.codec }
+  public var codec: any StoreCodec { coding.codec }
 
   /// Stores a value, replacing what was there.
   ///
@@ -63,7 +64,7 @@ public final class TypedStore: Sendable {
   /// - Throws: `StorageError`; after `encodingFailed` nothing was written. `CancellationError` when the task was
   ///   cancelled before the write began.
   public func save<T: Encodable & Sendable>(
-    _ value: T, for key: Key, durability: Durability = .full, transaction: TransactionID? = nil
+    _ value: T, for key: StoreKey, durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws {
     let data = try coding.encode(value, for: key)
     let batch = WriteBatch([.put(key, data)], transaction: transaction, durability: durability)
@@ -73,8 +74,8 @@ public final class TypedStore: Sendable {
   /// Commits a batch and keeps what it has written; `nil` is a deletion.
   @discardableResult
   func commit(
-    _ batch: WriteBatch, _ written: [(key: Key, box: (any AnyBox)?)]
-  ) async throws -> Commit {
+    _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]
+  ) async throws -> StoreCommit {
     let commit = try await engine.commit(batch, from: origin)
     cache?.committed(commit, written)
     return commit
@@ -85,11 +86,11 @@ public final class TypedStore: Sendable {
   /// A value in memory is returned without reading.
   ///
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
-  public func load<T: Decodable & Sendable>(_ type: T.Type, for key: Key) async throws -> T? {
+  public func load<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
     try await load(key) { try coding.decode(type, from: $0, for: key) }
   }
 
-  func load<T: Sendable>(_ key: Key, decode: (Data) throws -> T) async throws -> T? {
+  func load<T: Sendable>(_ key: StoreKey, decode: (Data) throws -> T) async throws -> T? {
     guard let cache else { return try await engine.entry(key).map { try decode($0.value) } }
     let (box, validTo) = cache.lookUp(key)
     if let value: T = Self.unbox(box) { return value }
@@ -102,26 +103,26 @@ public final class TypedStore: Sendable {
   /// The value of a key if it is in memory and still what the store holds; `nil` says nothing.
   ///
   /// About 0.2 µs; some more after others have committed, when what they touched is read from the journal. Use it where
-  /// an interface must be drawn at once, and ``load(_:for:)-(_,Key)`` when it has no answer.
+  /// an interface must be drawn at once, and ``load(_:for:)-(_,StoreKey)`` when it has no answer.
   @inlinable  // the type is known where it is called
-  public func cached<T: Sendable>(_ type: T.Type, for key: Key) -> T? {
+  public func cached<T: Sendable>(_ type: T.Type, for key: StoreKey) -> T? {
     Self.unbox(cachedBox(key))
   }
 
   @usableFromInline
-  func cachedBox(_ key: Key) -> (any AnyObject & Sendable)? { cache?.lookUp(key).box }
+  func cachedBox(_ key: StoreKey) -> (any AnyObject & Sendable)? { cache?.lookUp(key).box }
 
   /// Removes a value. A missing one is no error.
   /// - Throws: `StorageError`.
   public func delete(
-    _ key: Key, durability: Durability = .full, transaction: TransactionID? = nil
+    _ key: StoreKey, durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws {
     try await commit(WriteBatch([.delete(key)], transaction: transaction, durability: durability), [(key, nil)])
   }
 
   /// Whether there is a value, whatever its type.
   /// - Throws: `StorageError` when the store cannot tell; `false` means proven absent.
-  public func exists(_ key: Key) async throws -> Bool {
+  public func exists(_ key: StoreKey) async throws -> Bool {
     if cache?.lookUp(key).box != nil { return true }
     return try await engine.contains(key)
   }

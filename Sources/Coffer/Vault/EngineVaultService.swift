@@ -12,7 +12,7 @@ public final class EngineVaultService: SwiftVaultService {
   /// The engine that keeps the bytes.
   public let engine: any StorageEngine
   /// Says which commits are this service's own.
-  public let origin: Origin
+  public let origin: StoreOrigin
   /// What the names of this service's keys begin with in the engine.
   private let scope: KeyScope
 
@@ -21,7 +21,7 @@ public final class EngineVaultService: SwiftVaultService {
   ///   - keyPrefix: what the engine puts before each key, so that several services share it: none of them sees
   ///     another's keys, unless its prefix is the beginning of the other's.
   ///   - origin: the handle that the service writes as; a fresh one unless given.
-  public init(engine: any StorageEngine, keyPrefix: String = "", origin: Origin = Origin()) {
+  public init(engine: any StorageEngine, keyPrefix: String = "", origin: StoreOrigin = StoreOrigin()) {
     self.engine = engine
     self.origin = origin
     scope = KeyScope(prefix: keyPrefix)
@@ -107,12 +107,12 @@ private struct ExternalChange: Sendable {
 
   var element: (key: String?, transactionID: UUID?) { (key, transaction) }
 
-  static func all(in change: Change, except origin: Origin, _ scope: KeyScope) -> [ExternalChange] {
+  static func all(in change: StoreChange, except origin: StoreOrigin, _ scope: KeyScope) -> [ExternalChange] {
     switch change {
     case .reload: return [ExternalChange(key: nil, transaction: nil)]
     case .commit(let commit) where commit.origin == origin: return []
     case .commit(let commit):
-      var seen: Set<Key> = []
+      var seen: Set<StoreKey> = []
       var external = commit.changed.keys.filter { seen.insert($0).inserted }
         .compactMap { scope.name(of: $0).map { ExternalChange(key: $0, transaction: commit.transaction) } }
       if commit.changed.isEverything || commit.changed.prefixes.contains(where: scope.overlaps) {

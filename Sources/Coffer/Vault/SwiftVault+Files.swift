@@ -52,7 +52,7 @@ extension SwiftVault.FileSystemLocation {
     case .custom(let directory): return try directory.url()
     case .appGroup(let identifier):
       do {
-        return try AppGroup.container(identifier).appendingPathComponent(vaultName, isDirectory: true)
+        return try StoreAppGroup.container(identifier).appendingPathComponent(vaultName, isDirectory: true)
       } catch {
         throw SwiftVaultError.appGroupContainerUnavailable(appGroupId: identifier, underlyingError: error)
       }

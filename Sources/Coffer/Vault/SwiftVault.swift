@@ -17,7 +17,8 @@ public enum SwiftVault {
   /// - Parameters:
   ///   - engine: where the bytes are kept.
   ///   - origin: the handle that the service writes as; a fresh one unless given.
-  public static func service(over engine: any StorageEngine, origin: Origin = Origin()) -> EngineVaultService {
+  public static func service(over engine: any StorageEngine, origin: StoreOrigin = StoreOrigin()) -> EngineVaultService
+  {
     EngineVaultService(engine: engine, origin: origin)
   }
 

@@ -3,7 +3,7 @@ import CofferTerminal
 
 extension Invocation {
   /// Every operand as a key.
-  func keys() throws -> [Key] { try operands.indices.compactMap { try text(at: $0, as: "The KEY").map(makeKey) } }
+  func keys() throws -> [StoreKey] { try operands.indices.compactMap { try text(at: $0, as: "The KEY").map(makeKey) } }
 
   /// Every operand as a store's location.
   func locations() throws -> [StoreLocation] {
@@ -15,13 +15,13 @@ extension Invocation {
   }
 
   /// The operand as a prefix; `nil` where there is none, or an empty one.
-  func prefix() throws -> Key? {
+  func prefix() throws -> StoreKey? {
     if let operand = operands.first, operand.argument.bytes.isEmpty { return nil }
     return try keys().first
   }
 
   /// What is wrong with a key is wrong with the command line.
-  func makeKey(_ text: String) throws -> Key {
-    do { return try Key(text) } catch let error as StorageError { throw UsageError(error.description, command) }
+  func makeKey(_ text: String) throws -> StoreKey {
+    do { return try StoreKey(text) } catch let error as StorageError { throw UsageError(error.description, command) }
   }
 }

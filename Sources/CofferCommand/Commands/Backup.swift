@@ -34,7 +34,7 @@ func backUpStore(_ invocation: Invocation) async throws -> ExitStatus {
 private struct Outcome: Sendable {
   let store: String
   let path: String
-  var revision: Revision?
+  var revision: StoreRevision?
   let values: Int
   let fileBytes: Int
 

@@ -34,7 +34,7 @@ func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
 }
 
 private func copy(
-  _ from: any StorageEngine, _ to: any StorageEngine, prefix: Key?, asJSON: Bool
+  _ from: any StorageEngine, _ to: any StorageEngine, prefix: StoreKey?, asJSON: Bool
 ) async throws -> ExitStatus {
   let copier = Copier(from: from, to: to, prefix: prefix, isQuiet: asJSON)
   let tally: Copier.Tally

@@ -32,7 +32,7 @@ private func show(_ value: Data, on output: Output) throws {
   try output.flush()
 }
 
-extension Entry {
+extension StoreEntry {
   fileprivate var json: JSON {
     var members: [(StaticString, JSON)] = [
       ("key", .text(key.string)), ("size", .number(value.count)), ("revision", .number(revision.rawValue)),

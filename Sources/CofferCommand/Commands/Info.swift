@@ -54,9 +54,9 @@ private struct StoreFacts {
   let path: String?
   let databaseBytes: Int?
   let log: LogStatus?
-  let revision: Revision
-  let journalStart: Revision?
-  let capabilities: Capabilities
+  let revision: StoreRevision
+  let journalStart: StoreRevision?
+  let capabilities: StoreCapabilities
   private(set) var keys = 0
   /// `nil` where the size of a value may not be told without reading it.
   private(set) var valueBytes: Int? = 0
@@ -92,7 +92,7 @@ private struct StoreFacts {
     guard obstacle == nil else { return }
     retained = try await engine.as(SlotEngine.self)?.retainedCount()
     if store.hasPrefix("keychain:"), allowsPlainKeyring { hasPlainSession = KeyringInspection.hasPlainSession() }
-    try await Listing(engine, of: EntrySummary.self).visit { item in
+    try await Listing(engine, of: StoreEntrySummary.self).visit { item in
       keys += 1
       switch item {
       case .found(let summary): valueBytes = valueBytes.flatMap { sum in summary.size.map { sum + $0 } }
@@ -178,19 +178,19 @@ private func size(of path: String) -> Int? {
 }
 
 /// The first commit that the journal can still tell; found by halving, since all after it are known too.
-private func oldestKnownCommit(_ engine: any StorageEngine) async -> Revision? {
+private func oldestKnownCommit(_ engine: any StorageEngine) async -> StoreRevision? {
   guard engine.capabilities.contains(.replay), engine.latestRevision > .zero else { return nil }
   var low: UInt64 = 0
   var high = engine.latestRevision.rawValue
   while low < high {
     let middle = low + (high - low) / 2
-    var changes = engine.changes(since: Revision(middle)).makeAsyncIterator()
+    var changes = engine.changes(since: StoreRevision(middle)).makeAsyncIterator()
     if case .commit = await changes.next() { high = middle } else { low = middle + 1 }
   }
-  return low < engine.latestRevision.rawValue ? Revision(low + 1) : nil
+  return low < engine.latestRevision.rawValue ? StoreRevision(low + 1) : nil
 }
 
-extension Capabilities {
+extension StoreCapabilities {
   /// What is promised, in words.
   fileprivate var names: [String] {
     let all: [(Features, String)] = [

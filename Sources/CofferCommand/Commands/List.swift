@@ -12,7 +12,7 @@ func listKeys(_ invocation: Invocation) async throws -> ExitStatus {
   try await withStore(invocation) { engine in
     let printer = ListPrinter(invocation, latest: engine.latestRevision, output: output)
     try printer.begin()
-    try await Listing(engine, of: EntrySummary.self, prefix: prefix).visit { item in
+    try await Listing(engine, of: StoreEntrySummary.self, prefix: prefix).visit { item in
       if case .skipped = item { status = .failure }
       try printer.print(item)
     }
@@ -30,7 +30,7 @@ private struct ListPrinter {
   private let end: String
   private let revisionWidth: Int
 
-  init(_ invocation: Invocation, latest: Revision, output: Output) {
+  init(_ invocation: Invocation, latest: StoreRevision, output: Output) {
     self.output = output
     revisionWidth = max("REVISION".count, latest.description.count)
     isJSON = invocation.has(.json)
@@ -45,7 +45,7 @@ private struct ListPrinter {
     try output.writeLine(output.style.dim(heading))
   }
 
-  func print(_ item: Listing<EntrySummary>.Item) throws {
+  func print(_ item: Listing<StoreEntrySummary>.Item) throws {
     if isJSON { return try output.writeLine(json(item).line) }
     // Elsewhere than on a terminal a key is printed as it is: another program reads it.
     let key = output.isTerminal ? item.key.string.oneLine() : item.key.string
@@ -63,7 +63,7 @@ private struct ListPrinter {
     }
   }
 
-  private func json(_ item: Listing<EntrySummary>.Item) -> JSON {
+  private func json(_ item: Listing<StoreEntrySummary>.Item) -> JSON {
     switch item {
     case .found(let summary):
       .object([

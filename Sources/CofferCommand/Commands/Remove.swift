@@ -20,10 +20,10 @@ func removeKeys(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
-private func remove(_ keys: [Key], from engine: any StorageEngine, asJSON: Bool) async throws -> ExitStatus {
+private func remove(_ keys: [StoreKey], from engine: any StorageEngine, asJSON: Bool) async throws -> ExitStatus {
   let deletions = keys.map(WriteBatch.Operation.delete)
   guard asJSON else {
-    try await engine.commit(WriteBatch(deletions), from: Origin())
+    try await engine.commit(WriteBatch(deletions), from: StoreOrigin())
     return .ok
   }
   // To tell for sure what existed, the commit requires that nobody has changed it since it was read.
@@ -31,7 +31,7 @@ private func remove(_ keys: [Key], from engine: any StorageEngine, asJSON: Bool)
   while true {
     let found = try await lookUp(keys, in: engine)
     do {
-      let commit = try await engine.commit(WriteBatch(found.requirements + deletions), from: Origin())
+      let commit = try await engine.commit(WriteBatch(found.requirements + deletions), from: StoreOrigin())
       try print(
         .object(
           commit.members + [
@@ -46,14 +46,14 @@ private func remove(_ keys: [Key], from engine: any StorageEngine, asJSON: Bool)
 }
 
 private struct Found {
-  var present: [Key] = []
-  var missing: [Key] = []
+  var present: [StoreKey] = []
+  var missing: [StoreKey] = []
   var requirements: [WriteBatch.Operation] = []
 }
 
-private func lookUp(_ keys: [Key], in engine: any StorageEngine) async throws -> Found {
+private func lookUp(_ keys: [StoreKey], in engine: any StorageEngine) async throws -> Found {
   var found = Found()
-  var seen: Set<Key> = []
+  var seen: Set<StoreKey> = []
   for key in keys where seen.insert(key).inserted {
     do {
       let summary = try await engine.summary(of: key)
@@ -68,9 +68,9 @@ private func lookUp(_ keys: [Key], in engine: any StorageEngine) async throws ->
 }
 
 private func remove(
-  _ prefix: Key, from engine: any StorageEngine, asking: Bool, asJSON: Bool
+  _ prefix: StoreKey, from engine: any StorageEngine, asking: Bool, asJSON: Bool
 ) async throws -> ExitStatus {
-  let listing = Listing(engine, of: EntrySummary.self, prefix: prefix)
+  let listing = Listing(engine, of: StoreEntrySummary.self, prefix: prefix)
   let count = asking || asJSON ? try await listing.count().all : 0
   if asking {
     let question = "Remove \(counted(count, "key")) starting with '\(prefix.string.oneLine())'?"
@@ -81,14 +81,14 @@ private func remove(
   }
   var batch = WriteBatch()
   batch.clear(prefix: prefix)
-  let commit = try await engine.commit(batch, from: Origin())
+  let commit = try await engine.commit(batch, from: StoreOrigin())
   if asJSON { try print(.object(commit.members + [("prefix", .text(prefix.string)), ("removed", .number(count))])) }
   return .ok
 }
 
 /// Nothing to remove is no failure, and there is nothing to ask.
 private func sayNothingStarts(
-  with prefix: Key, in engine: any StorageEngine, asJSON: Bool
+  with prefix: StoreKey, in engine: any StorageEngine, asJSON: Bool
 ) throws -> ExitStatus {
   guard asJSON else {
     try Output.error.note("No key starts with '\(prefix.string.oneLine())'.")

@@ -41,7 +41,7 @@ func restoreStore(_ invocation: Invocation) async throws -> ExitStatus {
 private struct Restored: Sendable {
   let store: String
   let backup: String
-  var revision: Revision?
+  var revision: StoreRevision?
   let values: Int
   let replaced: String?
 

@@ -9,14 +9,14 @@ func setValue(_ invocation: Invocation) async throws -> ExitStatus {
   let type = try invocation.preferenceType()
   let location = try StoreLocation.of(invocation)
   try refuseNonsense(invocation, value, type, location)
-  let durability: Durability = invocation.has(.relaxed) ? .relaxed : .full
+  let durability: StoreDurability = invocation.has(.relaxed) ? .relaxed : .full
   let commit = try await withStore(invocation, creating: true) { engine in
     // Only the store knows how much it takes.
     let value = try value.read(limit: engine.capabilities.maximumValueSize)
     if case .preferences = location {
       return try await setPreference(value, of: key, as: type, in: engine)
     }
-    return try await engine.commit(WriteBatch([.put(key, value)], durability: durability), from: Origin())
+    return try await engine.commit(WriteBatch([.put(key, value)], durability: durability), from: StoreOrigin())
   }
   if invocation.has(.json) { try print(JSON.object(commit.members)) }
   return .ok
@@ -72,7 +72,7 @@ private func newValue(_ invocation: Invocation) throws -> NewValue {
 }
 
 extension Invocation {
-  fileprivate func makeKeyOfFirstOperand() throws -> Key {
+  fileprivate func makeKeyOfFirstOperand() throws -> StoreKey {
     guard let key = try Invocation(command, operands: Array(operands.prefix(1))).keys().first else {
       throw UsageError("'\(command.rawValue)' needs a KEY.", command)
     }
@@ -80,7 +80,7 @@ extension Invocation {
   }
 }
 
-extension Commit {
+extension StoreCommit {
   /// What `--json` tells of a commit.
   var members: [(StaticString, JSON)] {
     [("revision", .number(revision.rawValue)), ("transaction", .optional(transaction?.uuidString))]

@@ -20,8 +20,8 @@ extension Invocation {
 
 /// Stores a preference: of the type that is asked for, else of the one that it has, else as text.
 func setPreference(
-  _ bytes: Data, of key: Key, as type: PreferenceType?, in engine: any StorageEngine
-) async throws -> Commit {
+  _ bytes: Data, of key: StoreKey, as type: PreferenceType?, in engine: any StorageEngine
+) async throws -> StoreCommit {
   guard let slots = engine.as(SlotEngine.self) else { throw UsageError("The store keeps no preferences.", .set) }
   let adapter = UserDefaultsAdapter(engine: slots)
   let isNew = try await engine.entry(key) == nil

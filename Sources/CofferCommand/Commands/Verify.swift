@@ -51,9 +51,9 @@ private final class Verifier {
   private let output = Output.standard
   private let progress = ProgressLine("Checking:")
   private var values = 0
-  private var last: Key?
+  private var last: StoreKey?
   private var bytes = 0
-  private var damaged: [Key] = []
+  private var damaged: [StoreKey] = []
   private var unreadable: [Skipped] = []
   /// What a check of the whole database has found; `nil` where there is none.
   private var integrity: IntegrityReport?
@@ -78,7 +78,7 @@ private final class Verifier {
   func run() async throws {
     defer { progress.clear() }
     do {
-      try await Listing(engine, of: Entry.self).visit { item in
+      try await Listing(engine, of: StoreEntry.self).visit { item in
         try Task.checkCancellation()
         try take(item)
         progress.update(values: values, bytes: bytes)
@@ -114,7 +114,7 @@ private final class Verifier {
     return integrity.problems.filter { !integrity.structure.contains($0) } + structure + files
   }
 
-  private func take(_ item: Listing<Entry>.Item) throws {
+  private func take(_ item: Listing<StoreEntry>.Item) throws {
     values += 1
     last = item.key
     switch item {
@@ -130,7 +130,7 @@ private final class Verifier {
   }
 
   /// At once, and nothing else on standard output: somebody may be reading the names in a pipe.
-  private func name(_ key: Key) throws {
+  private func name(_ key: StoreKey) throws {
     progress.clear()
     try output.write((output.isTerminal ? output.style.red(key.string.oneLine()) : key.string) + end)
     try output.flush()

@@ -6,7 +6,7 @@ import Foundation
 func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
   let prefix = try invocation.prefix()
   let limit = try invocation.number(.count, minimum: 1)
-  let since = try invocation.number(.since, minimum: 0).map(Revision.init)
+  let since = try invocation.number(.since, minimum: 0).map(StoreRevision.init)
   let asJSON = invocation.has(.json)
   return try await withStore(invocation) { engine in
     let (stops, stop) = AsyncStream.makeStream(of: Void.self)
@@ -49,13 +49,13 @@ private final class WatchPrinter {
   private static let eventWidth = 7
 
   private let engine: any StorageEngine
-  private let prefix: Key?
+  private let prefix: StoreKey?
   private let limit: UInt64?
   private let asJSON: Bool
   private let output = Output.standard
   private var printed: UInt64 = 0
 
-  init(engine: any StorageEngine, prefix: Key?, limit: UInt64?, asJSON: Bool) {
+  init(engine: any StorageEngine, prefix: StoreKey?, limit: UInt64?, asJSON: Bool) {
     self.engine = engine
     self.prefix = prefix
     self.limit = limit
@@ -71,7 +71,7 @@ private final class WatchPrinter {
   }
 
   /// Prints what is of interest; whether that was all.
-  func print(_ change: Change) async throws -> Bool {
+  func print(_ change: StoreChange) async throws -> Bool {
     switch change {
     case .reload(let revision):
       return try print(.reload, nil, revision, nil)
@@ -80,7 +80,7 @@ private final class WatchPrinter {
       for cleared in commit.changed.prefixes where overlaps(cleared) {
         if try print(.cleared, cleared, commit.revision, commit.transaction) { return true }
       }
-      var seen: Set<Key> = []
+      var seen: Set<StoreKey> = []
       for key in commit.changed.keys where prefix.map(key.hasPrefix) ?? true && seen.insert(key).inserted {
         if try print(await event(of: key), key, commit.revision, commit.transaction) { return true }
       }
@@ -88,13 +88,13 @@ private final class WatchPrinter {
     }
   }
 
-  private func overlaps(_ cleared: Key) -> Bool {
+  private func overlaps(_ cleared: StoreKey) -> Bool {
     guard let prefix else { return true }
     return cleared.hasPrefix(prefix) || prefix.hasPrefix(cleared)
   }
 
   /// The journal says which keys changed; a read says what they are now.
-  private func event(of key: Key) async throws -> Event {
+  private func event(of key: StoreKey) async throws -> Event {
     do {
       return try await engine.entry(key) == nil ? .deleted : .put
     } catch let error as StorageError where error.code == .damaged && error.key == key {
@@ -105,7 +105,7 @@ private final class WatchPrinter {
   }
 
   private func print(
-    _ event: Event, _ key: Key?, _ revision: Revision, _ transaction: TransactionID?
+    _ event: Event, _ key: StoreKey?, _ revision: StoreRevision, _ transaction: TransactionID?
   ) throws -> Bool {
     let now = Date()
     if asJSON {
@@ -138,7 +138,7 @@ private final class WatchPrinter {
     }
   }
 
-  private func subject(_ event: Event, _ key: Key?, _ revision: Revision) -> String {
+  private func subject(_ event: Event, _ key: StoreKey?, _ revision: StoreRevision) -> String {
     switch event {
     case .reload: "changes up to revision \(revision) are no longer known one by one: read again"
     case .cleared: key.map { "all keys starting with '\($0.string.oneLine())'" } ?? "all keys"

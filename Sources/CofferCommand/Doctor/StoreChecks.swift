@@ -113,7 +113,7 @@ struct StoreChecks {
     var configuration = SQLiteConfiguration.slotJournal(named: name)
     configuration.createsIfMissing = false
     let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
-    let facts = (try? await Listing(engine, of: EntrySummary.self).count().all, try await engine.loss())
+    let facts = (try? await Listing(engine, of: StoreEntrySummary.self).count().all, try await engine.loss())
     try await engine.close()
     return facts
   }
@@ -157,7 +157,7 @@ struct StoreChecks {
     let log: LogStatus?
 
     init(_ engine: any StorageEngine) async throws {
-      count = try await Listing(engine, of: Entry.self).count()  // Whether each value can be read.
+      count = try await Listing(engine, of: StoreEntry.self).count()  // Whether each value can be read.
       let database = engine.as(SQLiteEngine.self)
       obstacle = database?.obstacleToWriting
       loss = try await database?.loss()

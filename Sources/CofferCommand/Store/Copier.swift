@@ -24,17 +24,17 @@ actor Copier {
 
   private let from: any StorageEngine
   private let to: any StorageEngine
-  private let prefix: Key?
+  private let prefix: StoreKey?
   private let isQuiet: Bool
-  private let origin = Origin()
+  private let origin = StoreOrigin()
   private let progress = ProgressLine("Copying:")
   private let batchLimit: Int
   private var tally = Tally()
-  private var waiting: [Entry] = []
+  private var waiting: [StoreEntry] = []
   private var waitingBytes = 0
 
   /// - Parameter isQuiet: whether skipped values are only in the tally, not named on standard error.
-  init(from: any StorageEngine, to: any StorageEngine, prefix: Key?, isQuiet: Bool) {
+  init(from: any StorageEngine, to: any StorageEngine, prefix: StoreKey?, isQuiet: Bool) {
     self.from = from
     self.to = to
     self.prefix = prefix
@@ -66,7 +66,7 @@ actor Copier {
   }
 
   private func copy(_ snapshot: any StorageSnapshot) async throws {
-    var last: Key?
+    var last: StoreKey?
     while true {
       let items = try await nextPage(of: snapshot, after: last)
       guard let end = items.last else { return }
@@ -79,16 +79,18 @@ actor Copier {
     }
   }
 
-  private func nextPage(of snapshot: any StorageSnapshot, after last: Key?) async throws -> [Listing<Entry>.Item] {
+  private func nextPage(of snapshot: any StorageSnapshot, after last: StoreKey?) async throws -> [Listing<StoreEntry>
+    .Item]
+  {
     do {
-      return try await Listing<Entry>.page(of: snapshot, prefix: prefix, after: last)
+      return try await Listing<StoreEntry>.page(of: snapshot, prefix: prefix, after: last)
     } catch {
       try await writeWaiting()  // What was read before FROM failed is good, and may be all that it still gives.
       throw error
     }
   }
 
-  private func copy(_ item: Listing<Entry>.Item) async throws {
+  private func copy(_ item: Listing<StoreEntry>.Item) async throws {
     switch item {
     case .skipped(let skipped):
       skip(skipped)
@@ -108,7 +110,7 @@ actor Copier {
   }
 
   /// Read one by one: what TO has under the same names may be much larger than what is copied.
-  private func isThere(_ entry: Entry) async throws -> Bool {
+  private func isThere(_ entry: StoreEntry) async throws -> Bool {
     do {
       guard let found = try await to.entry(entry.key), found.value == entry.value else { return false }
       return found.attributes.merging(attributes(of: entry)) == found.attributes
@@ -118,11 +120,11 @@ actor Copier {
   }
 
   /// What TO can keep of what is said of a value.
-  private func attributes(of entry: Entry) -> ValueAttributes {
+  private func attributes(of entry: StoreEntry) -> ValueAttributes {
     to.capabilities.contains(.attributes) ? entry.attributes : .none
   }
 
-  private func refusal(of entry: Entry) -> StorageError? {
+  private func refusal(of entry: StoreEntry) -> StorageError? {
     let limit = to.capabilities.maximumValueSize
     guard entry.value.count > limit else { return nil }
     return StorageError(

@@ -2,23 +2,24 @@ import Coffer
 
 /// What a listing of a store gives for a key: the value as well, or what can be told without reading it.
 protocol Listed: Sendable {
-  var key: Key { get }
+  var key: StoreKey { get }
 
-  static func page(of snapshot: any StorageSnapshot, prefix: Key?, after: Key?, limit: Int) async throws -> [Self]
+  static func page(of snapshot: any StorageSnapshot, prefix: StoreKey?, after: StoreKey?, limit: Int) async throws
+    -> [Self]
 }
 
-extension Entry: Listed {
+extension StoreEntry: Listed {
   static func page(
-    of snapshot: any StorageSnapshot, prefix: Key?, after: Key?, limit: Int
-  ) async throws -> [Entry] {
+    of snapshot: any StorageSnapshot, prefix: StoreKey?, after: StoreKey?, limit: Int
+  ) async throws -> [StoreEntry] {
     try await snapshot.page(prefix: prefix, after: after, limit: limit)
   }
 }
 
-extension EntrySummary: Listed {
+extension StoreEntrySummary: Listed {
   static func page(
-    of snapshot: any StorageSnapshot, prefix: Key?, after: Key?, limit: Int
-  ) async throws -> [EntrySummary] {
+    of snapshot: any StorageSnapshot, prefix: StoreKey?, after: StoreKey?, limit: Int
+  ) async throws -> [StoreEntrySummary] {
     try await snapshot.summaries(prefix: prefix, after: after, limit: limit)
   }
 }
@@ -35,10 +36,10 @@ struct Listing<Found: Listed> {
   }
 
   let engine: any StorageEngine
-  let prefix: Key?
+  let prefix: StoreKey?
 
   /// - Parameter prefix: of the keys that are listed; all unless given.
-  init(_ engine: any StorageEngine, of type: Found.Type, prefix: Key? = nil) {
+  init(_ engine: any StorageEngine, of type: Found.Type, prefix: StoreKey? = nil) {
     self.engine = engine
     self.prefix = prefix
   }
@@ -46,7 +47,7 @@ struct Listing<Found: Listed> {
   /// Calls `body` with each item.
   func visit(_ body: (Item) throws -> Void) async throws {
     let prefix = prefix
-    var last: Key?
+    var last: StoreKey?
     while true {
       let items = try await engine.withSnapshot { [last] snapshot in
         try await Self.page(of: snapshot, prefix: prefix, after: last)
@@ -68,7 +69,7 @@ struct Listing<Found: Listed> {
   }
 
   /// The next items of a snapshot; none at the end.
-  static func page(of snapshot: any StorageSnapshot, prefix: Key?, after last: Key?) async throws -> [Item] {
+  static func page(of snapshot: any StorageSnapshot, prefix: StoreKey?, after last: StoreKey?) async throws -> [Item] {
     func read(_ limit: Int) async throws -> [Item] {
       try await Found.page(of: snapshot, prefix: prefix, after: last, limit: limit).map(Item.found)
     }
@@ -86,14 +87,14 @@ struct Listing<Found: Listed> {
   }
 
   /// The value that a page failed at. One bad value says its key; a damaged file does not, and has no next page.
-  private static func item(_ error: StorageError, prefix: Key?, after last: Key?) throws -> Item {
+  private static func item(_ error: StorageError, prefix: StoreKey?, after last: StoreKey?) throws -> Item {
     guard let key = error.key, last.map({ key > $0 }) ?? true, prefix.map(key.hasPrefix) ?? true else { throw error }
     return .skipped(Skipped(key: key, error: error))
   }
 }
 
 extension Listing.Item {
-  var key: Key {
+  var key: StoreKey {
     switch self {
     case .found(let found): found.key
     case .skipped(let skipped): skipped.key

@@ -3,7 +3,7 @@ import CofferTerminal
 
 /// A value that a command passed over, and why. It never holds the value.
 struct Skipped: Sendable {
-  let key: Key
+  let key: StoreKey
   let error: StorageError
 
   /// Whether its bytes are not those that were written; otherwise it could not be read, or not be written.

@@ -3,28 +3,29 @@ import CofferLocks
 /// Tells any number of subscribers the present availability first, then each change of it.
 package final class AvailabilityFeed: Sendable {
   private struct State {
-    var present: Availability
-    var subscribers: [UInt64: AsyncStream<Availability>.Continuation] = [:]
+    var present: StoreAvailability
+    var subscribers: [UInt64: AsyncStream<StoreAvailability>.Continuation] = [:]
     var nextID: UInt64 = 0
     var isFinished = false
   }
 
   private let state: Locked<State>
 
-  package init(_ present: Availability = .available) {
+  package init(_ present: StoreAvailability = .available) {
     state = Locked(State(present: present))
   }
 
   /// What somebody hears who asks a closed handle.
-  package static func closed() -> AsyncStream<Availability> {
+  package static func closed() -> AsyncStream<StoreAvailability> {
     let feed = AvailabilityFeed()
     feed.finish()
     return feed.subscribe()
   }
 
-  package func subscribe() -> AsyncStream<Availability> {
+  package func subscribe() -> AsyncStream<StoreAvailability> {
     // Only the newest state matters to a subscriber that was slow.
-    let (stream, continuation) = AsyncStream.makeStream(of: Availability.self, bufferingPolicy: .bufferingNewest(1))
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: StoreAvailability.self, bufferingPolicy: .bufferingNewest(1))
     let id = state.withLock { state -> UInt64? in
       continuation.yield(state.present)
       guard !state.isFinished else { return nil }
@@ -44,8 +45,8 @@ package final class AvailabilityFeed: Sendable {
 
   package var hasSubscribers: Bool { state.withLock { !$0.subscribers.isEmpty } }
 
-  package func set(_ availability: Availability) {
-    let subscribers = state.withLock { state -> [AsyncStream<Availability>.Continuation] in
+  package func set(_ availability: StoreAvailability) {
+    let subscribers = state.withLock { state -> [AsyncStream<StoreAvailability>.Continuation] in
       guard state.present != availability else { return [] }
       state.present = availability
       return Array(state.subscribers.values)

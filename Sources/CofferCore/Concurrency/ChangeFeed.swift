@@ -3,11 +3,11 @@ import CofferLocks
 /// A page of a journal.
 package struct JournalPage: Sendable {
   /// Commits in the order of their revisions.
-  package let commits: [Commit]
+  package let commits: [StoreCommit]
   /// Whether the first one directly follows the revision that was asked for; if not, the journal has forgotten some.
   package let isContiguous: Bool
 
-  package init(commits: [Commit], isContiguous: Bool) {
+  package init(commits: [StoreCommit], isContiguous: Bool) {
     self.commits = commits
     self.isContiguous = isContiguous
   }
@@ -19,11 +19,11 @@ package struct JournalPage: Sendable {
 /// bounded list and older ones from the engine's journal; what even the journal has forgotten becomes one `reload`.
 package final class ChangeFeed: Sendable {
   /// Reads up to a number of commits after a revision.
-  package typealias Journal = @Sendable (Revision, Int) async throws -> JournalPage
+  package typealias Journal = @Sendable (StoreRevision, Int) async throws -> JournalPage
 
   fileprivate struct State {
-    var latest: Revision
-    var recent: [Commit] = []  // without gaps, the last one is `latest`
+    var latest: StoreRevision
+    var recent: [StoreCommit] = []  // without gaps, the last one is `latest`
     var weight = 0
     var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     var nextWaiter: UInt64 = 0
@@ -31,8 +31,8 @@ package final class ChangeFeed: Sendable {
   }
 
   fileprivate enum Step {
-    case deliver([Commit])
-    case readJournal(upTo: Revision)
+    case deliver([StoreCommit])
+    case readJournal(upTo: StoreRevision)
     case wait
     case end
   }
@@ -48,17 +48,17 @@ package final class ChangeFeed: Sendable {
   ///   - latest: the store's revision now.
   ///   - capacity: how many changed keys the shared list holds.
   ///   - journal: where older commits are; `nil` when the shared list is all there is.
-  package init(latest: Revision, capacity: Int = 4_096, journal: Journal? = nil) {
+  package init(latest: StoreRevision, capacity: Int = 4_096, journal: Journal? = nil) {
     state = Locked(State(latest: latest))
     self.capacity = capacity
     self.journal = journal
   }
 
   /// The newest revision that subscribers have been told of.
-  package var latest: Revision { state.withLock { $0.latest } }
+  package var latest: StoreRevision { state.withLock { $0.latest } }
 
   /// Announces commits of this process. They may leave a gap after what was announced before: the commits of others.
-  package func publish(_ commits: [Commit]) {
+  package func publish(_ commits: [StoreCommit]) {
     guard let last = commits.last else { return }
     let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
       guard last.revision > state.latest else { return [] }
@@ -75,7 +75,7 @@ package final class ChangeFeed: Sendable {
   }
 
   /// Announces that others have committed up to `revision`; the journal knows what.
-  package func advance(to revision: Revision) {
+  package func advance(to revision: StoreRevision) {
     let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
       guard revision > state.latest else { return [] }
       state.forgetRecent()
@@ -86,15 +86,15 @@ package final class ChangeFeed: Sendable {
   }
 
   /// The commits after `revision`, if the shared list has all of them.
-  package func recentCommits(after revision: Revision) -> [Commit]? {
+  package func recentCommits(after revision: StoreRevision) -> [StoreCommit]? {
     state.withLock { $0.commits(after: revision) }
   }
 
   /// A stream for one subscriber, at its position when this returns; it also ends when its group does.
   /// - Parameter isForeign: whether the revision is one of another history.
   package func subscribe(
-    since revision: Revision?, isForeign: Bool = false, group: SubscriptionGroup? = nil
-  ) -> AsyncStream<Change> {
+    since revision: StoreRevision?, isForeign: Bool = false, group: SubscriptionGroup? = nil
+  ) -> AsyncStream<StoreChange> {
     let latest = latest
     // A position of another life of the store, before a backup was restored, must not wait for ever.
     let isAhead = isForeign || revision.map { $0 > latest } ?? false
@@ -121,7 +121,7 @@ package final class ChangeFeed: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  fileprivate func step(from cursor: Revision, group: SubscriptionGroup?) -> Step {
+  fileprivate func step(from cursor: StoreRevision, group: SubscriptionGroup?) -> Step {
     state.withLock { state in
       let isFinished = state.isFinished || group?.isFinished.withLock { $0 } ?? false
       guard cursor < state.latest else { return isFinished ? .end : .wait }
@@ -131,7 +131,7 @@ package final class ChangeFeed: Sendable {
   }
 
   /// Returns when there is something after `cursor`, the feed has ended, or the task is cancelled.
-  fileprivate func wait(beyond cursor: Revision, group: SubscriptionGroup?) async {
+  fileprivate func wait(beyond cursor: StoreRevision, group: SubscriptionGroup?) async {
     let id = state.withLock { state in
       state.nextWaiter += 1
       return state.nextWaiter
@@ -170,7 +170,7 @@ extension ChangeFeed.State {
     recent.removeFirst(dropped)
   }
 
-  fileprivate func commits(after revision: Revision, limit: Int = .max) -> [Commit]? {
+  fileprivate func commits(after revision: StoreRevision, limit: Int = .max) -> [StoreCommit]? {
     guard revision < latest else { return [] }
     guard let first = recent.first, first.revision.rawValue <= revision.rawValue + 1 else { return nil }
     return Array(recent[Int(revision.rawValue + 1 - first.revision.rawValue)...].prefix(limit))
@@ -183,7 +183,7 @@ extension ChangeFeed.State {
   }
 }
 
-extension Commit {
+extension StoreCommit {
   fileprivate var weight: Int { 1 + changed.keys.count + changed.prefixes.count }
 }
 
@@ -197,25 +197,25 @@ package final class SubscriptionGroup: Sendable {
 /// One subscriber's position in a feed.
 private final class Subscription: Sendable {
   private struct State {
-    var cursor: Revision
+    var cursor: StoreRevision
     var mustReload: Bool
-    var pending: ArraySlice<Commit> = []
+    var pending: ArraySlice<StoreCommit> = []
   }
 
   private let feed: ChangeFeed
   private let group: SubscriptionGroup?
   private let state: Locked<State>
 
-  init(feed: ChangeFeed, cursor: Revision, mustReload: Bool, group: SubscriptionGroup?) {
+  init(feed: ChangeFeed, cursor: StoreRevision, mustReload: Bool, group: SubscriptionGroup?) {
     self.feed = feed
     self.group = group
     state = Locked(State(cursor: cursor, mustReload: mustReload))
   }
 
-  func next() async -> Change? {
+  func next() async -> StoreChange? {
     let reload = state.withLock { state in
       defer { state.mustReload = false }
-      return state.mustReload ? Change.reload(upTo: state.cursor) : nil
+      return state.mustReload ? StoreChange.reload(upTo: state.cursor) : nil
     }
     if let reload { return reload }
     while !Task.isCancelled {
@@ -232,7 +232,7 @@ private final class Subscription: Sendable {
     return nil
   }
 
-  private func takePending() -> Commit? {
+  private func takePending() -> StoreCommit? {
     state.withLock { state in
       guard let commit = state.pending.popFirst() else { return nil }
       if state.pending.isEmpty { state.pending = [] }  // An empty slice keeps the array that it is of.
@@ -242,7 +242,7 @@ private final class Subscription: Sendable {
   }
 
   /// Fills `pending`, or says that the journal cannot tell.
-  private func readJournal(after cursor: Revision, latest: Revision) async -> Change? {
+  private func readJournal(after cursor: StoreRevision, latest: StoreRevision) async -> StoreChange? {
     if let journal = feed.journal, let page = try? await journal(cursor, ChangeFeed.pageSize), page.isContiguous,
       !page.commits.isEmpty
     {

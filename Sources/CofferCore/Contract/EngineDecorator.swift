@@ -6,7 +6,7 @@
 ///   let commits = Atomic(0)
 ///   init(_ base: any StorageEngine) { self.base = base }
 ///
-///   func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+///   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
 ///     commits.add(1, ordering: .relaxed)
 ///     return try await base.commit(batch, from: origin)
 ///   }
@@ -28,20 +28,20 @@ public protocol EngineDecorator: StorageEngine {
 extension EngineDecorator {
   public func openBase() async throws -> any StorageEngine { base }
 
-  public var capabilities: Capabilities { base.capabilities }
+  public var capabilities: StoreCapabilities { base.capabilities }
   public var description: String { base.description }
-  public var latestRevision: Revision { base.latestRevision }
+  public var latestRevision: StoreRevision { base.latestRevision }
   public var latestPosition: JournalPosition { base.latestPosition }
 
   @discardableResult
-  public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+  public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     try await base.commit(batch, from: origin)
   }
 
-  public func entry(_ key: Key) async throws -> Entry? { try await base.entry(key) }
-  public func entries(_ keys: [Key]) async throws -> [Entry?] { try await base.entries(keys) }
+  public func entry(_ key: StoreKey) async throws -> StoreEntry? { try await base.entry(key) }
+  public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { try await base.entries(keys) }
   public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try await base.record(name) }
-  public func summary(of key: Key) async throws -> EntrySummary? { try await base.summary(of: key) }
+  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await base.summary(of: key) }
 
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
@@ -49,9 +49,9 @@ extension EngineDecorator {
     try await base.withSnapshot(body)
   }
 
-  public func recentCommits(after revision: Revision) -> [Commit]? { base.recentCommits(after: revision) }
-  public func changes(since position: JournalPosition?) -> AsyncStream<Change> { base.changes(since: position) }
-  public func availability() -> AsyncStream<Availability> { base.availability() }
+  public func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { base.recentCommits(after: revision) }
+  public func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> { base.changes(since: position) }
+  public func availability() -> AsyncStream<StoreAvailability> { base.availability() }
   public func flush() async throws { try await base.flush() }
   public func close() async throws { try await base.close() }
 }

@@ -30,24 +30,24 @@ public protocol EngineBacked: StorageAdapter {
   /// What the adapter reads and writes.
   nonisolated var engine: any StorageEngine { get }
   /// Says which commits are this adapter's own.
-  nonisolated var origin: Origin { get }
+  nonisolated var origin: StoreOrigin { get }
 }
 
 extension EngineBacked {
   public func read(key: String) async throws -> Data? {
-    try await engine.entry(Key(key))?.value
+    try await engine.entry(StoreKey(key))?.value
   }
 
   public func write(key: String, data: Data) async throws {
-    try await engine.commit(WriteBatch([.put(Key(key), data)]), from: origin)
+    try await engine.commit(WriteBatch([.put(StoreKey(key), data)]), from: origin)
   }
 
   public func delete(key: String) async throws {
-    try await engine.commit(WriteBatch([.delete(Key(key))]), from: origin)
+    try await engine.commit(WriteBatch([.delete(StoreKey(key))]), from: origin)
   }
 
   public func exists(key: String) async -> Bool {
-    guard let key = try? Key(key) else { return false }  // No store can hold such a key.
+    guard let key = try? StoreKey(key) else { return false }  // No store can hold such a key.
     do { return try await engine.contains(key) } catch { return true }
   }
 }

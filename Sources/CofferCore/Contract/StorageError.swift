@@ -90,13 +90,13 @@ public struct StorageError: Error, Sendable {
   /// The engine and place, such as `sqlite:/var/lib/shop/app.db`; may be empty.
   public let backend: String
   /// The key that was asked for.
-  public let key: Key?
+  public let key: StoreKey?
   /// What lies under it, where something does.
   public let underlying: Underlying?
 
   /// An error for an engine or adapter to throw. Never put a value into the message.
   public init(
-    _ code: Code, _ message: String, advice: String = "", backend: String = "", key: Key? = nil,
+    _ code: Code, _ message: String, advice: String = "", backend: String = "", key: StoreKey? = nil,
     underlying: Underlying? = nil
   ) {
     self.code = code
@@ -108,7 +108,7 @@ public struct StorageError: Error, Sendable {
   }
 
   /// The same error, saying which store and key it is about, unless it does already.
-  package func locating(backend: String, key: Key? = nil) -> StorageError {
+  package func locating(backend: String, key: StoreKey? = nil) -> StorageError {
     StorageError(
       code, message, advice: advice, backend: self.backend.isEmpty ? backend : self.backend, key: self.key ?? key,
       underlying: underlying)

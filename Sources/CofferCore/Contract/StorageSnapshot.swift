@@ -4,28 +4,30 @@
 /// ``StorageError/Code-swift.struct/closed``.
 public protocol StorageSnapshot: Sendable {
   /// The revision of the state.
-  var revision: Revision { get }
+  var revision: StoreRevision { get }
 
   /// The entries of `keys`, in the same order; `nil` where a key is absent.
-  func entries(_ keys: [Key]) async throws -> [Entry?]
+  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?]
 
   /// Up to `limit` entries in the order of their keys: those whose key starts with `prefix` and sorts after `after`.
   ///
   /// Ask for the next page with the last key of the one before. Only an empty page is the end: a page may be shorter
   /// than `limit` although more follow, since engines keep pages of large values small.
-  func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry]
+  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry]
 
   /// The same without the values: no more is read than the names, the sizes and the attributes.
-  func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary]
+  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary]
 }
 
 extension StorageSnapshot {
-  public func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
-    try await page(prefix: prefix, after: after, limit: limit).map(EntrySummary.init)
+  public func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
+    try await page(prefix: prefix, after: after, limit: limit).map(StoreEntrySummary.init)
   }
 
   /// Calls `body` with every entry whose key starts with `prefix`, in the order of the keys.
-  public func forEach(prefix: Key? = nil, pageSize: Int = 1_000, _ body: (Entry) async throws -> Void) async throws {
+  public func forEach(prefix: StoreKey? = nil, pageSize: Int = 1_000, _ body: (StoreEntry) async throws -> Void)
+    async throws
+  {
     try await forEachPage(prefix: prefix, pageSize: pageSize) { page in
       for entry in page { try await body(entry) }
     }
@@ -33,7 +35,7 @@ extension StorageSnapshot {
 
   /// Calls `body` with every page of up to `pageSize` entries, none of them empty.
   package func forEachPage(
-    prefix: Key? = nil, after: Key? = nil, pageSize: Int = 1_000, _ body: ([Entry]) async throws -> Void
+    prefix: StoreKey? = nil, after: StoreKey? = nil, pageSize: Int = 1_000, _ body: ([StoreEntry]) async throws -> Void
   ) async throws {
     var last = after
     while true {
@@ -45,8 +47,8 @@ extension StorageSnapshot {
   }
 
   /// What a listing says of all values whose keys start with `prefix`, in the order of the keys.
-  public func allSummaries(prefix: Key? = nil) async throws -> [EntrySummary] {
-    var all: [EntrySummary] = []
+  public func allSummaries(prefix: StoreKey? = nil) async throws -> [StoreEntrySummary] {
+    var all: [StoreEntrySummary] = []
     while true {
       let page = try await summaries(prefix: prefix, after: all.last?.key, limit: 1_000)
       if page.isEmpty { return all }

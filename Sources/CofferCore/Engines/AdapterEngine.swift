@@ -5,10 +5,10 @@ import Foundation
 ///
 /// Single puts and deletes work and are announced to subscribers in this process. What the adapter cannot do is
 /// refused: batches of several steps, preconditions, listing, clearing and snapshots. ``entries(_:)`` reads key by
-/// key, so others may write in between. Entries carry ``Revision/zero``.
+/// key, so others may write in between. Entries carry ``StoreRevision/zero``.
 public final class AdapterEngine: StorageEngine {
   private struct State {
-    var revision = Revision.zero
+    var revision = StoreRevision.zero
     var isClosed = false
   }
 
@@ -19,7 +19,7 @@ public final class AdapterEngine: StorageEngine {
   private let availabilityFeed = AvailabilityFeed()
 
   public let description: String
-  public let capabilities = Capabilities([], maximumValueSize: .max)
+  public let capabilities = StoreCapabilities([], maximumValueSize: .max)
 
   /// An engine over `adapter`, which is only ever called through its four methods.
   /// - Parameters:
@@ -30,17 +30,17 @@ public final class AdapterEngine: StorageEngine {
     description = "adapter:\(name ?? String(describing: type(of: adapter)))"
   }
 
-  public var latestRevision: Revision { state.withLock { $0.revision } }
+  public var latestRevision: StoreRevision { state.withLock { $0.revision } }
   public var latestPosition: JournalPosition { JournalPosition(epoch: epoch, revision: latestRevision) }
 
   @discardableResult
-  public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+  public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     try checkOpen()
     try Task.checkCancellation()
     try batch.check(capabilities, backend: description)
     let now = Date().inMilliseconds
     if batch.operations.isEmpty {
-      return Commit(
+      return StoreCommit(
         revision: latestRevision, transaction: batch.transaction, origin: origin, changed: .none, date: now)
     }
     guard batch.operations.count == 1, let operation = batch.operations.first else {
@@ -57,7 +57,7 @@ public final class AdapterEngine: StorageEngine {
     }
     return state.withLock { state in
       state.revision = state.revision.next
-      let commit = Commit(
+      let commit = StoreCommit(
         revision: state.revision, transaction: batch.transaction ?? .next(), origin: origin,
         changed: batch.selection, date: now)
       feed.publish([commit])
@@ -65,12 +65,12 @@ public final class AdapterEngine: StorageEngine {
     }
   }
 
-  public func entries(_ keys: [Key]) async throws -> [Entry?] {
+  public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     try checkOpen()
-    var entries: [Entry?] = []
+    var entries: [StoreEntry?] = []
     for key in keys {
       let data = try await locating(key) { try await adapter.read(key: key.string) }
-      entries.append(data.map { Entry(key: key, value: $0, revision: .zero) })
+      entries.append(data.map { StoreEntry(key: key, value: $0, revision: .zero) })
     }
     return entries
   }
@@ -82,13 +82,13 @@ public final class AdapterEngine: StorageEngine {
     throw refuse("snapshots", "Read with entries(_:); others may write between two reads.")
   }
 
-  public func recentCommits(after revision: Revision) -> [Commit]? { feed.recentCommits(after: revision) }
+  public func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { feed.recentCommits(after: revision) }
 
-  public func changes(since position: JournalPosition?) -> AsyncStream<Change> {
+  public func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> {
     feed.subscribe(since: position?.revision, isForeign: position.map { $0.epoch != epoch } ?? false)
   }
 
-  public func availability() -> AsyncStream<Availability> { availabilityFeed.subscribe() }
+  public func availability() -> AsyncStream<StoreAvailability> { availabilityFeed.subscribe() }
 
   public func flush() async throws { try checkOpen() }
 
@@ -107,7 +107,7 @@ public final class AdapterEngine: StorageEngine {
   }
 
   /// Gives the adapter's own errors a code, the store's name and the key.
-  private func locating<R>(_ key: Key, _ body: () async throws -> R) async throws -> R {
+  private func locating<R>(_ key: StoreKey, _ body: () async throws -> R) async throws -> R {
     do {
       return try await body()
     } catch let error as StorageError {

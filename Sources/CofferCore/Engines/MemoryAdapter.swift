@@ -1,7 +1,7 @@
 /// A ``StorageAdapter`` over a ``MemoryEngine`` (document 1).
 public actor MemoryAdapter: EngineBacked {
   public nonisolated let engine: any StorageEngine
-  public nonisolated let origin = Origin()
+  public nonisolated let origin = StoreOrigin()
 
   /// An empty store of its own, or a handle on an engine that others use too.
   public init(engine: MemoryEngine = MemoryEngine()) {

@@ -18,10 +18,10 @@ public final class MemoryEngine: StorageEngine {
   private let epoch = UInt64.random(in: 1 ... .max)
   private let availabilityFeed = AvailabilityFeed()
 
-  private let clock: WallClock
+  private let clock: StoreClock
 
   public let description: String
-  public let capabilities: Capabilities
+  public let capabilities: StoreCapabilities
 
   /// An empty store.
   /// - Parameters:
@@ -30,23 +30,23 @@ public final class MemoryEngine: StorageEngine {
   ///   - maximumValueSize: the largest value in bytes.
   ///   - journalCapacity: how many changed keys are remembered for subscribers that start at an earlier revision.
   public init(
-    name: String = "memory", clock: WallClock = .system, maximumValueSize: Int = 1 << 30, journalCapacity: Int = 4_096
+    name: String = "memory", clock: StoreClock = .system, maximumValueSize: Int = 1 << 30, journalCapacity: Int = 4_096
   ) {
     self.clock = clock
     description = "memory:\(name)"
     feed = ChangeFeed(latest: .zero, capacity: journalCapacity)
-    capabilities = Capabilities(
+    capabilities = StoreCapabilities(
       [
         .atomicBatches, .preconditions, .snapshots, .listing, .replay, .revisions, .attributes, .systemRecords,
         .immediateRevisions,
       ], maximumValueSize: maximumValueSize)
   }
 
-  public var latestRevision: Revision { state.withLock { $0.content.revision } }
+  public var latestRevision: StoreRevision { state.withLock { $0.content.revision } }
   public var latestPosition: JournalPosition { JournalPosition(epoch: epoch, revision: latestRevision) }
 
   @discardableResult
-  public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+  public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     try batch.check(capabilities, backend: description)
     try Task.checkCancellation()
     let now = clock.now().inMilliseconds
@@ -55,11 +55,11 @@ public final class MemoryEngine: StorageEngine {
       let selection = batch.selection
       try state.content.check(batch, backend: description)
       guard !selection.isEmpty else {
-        return Commit(
+        return StoreCommit(
           revision: state.content.revision, transaction: batch.transaction, origin: origin, changed: .none, date: now)
       }
       state.content.apply(batch, at: now)
-      let commit = Commit(
+      let commit = StoreCommit(
         revision: state.content.revision, transaction: batch.transaction ?? .next(), origin: origin,
         changed: selection, date: now)
       feed.publish([commit])  // under the lock, so that commits are announced in their order
@@ -67,13 +67,13 @@ public final class MemoryEngine: StorageEngine {
     }
   }
 
-  public func entry(_ key: Key) async throws -> Entry? {
+  public func entry(_ key: StoreKey) async throws -> StoreEntry? {
     try content().entry(key)
   }
 
   public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try content().records[name] }
 
-  public func summary(of key: Key) async throws -> EntrySummary? { try content().summary(key) }
+  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try content().summary(key) }
 
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
@@ -83,13 +83,13 @@ public final class MemoryEngine: StorageEngine {
     return try await body(snapshot)
   }
 
-  public func recentCommits(after revision: Revision) -> [Commit]? { feed.recentCommits(after: revision) }
+  public func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { feed.recentCommits(after: revision) }
 
-  public func changes(since position: JournalPosition?) -> AsyncStream<Change> {
+  public func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> {
     feed.subscribe(since: position?.revision, isForeign: position.map { $0.epoch != epoch } ?? false)
   }
 
-  public func availability() -> AsyncStream<Availability> { availabilityFeed.subscribe() }
+  public func availability() -> AsyncStream<StoreAvailability> { availabilityFeed.subscribe() }
 
   public func flush() async throws { _ = try content() }
 
@@ -112,23 +112,23 @@ struct MemoryContent: Sendable {
   private struct Value {
     let data: Data
     let attributes: ValueAttributes
-    let revision: Revision
+    let revision: StoreRevision
     let date: Date
   }
 
-  private var values: [Key: Value] = [:]
+  private var values: [StoreKey: Value] = [:]
   private(set) var records: [SystemRecordName: SystemRecord] = [:]
-  private(set) var revision = Revision.zero
+  private(set) var revision = StoreRevision.zero
 
-  var sortedKeys: [Key] { values.keys.sorted() }
+  var sortedKeys: [StoreKey] { values.keys.sorted() }
 
-  func entry(_ key: Key) -> Entry? {
-    values[key].map { Entry(key: key, value: $0.data, revision: $0.revision, attributes: $0.attributes) }
+  func entry(_ key: StoreKey) -> StoreEntry? {
+    values[key].map { StoreEntry(key: key, value: $0.data, revision: $0.revision, attributes: $0.attributes) }
   }
 
-  func summary(_ key: Key) -> EntrySummary? {
+  func summary(_ key: StoreKey) -> StoreEntrySummary? {
     values[key].map {
-      EntrySummary(
+      StoreEntrySummary(
         key: key, size: $0.data.count, revision: $0.revision, date: $0.date, attributes: $0.attributes)
     }
   }
@@ -163,10 +163,10 @@ struct MemoryContent: Sendable {
 private final class MemorySnapshot: StorageSnapshot {
   private struct State {
     var content: MemoryContent?
-    var sortedKeys: [Key]?
+    var sortedKeys: [StoreKey]?
   }
 
-  let revision: Revision
+  let revision: StoreRevision
   private let backend: String
   private let state: Locked<State>
 
@@ -178,21 +178,21 @@ private final class MemorySnapshot: StorageSnapshot {
 
   func end() { state.withLock { $0.content = nil } }
 
-  func entries(_ keys: [Key]) async throws -> [Entry?] {
+  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     let content = try state.withLock { $0.content } ?? { throw StorageError.snapshotEnded(backend) }()
     return keys.map(content.entry)
   }
 
-  func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
+  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     try list(prefix: prefix, after: after, limit: limit) { $0.entry($1) }
   }
 
-  func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
+  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
     try list(prefix: prefix, after: after, limit: limit) { $0.summary($1) }
   }
 
   private func list<R: Sendable>(
-    prefix: Key?, after: Key?, limit: Int, _ item: (MemoryContent, Key) -> R?
+    prefix: StoreKey?, after: StoreKey?, limit: Int, _ item: (MemoryContent, StoreKey) -> R?
   ) throws -> [R] {
     try state.withLock { state in
       guard let content = state.content else { throw StorageError.snapshotEnded(backend) }
@@ -216,7 +216,7 @@ private final class MemorySnapshot: StorageSnapshot {
 
 extension StorageError {
   /// What a writer hears who was not the first.
-  package static func preconditionFailed(_ key: Key, backend: String) -> StorageError {
+  package static func preconditionFailed(_ key: StoreKey, backend: String) -> StorageError {
     StorageError(
       .preconditionFailed, "The value was changed by somebody else since it was read.",
       advice: "Nothing was written. Read it again and repeat the change.", backend: backend, key: key)

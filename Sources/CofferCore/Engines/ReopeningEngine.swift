@@ -23,8 +23,8 @@ public final class ReopeningEngine: EngineDecorator {
 
   public let description: String
   /// What the store promises; until it is open, what it was said to promise.
-  public var capabilities: Capabilities { opened?.capabilities ?? promised }
-  private let promised: Capabilities
+  public var capabilities: StoreCapabilities { opened?.capabilities ?? promised }
+  private let promised: StoreCapabilities
   private let state = Locked(State())
   private let feed: AvailabilityFeed
   private let interval: Duration
@@ -39,7 +39,7 @@ public final class ReopeningEngine: EngineDecorator {
   ///   - clock: what measures that.
   ///   - open: opens it.
   public init(
-    _ error: any Error, description: String, capabilities: Capabilities, interval: Duration = .seconds(1),
+    _ error: any Error, description: String, capabilities: StoreCapabilities, interval: Duration = .seconds(1),
     clock: any Clock<Duration> = ContinuousClock(), open: @escaping @Sendable () async throws -> any StorageEngine
   ) {
     self.description = description
@@ -95,7 +95,7 @@ public final class ReopeningEngine: EngineDecorator {
   }
 
   private func take(
-    _ engine: any StorageEngine, _ states: AsyncStream<Availability>, from task: Opening
+    _ engine: any StorageEngine, _ states: AsyncStream<StoreAvailability>, from task: Opening
   ) throws -> any StorageEngine {
     let isFirst = try state.withLock { state in
       guard !state.isClosed else {
@@ -148,19 +148,19 @@ public final class ReopeningEngine: EngineDecorator {
   // MARK: Use
 
   @discardableResult
-  public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+  public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     try await present().commit(batch, from: origin)
   }
 
-  public func entry(_ key: Key) async throws -> Entry? { try await present().entry(key) }
+  public func entry(_ key: StoreKey) async throws -> StoreEntry? { try await present().entry(key) }
 
-  public func entries(_ keys: [Key]) async throws -> [Entry?] { try await present().entries(keys) }
+  public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { try await present().entries(keys) }
 
   public func record(_ name: SystemRecordName) async throws -> SystemRecord? {
     try await present().record(name)
   }
 
-  public func summary(of key: Key) async throws -> EntrySummary? { try await present().summary(of: key) }
+  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await present().summary(of: key) }
 
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
@@ -169,9 +169,9 @@ public final class ReopeningEngine: EngineDecorator {
   }
 
   /// The commits, from when the store is open; who followed before that is told to reload first.
-  public func changes(since position: JournalPosition?) -> AsyncStream<Change> {
+  public func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> {
     if let opened { return opened.changes(since: position) }
-    let changes = Locked<AsyncStream<Change>?>(nil)
+    let changes = Locked<AsyncStream<StoreChange>?>(nil)
     return AsyncStream { [self] in
       if let stream = changes.withLock({ $0 }) { return await stream.first { _ in true } }
       guard let engine = await whenOpened() else { return nil }
@@ -181,7 +181,7 @@ public final class ReopeningEngine: EngineDecorator {
     }
   }
 
-  public func availability() -> AsyncStream<Availability> {
+  public func availability() -> AsyncStream<StoreAvailability> {
     let stream = feed.subscribe()
     wait()
     return stream
@@ -202,8 +202,8 @@ public final class ReopeningEngine: EngineDecorator {
 /// What stands behind a handle before its store is open.
 private struct UnopenedEngine: StorageEngine {
   let description: String
-  let capabilities: Capabilities
-  let latestRevision = Revision.zero
+  let capabilities: StoreCapabilities
+  let latestRevision = StoreRevision.zero
   let latestPosition = JournalPosition(epoch: 0, revision: .zero)
 
   private var error: StorageError {
@@ -212,7 +212,7 @@ private struct UnopenedEngine: StorageEngine {
       backend: description)
   }
 
-  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit { throw error }
+  func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit { throw error }
 
   func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
@@ -220,9 +220,9 @@ private struct UnopenedEngine: StorageEngine {
     throw error
   }
 
-  func recentCommits(after revision: Revision) -> [Commit]? { nil }
-  func changes(since position: JournalPosition?) -> AsyncStream<Change> { AsyncStream { nil } }
-  func availability() -> AsyncStream<Availability> { AsyncStream { nil } }
+  func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { nil }
+  func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> { AsyncStream { nil } }
+  func availability() -> AsyncStream<StoreAvailability> { AsyncStream { nil } }
   func close() async throws {}
 }
 

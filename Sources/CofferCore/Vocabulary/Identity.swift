@@ -22,7 +22,7 @@ extension TransactionID {
 private let transactionCounter = Locked((process: UInt64.random(in: .min ... .max), number: UInt64(0)))
 
 /// A store's version number: every commit gets the next one.
-public struct Revision: Hashable, Comparable, Sendable, CustomStringConvertible {
+public struct StoreRevision: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The number. A store that was never written is at 0.
   public let rawValue: UInt64
 
@@ -31,20 +31,20 @@ public struct Revision: Hashable, Comparable, Sendable, CustomStringConvertible 
   public init(_ rawValue: UInt64) { self.rawValue = rawValue }
 
   /// The revision of a store that was never written. For an engine that keeps no revisions: unknown.
-  public static let zero = Revision(0)
+  public static let zero = StoreRevision(0)
 
   /// The next revision.
-  public var next: Revision { Revision(rawValue + 1) }
+  public var next: StoreRevision { StoreRevision(rawValue + 1) }
 
   @inlinable
-  public static func < (left: Revision, right: Revision) -> Bool { left.rawValue < right.rawValue }
+  public static func < (left: StoreRevision, right: StoreRevision) -> Bool { left.rawValue < right.rawValue }
   public var description: String { String(rawValue) }
 }
 
 /// Says which open handle made a commit, so that a subscriber can tell others' changes from its own.
 ///
 /// One per open handle, not per process: two handles in one process hear each other.
-public struct Origin: Hashable, Sendable {
+public struct StoreOrigin: Hashable, Sendable {
   /// The handle's own identifier.
   public let handle: UUID
 
@@ -53,7 +53,7 @@ public struct Origin: Hashable, Sendable {
 }
 
 /// What a finished save has survived.
-public enum Durability: Comparable, Sendable {
+public enum StoreDurability: Comparable, Sendable {
   /// A killed process: the operating system has the bytes, or the server has them in its memory. Power loss there may
   /// take the latest commits, never part of one.
   case relaxed

@@ -12,10 +12,10 @@ public struct JournalPosition: Hashable, Sendable, LosslessStringConvertible {
   /// The history, a random number that is drawn anew whenever the store is taken to another one.
   public let epoch: UInt64
   /// The newest commit of that history that the subscriber knows.
-  public let revision: Revision
+  public let revision: StoreRevision
 
   /// A position in the history of an epoch.
-  public init(epoch: UInt64, revision: Revision) {
+  public init(epoch: UInt64, revision: StoreRevision) {
     self.epoch = epoch
     self.revision = revision
   }
@@ -26,7 +26,7 @@ public struct JournalPosition: Hashable, Sendable, LosslessStringConvertible {
     guard parts.count == 2, parts[0].utf8.count <= 16, let epoch = UInt64(parts[0], radix: 16),
       let revision = UInt64(parts[1])
     else { return nil }
-    self.init(epoch: epoch, revision: Revision(revision))
+    self.init(epoch: epoch, revision: StoreRevision(revision))
   }
 
   /// The epoch in hexadecimal digits, a colon, and the revision: `1f0c33a97d2e4b60:42`.

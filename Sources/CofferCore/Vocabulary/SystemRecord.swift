@@ -10,12 +10,12 @@ public struct SystemRecordName: Hashable, Comparable, Sendable, CustomStringConv
   /// The name as text.
   public var description: String { key.string }
 
-  package let key: Key
+  package let key: StoreKey
 
   /// - Parameter name: a name of the library's own, listed in `docs/formats/sqlite.md`.
-  package init(_ name: String) throws { key = try Key(name) }
+  package init(_ name: String) throws { key = try StoreKey(name) }
 
-  package init(_ key: Key) { self.key = key }
+  package init(_ key: StoreKey) { self.key = key }
 
   public static func < (left: SystemRecordName, right: SystemRecordName) -> Bool { left.key < right.key }
 }
@@ -25,10 +25,10 @@ public struct SystemRecord: Hashable, Sendable {
   /// Its bytes.
   public let content: Data
   /// The commit that wrote it.
-  public let revision: Revision
+  public let revision: StoreRevision
 
   /// What an engine answers to a read.
-  public init(content: Data, revision: Revision) {
+  public init(content: Data, revision: StoreRevision) {
     self.content = content
     self.revision = revision
   }

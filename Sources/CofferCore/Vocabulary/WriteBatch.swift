@@ -12,19 +12,19 @@ public struct WriteBatch: Sendable {
   /// One step of a batch.
   public enum Operation: Hashable, Sendable {
     /// Stores a value with its attributes, replacing what was there.
-    case put(Key, Data, ValueAttributes = .none)
+    case put(StoreKey, Data, ValueAttributes = .none)
     /// Removes a value; a missing one is no error.
-    case delete(Key)
+    case delete(StoreKey)
     /// Removes every value whose key starts with the prefix; `nil` removes all.
-    case clear(prefix: Key?)
+    case clear(prefix: StoreKey?)
     /// Fails the batch unless the key is at this revision **before** the batch; `nil` means absent.
-    case require(Key, Revision?)
+    case require(StoreKey, StoreRevision?)
     /// Stores a record of the library's own.
     case putRecord(SystemRecordName, Data)
     /// Removes a record of the library's own; a missing one is no error.
     case deleteRecord(SystemRecordName)
     /// Fails the batch unless the record is at this revision before the batch; `nil` means absent.
-    case requireRecord(SystemRecordName, Revision?)
+    case requireRecord(SystemRecordName, StoreRevision?)
   }
 
   /// The steps, applied in order after every `require` has been checked.
@@ -32,36 +32,38 @@ public struct WriteBatch: Sendable {
   /// The logical change that this batch belongs to; `nil` lets the engine make one.
   public var transaction: TransactionID?
   /// What the batch has survived when `commit` returns.
-  public var durability: Durability
+  public var durability: StoreDurability
 
   /// An empty batch.
-  public init(transaction: TransactionID? = nil, durability: Durability = .full) {
+  public init(transaction: TransactionID? = nil, durability: StoreDurability = .full) {
     self.transaction = transaction
     self.durability = durability
   }
 
   /// A batch of the given steps.
-  public init(_ operations: [Operation], transaction: TransactionID? = nil, durability: Durability = .full) {
+  public init(_ operations: [Operation], transaction: TransactionID? = nil, durability: StoreDurability = .full) {
     self.operations = operations
     self.transaction = transaction
     self.durability = durability
   }
 
   /// Stores a value with its attributes.
-  public mutating func put(_ key: Key, _ value: Data, _ attributes: ValueAttributes = .none) {
+  public mutating func put(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes = .none) {
     operations.append(.put(key, value, attributes))
   }
   /// Removes a value.
-  public mutating func delete(_ key: Key) { operations.append(.delete(key)) }
+  public mutating func delete(_ key: StoreKey) { operations.append(.delete(key)) }
   /// Removes every value whose key starts with `prefix`, or all.
-  public mutating func clear(prefix: Key? = nil) { operations.append(.clear(prefix: prefix)) }
+  public mutating func clear(prefix: StoreKey? = nil) { operations.append(.clear(prefix: prefix)) }
   /// Fails the batch unless `key` is at `revision` (`nil`: absent) before it.
-  public mutating func require(_ key: Key, at revision: Revision?) { operations.append(.require(key, revision)) }
+  public mutating func require(_ key: StoreKey, at revision: StoreRevision?) {
+    operations.append(.require(key, revision))
+  }
 
   /// What the batch will change.
-  public var selection: Selection {
-    var keys: [Key] = []
-    var prefixes: [Key] = []
+  public var selection: StoreSelection {
+    var keys: [StoreKey] = []
+    var prefixes: [StoreKey] = []
     var records: [SystemRecordName] = []
     var everything = false
     keys.reserveCapacity(operations.count)
@@ -75,11 +77,11 @@ public struct WriteBatch: Sendable {
       }
     }
     return everything
-      ? .everything(records: records) : Selection(keys: keys, prefixes: prefixes, records: records)
+      ? .everything(records: records) : StoreSelection(keys: keys, prefixes: prefixes, records: records)
   }
 
   /// Throws when a value or its attributes are more than an engine takes, naming the key.
-  package func check(_ capabilities: Capabilities, backend: String) throws {
+  package func check(_ capabilities: StoreCapabilities, backend: String) throws {
     let limit = capabilities.maximumValueSize
     for case .put(let key, let value, let attributes) in operations {
       guard value.count <= limit else {
@@ -96,7 +98,7 @@ public struct WriteBatch: Sendable {
   }
 
   private func check(
-    _ attributes: ValueAttributes, of key: Key, _ capabilities: Capabilities, _ backend: String
+    _ attributes: ValueAttributes, of key: StoreKey, _ capabilities: StoreCapabilities, _ backend: String
   ) throws {
     guard capabilities.contains(.attributes) else {
       throw StorageError.unsupported(

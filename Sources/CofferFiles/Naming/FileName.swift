@@ -34,7 +34,7 @@ package struct FileName: Hashable, Sendable {
   private static let hashDigits = 64
 
   /// The name of the file that holds a key's value.
-  package init(_ key: Key) {
+  package init(_ key: StoreKey) {
     let whole = key.withBytes { bytes in
       withUnsafeTemporaryAllocation(byteCount: Self.wholeLimit, alignment: 1) { space -> String? in
         let written = encode(bytes, into: space)
@@ -45,7 +45,7 @@ package struct FileName: Hashable, Sendable {
     string = whole ?? Self.hashed(key)
   }
 
-  private static func hashed(_ key: Key) -> String {
+  private static func hashed(_ key: StoreKey) -> String {
     key.withBytes { bytes in
       var name = encodedPrefix(of: bytes)
       name += hashMark
@@ -65,11 +65,11 @@ package struct FileName: Hashable, Sendable {
   /// The key that is written so; `nil` for names that no key has, and for hashed ones, whose key only the file knows.
   ///
   /// Only the one right spelling counts: `%61` is not `a`, so that no two files are the same key.
-  package static func key(of name: String) -> Key? {
+  package static func key(of name: String) -> StoreKey? {
     let size = name.utf8.count
     guard size > 0, size <= wholeLimit, let bytes = decode(Array(name.utf8)) else { return nil }
     // Bytes that are not UTF-8 become replacement characters here and so do not encode to the same name.
-    guard let key = try? Key(String(decoding: bytes, as: UTF8.self)) else { return nil }
+    guard let key = try? StoreKey(String(decoding: bytes, as: UTF8.self)) else { return nil }
     return FileName(key).string == name ? key : nil
   }
 

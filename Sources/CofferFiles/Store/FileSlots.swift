@@ -53,7 +53,7 @@ final class FileSlots: Slots {
     }
   }
 
-  func availability() -> Availability {
+  func availability() -> StoreAvailability {
     do {
       try checkWritable()
       return .available
@@ -84,7 +84,7 @@ final class FileSlots: Slots {
   }
 
   /// A directory where a file should be cannot be replaced by one: said before anything is stored.
-  func prepare(_ key: Key) throws {
+  func prepare(_ key: StoreKey) throws {
     let name = FileName(key).string
     guard try !values.isDirectory(name) else {
       throw StorageError(
@@ -154,22 +154,22 @@ final class FileSlots: Slots {
   // MARK: Names that do not hold their key
 
   /// A hashed name does not tell its key, so a file under the same name in `names` holds it. A damaged one is mended.
-  private func keepName(of key: Key) throws {
+  private func keepName(of key: StoreKey) throws {
     let name = FileName(key)
     guard name.isHashed, try hashedKey(name.string) == nil else { return }
     try names.replace(name.string, with: Data(key.string.utf8), through: staged)
   }
 
-  private func forgetName(of key: Key) throws {
+  private func forgetName(of key: StoreKey) throws {
     let name = FileName(key)
     if name.isHashed { try names.delete(name.string) }
   }
 
   /// The key whose hash is in a name; `nil` when the file that holds it is missing or damaged.
-  private func hashedKey(_ name: String) throws -> Key? {
+  private func hashedKey(_ name: String) throws -> StoreKey? {
     do {
-      guard let content = try names.read(name, limit: Key.maximumSize),
-        let text = String(validating: content.data, as: UTF8.self), let key = try? Key(text),
+      guard let content = try names.read(name, limit: StoreKey.maximumSize),
+        let text = String(validating: content.data, as: UTF8.self), let key = try? StoreKey(text),
         FileName(key).string == name
       else { return nil }
       return key

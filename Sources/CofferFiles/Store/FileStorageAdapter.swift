@@ -13,7 +13,7 @@ public import Foundation
 /// It is a thin actor over `SlotEngine`; use the engine directly for batches and changes.
 public actor FileStorageAdapter: EngineBacked {
   public nonisolated let engine: any StorageEngine
-  public nonisolated let origin = Origin()
+  public nonisolated let origin = StoreOrigin()
 
   /// A handle on an open engine.
   public init(engine: any StorageEngine) {
@@ -87,12 +87,12 @@ public actor FileStorageAdapter: EngineBacked {
   /// The keys that start with `prefix`, in the order of their bytes. Linear in their number; reads no value.
   /// - Throws: `StorageError`.
   public func keys(prefix: String? = nil) async throws -> [String] {
-    try await engine.summaries(prefix: prefix.map { try Key($0) }).map(\.key.string)
+    try await engine.summaries(prefix: prefix.map { try StoreKey($0) }).map(\.key.string)
   }
 
   /// The size of a value in bytes, which is that of its file; `nil` when it is absent. Does not read it.
   /// - Throws: `StorageError`.
-  public func size(key: String) async throws -> Int? { try await engine.summary(of: Key(key))?.size }
+  public func size(key: String) async throws -> Int? { try await engine.summary(of: StoreKey(key))?.size }
 
   /// The size of all values together in bytes. Linear in their number; reads no value.
   /// - Throws: `StorageError`.
@@ -103,6 +103,6 @@ public actor FileStorageAdapter: EngineBacked {
     // to run.
     let reflected = String(reflecting: client)
     let name = reflected.contains("(unknown context") ? String(describing: client) : reflected
-    return FileName(try Key(name)).string
+    return FileName(try StoreKey(name)).string
   }
 }

@@ -8,20 +8,20 @@ struct KeyringAccount {
 
   let text: String
 
-  init(_ key: Key) {
+  init(_ key: StoreKey) {
     let isPlain = !key.string.utf8.contains(0) && !key.string.hasPrefix(Self.prefix)
     let digits = key.string.utf8.map { String(UInt16($0) | 0x100, radix: 16).dropFirst() }
     text = isPlain ? key.string : Self.prefix + digits.joined()
   }
 
   /// The key of a name; `nil` for one that no key has.
-  static func key(of text: String) -> Key? {
-    guard text.hasPrefix(prefix) else { return try? Key(text) }
+  static func key(of text: String) -> StoreKey? {
+    guard text.hasPrefix(prefix) else { return try? StoreKey(text) }
     let digits = Array(text.utf8.dropFirst(prefix.utf8.count))
     let bytes = stride(from: 0, to: digits.count - 1, by: 2).compactMap {
       UInt8(String(decoding: digits[$0...($0 + 1)], as: UTF8.self), radix: 16)
     }
-    guard let name = String(validating: bytes, as: UTF8.self), let key = try? Key(name) else { return nil }
+    guard let name = String(validating: bytes, as: UTF8.self), let key = try? StoreKey(name) else { return nil }
     return KeyringAccount(key).text.utf8.elementsEqual(text.utf8) ? key : nil
   }
 }

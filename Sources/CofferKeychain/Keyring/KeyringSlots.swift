@@ -38,7 +38,7 @@ import CofferLocks
     private let keyringDirectory: String
     private let history: KeyringHistory
     /// Which items were seen to hold which values: of one that is deleted only its path is told.
-    private let seen = Locked<[KeyringItemPath: Key]>([:])
+    private let seen = Locked<[KeyringItemPath: StoreKey]>([:])
     /// Whether the keyring has answered when it was asked last.
     private let answers = Locked(true)
 
@@ -55,7 +55,7 @@ import CofferLocks
       client = SecretServiceClient(address: address, timeout: timeout, allowsPlainSession: allowsPlainSession)
     }
 
-    func availability() -> Availability {
+    func availability() -> StoreAvailability {
       let state = client.state()
       answers.withLock { $0 = !state.isSilent }
       guard state == .open else { return .unavailable(reason: state.error().message) }
@@ -110,7 +110,7 @@ import CofferLocks
     }
 
     /// The items that are a key's value: one, but for the moment of its replacement and where others have added some.
-    private func items(of key: Key) throws -> [KeyringItem] {
+    private func items(of key: StoreKey) throws -> [KeyringItem] {
       let account = KeyringAttribute(Attribute.account, KeyringAccount(key).text)
       let items = try items(with: [account]).filter { $0.text(of: Attribute.slot) == nil }
       note(items)
@@ -119,7 +119,7 @@ import CofferLocks
 
     /// The item that counts. A program that does not know Coffer adds its own after ours; Coffer would have removed
     /// ours.
-    private func item(of key: Key) throws -> KeyringItem? { Self.newest(try items(of: key)) }
+    private func item(of key: StoreKey) throws -> KeyringItem? { Self.newest(try items(of: key)) }
 
     private static func newest(_ items: [KeyringItem]) -> KeyringItem? {
       items.max { left, right in
@@ -202,10 +202,10 @@ import CofferLocks
       }.uniqued
     }
 
-    func stamps() throws -> [Key: SlotPresence]? {
+    func stamps() throws -> [StoreKey: SlotPresence]? {
       let items = try items(with: []).filter { $0.text(of: Attribute.slot) == nil }
       let byKey = Dictionary(grouping: items) { $0.text(of: Attribute.account).flatMap(KeyringAccount.key) }
-      var stamps: [Key: SlotPresence] = [:]
+      var stamps: [StoreKey: SlotPresence] = [:]
       for case (let key?, let items) in byKey {
         stamps[key] = Self.newest(items).map { SlotPresence(stamp: Self.stamp(of: $0)) }
       }
@@ -227,7 +227,7 @@ import CofferLocks
     }
 
     func stage(
-      _ data: Data, as id: SlotID, for key: Key, attributes: ValueAttributes
+      _ data: Data, as id: SlotID, for key: StoreKey, attributes: ValueAttributes
     ) throws -> SlotStamp? {
       let accessibility = attributes.accessibility ?? defaultAccessibility
       do {
@@ -241,7 +241,7 @@ import CofferLocks
       return nil  // Moving it changes its date.
     }
 
-    func attributes(staging data: Data, for key: Key, attributes: ValueAttributes) -> ValueAttributes {
+    func attributes(staging data: Data, for key: StoreKey, attributes: ValueAttributes) -> ValueAttributes {
       ValueAttributes(attributes.accessibility ?? defaultAccessibility)
     }
 

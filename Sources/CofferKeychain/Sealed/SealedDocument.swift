@@ -13,7 +13,7 @@ package struct SealedDocument: Sendable {
   }
 
   var header: SealedHeader
-  var items: [Key: Item] = [:]
+  var items: [StoreKey: Item] = [:]
 }
 
 /// The values of a sealed file in a row, before they are sealed: `docs/formats/sealed.md`.
@@ -21,7 +21,7 @@ package enum SealedPayload {
   /// The size of what stands before the key of a value.
   private static let prefixSize = 25
 
-  package static func encode(_ items: [Key: SealedDocument.Item]) throws -> SecretBytes {
+  package static func encode(_ items: [StoreKey: SealedDocument.Item]) throws -> SecretBytes {
     let size = items.reduce(4) { $0 + prefixSize + $1.key.string.utf8.count + $1.value.data.count }
     return try SecretBytes(count: size) { bytes in
       var offset = 0
@@ -45,9 +45,9 @@ package enum SealedPayload {
 
   /// The values are parts of `bytes`, not copies.
   /// - Throws: `damaged`.
-  package static func decode(_ bytes: SecretBytes) throws(StorageError) -> [Key: SealedDocument.Item] {
+  package static func decode(_ bytes: SecretBytes) throws(StorageError) -> [StoreKey: SealedDocument.Item] {
     var reader = SecretReader(bytes)
-    var items: [Key: SealedDocument.Item] = [:]
+    var items: [StoreKey: SealedDocument.Item] = [:]
     let count = try reader.integer(UInt32.self)
     for _ in 0..<count {
       let version = SlotID(owner: try reader.integer(UInt64.self), number: try reader.integer(UInt64.self))
@@ -73,7 +73,7 @@ enum WaitingPayload {
       advice: "Write the key again. Other keys are not affected.")
   }
 
-  static func encode(_ data: Data, for key: Key?, tag: UInt8) throws -> SecretBytes {
+  static func encode(_ data: Data, for key: StoreKey?, tag: UInt8) throws -> SecretBytes {
     let name = Array((key?.string ?? "").utf8)
     return try SecretBytes(count: 5 + name.count + data.count) { bytes in
       bytes[0] = tag
@@ -86,7 +86,7 @@ enum WaitingPayload {
   }
 
   /// - Throws: `damaged`, also for bytes that were kept for people to look at.
-  static func decode(_ bytes: SecretBytes) throws(StorageError) -> (key: Key, item: SealedItem) {
+  static func decode(_ bytes: SecretBytes) throws(StorageError) -> (key: StoreKey, item: SealedItem) {
     var reader = SecretReader(bytes)
     let tag = try reader.integer(UInt8.self)
     guard let key = try reader.key(size: Int(try reader.integer(UInt32.self))) else { throw WaitingPayload.damaged }
@@ -128,7 +128,7 @@ private struct SecretReader {
   }
 
   /// `nil` for what is no key.
-  mutating func key(size: Int) throws(StorageError) -> Key? {
-    try take(size).withUnsafeBytes { String(validating: $0, as: UTF8.self) }.flatMap { try? Key($0) }
+  mutating func key(size: Int) throws(StorageError) -> StoreKey? {
+    try take(size).withUnsafeBytes { String(validating: $0, as: UTF8.self) }.flatMap { try? StoreKey($0) }
   }
 }

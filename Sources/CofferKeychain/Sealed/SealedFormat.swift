@@ -70,9 +70,9 @@ struct SealedFormat: DocumentFormat {
 
   // MARK: Values
 
-  func keys(of document: SealedDocument) -> [Key] { Array(document.items.keys) }
+  func keys(of document: SealedDocument) -> [StoreKey] { Array(document.items.keys) }
 
-  func content(of key: Key, in document: SealedDocument) -> SlotContent? {
+  func content(of key: StoreKey, in document: SealedDocument) -> SlotContent? {
     document.items[key].map {
       SlotContent(
         $0.data.copy, stamp: stamp(of: $0.version), version: $0.version,
@@ -80,30 +80,30 @@ struct SealedFormat: DocumentFormat {
     }
   }
 
-  func presence(of key: Key, in document: SealedDocument) -> SlotPresence? {
+  func presence(of key: StoreKey, in document: SealedDocument) -> SlotPresence? {
     document.items[key].map { SlotPresence(stamp: stamp(of: $0.version)) }
   }
 
-  func set(_ key: Key, to item: SealedItem, version: SlotID, in document: inout SealedDocument) {
+  func set(_ key: StoreKey, to item: SealedItem, version: SlotID, in document: inout SealedDocument) {
     document.items[key] = SealedDocument.Item(version: version, tag: item.tag, data: item.data)
   }
 
   func tag(of attributes: ValueAttributes) -> UInt8 { attributes[.accessibility] ?? 0 }
 
-  func attributes(of key: Key, set data: Data, tag: UInt8, in document: SealedDocument) -> ValueAttributes {
+  func attributes(of key: StoreKey, set data: Data, tag: UInt8, in document: SealedDocument) -> ValueAttributes {
     ValueAttributes(KeychainAccessibility(rawValue: tag))
   }
 
-  func remove(_ key: Key, from document: inout SealedDocument) { document.items[key] = nil }
+  func remove(_ key: StoreKey, from document: inout SealedDocument) { document.items[key] = nil }
 
   // MARK: Values that wait
 
-  func encodeWaiting(_ data: Data, as id: SlotID, for key: Key?, tag: UInt8) throws -> Data {
+  func encodeWaiting(_ data: Data, as id: SlotID, for key: StoreKey?, tag: UInt8) throws -> Data {
     let payload = try WaitingPayload.encode(data, for: key, tag: tag)
     return try payload.withUnsafeBytes { try cipher.seal($0, authenticating: context(id)) }
   }
 
-  func decodeWaiting(_ file: Data, of id: SlotID) throws -> (key: Key?, item: SealedItem) {
+  func decodeWaiting(_ file: Data, of id: SlotID) throws -> (key: StoreKey?, item: SealedItem) {
     if let payload = try? cipher.openSecret(file, authenticating: context(id)) {
       let waiting = try WaitingPayload.decode(payload)
       return (waiting.key, waiting.item)

@@ -16,7 +16,7 @@ public import Foundation
 /// It is a thin actor over `SlotEngine`; use the engine directly for batches and changes.
 public actor KeychainAdapter: EngineBacked {
   public nonisolated let engine: any StorageEngine
-  public nonisolated let origin = Origin()
+  public nonisolated let origin = StoreOrigin()
 
   /// A handle on an open engine: a keychain or a sealed file.
   public init(engine: any StorageEngine) { self.engine = engine }
@@ -70,8 +70,8 @@ public actor KeychainAdapter: EngineBacked {
   public func set(
     _ data: Data, for key: String, accessibility: KeychainAccessibility? = nil,
     accessControl: KeychainAccessControl? = nil, transaction: TransactionID? = nil
-  ) async throws -> Commit {
-    let key = try Key(key)
+  ) async throws -> StoreCommit {
+    let key = try StoreKey(key)
     if let accessControl {
       throw StorageError(
         .unsupported, "No authenticator is here that could enforce '\(accessControl)'.",
@@ -84,19 +84,19 @@ public actor KeychainAdapter: EngineBacked {
 
   /// The secret; `nil` when there is none.
   /// - Throws: `StorageError`; `unavailable` when nobody can tell.
-  public func get(_ key: String) async throws -> Data? { try await engine.entry(Key(key))?.value }
+  public func get(_ key: String) async throws -> Data? { try await engine.entry(StoreKey(key))?.value }
 
   /// The class that a secret was stored with; `nil` when there is none, or when another program has stored it.
   /// - Throws: `StorageError`.
   public func accessibility(of key: String) async throws -> KeychainAccessibility? {
-    let key = try Key(key)
+    let key = try StoreKey(key)
     return try await engine.entry(key)?.attributes.accessibility
   }
 
   /// The keys that start with `prefix`, in the order of their bytes. Linear in their number; reads no secret.
   /// - Throws: `StorageError`.
   public func list(prefix: String? = nil) async throws -> [String] {
-    try await engine.summaries(prefix: prefix.map { try Key($0) }).map(\.key.string)
+    try await engine.summaries(prefix: prefix.map { try StoreKey($0) }).map(\.key.string)
   }
 
   /// Deletes every secret of this service and access group, and nothing else.

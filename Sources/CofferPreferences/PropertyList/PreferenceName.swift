@@ -10,22 +10,24 @@ package struct PreferenceName {
 
   package let string: String
 
-  package init(_ key: Key) {
+  package init(_ key: StoreKey) {
     string = Self.isPlain(key.string) ? key.string : Self.escaped(key)
   }
 
   /// The key of a name; `nil` for one that no key has: empty, too long, or not as ``init(_:)`` writes it.
-  package static func key(of name: String) -> Key? {
-    guard let key = try? name.hasPrefix(prefix) ? decoded(name.dropFirst(prefix.count)) : Key(name) else { return nil }
+  package static func key(of name: String) -> StoreKey? {
+    guard let key = try? name.hasPrefix(prefix) ? decoded(name.dropFirst(prefix.count)) : StoreKey(name) else {
+      return nil
+    }
     return PreferenceName(key).string.utf8.elementsEqual(name.utf8) ? key : nil
   }
 
   /// The name that a key has where somebody else uses another form of its plain one, which Foundation cannot tell
   /// apart.
-  package static func escaped(_ key: Key) -> String { prefix + encoded(key) }
+  package static func escaped(_ key: StoreKey) -> String { prefix + encoded(key) }
 
   /// The key of a name as ``escaped(_:)`` writes it.
-  package static func escapedKey(of name: String) -> Key? {
+  package static func escapedKey(of name: String) -> StoreKey? {
     guard name.hasPrefix(prefix), let key = try? decoded(name.dropFirst(prefix.count)) else { return nil }
     return escaped(key).utf8.elementsEqual(name.utf8) ? key : nil
   }
@@ -47,7 +49,7 @@ package struct PreferenceName {
     }
   }
 
-  private static func encoded(_ key: Key) -> String {
+  private static func encoded(_ key: StoreKey) -> String {
     var text = ""
     for byte in key.string.utf8 {
       let scalar = Unicode.Scalar(byte)
@@ -63,7 +65,7 @@ package struct PreferenceName {
   }
 
   /// Not by Foundation, which takes a mark of byte order away.
-  private static func decoded(_ text: Substring) throws -> Key? {
+  private static func decoded(_ text: Substring) throws -> StoreKey? {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]
     while let byte = rest.popFirst() {
@@ -76,6 +78,6 @@ package struct PreferenceName {
       bytes.append(value)
       rest = rest.dropFirst(2)
     }
-    return try String(validating: bytes, as: UTF8.self).map { try Key($0) }
+    return try String(validating: bytes, as: UTF8.self).map { try StoreKey($0) }
   }
 }

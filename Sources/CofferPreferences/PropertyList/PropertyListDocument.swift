@@ -4,7 +4,7 @@ package import Foundation
 
 /// A property list with a dictionary at its root, as `UserDefaults` writes it.
 package struct PropertyListDocument: Sendable {
-  package var values: [Key: PreferenceValue] = [:]
+  package var values: [StoreKey: PreferenceValue] = [:]
   /// What has a name that no key can have. It is kept as it is.
   package var others: [PreferenceEntry] = []
   package var isBinary = false
@@ -72,24 +72,24 @@ package struct PropertyListFormat: DocumentFormat {
 
   // MARK: Values
 
-  package func keys(of document: PropertyListDocument) -> [Key] { Array(document.values.keys) }
+  package func keys(of document: PropertyListDocument) -> [StoreKey] { Array(document.values.keys) }
 
-  package func content(of key: Key, in document: PropertyListDocument) -> SlotContent? {
+  package func content(of key: StoreKey, in document: PropertyListDocument) -> SlotContent? {
     document.values[key].map { SlotContent($0.bytes, attributes: $0.attributes) }
   }
 
-  package func presence(of key: Key, in document: PropertyListDocument) -> SlotPresence? {
+  package func presence(of key: StoreKey, in document: PropertyListDocument) -> SlotPresence? {
     document.values[key].map { _ in SlotPresence(stamp: nil) }
   }
 
   package func set(
-    _ key: Key, to item: PreferenceItem, version: SlotID, in document: inout PropertyListDocument
+    _ key: StoreKey, to item: PreferenceItem, version: SlotID, in document: inout PropertyListDocument
   ) {
     document.values[key] = item.value(replacing: document.values[key])
   }
 
   package func attributes(
-    of key: Key, set data: Data, tag: UInt8, in document: PropertyListDocument
+    of key: StoreKey, set data: Data, tag: UInt8, in document: PropertyListDocument
   ) -> ValueAttributes {
     let item = PreferenceItem(data: data, kind: PreferenceKind(rawValue: tag) ?? .asBefore)
     return item.value(replacing: document.values[key]).attributes
@@ -97,14 +97,14 @@ package struct PropertyListFormat: DocumentFormat {
 
   package func tag(of attributes: ValueAttributes) -> UInt8 { attributes[.preferenceKind] ?? 0 }
 
-  package func remove(_ key: Key, from document: inout PropertyListDocument) { document.values[key] = nil }
+  package func remove(_ key: StoreKey, from document: inout PropertyListDocument) { document.values[key] = nil }
 
   // MARK: Values that wait
 
   /// One byte of kind, then the value.
-  package func encodeWaiting(_ data: Data, as id: SlotID, for key: Key?, tag: UInt8) -> Data { Data([tag]) + data }
+  package func encodeWaiting(_ data: Data, as id: SlotID, for key: StoreKey?, tag: UInt8) -> Data { Data([tag]) + data }
 
-  package func decodeWaiting(_ file: Data, of id: SlotID) throws -> (key: Key?, item: PreferenceItem) {
+  package func decodeWaiting(_ file: Data, of id: SlotID) throws -> (key: StoreKey?, item: PreferenceItem) {
     guard let first = file.first, let kind = PreferenceKind(rawValue: first) else {
       throw StorageError(.damaged, "A value that waits for its place is damaged.")
     }

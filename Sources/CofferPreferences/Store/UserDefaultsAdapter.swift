@@ -20,7 +20,7 @@ public import Foundation
 /// It is a thin actor over `SlotEngine`; use the engine directly for batches and changes.
 public actor UserDefaultsAdapter: EngineBacked {
   public nonisolated let engine: any StorageEngine
-  public nonisolated let origin = Origin()
+  public nonisolated let origin = StoreOrigin()
 
   /// A handle on an open engine of preferences.
   public init(engine: any StorageEngine) { self.engine = engine }
@@ -63,8 +63,10 @@ public actor UserDefaultsAdapter: EngineBacked {
   /// - Throws: `StorageError`: `unsupported` for a collection with dates or bytes in it, which can be stored as `Data`
   ///   of your own coding, and for a dictionary that has a name twice.
   @discardableResult
-  public func set(_ value: PreferenceValue, for key: String, transaction: TransactionID? = nil) async throws -> Commit {
-    let key = try Key(key)
+  public func set(_ value: PreferenceValue, for key: String, transaction: TransactionID? = nil) async throws
+    -> StoreCommit
+  {
+    let key = try StoreKey(key)
     guard let value = value.ordered else {
       throw StorageError.unsupported(
         "two values of one name in a dictionary", advice: "Remove one of them. Nothing was written.",
@@ -85,7 +87,7 @@ public actor UserDefaultsAdapter: EngineBacked {
   /// A value with its type, whoever has written it; `nil` when there is none.
   /// - Throws: `StorageError`.
   public func value(for key: String) async throws -> PreferenceValue? {
-    let key = try Key(key)
+    let key = try StoreKey(key)
     guard let entry = try await engine.entry(key) else { return nil }
     // Collections that others have written may have more in them than their bytes can say.
     let slots = engine.as(SlotEngine.self)?.slots as? DocumentSlots<PropertyListFormat>
@@ -97,6 +99,6 @@ public actor UserDefaultsAdapter: EngineBacked {
   /// The keys that start with `prefix`, in the order of their bytes. Linear in their number.
   /// - Throws: `StorageError`.
   public func keys(prefix: String? = nil) async throws -> [String] {
-    try await engine.summaries(prefix: prefix.map { try Key($0) }).map(\.key.string)
+    try await engine.summaries(prefix: prefix.map { try StoreKey($0) }).map(\.key.string)
   }
 }

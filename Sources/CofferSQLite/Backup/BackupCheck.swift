@@ -6,7 +6,7 @@ import Foundation
 struct BackupCheck {
   /// What was found.
   struct Content: Sendable {
-    var revision = Revision.zero
+    var revision = StoreRevision.zero
     var epoch: UInt64 = 0
     var values = 0
     var valueBytes = 0
@@ -65,7 +65,7 @@ struct BackupCheck {
     live = records.rows
     while try statement.step() {
       try work.checkCancellation()
-      guard let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? Key(name) else {
+      guard let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? StoreKey(name) else {
         throw damaged("it has a key that is no UTF-8")
       }
       let row = ValueRow(statement, 1)

@@ -10,7 +10,8 @@ extension History {
 
   /// Begins the history of a store that was taken to another state. Its revisions go on beyond every number that was
   /// given out before, with a commit of nobody's that has changed everything.
-  static func renewEpoch(_ connection: Connection, beyond announced: Revision, now: Int64) throws -> Revision {
+  static func renewEpoch(_ connection: Connection, beyond announced: StoreRevision, now: Int64) throws -> StoreRevision
+  {
     try connection.execute("BEGIN IMMEDIATE")
     defer { connection.rollBack() }
     try renewEpoch(connection)

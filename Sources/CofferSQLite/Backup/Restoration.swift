@@ -75,12 +75,12 @@ struct Restoration {
   }
 
   /// A number beyond what the store may give out before it is replaced.
-  private func newestNumber() -> Revision {
+  private func newestNumber() -> StoreRevision {
     let words = WakeWords(ofFileAt: target.wakePath)
     let found = try? Connection(target).number("SELECT max(revision) FROM coffer_journal")
-    let journal = Revision(UInt64(bitPattern: found.flatMap(\.self) ?? 0))
+    let journal = StoreRevision(UInt64(bitPattern: found.flatMap(\.self) ?? 0))
     let newest = [words?.announced, words?.durable, journal].compactMap(\.self).max() ?? .zero
-    return newest == .zero ? .zero : Revision(newest.rawValue + Self.margin)
+    return newest == .zero ? .zero : StoreRevision(newest.rawValue + Self.margin)
   }
 
   /// How many commits others may make meanwhile.

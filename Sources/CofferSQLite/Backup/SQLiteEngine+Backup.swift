@@ -6,7 +6,7 @@ public struct BackupReport: Hashable, Sendable {
   /// The canonical path of the backup.
   public let path: String
   /// The newest commit that is in it.
-  public let revision: Revision
+  public let revision: StoreRevision
   /// How many values it holds.
   public let values: Int
   /// The sum of their sizes in bytes.

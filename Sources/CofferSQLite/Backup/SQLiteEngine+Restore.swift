@@ -22,7 +22,7 @@ public struct RestoreReport: Hashable, Sendable {
   /// The canonical path of the store.
   public let path: String
   /// The store's revision now: beyond every number that it had given out before.
-  public let revision: Revision
+  public let revision: StoreRevision
   /// How many values it holds.
   public let values: Int
   /// The sum of their sizes in bytes.
@@ -30,7 +30,7 @@ public struct RestoreReport: Hashable, Sendable {
   /// Where what was there before is kept; `nil` when nothing was, or it was not to be kept.
   public let replaced: String?
 
-  package init(path: String, revision: Revision, values: Int, valueBytes: Int, replaced: String?) {
+  package init(path: String, revision: StoreRevision, values: Int, valueBytes: Int, replaced: String?) {
     self.path = path
     self.revision = revision
     self.values = values

@@ -12,7 +12,7 @@ package enum ValueBackup {
   ///   - fill: puts the values into a new store, and gives the revision of the state that they are.
   package static func make(
     at path: String, overwrite: Bool, of source: String, journal: SQLiteEngine?,
-    fill: (SQLiteEngine) async throws -> Revision
+    fill: (SQLiteEngine) async throws -> StoreRevision
   ) async throws -> BackupReport {
     let target = try BackupPlace(path)
     if let journal { try target.checkFree(from: journal.place, overwrites: overwrite) }
@@ -21,7 +21,7 @@ package enum ValueBackup {
     var configuration = SQLiteConfiguration()
     configuration.name = target.description
     let copy = try await SQLiteEngine.open(at: file.staged, configuration: configuration)
-    let revision: Revision
+    let revision: StoreRevision
     do {
       revision = try await fill(copy)
       try await copy.close()
@@ -43,7 +43,7 @@ package enum ValueBackup {
 
   /// What a backup holds.
   package struct Content: Sendable {
-    package var values: [Entry] = []
+    package var values: [StoreEntry] = []
     /// The records of the library's own.
     package var records: [SystemRecordName: Data] = [:]
   }
@@ -66,26 +66,26 @@ package enum ValueBackup {
     var content = Content(records: try connection.systemRecords())
     while try rows.step() {
       let row = ValueRow(rows, 1)
-      guard let name = String(validating: rows.bytes(0), as: UTF8.self), let key = try? Key(name),
+      guard let name = String(validating: rows.bytes(0), as: UTF8.self), let key = try? StoreKey(name),
         let attributes = ValueAttributes(encoded: row.attributes)
       else {
         throw StorageError(
           .damaged, "The backup has a key that is no UTF-8, or attributes that are none.", backend: place.description)
       }
       let all = attributes.merging(kinds[key] ?? .none)
-      content.values.append(Entry(key: key, value: Data(row.value), revision: row.revision, attributes: all))
+      content.values.append(StoreEntry(key: key, value: Data(row.value), revision: row.revision, attributes: all))
     }
     return content
   }
 
   /// The types of preferences, which backups of the second format have in a table of their own.
-  private static func earlierKinds(_ connection: Connection) throws -> [Key: ValueAttributes] {
+  private static func earlierKinds(_ connection: Connection) throws -> [StoreKey: ValueAttributes] {
     guard try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_tags'") != nil else { return [:] }
     let rows = try connection.prepare("SELECT key, tag FROM coffer_tags")
     defer { rows.reset() }
-    var kinds: [Key: ValueAttributes] = [:]
+    var kinds: [StoreKey: ValueAttributes] = [:]
     while try rows.step() {
-      guard let key = try? Key(rows.text(0)), let kind = UInt8(exactly: rows.integer(1)) else { continue }
+      guard let key = try? StoreKey(rows.text(0)), let kind = UInt8(exactly: rows.integer(1)) else { continue }
       kinds[key, default: .none][ValueAttribute<UInt8>(code: 1)] = kind
     }
     return kinds

@@ -136,7 +136,7 @@ final class Connection {
   }
 
   /// What a failed call means, in words.
-  func error(_ code: Int32, key: Key? = nil) -> StorageError {
+  func error(_ code: Int32, key: StoreKey? = nil) -> StorageError {
     if code == coffer_sqlite_damaged_page { return damagedPage(key) }
     if code == SQLITE_BUSY, waitsForLock {
       return .busy(code, text: String(cString: sqlite3_errmsg(handle)), waited: place.busyTimeout, place: place)

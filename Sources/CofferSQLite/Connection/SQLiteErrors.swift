@@ -27,7 +27,7 @@ package struct StorePlace: Sendable {
 extension StorageError {
   /// Translates an SQLite result code: the one place where that happens.
   static func sqlite(
-    _ code: Int32, text: String, systemError: Int32, place: StorePlace, key: Key? = nil
+    _ code: Int32, text: String, systemError: Int32, place: StorePlace, key: StoreKey? = nil
   ) -> StorageError {
     let cause = SQLiteFailure(code: code, systemError: systemError)
     var detail = text

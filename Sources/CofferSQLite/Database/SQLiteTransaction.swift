@@ -17,7 +17,7 @@ public final class SQLiteTransaction {
   init(_ committer: GroupCommitter) { self.committer = committer }
 
   /// The revision that the transaction will have.
-  package var revision: Revision { committer.revision.next }
+  package var revision: StoreRevision { committer.revision.next }
 
   func end() { isOpen = false }
 
@@ -45,7 +45,7 @@ public final class SQLiteTransaction {
 
   /// The value of a key as it is in this transaction; `nil` when it is absent.
   /// - Throws: `StorageError`: `damaged` when the value is.
-  public func value(_ key: Key) throws -> Data? {
+  public func value(_ key: StoreKey) throws -> Data? {
     let name = Data(key.string.utf8)
     let rows = try query("SELECT \(ValueRow.columns) FROM coffer_values WHERE key = ?1", [.blob(name)]) { row in
       row.value.isWhole(key) ? row.blob(3) : nil
@@ -59,15 +59,15 @@ public final class SQLiteTransaction {
 
   /// Stores a value with its attributes under a key, replacing what was there.
   /// - Throws: `StorageError`: `valueTooLarge`, `diskFull`.
-  public func put(_ key: Key, _ value: Data, _ attributes: ValueAttributes = .none) throws {
+  public func put(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes = .none) throws {
     try apply(.put(key, value, attributes))
   }
 
   /// Removes a key. An absent one is no error.
-  public func delete(_ key: Key) throws { try apply(.delete(key)) }
+  public func delete(_ key: StoreKey) throws { try apply(.delete(key)) }
 
   /// Removes the keys that start with a prefix; all keys for `nil`. Tables are not touched.
-  public func clear(_ prefix: Key?) throws { try apply(.clear(prefix: prefix)) }
+  public func clear(_ prefix: StoreKey?) throws { try apply(.clear(prefix: prefix)) }
 
   /// Puts or removes a record of the library's own.
   package func change(_ operation: WriteBatch.Operation) throws { try apply(operation) }
@@ -75,7 +75,7 @@ public final class SQLiteTransaction {
   private func apply(_ operation: WriteBatch.Operation) throws {
     _ = try statements()
     try WriteBatch([operation]).check(
-      Capabilities(SQLiteEngine.features, maximumValueSize: committer.maximumValueSize),
+      StoreCapabilities(SQLiteEngine.features, maximumValueSize: committer.maximumValueSize),
       backend: committer.connection.place.description)
     try committer.applyNow(operation)
     operations.append(operation)

@@ -15,7 +15,7 @@ package struct CommitHook: Sendable {
   let finish: @Sendable (_ committer: GroupCommitter, _ resume: Resume) throws -> Void
 
   /// Resumes the callers of a group, with what has gone wrong for each selection of keys after the commit.
-  package typealias Resume = (_ failure: @escaping (Selection) -> (any Error)?) -> Void
+  package typealias Resume = (_ failure: @escaping (StoreSelection) -> (any Error)?) -> Void
 
   /// - Parameters:
   ///   - queue: where `prepare` runs.

@@ -6,7 +6,7 @@ extension SQLiteEngine {
   package func requireWritable() throws { _ = try openStore() }
 
   /// Commits a batch whose values are kept elsewhere, as its hook does it. Survives power loss.
-  package func commit(_ batch: WriteBatch, from origin: Origin, hook: CommitHook) async throws -> Commit {
+  package func commit(_ batch: WriteBatch, from origin: StoreOrigin, hook: CommitHook) async throws -> StoreCommit {
     let store = try openStore()
     return try await store.writer.commit(PreparedBatch(batch, origin: origin, at: store.clock.now(), hook: hook), hook)
   }
@@ -25,7 +25,7 @@ extension SQLiteEngine {
 
   /// Lets the revisions of a store that has none begin after a number, before anybody else can use it. Blocks the
   /// caller.
-  package func beginRevisions(after base: Revision) throws {
+  package func beginRevisions(after base: StoreRevision) throws {
     let writer = try openStore().writer
     try writer.performBlocking { committer in
       try committer.beginRevisions(after: base)

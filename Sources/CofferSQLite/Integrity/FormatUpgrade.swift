@@ -57,7 +57,7 @@ enum FormatUpgrade {
     while try old.step() {
       // How many values there were at older revisions is not known; nothing asks.
       JournalRow(
-        revision: Revision(UInt64(bitPattern: old.integer(0))), epoch: UInt64(bitPattern: epoch),
+        revision: StoreRevision(UInt64(bitPattern: old.integer(0))), epoch: UInt64(bitPattern: epoch),
         transaction: old.bytes(1), origin: old.bytes(2), committedAt: old.integer(3), changed: old.bytes(4), live: live
       ).bind(to: insert)
       try insert.run()

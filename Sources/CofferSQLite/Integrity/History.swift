@@ -10,7 +10,7 @@ struct History {
   let store: UInt64
   var epoch: UInt64
   /// The newest revision of the journal.
-  var revision: Revision
+  var revision: StoreRevision
   /// What was lost since somebody looked last, if anything.
   var loss: LossReport?
 
@@ -18,7 +18,7 @@ struct History {
   init(_ connection: Connection) throws {
     store = try connection.word("SELECT value FROM coffer_meta WHERE name = 'store'").map(Self.fold) ?? 0
     epoch = try Self.firstEpoch(connection)
-    revision = Revision(UInt64(bitPattern: try connection.number("SELECT max(revision) FROM coffer_journal") ?? 0))
+    revision = StoreRevision(UInt64(bitPattern: try connection.number("SELECT max(revision) FROM coffer_journal") ?? 0))
     loss = try LossReport.read(connection)
   }
 
@@ -85,14 +85,14 @@ struct History {
   }
 
   /// Adds a commit of nobody's that has changed everything, for whoever has seen the numbers before it.
-  mutating func append(after announced: Revision, _ connection: Connection, _ now: Int64) throws {
+  mutating func append(after announced: StoreRevision, _ connection: Connection, _ now: Int64) throws {
     let newest = try connection.prepare(JournalRow.newest)
     let live = try newest.step() ? JournalRow.read(newest).row.live : LiveRows()
     newest.reset()
     revision = announced.next
     let nobody = UnsafeRawBufferPointer(start: nil, count: 0)
     let insert = try connection.prepare(JournalRow.insert)
-    try Selection.everything.encoded().withUnsafeBytes { changed in
+    try StoreSelection.everything.encoded().withUnsafeBytes { changed in
       JournalRow(
         revision: revision, epoch: epoch, transaction: nobody, origin: nobody, committedAt: now, changed: changed,
         live: live
@@ -104,7 +104,7 @@ struct History {
   // MARK: In use
 
   /// The journal of an open store has fewer commits than it had: somebody has put an older state in its place.
-  static func wentBack(from known: Revision, to found: Revision, _ place: StorePlace) -> StorageError {
+  static func wentBack(from known: StoreRevision, to found: StoreRevision, _ place: StorePlace) -> StorageError {
     StorageError(
       .closed, "An older state was put in the place of the store while it was open: revision \(found) after \(known).",
       advice: "Open the store again. What was committed after that state is not in it.", backend: place.description)

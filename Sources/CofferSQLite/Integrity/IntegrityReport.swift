@@ -5,7 +5,7 @@ public struct IntegrityReport: Sendable {
   /// How many values there are.
   public internal(set) var values: Int64 = 0
   /// The keys whose values are damaged.
-  public internal(set) var damaged: [Key] = []
+  public internal(set) var damaged: [StoreKey] = []
   /// How many rows have a key that is no name.
   public internal(set) var unnamed: Int64 = 0
   /// How many rows are missing, or are there twice where the number is negative; `nil` when that cannot be told.
@@ -13,7 +13,7 @@ public struct IntegrityReport: Sendable {
   /// Whether the rows are those that the newest commit has left.
   public internal(set) var rowsAreComplete = true
   /// The commits whose journal rows are damaged.
-  public internal(set) var damagedCommits: [Revision] = []
+  public internal(set) var damagedCommits: [StoreRevision] = []
   /// The numbers of the pages in the database file whose checksums are wrong.
   public internal(set) var damagedPages: [Int64] = []
   /// What SQLite says of the structure of the file, in its words.

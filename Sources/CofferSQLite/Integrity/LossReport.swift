@@ -8,16 +8,16 @@ public import Foundation
 /// loss until somebody accepts it, with `coffer verify --accept-loss` or ``SQLiteEngine/acceptLoss()``.
 public struct LossReport: Hashable, Sendable {
   /// The newest commit that is there; those after it are gone.
-  public let after: Revision
+  public let after: StoreRevision
   /// The newest commit that was announced.
-  public let upTo: Revision
+  public let upTo: StoreRevision
   /// The newest commit whose sync had returned. When it is not beyond `after`, only `.relaxed` commits were lost, which
   /// power loss may take.
-  public let durableUpTo: Revision
+  public let durableUpTo: StoreRevision
   /// When it was noticed.
   public let foundAt: Date
 
-  init(after: Revision, upTo: Revision, durableUpTo: Revision, foundAt: Date) {
+  init(after: StoreRevision, upTo: StoreRevision, durableUpTo: StoreRevision, foundAt: Date) {
     (self.after, self.upTo, self.durableUpTo, self.foundAt) = (after, upTo, durableUpTo, foundAt)
   }
 
@@ -47,8 +47,8 @@ public struct LossReport: Hashable, Sendable {
     let numbers = try names.compactMap { try connection.number("SELECT value FROM coffer_meta WHERE name = '\($0)'") }
     guard numbers.count == names.count else { return nil }
     return LossReport(
-      after: Revision(UInt64(bitPattern: numbers[0])), upTo: Revision(UInt64(bitPattern: numbers[1])),
-      durableUpTo: Revision(UInt64(bitPattern: numbers[2])), foundAt: Date(unixMilliseconds: numbers[3]))
+      after: StoreRevision(UInt64(bitPattern: numbers[0])), upTo: StoreRevision(UInt64(bitPattern: numbers[1])),
+      durableUpTo: StoreRevision(UInt64(bitPattern: numbers[2])), foundAt: Date(unixMilliseconds: numbers[3]))
   }
 
   func write(_ connection: Connection) throws {

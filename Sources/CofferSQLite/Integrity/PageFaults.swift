@@ -24,7 +24,7 @@ extension Connection {
   }
 
   /// What a read has failed with whose page is not what was written. Forgets the page.
-  func damagedPage(_ key: Key? = nil) -> StorageError {
+  func damagedPage(_ key: StoreKey? = nil) -> StorageError {
     var (text, number) = ("the database file", Int64(0))
     if let page = logPages, page.pointee.faultyPage != 0 {
       (text, number) = ("the write-ahead log", page.pointee.faultyPage)

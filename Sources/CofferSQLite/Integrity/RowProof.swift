@@ -3,7 +3,7 @@ import Foundation
 
 /// What the rows of one revision prove by themselves, whatever the pages are worth that they lie on.
 struct RowProof {
-  let revision: Revision
+  let revision: StoreRevision
   /// Whether count and digest are those that the newest commit has noted: no row is missing, and none is there twice.
   let isComplete: Bool
   /// Whether the keys follow each other in the order in which SQLite looks them up: then a key that it does not find
@@ -31,7 +31,7 @@ extension Reader {
       let name = Array(rows.bytes(0))
       if !last.isEmpty, !last.lexicographicallyPrecedes(name) { isOrdered = false }
       last = name
-      let key = String(validating: name, as: UTF8.self).flatMap { try? Key($0) }
+      let key = String(validating: name, as: UTF8.self).flatMap { try? StoreKey($0) }
       if key.map(ValueRow(rows, 1).isWhole) != true { damaged += 1 }
       if rows.isNull(5) { largeAreInPlace = false }
     }
@@ -49,7 +49,7 @@ extension Reader {
   /// Reads a key on a damaged page. A value whose own checksum holds is what was written, wherever it was found. That
   /// there is none is proven where all rows are there and whole.
   /// - Parameter page: what the reader is told who cannot be told more.
-  func salvage(_ key: Key, _ page: StorageError, proof: () throws -> RowProof) throws -> Entry? {
+  func salvage(_ key: StoreKey, _ page: StorageError, proof: () throws -> RowProof) throws -> StoreEntry? {
     let page = page.locating(backend: connection.place.description, key: key)
     do {
       if let entry = try entry(key) { return entry }

@@ -6,7 +6,7 @@ import Foundation
 /// and digest of all rows, as noted by the newest commit, prove that none is missing.
 extension SQLiteStore {
   /// Reads a key on a damaged page.
-  func salvage(_ key: Key, after error: any Error) throws -> Entry? {
+  func salvage(_ key: StoreKey, after error: any Error) throws -> StoreEntry? {
     let page = try StorageError.damagedPage(error)
     let reader = try salvagingReader()
     defer { reader.endSnapshot() }
@@ -17,7 +17,7 @@ extension SQLiteStore {
   /// Lists what is on damaged pages, if all rows of that revision are there.
   /// - Parameter needsWholeRows: whether the list does not prove each row by itself.
   func salvageList<R>(
-    at revision: Revision, after error: any Error, needsWholeRows: Bool, _ list: (Reader) throws -> R
+    at revision: StoreRevision, after error: any Error, needsWholeRows: Bool, _ list: (Reader) throws -> R
   ) throws -> R {
     let page = try StorageError.damagedPage(error)
     let reader = try salvagingReader()
@@ -41,7 +41,7 @@ extension SQLiteStore {
   }
 
   /// Linear in the size of the values, once for each revision.
-  private func proof(_ reader: Reader, at revision: Revision) throws -> RowProof {
+  private func proof(_ reader: Reader, at revision: StoreRevision) throws -> RowProof {
     if let known = provenRows.withLock({ $0 }), known.revision == revision { return known }
     let proof = try reader.proveRows()
     provenRows.withLock { $0 = proof }

@@ -107,7 +107,7 @@ private struct Verification {
     while try rows.step() {
       if found.count % 256 == 0 { try checkCancellation() }
       found.add(ValueRow(rows, 1).digest)
-      guard let name = String(validating: rows.bytes(0), as: UTF8.self), let key = try? Key(name) else {
+      guard let name = String(validating: rows.bytes(0), as: UTF8.self), let key = try? StoreKey(name) else {
         report.unnamed += 1
         continue
       }
@@ -122,7 +122,7 @@ private struct Verification {
     var live = LiveRows()
     while try rows.step() {
       let (row, isWhole) = JournalRow.read(rows)
-      if !isWhole || Selection(decoding: row.changed) == nil { report.damagedCommits.append(row.revision) }
+      if !isWhole || StoreSelection(decoding: row.changed) == nil { report.damagedCommits.append(row.revision) }
       live = row.live
     }
     let records = try connection.countRecords()

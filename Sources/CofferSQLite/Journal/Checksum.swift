@@ -4,7 +4,7 @@ package import Foundation
 
 /// CRC-32 (as in zlib, RFC 1952) of the key's size and bytes and of the value, to which ``bound(_:to:)`` adds the
 /// revision. It finds damage, not tampering.
-func checksum(_ key: Key, _ value: UnsafeRawBufferPointer) -> UInt32 {
+func checksum(_ key: StoreKey, _ value: UnsafeRawBufferPointer) -> UInt32 {
   key.withBytes { name in
     var sum = crc(0, UInt16(truncatingIfNeeded: name.count).littleEndian)
     sum = crc(sum, name)
@@ -18,7 +18,7 @@ package func checksumOfBytes(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
   return UInt32(crc32(0, start, UInt32(bytes.count)))
 }
 
-package func checksum(_ key: Key, _ value: Data) -> UInt32 {
+package func checksum(_ key: StoreKey, _ value: Data) -> UInt32 {
   value.withUnsafeBytes { checksum(key, $0) }
 }
 
@@ -29,7 +29,7 @@ func including(_ attributes: UnsafeRawBufferPointer, in checksum: UInt32) -> UIn
 }
 
 /// The checksum of a row: of its key, its value and attributes, and its revision.
-func bound(_ checksum: UInt32, to revision: Revision) -> UInt32 { crc(checksum, revision.rawValue.littleEndian) }
+func bound(_ checksum: UInt32, to revision: StoreRevision) -> UInt32 { crc(checksum, revision.rawValue.littleEndian) }
 
 /// Goes on with a checksum over more bytes.
 func crc(_ sum: UInt32, _ bytes: UnsafeRawBufferPointer) -> UInt32 {

@@ -16,11 +16,11 @@ struct JournalReader {
   }
 
   /// Up to `limit` commits after `revision`.
-  func page(after revision: Revision, limit: Int) throws -> JournalPage {
+  func page(after revision: StoreRevision, limit: Int) throws -> JournalPage {
     statement.bind(1, Int64(bitPattern: revision.rawValue))
     statement.bind(2, Int64(limit))
     defer { statement.reset() }
-    var commits: [Commit] = []
+    var commits: [StoreCommit] = []
     var expected = revision.next
     while try statement.step() {
       let (row, isWhole) = JournalRow.read(statement)
@@ -35,7 +35,7 @@ struct JournalReader {
   }
 
   /// The epoch of the commit with this revision; `nil` when the journal does not have it.
-  func epoch(of revision: Revision) throws -> UInt64? {
+  func epoch(of revision: StoreRevision) throws -> UInt64? {
     guard revision > .zero else { return nil }
     statement.bind(1, Int64(bitPattern: revision.rawValue) - 1)
     statement.bind(2, Int64(1))
@@ -45,16 +45,17 @@ struct JournalReader {
     return row.revision == revision && isWhole ? row.epoch : nil
   }
 
-  private func commit(_ row: JournalRow) -> Commit? {
-    guard let changed = Selection(decoding: row.changed) else { return nil }
+  private func commit(_ row: JournalRow) -> StoreCommit? {
+    guard let changed = StoreSelection(decoding: row.changed) else { return nil }
     let date = Date(unixMilliseconds: row.committedAt)
     // Both are empty for a change by a writer that does not know us.
     if row.transaction.isEmpty, row.origin.isEmpty {
-      return Commit(revision: row.revision, transaction: nil, origin: nil, changed: changed, date: date)
+      return StoreCommit(revision: row.revision, transaction: nil, origin: nil, changed: changed, date: date)
     }
     guard let transaction = UUID(row.transaction), let origin = UUID(row.origin) else { return nil }
-    return Commit(
-      revision: row.revision, transaction: transaction, origin: Origin(handle: origin), changed: changed, date: date)
+    return StoreCommit(
+      revision: row.revision, transaction: transaction, origin: StoreOrigin(handle: origin), changed: changed,
+      date: date)
   }
 }
 

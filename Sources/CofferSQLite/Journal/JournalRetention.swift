@@ -6,7 +6,7 @@ struct JournalRetention {
   private static let maximumBytes = 64 << 20
 
   private let commits: Int
-  private var trimmedAt = Revision.zero
+  private var trimmedAt = StoreRevision.zero
   /// What has been written since the rows were last weighed: weighing reads them all.
   private var unweighedBytes = 0
 
@@ -17,7 +17,7 @@ struct JournalRetention {
   mutating func count(bytes: Int) { unweighedBytes += bytes }
 
   /// Whether it is time to trim. Only once per some commits: taking them one by one would cost a page each.
-  mutating func takeDue(at revision: Revision) -> Bool {
+  mutating func takeDue(at revision: StoreRevision) -> Bool {
     let step = UInt64(max(1, min(1_024, commits / 4)))
     guard revision.rawValue >= trimmedAt.rawValue + step || unweighedBytes > Self.maximumBytes / 8 else { return false }
     trimmedAt = revision
@@ -25,7 +25,7 @@ struct JournalRetention {
   }
 
   /// Deletes the oldest rows beyond the limits. The newest row always stays: it is the store's revision.
-  mutating func trim(_ connection: Connection, newest: Revision) throws {
+  mutating func trim(_ connection: Connection, newest: StoreRevision) throws {
     var oldest = Int64(newest.rawValue) - Int64(commits)
     if unweighedBytes > Self.maximumBytes / 8 {
       oldest = max(oldest, try Self.newestBeyondMaximum(connection))

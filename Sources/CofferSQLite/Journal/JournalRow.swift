@@ -4,7 +4,7 @@ import Foundation
 
 /// One row of the journal: `docs/formats/sqlite.md`, "coffer_journal".
 struct JournalRow {
-  let revision: Revision
+  let revision: StoreRevision
   let epoch: UInt64
   /// Empty for a writer that does not know us, as `origin` is.
   let transaction: UnsafeRawBufferPointer
@@ -40,7 +40,8 @@ struct JournalRow {
   /// the next step.
   static func read(_ statement: Statement) -> (row: JournalRow, isWhole: Bool) {
     let row = JournalRow(
-      revision: Revision(UInt64(bitPattern: statement.integer(0))), epoch: UInt64(bitPattern: statement.integer(1)),
+      revision: StoreRevision(UInt64(bitPattern: statement.integer(0))),
+      epoch: UInt64(bitPattern: statement.integer(1)),
       transaction: statement.bytes(2), origin: statement.bytes(3), committedAt: statement.integer(4),
       changed: statement.bytes(5),
       live: LiveRows(count: statement.integer(6), digest: UInt64(bitPattern: statement.integer(7))))

@@ -10,7 +10,7 @@ enum Schema {
   private static let applicationID = 0x4346_4652
 
   /// Leaves the connection with the tables of a store that this build understands, making them in an empty database.
-  static func prepare(_ connection: Connection, mayCreate: Bool, clock: WallClock) throws {
+  static func prepare(_ connection: Connection, mayCreate: Bool, clock: StoreClock) throws {
     if try isEmpty(connection) {
       try requireNeverUsed(connection.place)
       guard mayCreate else { throw missing(connection.place.description) }
@@ -105,7 +105,7 @@ enum Schema {
     try connection.number("SELECT count(*) FROM sqlite_schema") == 0
   }
 
-  private static func create(_ connection: Connection, clock: WallClock) throws {
+  private static func create(_ connection: Connection, clock: StoreClock) throws {
     try connection.execute("BEGIN IMMEDIATE")
     defer { connection.rollBack() }
     // Another process may have been first.

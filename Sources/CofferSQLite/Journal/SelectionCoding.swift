@@ -4,7 +4,7 @@ package import CofferCore
 ///
 /// One version byte, one flag byte, then the keys and the prefixes, and the records where there are any: each list as a
 /// count and each name as a length and its bytes. Numbers are LEB128.
-extension Selection {
+extension StoreSelection {
   private static let version: UInt8 = 1
   private static let everythingFlag: UInt8 = 1
   private static let recordsFlag: UInt8 = 2
@@ -79,14 +79,16 @@ private struct ByteReader {
     return nil
   }
 
-  mutating func names() -> [Key]? {
+  mutating func names() -> [StoreKey]? {
     guard let count = number(), count <= UInt64(bytes.count - position) else { return nil }
-    var names: [Key] = []
+    var names: [StoreKey] = []
     names.reserveCapacity(Int(count))
     for _ in 0..<count {
       guard let size = number(), size <= UInt64(bytes.count - position) else { return nil }
       let range = position..<(position + Int(size))
-      guard let text = String(validating: bytes[range], as: UTF8.self), let key = try? Key(text) else { return nil }
+      guard let text = String(validating: bytes[range], as: UTF8.self), let key = try? StoreKey(text) else {
+        return nil
+      }
       names.append(key)
       position = range.upperBound
     }

@@ -2,7 +2,7 @@ import CofferCore
 
 /// One row of `coffer_values`, as a statement over ``columns`` has it; its bytes are valid until the next step.
 package struct ValueRow {
-  let revision: Revision
+  let revision: StoreRevision
   let checksum: Int64
   let attributes: UnsafeRawBufferPointer
   let value: UnsafeRawBufferPointer
@@ -35,14 +35,14 @@ package struct ValueRow {
 
   /// - Parameter first: the column of the revision.
   init(_ statement: Statement, _ first: Int32) {
-    revision = Revision(UInt64(bitPattern: statement.integer(first)))
+    revision = StoreRevision(UInt64(bitPattern: statement.integer(first)))
     checksum = statement.integer(first + 1)
     attributes = statement.bytes(first + 2)
     value = statement.bytes(first + 3)
   }
 
   /// Whether the row is as it was written, under this key.
-  func isWhole(_ key: Key) -> Bool {
+  func isWhole(_ key: StoreKey) -> Bool {
     Int64(bound(including(attributes, in: CofferSQLite.checksum(key, value)), to: revision)) == checksum
   }
 

@@ -73,8 +73,8 @@ extension Connection {
 /// Tells of each damaged value once.
 final class DamageReports: Sendable {
   private struct Identity: Hashable {
-    let key: Key
-    let revision: Revision
+    let key: StoreKey
+    let revision: StoreRevision
   }
 
   private let told = Locked<Set<Identity>>([])

@@ -8,7 +8,7 @@ import Foundation
 final class ReadOnlyStore: Sendable {
   private struct State {
     var view: ReadOnlyView?
-    var known: Revision
+    var known: StoreRevision
     var epoch: UInt64
     /// Why nothing is read any more.
     var end: StorageError?
@@ -59,7 +59,7 @@ final class ReadOnlyStore: Sendable {
     let state = Locked(State(view: view, known: history.revision, epoch: history.epoch))
     self.state = state
     // The feed reads the journal by what is open then.
-    let journal = Locked<(@Sendable (Revision, Int) throws -> JournalPage)?>(nil)
+    let journal = Locked<(@Sendable (StoreRevision, Int) throws -> JournalPage)?>(nil)
     feed = ChangeFeed(latest: history.revision, capacity: 0) { revision, limit in
       guard let read = journal.withLock({ $0 }) else { throw StorageError.closed("") }
       return try read(revision, limit)
@@ -81,12 +81,12 @@ final class ReadOnlyStore: Sendable {
 
   // MARK: Reading
 
-  func entry(_ key: Key) throws -> Entry? {
+  func entry(_ key: StoreKey) throws -> StoreEntry? {
     try read({ try $0.entry(key) }, past: { try $0.salvage(key, after: $1) })
   }
 
-  func summary(of key: Key) throws -> EntrySummary? {
-    try read({ try $0.summary(of: key) }, past: { try $0.salvage(key, after: $1).map(EntrySummary.init) })
+  func summary(of key: StoreKey) throws -> StoreEntrySummary? {
+    try read({ try $0.summary(of: key) }, past: { try $0.salvage(key, after: $1).map(StoreEntrySummary.init) })
   }
 
   /// Reads one state of the store.
@@ -153,7 +153,7 @@ final class ReadOnlyStore: Sendable {
   // MARK: Following
 
   /// The newest revision of the journal, read from it; what was known last while it cannot be read.
-  var latestRevision: Revision {
+  var latestRevision: StoreRevision {
     guard let found = try? read({ try $0.revision() }) else { return state.withLock { $0.known } }
     return state.withLock { state in
       state.known = max(state.known, found)
@@ -161,7 +161,7 @@ final class ReadOnlyStore: Sendable {
     }
   }
 
-  func recentCommits(after revision: Revision) -> [Commit]? {
+  func recentCommits(after revision: StoreRevision) -> [StoreCommit]? {
     let latest = latestRevision
     guard revision < latest else { return [] }
     let limit = 256
@@ -172,7 +172,7 @@ final class ReadOnlyStore: Sendable {
     return page.commits
   }
 
-  func changes(since position: JournalPosition?) -> AsyncStream<Change> {
+  func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> {
     feed.advance(to: latestRevision)
     return feed.subscribe(since: position?.revision, isForeign: position.map(isForeign) ?? false)
   }
@@ -184,7 +184,7 @@ final class ReadOnlyStore: Sendable {
     return found != position.epoch
   }
 
-  func availability() -> AsyncStream<Availability> { availabilityFeed.subscribe() }
+  func availability() -> AsyncStream<StoreAvailability> { availabilityFeed.subscribe() }
 
   /// Looks for what others have written, beside the watcher's thread.
   private func lookBesides() {

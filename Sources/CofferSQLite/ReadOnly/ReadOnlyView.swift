@@ -66,7 +66,7 @@ extension StorageError {
 
 extension ReadOnlyView {
   /// Reads a key on a damaged page.
-  func salvage(_ key: Key, after error: any Error) throws -> Entry? {
+  func salvage(_ key: StoreKey, after error: any Error) throws -> StoreEntry? {
     let page = try StorageError.damagedPage(error)
     let reader = try salvagingReader()
     return try reader.salvage(key, page) { try reader.proveRows() }

@@ -31,7 +31,7 @@ package final class Reader: @unchecked Sendable {
   }
 
   /// Starts to read one state; returns its revision.
-  func beginSnapshot() throws -> Revision {
+  func beginSnapshot() throws -> StoreRevision {
     try connection.execute("BEGIN")
     do {
       return try revision()
@@ -43,12 +43,12 @@ package final class Reader: @unchecked Sendable {
 
   func endSnapshot() { connection.rollBack() }
 
-  func revision() throws -> Revision {
+  func revision() throws -> StoreRevision {
     defer { newestRevision.reset() }
-    return try newestRevision.step() ? Revision(UInt64(bitPattern: newestRevision.integer(0))) : .zero
+    return try newestRevision.step() ? StoreRevision(UInt64(bitPattern: newestRevision.integer(0))) : .zero
   }
 
-  func entry(_ key: Key) throws -> Entry? {
+  func entry(_ key: StoreKey) throws -> StoreEntry? {
     try key.withBytes { name in
       get.bind(1, borrowing: name)
       defer { get.resetAndForget() }
@@ -58,7 +58,7 @@ package final class Reader: @unchecked Sendable {
   }
 
   /// Reads a key wherever its row is, without relying on the order of the rows. Linear in their number.
-  func entryInAnyOrder(_ key: Key) throws -> Entry? {
+  func entryInAnyOrder(_ key: StoreKey) throws -> StoreEntry? {
     let scan = try connection.prepare("SELECT \(columns) FROM coffer_values WHERE +key = ?1")
     return try key.withBytes { name in
       scan.bind(1, borrowing: name)
@@ -68,7 +68,7 @@ package final class Reader: @unchecked Sendable {
   }
 
   /// Looks at a value in place, without copying it.
-  package func withValue<R>(_ key: Key, _ body: (Revision, UnsafeRawBufferPointer) throws -> R) throws -> R? {
+  package func withValue<R>(_ key: StoreKey, _ body: (StoreRevision, UnsafeRawBufferPointer) throws -> R) throws -> R? {
     try key.withBytes { name in
       get.bind(1, borrowing: name)
       defer { get.resetAndForget() }
@@ -79,7 +79,7 @@ package final class Reader: @unchecked Sendable {
   }
 
   /// Looks at every value in place, in the order of the keys; `nil` for one whose row is damaged.
-  package func forEachValue(_ body: (Key, UnsafeRawBufferPointer?) throws -> Void) throws {
+  package func forEachValue(_ body: (StoreKey, UnsafeRawBufferPointer?) throws -> Void) throws {
     let statement = try pageStatement(.entries, isAfter: false, hasEnd: false)
     defer { statement.resetAndForget() }
     try [UInt8]().withUnsafeBytes { start in
@@ -92,14 +92,14 @@ package final class Reader: @unchecked Sendable {
     }
   }
 
-  func journalPage(after revision: Revision, limit: Int) throws -> JournalPage {
+  func journalPage(after revision: StoreRevision, limit: Int) throws -> JournalPage {
     try journal.get().page(after: revision, limit: limit)
   }
 
   /// The history in which a commit was made; `nil` when the journal does not have it.
-  func epoch(of revision: Revision) throws -> UInt64? { try journal.get().epoch(of: revision) }
+  func epoch(of revision: StoreRevision) throws -> UInt64? { try journal.get().epoch(of: revision) }
 
-  package func summary(of key: Key) throws -> EntrySummary? {
+  package func summary(of key: StoreKey) throws -> StoreEntrySummary? {
     let statement = try oneSummary.get()
     return try key.withBytes { name in
       statement.bind(1, borrowing: name)
@@ -108,14 +108,14 @@ package final class Reader: @unchecked Sendable {
     }
   }
 
-  func page(prefix: Key?, after: Key?, limit: Int) throws -> [Entry] {
+  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) throws -> [StoreEntry] {
     try list(prefix: prefix, after: after, .entries) { try collect($0, limit: limit) }
   }
 
   /// Reads the names, sizes and attributes of values, and when their commits were made.
-  func summaries(prefix: Key?, after: Key?, limit: Int) throws -> [EntrySummary] {
+  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) throws -> [StoreEntrySummary] {
     try list(prefix: prefix, after: after, .summaries) { statement in
-      var summaries: [EntrySummary] = []
+      var summaries: [StoreEntrySummary] = []
       while summaries.count < limit, try statement.step() {
         do { summaries.append(try summary(in: statement)) } catch {
           guard summaries.isEmpty else { break }
@@ -126,13 +126,13 @@ package final class Reader: @unchecked Sendable {
     }
   }
 
-  private func summary(in statement: Statement) throws -> EntrySummary {
+  private func summary(in statement: Statement) throws -> StoreEntrySummary {
     let key = try key(in: statement)
     guard let attributes = ValueAttributes(encoded: statement.bytes(3)), !statement.isNull(2) else {
       throw StorageError.damagedValue(key, backend: connection.place.description)
     }
-    return EntrySummary(
-      key: key, size: Int(statement.integer(2)), revision: Revision(UInt64(bitPattern: statement.integer(1))),
+    return StoreEntrySummary(
+      key: key, size: Int(statement.integer(2)), revision: StoreRevision(UInt64(bitPattern: statement.integer(1))),
       date: statement.isNull(4) ? nil : Date(unixMilliseconds: statement.integer(4)), attributes: attributes)
   }
 
@@ -154,7 +154,7 @@ package final class Reader: @unchecked Sendable {
   }
 
   private func list<R>(
-    prefix: Key?, after: Key?, _ listed: Listed, _ body: (Statement) throws -> R
+    prefix: StoreKey?, after: StoreKey?, _ listed: Listed, _ body: (Statement) throws -> R
   ) throws -> R {
     // One bound from below, whichever is higher: SQLite seeks to the first and then tests the second row by row.
     let isAfter = after.map { after in prefix.map { after >= $0 } ?? true } ?? false
@@ -182,8 +182,8 @@ package final class Reader: @unchecked Sendable {
     return statement
   }
 
-  private func collect(_ statement: Statement, limit: Int) throws -> [Entry] {
-    var entries: [Entry] = []
+  private func collect(_ statement: Statement, limit: Int) throws -> [StoreEntry] {
+    var entries: [StoreEntry] = []
     var bytes = 0
     while bytes < Self.pageBytes, entries.count < limit, try statement.step() {
       do {
@@ -201,28 +201,28 @@ package final class Reader: @unchecked Sendable {
   }
 
   /// The key of a row. No writer of ours makes another name than UTF-8 of 1 to 1,024 bytes: any other is damage.
-  private func key(in statement: Statement) throws -> Key {
-    if let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? Key(name) { return key }
+  private func key(in statement: Statement) throws -> StoreKey {
+    if let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? StoreKey(name) { return key }
     throw StorageError(
       .damaged, "The name of a key is damaged: it is not UTF-8 of 1 to 1,024 bytes.",
       advice: "Other keys can be read by their names; 'coffer verify' counts what is damaged.",
       backend: connection.place.description)
   }
 
-  private func entry(_ key: Key, in statement: Statement, firstColumn: Int32) throws -> Entry {
+  private func entry(_ key: StoreKey, in statement: Statement, firstColumn: Int32) throws -> StoreEntry {
     let row = ValueRow(statement, firstColumn)
     guard row.isWhole(key), let attributes = ValueAttributes(encoded: row.attributes) else {
       onDamage(Finding(key: key, revision: row.revision, checksum: row.checksum, value: Data(row.value)))
       throw StorageError.damagedValue(key, backend: connection.place.description)
     }
-    return Entry(
+    return StoreEntry(
       key: key, value: row.value.isEmpty ? Data() : Data(row.value), revision: row.revision, attributes: attributes)
   }
 }
 
 extension StorageError {
   /// What the reader of a value hears whose bytes are not those that were written.
-  static func damagedValue(_ key: Key, backend: String) -> StorageError {
+  static func damagedValue(_ key: StoreKey, backend: String) -> StorageError {
     StorageError(
       .damaged, "The stored value is damaged: its checksum does not match.",
       advice: "Its bytes were kept in the quarantine; write the key again to go on. Other keys are not affected.",

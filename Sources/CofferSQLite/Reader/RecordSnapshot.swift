@@ -23,7 +23,7 @@ extension Connection {
     while try rows.step() {
       let row = ValueRow(rows, 1)
       let name = String(validating: rows.bytes(0), as: UTF8.self)
-      guard let key = name.flatMap({ try? Key($0) }), row.isWhole(key) else {
+      guard let key = name.flatMap({ try? StoreKey($0) }), row.isWhole(key) else {
         throw StorageError.damagedRecord(named: rows.text(0), backend: place.description)
       }
       records[SystemRecordName(key)] = Data(row.value)

@@ -4,7 +4,7 @@ import Foundation
 
 /// One state of a store, held by a read transaction on a borrowed reader.
 final class SQLiteSnapshot: RecordSnapshot {
-  let revision: Revision
+  let revision: StoreRevision
   private let reader: Locked<Reader?>
   private let store: SQLiteStore
 
@@ -22,7 +22,7 @@ final class SQLiteSnapshot: RecordSnapshot {
     }
   }
 
-  func entries(_ keys: [Key]) async throws -> [Entry?] {
+  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     try read { reader in
       try keys.map { key in
         do { return try reader.entry(key) } catch {
@@ -33,11 +33,11 @@ final class SQLiteSnapshot: RecordSnapshot {
     }
   }
 
-  func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
+  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     try list(needsWholeRows: false) { try $0.page(prefix: prefix, after: after, limit: limit) }
   }
 
-  func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
+  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
     try list(needsWholeRows: true) { try $0.summaries(prefix: prefix, after: after, limit: limit) }
   }
 

@@ -6,8 +6,8 @@ import Foundation
 /// Keeps damaged bytes aside and reports each damage once.
 final class Quarantine: Sendable {
   private struct Identity: Hashable {
-    let key: Key
-    let revision: Revision
+    let key: StoreKey
+    let revision: StoreRevision
   }
 
   private struct State {
@@ -50,8 +50,8 @@ final class Quarantine: Sendable {
 
 /// A value with a wrong checksum, as it was read.
 struct Finding: Sendable {
-  let key: Key
-  let revision: Revision
+  let key: StoreKey
+  let revision: StoreRevision
   let checksum: Int64
   let value: Data
 

@@ -3,7 +3,7 @@ public import CofferCore
 /// A `StorageAdapter` over a ``SQLiteEngine`` (document 1): the embedded default.
 public actor SQLiteAdapter: EngineBacked {
   public nonisolated let engine: any StorageEngine
-  public nonisolated let origin = Origin()
+  public nonisolated let origin = StoreOrigin()
 
   /// A handle on an open engine.
   public init(engine: SQLiteEngine) {

@@ -32,7 +32,7 @@ public struct SQLiteConfiguration: Sendable {
   public var busyTimeout = 5_000
 
   /// Where the journal takes its dates from.
-  public var clock = WallClock.system
+  public var clock = StoreClock.system
 
   /// Is told, once for each damaged value, what was found. The bytes are kept in the quarantine.
   public var onDamage: (@Sendable (DamageReport) -> Void)?
@@ -45,7 +45,7 @@ public struct SQLiteConfiguration: Sendable {
   package var companionTables: String?
 
   /// Runs on the writer between a commit and its announcement: where tests kill the process.
-  package var afterCommit: (@Sendable (Revision) -> Void)?
+  package var afterCommit: (@Sendable (StoreRevision) -> Void)?
 
   /// The usual settings.
   public init() {}
@@ -57,9 +57,9 @@ public struct SQLiteConfiguration: Sendable {
 /// the key again loses nothing.
 public struct DamageReport: Hashable, Sendable {
   /// The key whose value is damaged; `nil` when a whole file with many values is.
-  public let key: Key?
+  public let key: StoreKey?
   /// The commit that wrote the value; zero for a whole file.
-  public let revision: Revision
+  public let revision: StoreRevision
   /// The size of the damaged bytes.
   public let size: Int
   /// The store.
@@ -67,7 +67,7 @@ public struct DamageReport: Hashable, Sendable {
   /// Whether a copy of the whole file is used in its place.
   public let isCopyUsed: Bool
 
-  package init(key: Key?, revision: Revision, size: Int, backend: String, isCopyUsed: Bool = false) {
+  package init(key: StoreKey?, revision: StoreRevision, size: Int, backend: String, isCopyUsed: Bool = false) {
     self.key = key
     self.revision = revision
     self.size = size

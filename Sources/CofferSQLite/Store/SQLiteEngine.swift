@@ -19,7 +19,7 @@ public final class SQLiteEngine: StorageEngine {
   private let isClosed = Locked(false)
   private let group = SubscriptionGroup()
 
-  public let capabilities: Capabilities
+  public let capabilities: StoreCapabilities
   public var description: String { place.description }
 
   /// The canonical path of the database file.
@@ -69,13 +69,13 @@ public final class SQLiteEngine: StorageEngine {
 
   private init(_ store: SQLiteStore) {
     core = .full(store)
-    capabilities = Capabilities(Self.features, maximumValueSize: store.maximumValueSize)
+    capabilities = StoreCapabilities(Self.features, maximumValueSize: store.maximumValueSize)
   }
 
   private init(_ store: ReadOnlyStore) {
     core = .readOnly(store)
     let features = Self.features.subtracting([.atomicBatches, .preconditions, .powerLossSafety])
-    capabilities = Capabilities(features, maximumValueSize: store.maximumValueSize)
+    capabilities = StoreCapabilities(features, maximumValueSize: store.maximumValueSize)
   }
 
   /// What the engine stands on.
@@ -91,7 +91,7 @@ public final class SQLiteEngine: StorageEngine {
     }
   }
 
-  package static let features: Capabilities.Features = [
+  package static let features: StoreCapabilities.Features = [
     .attributes, .systemRecords, .immediateRevisions,
     .atomicBatches, .preconditions, .snapshots, .listing, .persistence, .replay, .foreignWriters, .powerLossSafety,
     .revisions,
@@ -107,7 +107,7 @@ public final class SQLiteEngine: StorageEngine {
     }
   }
 
-  public var latestRevision: Revision {
+  public var latestRevision: StoreRevision {
     switch core {
     case .full(let store): store.latestRevision
     case .readOnly(let store): store.latestRevision
@@ -124,14 +124,14 @@ public final class SQLiteEngine: StorageEngine {
   }
 
   @discardableResult
-  public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+  public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     let store = try openStore()
     try batch.check(capabilities, backend: store.place.description)
     return try await store.writer.commit(
       PreparedBatch(batch, origin: origin, at: store.clock.now()), durability: batch.durability)
   }
 
-  public func entry(_ key: Key) async throws -> Entry? {
+  public func entry(_ key: StoreKey) async throws -> StoreEntry? {
     if let readOnlyStore { return try readOnlyStore.entry(key) }
     let store = try openStore()
     do {
@@ -143,13 +143,13 @@ public final class SQLiteEngine: StorageEngine {
 
   public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try read { try $0.record(name) } }
 
-  public func summary(of key: Key) async throws -> EntrySummary? {
+  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
     if let readOnlyStore { return try readOnlyStore.summary(of: key) }
     let store = try openStore()
     do {
       return try store.readers.read { try $0.summary(of: key) }
     } catch {
-      return try store.salvage(key, after: error).map(EntrySummary.init)
+      return try store.salvage(key, after: error).map(StoreEntrySummary.init)
     }
   }
 
@@ -181,7 +181,7 @@ public final class SQLiteEngine: StorageEngine {
   /// How many tasks wait in line for a snapshot.
   package var waitingSnapshots: Int { (try? openStore())?.readers.waiting ?? 0 }
 
-  public func recentCommits(after revision: Revision) -> [Commit]? {
+  public func recentCommits(after revision: StoreRevision) -> [StoreCommit]? {
     guard !isClosed.withLock({ $0 }) else { return nil }
     return switch core {
     case .full(let store): store.recentCommits(after: revision)
@@ -189,14 +189,14 @@ public final class SQLiteEngine: StorageEngine {
     }
   }
 
-  public func changes(since position: JournalPosition?) -> AsyncStream<Change> {
+  public func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> {
     switch core {
     case .full(let store): store.changes(since: position, group: group)
     case .readOnly(let store): store.changes(since: position)
     }
   }
 
-  public func availability() -> AsyncStream<Availability> {
+  public func availability() -> AsyncStream<StoreAvailability> {
     guard !isClosed.withLock({ $0 }) else { return AvailabilityFeed.closed() }
     return switch core {
     case .full(let store): store.availability()

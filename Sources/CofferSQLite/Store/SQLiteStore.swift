@@ -17,7 +17,7 @@ final class SQLiteStore: Sendable {
   let identity: FileIdentity
   let token = StoreToken()
   let maximumValueSize: Int
-  let clock: WallClock
+  let clock: StoreClock
   let writer: Writer
   let readers: ReaderPool
   private let feed: ChangeFeed
@@ -96,9 +96,9 @@ final class SQLiteStore: Sendable {
     writer.abandon()
   }
 
-  var latestRevision: Revision { wake.revision }
+  var latestRevision: StoreRevision { wake.revision }
 
-  func recentCommits(after revision: Revision) -> [Commit]? {
+  func recentCommits(after revision: StoreRevision) -> [StoreCommit]? {
     let latest = latestRevision
     guard revision < latest else { return [] }
     if let commits = feed.recentCommits(after: revision), commits.last?.revision == latest { return commits }
@@ -111,7 +111,7 @@ final class SQLiteStore: Sendable {
     return page.commits
   }
 
-  func changes(since position: JournalPosition?, group: SubscriptionGroup) -> AsyncStream<Change> {
+  func changes(since position: JournalPosition?, group: SubscriptionGroup) -> AsyncStream<StoreChange> {
     listen()
     // What others have committed just now and nobody has heard yet comes before "from now on".
     feed.advance(to: latestRevision)
@@ -128,7 +128,7 @@ final class SQLiteStore: Sendable {
 
   func finishChanges(_ group: SubscriptionGroup) { feed.finish(group) }
 
-  func availability() -> AsyncStream<Availability> { availabilityFeed.subscribe() }
+  func availability() -> AsyncStream<StoreAvailability> { availabilityFeed.subscribe() }
 
   // MARK: Handles
 

@@ -102,24 +102,24 @@ final class WakeFile: Sendable {
   }
 
   /// The newest revision that any process has announced. It never goes back, whatever somebody writes into the file.
-  var revision: Revision {
+  var revision: StoreRevision {
     let known = coffer_atomic_load(known)
     guard let announced = WakeWords.revision(coffer_atomic_load(field(WakeWords.announced))), announced.rawValue > known
-    else { return Revision(known) }
+    else { return StoreRevision(known) }
     coffer_atomic_raise(self.known, announced.rawValue)
     return announced
   }
 
   /// Announces a revision; never takes one back.
-  func raise(to revision: Revision) {
+  func raise(to revision: StoreRevision) {
     coffer_atomic_raise(known, revision.rawValue)
     raise(WakeWords.announced, to: revision)
   }
 
   /// Notes the newest revision whose sync has returned.
-  func raiseDurable(to revision: Revision) { raise(WakeWords.durable, to: revision) }
+  func raiseDurable(to revision: StoreRevision) { raise(WakeWords.durable, to: revision) }
 
-  private func raise(_ offset: Int, to revision: Revision) {
+  private func raise(_ offset: Int, to revision: StoreRevision) {
     let address = field(offset)
     let word = WakeWords.word(revision)
     while true {
@@ -136,7 +136,7 @@ final class WakeFile: Sendable {
   }
 
   /// Goes on with what the file says, from a revision that the journal has.
-  func resume(at revision: Revision) {
+  func resume(at revision: StoreRevision) {
     raise(to: revision)
     coffer_atomic_store(field(WakeWords.closed), 0)
   }
@@ -171,7 +171,7 @@ final class WakeFile: Sendable {
   /// Tells all processes that a sync has failed.
   func fail() {
     guard !hasFailed else { return }
-    coffer_atomic_store(field(WakeWords.failure), WakeWords.word(Revision(.random(in: 1..<(1 << 48)))))
+    coffer_atomic_store(field(WakeWords.failure), WakeWords.word(StoreRevision(.random(in: 1..<(1 << 48)))))
   }
 
   /// Takes the failure sign away. Only while the write lock is held.

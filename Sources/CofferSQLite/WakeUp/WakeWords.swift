@@ -4,9 +4,9 @@ import Foundation
 /// What a wake-up file says besides its bell: `docs/formats/sqlite.md`, "The wake-up file".
 package struct WakeWords: Hashable {
   /// The newest revision that a process has announced; `nil` when the word is damaged.
-  var announced: Revision?
+  var announced: StoreRevision?
   /// The newest revision whose sync has returned: never ahead of the truth. `nil` when the word is damaged.
-  var durable: Revision?
+  var durable: StoreRevision?
   /// Which store it belongs to and in which history: numbers of another one mean something else.
   var store: UInt64
   var epoch: UInt64
@@ -28,7 +28,7 @@ package struct WakeWords: Hashable {
   private static let closedMark: UInt64 = 0x436C_6F73 << 32
 
   init(
-    announced: Revision, durable: Revision, store: UInt64, epoch: UInt64, file: UInt64
+    announced: StoreRevision, durable: StoreRevision, store: UInt64, epoch: UInt64, file: UInt64
   ) {
     (self.announced, self.durable, self.store, self.epoch, self.file) = (announced, durable, store, epoch, file)
     closedAt = nil
@@ -65,14 +65,14 @@ package struct WakeWords: Hashable {
   // MARK: Revisions
 
   /// A revision and a check of it in one word, which can be read and written at once: any one flipped bit shows.
-  package static func word(_ revision: Revision) -> UInt64 {
+  package static func word(_ revision: StoreRevision) -> UInt64 {
     revision == .zero ? 0 : revision.rawValue << 16 | check(revision.rawValue)
   }
 
   /// The revision in a word; `nil` for a word that nobody of us has written.
-  package static func revision(_ word: UInt64) -> Revision? {
+  package static func revision(_ word: UInt64) -> StoreRevision? {
     let number = word >> 16
-    return word == 0 || (number > 0 && check(number) == word & 0xFFFF) ? Revision(number) : nil
+    return word == 0 || (number > 0 && check(number) == word & 0xFFFF) ? StoreRevision(number) : nil
   }
 
   /// The factor has no sixteen equal bits in a row, so a flipped bit of the number changes the product's upper ones.

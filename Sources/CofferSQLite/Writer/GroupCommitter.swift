@@ -7,18 +7,18 @@ package import Foundation
 /// Not thread-safe; the ``Writer`` gives it to one thread at a time.
 package final class GroupCommitter {
   let connection: Connection
-  let clock: WallClock
+  let clock: StoreClock
   private let begin, commitStatement, appendJournal, newestRow: Statement
   private let rows: RowWriter
   package private(set) lazy var statements = StatementCache(connection)
 
   let maximumValueSize: Int
   private var retention: JournalRetention
-  private(set) var revision = Revision.zero
+  private(set) var revision = StoreRevision.zero
   /// The history that this connection writes on with.
   private(set) var epoch: UInt64 = 0
   /// The newest revision whose sync has returned, until somebody has taken it.
-  private var durableRevision: Revision?
+  private var durableRevision: StoreRevision?
   /// Whether an older state was put in the place of the one that this connection knows.
   private(set) var hasLostItsHistory = false
   /// Whether rows were changed without a commit of their own, so that the newest journal row must be written again.
@@ -79,7 +79,7 @@ package final class GroupCommitter {
   }
 
   /// Commits a batch now, or says `nil` when another process is writing.
-  func commitWithoutWaiting(_ batch: PreparedBatch) -> Result<Revision, any Error>? {
+  func commitWithoutWaiting(_ batch: PreparedBatch) -> Result<StoreRevision, any Error>? {
     // Copying the log and starting it again sync, so they are the thread's.
     guard let log = connection.log, log.copied < log.frames, !logLimits.isTooLong(log) else { return nil }
     connection.waitsForLock = false
@@ -90,12 +90,12 @@ package final class GroupCommitter {
   }
 
   /// Commits a group and answers with the revision after each batch. A batch that cannot be applied fails alone.
-  func commit(_ group: [PreparedBatch], durability: Durability) -> [Result<Revision, any Error>] {
+  func commit(_ group: [PreparedBatch], durability: StoreDurability) -> [Result<StoreRevision, any Error>] {
     do {
       return try write(durability: durability) { try group.map(apply) }
     } catch let error as StorageError where group.count > 1 && ![.outcomeUnknown, .busy, .closed].contains(error.code) {
       // Something that only the transaction as a whole could find out (no space, say): find the batch that it is.
-      var results: [Result<Revision, any Error>] = []
+      var results: [Result<StoreRevision, any Error>] = []
       for batch in group {
         // After a failed sync nothing more is asked of the device.
         if let failure = results.last?.lostSync {
@@ -111,7 +111,7 @@ package final class GroupCommitter {
   }
 
   /// Runs `body` in a transaction and, if it changed anything, journals it as one commit.
-  func transact<R>(_ header: TransactionHeader, _ body: (SQLiteTransaction) throws -> R) throws -> (R, Commit?) {
+  func transact<R>(_ header: TransactionHeader, _ body: (SQLiteTransaction) throws -> R) throws -> (R, StoreCommit?) {
     try write(durability: header.durability) {
       let changesBefore = sqlite3_total_changes64(connection.handle)
       let transaction = SQLiteTransaction(self)
@@ -119,7 +119,7 @@ package final class GroupCommitter {
       let result = try body(transaction)
       guard sqlite3_total_changes64(connection.handle) != changesBefore else { return (result, nil) }
       let batch = PreparedBatch(
-        WriteBatch(transaction.operations, transaction: header.transaction), origin: header.origin ?? Origin(),
+        WriteBatch(transaction.operations, transaction: header.transaction), origin: header.origin ?? StoreOrigin(),
         at: clock.now(), isApplied: true, isForeign: header.origin == nil)
       try append(batch, at: revision.next)
       return (result, batch.commit(at: revision))
@@ -133,10 +133,10 @@ package final class GroupCommitter {
 
   /// Lets the revisions of a store that has none begin after a number: positions of an earlier life of the store must
   /// not mean something else in this one.
-  func beginRevisions(after base: Revision) throws {
+  func beginRevisions(after base: StoreRevision) throws {
     try write(durability: .full) {
       guard revision == .zero else { return }
-      try append(PreparedBatch(WriteBatch(), origin: Origin(), at: clock.now(), isForeign: true), at: base)
+      try append(PreparedBatch(WriteBatch(), origin: StoreOrigin(), at: clock.now(), isForeign: true), at: base)
     }
   }
 
@@ -151,7 +151,7 @@ package final class GroupCommitter {
 
   // MARK: One transaction
 
-  private func write<R>(durability: Durability, _ body: () throws -> R) throws -> R {
+  private func write<R>(durability: StoreDurability, _ body: () throws -> R) throws -> R {
     if durability == .full { try extendLogIfBusy() }
     try setSynchronous(durability == .full)
     try begin.run()
@@ -241,14 +241,14 @@ package final class GroupCommitter {
     seenDataVersion = dataVersion
   }
 
-  private func requireHistory(upTo found: Revision) throws {
+  private func requireHistory(upTo found: StoreRevision) throws {
     guard found < revision else { return }
     hasLostItsHistory = true
     throw History.wentBack(from: revision, to: found, connection.place)
   }
 
   /// The newest revision whose sync has returned, if that is news.
-  func takeDurableRevision() -> Revision? {
+  func takeDurableRevision() -> StoreRevision? {
     defer { durableRevision = nil }
     return durableRevision
   }
@@ -269,7 +269,7 @@ package final class GroupCommitter {
 
   // MARK: One batch
 
-  private func apply(_ batch: PreparedBatch) throws -> Result<Revision, any Error> {
+  private func apply(_ batch: PreparedBatch) throws -> Result<StoreRevision, any Error> {
     for case .require(let key, let expected) in batch.operations where try rows.revision(of: key) != expected {
       return .failure(StorageError.preconditionFailed(key, backend: connection.place.description))
     }
@@ -310,7 +310,7 @@ package final class GroupCommitter {
   }
 
   /// Changes a value that is no user's, without a commit: the revision stays.
-  package func rewrite(_ key: Key, _ value: Data) throws {
+  package func rewrite(_ key: StoreKey, _ value: Data) throws {
     if try rows.rewrite(key, value) { mustRewriteNewestRow = true }
   }
 
@@ -337,7 +337,7 @@ package final class GroupCommitter {
       ])
   }
 
-  private func append(_ batch: PreparedBatch, at next: Revision) throws {
+  private func append(_ batch: PreparedBatch, at next: StoreRevision) throws {
     let nobody = UnsafeRawBufferPointer(start: nil, count: 0)
     try withUnsafeBytes(of: batch.transaction.uuid) { transaction in
       try withUnsafeBytes(of: batch.origin.handle.uuid) { origin in
@@ -369,12 +369,12 @@ extension Result {
 /// The origin, the id and the durability of a transaction.
 package struct TransactionHeader: Sendable {
   /// `nil` for a writer that does not know us.
-  let origin: Origin?
+  let origin: StoreOrigin?
   let transaction: TransactionID?
-  let durability: Durability
+  let durability: StoreDurability
 
   /// A transaction of this origin and durability, under a fresh id unless one is given.
-  package init(origin: Origin?, transaction: TransactionID? = nil, durability: Durability) {
+  package init(origin: StoreOrigin?, transaction: TransactionID? = nil, durability: StoreDurability) {
     self.origin = origin
     self.transaction = transaction
     self.durability = durability

@@ -24,7 +24,7 @@ final class LargeValues {
 
   /// Writes a value over the one that the key has, if that is large, too: its pages are used again.
   /// - Returns: its number.
-  func put(_ value: Data, for key: Key) throws -> Int64 {
+  func put(_ value: Data, for key: StoreKey) throws -> Int64 {
     try key.withBytes { name in
       if let id = try number(of: name) {
         try write(value, for: name, with: update, id: id)

@@ -9,12 +9,12 @@ final class PreparedBatch: Sendable {
   /// One for each operation, of which those of puts are used; none when the operations were applied already.
   let checksums: [UInt32]
   let transaction: TransactionID
-  let origin: Origin
+  let origin: StoreOrigin
   /// Whether the journal shall say that a writer that does not know us made it.
   let isForeign: Bool
   /// What to do in place of the operations; `nil` to apply them.
   let hook: CommitHook?
-  let selection: Selection
+  let selection: StoreSelection
   let journalEntry: [UInt8]
   /// Whether there is anything to write.
   let isChange: Bool
@@ -25,7 +25,7 @@ final class PreparedBatch: Sendable {
 
   /// - Parameter isApplied: whether only the journal is still to be written.
   init(
-    _ batch: WriteBatch, origin: Origin, at date: Date, isApplied: Bool = false, isForeign: Bool = false,
+    _ batch: WriteBatch, origin: StoreOrigin, at date: Date, isApplied: Bool = false, isForeign: Bool = false,
     hook: CommitHook? = nil
   ) {
     operations = batch.operations
@@ -50,8 +50,8 @@ final class PreparedBatch: Sendable {
     }
   }
 
-  func commit(at revision: Revision) -> Commit {
-    Commit(
+  func commit(at revision: StoreRevision) -> StoreCommit {
+    StoreCommit(
       revision: revision, transaction: isForeign ? nil : transaction, origin: isForeign ? nil : origin,
       changed: selection, date: date)
   }

@@ -17,7 +17,7 @@ final class RecordRows {
     find = try connection.prepare("SELECT revision FROM coffer_records WHERE key = ?1")
   }
 
-  func put(_ name: SystemRecordName, _ content: Data, checksum: Int64, at revision: Revision) throws {
+  func put(_ name: SystemRecordName, _ content: Data, checksum: Int64, at revision: StoreRevision) throws {
     try name.key.withBytes { key in
       try content.withUnsafeBytes { bytes in
         write.bind(1, borrowing: key)
@@ -38,11 +38,11 @@ final class RecordRows {
     }
   }
 
-  func revision(of name: SystemRecordName) throws -> Revision? {
+  func revision(of name: SystemRecordName) throws -> StoreRevision? {
     try name.key.withBytes { key in
       find.bind(1, borrowing: key)
       defer { find.resetAndForget() }
-      return try find.step() ? Revision(UInt64(bitPattern: find.integer(0))) : nil
+      return try find.step() ? StoreRevision(UInt64(bitPattern: find.integer(0))) : nil
     }
   }
 }

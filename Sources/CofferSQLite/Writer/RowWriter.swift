@@ -57,7 +57,7 @@ final class RowWriter {
   }
 
   /// Changes a value under its present revision; whether there is one.
-  func rewrite(_ key: Key, _ value: Data) throws -> Bool {
+  func rewrite(_ key: StoreKey, _ value: Data) throws -> Bool {
     guard let revision = try revision(of: key) else { return false }
     let sum = Int64(bound(checksum(key, value), to: revision))
     let statement = try rewriteValue.get()
@@ -83,7 +83,7 @@ final class RowWriter {
   }
 
   /// Applies one operation; of a put with the checksum of key, value and attributes.
-  func apply(_ operation: WriteBatch.Operation, checksum: UInt32, at revision: Revision) throws {
+  func apply(_ operation: WriteBatch.Operation, checksum: UInt32, at revision: StoreRevision) throws {
     switch operation {
     case .put(let key, let value, let attributes):
       let sum = Int64(bound(checksum, to: revision))
@@ -125,9 +125,9 @@ final class RowWriter {
     }
   }
 
-  func recordRevision(of name: SystemRecordName) throws -> Revision? { try records.get().revision(of: name) }
+  func recordRevision(of name: SystemRecordName) throws -> StoreRevision? { try records.get().revision(of: name) }
 
-  private func clear(_ prefix: Key) throws {
+  private func clear(_ prefix: StoreKey) throws {
     let statement = try clearRange.get()
     try prefix.withBytes { lower in
       try prefix.successor.withUnsafeBytes { upper in
@@ -139,7 +139,7 @@ final class RowWriter {
     }
   }
 
-  private func run(_ statement: Statement, with key: Key) throws {
+  private func run(_ statement: Statement, with key: StoreKey) throws {
     try key.withBytes { name in
       statement.bind(1, borrowing: name)
       defer { statement.resetAndForget() }
@@ -148,16 +148,16 @@ final class RowWriter {
   }
 
   /// The revision of a key; `nil` when there is no row.
-  func revision(of key: Key) throws -> Revision? {
+  func revision(of key: StoreKey) throws -> StoreRevision? {
     try key.withBytes { name in
       findRevision.bind(1, borrowing: name)
       defer { findRevision.resetAndForget() }
-      return try findRevision.step() ? Revision(UInt64(bitPattern: findRevision.integer(0))) : nil
+      return try findRevision.step() ? StoreRevision(UInt64(bitPattern: findRevision.integer(0))) : nil
     }
   }
 }
 
-extension Key {
+extension StoreKey {
   /// The smallest byte string that is larger than every key with this prefix. UTF-8 has no byte 0xFF, so it exists.
   package var successor: [UInt8] {
     var bytes = Array(string.utf8)

@@ -4,7 +4,7 @@ import CofferCore
 struct WriteRequest: Sendable {
   enum Kind: Sendable {
     /// A batch, which shares a transaction with its neighbours in the queue.
-    case batch(PreparedBatch, Durability, CheckedContinuation<Revision, any Error>)
+    case batch(PreparedBatch, StoreDurability, CheckedContinuation<StoreRevision, any Error>)
     /// Anything else, which has a transaction of its own. `run` resumes its own waiter, if it has one.
     case work(run: @Sendable (GroupCommitter) -> WorkOutcome, refuse: @Sendable (any Error) -> Void)
   }
@@ -27,6 +27,6 @@ struct WriteRequest: Sendable {
 
 /// What came of a piece of work: the commit to announce, or why there is none.
 struct WorkOutcome {
-  var commit: Commit?
+  var commit: StoreCommit?
   var error: (any Error)?
 }

@@ -10,7 +10,7 @@ extension Writer {
   }
 
   /// Refuses those whose time is up; the others wait for the lock again.
-  func answerBusy(_ group: [WriteRequest], _ results: [Result<Revision, any Error>]) {
+  func answerBusy(_ group: [WriteRequest], _ results: [Result<StoreRevision, any Error>]) {
     let limit = deadline(milliseconds: 10)
     let rest = group.filter { $0.deadline > limit }
     let refusal = queue.withLock { queue in
@@ -23,7 +23,7 @@ extension Writer {
     }
   }
 
-  func closeIfDeviceFailed(_ results: [Result<Revision, any Error>]) {
+  func closeIfDeviceFailed(_ results: [Result<StoreRevision, any Error>]) {
     if let error = results.lazy.compactMap(\.lostSync).first { return closeIfDeviceFailed(error) }
     if listener.failure.isGiven() { closeAfterFailureElsewhere() }
   }

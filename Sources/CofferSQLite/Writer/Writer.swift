@@ -12,11 +12,11 @@ final class Writer: Sendable {
   /// What the store does with commits that have happened.
   struct Listener: Sendable {
     /// Makes the revision known, before the waiters are resumed: what a task was told of, it can read.
-    let raise: @Sendable (Revision) -> Void
+    let raise: @Sendable (StoreRevision) -> Void
     /// Notes the newest revision whose sync has returned.
-    let raiseDurable: @Sendable (Revision) -> Void
+    let raiseDurable: @Sendable (StoreRevision) -> Void
     /// Tells the subscribers, in the order of the revisions, after the waiters were resumed.
-    let announce: @Sendable ([Commit]) -> Void
+    let announce: @Sendable ([StoreCommit]) -> Void
     /// The sign by which all processes know that a sync has failed.
     let failure: FailureSign
     /// Called once when the device has failed and the store must not be used any more.
@@ -59,7 +59,7 @@ final class Writer: Sendable {
   }
 
   /// Commits a batch: alone and at once, or with the next group.
-  func commit(_ batch: PreparedBatch, durability: Durability) async throws -> Commit {
+  func commit(_ batch: PreparedBatch, durability: StoreDurability) async throws -> StoreCommit {
     try Task.checkCancellation()
     if durability == .relaxed, batch.size <= Self.inlineLimit, let result = try commitInline(batch) {
       return batch.commit(at: try result.get())
@@ -68,7 +68,7 @@ final class Writer: Sendable {
   }
 
   /// Commits a batch that its hook prepares first; from the hook's queue it goes straight to the writer.
-  func commit(_ batch: PreparedBatch, _ hook: CommitHook) async throws -> Commit {
+  func commit(_ batch: PreparedBatch, _ hook: CommitHook) async throws -> StoreCommit {
     try Task.checkCancellation()
     // Said before anything is prepared, which may fail in a less telling way: in a directory that is gone, say.
     if let refusal = queue.withLock({ $0.refusal }) { throw refusal }
@@ -173,7 +173,7 @@ final class Writer: Sendable {
   // MARK: Committing on the caller
 
   /// Commits on the caller's thread; `nil` when somebody else is writing, here or in another process.
-  private func commitInline(_ batch: PreparedBatch) throws -> Result<Revision, any Error>? {
+  private func commitInline(_ batch: PreparedBatch) throws -> Result<StoreRevision, any Error>? {
     let isMine = try queue.withLock { queue in
       if let refusal = queue.refusal { throw refusal }
       guard !queue.isBusy else { return false }
@@ -181,7 +181,7 @@ final class Writer: Sendable {
       return true
     }
     guard isMine else { return nil }
-    let result = committer.withLock { committer -> Result<Revision, any Error>? in
+    let result = committer.withLock { committer -> Result<StoreRevision, any Error>? in
       guard let committer, let result = committer.commitWithoutWaiting(batch) else { return nil }
       // A damaged page is looked into on the thread.
       if (result.error as? StorageError)?.isDamagedPage == true { return nil }
@@ -282,7 +282,7 @@ final class Writer: Sendable {
 
   private func commit(_ group: [WriteRequest], _ committer: GroupCommitter) {
     var batches: [PreparedBatch] = []
-    var durability = Durability.relaxed
+    var durability = StoreDurability.relaxed
     batches.reserveCapacity(group.count)
     for request in group {
       guard case .batch(let batch, let wanted, _) = request.kind else { continue }
@@ -306,7 +306,7 @@ final class Writer: Sendable {
         }
       }
     }
-    let commits = zip(batches, results).compactMap { batch, result -> Commit? in
+    let commits = zip(batches, results).compactMap { batch, result -> StoreCommit? in
       guard case .success(let revision) = result, batch.isChange else { return nil }
       return batch.commit(at: revision)
     }
@@ -317,8 +317,8 @@ final class Writer: Sendable {
   /// Writes batches that have met a damaged page once more, past it, where every row proves itself: so that a damaged
   /// value can be replaced.
   private func salvaging(
-    _ results: [Result<Revision, any Error>], _ batches: [PreparedBatch], _ durability: Durability
-  ) -> [Result<Revision, any Error>] {
+    _ results: [Result<StoreRevision, any Error>], _ batches: [PreparedBatch], _ durability: StoreDurability
+  ) -> [Result<StoreRevision, any Error>] {
     guard let failure = results.lazy.compactMap({ $0.error as? StorageError }).first(where: \.isDamagedPage),
       maySalvage.withLock({ $0 })?(failure) == true
     else { return results }
@@ -335,7 +335,7 @@ final class Writer: Sendable {
 
   /// Resumes the waiters, with what went wrong after the commit of a batch. What a hook has to do comes before that.
   private func finish(
-    _ batches: [PreparedBatch], _ results: [Result<Revision, any Error>], _ committer: GroupCommitter,
+    _ batches: [PreparedBatch], _ results: [Result<StoreRevision, any Error>], _ committer: GroupCommitter,
     resume: ((PreparedBatch) -> (any Error)?) -> Void
   ) {
     let committed = zip(batches, results).first { $0.0.hook != nil && $0.0.isChange && $0.1.error == nil }
@@ -352,7 +352,7 @@ final class Writer: Sendable {
     }
   }
 
-  func raise(_ revision: Revision) {
+  func raise(_ revision: StoreRevision) {
     configuration.afterCommit?(revision)
     listener.raise(revision)
   }

@@ -57,7 +57,7 @@ extension SlotHome {
   var servesCopy: Bool { slots.isCopyServed }
 
   /// What is in the place of a key, and whether it may come from a copy.
-  func place(of key: Key) throws -> (content: SlotContent?, isCopy: Bool) {
+  func place(of key: StoreKey) throws -> (content: SlotContent?, isCopy: Bool) {
     // Asked on both sides: the home can be damaged in between.
     let before = servesCopy
     let content = try locating(key) { try slots.read(.value(key)) }
@@ -70,7 +70,7 @@ extension SlotHome {
   func acknowledgeCopy(_ committer: GroupCommitter) throws {
     guard let slots = slots as? any CopyServing, slots.servesCopy else { return }
     let waiting = Set(try SlotJournal.intents(committer.statements, of: name).map(\.key))
-    var known: Set<Key> = []
+    var known: Set<StoreKey> = []
     for (key, record) in try SlotJournal.records(committer) {
       known.insert(key)
       guard !waiting.contains(key), let record else { continue }
@@ -86,14 +86,14 @@ extension SlotHome {
   }
 
   /// What to record of a version that a copy does not have; `nil` when there is nothing new to record.
-  func record(_ record: SlotRecord, lostIn content: SlotContent?, _ key: Key) -> SlotRecord? {
+  func record(_ record: SlotRecord, lostIn content: SlotContent?, _ key: StoreKey) -> SlotRecord? {
     if let content, matches(record, key, content) { return nil }
     guard !isStillLost(record, key, content) else { return nil }
     return self.record(record.id, key, content ?? SlotContent(Data()), record.attributes).lost(
       content == nil ? .missing : .older)
   }
 
-  func isStillLost(_ record: SlotRecord, _ key: Key, _ content: SlotContent?) -> Bool {
+  func isStillLost(_ record: SlotRecord, _ key: StoreKey, _ content: SlotContent?) -> Bool {
     slots.isStillLost(record, key, content)
   }
 }
@@ -103,7 +103,7 @@ extension Slots {
   var isCopyServed: Bool { (self as? any CopyServing)?.servesCopy ?? false }
 
   /// Whether the place of a value that was lost is as it was when that was found.
-  func isStillLost(_ record: SlotRecord, _ key: Key, _ content: SlotContent?) -> Bool {
+  func isStillLost(_ record: SlotRecord, _ key: StoreKey, _ content: SlotContent?) -> Bool {
     switch record.loss {
     case .none: return false
     case .missing: return content == nil

@@ -24,7 +24,7 @@ public struct SlotConfiguration: Sendable {
   public var retainedCount = 10_000
 
   /// Where the journal takes its dates from.
-  public var clock = WallClock.system
+  public var clock = StoreClock.system
 
   /// Is told, once for each damaged value, what was found. The bytes are kept in the quarantine.
   public var onDamage: (@Sendable (DamageReport) -> Void)?
@@ -56,7 +56,7 @@ public struct RecoveryReport: Hashable, Sendable {
   /// the key then has the value before it, which is announced as a change like any other, and what there is of the new
   /// one is in the quarantine. Or the home was damaged, and the copy that took its place has an older value of the key
   /// or none: reading it throws `damaged` until it is written again.
-  public let lost: [Key]
+  public let lost: [StoreKey]
   /// Whether there was no journal although there were values: it was made anew from them. Revisions start again, and
   /// transaction ids of earlier commits are gone.
   public let wasRebuilt: Bool

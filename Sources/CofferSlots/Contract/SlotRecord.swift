@@ -35,16 +35,16 @@ package struct SlotRecord: Hashable, Sendable {
     self.stamp = stamp
   }
 
-  init(id: SlotID, key: Key, content: SlotContent) {
+  init(id: SlotID, key: StoreKey, content: SlotContent) {
     let checksum = CofferSQLite.checksum(key, content.data)
     self.init(id: id, checksum: checksum, size: content.data.count, stamp: content.stamp)
   }
 
   /// Whether these are the bytes that were recorded.
-  func matches(_ key: Key, _ data: Data) -> Bool { loss == .none && describes(key, data) }
+  func matches(_ key: StoreKey, _ data: Data) -> Bool { loss == .none && describes(key, data) }
 
   /// Whether the checksum and the size are those of these bytes.
-  func describes(_ key: Key, _ data: Data) -> Bool {
+  func describes(_ key: StoreKey, _ data: Data) -> Bool {
     data.count == size && CofferSQLite.checksum(key, data) == checksum
   }
 

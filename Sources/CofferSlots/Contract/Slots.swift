@@ -34,7 +34,7 @@ package protocol Slots: Sendable {
   var keepsSecrets: Bool { get }
 
   /// Whether the home can be read and written now. It must not wait for long, and never for a person.
-  func availability() -> Availability
+  func availability() -> StoreAvailability
 
   /// What a slot holds; `nil` only when it is proven empty. Throw when it cannot be told.
   func read(_ slot: Slot) throws -> SlotContent?
@@ -52,11 +52,11 @@ package protocol Slots: Sendable {
   ///   - attributes: what is stored with the value. The journal keeps them; a home needs those only that it has a place
   ///     for, such as the type of a preference, and tells them with ``SlotContent/attributes``.
   /// - Returns: What ``write(_:to:)`` returns.
-  func stage(_ data: Data, as id: SlotID, for key: Key, attributes: ValueAttributes) throws -> SlotStamp?
+  func stage(_ data: Data, as id: SlotID, for key: StoreKey, attributes: ValueAttributes) throws -> SlotStamp?
 
   /// The ``SlotContent/attributes`` that the home will report for a value that is staged now, once the value is in its
   /// place. The journal records them, so that a listing reports what a read reports.
-  func attributes(staging data: Data, for key: Key, attributes: ValueAttributes) throws -> ValueAttributes
+  func attributes(staging data: Data, for key: StoreKey, attributes: ValueAttributes) throws -> ValueAttributes
 
   /// Empties a slot. An empty one is no error.
   func delete(_ slot: Slot) throws
@@ -80,14 +80,14 @@ package protocol Slots: Sendable {
   func isUntouched(_ stamp: SlotStamp, since recorded: SlotStamp) -> Bool
 
   /// The stamps of all values at once, where that is quicker than asking for each; else `nil`.
-  func stamps() throws -> [Key: SlotPresence]?
+  func stamps() throws -> [StoreKey: SlotPresence]?
 
   /// Throws when no value could be put into its place or removed now. Called before anything is stored.
   func checkWritable() throws
 
   /// Makes what the place of this key's value needs, or throws when the value could not be put there now. Called before
   /// anything is stored.
-  func prepare(_ key: Key) throws
+  func prepare(_ key: StoreKey) throws
 
   /// Returns when everything that was put aside so far would be found after power loss, by its name, too.
   func syncStaged() throws
@@ -108,7 +108,7 @@ package protocol Slots: Sendable {
 /// What a home tells of what others have done to it.
 package enum SlotEvent: Hashable, Sendable {
   /// The value of this key may have been changed.
-  case changed(Key)
+  case changed(StoreKey)
   /// Any value may have been changed.
   case anything
   /// ``Slots/availability()`` may have changed.
@@ -120,14 +120,14 @@ extension Slots {
   package var readsBlock: Bool { false }
   package var keepsSecrets: Bool { false }
 
-  package func availability() -> Availability { .available }
+  package func availability() -> StoreAvailability { .available }
 
-  package func stage(_ data: Data, as id: SlotID, for key: Key, attributes: ValueAttributes) throws -> SlotStamp? {
+  package func stage(_ data: Data, as id: SlotID, for key: StoreKey, attributes: ValueAttributes) throws -> SlotStamp? {
     try write(data, to: .staged(id))
   }
 
   package func attributes(
-    staging data: Data, for key: Key, attributes: ValueAttributes
+    staging data: Data, for key: StoreKey, attributes: ValueAttributes
   ) throws -> ValueAttributes { .none }
 
   package func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
@@ -148,9 +148,9 @@ extension Slots {
   }
 
   package func isUntouched(_ stamp: SlotStamp, since recorded: SlotStamp) -> Bool { stamp == recorded }
-  package func stamps() throws -> [Key: SlotPresence]? { nil }
+  package func stamps() throws -> [StoreKey: SlotPresence]? { nil }
   package func checkWritable() throws {}
-  package func prepare(_ key: Key) throws {}
+  package func prepare(_ key: StoreKey) throws {}
   package func syncStaged() throws {}
   package func flush() throws {}
   package func sync() throws {}
@@ -160,7 +160,7 @@ extension Slots {
 /// One named place in a home.
 package enum Slot: Hashable, Sendable {
   /// Where people find the value of a key.
-  case value(Key)
+  case value(StoreKey)
   /// A value that waits for its batch to be committed and then to be moved to its place.
   case staged(SlotID)
   /// A value that was replaced while a snapshot was reading.
@@ -229,13 +229,14 @@ package struct SlotContent: Sendable {
   package let version: SlotID?
   /// Whose value they are, where the home keeps that with a value that waits and nobody can change it. It is compared
   /// with the key that is read: a waiting value of another key is damage.
-  package let key: Key?
+  package let key: StoreKey?
   /// What the home itself says of the value, such as the type of a preference.
   package let attributes: ValueAttributes
 
   /// Bytes, the stamp under which they were read, their version, whose value they are, and what the home says of them.
   package init(
-    _ data: Data, stamp: SlotStamp? = nil, version: SlotID? = nil, key: Key? = nil, attributes: ValueAttributes = .none
+    _ data: Data, stamp: SlotStamp? = nil, version: SlotID? = nil, key: StoreKey? = nil,
+    attributes: ValueAttributes = .none
   ) {
     self.data = data
     self.attributes = attributes

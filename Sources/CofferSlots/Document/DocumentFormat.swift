@@ -21,25 +21,25 @@ package protocol DocumentFormat: Sendable {
   /// The file of a document.
   func encode(_ document: Document) throws -> Data
 
-  func keys(of document: Document) -> [Key]
-  func content(of key: Key, in document: Document) throws -> SlotContent?
+  func keys(of document: Document) -> [StoreKey]
+  func content(of key: StoreKey, in document: Document) throws -> SlotContent?
   /// What `encodeWaiting` is given of the attributes of a value: the one that the file has a place for; 0 for none.
   func tag(of attributes: ValueAttributes) -> UInt8
   /// What ``content(of:in:)`` reports beside the bytes once a value with this tag was set in the document.
-  func attributes(of key: Key, set data: Data, tag: UInt8, in document: Document) -> ValueAttributes
+  func attributes(of key: StoreKey, set data: Data, tag: UInt8, in document: Document) -> ValueAttributes
   /// That there is a value, and its stamp, without its bytes.
-  func presence(of key: Key, in document: Document) -> SlotPresence?
-  func set(_ key: Key, to item: Item, version: SlotID, in document: inout Document) throws
-  func remove(_ key: Key, from document: inout Document)
+  func presence(of key: StoreKey, in document: Document) -> SlotPresence?
+  func set(_ key: StoreKey, to item: Item, version: SlotID, in document: inout Document) throws
+  func remove(_ key: StoreKey, from document: inout Document)
 
   /// What a value that waits is written as, in a file of its own.
   /// - Parameter key: whose value it is; `nil` for bytes that are only kept for people to look at.
-  func encodeWaiting(_ data: Data, as id: SlotID, for key: Key?, tag: UInt8) throws -> Data
+  func encodeWaiting(_ data: Data, as id: SlotID, for key: StoreKey?, tag: UInt8) throws -> Data
 
   /// Reads what ``encodeWaiting(_:as:for:tag:)`` wrote for the same version.
   /// - Returns: the value, and whose it is where the file says so.
   /// - Throws: `damaged` for anything else.
-  func decodeWaiting(_ file: Data, of id: SlotID) throws -> (key: Key?, item: Item)
+  func decodeWaiting(_ file: Data, of id: SlotID) throws -> (key: StoreKey?, item: Item)
 
   /// The bytes of a value.
   func data(of item: Item) -> Data

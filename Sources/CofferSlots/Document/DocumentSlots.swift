@@ -11,8 +11,8 @@ package import Foundation
 /// leaves half of one.
 package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomReserving, Examinable {
   private enum Step {
-    case put(Key, Format.Item, SlotID)
-    case remove(Key)
+    case put(StoreKey, Format.Item, SlotID)
+    case remove(StoreKey)
   }
 
   private struct Pending {
@@ -57,7 +57,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
   /// A large file takes milliseconds to be taken apart, and one that is being written takes longer.
   package var readsBlock: Bool { !file.isRead }
 
-  package func availability() -> Availability {
+  package func availability() -> StoreAvailability {
     do {
       _ = try file.document()
       return .available
@@ -89,7 +89,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
     return try waiting(id, in: directory).map { SlotContent(format.data(of: $0.item), version: id, key: $0.key) }
   }
 
-  private func waiting(_ id: SlotID, in directory: Directory) throws -> (key: Key?, item: Format.Item)? {
+  private func waiting(_ id: SlotID, in directory: Directory) throws -> (key: StoreKey?, item: Format.Item)? {
     // Its envelope is larger than the value by a little.
     guard let content = try directory.read(id.description, limit: maximumValueSize + 4_096) else { return nil }
     return try format.decodeWaiting(content.data, of: id)
@@ -115,7 +115,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
   }
 
   package func stage(
-    _ data: Data, as id: SlotID, for key: Key, attributes: ValueAttributes
+    _ data: Data, as id: SlotID, for key: StoreKey, attributes: ValueAttributes
   ) throws -> SlotStamp? {
     let tag = format.tag(of: attributes)
     _ = try staged.write(try format.encodeWaiting(data, as: id, for: key, tag: tag), to: id.description)
@@ -123,7 +123,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
   }
 
   package func attributes(
-    staging data: Data, for key: Key, attributes: ValueAttributes
+    staging data: Data, for key: StoreKey, attributes: ValueAttributes
   ) throws -> ValueAttributes {
     try format.attributes(of: key, set: data, tag: format.tag(of: attributes), in: file.document())
   }
@@ -133,7 +133,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
     return nil
   }
 
-  private func write(_ data: Data, to slot: Slot, for key: Key?) throws {
+  private func write(_ data: Data, to slot: Slot, for key: StoreKey?) throws {
     guard let (directory, id) = directory(slot) else {
       throw StorageError.unsupported("to write a value past its batch", advice: "Stage and move it.", backend: "")
     }
@@ -166,7 +166,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
 
   package func copy(_ source: Slot, to target: Slot) throws {
     guard let content = try read(source) else { return }
-    let key: Key? = if case .value(let key) = source { key } else { content.key }
+    let key: StoreKey? = if case .value(let key) = source { key } else { content.key }
     try write(content.data, to: target, for: key)
   }
 
@@ -206,7 +206,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
   /// write the file, how large it becomes is known.
   package func reserve(placing versions: [SlotID]) throws {
     guard format.keepsSecrets else { return }
-    let sizes = try versions.map { Int(try staged.stamp($0.description)?.size ?? 0) + Key.maximumSize + 64 }
+    let sizes = try versions.map { Int(try staged.stamp($0.description)?.size ?? 0) + StoreKey.maximumSize + 64 }
     try file.reserve(additional: sizes.reduce(4_096, +))
   }
 

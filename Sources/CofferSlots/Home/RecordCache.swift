@@ -9,14 +9,14 @@ final class RecordCache: Sendable {
 
   private struct State {
     /// The state of the store that the records belong to.
-    var revision = Revision.zero
-    var records: [Key: SlotHome.Recorded] = [:]
+    var revision = StoreRevision.zero
+    var records: [StoreKey: SlotHome.Recorded] = [:]
   }
 
   private let state = Locked(State())
 
   /// The record of a key as of `latest`, if it is known.
-  func record(of key: Key, in journal: SQLiteEngine, latest: Revision) -> SlotHome.Recorded? {
+  func record(of key: StoreKey, in journal: SQLiteEngine, latest: StoreRevision) -> SlotHome.Recorded? {
     let (revision, found) = state.withLock { ($0.revision, $0.revision == latest ? $0.records[key] : nil) }
     guard revision != latest else { return found }
     forget(what: journal.recentCommits(after: revision), from: revision, to: latest)
@@ -24,7 +24,7 @@ final class RecordCache: Sendable {
   }
 
   /// Removes what was changed after a revision, or everything where it is unknown what was changed.
-  private func forget(what commits: [Commit]?, from revision: Revision, to latest: Revision) {
+  private func forget(what commits: [StoreCommit]?, from revision: StoreRevision, to latest: StoreRevision) {
     state.withLock { state in
       guard state.revision == revision, revision < latest else { return }
       state.revision = latest
@@ -40,7 +40,7 @@ final class RecordCache: Sendable {
 
   /// Keeps a record that was read when `latest` was the newest revision. A commit that came in between is newer than
   /// that and makes the next reader forget the record.
-  func keep(_ recorded: SlotHome.Recorded, of key: Key, latest: Revision) {
+  func keep(_ recorded: SlotHome.Recorded, of key: StoreKey, latest: StoreRevision) {
     state.withLock { state in
       guard state.revision == latest else { return }
       if state.records.count >= Self.capacity { state.records.removeAll(keepingCapacity: true) }

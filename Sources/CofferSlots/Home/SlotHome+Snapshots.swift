@@ -18,7 +18,7 @@ extension SlotHome {
 
   /// Keeps what a commit is about to replace, if a snapshot may still read it. Where that cannot be done, the reader of
   /// the snapshot is told; the commit has happened and goes on.
-  func retain(_ key: Key, _ version: SlotRecord) {
+  func retain(_ key: StoreKey, _ version: SlotRecord) {
     do {
       try slots.copy(.value(key), to: .retained(version.id))
     } catch {

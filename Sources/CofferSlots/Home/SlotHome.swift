@@ -19,7 +19,7 @@ final class SlotHome: Sendable {
   let retained: RetainedVersions
   let snapshotSign = Locked(SharedSign())
   /// Up to which revision everything is in its place, whether or not the journal has forgotten that it was to be done.
-  private let doneRevision = Locked(Revision.zero)
+  private let doneRevision = Locked(StoreRevision.zero)
 
   init(
     slots: any Slots, name: String, control: SlotControl, configuration: SlotConfiguration, hasNewJournal: Bool
@@ -43,9 +43,9 @@ final class SlotHome: Sendable {
     }
   }
 
-  var done: Revision { doneRevision.withLock { $0 } }
+  var done: StoreRevision { doneRevision.withLock { $0 } }
 
-  func noteDone(_ revision: Revision) { doneRevision.withLock { $0 = max($0, revision) } }
+  func noteDone(_ revision: StoreRevision) { doneRevision.withLock { $0 = max($0, revision) } }
 
   func reached(_ step: SlotStep) { configuration.atStep?(step) }
 
@@ -55,7 +55,7 @@ final class SlotHome: Sendable {
     owner.lock.remove()
   }
 
-  func matches(_ record: SlotRecord, _ key: Key, _ content: SlotContent) -> Bool {
+  func matches(_ record: SlotRecord, _ key: StoreKey, _ content: SlotContent) -> Bool {
     slots.matches(record, key, content)
   }
 
@@ -63,7 +63,7 @@ final class SlotHome: Sendable {
 
   /// The record of a version, with what the home reports for it. Of a secret's value it tells nothing.
   func record(
-    _ id: SlotID, _ key: Key, _ content: SlotContent, _ attributes: ValueAttributes = .none
+    _ id: SlotID, _ key: StoreKey, _ content: SlotContent, _ attributes: ValueAttributes = .none
   ) -> SlotRecord {
     var record =
       slots.keepsSecrets
@@ -96,7 +96,7 @@ final class SlotHome: Sendable {
     return records
   }
 
-  private func stage(_ key: Key, _ data: Data, _ attributes: ValueAttributes) throws -> SlotRecord {
+  private func stage(_ key: StoreKey, _ data: Data, _ attributes: ValueAttributes) throws -> SlotRecord {
     try locating(key) {
       try slots.prepare(key)
       let id = nextID()
@@ -122,14 +122,14 @@ final class SlotHome: Sendable {
   }
 
   /// Says of an error which store and key it is about.
-  func locating<R>(_ key: Key, _ body: () throws -> R) throws -> R {
+  func locating<R>(_ key: StoreKey, _ body: () throws -> R) throws -> R {
     do { return try body() } catch let error as StorageError { throw error.locating(backend: name, key: key) }
   }
 }
 
 extension Slots {
   /// Whether a slot holds the version of a record.
-  func matches(_ record: SlotRecord, _ key: Key, _ content: SlotContent) -> Bool {
+  func matches(_ record: SlotRecord, _ key: StoreKey, _ content: SlotContent) -> Bool {
     guard keepsSecrets else { return record.matches(key, content.data) }
     guard record.loss == .none else { return false }
     return record.stamp.map { $0 == content.stamp } ?? (record.id == content.version)

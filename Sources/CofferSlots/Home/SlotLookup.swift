@@ -6,7 +6,7 @@ import Foundation
 extension SlotHome {
   /// What a look at a key has found.
   enum Finding: Sendable {
-    case entry(Entry)
+    case entry(StoreEntry)
     case absent
     /// There is a value, and the journal knows none.
     case unrecorded
@@ -16,12 +16,12 @@ extension SlotHome {
 
   /// A record with the revision that wrote it.
   struct Recorded: Sendable {
-    let revision: Revision
+    let revision: StoreRevision
     let record: SlotRecord
   }
 
   /// Looks at the newest state. Takes one read of the slot when its record is known and nothing is unusual.
-  func look(_ key: Key, _ journal: SQLiteEngine, _ quarantine: SlotQuarantine) throws -> Finding {
+  func look(_ key: StoreKey, _ journal: SQLiteEngine, _ quarantine: SlotQuarantine) throws -> Finding {
     let latest = journal.latestRevision
     if let recorded = records.record(of: key, in: journal, latest: latest),
       let content = try locating(key, { try slots.read(.value(key)) }), matches(recorded.record, key, content)
@@ -54,8 +54,8 @@ extension SlotHome {
 
   /// Looks at the state of a snapshot, whose record may have been replaced since.
   func look(
-    _ key: Key, at recorded: Recorded, _ journal: SQLiteEngine, _ quarantine: SlotQuarantine
-  ) throws -> Entry? {
+    _ key: StoreKey, at recorded: Recorded, _ journal: SQLiteEngine, _ quarantine: SlotQuarantine
+  ) throws -> StoreEntry? {
     let record = recorded.record
     func inPlace() throws -> SlotContent? { try locating(key) { try slots.read(.value(key)) } }
     if let content = try inPlace(), matches(record, key, content) { return recorded.entry(key, content) }
@@ -73,10 +73,10 @@ extension SlotHome {
     if isStillLost(newest.record, key, present.content) || present.isCopy { throw quarantine.reportLoss(key, recorded) }
     if isDamaged(record, content) { throw quarantine.report(key, recorded, content) }
     // Somebody who does not know us has edited it: no snapshot can hold that back.
-    return content.map { Entry(key: key, value: $0.data, revision: recorded.revision, attributes: $0.attributes) }
+    return content.map { StoreEntry(key: key, value: $0.data, revision: recorded.revision, attributes: $0.attributes) }
   }
 
-  private func aside(_ slot: Slot, _ key: Key, _ record: SlotRecord) throws -> SlotContent? {
+  private func aside(_ slot: Slot, _ key: StoreKey, _ record: SlotRecord) throws -> SlotContent? {
     guard let content = try locating(key, { try slots.read(slot) }) else { return nil }
     if let owner = content.key, owner != key {
       throw StorageError.anothersWaiting(key, name)
@@ -86,7 +86,7 @@ extension SlotHome {
   }
 
   /// What to say of a value that was removed and is still in its place.
-  func stillThere(_ key: Key) -> StorageError {
+  func stillThere(_ key: StoreKey) -> StorageError {
     StorageError(
       .unfinished, "The key was removed, but its value could not be taken away and is still in its place.",
       advice: "The next commit tries again. Listings do not have the key.", backend: name, key: key)
@@ -98,7 +98,7 @@ extension SlotHome {
     case unreadable
   }
 
-  private func line(_ key: Key, _ journal: SQLiteEngine) throws -> Line? {
+  private func line(_ key: StoreKey, _ journal: SQLiteEngine) throws -> Line? {
     try journal.read { reader in
       try reader.withValue(key) { revision, bytes in
         SlotRecord(bytes).map { .recorded(Recorded(revision: revision, record: $0)) } ?? .unreadable
@@ -107,7 +107,7 @@ extension SlotHome {
   }
 
   /// The record of an entry of the journal database.
-  func recorded(_ entry: Entry) throws -> Recorded {
+  func recorded(_ entry: StoreEntry) throws -> Recorded {
     guard let record = entry.value.withUnsafeBytes({ SlotRecord($0) }) else {
       throw StorageError.damagedRecord(entry.key, name)
     }
@@ -116,14 +116,14 @@ extension SlotHome {
 }
 
 extension StorageError {
-  static func anothersWaiting(_ key: Key, _ backend: String) -> StorageError {
+  static func anothersWaiting(_ key: StoreKey, _ backend: String) -> StorageError {
     StorageError(
       .damaged, "A value of another key was put where the value of this key is kept until it is in its place.",
       advice: "Somebody has changed the files of the store. Restore a backup, or write the key again.",
       backend: backend, key: key)
   }
 
-  static func damagedRecord(_ key: Key, _ backend: String) -> StorageError {
+  static func damagedRecord(_ key: StoreKey, _ backend: String) -> StorageError {
     StorageError(
       .damaged, "What the journal says of the value is damaged; the value itself may be whole.",
       advice: "Write the key again, or delete the journal: it is made anew from the values.", backend: backend, key: key
@@ -133,7 +133,7 @@ extension StorageError {
 
 extension SlotQuarantine {
   /// - Returns: What the reader of a value hears whose newest version is lost with the home.
-  func reportLoss(_ key: Key, _ recorded: SlotHome.Recorded) -> StorageError {
+  func reportLoss(_ key: StoreKey, _ recorded: SlotHome.Recorded) -> StorageError {
     tell(DamageReport(key: key, revision: recorded.revision, size: 0, backend: name), of: recorded.record.id)
     return StorageError(
       .damaged,
@@ -144,13 +144,13 @@ extension SlotQuarantine {
 }
 
 extension SlotHome.Recorded {
-  func entry(_ key: Key, _ content: SlotContent) -> Entry {
-    Entry(key: key, value: content.data, revision: revision, attributes: attributes(with: content))
+  func entry(_ key: StoreKey, _ content: SlotContent) -> StoreEntry {
+    StoreEntry(key: key, value: content.data, revision: revision, attributes: attributes(with: content))
   }
 
   /// The entry of a value that waits or is kept: what the home reports for it counts only once it is in its place.
-  func entry(_ key: Key, aside content: SlotContent) -> Entry {
-    Entry(key: key, value: content.data, revision: revision, attributes: attributes(aside: content))
+  func entry(_ key: StoreKey, aside content: SlotContent) -> StoreEntry {
+    StoreEntry(key: key, value: content.data, revision: revision, attributes: attributes(aside: content))
   }
 
   /// What was stored with the version, and what the home says of it. An edit by others leaves the latter only.
@@ -175,7 +175,7 @@ final class SlotQuarantine: Sendable {
   }
 
   /// - Returns: What the reader hears.
-  func report(_ key: Key, _ recorded: SlotHome.Recorded, _ content: SlotContent?) -> StorageError {
+  func report(_ key: StoreKey, _ recorded: SlotHome.Recorded, _ content: SlotContent?) -> StorageError {
     let id = recorded.record.id
     let isFirst = reported.withLock { $0.insert(id).inserted }
     var isKept = true

@@ -11,8 +11,8 @@ struct SlotJournal {
   struct Intent {
     let position: Int64
     /// The commit that it is part of.
-    let revision: Revision
-    let key: Key
+    let revision: StoreRevision
+    let key: StoreKey
     /// Where the new value waits; `nil` when the value is removed.
     let staged: SlotID?
     /// The version that it replaces.
@@ -42,7 +42,8 @@ struct SlotJournal {
 
   /// Records a batch whose values were put aside, and forgets what is done up to a revision.
   static func record(
-    _ operations: [WriteBatch.Operation], _ staged: [SlotRecord?], done: Revision, in transaction: SQLiteTransaction
+    _ operations: [WriteBatch.Operation], _ staged: [SlotRecord?], done: StoreRevision,
+    in transaction: SQLiteTransaction
   ) throws {
     if done > .zero {
       try transaction.execute("DELETE FROM coffer_intents WHERE revision <= ?1", [done.integer])
@@ -79,7 +80,7 @@ struct SlotJournal {
   }
 
   /// The line of a key in the state of a transaction.
-  static func line(of key: Key, in transaction: SQLiteTransaction) throws -> Line {
+  static func line(of key: StoreKey, in transaction: SQLiteTransaction) throws -> Line {
     do {
       guard let value = try transaction.value(key) else { return .none }
       return value.withUnsafeBytes { SlotRecord($0) }.map { .record($0) } ?? .unreadable
@@ -89,14 +90,14 @@ struct SlotJournal {
   }
 
   /// The record of a key on the writer's connection.
-  static func record(of key: Key, _ committer: GroupCommitter) throws -> SlotRecord? {
+  static func record(of key: StoreKey, _ committer: GroupCommitter) throws -> SlotRecord? {
     let sql = "SELECT \(ValueRow.value) FROM coffer_values WHERE key = ?1"
     return try committer.statements.query(sql, [key.blob]) { $0.blob(0) }.first
       .flatMap { $0.withUnsafeBytes { SlotRecord($0) } }
   }
 
   /// All records on the writer's connection; `nil` for one that is damaged.
-  static func records(_ committer: GroupCommitter) throws -> [(key: Key, record: SlotRecord?)] {
+  static func records(_ committer: GroupCommitter) throws -> [(key: StoreKey, record: SlotRecord?)] {
     try committer.statements.query("SELECT key, \(ValueRow.value) FROM coffer_values", []) { row in
       row.blob(0).key.map { ($0, row.blob(1).withUnsafeBytes { SlotRecord($0) }) }
     }.compactMap { $0 }
@@ -109,7 +110,7 @@ struct SlotJournal {
   }
 
   /// The keys that wait for being put into their places.
-  static func intendedKeys(in transaction: SQLiteTransaction, of name: String) throws -> Set<Key> {
+  static func intendedKeys(in transaction: SQLiteTransaction, of name: String) throws -> Set<StoreKey> {
     Set(try transaction.query("SELECT key FROM coffer_intents") { try $0.blob(0).key.or(.damagedIntent(name)) })
   }
 
@@ -121,14 +122,14 @@ struct SlotJournal {
       let key = try row.blob(2).key.or(.damagedIntent(backend))
       // A version that cannot be read must not be taken for none, which would be a removal.
       return Intent(
-        position: row.integer(0), revision: Revision(UInt64(bitPattern: row.integer(1))), key: key,
+        position: row.integer(0), revision: StoreRevision(UInt64(bitPattern: row.integer(1))), key: key,
         staged: row.isNull(3) ? nil : try SlotID(row.blob(3)).or(.damagedIntent(backend)),
         previous: row.isNull(4) ? nil : row.blob(4).withUnsafeBytes { SlotRecord($0) })
     }
   }
 
   /// Removes the work that is done. What has failed stays.
-  static func forget(_ intents: [Intent], except failed: Set<Key>, _ committer: GroupCommitter) throws {
+  static func forget(_ intents: [Intent], except failed: Set<StoreKey>, _ committer: GroupCommitter) throws {
     guard let last = intents.last else { return }
     if failed.isEmpty {
       try committer.statements.execute("DELETE FROM coffer_intents WHERE position <= ?1", [.integer(last.position)])
@@ -140,7 +141,7 @@ struct SlotJournal {
   }
 
   /// Notes the stamp that a version has in its place, if the version is still the newest.
-  static func note(_ stamp: SlotStamp?, of id: SlotID, _ key: Key, _ committer: GroupCommitter) throws {
+  static func note(_ stamp: SlotStamp?, of id: SlotID, _ key: StoreKey, _ committer: GroupCommitter) throws {
     guard let record = try record(of: key, committer), record.id == id, record.stamp != stamp else { return }
     var noted = record
     noted.stamp = stamp
@@ -148,23 +149,23 @@ struct SlotJournal {
   }
 
   /// Notes what became of a version, if the version is still the newest.
-  static func note(_ noted: SlotRecord, _ key: Key, _ committer: GroupCommitter) throws {
+  static func note(_ noted: SlotRecord, _ key: StoreKey, _ committer: GroupCommitter) throws {
     guard let record = try record(of: key, committer), record.id == noted.id, record != noted else { return }
     try committer.rewrite(key, noted.encoded)
   }
 }
 
-extension Revision {
+extension StoreRevision {
   fileprivate var integer: SQLiteValue { .integer(Int64(bitPattern: rawValue)) }
 }
 
-extension Key {
+extension StoreKey {
   fileprivate var blob: SQLiteValue { .blob(Data(string.utf8)) }
 }
 
 extension Data {
   /// The key that these bytes are. No writer of ours makes others.
-  fileprivate var key: Key? { String(validating: self, as: UTF8.self).flatMap { try? Key($0) } }
+  fileprivate var key: StoreKey? { String(validating: self, as: UTF8.self).flatMap { try? StoreKey($0) } }
 }
 
 extension Optional {

@@ -87,7 +87,7 @@ extension SlotHome {
   }
 
   /// Has a home do what it has only noted so far; all of it stays to be done when that fails.
-  private func carryOut(_ keys: [Key], _ unplaced: inout Unplaced) throws {
+  private func carryOut(_ keys: [StoreKey], _ unplaced: inout Unplaced) throws {
     do {
       try slots.flush()
     } catch let error as StorageError where error.code != .outcomeUnknown {
@@ -104,7 +104,7 @@ extension SlotHome {
   }
 
   /// Moves a value to its place.
-  private func place(_ staged: SlotID, _ key: Key, _ committer: GroupCommitter) throws -> Placing {
+  private func place(_ staged: SlotID, _ key: StoreKey, _ committer: GroupCommitter) throws -> Placing {
     do {
       guard try isWhole(staged, key, committer) else {
         _ = try slots.move(.staged(staged), to: .quarantined(staged))
@@ -128,7 +128,7 @@ extension SlotHome {
 
   /// Whether what waits may be put into its place: where a value has no stamp, nobody could tell there that it is
   /// damaged. (What keeps secrets can tell by itself.)
-  private func isWhole(_ staged: SlotID, _ key: Key, _ committer: GroupCommitter) throws -> Bool {
+  private func isWhole(_ staged: SlotID, _ key: StoreKey, _ committer: GroupCommitter) throws -> Bool {
     guard !slots.keepsSecrets, let record = try SlotJournal.record(of: key, committer), record.id == staged,
       record.stamp == nil
     else { return true }
@@ -141,7 +141,7 @@ extension SlotHome {
 
   /// Empties the place of a value, unless somebody has put something else there since it was removed.
   /// - Returns: Whether there was anything.
-  private func remove(_ key: Key, versions: [SlotRecord]) throws -> Bool {
+  private func remove(_ key: StoreKey, versions: [SlotRecord]) throws -> Bool {
     do {
       guard try slots.stamp(.value(key)) != nil else {
         try slots.delete(.value(key))  // with what may be left of it elsewhere
@@ -160,7 +160,7 @@ extension SlotHome {
   }
 
   /// Whether the place of a key holds one of these versions.
-  private func holds(_ key: Key, one versions: [SlotRecord]) throws -> Bool {
+  private func holds(_ key: StoreKey, one versions: [SlotRecord]) throws -> Bool {
     guard let presence = try slots.stamp(.value(key)) else { return false }
     if let stamp = presence.stamp, versions.contains(where: { $0.stamp == stamp }) { return true }
     guard let content = try slots.read(.value(key)) else { return false }
@@ -186,7 +186,7 @@ extension SlotHome {
       underlying: error.underlying)
   }
 
-  private func lost(_ key: Key) -> StorageError {
+  private func lost(_ key: StoreKey) -> StorageError {
     StorageError(
       .unfinished, "The value is gone or damaged that was to be put into its place.",
       advice: "Read the key to see what it holds, and write it again.", backend: name, key: key)
@@ -198,16 +198,16 @@ struct Unplaced: Sendable {
   /// Why nothing is.
   var all: StorageError?
   /// Why single values are not.
-  var failures: [Key: StorageError] = [:]
+  var failures: [StoreKey: StorageError] = [:]
   /// Those that are not there any more, or damaged.
-  var lost: [Key] = []
+  var lost: [StoreKey] = []
   /// Which of them are tried again.
-  var waiting: Set<Key> = []
+  var waiting: Set<StoreKey> = []
   /// How many values were put into their places or removed, and were not so before.
   var completed = 0
 
   /// What concerns a batch that has changed these keys.
-  func failure(of selection: Selection) -> StorageError? {
+  func failure(of selection: StoreSelection) -> StorageError? {
     all ?? (failures.isEmpty ? nil : failures.first { selection.contains($0.key) }?.value)
   }
 }

@@ -9,7 +9,7 @@ import Foundation
 /// once.
 final class SlotReconciler: Sendable {
   private struct Pending {
-    var keys: Set<Key> = []
+    var keys: Set<StoreKey> = []
     var everything = false
     var isScheduled = false
   }
@@ -69,7 +69,7 @@ final class SlotReconciler: Sendable {
   }
 
   /// Whether a value may have been changed by others: by its stamp, or, where the home has none, by its content.
-  func isSuspect(_ key: Key) -> Bool {
+  func isSuspect(_ key: StoreKey) -> Bool {
     do {
       let line = try journal.read { try $0.withValue(key) { _, bytes in SlotRecord(bytes) } }
       let presence = try home.slots.stamp(.value(key))
@@ -81,7 +81,7 @@ final class SlotReconciler: Sendable {
     }
   }
 
-  private func isSuspect(_ key: Key, _ record: SlotRecord, _ presence: SlotPresence?) -> Bool {
+  private func isSuspect(_ key: StoreKey, _ record: SlotRecord, _ presence: SlotPresence?) -> Bool {
     guard presence != nil, record.stamp == nil else { return presence != SlotPresence(stamp: record.stamp) }
     guard let content = try? home.slots.read(.value(key)) else { return true }
     return !home.matches(record, key, content) || record.attributes.merging(content.attributes) != record.attributes
@@ -94,17 +94,17 @@ final class SlotReconciler: Sendable {
     /// How many were different.
     var changed = 0
     /// Those whose commits could not be carried out in their places: what is there is older than the journal.
-    var waiting: Set<Key> = []
+    var waiting: Set<StoreKey> = []
     /// Those whose newest values are lost.
-    var lost: Set<Key> = []
-    fileprivate var noted: [(Key, SlotRecord)] = []
+    var lost: Set<StoreKey> = []
+    fileprivate var noted: [(StoreKey, SlotRecord)] = []
     fileprivate var looked = 0
   }
 
   /// Takes in what others have done to these values. Own commits that are under way are finished first.
   /// - Parameter skipped: with which errors a value that cannot be read is passed over; its readers are told.
   @discardableResult
-  func reconcile(_ keys: [Key], skipping skipped: Set<StorageError.Code> = []) async throws -> Outcome {
+  func reconcile(_ keys: [StoreKey], skipping skipped: Set<StorageError.Code> = []) async throws -> Outcome {
     var total = Outcome()
     var rest = keys[...]
     while !rest.isEmpty {
@@ -117,7 +117,7 @@ final class SlotReconciler: Sendable {
     return total
   }
 
-  private func reconcileSome(_ keys: [Key], _ skipped: Set<StorageError.Code>) async throws -> Outcome {
+  private func reconcileSome(_ keys: [StoreKey], _ skipped: Set<StorageError.Code>) async throws -> Outcome {
     try await journal.perform { [home] in try home.publish($0) }
     let outcome = try await journal.transact(TransactionHeader(origin: nil, durability: .full)) { [self] transaction in
       let waiting = try SlotJournal.intendedKeys(in: transaction, of: home.name)
@@ -146,7 +146,7 @@ final class SlotReconciler: Sendable {
   }
 
   /// Compares a value with the journal and makes the journal right; returns how many bytes it has read for it.
-  private func takeIn(_ key: Key, _ transaction: SQLiteTransaction, _ outcome: inout Outcome) throws -> Int {
+  private func takeIn(_ key: StoreKey, _ transaction: SQLiteTransaction, _ outcome: inout Outcome) throws -> Int {
     let line = try SlotJournal.line(of: key, in: transaction)
     let (content, isCopy) = try home.place(of: key)
     let size = content?.data.count ?? 0
@@ -166,7 +166,7 @@ final class SlotReconciler: Sendable {
 
   /// Whether what is recorded of a value stays, since nobody has edited the value.
   private func keep(
-    _ record: SlotRecord, _ key: Key, _ content: SlotContent?, isCopy: Bool, _ outcome: inout Outcome
+    _ record: SlotRecord, _ key: StoreKey, _ content: SlotContent?, isCopy: Bool, _ outcome: inout Outcome
   ) -> Bool {
     if let content {
       // The same bytes under another stamp, or a version that was lost: copied back from a backup, say.
@@ -198,13 +198,13 @@ final class SlotReconciler: Sendable {
     return (try await reconcile(suspects, skipping: StorageError.aboutValues), slots)
   }
 
-  private func findSuspects() throws -> (suspects: [Key], slots: [Slot]) {
-    var suspects: [Key] = []
-    var known: Set<Key> = []
+  private func findSuspects() throws -> (suspects: [StoreKey], slots: [Slot]) {
+    var suspects: [StoreKey] = []
+    var known: Set<StoreKey> = []
     let slots = try home.slots.list()
     let listed = Set(slots.compactMap { if case .value(let key) = $0 { key } else { nil } })
     let stamps = try home.slots.stamps()
-    var nameless: [Key] = []
+    var nameless: [StoreKey] = []
     try journal.read { reader in
       try reader.forEachValue { key, value in
         known.insert(key)

@@ -27,7 +27,7 @@ final class ReadOnlySlotReader: Sendable {
   // MARK: The newest state
 
   /// The present value of a key; `nil` when it is absent.
-  func value(_ key: Key) throws -> SlotContent? {
+  func value(_ key: StoreKey) throws -> SlotContent? {
     var seen: SlotID?
     var wasUnrecorded = false
     for _ in 0..<Self.attempts {
@@ -53,7 +53,7 @@ final class ReadOnlySlotReader: Sendable {
   // MARK: The state of a snapshot
 
   /// The value of a record that may have been replaced since.
-  func value(_ key: Key, at recorded: Recorded) throws -> SlotContent? {
+  func value(_ key: StoreKey, at recorded: Recorded) throws -> SlotContent? {
     let record = recorded.record
     if let content = try content(.value(key), key), slots.matches(record, key, content) {
       return recorded.content(content)
@@ -72,7 +72,7 @@ final class ReadOnlySlotReader: Sendable {
   }
 
   /// The value of a key that a snapshot of the journal does not have: somebody who does not know us has added it.
-  func added(_ key: Key) throws -> SlotContent? {
+  func added(_ key: StoreKey) throws -> SlotContent? {
     guard try line(key) == nil else { return nil }  // A commit after the snapshot has.
     return try unrecorded(key)
   }
@@ -80,7 +80,7 @@ final class ReadOnlySlotReader: Sendable {
   // MARK: What is not as the journal says
 
   /// What is there in place of a record's value.
-  private func value(unlike recorded: Recorded, _ key: Key, _ content: SlotContent?) throws -> SlotContent? {
+  private func value(unlike recorded: Recorded, _ key: StoreKey, _ content: SlotContent?) throws -> SlotContent? {
     let record = recorded.record
     if let content, record.loss != .none, content.version == record.id { return content }  // It was put back.
     if slots.isStillLost(record, key, content) || slots.isCopyServed {
@@ -97,7 +97,7 @@ final class ReadOnlySlotReader: Sendable {
     return content  // Somebody who does not know us has edited or removed it.
   }
 
-  private func unrecorded(_ key: Key) throws -> SlotContent? {
+  private func unrecorded(_ key: StoreKey) throws -> SlotContent? {
     guard let content = try content(.value(key), key) else { return nil }
     // What a copy has beyond the journal was removed after it was made.
     if journal != nil, slots.isCopyServed { return nil }
@@ -107,13 +107,13 @@ final class ReadOnlySlotReader: Sendable {
   }
 
   /// Whether this is one of the versions that commits have replaced or removed.
-  private func isVersion(_ content: SlotContent, of steps: [SlotJournal.Intent], _ key: Key) -> Bool {
+  private func isVersion(_ content: SlotContent, of steps: [SlotJournal.Intent], _ key: StoreKey) -> Bool {
     steps.compactMap(\.previous).contains { previous in
       slots.matches(previous, key, content) || (previous.stamp != nil && previous.stamp == content.stamp)
     }
   }
 
-  private func damaged(_ what: String, _ recorded: Recorded, _ key: Key, _ content: SlotContent?) -> StorageError {
+  private func damaged(_ what: String, _ recorded: Recorded, _ key: StoreKey, _ content: SlotContent?) -> StorageError {
     if reported.withLock({ $0.insert(recorded.record.id).inserted }) {
       onDamage?(
         DamageReport(key: key, revision: recorded.revision, size: content?.data.count ?? 0, backend: name))
@@ -125,7 +125,7 @@ final class ReadOnlySlotReader: Sendable {
 
   // MARK: Journal and slots
 
-  private func line(_ key: Key) throws -> Recorded? {
+  private func line(_ key: StoreKey) throws -> Recorded? {
     guard let journal else { return nil }
     return try journal.read { reader in
       try reader.withValue(key) { [name] revision, bytes in
@@ -136,16 +136,16 @@ final class ReadOnlySlotReader: Sendable {
   }
 
   /// What commits have ordered for a key and may not have carried out.
-  private func intents(of key: Key) throws -> [SlotJournal.Intent] {
+  private func intents(of key: StoreKey) throws -> [SlotJournal.Intent] {
     guard let journal else { return [] }
     return try journal.read { try SlotJournal.intents($0.statements, of: name) }.filter { $0.key == key }
   }
 
-  private func content(_ slot: Slot, _ key: Key) throws -> SlotContent? {
+  private func content(_ slot: Slot, _ key: StoreKey) throws -> SlotContent? {
     do { return try slots.read(slot) } catch let error as StorageError { throw error.locating(backend: name, key: key) }
   }
 
-  private func aside(_ slot: Slot, _ recorded: Recorded, _ key: Key) throws -> SlotContent? {
+  private func aside(_ slot: Slot, _ recorded: Recorded, _ key: StoreKey) throws -> SlotContent? {
     guard let content = try content(slot, key) else { return nil }
     if let owner = content.key, owner != key { throw StorageError.anothersWaiting(key, name) }
     // What waits or is kept of a secret has the version's own name.

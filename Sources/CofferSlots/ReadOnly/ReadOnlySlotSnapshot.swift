@@ -15,7 +15,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
   private let queue: DispatchQueue
   private let isEnded = Locked(false)
   /// The keys of the values that are there, in their order; listed once.
-  private let keys = Locked<[Key]?>(nil)
+  private let keys = Locked<[StoreKey]?>(nil)
 
   init(_ records: (any StorageSnapshot)?, _ reader: ReadOnlySlotReader, name: String, queue: DispatchQueue) {
     self.records = records
@@ -26,9 +26,9 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
 
   func end() { isEnded.withLock { $0 = true } }
 
-  var revision: Revision { records?.revision ?? .zero }
+  var revision: StoreRevision { records?.revision ?? .zero }
 
-  func entries(_ keys: [Key]) async throws -> [Entry?] {
+  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     let found = try await records?.entries(keys) ?? Array(repeating: nil, count: keys.count)
     return try await reading { [self] in
       try zip(keys, found).map { key, record in
@@ -37,7 +37,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
     }
   }
 
-  func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
+  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     var last = after
     while true {
       let candidates = try await candidates(prefix: prefix, after: last, limit: limit)
@@ -50,7 +50,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
   }
 
   /// Every value is read: nothing else proves here that it is there. A damaged one is listed; its readers are told.
-  func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
+  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
     var last = after
     while true {
       let candidates = try await candidates(prefix: prefix, after: last, limit: limit)
@@ -65,9 +65,9 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
     try (records as? any RecordSnapshot)?.systemRecords() ?? [:]
   }
 
-  private func summary(_ candidate: Candidate) throws -> EntrySummary? {
-    func summary(_ size: Int?, _ attributes: ValueAttributes = .none) -> EntrySummary {
-      EntrySummary(key: candidate.key, size: size, revision: .zero, date: nil, attributes: attributes)
+  private func summary(_ candidate: Candidate) throws -> StoreEntrySummary? {
+    func summary(_ size: Int?, _ attributes: ValueAttributes = .none) -> StoreEntrySummary {
+      StoreEntrySummary(key: candidate.key, size: size, revision: .zero, date: nil, attributes: attributes)
     }
     do {
       guard let content = try value(candidate.key, candidate.record) else { return nil }
@@ -80,13 +80,13 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
   // MARK: Keys
 
   private struct Candidate {
-    let key: Key
+    let key: StoreKey
     /// `nil` for a key that the journal does not have.
-    let record: Entry?
+    let record: StoreEntry?
   }
 
   /// The next keys that may have a value, in their order.
-  private func candidates(prefix: Key?, after: Key?, limit: Int) async throws -> [Candidate] {
+  private func candidates(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [Candidate] {
     let recorded = try await records?.page(prefix: prefix, after: after, limit: limit) ?? []
     let inPlace = try await reading { [self] in try keysInPlace() }
     var found = recorded.map { Candidate(key: $0.key, record: $0) }
@@ -101,7 +101,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
   }
 
   /// Where the keys after one begin.
-  private func firstIndex(of after: Key?, in keys: [Key]) -> Int {
+  private func firstIndex(of after: StoreKey?, in keys: [StoreKey]) -> Int {
     guard let after else { return 0 }
     var (low, high) = (0, keys.count)
     while low < high {
@@ -111,9 +111,9 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
     return low
   }
 
-  private func keysInPlace() throws -> [Key] {
+  private func keysInPlace() throws -> [StoreKey] {
     if let known = keys.withLock({ $0 }) { return known }
-    let listed: [Key]
+    let listed: [StoreKey]
     do {
       listed = try reader.slots.list().compactMap { if case .value(let key) = $0 { key } else { nil } }.sorted()
     } catch let error as StorageError {
@@ -125,8 +125,8 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
 
   // MARK: Values
 
-  private func collect(_ candidates: [Candidate]) throws -> [Entry] {
-    var entries: [Entry] = []
+  private func collect(_ candidates: [Candidate]) throws -> [StoreEntry] {
+    var entries: [StoreEntry] = []
     var bytes = 0
     for candidate in candidates where bytes < Self.pageBytes {
       do {
@@ -142,7 +142,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
     return entries
   }
 
-  private func value(_ key: Key, _ record: Entry?) throws -> SlotContent? {
+  private func value(_ key: StoreKey, _ record: StoreEntry?) throws -> SlotContent? {
     guard let record else { return try reader.added(key) }
     guard let known = record.value.withUnsafeBytes({ SlotRecord($0) }) else {
       throw StorageError.damagedRecord(key, name)
@@ -162,5 +162,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
 
 extension SlotContent {
   /// What a reader gets who is told no revisions.
-  func entry(_ key: Key) -> Entry { Entry(key: key, value: data, revision: .zero, attributes: attributes) }
+  func entry(_ key: StoreKey) -> StoreEntry {
+    StoreEntry(key: key, value: data, revision: .zero, attributes: attributes)
+  }
 }

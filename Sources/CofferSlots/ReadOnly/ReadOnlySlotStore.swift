@@ -8,7 +8,7 @@ import Foundation
 ///
 /// Entries have no revisions: what others edit is read as it is, and no commit says so.
 final class ReadOnlySlotStore: SlotCore {
-  let capabilities: Capabilities
+  let capabilities: StoreCapabilities
   let description: String
   let slots: any Slots
   let journal: SQLiteEngine?
@@ -37,18 +37,18 @@ final class ReadOnlySlotStore: SlotCore {
     refusal = StorageError(
       .permissionDenied, "The store is open for reading only: \(reason)",
       advice: "Nothing was written. Open it again where it may be written.", backend: name)
-    var features: Capabilities.Features = [
+    var features: StoreCapabilities.Features = [
       .snapshots, .listing, .persistence, .attributes, .systemRecords,
     ]
     if journal != nil { features.formUnion([.replay, .foreignWriters]) }
-    capabilities = Capabilities(features, maximumValueSize: configuration.maximumValueSize)
+    capabilities = StoreCapabilities(features, maximumValueSize: configuration.maximumValueSize)
   }
 
   deinit { feed.finish() }
 
   // MARK: Reading
 
-  func entry(_ key: Key) async throws -> Entry? {
+  func entry(_ key: StoreKey) async throws -> StoreEntry? {
     try requireOpen()
     return try await reading { [reader] in try reader.value(key).map { $0.entry(key) } }
   }
@@ -69,10 +69,10 @@ final class ReadOnlySlotStore: SlotCore {
     return try await journal?.record(name)
   }
 
-  func summary(of key: Key) async throws -> EntrySummary? {
-    guard slots.keepsSecrets else { return try await entry(key).map(EntrySummary.init) }
+  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+    guard slots.keepsSecrets else { return try await entry(key).map(StoreEntrySummary.init) }
     return try await entry(key).map {
-      EntrySummary(key: key, size: nil, revision: .zero, date: nil, attributes: $0.attributes)
+      StoreEntrySummary(key: key, size: nil, revision: .zero, date: nil, attributes: $0.attributes)
     }
   }
 
@@ -102,7 +102,7 @@ final class ReadOnlySlotStore: SlotCore {
 
   // MARK: Writing
 
-  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+  func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     try requireOpen()
     throw refusal
   }
@@ -115,18 +115,18 @@ final class ReadOnlySlotStore: SlotCore {
 
   // MARK: Following
 
-  var latestRevision: Revision { journal?.latestRevision ?? .zero }
+  var latestRevision: StoreRevision { journal?.latestRevision ?? .zero }
 
   var latestPosition: JournalPosition { journal?.latestPosition ?? JournalPosition(epoch: 0, revision: .zero) }
 
-  func recentCommits(after revision: Revision) -> [Commit]? { journal?.recentCommits(after: revision) }
+  func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { journal?.recentCommits(after: revision) }
 
   /// Without a journal nothing can be told, so the stream ends at once.
-  func changes(since position: JournalPosition?) -> AsyncStream<Change> {
+  func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> {
     journal?.changes(since: position) ?? AsyncStream { $0.finish() }
   }
 
-  func availability() -> AsyncStream<Availability> { journal?.availability() ?? feed.subscribe() }
+  func availability() -> AsyncStream<StoreAvailability> { journal?.availability() ?? feed.subscribe() }
 
   func flush() async throws {}
 

@@ -5,8 +5,8 @@ import Foundation
 /// Knows whether a home can be used, tells subscribers, and takes in what has changed in it once it can be again.
 final class SlotAvailability: Sendable {
   private struct State {
-    var home = Availability.available
-    var journal = Availability.available
+    var home = StoreAvailability.available
+    var journal = StoreAvailability.available
     var isLooking = false
     var mustLookAgain = false
     var isLookScheduled = false
@@ -14,7 +14,7 @@ final class SlotAvailability: Sendable {
     var hasMissed = false
     var isEnded = false
 
-    var whole: Availability { journal == .available || (journal.isUsable && !home.isUsable) ? home : journal }
+    var whole: StoreAvailability { journal == .available || (journal.isUsable && !home.isUsable) ? home : journal }
   }
 
   /// How often a home that is away is asked whether it is back, in milliseconds. Most tell by themselves.
@@ -31,7 +31,9 @@ final class SlotAvailability: Sendable {
   ///   - present: what it has said just now.
   ///   - queue: where it is asked again.
   ///   - recovered: called when the home can be used again.
-  init(_ slots: any Slots, _ present: Availability, queue: DispatchQueue, recovered: @escaping @Sendable () -> Void) {
+  init(
+    _ slots: any Slots, _ present: StoreAvailability, queue: DispatchQueue, recovered: @escaping @Sendable () -> Void
+  ) {
     self.slots = slots
     self.queue = queue
     self.recovered = recovered
@@ -40,10 +42,10 @@ final class SlotAvailability: Sendable {
     if !present.isUsable { lookLater() }
   }
 
-  func subscribe() -> AsyncStream<Availability> { feed.subscribe() }
+  func subscribe() -> AsyncStream<StoreAvailability> { feed.subscribe() }
 
   /// The journal's own part: without it the home is no store.
-  func follow(_ journal: AsyncStream<Availability>) {
+  func follow(_ journal: AsyncStream<StoreAvailability>) {
     Task { [weak self] in
       for await availability in journal { self?.set { $0.journal = availability } }
     }

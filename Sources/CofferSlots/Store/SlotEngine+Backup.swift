@@ -39,7 +39,7 @@ extension SlotEngine {
     let present = try await withSnapshot { try $0.systemRecords }
     operations += present.keys.filter { content.records[$0] == nil }.sorted().map { .deleteRecord($0) }
     operations += content.records.puts
-    let commit = try await commit(WriteBatch(operations), from: Origin())
+    let commit = try await commit(WriteBatch(operations), from: StoreOrigin())
     return RestoreReport(
       path: description, revision: commit.revision, values: content.values.count,
       valueBytes: content.values.reduce(0) { $0 + $1.value.count }, replaced: kept)
@@ -52,8 +52,8 @@ extension SlotEngine {
   }
 
   /// - Returns: The revision of the home's state.
-  private func copyValues(into copy: SQLiteEngine) async throws -> Revision {
-    let (origin, transaction) = (Origin(), TransactionID())
+  private func copyValues(into copy: SQLiteEngine) async throws -> StoreRevision {
+    let (origin, transaction) = (StoreOrigin(), TransactionID())
     return try await withSnapshot { snapshot in
       try await snapshot.forEachPage { page in
         try Task.checkCancellation()

@@ -18,7 +18,7 @@ package import CofferSQLite
 public final class SlotEngine: StorageEngine {
   private let core: any SlotCore
 
-  public var capabilities: Capabilities { core.capabilities }
+  public var capabilities: StoreCapabilities { core.capabilities }
 
   /// How messages call the store.
   public var description: String { core.description }
@@ -73,22 +73,22 @@ public final class SlotEngine: StorageEngine {
     after error: any Error, description: String, _ configuration: SlotConfiguration,
     open: @escaping @Sendable () async throws -> SlotEngine
   ) -> ReopeningEngine {
-    let capabilities = Capabilities(SQLiteEngine.features, maximumValueSize: configuration.maximumValueSize)
+    let capabilities = StoreCapabilities(SQLiteEngine.features, maximumValueSize: configuration.maximumValueSize)
     return ReopeningEngine(error, description: description, capabilities: capabilities, open: open)
   }
 
   /// What opening had to mend.
   public func recoveryReport() async throws -> RecoveryReport { try await core.recoveryReport() }
 
-  public var latestRevision: Revision { core.latestRevision }
+  public var latestRevision: StoreRevision { core.latestRevision }
   public var latestPosition: JournalPosition { core.latestPosition }
 
   @discardableResult
-  public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+  public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     try await core.commit(batch, from: origin)
   }
 
-  public func entry(_ key: Key) async throws -> Entry? { try await core.entry(key) }
+  public func entry(_ key: StoreKey) async throws -> StoreEntry? { try await core.entry(key) }
 
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
@@ -98,7 +98,7 @@ public final class SlotEngine: StorageEngine {
 
   public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try await core.record(name) }
 
-  public func summary(of key: Key) async throws -> EntrySummary? { try await core.summary(of: key) }
+  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await core.summary(of: key) }
 
   /// How many replaced values are kept for snapshots, by all processes that have the store open.
   package func retainedCount() async throws -> Int { try await core.retainedCount() }
@@ -112,9 +112,9 @@ public final class SlotEngine: StorageEngine {
   /// The journal, for tools that look at its file; `nil` where there is none, and none can be made.
   package var journal: SQLiteEngine? { core.journal }
 
-  public func recentCommits(after revision: Revision) -> [Commit]? { core.recentCommits(after: revision) }
-  public func changes(since position: JournalPosition?) -> AsyncStream<Change> { core.changes(since: position) }
-  public func availability() -> AsyncStream<Availability> { core.availability() }
+  public func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { core.recentCommits(after: revision) }
+  public func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> { core.changes(since: position) }
+  public func availability() -> AsyncStream<StoreAvailability> { core.availability() }
   public func flush() async throws { try await core.flush() }
   public func close() async throws { try await core.close() }
 }

@@ -12,12 +12,12 @@ final class SlotSnapshot: RecordSnapshot {
   private let journal: SQLiteEngine
   private let quarantine: SlotQuarantine
   private let queue: DispatchQueue
-  private let isStuck: @Sendable (Key) async throws -> Bool
+  private let isStuck: @Sendable (StoreKey) async throws -> Bool
 
   /// - Parameter isStuck: tells whether a value is still in its place although its removal was committed.
   init(
     _ records: any StorageSnapshot, home: SlotHome, journal: SQLiteEngine, quarantine: SlotQuarantine,
-    queue: DispatchQueue, isStuck: @escaping @Sendable (Key) async throws -> Bool
+    queue: DispatchQueue, isStuck: @escaping @Sendable (StoreKey) async throws -> Bool
   ) {
     self.isStuck = isStuck
     self.records = records
@@ -27,9 +27,9 @@ final class SlotSnapshot: RecordSnapshot {
     self.queue = queue
   }
 
-  var revision: Revision { records.revision }
+  var revision: StoreRevision { records.revision }
 
-  func entries(_ keys: [Key]) async throws -> [Entry?] {
+  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     let found = try await records.entries(keys)
     // What was added by others meanwhile is not in this state; what could not be removed is not absent.
     let absent = zip(keys, found).filter { $0.1 == nil }.map(\.0)
@@ -40,7 +40,7 @@ final class SlotSnapshot: RecordSnapshot {
     return try await reading { [self] in try found.map { try $0.flatMap(value) } }
   }
 
-  func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
+  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     var last = after
     while true {
       let found = try await records.page(prefix: prefix, after: last, limit: limit)
@@ -52,9 +52,9 @@ final class SlotSnapshot: RecordSnapshot {
     }
   }
 
-  func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
+  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
     let listed = try await records.summaries(prefix: prefix, after: after, limit: limit)
-    var summaries: [EntrySummary] = []
+    var summaries: [StoreEntrySummary] = []
     for (summary, record) in zip(listed, try await recorded(listed.map(\.key))) {
       summaries.append(summary.of(record, keepsSecrets: home.slots.keepsSecrets))
     }
@@ -66,7 +66,7 @@ final class SlotSnapshot: RecordSnapshot {
   }
 
   /// The records of keys that the journal has; `nil` for one that is damaged, whose value may be whole.
-  private func recorded(_ keys: [Key]) async throws -> [SlotRecord?] {
+  private func recorded(_ keys: [StoreKey]) async throws -> [SlotRecord?] {
     do {
       return try await records.entries(keys).map { try $0.map { try home.recorded($0).record } }
     } catch let error as StorageError where error.code == .damaged && error.key != nil {
@@ -85,8 +85,8 @@ final class SlotSnapshot: RecordSnapshot {
     }
   }
 
-  private func collect(_ records: [Entry]) throws -> [Entry] {
-    var entries: [Entry] = []
+  private func collect(_ records: [StoreEntry]) throws -> [StoreEntry] {
+    var entries: [StoreEntry] = []
     var bytes = 0
     for record in records where bytes < Self.pageBytes {
       do {
@@ -102,7 +102,7 @@ final class SlotSnapshot: RecordSnapshot {
     return entries
   }
 
-  private func value(_ entry: Entry) throws -> Entry? {
+  private func value(_ entry: StoreEntry) throws -> StoreEntry? {
     let recorded = try home.recorded(entry)
     return try home.look(entry.key, at: recorded, journal, quarantine)
   }

@@ -17,7 +17,7 @@ final class SlotStore: SlotCore {
   /// What opening has still to look at: listings wait for it.
   private let recovery: SlotRecovery
 
-  let capabilities: Capabilities
+  let capabilities: StoreCapabilities
 
   var description: String { home.name }
 
@@ -76,7 +76,7 @@ final class SlotStore: SlotCore {
     self.reconciler = reconciler
     var features = records.capabilities.features
     if !slots.survivesPowerLoss { features.remove(.powerLossSafety) }
-    capabilities = Capabilities(features, maximumValueSize: configuration.maximumValueSize)
+    capabilities = StoreCapabilities(features, maximumValueSize: configuration.maximumValueSize)
     // First the watch, then the look at everything: so nothing is missed in between.
     let recovery = SlotRecovery { [quarantined] in
       let orphans = isNew ? try quarantined ?? home.quarantineOrphans() : nil
@@ -115,7 +115,7 @@ final class SlotStore: SlotCore {
         try home.slots.list().contains { if case .value = $0 { true } else { false } }
       }
     guard hasValues ?? true else { return }
-    try journal.beginRevisions(after: Revision(UInt64(max(1, home.configuration.clock.now().unixMilliseconds))))
+    try journal.beginRevisions(after: StoreRevision(UInt64(max(1, home.configuration.clock.now().unixMilliseconds))))
   }
 
   deinit { end() }
@@ -131,12 +131,12 @@ final class SlotStore: SlotCore {
 
   func recoveryReport() async throws -> RecoveryReport { try await recovery.done() }
 
-  var latestRevision: Revision { records.latestRevision }
+  var latestRevision: StoreRevision { records.latestRevision }
   var latestPosition: JournalPosition { records.latestPosition }
 
   // MARK: Writing
 
-  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+  func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     do {
       return try await commitNow(batch, from: origin)
     } catch {
@@ -144,7 +144,7 @@ final class SlotStore: SlotCore {
     }
   }
 
-  private func commitNow(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+  private func commitNow(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     guard gate.enter() else { throw StorageError.closed(description) }
     defer { gate.leave() }
     try records.requireWritable()
@@ -194,8 +194,8 @@ final class SlotStore: SlotCore {
   /// A precondition must see what others have edited; a removal removes what is there now; a clear must know what
   /// others have added.
   private func reconcileBefore(_ batch: WriteBatch) async throws {
-    var required: [Key] = []
-    var removed: [Key] = []
+    var required: [StoreKey] = []
+    var removed: [StoreKey] = []
     var clears = false
     for operation in batch.operations {
       switch operation {
@@ -213,7 +213,7 @@ final class SlotStore: SlotCore {
     if !removed.isEmpty { try await reconciler.reconcile(removed, skipping: [.notAStore]) }
   }
 
-  private func suspects(in keys: [Key]) async throws -> [Key] {
+  private func suspects(in keys: [StoreKey]) async throws -> [StoreKey] {
     guard !keys.isEmpty else { return [] }
     return try await reading { [reconciler] in keys.filter(reconciler.isSuspect) }
   }
@@ -237,7 +237,7 @@ final class SlotStore: SlotCore {
 
   // MARK: Reading
 
-  func entry(_ key: Key) async throws -> Entry? {
+  func entry(_ key: StoreKey) async throws -> StoreEntry? {
     do {
       return try await presentEntry(key)
     } catch {
@@ -245,7 +245,7 @@ final class SlotStore: SlotCore {
     }
   }
 
-  private func presentEntry(_ key: Key) async throws -> Entry? {
+  private func presentEntry(_ key: StoreKey) async throws -> StoreEntry? {
     try records.requireWritable()
     for _ in 0..<16 {
       switch try await reading({ [home, records, quarantine] in try home.look(key, records, quarantine) }) {
@@ -261,7 +261,7 @@ final class SlotStore: SlotCore {
   }
 
   /// Whether a value is still in its place although its removal was committed.
-  private func isStuck(_ key: Key) async throws -> Bool {
+  private func isStuck(_ key: StoreKey) async throws -> Bool {
     try await reconciler.reconcile([key]).waiting.contains(key)
   }
 
@@ -314,11 +314,11 @@ final class SlotStore: SlotCore {
 
   // MARK: Following
 
-  func recentCommits(after revision: Revision) -> [Commit]? { records.recentCommits(after: revision) }
+  func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { records.recentCommits(after: revision) }
 
-  func changes(since position: JournalPosition?) -> AsyncStream<Change> { records.changes(since: position) }
+  func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> { records.changes(since: position) }
 
-  func availability() -> AsyncStream<Availability> { homeAvailability.subscribe() }
+  func availability() -> AsyncStream<StoreAvailability> { homeAvailability.subscribe() }
 
   func flush() async throws { try await records.flush() }
 

@@ -20,7 +20,7 @@ public struct CommandError: Error {
   /// What to do about it, as a sentence; may be empty.
   public var advice = ""
   /// The key that the error is about.
-  public var key: Key?
+  public var key: StoreKey?
   /// The store that the error is about.
   public var store: String?
   /// The whole in one sentence or two, for people: message and advice, unless it is set to something else.
@@ -36,7 +36,8 @@ public struct CommandError: Error {
   ///   - key: the key that the error is about.
   ///   - store: the store that the error is about.
   public init(
-    _ status: ExitStatus, _ code: String, _ message: String, advice: String = "", key: Key? = nil, store: String? = nil
+    _ status: ExitStatus, _ code: String, _ message: String, advice: String = "", key: StoreKey? = nil,
+    store: String? = nil
   ) {
     self.status = status
     self.code = code

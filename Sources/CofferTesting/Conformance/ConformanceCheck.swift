@@ -6,9 +6,9 @@ extension StorageConformance {
     /// What is promised, in words.
     public let name: String
     /// The check applies to engines that declare all of these.
-    public let requires: Capabilities.Features
+    public let requires: StoreCapabilities.Features
     /// The check applies to engines that declare none of these.
-    public let lacks: Capabilities.Features
+    public let lacks: StoreCapabilities.Features
 
     let maximumValueSize: Int?
     let file: String
@@ -16,7 +16,7 @@ extension StorageConformance {
     let body: @Sendable (Bench) async throws -> Void
 
     init(
-      _ name: String, requires: Capabilities.Features = [], lacks: Capabilities.Features = [],
+      _ name: String, requires: StoreCapabilities.Features = [], lacks: StoreCapabilities.Features = [],
       maximumValueSize: Int? = nil, file: String = #fileID, line: UInt = #line,
       body: @escaping @Sendable (Bench) async throws -> Void
     ) {
@@ -30,7 +30,7 @@ extension StorageConformance {
     }
 
     /// Why the check says nothing about such an engine; `nil` when it does.
-    func reasonToSkip(_ capabilities: Capabilities) -> String? {
+    func reasonToSkip(_ capabilities: StoreCapabilities) -> String? {
       let missing = requires.subtracting(capabilities.features)
       if !missing.isEmpty { return "The engine does not declare \(missing.names)." }
       let declared = lacks.intersection(capabilities.features)
@@ -45,7 +45,7 @@ extension StorageConformance.Check: Hashable, CustomStringConvertible {
   public var description: String { name }
 }
 
-extension Capabilities.Features {
+extension StoreCapabilities.Features {
   fileprivate var names: String {
     let all: [(Self, String)] = [
       (.atomicBatches, "atomicBatches"), (.preconditions, "preconditions"), (.snapshots, "snapshots"),

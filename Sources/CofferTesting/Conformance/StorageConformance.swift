@@ -23,7 +23,7 @@ public import Foundation
 /// print(report)  // what passed, what was skipped and why
 /// ```
 ///
-/// Which checks apply is read from the engine's `Capabilities`: a declared promise is tested, and what is
+/// Which checks apply is read from the engine's `StoreCapabilities`: a declared promise is tested, and what is
 /// not declared must be refused with `StorageError` `.unsupported`.
 public struct StorageConformance: Sendable {
   /// Where a store is. The same location opened again is the same store; every check gets a new one.

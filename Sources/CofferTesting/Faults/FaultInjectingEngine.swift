@@ -81,15 +81,15 @@ public final class FaultInjectingEngine: EngineDecorator {
   public func count(of call: Call) -> Int { state.withLock { $0.counts[call] ?? 0 } }
 
   @discardableResult
-  public func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+  public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     try await call(.commit) { try await base.commit(batch, from: origin) }
   }
 
-  public func entry(_ key: Key) async throws -> Entry? {
+  public func entry(_ key: StoreKey) async throws -> StoreEntry? {
     try await call(.read) { try await base.entry(key) }
   }
 
-  public func entries(_ keys: [Key]) async throws -> [Entry?] {
+  public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     try await call(.read) { try await base.entries(keys) }
   }
 
@@ -97,7 +97,7 @@ public final class FaultInjectingEngine: EngineDecorator {
     try await call(.read) { try await base.record(name) }
   }
 
-  public func summary(of key: Key) async throws -> EntrySummary? {
+  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
     try await call(.read) { try await base.summary(of: key) }
   }
 
@@ -131,17 +131,17 @@ private struct FaultInjectingSnapshot: StorageSnapshot {
   let base: any StorageSnapshot
   let engine: FaultInjectingEngine
 
-  var revision: Revision { base.revision }
+  var revision: StoreRevision { base.revision }
 
-  func entries(_ keys: [Key]) async throws -> [Entry?] {
+  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     try await engine.call(.read) { try await base.entries(keys) }
   }
 
-  func page(prefix: Key?, after: Key?, limit: Int) async throws -> [Entry] {
+  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     try await engine.call(.read) { try await base.page(prefix: prefix, after: after, limit: limit) }
   }
 
-  func summaries(prefix: Key?, after: Key?, limit: Int) async throws -> [EntrySummary] {
+  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
     try await engine.call(.read) { try await base.summaries(prefix: prefix, after: after, limit: limit) }
   }
 }

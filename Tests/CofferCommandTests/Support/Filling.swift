@@ -4,9 +4,9 @@ import Testing
 
 extension Sandbox {
   /// Puts values into a store in one go, which is sooner done than a process for each.
-  func fill(_ name: String = "store.db", values: [(Key, Data)]) async throws {
+  func fill(_ name: String = "store.db", values: [(StoreKey, Data)]) async throws {
     let engine = try await SQLiteEngine.open(at: path(name))
-    try await engine.commit(WriteBatch(values.map { .put($0.0, $0.1) }), from: Origin())
+    try await engine.commit(WriteBatch(values.map { .put($0.0, $0.1) }), from: StoreOrigin())
     try await engine.close()
   }
 
@@ -16,15 +16,15 @@ extension Sandbox {
       name,
       values: (1...count).map { number in
         let text = "k" + String(String(100_000 + number).dropFirst())
-        return (try Key(text), Data(text.utf8) + Data(repeating: UInt8(number & 255), count: 94))
+        return (try StoreKey(text), Data(text.utf8) + Data(repeating: UInt8(number & 255), count: 94))
       })
   }
 
   /// Every value of a store.
-  func contents(_ name: String) async throws -> [Key: Data] {
+  func contents(_ name: String) async throws -> [StoreKey: Data] {
     let engine = try await SQLiteEngine.open(at: path(name))
     let entries = try await engine.withSnapshot { snapshot in
-      var found: [Entry] = []
+      var found: [StoreEntry] = []
       while true {
         let page = try await snapshot.page(prefix: nil, after: found.last?.key, limit: 1_000)
         if page.isEmpty { return found }

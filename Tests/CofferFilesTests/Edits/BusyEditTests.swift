@@ -9,7 +9,7 @@ import Testing
 
 /// Edits from outside while others are busy.
 @Suite(.blocking, .serialized) struct BusyEditTests {
-  private let origin = Origin()
+  private let origin = StoreOrigin()
 
   @Test func anEditorBesideAWriterIsHeardEveryTime() async throws {
     let directory = try StoreDirectory()
@@ -21,10 +21,10 @@ import Testing
       // somebody who comes late to the last one would take a half for a change of its own.
       try directory.replace("hand", String(repeating: "x", count: index))
       try await own.wait(for: "hand", times: index)
-      #expect(try await engine.entry(Key("hand"))?.value.count == index)
+      #expect(try await engine.entry(StoreKey("hand"))?.value.count == index)
     }
     #expect(try helper.lines().last == "ack 299")
-    try await engine.commit(WriteBatch([.put(Key("end"), Data())]), from: origin)
+    try await engine.commit(WriteBatch([.put(StoreKey("end"), Data())]), from: origin)
     for log in [own, other] as [any ChangeLog] {
       try await log.wait(for: "end")
       let heard = try log.commits()
@@ -45,7 +45,7 @@ import Testing
       try directory.replace("theme", String(repeating: "y", count: index))
       for log in logs { try await log.wait(for: "theme", times: index) }
     }
-    try await engines[0].commit(WriteBatch([.put(Key("end"), Data())]), from: origin)
+    try await engines[0].commit(WriteBatch([.put(StoreKey("end"), Data())]), from: origin)
     for log in logs {
       try await log.wait(for: "end")
       #expect(try log.commits().map(\.revision) == Array(2...22))
@@ -61,7 +61,7 @@ import Testing
   @Test func anEditorOfTheSameKeyAsTheWriter() async throws {
     let directory = try StoreDirectory()
     let engine = try await directory.open()
-    let key = try Key("both")
+    let key = try StoreKey("both")
     let editing = Task.detached {
       for index in 1...200 {
         try directory.replace("both", "hand \(index)")
@@ -91,7 +91,7 @@ import Testing
   @Test func anEditRightAfterASaveIsNeverOverlooked() async throws {
     let directory = try StoreDirectory()
     let engine = try await directory.open()
-    let key = try Key("key")
+    let key = try StoreKey("key")
     for index in 0..<100 {
       try await engine.commit(WriteBatch([.put(key, Data("mine \(index)".utf8))]), from: origin)
       try overwrite(directory.file("key"), "hand \(index)")

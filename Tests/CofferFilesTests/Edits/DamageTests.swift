@@ -19,20 +19,20 @@ import Testing
     }
     let engine = try await directory.open(configure)
     var batch = WriteBatch()
-    for index in 0..<10 { batch.put(try Key("key\(index)"), Data(repeating: UInt8(index), count: size)) }
-    try await engine.commit(batch, from: Origin())
+    for index in 0..<10 { batch.put(try StoreKey("key\(index)"), Data(repeating: UInt8(index), count: size)) }
+    try await engine.commit(batch, from: StoreOrigin())
     let log = OwnLog(engine)
     try damage(directory.file("key7"))
 
-    for _ in 0..<2 { await expectError(.damaged, contains: "key7") { _ = try await engine.entry(Key("key7")) } }
-    #expect(try await engine.entry(Key("key8"))?.value == Data(repeating: 8, count: size))
+    for _ in 0..<2 { await expectError(.damaged, contains: "key7") { _ = try await engine.entry(StoreKey("key7")) } }
+    #expect(try await engine.entry(StoreKey("key8"))?.value == Data(repeating: 8, count: size))
     // A listing goes up to the damage, names it, and goes on behind it.
     let first = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 100) }
     #expect(first.last?.key.string == "key6")
     await expectError(.damaged, contains: "key7") {
-      _ = try await engine.withSnapshot { try await $0.page(prefix: nil, after: Key("key6"), limit: 100) }
+      _ = try await engine.withSnapshot { try await $0.page(prefix: nil, after: StoreKey("key6"), limit: 100) }
     }
-    let rest = try await engine.withSnapshot { try await $0.page(prefix: nil, after: Key("key7"), limit: 100) }
+    let rest = try await engine.withSnapshot { try await $0.page(prefix: nil, after: StoreKey("key7"), limit: 100) }
     #expect(rest.map(\.key.string) == ["key8", "key9"])
     #expect(reports.withLock { $0.map(\.key?.string) } == ["key7"])
     #expect(reports.withLock { $0.map(\.size) } == [size])
@@ -45,10 +45,10 @@ import Testing
     // It is not taken for an edit, neither now nor by the next open.
     try await engine.close()
     let again = try await directory.open(configure)
-    await expectError(.damaged, contains: "key7") { _ = try await again.entry(Key("key7")) }
-    try await again.commit(WriteBatch([.put(Key("key7"), Data("new".utf8))]), from: Origin())
-    #expect(try await again.entry(Key("key7"))?.value == Data("new".utf8))
-    #expect(again.latestRevision == Revision(2))
+    await expectError(.damaged, contains: "key7") { _ = try await again.entry(StoreKey("key7")) }
+    try await again.commit(WriteBatch([.put(StoreKey("key7"), Data("new".utf8))]), from: StoreOrigin())
+    #expect(try await again.entry(StoreKey("key7"))?.value == Data("new".utf8))
+    #expect(again.latestRevision == StoreRevision(2))
     #expect(try directory.names(in: "quarantine") == kept)
     #expect(try log.commits().isEmpty)
     try await again.close()
@@ -59,17 +59,17 @@ import Testing
     let directory = try StoreDirectory()
     let engine = try await directory.open()
     let value = Data(repeating: 1, count: size)
-    try await engine.commit(WriteBatch([.put(Key("key"), value)]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("key"), value)]), from: StoreOrigin())
     try await engine.close()
     #expect(utimensat(AT_FDCWD, try directory.file("key"), nil, 0) == 0)
     let again = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
-    #expect(try await again.entry(Key("key"))?.value == value)
+    #expect(try await again.entry(StoreKey("key"))?.value == value)
     try damage(directory.file("key"))
-    await expectError(.damaged) { _ = try await again.entry(Key("key")) }
+    await expectError(.damaged) { _ = try await again.entry(StoreKey("key")) }
     // Looking at everything does not take it for an edit either.
-    try await again.commit(WriteBatch([.clear(prefix: Key("nothing"))]), from: Origin())
-    await expectError(.damaged) { _ = try await again.entry(Key("key")) }
-    #expect(again.latestRevision == Revision(2))
+    try await again.commit(WriteBatch([.clear(prefix: StoreKey("nothing"))]), from: StoreOrigin())
+    await expectError(.damaged) { _ = try await again.entry(StoreKey("key")) }
+    #expect(again.latestRevision == StoreRevision(2))
     try await again.close()
   }
 
@@ -77,17 +77,17 @@ import Testing
   @Test(arguments: [0, 1, 4_095]) func aFileThatHasLostItsEndIsDamaged(_ rest: Int) async throws {
     let directory = try StoreDirectory()
     let engine = try await directory.open()
-    try await engine.commit(WriteBatch([.put(Key("key"), Data(repeating: 1, count: size))]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("key"), Data(repeating: 1, count: size))]), from: StoreOrigin())
     let path = try directory.file("key")
     var status = stat()
     guard stat(path, &status) == 0, truncate(path, off_t(rest)) == 0,
       utimensat(AT_FDCWD, path, [status.st_atim, status.st_mtim], 0) == 0
     else { throw TestFailure("truncate") }
-    await expectError(.damaged, contains: "key") { _ = try await engine.entry(Key("key")) }
+    await expectError(.damaged, contains: "key") { _ = try await engine.entry(StoreKey("key")) }
     try await engine.close()
     let again = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
-    await expectError(.damaged, contains: "key") { _ = try await again.entry(Key("key")) }
-    #expect(again.latestRevision == Revision(1))
+    await expectError(.damaged, contains: "key") { _ = try await again.entry(StoreKey("key")) }
+    #expect(again.latestRevision == StoreRevision(1))
     try await again.close()
   }
 
@@ -96,12 +96,12 @@ import Testing
     let directory = try StoreDirectory()
     let engine = try await directory.open()
     let value = String(repeating: "x", count: size)
-    try await engine.commit(WriteBatch([.put(Key("key"), Data(value.utf8))]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("key"), Data(value.utf8))]), from: StoreOrigin())
     try damage(directory.file("key"))
-    await expectError(.damaged) { _ = try await engine.entry(Key("key")) }
+    await expectError(.damaged) { _ = try await engine.entry(StoreKey("key")) }
     try overwrite(directory.file("key"), value)
-    let entry = try await engine.entry(Key("key"))
-    #expect(entry?.value == Data(value.utf8) && entry?.revision == Revision(1))
+    let entry = try await engine.entry(StoreKey("key"))
+    #expect(entry?.value == Data(value.utf8) && entry?.revision == StoreRevision(1))
     try await engine.close()
   }
 

@@ -13,10 +13,10 @@ import Testing
     var attributes = ValueAttributes()
     attributes[ValueAttribute<UInt64>(applicationCode: 128)] = 3
     try await engine.commit(
-      WriteBatch([.put(Key("a"), Data("1".utf8), attributes), .put(Key("b"), Data())]), from: Origin())
-    try await engine.commit(WriteBatch([.put(Key("b"), Data(count: 9))]), from: Origin())
+      WriteBatch([.put(StoreKey("a"), Data("1".utf8), attributes), .put(StoreKey("b"), Data())]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(StoreKey("b"), Data(count: 9))]), from: StoreOrigin())
     let before = try await engine.summaries()
-    #expect(before.map(\.size) == [1, 9] && before.map(\.revision) == [Revision(1), Revision(2)])
+    #expect(before.map(\.size) == [1, 9] && before.map(\.revision) == [StoreRevision(1), StoreRevision(2)])
     #expect(before[0].attributes == attributes && before.allSatisfy { $0.date != nil })
     #expect(try await disagreements(of: engine) == [])
     try await engine.close()
@@ -32,16 +32,17 @@ import Testing
     var attributes = ValueAttributes()
     attributes[ValueAttribute<UInt64>(applicationCode: 128)] = 3
     try await engine.commit(
-      WriteBatch([.put(Key("a"), Data("1".utf8), attributes), .put(Key("b"), Data("1".utf8), attributes)]),
-      from: Origin())
+      WriteBatch([.put(StoreKey("a"), Data("1".utf8), attributes), .put(StoreKey("b"), Data("1".utf8), attributes)]),
+      from: StoreOrigin())
     if !whileOpen { try await engine.close() }
     try directory.replace("a", "edited")
     try directory.replace("new", "made")
     if !whileOpen { engine = try await directory.open() }
-    let summary = try #require(try await engine.summary(of: Key("a")))
-    #expect(summary.size == 6 && summary.attributes.isEmpty && summary.revision > Revision(1) && summary.date != nil)
-    #expect(try await engine.summary(of: Key("new"))?.size == 4)
-    #expect(try await engine.summary(of: Key("b"))?.attributes == attributes)
+    let summary = try #require(try await engine.summary(of: StoreKey("a")))
+    #expect(
+      summary.size == 6 && summary.attributes.isEmpty && summary.revision > StoreRevision(1) && summary.date != nil)
+    #expect(try await engine.summary(of: StoreKey("new"))?.size == 4)
+    #expect(try await engine.summary(of: StoreKey("b"))?.attributes == attributes)
     #expect(try await disagreements(of: engine) == [])
     try await engine.close()
   }

@@ -21,7 +21,7 @@ import Testing
     let engine = try await directory.open { $0.maximumValueSize = 1 << 20 }
     let names = try await values(of: engine)
     #expect(names.contains("small") && names.contains("theme") && !names.contains("movie.mp4"))
-    await expectError(.valueTooLarge, contains: "movie.mp4") { _ = try await engine.entry(Key("movie.mp4")) }
+    await expectError(.valueTooLarge, contains: "movie.mp4") { _ = try await engine.entry(StoreKey("movie.mp4")) }
     try await engine.close()
   }
 
@@ -30,13 +30,13 @@ import Testing
     let directory = try await StoreDirectory.filled()
     try directory.damageJournal("UPDATE coffer_values SET checksum = checksum + 1 WHERE key = CAST('theme' AS BLOB)")
     let engine = try await directory.open()
-    #expect(try await engine.entry(Key("theme"))?.value == Data("old theme".utf8))
+    #expect(try await engine.entry(StoreKey("theme"))?.value == Data("old theme".utf8))
     // Under an open store, too; and a row without its file goes.
     try directory.damageJournal("UPDATE coffer_values SET value = x'00' WHERE key = CAST('theme' AS BLOB)")
     try directory.damageJournal("UPDATE coffer_values SET checksum = 1 WHERE key = CAST('keep' AS BLOB)")
     unlink(try directory.file("keep"))
-    #expect(try await engine.entry(Key("theme"))?.value == Data("old theme".utf8))
-    #expect(try await engine.entry(Key("keep")) == nil)
+    #expect(try await engine.entry(StoreKey("theme"))?.value == Data("old theme".utf8))
+    #expect(try await engine.entry(StoreKey("keep")) == nil)
     #expect(try await values(of: engine).contains("theme"))
     try await engine.close()
   }
@@ -50,7 +50,7 @@ import Testing
     let other = try StoreDirectory()
     let path = other.control("journal.db")
     let store = try await SQLiteEngine.open(at: path)
-    try await store.commit(WriteBatch([.put(Key("k"), Data("v".utf8))]), from: Origin())
+    try await store.commit(WriteBatch([.put(StoreKey("k"), Data("v".utf8))]), from: StoreOrigin())
     try await store.close()
     await expectError(.notAStore, contains: "a store of its own") { _ = try await other.open() }
   }
@@ -59,11 +59,11 @@ import Testing
   @Test(arguments: [true, false])
   func whatIsPutBackAfterItsRemovalStays(whileOpen: Bool) async throws {
     let directory = try StoreDirectory()
-    let key = try Key("k")
+    let key = try StoreKey("k")
     func removeIt() async throws -> SlotEngine {
       let engine = try await directory.open()
       for operation in [WriteBatch.Operation.put(key, Data("one".utf8)), .delete(key)] {
-        try await engine.commit(WriteBatch([operation]), from: Origin())
+        try await engine.commit(WriteBatch([operation]), from: StoreOrigin())
       }
       return engine
     }
@@ -87,7 +87,7 @@ import Testing
     try FileManager.default.createDirectory(at: directory.url, withIntermediateDirectories: true)
     for number in 0..<500 { try overwrite("\(directory.path)/\(number)", "x") }
     let adapter = FileStorageAdapter(directory: directory.url)
-    let commit = try await adapter.engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+    let commit = try await adapter.engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
     #expect(commit.revision.rawValue > 1_000_000_000)
     try await adapter.engine.close()
   }
@@ -96,13 +96,14 @@ import Testing
   @Test func revisionsOfARebuiltJournalAreNeverThoseOfTheOldOne() async throws {
     let directory = try await StoreDirectory.filled()
     let old = try await directory.open()
-    let seen = try #require(try await old.entry(Key("theme"))?.revision)
+    let seen = try #require(try await old.entry(StoreKey("theme"))?.revision)
     try await old.close()
     try FileManager.default.removeItem(atPath: directory.control("journal.db"))
     let engine = try await directory.open()
     #expect(engine.latestRevision.rawValue > 1_000_000_000)
     await expectError(.preconditionFailed) {
-      try await engine.commit(WriteBatch([.require(Key("theme"), seen), .delete(Key("theme"))]), from: Origin())
+      try await engine.commit(
+        WriteBatch([.require(StoreKey("theme"), seen), .delete(StoreKey("theme"))]), from: StoreOrigin())
     }
     let stream = engine.changes(since: seen)
     let first = try await finish(Task { await stream.first { _ in true } }, within: .seconds(60))

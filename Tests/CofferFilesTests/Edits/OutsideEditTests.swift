@@ -42,7 +42,7 @@ import Testing
     try edit.make(in: directory)
     for log in [own, other] as [any ChangeLog] { try await log.wait(for: edit.key) }
     // Whatever is heard twice is heard before what comes after it.
-    try await engine.commit(WriteBatch([.put(Key("end"), Data())]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("end"), Data())]), from: StoreOrigin())
     for log in [own, other] as [any ChangeLog] {
       try await log.wait(for: "end")
       #expect(
@@ -51,7 +51,7 @@ import Testing
           HeardCommit(revision: 3, isForeign: false, keys: ["end"]),
         ])
     }
-    #expect(try await engine.entry(Key(edit.key))?.value == edit.value.map { Data($0.utf8) })
+    #expect(try await engine.entry(StoreKey(edit.key))?.value == edit.value.map { Data($0.utf8) })
     other.end()
     try await engine.close()
   }
@@ -60,23 +60,23 @@ import Testing
   func aReadFindsAnEditAtOnceAndARequireFails(_ edit: Edit) async throws {
     let directory = try await StoreDirectory.filled()
     let engine = try await directory.open()
-    let key = try Key(edit.key)
+    let key = try StoreKey(edit.key)
     let seen = try await engine.entry(key)
     try edit.make(in: directory)
     if edit != .deleted {
       await expectError(.preconditionFailed) {
-        try await engine.commit(WriteBatch([.require(key, seen?.revision), .delete(key)]), from: Origin())
+        try await engine.commit(WriteBatch([.require(key, seen?.revision), .delete(key)]), from: StoreOrigin())
       }
     }
     let entry = try await engine.entry(key)
     #expect(entry?.value == edit.value.map { Data($0.utf8) })
     #expect(entry?.revision != seen?.revision)
-    #expect(engine.latestRevision == Revision(2))
+    #expect(engine.latestRevision == StoreRevision(2))
     await expectError(.preconditionFailed) {
-      try await engine.commit(WriteBatch([.require(key, seen?.revision), .delete(key)]), from: Origin())
+      try await engine.commit(WriteBatch([.require(key, seen?.revision), .delete(key)]), from: StoreOrigin())
     }
     try await engine.commit(
-      WriteBatch([.require(key, entry?.revision), .put(key, Data("mine".utf8))]), from: Origin())
+      WriteBatch([.require(key, entry?.revision), .put(key, Data("mine".utf8))]), from: StoreOrigin())
     #expect(try await engine.entry(key)?.value == Data("mine".utf8))
     try await engine.close()
   }
@@ -93,10 +93,10 @@ import Testing
     #expect(reports.withLock { $0.count } == 1)
     #expect(report.edited == 4 && report.completed == 0 && !report.wasRebuilt)
     for edit in [Edit.replacedByRename, .created, .hashedNameRewritten] {
-      #expect(try await engine.entry(Key(edit.key))?.value == edit.value.map { Data($0.utf8) })
+      #expect(try await engine.entry(StoreKey(edit.key))?.value == edit.value.map { Data($0.utf8) })
     }
-    #expect(try await engine.entry(Key("gone")) == nil)
-    let journal = try await commits(engine, after: Revision(1))
+    #expect(try await engine.entry(StoreKey("gone")) == nil)
+    let journal = try await commits(engine, after: StoreRevision(1))
     #expect(journal.allSatisfy { $0.origin == nil && $0.transaction == nil })
     let changed = Set(journal.flatMap(\.changed.keys).map(\.string))
     #expect(changed == ["theme", "brandNew", "gone", FileScenario.longKey])
@@ -119,11 +119,11 @@ import Testing
       #expect(process.terminationStatus == 0)
     }
     func expectNothing(_ marker: String) async throws {
-      #expect(try await engine.entry(Key("theme"))?.revision == Revision(1))
-      try await engine.commit(WriteBatch([.put(Key(marker), Data())]), from: Origin())
+      #expect(try await engine.entry(StoreKey("theme"))?.revision == StoreRevision(1))
+      try await engine.commit(WriteBatch([.put(StoreKey(marker), Data())]), from: StoreOrigin())
       try await log.wait(for: marker)
       #expect(try log.commits().allSatisfy { !$0.isForeign }, "after \(marker)")
-      #expect(try await engine.entry(Key("theme"))?.value == Data("old theme".utf8))
+      #expect(try await engine.entry(StoreKey("theme"))?.value == Data("old theme".utf8))
     }
     try run("/bin/cp", "-p", path, directory.outside("backup"))
     try run("/usr/bin/touch", path)
@@ -134,7 +134,7 @@ import Testing
     try await expectNothing("move")
     try await engine.close()
     let again = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
-    #expect(try await again.entry(Key("theme"))?.revision == Revision(1))
+    #expect(try await again.entry(StoreKey("theme"))?.revision == StoreRevision(1))
     try await again.close()
   }
 
@@ -144,13 +144,13 @@ import Testing
     let engine = try await directory.open()
     let (own, other) = (OwnLog(engine), try OtherLog(directory))
     let helper = try directory.run("files-write", "full", "other", "250")
-    let origin = Origin()
+    let origin = StoreOrigin()
     for index in 0..<250 {
-      let batch = WriteBatch([.put(try Key("own/\(index % 10)"), Data("\(index)".utf8))])
+      let batch = WriteBatch([.put(try StoreKey("own/\(index % 10)"), Data("\(index)".utf8))])
       try await engine.commit(batch, from: origin)
     }
     #expect(try helper.lines().last == "ack 249")
-    try await engine.commit(WriteBatch([.put(Key("end"), Data())]), from: origin)
+    try await engine.commit(WriteBatch([.put(StoreKey("end"), Data())]), from: origin)
     for log in [own, other] as [any ChangeLog] {
       try await log.wait(for: "end")
       let heard = try log.commits()

@@ -9,10 +9,10 @@ import Testing
 
 /// What others do between the commit of a batch and its end.
 @Suite(.blocking, .serialized) struct AfterCommitTests {
-  private let origin = Origin()
+  private let origin = StoreOrigin()
 
   private func put(_ engine: SlotEngine, _ key: String, _ value: Data) async throws {
-    try await engine.commit(WriteBatch([.put(Key(key), value)]), from: origin)
+    try await engine.commit(WriteBatch([.put(StoreKey(key), value)]), from: origin)
   }
 
   /// A handle that closes finishes what it has begun, and nobody takes that for a dead one's in the meantime.
@@ -29,7 +29,7 @@ import Testing
     }
     let other = try await directory.open()
     // Two values, which are put aside beside the writer that all handles share.
-    let batch = try WriteBatch([.put(Key("x"), Data("1".utf8)), .delete(Key("y"))])
+    let batch = try WriteBatch([.put(StoreKey("x"), Data("1".utf8)), .delete(StoreKey("y"))])
     let saving = Task { try await closing.commit(batch, from: origin) }
     await Task.detached { isStaged.waitBlocking() }.value
     let closed = Task { try await closing.close() }
@@ -38,7 +38,7 @@ import Testing
     goOn.signal()
     _ = try await saving.value
     try await closed.value
-    #expect(try await other.entry(Key("x"))?.value == Data("1".utf8))
+    #expect(try await other.entry(StoreKey("x"))?.value == Data("1".utf8))
     await expectError(.closed) { try await put(closing, "y", Data()) }
     for engine in [other, late] { try await engine.close() }
   }
@@ -55,9 +55,9 @@ import Testing
     }
     await expectError(.unfinished, contains: "is gone") { try await put(engine, "theme", Data("new".utf8)) }
     isArmed.withLock { $0 = false }
-    #expect(try await engine.entry(Key("theme"))?.value == Data("old theme".utf8))
+    #expect(try await engine.entry(StoreKey("theme"))?.value == Data("old theme".utf8))
     try await put(engine, "theme", Data("newer".utf8))
-    #expect(try await engine.entry(Key("theme"))?.value == Data("newer".utf8))
+    #expect(try await engine.entry(StoreKey("theme"))?.value == Data("newer".utf8))
     try await engine.close()
   }
 
@@ -70,7 +70,7 @@ import Testing
     #expect(try directory.contents()["theme"] == nil)
     try overwrite(directory.file("theme"), "made again")
     let engine = try await directory.open()
-    #expect(try await engine.entry(Key("theme"))?.value == Data("made again".utf8))
+    #expect(try await engine.entry(StoreKey("theme"))?.value == Data("made again".utf8))
     #expect(try directory.contents()["theme"] == Data("made again".utf8))
     try await engine.close()
   }

@@ -54,14 +54,14 @@ import Testing
 
   private func check(_ directory: StoreDirectory, _ newest: UInt64, _ comment: Comment) async throws {
     let engine = try await directory.open()
-    let left = try #require(try await engine.entry(Key("pair/left")), comment)
-    let right = try #require(try await engine.entry(Key("pair/right")), comment)
+    let left = try #require(try await engine.entry(StoreKey("pair/left")), comment)
+    let right = try #require(try await engine.entry(StoreKey("pair/right")), comment)
     #expect(left.value == right.value && left.revision == right.revision, comment)
     #expect(left.revision.rawValue >= newest, comment)
     #expect(left.value != Data("passed over".utf8), comment)
     #expect(try directory.contents() == ["pair%2fleft": left.value, "pair%2fright": left.value], comment)
     #expect(try await engine.recoveryReport().edited == 0, comment)
-    let journal = try await commits(engine, after: Revision(newest > 500 ? newest - 500 : 0))
+    let journal = try await commits(engine, after: StoreRevision(newest > 500 ? newest - 500 : 0))
     #expect(journal.allSatisfy { $0.origin != nil }, comment)
     #expect(try directory.names(in: "staged") == [], comment)
     try await engine.close()
@@ -78,7 +78,7 @@ private struct FileKillLoop {
     let directory = try StoreDirectory()
     defer { withExtendedLifetime(directory) {} }  // an optimised build would remove it after its last use
     var killsInsideCommits = 0
-    var revision = Revision.zero
+    var revision = StoreRevision.zero
     for round in 0..<rounds {
       let name = "round\(round)"
       let helper = try directory.run("files-write", "full", name)
@@ -97,16 +97,16 @@ private struct FileKillLoop {
   }
 
   private func check(
-    _ directory: StoreDirectory, _ name: String, _ lines: [String], _ before: Revision, _ comment: Comment
-  ) async throws -> Revision {
+    _ directory: StoreDirectory, _ name: String, _ lines: [String], _ before: StoreRevision, _ comment: Comment
+  ) async throws -> StoreRevision {
     let acknowledged = lines.count { $0.hasPrefix("ack") }
     let begun = lines.count { $0.hasPrefix("begin") }
     let engine = try await directory.open()
     let report = try await engine.recoveryReport()
     #expect(report.edited == 0, comment)
     let (left, right) = try await engine.withSnapshot { snapshot in
-      let left = try await snapshot.page(prefix: Key("\(name)/left/"), after: nil, limit: .max)
-      let right = try await snapshot.page(prefix: Key("\(name)/right/"), after: nil, limit: .max)
+      let left = try await snapshot.page(prefix: StoreKey("\(name)/left/"), after: nil, limit: .max)
+      let right = try await snapshot.page(prefix: StoreKey("\(name)/right/"), after: nil, limit: .max)
       return (left, right)
     }
     #expect(left.count >= acknowledged, "\(acknowledged - left.count) lost; \(comment)")

@@ -31,7 +31,7 @@ import Testing
       let helpers = try (0..<6).map { try directory.run("files-write", "full", "w\($0)", "3") }
       for helper in helpers { #expect(try helper.lines().last == "ack 2", "round \(round)") }
       let engine = try await directory.open()
-      #expect(engine.latestRevision == Revision(18), "round \(round)")
+      #expect(engine.latestRevision == StoreRevision(18), "round \(round)")
       #expect(try await values(engine).count == 36, "round \(round)")
       let control = try directory.names(in: "")
       #expect(!control.contains { $0.hasSuffix(".lost") }, "\(control)")
@@ -45,17 +45,17 @@ import Testing
     let engine = try await directory.open()
     let (own, other) = (OwnLog(engine), try OtherLog(directory))
     let helpers = try (0..<2).map { _ in try directory.run("files-write", "full", "same", "60") }
-    let origin = Origin()
+    let origin = StoreOrigin()
     for number in 0..<60 {
       let value = Data("\(number)".utf8) + Data(repeating: UInt8(truncatingIfNeeded: number), count: 200)
       let batch = WriteBatch([
-        .put(try Key("same/left/\(number)"), value), .put(try Key("same/right/\(number)"), value),
+        .put(try StoreKey("same/left/\(number)"), value), .put(try StoreKey("same/right/\(number)"), value),
       ])
       try await engine.commit(batch, from: origin)
-      #expect(try await engine.entry(Key("same/left/\(number)"))?.value == value)
+      #expect(try await engine.entry(StoreKey("same/left/\(number)"))?.value == value)
     }
     for helper in helpers { #expect(try helper.lines().last == "ack 59") }
-    try await engine.commit(WriteBatch([.put(Key("end"), Data())]), from: origin)
+    try await engine.commit(WriteBatch([.put(StoreKey("end"), Data())]), from: origin)
     for log in [own, other] as [any ChangeLog] {
       try await log.wait(for: "end")
       let heard = try log.commits()

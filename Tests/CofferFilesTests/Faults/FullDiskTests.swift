@@ -9,7 +9,7 @@ import Testing
 /// A real file system of 8 MB that fills up.
 @Suite(.blocking, .serialized, .enabled(if: getuid() == 0, "mounting a small file system needs root"))
 struct FullDiskTests {
-  private let origin = Origin()
+  private let origin = StoreOrigin()
 
   private func disk(_ directory: TemporaryDirectory) throws -> SmallDisk {
     guard let disk = try SmallDisk(at: directory.path("disk"), size: "8m") else {
@@ -24,11 +24,11 @@ struct FullDiskTests {
     let url = URL(fileURLWithPath: disk.path + "/store")
     let engine = try await SlotEngine.files(in: url)
     func batch(_ count: Int, _ byte: UInt8) throws -> WriteBatch {
-      WriteBatch(try (0..<count).map { .put(try Key("v\($0)"), Data(repeating: byte, count: 200_000)) })
+      WriteBatch(try (0..<count).map { .put(try StoreKey("v\($0)"), Data(repeating: byte, count: 200_000)) })
     }
     func expect(_ byte: UInt8) async throws {
       for index in 0..<10 {
-        #expect(try await engine.entry(Key("v\(index)"))?.value == Data(repeating: byte, count: 200_000))
+        #expect(try await engine.entry(StoreKey("v\(index)"))?.value == Data(repeating: byte, count: 200_000))
       }
       #expect(try FileManager.default.contentsOfDirectory(atPath: url.path + "/.coffer/staged") == [])
       #expect(try FileManager.default.contentsOfDirectory(atPath: url.path).count == 11)
@@ -37,8 +37,8 @@ struct FullDiskTests {
     for _ in 0..<3 {
       await expectError(.diskFull, contains: "space") { try await engine.commit(batch(50, 2), from: origin) }
       try await expect(1)
-      #expect(try await engine.entry(Key("v10")) == nil)
-      #expect(engine.latestRevision == Revision(1))
+      #expect(try await engine.entry(StoreKey("v10")) == nil)
+      #expect(engine.latestRevision == StoreRevision(1))
     }
     // Old and new beside each other fit, and the old ones make room.
     for byte in UInt8(3)...6 {
@@ -47,8 +47,8 @@ struct FullDiskTests {
     }
     try await engine.close()
     let again = try await SlotEngine.files(in: url)
-    #expect(try await again.entry(Key("v9"))?.value == Data(repeating: 6, count: 200_000))
-    #expect(again.latestRevision == Revision(5))
+    #expect(try await again.entry(StoreKey("v9"))?.value == Data(repeating: 6, count: 200_000))
+    #expect(again.latestRevision == StoreRevision(5))
     try await again.close()
   }
 
@@ -64,7 +64,7 @@ struct FullDiskTests {
     for index in 0..<10_000 where failures.count < 5 {
       do {
         let value = Data(repeating: UInt8(truncatingIfNeeded: index), count: size)
-        try await engine.commit(WriteBatch([.put(Key("v\(index)"), value)]), from: origin)
+        try await engine.commit(WriteBatch([.put(StoreKey("v\(index)"), value)]), from: origin)
         acknowledged.append(index)
       } catch let error as StorageError {
         failures.append(error)
@@ -72,12 +72,12 @@ struct FullDiskTests {
     }
     #expect(failures.count == 5 && failures.allSatisfy { $0.code == .diskFull }, "\(failures)")
     for index in acknowledged {
-      #expect(try await engine.entry(Key("v\(index)"))?.value.first == UInt8(truncatingIfNeeded: index))
+      #expect(try await engine.entry(StoreKey("v\(index)"))?.value.first == UInt8(truncatingIfNeeded: index))
     }
     // What is full can still be emptied, since that takes next to no space.
     try disk.resize(to: "9m")
     try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: origin)
-    try await engine.commit(WriteBatch([.put(Key("after"), Data("x".utf8))]), from: origin)
+    try await engine.commit(WriteBatch([.put(StoreKey("after"), Data("x".utf8))]), from: origin)
     try await engine.close()
     #expect(try FileManager.default.contentsOfDirectory(atPath: url.path).sorted() == [".coffer", "after"])
   }

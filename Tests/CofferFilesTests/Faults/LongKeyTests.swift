@@ -16,11 +16,11 @@ import Testing
     let directory = try StoreDirectory()
     let engines = [try await directory.open(), try await directory.open()]
     for round in 0..<40 {
-      let key = try Key("\(round)/\(Self.long)")
+      let key = try StoreKey("\(round)/\(Self.long)")
       try await withThrowingTaskGroup(of: Void.self) { group in
         for task in 0..<6 {
           group.addTask {
-            try await engines[task % 2].commit(WriteBatch([.put(key, Data("\(task)".utf8))]), from: Origin())
+            try await engines[task % 2].commit(WriteBatch([.put(key, Data("\(task)".utf8))]), from: StoreOrigin())
           }
         }
         try await group.waitForAll()
@@ -72,7 +72,7 @@ import Testing
   @Test("A damaged name file is mended from the journal when the store is opened", arguments: Damage.allCases)
   func mendedByOpening(_ kind: Damage) async throws {
     let directory = try await StoreDirectory.filled()
-    let name = FileName(try Key(FileScenario.longKey)).string
+    let name = FileName(try StoreKey(FileScenario.longKey)).string
     try damage(directory.control("names/" + name), kind)
     let engine = try await directory.open()
     #expect(try await values(engine) == FileScenario.before)
@@ -85,10 +85,10 @@ import Testing
   func mendedBySaving(_ kind: Damage) async throws {
     let directory = try await StoreDirectory.filled()
     let engine = try await directory.open()
-    let key = try Key(FileScenario.longKey)
+    let key = try StoreKey(FileScenario.longKey)
     let name = FileName(key).string
     try damage(directory.control("names/" + name), kind)
-    try await engine.commit(WriteBatch([.put(key, Data("again".utf8))]), from: Origin())
+    try await engine.commit(WriteBatch([.put(key, Data("again".utf8))]), from: StoreOrigin())
     #expect(try Data(contentsOf: URL(fileURLWithPath: directory.control("names/" + name))) == Data(key.string.utf8))
     try await engine.close()
   }
@@ -97,7 +97,7 @@ import Testing
   func heard() async throws {
     let directory = try await StoreDirectory.filled()
     let engine = try await directory.open()
-    let key = try Key(FileScenario.longKey)
+    let key = try StoreKey(FileScenario.longKey)
     let stream = engine.changes(since: nil)
     let hearing = Task { () -> Bool in
       for await change in stream {

@@ -30,7 +30,7 @@ import Testing
     #expect(try helper.line() == "ready")
     let engine = try await directory.open()
     for index in 0..<20 {
-      try await engine.commit(WriteBatch([.put(Key("more/\(index)"), Data("\(index)".utf8))]), from: Origin())
+      try await engine.commit(WriteBatch([.put(StoreKey("more/\(index)"), Data("\(index)".utf8))]), from: StoreOrigin())
     }
     try await engine.close()
     helper.kill()
@@ -57,8 +57,8 @@ import Testing
     #expect(report.wasRebuilt && report.edited == expected.count && report.completed == 0)
     #expect(try directory.contents() == before)
     // A subscriber whose position belongs to the lost journal cannot be told what it missed.
-    let stream = engine.changes(since: Revision(21))
-    let first = Task { () -> Change? in
+    let stream = engine.changes(since: StoreRevision(21))
+    let first = Task { () -> StoreChange? in
       for await change in stream { return change }
       return nil
     }
@@ -67,11 +67,11 @@ import Testing
     if loss == .everything {
       // Its key is needed once more, and then it is known again.
       try await engine.commit(
-        WriteBatch([.put(Key(FileScenario.longKey), Data("again".utf8))]), from: Origin())
+        WriteBatch([.put(StoreKey(FileScenario.longKey), Data("again".utf8))]), from: StoreOrigin())
     }
     try await engine.close()
     let again = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
-    #expect(try await again.entry(Key(FileScenario.longKey)) != nil)
+    #expect(try await again.entry(StoreKey(FileScenario.longKey)) != nil)
     #expect(try await values(again).count == 27)
     try await again.close()
   }
@@ -87,7 +87,7 @@ import Testing
     for index in 0... {
       guard refusal?.code != .closed, ContinuousClock.now < deadline else { break }
       do {
-        try await engine.commit(WriteBatch([.put(Key("late\(index)"), Data("x".utf8))]), from: Origin())
+        try await engine.commit(WriteBatch([.put(StoreKey("late\(index)"), Data("x".utf8))]), from: StoreOrigin())
         stored.append("late\(index)")
       } catch let error as StorageError {
         refusal = error
@@ -110,14 +110,14 @@ import Testing
     let directory = try await StoreDirectory.filled()
     let engine = try await directory.open()
     try FileManager.default.removeItem(atPath: directory.control("names"))
-    let key = try Key("another " + FileScenario.longKey.dropLast(8))
+    let key = try StoreKey("another " + FileScenario.longKey.dropLast(8))
     await expectError(.inputOutput, contains: "removed while the store was open") {
-      try await engine.commit(WriteBatch([.put(key, Data("x".utf8))]), from: Origin())
+      try await engine.commit(WriteBatch([.put(key, Data("x".utf8))]), from: StoreOrigin())
     }
     #expect(try await engine.entry(key) == nil)
     try await engine.close()
     let again = try await directory.open()
-    try await again.commit(WriteBatch([.put(key, Data("x".utf8))]), from: Origin())
+    try await again.commit(WriteBatch([.put(key, Data("x".utf8))]), from: StoreOrigin())
     #expect(try await again.entry(key)?.value == Data("x".utf8))
     #expect(try directory.contents()[FileName(key).string] == Data("x".utf8))
     try await again.close()

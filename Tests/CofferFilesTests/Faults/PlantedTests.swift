@@ -8,7 +8,7 @@ import Testing
 
 /// What somebody has put where the store's files should be.
 @Suite(.serialized) struct PlantedTests {
-  private let origin = Origin()
+  private let origin = StoreOrigin()
   private let secret = Data("somebody else's".utf8)
 
   private func target(_ directory: StoreDirectory) throws -> String {
@@ -24,16 +24,16 @@ import Testing
     unlink(path)
     #expect(symlink(target, path) == 0)
     let engine = try await directory.open()
-    for _ in 0..<2 { await expectError(.notAStore, contains: "link") { _ = try await engine.entry(Key(key)) } }
-    #expect(try await engine.entry(Key("keep")) != nil)
-    try await engine.commit(WriteBatch([.put(Key(key), Data("mine".utf8))]), from: origin)
-    #expect(try await engine.entry(Key(key))?.value == Data("mine".utf8))
+    for _ in 0..<2 { await expectError(.notAStore, contains: "link") { _ = try await engine.entry(StoreKey(key)) } }
+    #expect(try await engine.entry(StoreKey("keep")) != nil)
+    try await engine.commit(WriteBatch([.put(StoreKey(key), Data("mine".utf8))]), from: origin)
+    #expect(try await engine.entry(StoreKey(key))?.value == Data("mine".utf8))
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("mine".utf8))
     #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == secret)
     unlink(path)
     #expect(symlink(target, path) == 0)
-    try await engine.commit(WriteBatch([.delete(Key(key))]), from: origin)
-    #expect(try await engine.entry(Key(key)) == nil)
+    try await engine.commit(WriteBatch([.delete(StoreKey(key))]), from: origin)
+    #expect(try await engine.entry(StoreKey(key)) == nil)
     #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == secret)
     try await engine.close()
   }
@@ -61,15 +61,16 @@ import Testing
       #expect(mkdir(try directory.file(key), 0o700) == 0)
     }
     let engine = try await directory.open()
-    await expectError(.notAStore, contains: "directory") { _ = try await engine.entry(Key("theme")) }
-    #expect(try await engine.entry(Key("Fresh")) == nil)
+    await expectError(.notAStore, contains: "directory") { _ = try await engine.entry(StoreKey("theme")) }
+    #expect(try await engine.entry(StoreKey("Fresh")) == nil)
     let revision = engine.latestRevision
     for key in ["theme", "Fresh"] {
       await expectError(.notAStore, contains: "directory") {
-        try await engine.commit(WriteBatch([.put(Key("other"), Data()), .put(Key(key), Data())]), from: origin)
+        try await engine.commit(
+          WriteBatch([.put(StoreKey("other"), Data()), .put(StoreKey(key), Data())]), from: origin)
       }
     }
-    #expect(try await engine.entry(Key("other")) == nil)
+    #expect(try await engine.entry(StoreKey("other")) == nil)
     #expect(engine.latestRevision == revision)
     #expect(try directory.names(in: "staged") == [])
     // It holds somebody's files, so it is not removed with the key.
@@ -87,11 +88,11 @@ import Testing
     #expect(mkfifo(try directory.file("another"), 0o600) == 0)
     let work = Task {
       let engine = try await directory.open()
-      await expectError(.notAStore) { _ = try await engine.entry(Key("theme")) }
-      await expectError(.notAStore) { _ = try await engine.entry(Key("another")) }
-      try await engine.commit(WriteBatch([.put(Key("theme"), Data("mine".utf8))]), from: Origin())
-      #expect(try await engine.entry(Key("theme"))?.value == Data("mine".utf8))
-      try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: Origin())
+      await expectError(.notAStore) { _ = try await engine.entry(StoreKey("theme")) }
+      await expectError(.notAStore) { _ = try await engine.entry(StoreKey("another")) }
+      try await engine.commit(WriteBatch([.put(StoreKey("theme"), Data("mine".utf8))]), from: StoreOrigin())
+      #expect(try await engine.entry(StoreKey("theme"))?.value == Data("mine".utf8))
+      try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
       try await engine.close()
     }
     try await finish(work, within: .seconds(60))

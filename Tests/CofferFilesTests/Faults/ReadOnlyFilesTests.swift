@@ -27,7 +27,7 @@ import Testing
     #expect(engine.isReadOnly)
     try await body(engine)
     try await engine.close()
-    await expectError(.closed) { _ = try await engine.entry(Key("theme")) }
+    await expectError(.closed) { _ = try await engine.entry(StoreKey("theme")) }
     #expect(try FileManager.default.subpathsOfDirectory(atPath: directory.path).sorted() == before)
   }
 
@@ -38,9 +38,11 @@ import Testing
         == expected.keys.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }, comment)
     for key in Set(FileScenario.before.keys).union(FileScenario.after.keys) {
       #expect(
-        try await engine.entry(Key(key))?.value == expected[key].map { Data($0.utf8) }, "\(key.prefix(9)); \(comment)")
+        try await engine.entry(StoreKey(key))?.value == expected[key].map { Data($0.utf8) },
+        "\(key.prefix(9)); \(comment)")
     }
-    #expect(try await engine.withSnapshot { try await $0.page(prefix: Key("list/"), after: nil, limit: 1) }.count == 1)
+    #expect(
+      try await engine.withSnapshot { try await $0.page(prefix: StoreKey("list/"), after: nil, limit: 1) }.count == 1)
   }
 
   @Test("Everything is read, and writing says why it cannot be")
@@ -52,13 +54,13 @@ import Testing
         try await engine.summaries().compactMap(\.size).reduce(0, +)
           == FileScenario.before.values.reduce(0) { $0 + $1.utf8.count }
       )
-      #expect(engine.latestRevision == Revision(1))
+      #expect(engine.latestRevision == StoreRevision(1))
       #expect(try await commits(engine, after: .zero).count == 1)
       #expect(engine.capabilities.contains([.snapshots, .listing, .persistence, .replay, .foreignWriters]))
       #expect(
         engine.capabilities.features.isDisjoint(with: [.atomicBatches, .preconditions, .powerLossSafety, .revisions]))
       await expectError(.permissionDenied, contains: "open for reading only: its file system is mounted read-only") {
-        try await engine.commit(FileScenario.single(), from: Origin())
+        try await engine.commit(FileScenario.single(), from: StoreOrigin())
       }
       for await availability in engine.availability() {
         #expect(availability == .available)
@@ -80,7 +82,7 @@ import Testing
       try await reading(directory) { engine in
         let comment: Comment = "killed at \(step): \(last)"
         try await expect(isNew ? FileScenario.after : FileScenario.before, in: engine, comment)
-        #expect(engine.latestRevision == Revision(isNew ? 2 : 1), comment)
+        #expect(engine.latestRevision == StoreRevision(isNew ? 2 : 1), comment)
       }
       if lines.last == "closed" { break }
       kills += 1
@@ -100,11 +102,11 @@ import Testing
     }
     try await reading(directory) { engine in
       for key in ["theme", "Fresh", FileScenario.longKey, "list/2"] {
-        await expectError(.damaged, contains: "gone from where it waited") { _ = try await engine.entry(Key(key)) }
+        await expectError(.damaged, contains: "gone from where it waited") { _ = try await engine.entry(StoreKey(key)) }
       }
       // Removed by the same commit, and not taken away any more.
       for (key, text) in [("gone", nil), ("list/1", nil), ("keep", "kept")] {
-        let value = try await engine.entry(Key(key))?.value
+        let value = try await engine.entry(StoreKey(key))?.value
         #expect(value == text.map { Data($0.utf8) }, "\(key)")
       }
     }
@@ -124,18 +126,18 @@ import Testing
     #expect(utimensat(AT_FDCWD, kept, &times, 0) == 0)
     let damages = Locked<[DamageReport]>([])
     try await reading(directory, damages) { engine in
-      #expect(try await engine.entry(Key("theme"))?.value == Data("edited".utf8))
-      #expect(try await engine.entry(Key("added"))?.value == Data("by hand".utf8))
-      #expect(try await engine.entry(Key("gone")) == nil)
+      #expect(try await engine.entry(StoreKey("theme"))?.value == Data("edited".utf8))
+      #expect(try await engine.entry(StoreKey("added"))?.value == Data("by hand".utf8))
+      #expect(try await engine.entry(StoreKey("gone")) == nil)
       for _ in 0..<2 {
-        await expectError(.damaged, contains: "stays where it is") { _ = try await engine.entry(Key("keep")) }
+        await expectError(.damaged, contains: "stays where it is") { _ = try await engine.entry(StoreKey("keep")) }
       }
       #expect(damages.withLock { $0.map(\.key?.string) } == ["keep"])
       await expectError(.damaged, contains: "keep") { _ = try await values(engine) }
       let keys = try await engine.summaries().map(\.key.string)
       #expect(keys.contains("added") && keys.contains("keep") && !keys.contains("gone"), "\(keys)")
       try overwrite(directory.path + "/later", "later")
-      #expect(try await engine.entry(Key("later"))?.value == Data("later".utf8))
+      #expect(try await engine.entry(StoreKey("later"))?.value == Data("later".utf8))
       try FileManager.default.removeItem(atPath: directory.path + "/later")
     }
   }
@@ -156,7 +158,7 @@ import Testing
           in: URL(fileURLWithPath: String(engine.description.dropFirst(5))), configuration: existing)
       }
       let writer = try await directory.open()
-      await expectError(.unavailable, contains: "no journal") { _ = try await engine.entry(Key("theme")) }
+      await expectError(.unavailable, contains: "no journal") { _ = try await engine.entry(StoreKey("theme")) }
       try await writer.close()
       try FileManager.default.removeItem(atPath: directory.control(""))
     }
@@ -171,21 +173,22 @@ import Testing
     }
     let engine = try await SlotEngine.files(in: URL(fileURLWithPath: mount.path))
     var heard = engine.changes(since: nil).makeAsyncIterator()
-    let theme = try Key("theme")
+    let theme = try StoreKey("theme")
     for round in 1...3 {
       let value = Data("round \(round)".utf8)
-      try await writer.commit(WriteBatch([.put(Key("theme"), value)]), from: Origin())
-      #expect(try await engine.entry(Key("theme"))?.value == value)
+      try await writer.commit(WriteBatch([.put(StoreKey("theme"), value)]), from: StoreOrigin())
+      #expect(try await engine.entry(StoreKey("theme"))?.value == value)
       guard case .commit(let commit)? = await heard.next() else { throw TestFailure("nothing was heard") }
-      #expect(commit.revision == Revision(UInt64(round + 1)) && commit.changed.contains(theme))
+      #expect(commit.revision == StoreRevision(UInt64(round + 1)) && commit.changed.contains(theme))
     }
     try await engine.withSnapshot { snapshot in
-      #expect(try await snapshot.entries([Key("theme")])[0]?.value == Data("round 3".utf8))
+      #expect(try await snapshot.entries([StoreKey("theme")])[0]?.value == Data("round 3".utf8))
       try await writer.commit(
-        WriteBatch([.put(Key("theme"), Data("late".utf8)), .put(Key("added"), Data("late".utf8))]), from: Origin())
+        WriteBatch([.put(StoreKey("theme"), Data("late".utf8)), .put(StoreKey("added"), Data("late".utf8))]),
+        from: StoreOrigin())
       await expectError(.unavailable) { _ = try await snapshot.entries([theme]) }
       // Where SQLite's locks cannot be taken, nothing more can be read in the snapshot.
-      let added = (try? await snapshot.entries([Key("added")]))?[0]
+      let added = (try? await snapshot.entries([StoreKey("added")]))?[0]
       #expect(added == nil)
     }
     try await engine.close()

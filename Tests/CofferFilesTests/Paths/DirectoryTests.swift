@@ -44,7 +44,7 @@ import Testing
   }
 
   private func container(_ identifier: String) throws -> URL {
-    try use([(name: "XDG_DATA_HOME", value: root.path("data"))]) { try AppGroup.container(identifier) }
+    try use([(name: "XDG_DATA_HOME", value: root.path("data"))]) { try StoreAppGroup.container(identifier) }
   }
 
   @Test(arguments: ["group.com.example.shop", "a", "A_b-9.", "-", String(repeating: "x", count: 128)])

@@ -13,7 +13,7 @@ struct Aftermath {
   var before = FileScenario.before
   var after = FileScenario.after
   /// The revision before the batch.
-  var revision = Revision(1)
+  var revision = StoreRevision(1)
   /// Stored after the batch, if that was acknowledged.
   var isLaterStored = false
   let comment: Comment
@@ -35,7 +35,7 @@ struct Aftermath {
     if mustBeNew { #expect(isNew, comment) }
     if mustBeOld { #expect(!isNew, comment) }
     for (key, value) in isNew ? after : before {
-      #expect(try await engine.entry(Key(key))?.value == Data(value.utf8), comment)
+      #expect(try await engine.entry(StoreKey(key))?.value == Data(value.utf8), comment)
     }
     let journal = try await commits(engine, after: revision)
     #expect(journal.count == (isNew ? 1 : 0) + (isLaterStored ? 1 : 0), "\(journal); \(comment)")
@@ -50,7 +50,7 @@ struct Aftermath {
   /// The files are the values and nothing else, and nobody has left anything aside.
   private func checkFiles(_ values: [String: String]) throws {
     var expected: [String: Data] = [:]
-    for (key, value) in values { expected[FileName(try Key(key)).string] = Data(value.utf8) }
+    for (key, value) in values { expected[FileName(try StoreKey(key)).string] = Data(value.utf8) }
     #expect(try directory.contents() == expected, comment)
     for folder in ["staged", "retained", "quarantine"] {
       #expect(try directory.names(in: folder) == [], "\(folder); \(comment)")

@@ -26,7 +26,7 @@ final class StoreDirectory: Sendable {
   static func filled() async throws -> StoreDirectory {
     let directory = try StoreDirectory()
     let engine = try await directory.open()
-    try await engine.commit(FileScenario.fill(), from: Origin())
+    try await engine.commit(FileScenario.fill(), from: StoreOrigin())
     try await engine.close()
     return directory
   }
@@ -40,7 +40,7 @@ final class StoreDirectory: Sendable {
     return directory
   }
 
-  func file(_ key: String) throws -> String { path + "/" + FileName(try Key(key)).string }
+  func file(_ key: String) throws -> String { path + "/" + FileName(try StoreKey(key)).string }
 
   /// Puts another file in place of a value's, as careful editors do.
   func replace(_ key: String, _ text: String) throws {
@@ -77,7 +77,7 @@ final class StoreDirectory: Sendable {
 func values(_ engine: SlotEngine) async throws -> [String: String] {
   try await engine.withSnapshot { snapshot in
     var values: [String: String] = [:]
-    var last: Key?
+    var last: StoreKey?
     while true {
       let page = try await snapshot.page(prefix: nil, after: last, limit: 1_000)
       guard let end = page.last else { return values }
@@ -88,12 +88,12 @@ func values(_ engine: SlotEngine) async throws -> [String: String] {
 }
 
 /// The commits after a revision up to the newest, as a subscriber hears them.
-func commits(_ engine: SlotEngine, after revision: Revision) async throws -> [Commit] {
+func commits(_ engine: SlotEngine, after revision: StoreRevision) async throws -> [StoreCommit] {
   let latest = engine.latestRevision
   guard revision < latest else { return [] }
   let stream = engine.changes(since: revision)
-  let reading = Task { () -> [Commit] in
-    var commits: [Commit] = []
+  let reading = Task { () -> [StoreCommit] in
+    var commits: [StoreCommit] = []
     for await change in stream {
       guard case .commit(let commit) = change else { throw TestFailure("told to reload") }
       commits.append(commit)

@@ -14,28 +14,29 @@ import CofferLocks
   struct KeyringAvailabilityTests {
     /// Every use throws `unavailable`; none says that a secret is absent.
     private func expectAway(_ engine: SlotEngine, _ key: String = "key") async throws {
-      try await expectError(.unavailable) { _ = try await engine.entry(Key(key)) }
-      try await expectError(.unavailable) { _ = try await engine.entry(Key("never was")) }
+      try await expectError(.unavailable) { _ = try await engine.entry(StoreKey(key)) }
+      try await expectError(.unavailable) { _ = try await engine.entry(StoreKey("never was")) }
       try await expectError(.unavailable) { _ = try await values(engine) }
       try await expectError(.unavailable) { try await put(key, "lost", into: engine) }
       try await expectError(.unavailable) {
-        try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: Origin())
+        try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
       }
       // A default, written where there is no value.
       try await expectError(.unavailable) {
         try await engine.commit(
-          WriteBatch([.require(Key("never was"), nil), .put(Key("never was"), Data("default".utf8))]), from: Origin())
+          WriteBatch([.require(StoreKey("never was"), nil), .put(StoreKey("never was"), Data("default".utf8))]),
+          from: StoreOrigin())
       }
     }
 
-    private func follow(_ engine: SlotEngine) -> Events<Availability> {
-      let events = Events<Availability>()
+    private func follow(_ engine: SlotEngine) -> Events<StoreAvailability> {
+      let events = Events<StoreAvailability>()
       let stream = engine.availability()
       Task { for await availability in stream { events.add(availability) } }
       return events
     }
 
-    private func wait(_ events: Events<Availability>, available: Bool) async throws {
+    private func wait(_ events: Events<StoreAvailability>, available: Bool) async throws {
       try await eventually("available: \(available)") {
         events.all.last.map { ($0 == .available) == available } ?? false
       }
@@ -121,7 +122,7 @@ import CofferLocks
       place.keyring.pause()
       let engine = try await place.open { $0.timeout = .seconds(1) }
       let (events, heard) = (follow(engine), HeardCommits(engine))
-      try await expectError(.unavailable, "does not answer") { _ = try await engine.entry(Key("key")) }
+      try await expectError(.unavailable, "does not answer") { _ = try await engine.entry(StoreKey("key")) }
       try await wait(events, available: false)
       place.keyring.resume()
       try await wait(events, available: true)
@@ -146,18 +147,18 @@ import CofferLocks
       }
       try await put("key", "kept", into: engine)
       place.keyring.pause()
-      let puts = try (0..<8).map { WriteBatch.Operation.put(try Key("key\($0)"), Data("x".utf8)) }
+      let puts = try (0..<8).map { WriteBatch.Operation.put(try StoreKey("key\($0)"), Data("x".utf8)) }
       let clock = ContinuousClock()
       var spent = try await clock.measure {
-        try await expectError(.unavailable) { try await engine.commit(WriteBatch(puts), from: Origin()) }
-        try await expectError(.unavailable) { _ = try await engine.entry(Key("key")) }
+        try await expectError(.unavailable) { try await engine.commit(WriteBatch(puts), from: StoreOrigin()) }
+        try await expectError(.unavailable) { _ = try await engine.entry(StoreKey("key")) }
       }
       #expect(spent < .seconds(10), "\(spent)")
       place.keyring.resume()
       try await eventually("working") { try await text("key", in: engine) == "kept" }
       armed.withLock { $0 = true }
       spent = try await clock.measure {
-        try await expectError(.unfinished) { try await engine.commit(WriteBatch(puts), from: Origin()) }
+        try await expectError(.unfinished) { try await engine.commit(WriteBatch(puts), from: StoreOrigin()) }
       }
       #expect(spent < .seconds(10), "\(spent)")
       armed.withLock { $0 = false }

@@ -18,7 +18,7 @@ import CofferLocks
 
     private func fill(_ place: KeyringPlace, _ name: String) async throws {
       let engine = try await place.open(name)
-      try await engine.commit(FileScenario.fill(), from: Origin())
+      try await engine.commit(FileScenario.fill(), from: StoreOrigin())
       try await engine.close()
     }
 
@@ -39,7 +39,7 @@ import CofferLocks
       let found = try await values(engine)
       let expected = mustBeNew ? FileScenario.after : FileScenario.before
       #expect(found == expected, comment)
-      #expect(engine.latestRevision == Revision(mustBeNew ? 2 : 1), comment)
+      #expect(engine.latestRevision == StoreRevision(mustBeNew ? 2 : 1), comment)
       #expect(reports.withLock { $0.allSatisfy { $0.edited == 0 && !$0.wasRebuilt } }, comment)
       let items = try place.items(of: name)
       #expect(items.count == expected.count && items.allSatisfy { $0.text(of: "coffer-slot") == nil }, comment)
@@ -133,10 +133,12 @@ import CofferLocks
       try whole.prefix(whole.count * percent / 100).write(to: file)
       try place.keyring.startDaemon(password: "pw")
       let heard = HeardCommits(engine)
-      try await expectError(.damaged, "login_1.keyring") { _ = try await engine.entry(Key("key")) }
+      try await expectError(.damaged, "login_1.keyring") { _ = try await engine.entry(StoreKey("key")) }
       try await expectError(.damaged) { try await put("key", "over", into: engine) }
       try await expectError(.damaged) { try await put("new", "over", into: engine) }
-      try await expectError(.damaged) { try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: Origin()) }
+      try await expectError(.damaged) {
+        try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
+      }
       try await engine.close()
       try await expectError(.damaged, "login.keyring") { _ = try await place.open() }
       #expect(heard.all.isEmpty)
@@ -158,9 +160,9 @@ import CofferLocks
       for round in 0..<3 { try await put("key\(round)", secret, into: engine) }
       try await engine.withSnapshot { snapshot in
         try await put("key1", secret + "new", into: engine)
-        #expect(try await snapshot.entries([Key("key1")])[0]?.value == Data(secret.utf8))
+        #expect(try await snapshot.entries([StoreKey("key1")])[0]?.value == Data(secret.utf8))
       }
-      let line = try #require(try await engine.journal?.entry(Key("key1"))?.value)
+      let line = try #require(try await engine.journal?.entry(StoreKey("key1"))?.value)
       let record = try #require(line.withUnsafeBytes { SlotRecord($0) })
       #expect(record.checksum == 0 && record.size == 0)
       try place.keyring.lock()

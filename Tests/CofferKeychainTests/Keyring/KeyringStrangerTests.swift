@@ -118,11 +118,12 @@
       for round in 0..<8 {
         try await engine.commit(
           WriteBatch([
-            .put(Key("key"), Data("\(round)".utf8)), .put(Key("two"), Data("\(round)".utf8)), .delete(Key("three")),
-            .put(Key("three"), Data()),
-          ]), from: Origin())
+            .put(StoreKey("key"), Data("\(round)".utf8)), .put(StoreKey("two"), Data("\(round)".utf8)),
+            .delete(StoreKey("three")),
+            .put(StoreKey("three"), Data()),
+          ]), from: StoreOrigin())
       }
-      try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: Origin())
+      try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
       #expect(try await values(engine) == [:])
       #expect(try await values(group) == ["key": "group"])
       #expect(try await values(other) == ["key": "other"])
@@ -147,8 +148,8 @@
       #expect(listed.count == keys.count && listed.allSatisfy { Data($0.key.string.utf8) == $0.value })
       try await engine.close()
       let again = try await place.open()
-      for key in keys { #expect(try await again.entry(Key(key))?.value == Data(key.utf8)) }
-      try await again.commit(WriteBatch(try keys.map { .delete(try Key($0)) }), from: Origin())
+      for key in keys { #expect(try await again.entry(StoreKey(key))?.value == Data(key.utf8)) }
+      try await again.commit(WriteBatch(try keys.map { .delete(try StoreKey($0)) }), from: StoreOrigin())
       try await again.close()
       #expect(try place.items().isEmpty)
     }
@@ -159,11 +160,11 @@
       let engine = try await place.open()
       try await put("key", "small", into: engine)
       place.keyring.pause()
-      let batch = WriteBatch([.put(try Key("key"), Data(count: count))])
-      try await expectError(.valueTooLarge, "65536") { try await engine.commit(batch, from: Origin()) }
+      let batch = WriteBatch([.put(try StoreKey("key"), Data(count: count))])
+      try await expectError(.valueTooLarge, "65536") { try await engine.commit(batch, from: StoreOrigin()) }
       place.keyring.resume()
-      try await engine.commit(WriteBatch([.put(Key("largest"), Data(count: 64 << 10))]), from: Origin())
-      #expect(try await engine.entry(Key("largest"))?.value.count == 64 << 10)
+      try await engine.commit(WriteBatch([.put(StoreKey("largest"), Data(count: 64 << 10))]), from: StoreOrigin())
+      #expect(try await engine.entry(StoreKey("largest"))?.value.count == 64 << 10)
       #expect(try await text("key", in: engine) == "small")
       try await engine.close()
     }

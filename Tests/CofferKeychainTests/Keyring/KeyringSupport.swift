@@ -12,11 +12,11 @@ import CofferLocks
   let service = "com.example.shop"
 
   func put(_ key: String, _ value: String, into engine: SlotEngine) async throws {
-    try await engine.commit(WriteBatch([.put(try Key(key), Data(value.utf8))]), from: Origin())
+    try await engine.commit(WriteBatch([.put(try StoreKey(key), Data(value.utf8))]), from: StoreOrigin())
   }
 
   func text(_ key: String, in engine: SlotEngine) async throws -> String? {
-    try await engine.entry(Key(key)).map { String(decoding: $0.value, as: UTF8.self) }
+    try await engine.entry(StoreKey(key)).map { String(decoding: $0.value, as: UTF8.self) }
   }
 
   /// The values of a store, by key.
@@ -89,7 +89,7 @@ import CofferLocks
 
   /// What a subscriber hears.
   final class HeardCommits: Sendable {
-    private let heard = Locked<[Commit]>([])
+    private let heard = Locked<[StoreCommit]>([])
     private let task: Task<Void, Never>
 
     init(_ engine: SlotEngine) {
@@ -103,7 +103,7 @@ import CofferLocks
 
     deinit { task.cancel() }
 
-    var all: [Commit] { heard.withLock { $0 } }
+    var all: [StoreCommit] { heard.withLock { $0 } }
     var foreign: [[String]] {
       all.filter { $0.transaction == nil && $0.origin == nil }.map { $0.changed.keys.map(\.string).sorted() }
     }

@@ -27,18 +27,18 @@
       try place.setDefault(other)
       let heard = HeardCommits(engine)
       let words = "The default keyring is now 'Other', and the values are in 'Login'."
-      try await expectError(.unavailable, words) { _ = try await engine.entry(Key("key")) }
-      try await expectError(.unavailable, words) { _ = try await engine.entry(Key("never was")) }
+      try await expectError(.unavailable, words) { _ = try await engine.entry(StoreKey("key")) }
+      try await expectError(.unavailable, words) { _ = try await engine.entry(StoreKey("never was")) }
       try await expectError(.unavailable, words) { _ = try await values(engine) }
       try await expectError(.unavailable, words) { try await put("key", "over", into: engine) }
       try await expectError(.unavailable, "default again") {
-        try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: Origin())
+        try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
       }
       // Nor to one that opens it, and also while nobody can look into the former.
       let again = try await place.open()
-      try await expectError(.unavailable, words) { _ = try await again.entry(Key("key")) }
+      try await expectError(.unavailable, words) { _ = try await again.entry(StoreKey("key")) }
       try place.keyring.lock()
-      try await expectError(.unavailable, words) { _ = try await again.entry(Key("key")) }
+      try await expectError(.unavailable, words) { _ = try await again.entry(StoreKey("key")) }
       try await again.close()
       // What somebody else writes under our service into the new one makes ours no more deleted.
       let theirs = try place.stranger.create(
@@ -59,7 +59,7 @@
       let place = try KeyringPlace(password: "pw")
       let engine = try await place.open()
       try await put("key", "gone", into: engine)
-      try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: Origin())
+      try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
       let other = try place.makeCollection("Other")
       try place.setDefault(other)
       #expect(try await values(engine) == [:])
@@ -93,7 +93,7 @@
       let engine = try await place.open()
       try await put("key", "kept", into: engine)
       try place.setDefault(try #require(first))
-      try await expectError(.unavailable, "the values are in 'Other'") { _ = try await engine.entry(Key("key")) }
+      try await expectError(.unavailable, "the values are in 'Other'") { _ = try await engine.entry(StoreKey("key")) }
       try place.deleteCollection(other)
       #expect(try await text("key", in: engine) == nil)
       try await engine.close()

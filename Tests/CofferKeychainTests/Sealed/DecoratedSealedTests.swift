@@ -18,7 +18,7 @@ import Testing
     #expect(try await adapter.accessibility(of: "absent") == nil)
     #expect(try await adapter.list() == ["pin", "token"])
     #expect(try await engine.summaries().map(\.size) == [nil, nil])
-    #expect(try await adapter.engine.contains(Key("token")))
+    #expect(try await adapter.engine.contains(StoreKey("token")))
     try await engine.close()
     let again = try await place.open()
     let direct = KeychainAdapter(engine: again)

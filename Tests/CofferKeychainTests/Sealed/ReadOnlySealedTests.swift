@@ -15,7 +15,7 @@ import Testing
   private func filled() async throws -> SealedPlace {
     let place = try SealedPlace()
     let engine = try await place.open()
-    try await engine.commit(FileScenario.fill(), from: Origin())
+    try await engine.commit(FileScenario.fill(), from: StoreOrigin())
     try await engine.close()
     return place
   }
@@ -44,7 +44,7 @@ import Testing
       uniqueKeysWithValues: page.map { ($0.key.string, String(decoding: $0.value, as: UTF8.self)) })
     #expect(found == expected, comment)
     for key in Set(FileScenario.before.keys).union(FileScenario.after.keys) {
-      #expect(try await engine.entry(Key(key))?.value == expected[key].map { Data($0.utf8) }, comment)
+      #expect(try await engine.entry(StoreKey(key))?.value == expected[key].map { Data($0.utf8) }, comment)
     }
   }
 
@@ -61,7 +61,7 @@ import Testing
       try await reading(place) { engine in
         let comment: Comment = "killed at \(step): \(last)"
         try await expect(isNew ? FileScenario.after : FileScenario.before, in: engine, comment)
-        #expect(engine.latestRevision == Revision(isNew ? 2 : 1), comment)
+        #expect(engine.latestRevision == StoreRevision(isNew ? 2 : 1), comment)
       }
       if lines.last == "closed" { break }
       kills += 1
@@ -99,7 +99,7 @@ import Testing
     bytes[bytes.count - 20] ^= 1
     try bytes.write(to: copy.url)
     try await reading(copy) { engine in
-      try await expectError(.damaged, "stay where they are") { _ = try await engine.entry(Key("theme")) }
+      try await expectError(.damaged, "stay where they are") { _ = try await engine.entry(StoreKey("theme")) }
     }
     // With the copy that was written last.
     bytes = try Data(contentsOf: place.url)

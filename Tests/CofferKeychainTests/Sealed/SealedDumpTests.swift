@@ -23,7 +23,7 @@
       let words = try randomBytes(24).map { String($0, radix: 16) }.joined()
       let secret = Data(try randomBytes(40).map { String($0, radix: 16) }.joined().utf8)
       let engine = try await place.open(words)
-      try await engine.commit(WriteBatch([.put(Key("token"), secret)]), from: Origin())
+      try await engine.commit(WriteBatch([.put(StoreKey("token"), secret)]), from: StoreOrigin())
       try await engine.close()
       try Data(words.utf8).write(to: URL(fileURLWithPath: folder.path("words")))
       let helper = try HelperProcess(["sealed-dump", place.path, folder.path("words"), folder.url.path])

@@ -13,7 +13,7 @@ import Testing
   private func filled() async throws -> SealedPlace {
     let place = try SealedPlace()
     let engine = try await place.open()
-    try await engine.commit(FileScenario.fill(), from: Origin())
+    try await engine.commit(FileScenario.fill(), from: StoreOrigin())
     try await engine.close()
     return place
   }
@@ -35,7 +35,7 @@ import Testing
   private func check(_ place: SealedPlace, mustBeNew: Bool, _ comment: Comment) async throws {
     let engine = try await place.open()
     #expect(try await contents(engine) == (mustBeNew ? FileScenario.after : FileScenario.before), comment)
-    #expect(engine.latestRevision == Revision(mustBeNew ? 2 : 1), comment)
+    #expect(engine.latestRevision == StoreRevision(mustBeNew ? 2 : 1), comment)
     #expect(try await engine.recoveryReport().edited == 0, comment)
     try await engine.close()
     for folder in ["staged", "retained", "quarantine"] {
@@ -119,7 +119,7 @@ import Testing
     for index in 0..<200 where failures < 3 {
       do {
         let value = Data(repeating: UInt8(index), count: 40_000)
-        try await engine.commit(WriteBatch([.put(Key("v\(index)"), value)]), from: Origin())
+        try await engine.commit(WriteBatch([.put(StoreKey("v\(index)"), value)]), from: StoreOrigin())
         acknowledged.append(index)
       } catch let error as StorageError {
         #expect([.diskFull, .unfinished].contains(error.code), "\(error)")
@@ -128,14 +128,14 @@ import Testing
     }
     #expect(failures == 3 && acknowledged.count > 5)
     for index in acknowledged {
-      #expect(try await engine.entry(Key("v\(index)"))?.value == Data(repeating: UInt8(index), count: 40_000))
+      #expect(try await engine.entry(StoreKey("v\(index)"))?.value == Data(repeating: UInt8(index), count: 40_000))
     }
     try disk.resize(to: "8m")
-    try await engine.commit(WriteBatch([.put(Key("after"), Data("x".utf8))]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("after"), Data("x".utf8))]), from: StoreOrigin())
     try await engine.close()
     let again = try await SlotEngine.sealed(at: file, passphrase: passphrase("x"), cost: cheap)
-    #expect(try await again.entry(Key("after")) != nil)
-    for index in acknowledged { #expect(try await again.entry(Key("v\(index)")) != nil) }
+    #expect(try await again.entry(StoreKey("after")) != nil)
+    for index in acknowledged { #expect(try await again.entry(StoreKey("v\(index)")) != nil) }
     try await again.close()
   }
 

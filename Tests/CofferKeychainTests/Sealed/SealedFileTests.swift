@@ -12,7 +12,7 @@ import Testing
   private let secret = Data("hunter2-hunter2-hunter2".utf8)
 
   private func put(_ key: String, _ data: Data, into engine: SlotEngine) async throws {
-    try await engine.commit(WriteBatch([.put(try Key(key), data)]), from: Origin())
+    try await engine.commit(WriteBatch([.put(try StoreKey(key), data)]), from: StoreOrigin())
   }
 
   @Test("A wrong passphrase is an error, and never an empty store")
@@ -25,7 +25,7 @@ import Testing
     try await expectError(.wrongPassphrase, place.path) { _ = try await place.open("battery staple") }
     #expect(try Data(contentsOf: place.url) == before)
     let again = try await place.open()
-    #expect(try await again.entry(Key("token"))?.value == secret)
+    #expect(try await again.entry(StoreKey("token"))?.value == secret)
     try await again.close()
   }
 
@@ -44,12 +44,12 @@ import Testing
     // A snapshot makes what is replaced wait aside.
     try await engine.withSnapshot { snapshot in
       try await put("key1", secret + Data("new".utf8), into: engine)
-      #expect(try await snapshot.entries([Key("key1")])[0]?.value == secret + Data("19".utf8))
+      #expect(try await snapshot.entries([StoreKey("key1")])[0]?.value == secret + Data("19".utf8))
       let files = try place.allFiles()
       #expect(files.count > 5)
       for file in files { #expect(file.bytes.range(of: secret.prefix(8)) == nil, "\(file.name)") }
     }
-    let lines = try await engine.journal?.entry(Key("key1"))?.value
+    let lines = try await engine.journal?.entry(StoreKey("key1"))?.value
     let record = try #require(lines?.withUnsafeBytes { SlotRecord($0) })
     #expect(record.checksum == 0)
     #expect(record.size == 0)
@@ -77,13 +77,13 @@ import Testing
     try bytes.write(to: place.url)
     let reports = Locked<[DamageReport]>([])
     let mended = try await place.open { $0.onDamage = { report in reports.withLock { $0.append(report) } } }
-    #expect(try await mended.entry(Key("token"))?.value == secret)
+    #expect(try await mended.entry(StoreKey("token"))?.value == secret)
     #expect(reports.withLock { $0.map(\.size) } == [whole.count])
     try await put("other", Data("x".utf8), into: mended)
     try await mended.close()
     let again = try await place.open()
-    #expect(try await again.entry(Key("token"))?.value == secret)
-    #expect(try await again.entry(Key("other"))?.value == Data("x".utf8))
+    #expect(try await again.entry(StoreKey("token"))?.value == secret)
+    #expect(try await again.entry(StoreKey("other"))?.value == Data("x".utf8))
     try await again.close()
     let kept = try FileManager.default.contentsOfDirectory(atPath: place.control + "/quarantine")
     #expect(kept.contains { $0.hasPrefix("damaged-") })
@@ -108,7 +108,7 @@ import Testing
     try await expectError(.damaged, "copy") { _ = try await place.open() }
     try FileManager.default.copyItem(atPath: place.control + "/copy", toPath: place.path)
     let again = try await place.open()
-    #expect(try await again.entry(Key("token"))?.value == secret)
+    #expect(try await again.entry(StoreKey("token"))?.value == secret)
     try await again.close()
   }
 
@@ -127,13 +127,13 @@ import Testing
     try await put("token", secret, into: engine)
     try await engine.changePassphrase(to: passphrase("battery staple"), cost: cheap)
     try await put("second", secret, into: other)
-    #expect(try await engine.entry(Key("second"))?.value == secret)
+    #expect(try await engine.entry(StoreKey("second"))?.value == secret)
     try await engine.close()
     try await other.close()
     try await expectError(.wrongPassphrase) { _ = try await place.open() }
     let again = try await place.open("battery staple")
-    #expect(try await again.entry(Key("token"))?.value == secret)
-    #expect(try await again.entry(Key("second"))?.value == secret)
+    #expect(try await again.entry(StoreKey("token"))?.value == secret)
+    #expect(try await again.entry(StoreKey("second"))?.value == secret)
     try await again.close()
   }
 
@@ -145,7 +145,7 @@ import Testing
     let foreign = try SealedProbe.file("battery staple", values: 2)
     try foreign.write(to: place.url, options: .atomic)
     try await expectError(.wrongPassphrase) { try await put("token", Data("new".utf8), into: engine) }
-    try await expectError(.wrongPassphrase) { _ = try await engine.entry(Key("token")) }
+    try await expectError(.wrongPassphrase) { _ = try await engine.entry(StoreKey("token")) }
     #expect(try Data(contentsOf: place.url) == foreign)
     try await engine.close()
   }
@@ -192,7 +192,7 @@ import Testing
     let engine = try await place.open()
     let other = try await openLink()
     try await put("a", secret, into: other)
-    #expect(try await engine.entry(Key("a"))?.value == secret)
+    #expect(try await engine.entry(StoreKey("a"))?.value == secret)
     #expect(engine.latestRevision == other.latestRevision)
     #expect(!files.fileExists(atPath: link.path + ".coffer"))
     #expect(try files.destinationOfSymbolicLink(atPath: link.path) == place.path)
@@ -210,7 +210,9 @@ import Testing
     try files.moveItem(atPath: directory, toPath: aside)
     try files.createDirectory(atPath: directory, withIntermediateDirectories: false)
     // Its journal notices within a second and ends then.
-    for call in [{ _ = try await engine.entry(Key("a")) }, { try await put("a", Data("stale".utf8), into: engine) }] {
+    for call in [
+      { _ = try await engine.entry(StoreKey("a")) }, { try await put("a", Data("stale".utf8), into: engine) },
+    ] {
       do {
         try await call()
         Issue.record("nothing was thrown")
@@ -223,7 +225,7 @@ import Testing
     try files.removeItem(atPath: directory)
     try files.moveItem(atPath: aside, toPath: directory)
     let again = try await place.open()
-    #expect(try await again.entry(Key("a"))?.value == secret)
+    #expect(try await again.entry(StoreKey("a"))?.value == secret)
     try await again.close()
   }
 }

@@ -17,7 +17,7 @@ import Testing
   private func filled() async throws -> (place: SealedPlace, file: Data) {
     let place = try SealedPlace()
     let engine = try await place.open()
-    try await engine.commit(WriteBatch([.put(Key("token"), secret)]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("token"), secret)]), from: StoreOrigin())
     try await engine.close()
     return (place, try Data(contentsOf: place.url))
   }
@@ -57,7 +57,7 @@ import Testing
       if index % 8 == 0 { try await expectError(.wrongPassphrase) { _ = try await place.open("battery staple") } }
       let told = Locked<[DamageReport]>([])
       let engine = try await place.open { $0.onDamage = { report in told.withLock { $0.append(report) } } }
-      #expect(try await engine.entry(Key("token"))?.value == secret, "damage \(index)")
+      #expect(try await engine.entry(StoreKey("token"))?.value == secret, "damage \(index)")
       #expect(try await engine.recoveryReport().lost == [], "damage \(index)")
       #expect(told.withLock { $0.map(\.isCopyUsed) } == [true], "damage \(index)")
       try await engine.close()
@@ -131,9 +131,9 @@ import Testing
     let place = try SealedPlace()
     try FileManager.default.copyItem(at: Self.golden("format-2"), to: place.url)
     let engine = try await place.open("correct horse battery staple")
-    #expect(try await engine.entry(Key("ünïcode/🗝️"))?.value == Data("zwölf".utf8))
-    #expect(try await engine.entry(Key("api-token"))?.value == Data("s3cr3t".utf8))
-    #expect(try await engine.entry(Key("empty"))?.value == Data())
+    #expect(try await engine.entry(StoreKey("ünïcode/🗝️"))?.value == Data("zwölf".utf8))
+    #expect(try await engine.entry(StoreKey("api-token"))?.value == Data("s3cr3t".utf8))
+    #expect(try await engine.entry(StoreKey("empty"))?.value == Data())
     try await engine.close()
     #expect(try Data(contentsOf: Self.golden("format-2")) == Data(contentsOf: place.url))
   }
@@ -149,17 +149,17 @@ import Testing
     try FileManager.default.copyItem(at: Self.golden("format-1"), to: place.url)
     let words = "correct horse battery staple"
     let (engine, other) = (try await place.open(words), try await place.open(words))
-    try await engine.commit(WriteBatch([.put(Key("new"), secret)]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("new"), secret)]), from: StoreOrigin())
     #expect(try Data(contentsOf: place.url)[8] == 2)
-    #expect(try await other.entry(Key("new"))?.value == secret)
-    try await other.commit(WriteBatch([.put(Key("newer"), secret)]), from: Origin())
-    #expect(try await engine.entry(Key("newer"))?.value == secret)
+    #expect(try await other.entry(StoreKey("new"))?.value == secret)
+    try await other.commit(WriteBatch([.put(StoreKey("newer"), secret)]), from: StoreOrigin())
+    #expect(try await engine.entry(StoreKey("newer"))?.value == secret)
     try await engine.close()
     try await other.close()
     try await expectError(.wrongPassphrase) { _ = try await place.open() }
     let again = try await place.open(words)
-    for key in ["new", "newer"] { #expect(try await again.entry(Key(key))?.value == secret) }
-    #expect(try await again.entry(Key("api-token"))?.value == Data("s3cr3t".utf8))
+    for key in ["new", "newer"] { #expect(try await again.entry(StoreKey(key))?.value == secret) }
+    #expect(try await again.entry(StoreKey("api-token"))?.value == Data("s3cr3t".utf8))
     try await again.close()
   }
 
@@ -168,7 +168,7 @@ import Testing
     let place = try SealedPlace()
     let engine = try await place.open("correct horse battery staple")
     for (key, value) in ["api-token": "s3cr3t", "empty": "", "ünïcode/🗝️": "zwölf"] {
-      try await engine.commit(WriteBatch([.put(Key(key), Data(value.utf8))]), from: Origin())
+      try await engine.commit(WriteBatch([.put(StoreKey(key), Data(value.utf8))]), from: StoreOrigin())
     }
     try await engine.close()
     try FileManager.default.copyItem(at: place.url, to: Self.golden("format-2"))

@@ -14,11 +14,11 @@ import Testing
   private let files = FileManager.default
 
   private func put(_ key: String, _ text: String, into engine: SlotEngine) async throws {
-    try await engine.commit(WriteBatch([.put(try Key(key), Data(text.utf8))]), from: Origin())
+    try await engine.commit(WriteBatch([.put(try StoreKey(key), Data(text.utf8))]), from: StoreOrigin())
   }
 
   private func text(_ key: String, in engine: SlotEngine) async throws -> String? {
-    try await engine.entry(Key(key)).map { String(decoding: $0.value, as: UTF8.self) }
+    try await engine.entry(StoreKey(key)).map { String(decoding: $0.value, as: UTF8.self) }
   }
 
   /// Changes the last byte, which is behind the header.
@@ -76,7 +76,7 @@ import Testing
     let older = try Data(contentsOf: URL(fileURLWithPath: place.control + "/copy"))
     try await put("changed", "new", into: engine)
     try await put("added", "new", into: engine)
-    try await engine.commit(WriteBatch([.delete(Key("removed"))]), from: Origin())
+    try await engine.commit(WriteBatch([.delete(StoreKey("removed"))]), from: StoreOrigin())
     try await engine.close()
     try older.write(to: URL(fileURLWithPath: place.control + "/copy"))
     try damage(place.path)
@@ -91,9 +91,9 @@ import Testing
       let engine = try await place.open { $0.onDamage = { report in told.withLock { $0.append("\(report)") } } }
       #expect(try await text("kept", in: engine) == "1")
       for key in ["changed", "added"] {
-        try await expectError(.damaged, key) { _ = try await engine.entry(Key(key)) }
+        try await expectError(.damaged, key) { _ = try await engine.entry(StoreKey(key)) }
         try await engine.withSnapshot { snapshot in
-          try await expectError(.damaged, key) { _ = try await snapshot.entries([Key(key)]) }
+          try await expectError(.damaged, key) { _ = try await snapshot.entries([StoreKey(key)]) }
         }
       }
       #expect(try await text("removed", in: engine) == nil)
@@ -105,7 +105,7 @@ import Testing
     let engine = try await place.open()
     try await put("changed", "again", into: engine)
     #expect(try await text("changed", in: engine) == "again")
-    try await engine.commit(WriteBatch([.delete(Key("added"))]), from: Origin())
+    try await engine.commit(WriteBatch([.delete(StoreKey("added"))]), from: StoreOrigin())
     #expect(try await text("added", in: engine) == nil)
     try await engine.close()
   }
@@ -120,7 +120,7 @@ import Testing
     try older.write(to: URL(fileURLWithPath: place.control + "/copy"))
     try damage(place.path)
     try await put("other", "x", into: engine)
-    try await expectError(.damaged, "changed") { _ = try await engine.entry(Key("changed")) }
+    try await expectError(.damaged, "changed") { _ = try await engine.entry(StoreKey("changed")) }
     #expect(try await text("other", in: engine) == "x")
     try await engine.close()
   }
@@ -139,7 +139,7 @@ import Testing
       while failures < 3 {
         do {
           let value = Data(repeating: UInt8(truncatingIfNeeded: acknowledged), count: size)
-          try await engine.commit(WriteBatch([.put(Key("v\(acknowledged)"), value)]), from: Origin())
+          try await engine.commit(WriteBatch([.put(StoreKey("v\(acknowledged)"), value)]), from: StoreOrigin())
           acknowledged += 1
         } catch let error as StorageError {
           #expect(error.code == .diskFull, "\(error)")
@@ -148,8 +148,8 @@ import Testing
       }
     }
     #expect(acknowledged > 5)
-    for index in 0..<acknowledged { #expect(try await engine.entry(Key("v\(index)")) != nil) }
-    #expect(try await engine.entry(Key("v\(acknowledged)")) == nil)
+    for index in 0..<acknowledged { #expect(try await engine.entry(StoreKey("v\(index)")) != nil) }
+    #expect(try await engine.entry(StoreKey("v\(acknowledged)")) == nil)
     try await engine.close()
   }
 }

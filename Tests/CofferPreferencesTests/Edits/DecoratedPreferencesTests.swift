@@ -62,13 +62,13 @@ import Testing
     var attributes = ValueAttributes()
     let version = ValueAttribute<UInt64>(applicationCode: 128)
     attributes[version] = 3
-    try await engine.commit(WriteBatch([.put(Key("own"), Data("x".utf8), attributes)]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("own"), Data("x".utf8), attributes)]), from: StoreOrigin())
     let backup = home.outside("prefs.backup")
     try await engine.backup(to: backup)
-    try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: Origin())
+    try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
     try await engine.restore(from: backup)
     for (key, value) in values { #expect(try await adapter.value(for: key) == value, "\(key)") }
-    #expect(try await engine.entry(Key("own"))?.attributes[version] == 3)
+    #expect(try await engine.entry(StoreKey("own"))?.attributes[version] == 3)
     try await engine.close()
   }
 }

@@ -112,8 +112,8 @@ import Testing
   private func timeOfPut(keys: Int) async throws -> Duration {
     let home = try ConfigHome()
     let engine = try await home.open()
-    let batch = WriteBatch(try (0..<keys).map { .put(try Key("key/\($0)"), Data("value \($0)".utf8)) })
-    try await engine.commit(batch, from: Origin())
+    let batch = WriteBatch(try (0..<keys).map { .put(try StoreKey("key/\($0)"), Data("value \($0)".utf8)) })
+    try await engine.commit(batch, from: StoreOrigin())
     let second = try await home.open()
     let time = try await ContinuousClock().measure {
       for number in 0..<20 { try await engine.put("key/\(number)", "x\(number)") }

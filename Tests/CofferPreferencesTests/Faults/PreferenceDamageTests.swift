@@ -57,7 +57,7 @@ import Testing
     #expect(kept == [Data(bytes)])
   }
 
-  private func availability(_ engine: SlotEngine) async -> Availability? {
+  private func availability(_ engine: SlotEngine) async -> StoreAvailability? {
     var states = engine.availability().makeAsyncIterator()
     return await states.next()
   }

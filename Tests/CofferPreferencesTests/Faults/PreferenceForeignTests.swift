@@ -20,9 +20,11 @@ import Testing
     let home = try ConfigHome()
     let engine = try await home.open(configure)
     var batch = WriteBatch()
-    for number in 0..<300 { batch.put(try Key("large/\(number)"), Data(repeating: UInt8(number % 256), count: 1_000)) }
-    batch.put(try Key("ours"), Data("0".utf8))
-    try await engine.commit(batch, from: Origin())
+    for number in 0..<300 {
+      batch.put(try StoreKey("large/\(number)"), Data(repeating: UInt8(number % 256), count: 1_000))
+    }
+    batch.put(try StoreKey("ours"), Data("0".utf8))
+    try await engine.commit(batch, from: StoreOrigin())
     return (home, engine)
   }
 
@@ -92,7 +94,7 @@ import Testing
       let ours = try #require(try await engine.text("ours"))
       #expect(written.contains(ours))
       for number in [0, 150, 299] {
-        let value = try await engine.entry(Key("large/\(number)"))?.value
+        let value = try await engine.entry(StoreKey("large/\(number)"))?.value
         #expect(value == Data(repeating: UInt8(number % 256), count: 1_000))
       }
       if let foreign = try await engine.text("foreign") { #expect(Int(foreign) != nil) }

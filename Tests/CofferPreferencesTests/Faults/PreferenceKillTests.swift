@@ -21,7 +21,7 @@ import Testing
     let engine = try await home.open()
     #expect(try await values(engine) == ["counter": "600"])
     #expect(try home.texts() == ["counter": "600"])
-    #expect(engine.latestRevision == Revision(600))
+    #expect(engine.latestRevision == StoreRevision(600))
     #expect(try await engine.recoveryReport().edited == 0)
     for folder in ["staged", "quarantine"] { #expect(try home.names(in: folder) == []) }
     try await engine.close()
@@ -82,7 +82,7 @@ import Testing
     for (name, pairs) in expected { #expect(found.keys.count { $0.hasPrefix("\(name)/") } == 2 * pairs, comment) }
     let total = expected.values.reduce(0, +)
     #expect(found.count == 2 * total + 1, comment)
-    #expect(engine.latestRevision == Revision(UInt64(total + count)), comment)
+    #expect(engine.latestRevision == StoreRevision(UInt64(total + count)), comment)
     #expect(try home.texts() == found, comment)
     for folder in ["staged", "quarantine"] { #expect(try home.names(in: folder) == [], comment) }
     try await engine.close()

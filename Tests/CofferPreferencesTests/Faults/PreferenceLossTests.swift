@@ -76,7 +76,7 @@ import Testing
         await expectError(.damaged) {
           var batch = WriteBatch()
           batch.clear(prefix: nil)
-          try await engine.commit(batch, from: Origin())
+          try await engine.commit(batch, from: StoreOrigin())
         }, home)
     }
     #expect(reports.withLock { $0.map(\.size) } == [garbage.count])
@@ -111,7 +111,7 @@ import Testing
 
   /// Waits for a state that is told to subscribers.
   private func expectAvailability(
-    _ engine: SlotEngine, _ isWanted: @escaping @Sendable (Availability) -> Bool
+    _ engine: SlotEngine, _ isWanted: @escaping @Sendable (StoreAvailability) -> Bool
   ) async throws {
     let states = engine.availability()
     let waiting = Task<Bool, Never> {

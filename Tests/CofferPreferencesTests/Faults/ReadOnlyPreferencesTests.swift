@@ -33,7 +33,7 @@ import Testing
       uniqueKeysWithValues: page.map { ($0.key.string, String(decoding: $0.value, as: UTF8.self)) })
     #expect(found == expected, comment)
     for key in Set(FileScenario.before.keys).union(FileScenario.after.keys) {
-      #expect(try await engine.entry(Key(key))?.value == expected[key].map { Data($0.utf8) }, comment)
+      #expect(try await engine.entry(StoreKey(key))?.value == expected[key].map { Data($0.utf8) }, comment)
     }
   }
 
@@ -50,7 +50,7 @@ import Testing
       try await reading(home) { engine in
         let comment: Comment = "killed at \(step): \(last)"
         try await expect(isNew ? FileScenario.after : FileScenario.before, in: engine, comment)
-        #expect(engine.latestRevision == Revision(isNew ? 2 : 1), comment)
+        #expect(engine.latestRevision == StoreRevision(isNew ? 2 : 1), comment)
       }
       if lines.last == "closed" { break }
       kills += 1
@@ -94,7 +94,7 @@ import Testing
     try await reading(home) { try await expect(FileScenario.before, in: $0, "from the copy") }
     try FileManager.default.removeItem(atPath: home.control + "/copy")
     try await reading(home) { engine in
-      let error = await #expect(throws: StorageError.self) { _ = try await engine.entry(Key("theme")) }
+      let error = await #expect(throws: StorageError.self) { _ = try await engine.entry(StoreKey("theme")) }
       #expect(
         error?.code == .damaged && error?.advice.contains("stay where they are") == true, "\(String(describing: error))"
       )

@@ -16,7 +16,7 @@ import Testing
       var document = PropertyListDocument()
       document.isBinary = isBinary
       for _ in 0..<Int.random(in: 0...4, using: &random) {
-        guard let key = try? Key(RandomPreference.text(&random)) else { continue }
+        guard let key = try? StoreKey(RandomPreference.text(&random)) else { continue }
         document.values[key] = RandomPreference.value(&random)
       }
       let again = try format.decode(format.encode(document))
@@ -40,13 +40,13 @@ import Testing
 
   @Test(arguments: RandomPreference.nasty) func nastyTextIsKept(_ text: String) throws {
     var document = PropertyListDocument()
-    document.values[try Key("value")] = .string(text)
-    document.values[try Key("nested")] = .dictionary([PreferenceEntry(text, .array([.string(text)]))])
-    if let key = try? Key(text) { document.values[key] = 1 }
+    document.values[try StoreKey("value")] = .string(text)
+    document.values[try StoreKey("nested")] = .dictionary([PreferenceEntry(text, .array([.string(text)]))])
+    if let key = try? StoreKey(text) { document.values[key] = 1 }
     let again = try format.decode(format.encode(document))
     #expect(Set(again.values.keys) == Set(document.values.keys))
-    #expect(again.values[try Key("value")]?.string.map { Array($0.utf8) } == Array(text.utf8))
-    guard case .dictionary(let entries)? = again.values[try Key("nested")] else {
+    #expect(again.values[try StoreKey("value")]?.string.map { Array($0.utf8) } == Array(text.utf8))
+    guard case .dictionary(let entries)? = again.values[try StoreKey("nested")] else {
       Issue.record("not a dictionary")
       return
     }
@@ -58,8 +58,8 @@ import Testing
   @Test func twoFormsOfOneNameAreTwoKeys() throws {
     var document = PropertyListDocument()
     for number in 0..<40 {
-      document.values[try Key("e\u{301}\(number)")] = "decomposed"
-      document.values[try Key("\u{E9}\(number)")] = "composed"
+      document.values[try StoreKey("e\u{301}\(number)")] = "decomposed"
+      document.values[try StoreKey("\u{E9}\(number)")] = "composed"
     }
     let again = try format.decode(format.encode(document))
     #expect(again.values == document.values)
@@ -70,7 +70,7 @@ import Testing
     let file = Data("<plist><dict><key>e\u{301}</key><string>theirs</string></dict></plist>".utf8)
     var document = try format.decode(file)
     #expect(document.values.isEmpty && document.others.count == 1)
-    document.values[try Key("\u{E9}")] = "ours"
+    document.values[try StoreKey("\u{E9}")] = "ours"
     let again = try format.decode(format.encode(document))
     #expect(again.values == document.values)
     #expect(again.others.map { Array($0.name.utf8) } == [Array("e\u{301}".utf8)])
@@ -85,17 +85,17 @@ import Testing
     ]
     for value in lossy {
       var document = PropertyListDocument()
-      document.values[try Key("k")] = value
+      document.values[try StoreKey("k")] = value
       let file = try format.encode(document)
       #expect(file.starts(with: Data("bplist00".utf8)), "\(value)")
-      let read = try format.decode(file).values[try Key("k")]
+      let read = try format.decode(file).values[try StoreKey("k")]
       #expect(read == value)
       if case .real(let number)? = read { #expect(number.sign == .minus) }
     }
     var document = PropertyListDocument()
     for (name, value) in ["a": 1, "b": 0.1, "c": true, "d": "ü\n\t", "e": .unsigned(.max)] as [String: PreferenceValue]
     {
-      document.values[try Key(name)] = value
+      document.values[try StoreKey(name)] = value
     }
     #expect(try format.encode(document).starts(with: Data("<?xml".utf8)))
   }
@@ -113,7 +113,7 @@ import Testing
     for isBinary in [false, true] {
       var document = PropertyListDocument()
       document.isBinary = isBinary
-      for number in 0..<20 { document.values[try Key("key\(number)")] = .integer(Int64(number)) }
+      for number in 0..<20 { document.values[try StoreKey("key\(number)")] = .integer(Int64(number)) }
       let file = try format.encode(document)
       for end in 0..<file.count {
         guard let part = try? format.decode(file.prefix(end)) else { continue }
@@ -130,7 +130,7 @@ import Testing
   @Test func equalCollectionsAreNoSharedOnes() throws {
     var document = PropertyListDocument()
     document.isBinary = true
-    for name in ["a", "b", "c"] { document.values[try Key(name)] = ["x": [1, 2], "y": [1, 2], "z": []] }
+    for name in ["a", "b", "c"] { document.values[try StoreKey(name)] = ["x": [1, 2], "y": [1, 2], "z": []] }
     #expect(try format.decode(format.encode(document)).values == document.values)
   }
 
@@ -149,8 +149,8 @@ import Testing
     var document = PropertyListDocument()
     document.isBinary = isBinary
     document.values = [
-      try Key("a"): ["x": [1, 2.5, true]], try Key("b"): "text", try Key("c"): .data(Data([1, 2])),
-      try Key("d"): .date(Date(timeIntervalSinceReferenceDate: 1)),
+      try StoreKey("a"): ["x": [1, 2.5, true]], try StoreKey("b"): "text", try StoreKey("c"): .data(Data([1, 2])),
+      try StoreKey("d"): .date(Date(timeIntervalSinceReferenceDate: 1)),
     ]
     let file = try format.encode(document)
     for _ in 0..<3_000 {
@@ -167,7 +167,7 @@ import Testing
   @Test func namesOfKeysComeBack() throws {
     var random = SeededGenerator(seed: 3)
     for _ in 0..<5_000 {
-      guard let key = try? Key(RandomPreference.text(&random)) else { continue }
+      guard let key = try? StoreKey(RandomPreference.text(&random)) else { continue }
       #expect(PreferenceName.key(of: PreferenceName(key).string) == key)
       #expect(PreferenceName.escapedKey(of: PreferenceName.escaped(key)) == key)
     }

@@ -36,8 +36,8 @@ struct Aftermath {
     for (key, value) in found { #expect(try await engine.text(key) == value, comment) }
     try checkFiles(all)
     let count = (isNew ? 1 : 0) + (isLaterStored ? 1 : 0)
-    #expect(engine.latestRevision == Revision(UInt64(1 + count)), comment)
-    #expect(engine.recentCommits(after: Revision(1))?.count ?? count == count, comment)
+    #expect(engine.latestRevision == StoreRevision(UInt64(1 + count)), comment)
+    #expect(engine.recentCommits(after: StoreRevision(1))?.count ?? count == count, comment)
     #expect(damages.withLock { $0.isEmpty }, comment)
     #expect(reports.withLock { $0.allSatisfy { $0.edited == 0 && !$0.wasRebuilt } }, comment)
     try await engine.close()

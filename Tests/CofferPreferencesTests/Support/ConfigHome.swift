@@ -23,7 +23,7 @@ final class ConfigHome: Sendable {
   static func filled() async throws -> ConfigHome {
     let home = try ConfigHome()
     let engine = try await home.open()
-    try await engine.commit(FileScenario.fill(), from: Origin())
+    try await engine.commit(FileScenario.fill(), from: StoreOrigin())
     try await engine.close()
     return home
   }

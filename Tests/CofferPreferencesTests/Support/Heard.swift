@@ -47,7 +47,7 @@ final class Heard: Sendable {
 func values(_ engine: SlotEngine) async throws -> [String: String] {
   try await engine.withSnapshot { snapshot in
     var values: [String: String] = [:]
-    var last: Key?
+    var last: StoreKey?
     while true {
       let page = try await snapshot.page(prefix: nil, after: last, limit: 1_000)
       guard let end = page.last else { return values }
@@ -59,10 +59,10 @@ func values(_ engine: SlotEngine) async throws -> [String: String] {
 
 extension SlotEngine {
   func put(_ key: String, _ text: String) async throws {
-    try await commit(WriteBatch([.put(Key(key), Data(text.utf8))]), from: Origin())
+    try await commit(WriteBatch([.put(StoreKey(key), Data(text.utf8))]), from: StoreOrigin())
   }
 
   func text(_ key: String) async throws -> String? {
-    try await entry(Key(key)).map { String(decoding: $0.value, as: UTF8.self) }
+    try await entry(StoreKey(key)).map { String(decoding: $0.value, as: UTF8.self) }
   }
 }

@@ -8,7 +8,7 @@ import Testing
 
 /// Backups that take the place of stores: wholly or not at all, and never unnoticed.
 @Suite(.blocking, .serialized) struct RestoreTests {
-  private let origin = Origin()
+  private let origin = StoreOrigin()
 
   /// A store whose `k` is "new" and, beside it, a backup in which it is "old".
   private final class Scene: Sendable {
@@ -23,7 +23,7 @@ import Testing
       try await engine.put("only-old", "x")
       try await engine.backup(to: backup)
       try await engine.put("k", "new")
-      try await engine.commit(WriteBatch([.delete(Key("only-old"))]), from: Origin())
+      try await engine.commit(WriteBatch([.delete(StoreKey("only-old"))]), from: StoreOrigin())
       try await engine.put("only-new", "y")
       try await engine.close()
     }
@@ -42,7 +42,7 @@ import Testing
     #expect(try scene.names().count == 2)
     let engine = try await SQLiteEngine.open(at: scene.store)
     #expect(try await engine.content() == ["k": "old", "only-old": "x"])
-    #expect(engine.latestRevision == report.revision && report.revision > Revision(5))
+    #expect(engine.latestRevision == report.revision && report.revision > StoreRevision(5))
     let replaced = try await SQLiteEngine.open(at: kept)
     #expect(try await replaced.content() == ["k": "new", "only-new": "y"])
     for engine in [engine, replaced] { try await engine.close() }
@@ -56,7 +56,7 @@ import Testing
     let scene = try await Scene()
     try await SQLiteEngine.restore(from: scene.backup, to: scene.store)
     let engine = try await SQLiteEngine.open(at: scene.store)
-    var changes = engine.changes(since: Revision(4)).makeAsyncIterator()
+    var changes = engine.changes(since: StoreRevision(4)).makeAsyncIterator()
     guard case .reload? = await changes.next() else { throw TestFailure("other commits under known numbers") }
     for await availability in engine.availability() {
       #expect(availability == .available, "a restoration is no loss")
@@ -177,7 +177,7 @@ import Testing
     helper.kill()
     helper.wait()
     let engine = try await SQLiteEngine.open(at: scene.store)
-    #expect(try await engine.entry(Key("k"))?.value == Data("newer".utf8))
+    #expect(try await engine.entry(StoreKey("k"))?.value == Data("newer".utf8))
     try await engine.close()
     try await SQLiteEngine.restore(from: scene.backup, to: scene.store)
   }
@@ -193,7 +193,7 @@ import Testing
     let report = try await here.withSnapshot { [scene, options] snapshot in
       let report = try await SQLiteEngine.restore(from: scene.backup, to: scene.store, options: options)
       // Whoever reads a state goes on with it.
-      #expect(try await snapshot.entries([Key("k")]).first??.value == Data("new".utf8))
+      #expect(try await snapshot.entries([StoreKey("k")]).first??.value == Data("new".utf8))
       return report
     }
     // The handle ends, and with it its streams.
@@ -207,7 +207,7 @@ import Testing
     helper.wait()
     try await here.close()
     let engine = try await SQLiteEngine.open(at: scene.store)
-    #expect(try await engine.entry(Key("only-old")) != nil && engine.latestRevision >= report.revision)
+    #expect(try await engine.entry(StoreKey("only-old")) != nil && engine.latestRevision >= report.revision)
     let kept = try await SQLiteEngine.open(at: try #require(report.replaced))
     #expect(try await kept.content() == ["k": "new", "only-new": "y"])
     for engine in [engine, kept] { try await engine.close() }
@@ -249,7 +249,7 @@ import Testing
 
 extension SQLiteEngine {
   fileprivate func put(_ key: String, _ text: String) async throws {
-    try await commit(WriteBatch([.put(Key(key), Data(text.utf8))]), from: Origin())
+    try await commit(WriteBatch([.put(StoreKey(key), Data(text.utf8))]), from: StoreOrigin())
   }
 
   fileprivate func content() async throws -> [String: String] {

@@ -10,7 +10,7 @@ import Testing
 
 /// What a person meets who points a store at the wrong thing, or at a thing that has broken.
 @Suite(.blocking, .serialized) struct BadInputTests {
-  let origin = Origin()
+  let origin = StoreOrigin()
 
   func expectError(
     _ code: StorageError.Code, contains text: String = "", sourceLocation: SourceLocation = #_sourceLocation,
@@ -108,7 +108,7 @@ import Testing
     await expectError(.damaged) {
       let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
       do {
-        for index in 0..<2_000 { _ = try await engine.entry(Key("key\(index)")) }
+        for index in 0..<2_000 { _ = try await engine.entry(StoreKey("key\(index)")) }
       } catch {
         try await engine.close()
         throw error
@@ -137,9 +137,9 @@ import Testing
     try FileManager.default.copyItem(atPath: path, toPath: backup)
     let engine = try await SQLiteEngine.open(at: path)
     for index in 0..<200 {
-      try await engine.commit(WriteBatch([.put(Key("later\(index)"), Data(count: 300))]), from: origin)
+      try await engine.commit(WriteBatch([.put(StoreKey("later\(index)"), Data(count: 300))]), from: origin)
     }
-    try await engine.commit(WriteBatch([.clear(prefix: Key("key"))]), from: origin)
+    try await engine.commit(WriteBatch([.clear(prefix: StoreKey("key"))]), from: origin)
     try await engine.close()
     try FileManager.default.removeItem(atPath: path)
     try FileManager.default.copyItem(atPath: backup, toPath: path)
@@ -147,8 +147,8 @@ import Testing
     let entries = try await restored.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 1_000) }
     #expect(entries.count == 40)
     // No number that was given out is given out again, and the loss is told.
-    #expect(restored.latestRevision == Revision(203))
-    #expect(try await restored.loss()?.upTo == Revision(202))
+    #expect(restored.latestRevision == StoreRevision(203))
+    #expect(try await restored.loss()?.upTo == StoreRevision(202))
     for await availability in restored.availability() {
       guard case .recovered = availability else { throw TestFailure("\(availability)") }
       break
@@ -167,7 +167,7 @@ import Testing
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     let mode = try await SQLiteDatabase(engine: engine).read { try $0.query("PRAGMA journal_mode") { $0.text(0) } }
     #expect(mode == ["wal"])
-    try await engine.commit(WriteBatch([.put(Key("a"), Data())]), from: origin)
+    try await engine.commit(WriteBatch([.put(StoreKey("a"), Data())]), from: origin)
     try await engine.close()
   }
 
@@ -191,7 +191,7 @@ import Testing
     var refusal: StorageError?
     while refusal == nil, ContinuousClock.now < deadline {
       do {
-        try await engine.commit(WriteBatch([.put(Key("a"), Data())]), from: origin)
+        try await engine.commit(WriteBatch([.put(StoreKey("a"), Data())]), from: origin)
         try await Task.sleep(for: .milliseconds(20))
       } catch let error as StorageError {
         refusal = error
@@ -220,7 +220,7 @@ import Testing
     }
     try FileManager.default.moveItem(atPath: path + ".moved", toPath: path)
     let engine = try await SQLiteEngine.open(at: path)
-    #expect(try await engine.entry(Key("p/left/20")) != nil)
+    #expect(try await engine.entry(StoreKey("p/left/20")) != nil)
     try await engine.close()
   }
 
@@ -239,21 +239,21 @@ import Testing
     configuration.onDamage = { report in reports.withLock { $0.append(report) } }
     let engine = try await SQLiteEngine.open(at: url.path, configuration: configuration)
     for _ in 0..<2 {
-      await expectError(.damaged, contains: "key7") { _ = try await engine.entry(Key("key7")) }
+      await expectError(.damaged, contains: "key7") { _ = try await engine.entry(StoreKey("key7")) }
     }
     #expect(reports.withLock { $0.map(\.key?.string) } == ["key7"])
-    #expect(try await engine.entry(Key("key8"))?.value == Data("value-8!".utf8))
+    #expect(try await engine.entry(StoreKey("key8"))?.value == Data("value-8!".utf8))
     // A listing goes up to the damage, names it, and goes on behind it.
     let firstPage = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 100) }
     #expect(firstPage.last?.key.string == "key6")
     await expectError(.damaged, contains: "key7") {
-      _ = try await engine.withSnapshot { try await $0.page(prefix: nil, after: Key("key6"), limit: 100) }
+      _ = try await engine.withSnapshot { try await $0.page(prefix: nil, after: StoreKey("key6"), limit: 100) }
     }
-    let rest = try await engine.withSnapshot { try await $0.page(prefix: nil, after: Key("key7"), limit: 100) }
+    let rest = try await engine.withSnapshot { try await $0.page(prefix: nil, after: StoreKey("key7"), limit: 100) }
     #expect(rest.map(\.key.string) == ["key8", "key9"])
     // Writing the key again heals it; the damaged bytes stay in the quarantine.
-    try await engine.commit(WriteBatch([.put(Key("key7"), Data("new".utf8))]), from: origin)
-    #expect(try await engine.entry(Key("key7"))?.value == Data("new".utf8))
+    try await engine.commit(WriteBatch([.put(StoreKey("key7"), Data("new".utf8))]), from: origin)
+    #expect(try await engine.entry(StoreKey("key7"))?.value == Data("new".utf8))
     let kept = try await SQLiteDatabase(engine: engine).read { transaction in
       try transaction.query("SELECT value FROM coffer_quarantine") { $0.blob(0) }
     }
@@ -268,9 +268,9 @@ import Testing
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     await expectError(.valueTooLarge, contains: "big") {
       try await engine.commit(
-        WriteBatch([.put(Key("small"), Data()), .put(Key("big"), Data(count: 1_001))]), from: origin)
+        WriteBatch([.put(StoreKey("small"), Data()), .put(StoreKey("big"), Data(count: 1_001))]), from: origin)
     }
-    #expect(try await engine.entry(Key("small")) == nil)
+    #expect(try await engine.entry(StoreKey("small")) == nil)
     try await engine.close()
     // Whatever is asked for, the limit that is told is one that SQLite keeps.
     configuration.maximumValueSize = .max
@@ -287,16 +287,16 @@ import Testing
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     let helper = try HelperProcess(["hold-lock", directory.path("store.db")])
     #expect(try helper.line() == "holding")
-    for durability in [Durability.full, .relaxed] {
+    for durability in [StoreDurability.full, .relaxed] {
       await expectError(.busy) {
-        try await engine.commit(WriteBatch([.put(Key("a"), Data())], durability: durability), from: origin)
+        try await engine.commit(WriteBatch([.put(StoreKey("a"), Data())], durability: durability), from: origin)
       }
     }
-    #expect(try await engine.entry(Key("held")) == nil)
+    #expect(try await engine.entry(StoreKey("held")) == nil)
     helper.tell("go")
     helper.wait()
-    try await engine.commit(WriteBatch([.put(Key("a"), Data())]), from: origin)
-    #expect(try await engine.entry(Key("held")) != nil)
+    try await engine.commit(WriteBatch([.put(StoreKey("a"), Data())]), from: origin)
+    #expect(try await engine.entry(StoreKey("held")) != nil)
     try await engine.close()
   }
 
@@ -304,7 +304,7 @@ import Testing
   private func makeStore(_ directory: TemporaryDirectory, values: Int = 10) async throws {
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     var batch = WriteBatch()
-    for index in 0..<values { batch.put(try Key("key\(index)"), Data("value-\(index)!".utf8)) }
+    for index in 0..<values { batch.put(try StoreKey("key\(index)"), Data("value-\(index)!".utf8)) }
     try await engine.commit(batch, from: origin)
     try await engine.close()
   }

@@ -72,8 +72,8 @@ import Testing
     #expect(lines.suffix(2) == ["read ok", "reopened whole"], "\(lines)")
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     for number in 0..<4 {
-      let isThere = try await engine.entry(Key("left/\(number)")) != nil
-      let both = try await engine.entry(Key("right/\(number)")) != nil
+      let isThere = try await engine.entry(StoreKey("left/\(number)")) != nil
+      let both = try await engine.entry(StoreKey("right/\(number)")) != nil
       #expect(isThere == both)
       if lines.contains("ack \(number)") { #expect(isThere) }
       if lines.contains(where: { $0.hasPrefix("failed \(number)") }) { #expect(!isThere) }
@@ -87,13 +87,13 @@ import Testing
     let directory = try TemporaryDirectory()
     let disk = try mountSmallDisk(in: directory, size: "8m")
     let engine = try await SQLiteEngine.open(at: disk.path + "/store.db")
-    let origin = Origin()
+    let origin = StoreOrigin()
     var stored = 0
     var failure: StorageError?
     for index in 0..<200 where failure == nil {
       do {
         let value = Data(repeating: UInt8(index), count: 100_000)
-        try await engine.commit(WriteBatch([.put(Key("v\(index)"), value)]), from: origin)
+        try await engine.commit(WriteBatch([.put(StoreKey("v\(index)"), value)]), from: origin)
         stored += 1
       } catch let error as StorageError {
         failure = error
@@ -103,12 +103,12 @@ import Testing
     #expect(stored > 10)
     // Everything that was stored is there, the store lives, and after some room was made it takes values again.
     for index in 0..<stored {
-      #expect(try await engine.entry(Key("v\(index)"))?.value == Data(repeating: UInt8(index), count: 100_000))
+      #expect(try await engine.entry(StoreKey("v\(index)"))?.value == Data(repeating: UInt8(index), count: 100_000))
     }
-    #expect(try await engine.entry(Key("v\(stored)")) == nil)
+    #expect(try await engine.entry(StoreKey("v\(stored)")) == nil)
     try disk.resize(to: "32m")
-    try await engine.commit(WriteBatch([.put(Key("after"), Data("x".utf8))]), from: origin)
-    #expect(try await engine.entry(Key("after")) != nil)
+    try await engine.commit(WriteBatch([.put(StoreKey("after"), Data("x".utf8))]), from: origin)
+    #expect(try await engine.entry(StoreKey("after")) != nil)
     try await engine.close()
   }
 
@@ -123,8 +123,8 @@ import Testing
         group.addTask {
           let size = index == 20 ? 30_000_000 : 100
           do {
-            let batch = WriteBatch([.put(try Key("k\(index)"), Data(repeating: UInt8(index), count: size))])
-            _ = try await engine.commit(batch, from: Origin())
+            let batch = WriteBatch([.put(try StoreKey("k\(index)"), Data(repeating: UInt8(index), count: size))])
+            _ = try await engine.commit(batch, from: StoreOrigin())
             return (index, nil)
           } catch {
             return (index, (error as? StorageError)?.code ?? .inputOutput)
@@ -135,7 +135,7 @@ import Testing
     }
     for (index, code) in results {
       #expect(code == (index == 20 ? .diskFull : nil), "batch \(index)")
-      #expect((try await engine.entry(Key("k\(index)")) != nil) == (index != 20))
+      #expect((try await engine.entry(StoreKey("k\(index)")) != nil) == (index != 20))
     }
     try await engine.close()
   }

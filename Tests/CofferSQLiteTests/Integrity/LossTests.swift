@@ -14,7 +14,7 @@ import Testing
     try directory.change("store.db-wal") { $0[32 + 30 * logFrame + 24 + 100] ^= 1 }
     let engine = try await SQLiteEngine.open(at: path)
     let loss = try #require(try await engine.loss())
-    #expect(loss.includesDurable && loss.upTo >= Revision(40) && loss.after < loss.upTo, "\(loss)")
+    #expect(loss.includesDurable && loss.upTo >= StoreRevision(40) && loss.after < loss.upTo, "\(loss)")
     guard case .recovered(let reason)? = await firstAvailability(engine) else { throw TestFailure("nothing was told") }
     #expect(reason == loss.message)
     #expect(engine.latestRevision == loss.upTo.next)
@@ -70,7 +70,7 @@ import Testing
     #expect(engine.latestRevision == position.revision && engine.latestPosition.epoch != position.epoch)
     // The commit of the position is still there: who has it goes on.
     var changes = engine.changes(since: position).makeAsyncIterator()
-    try await engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
     guard case .commit(let commit)? = await changes.next() else { throw TestFailure("told to reload") }
     #expect(commit.revision == position.revision.next)
     try await engine.close()
@@ -83,7 +83,7 @@ import Testing
     let copy = try directory.bytes()
     let first = try await SQLiteEngine.open(at: path)
     for number in 0..<5 {
-      try await first.commit(WriteBatch([.put(Key("old"), Data("\(number)".utf8))]), from: Origin())
+      try await first.commit(WriteBatch([.put(StoreKey("old"), Data("\(number)".utf8))]), from: StoreOrigin())
     }
     let position = first.latestPosition
     try await first.close()
@@ -91,7 +91,7 @@ import Testing
     try directory.change { $0 = copy }
     let engine = try await SQLiteEngine.open(at: path)
     for number in 0..<8 {
-      try await engine.commit(WriteBatch([.put(Key("new"), Data("\(number)".utf8))]), from: Origin())
+      try await engine.commit(WriteBatch([.put(StoreKey("new"), Data("\(number)".utf8))]), from: StoreOrigin())
     }
     #expect(position.revision < engine.latestRevision)
     var changes = engine.changes(since: position).makeAsyncIterator()
@@ -107,7 +107,7 @@ import Testing
     try FileManager.default.copyItem(atPath: path, toPath: old)
     let engine = try await SQLiteEngine.open(at: path)
     for number in 0..<5 {
-      try await engine.commit(WriteBatch([.put(Key("new"), Data("\(number)".utf8))]), from: Origin())
+      try await engine.commit(WriteBatch([.put(StoreKey("new"), Data("\(number)".utf8))]), from: StoreOrigin())
     }
     // As SQLite's `.restore` does it: through the same file and its log.
     try restore(path, from: old)
@@ -115,7 +115,7 @@ import Testing
     var refusal: StorageError?
     while refusal == nil, ContinuousClock.now < deadline {
       do {
-        try await engine.commit(WriteBatch([.put(Key("late"), Data())]), from: Origin())
+        try await engine.commit(WriteBatch([.put(StoreKey("late"), Data())]), from: StoreOrigin())
       } catch let error as StorageError {
         refusal = error
       }
@@ -124,7 +124,7 @@ import Testing
     try await engine.close()
     let again = try await SQLiteEngine.open(at: path)
     #expect(try await again.loss() != nil)
-    #expect(again.latestRevision > Revision(10))
+    #expect(again.latestRevision > StoreRevision(10))
     try await again.close()
   }
 }
@@ -133,8 +133,8 @@ import Testing
 @Suite(.serialized) struct WakeWordTests {
   @Test func anyFlippedBitOfARevisionShows() {
     for number in [1, 2, 3, 41, 255, 65_536, 1_763_700_000_000, (1 << 47) + 12_345] as [UInt64] {
-      let word = WakeWords.word(Revision(number))
-      #expect(WakeWords.revision(word) == Revision(number))
+      let word = WakeWords.word(StoreRevision(number))
+      #expect(WakeWords.revision(word) == StoreRevision(number))
       for bit in 0..<64 { #expect(WakeWords.revision(word ^ 1 << bit) == nil, "\(number), bit \(bit)") }
     }
     #expect(WakeWords.revision(0) == .zero)
@@ -154,16 +154,16 @@ import Testing
     }
     try scribble()
     let engine = try await SQLiteEngine.open(at: path)
-    #expect(engine.latestRevision == Revision(5))
+    #expect(engine.latestRevision == StoreRevision(5))
     #expect(try await engine.loss() == nil)
     let changes = engine.changes(since: nil)
     try scribble()
-    #expect(engine.latestRevision == Revision(5))
-    try await engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
-    #expect(engine.latestRevision == Revision(6))
+    #expect(engine.latestRevision == StoreRevision(5))
+    try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
+    #expect(engine.latestRevision == StoreRevision(6))
     let first = Task { await changes.first { _ in true } }
     guard case .commit(let commit)? = try await finish(first, within: .seconds(60)) else { throw TestFailure("reload") }
-    #expect(commit.revision == Revision(6))
+    #expect(commit.revision == StoreRevision(6))
     try await engine.close()
   }
 }

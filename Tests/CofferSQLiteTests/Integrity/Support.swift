@@ -19,7 +19,8 @@ func closedStore(values: Int) async throws -> TemporaryDirectory {
   let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
   for index in 0..<values {
     try await engine.commit(
-      WriteBatch([.put(Key("key\(index)"), Data("value-\(index)!".utf8))], durability: .relaxed), from: Origin())
+      WriteBatch([.put(StoreKey("key\(index)"), Data("value-\(index)!".utf8))], durability: .relaxed),
+      from: StoreOrigin())
   }
   try await engine.close()
   return directory
@@ -40,7 +41,7 @@ extension TemporaryDirectory {
 }
 
 /// What a store says of itself first.
-func firstAvailability(_ engine: any StorageEngine) async -> Availability? {
+func firstAvailability(_ engine: any StorageEngine) async -> StoreAvailability? {
   for await availability in engine.availability() { return availability }
   return nil
 }

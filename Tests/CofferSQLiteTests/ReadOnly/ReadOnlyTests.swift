@@ -8,12 +8,12 @@ import Testing
 /// Stores where nothing can be written.
 @Suite(.blocking, .serialized, .timeLimit(.minutes(15))) struct ReadOnlyTests {
   private let directory: TemporaryDirectory
-  private let origin = Origin()
+  private let origin = StoreOrigin()
 
   init() throws { directory = try TemporaryDirectory() }
 
   private func commit(_ engine: SQLiteEngine, _ keys: ClosedRange<Int>, _ value: String) async throws {
-    let puts = try keys.map { WriteBatch.Operation.put(try Key("key\($0)"), Data(value.utf8)) }
+    let puts = try keys.map { WriteBatch.Operation.put(try StoreKey("key\($0)"), Data(value.utf8)) }
     try await engine.commit(WriteBatch(puts), from: origin)
   }
 
@@ -34,21 +34,21 @@ import Testing
   private func check(_ engine: SQLiteEngine, values: [String], revision: UInt64) async throws {
     #expect(engine.isReadOnly)
     for (index, value) in values.enumerated() {
-      #expect(try await engine.entry(Key("key\(index + 1)"))?.value == Data(value.utf8))
+      #expect(try await engine.entry(StoreKey("key\(index + 1)"))?.value == Data(value.utf8))
     }
-    #expect(try await engine.entry(Key("none")) == nil)
-    #expect(engine.latestRevision == Revision(revision))
+    #expect(try await engine.entry(StoreKey("none")) == nil)
+    #expect(engine.latestRevision == StoreRevision(revision))
     let listed = try await engine.withSnapshot { snapshot in
-      #expect(snapshot.revision == Revision(revision))
+      #expect(snapshot.revision == StoreRevision(revision))
       return try await snapshot.page(prefix: nil, after: nil, limit: 1_000)
     }
     #expect(listed.map { String(decoding: $0.value, as: UTF8.self) } == values)
-    var seen: [Revision] = []
+    var seen: [StoreRevision] = []
     for await change in engine.changes(since: .zero) {
       if case .commit(let commit) = change { seen.append(commit.revision) }
       if seen.count == Int(revision) { break }
     }
-    #expect(seen == (1...revision).map { Revision($0) })
+    #expect(seen == (1...revision).map { StoreRevision($0) })
     let error = await #expect(throws: StorageError.self) { try await commit(engine, 1...1, "new") }
     #expect(error?.code == .permissionDenied && error?.message.contains("open for reading only") == true)
     #expect(engine.capabilities.contains([.snapshots, .listing, .persistence, .replay, .foreignWriters, .revisions]))
@@ -111,14 +111,14 @@ import Testing
       // With the writer's log and without.
       if round % 2 == 0 {
         try await writer.close()
-        #expect(try await reading.entry(Key("key1"))?.value == Data("value \(round - 1)".utf8))
+        #expect(try await reading.entry(StoreKey("key1"))?.value == Data("value \(round - 1)".utf8))
         writer = try await SQLiteEngine.open(at: directory.path("source/store.db"))
       }
       try await commit(writer, 1...1, "value \(round)")
-      #expect(try await reading.entry(Key("key1"))?.value == Data("value \(round)".utf8))
-      #expect(reading.latestRevision == Revision(UInt64(round)))
+      #expect(try await reading.entry(StoreKey("key1"))?.value == Data("value \(round)".utf8))
+      #expect(reading.latestRevision == StoreRevision(UInt64(round)))
       guard case .commit(let commit)? = await heard.next() else { throw TestFailure("nothing was heard") }
-      #expect(commit.revision == Revision(UInt64(round)))
+      #expect(commit.revision == StoreRevision(UInt64(round)))
     }
     try await writer.close()
     try await reading.close()
@@ -145,7 +145,7 @@ import Testing
     try FileManager.default.moveItem(atPath: path, toPath: directory.path("old.db"))
     let other = try await SQLiteEngine.open(at: path)
     try await commit(other, 1...1, "other")
-    let replaced = await #expect(throws: StorageError.self) { try await reading.entry(Key("key1")) }
+    let replaced = await #expect(throws: StorageError.self) { try await reading.entry(StoreKey("key1")) }
     #expect(replaced?.code == .closed, "\(String(describing: replaced))")
     try await other.close()
     try await reading.close()
@@ -165,7 +165,7 @@ import Testing
     try FileManager.default.copyItem(atPath: path + "-wake", toPath: copy.path("store.db-wake"))
     try await engine.close()
     let reading = try await SQLiteEngine.open(at: copy.path("store.db"), configuration: configured(.readOnly))
-    #expect(try await reading.loss()?.upTo == Revision(2))
+    #expect(try await reading.loss()?.upTo == StoreRevision(2))
     for await state in reading.availability() {
       guard case .recovered = state else { throw TestFailure("\(state)") }
       break

@@ -40,10 +40,10 @@ struct CheckpointRaceTests {
     }
     let engine = try await SQLiteEngine.open(at: path)
     for name in ["slow", "quick"] {
-      #expect(try await engine.entry(Key("\(name)/0"))?.value.count == 5 << 20)
-      #expect(try await engine.entry(Key("\(name)/1")) != nil)
+      #expect(try await engine.entry(StoreKey("\(name)/0"))?.value.count == 5 << 20)
+      #expect(try await engine.entry(StoreKey("\(name)/1")) != nil)
     }
-    #expect(engine.latestRevision == Revision(5))
+    #expect(engine.latestRevision == StoreRevision(5))
     try await engine.close()
   }
 }

@@ -13,7 +13,7 @@ struct FailureElsewhereTests {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")
     let engine = try await SQLiteEngine.open(at: path)
-    try await engine.commit(WriteBatch([.put(Key("before"), Data("1".utf8))]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("before"), Data("1".utf8))]), from: StoreOrigin())
     let stream = engine.changes(since: nil)
     let ended = Task { for await _ in stream {} }
     let follower = try HelperProcess(["follow", path])
@@ -33,11 +33,11 @@ struct FailureElsewhereTests {
     #expect(try follower.line() == "read closed")
     // One that only listens hears of it, too.
     try await finish(ended, within: .seconds(30))
-    await #expect(throws: StorageError.self) { try await engine.entry(Key("before")) }
+    await #expect(throws: StorageError.self) { try await engine.entry(StoreKey("before")) }
     // Whoever opens the store next looks at what the device has, and then all goes on, in every process.
     let again = try await SQLiteEngine.open(at: path)
-    #expect(try await again.entry(Key("before")) != nil)
-    try await again.commit(WriteBatch([.put(Key("after"), Data("2".utf8))]), from: Origin())
+    #expect(try await again.entry(StoreKey("before")) != nil)
+    try await again.commit(WriteBatch([.put(StoreKey("after"), Data("2".utf8))]), from: StoreOrigin())
     follower.tell("reopen")
     #expect(try follower.line() == "reopen ok")
     follower.tell("commit")

@@ -21,11 +21,11 @@ import Testing
     var configuration = SQLiteConfiguration()
     configuration.busyTimeout = 200
     let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
-    #expect(engine.latestRevision == Revision(1))
-    #expect(try await engine.entry(Key("key"))?.value == Data("value".utf8))
-    for durability in [Durability.full, .relaxed] {
+    #expect(engine.latestRevision == StoreRevision(1))
+    #expect(try await engine.entry(StoreKey("key"))?.value == Data("value".utf8))
+    for durability in [StoreDurability.full, .relaxed] {
       do {
-        try await engine.commit(WriteBatch([.put(Key("k"), Data())], durability: durability), from: Origin())
+        try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())], durability: durability), from: StoreOrigin())
         Issue.record("committed beside a lock that is held")
       } catch let error as StorageError {
         #expect(error.code == .busy)
@@ -34,7 +34,7 @@ import Testing
     }
     kill(holder.process.processIdentifier, SIGKILL)
     holder.wait()
-    try await engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
     try await engine.close()
   }
 
@@ -55,7 +55,7 @@ import Testing
       for index in 0..<20 {
         group.addTask {
           do {
-            try await database.write { try $0.put(Key("k\(index)"), Data()) }
+            try await database.write { try $0.put(StoreKey("k\(index)"), Data()) }
             return nil
           } catch { return (error as? StorageError)?.code }
         }
@@ -80,13 +80,13 @@ import Testing
     #expect(sqlite3_open(path, &other) == SQLITE_OK)
     #expect(sqlite3_exec(other, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
     do {
-      try await engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+      try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
       Issue.record("committed beside a lock that is held")
     } catch let error as StorageError {
       #expect(error.code == .busy && error.message.contains("this process has it"), "\(error)")
     }
     sqlite3_close(other)
-    try await engine.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
     try await engine.close()
   }
 
@@ -122,7 +122,7 @@ import Testing
     var configuration = SQLiteConfiguration()
     configuration.busyTimeout = 60_000
     let stuck = try await SQLiteEngine.open(at: directory.path("stuck.db"), configuration: configuration)
-    try await stuck.commit(WriteBatch([.put(Key("k"), Data())]), from: Origin())
+    try await stuck.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     let poisoner = try HelperProcess(["poison-index", directory.path("stuck.db")])
     #expect(try poisoner.line() == "poisoned")
@@ -146,14 +146,14 @@ import Testing
     #expect(try await finish(heard, within: .seconds(20)) == 30)
     poisoner.tell("done")
     _ = try poisoner.lines()
-    #expect(try await stuck.entry(Key("k")) != nil)
+    #expect(try await stuck.entry(StoreKey("k")) != nil)
     try await engine.close()
     try await stuck.close()
   }
 
   private func store(_ value: String, at path: String) async throws {
     let engine = try await SQLiteEngine.open(at: path)
-    try await engine.commit(WriteBatch([.put(Key("key"), Data(value.utf8))]), from: Origin())
+    try await engine.commit(WriteBatch([.put(StoreKey("key"), Data(value.utf8))]), from: StoreOrigin())
     try await engine.close()
   }
 

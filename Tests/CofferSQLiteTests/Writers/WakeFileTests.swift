@@ -15,11 +15,11 @@ import Testing
       let place = StorePlace(path: directory.path("\(round).db"), busyTimeout: 0)
       DispatchQueue.concurrentPerform(iterations: 4) { number in
         guard let file = try? WakeFile(place) else { return }
-        file.raise(to: Revision(UInt64(number + 1)))
+        file.raise(to: StoreRevision(UInt64(number + 1)))
         _ = file.revision
       }
       let words = try #require(WakeWords(ofFileAt: place.wakePath))
-      #expect(words.announced == Revision(4), "round \(round)")
+      #expect(words.announced == StoreRevision(4), "round \(round)")
       unlink(place.wakePath)
     }
   }
@@ -29,17 +29,17 @@ import Testing
     let directory = try TemporaryDirectory()
     let place = StorePlace(path: directory.path("store.db"), busyTimeout: 0)
     let first = try WakeFile(place)
-    first.raise(to: Revision(7))
+    first.raise(to: StoreRevision(7))
     let descriptor = open(place.wakePath, O_WRONLY)
     defer { close(descriptor) }
     #expect(pwrite(descriptor, "X", 1, 0) == 1)
     first.fail()
     let second = try WakeFile(place)
-    #expect(second.revision == Revision(7) && second.hasFailed)
+    #expect(second.revision == StoreRevision(7) && second.hasFailed)
     #expect(try Data(contentsOf: URL(fileURLWithPath: place.wakePath)).prefix(8) == Data("COFWAKE2".utf8))
     // The first one still has it mapped.
-    first.raise(to: Revision(8))
-    #expect(second.revision == Revision(8))
+    first.raise(to: StoreRevision(8))
+    #expect(second.revision == StoreRevision(8))
     #expect(pwrite(descriptor, "COFWAKE1", 8, 0) == 8)
     #expect(try WakeFile(place).revision == .zero)
   }

@@ -18,7 +18,7 @@ final class SweepBuilder {
   private var store: SweepStore
   private var histories: [SweepState.History] = []
   private var states: [SweepState] = []
-  private let origin = Origin()
+  private let origin = StoreOrigin()
   /// What is done at the next commit, between it and the moving of its values.
   private let atCommit: Locked<(@Sendable () -> Void)?>
 
@@ -77,7 +77,7 @@ final class SweepBuilder {
     var batch = WriteBatch()
     for key in keys {
       let version = note(key) { ($0.compactMap { $0 }.max() ?? -1) + 1 } ?? 0
-      batch.put(try Key(key), SweepValue.bytes(key, version, largest: home.largestValue))
+      batch.put(try StoreKey(key), SweepValue.bytes(key, version, largest: home.largestValue))
     }
     try await commit(batch)
   }
@@ -95,7 +95,7 @@ final class SweepBuilder {
     var batch = WriteBatch()
     for key in keys {
       _ = note(key) { _ in nil }
-      batch.delete(try Key(key))
+      batch.delete(try StoreKey(key))
     }
     try await commit(batch)
   }

@@ -63,7 +63,7 @@ enum SweepHome: String {
     switch self {
     case .sqlite, .sealed, .naked: return nil
     case .preferences: return mutation.file == Self.suite + ".plist" ? "" : nil
-    case .files: return try state.histories.map(\.key).first { try FileName(Key($0)).string == mutation.file }
+    case .files: return try state.histories.map(\.key).first { try FileName(StoreKey($0)).string == mutation.file }
     }
   }
 }
@@ -120,14 +120,14 @@ struct SweepStore {
   }
 
   private func answer(_ key: String) async -> SweepAnswer {
-    do { return try await engine.entry(Key(key)).map { .value($0.value) } ?? .absent } catch {
+    do { return try await engine.entry(StoreKey(key)).map { .value($0.value) } ?? .absent } catch {
       return .refused("\(error)")
     }
   }
 
   /// Page by page, past what is damaged, as the command does.
   private func list(_ observation: inout SweepObservation) async {
-    var last: Key?
+    var last: StoreKey?
     do {
       while true {
         let items = try await items(after: last)
@@ -140,7 +140,7 @@ struct SweepStore {
     }
   }
 
-  private func items(after last: Key?) async throws -> [(key: Key, answer: SweepAnswer)] {
+  private func items(after last: StoreKey?) async throws -> [(key: StoreKey, answer: SweepAnswer)] {
     for limit in [16, 1] {
       do {
         return try await page(after: last, limit: limit).map { ($0.key, .value($0.value)) }
@@ -152,7 +152,7 @@ struct SweepStore {
     return []
   }
 
-  private func page(after last: Key?, limit: Int) async throws -> [Entry] {
+  private func page(after last: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     try await engine.withSnapshot { try await $0.page(prefix: nil, after: last, limit: limit) }
   }
 

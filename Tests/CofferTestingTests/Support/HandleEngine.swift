@@ -26,26 +26,26 @@ final class HandleEngine: EngineDecorator {
 
   let base: any StorageEngine
   private let state = Locked(State())
-  let capabilities: Capabilities
+  let capabilities: StoreCapabilities
 
   init(_ base: any StorageEngine) {
     self.base = base
-    capabilities = Capabilities(
+    capabilities = StoreCapabilities(
       base.capabilities.features.union([.persistence, .foreignWriters]),
       maximumValueSize: base.capabilities.maximumValueSize)
   }
 
-  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+  func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     try checkOpen()
     return try await base.commit(batch, from: origin)
   }
 
-  func entry(_ key: Key) async throws -> Entry? {
+  func entry(_ key: StoreKey) async throws -> StoreEntry? {
     try checkOpen()
     return try await base.entry(key)
   }
 
-  func entries(_ keys: [Key]) async throws -> [Entry?] {
+  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     try checkOpen()
     return try await base.entries(keys)
   }
@@ -55,7 +55,7 @@ final class HandleEngine: EngineDecorator {
     return try await base.record(name)
   }
 
-  func summary(of key: Key) async throws -> EntrySummary? {
+  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
     try checkOpen()
     return try await base.summary(of: key)
   }
@@ -65,8 +65,10 @@ final class HandleEngine: EngineDecorator {
     return try await base.withSnapshot(body)
   }
 
-  func changes(since position: JournalPosition?) -> AsyncStream<Change> { untilClosed(base.changes(since: position)) }
-  func availability() -> AsyncStream<Availability> { untilClosed(base.availability()) }
+  func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> {
+    untilClosed(base.changes(since: position))
+  }
+  func availability() -> AsyncStream<StoreAvailability> { untilClosed(base.availability()) }
   func flush() async throws { try checkOpen() }
 
   func close() async throws {
@@ -101,13 +103,13 @@ final class HandleEngine: EngineDecorator {
 /// A handle that knows its own commits at once, and others' never.
 final class LateHandle: EngineDecorator {
   let base: any StorageEngine
-  private let own = Locked(Revision.zero)
+  private let own = Locked(StoreRevision.zero)
 
   init(base: any StorageEngine) { self.base = base }
 
-  var latestRevision: Revision { own.withLock { $0 } }
+  var latestRevision: StoreRevision { own.withLock { $0 } }
 
-  func commit(_ batch: WriteBatch, from origin: Origin) async throws -> Commit {
+  func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     let commit = try await base.commit(batch, from: origin)
     own.withLock { $0 = commit.revision }
     return commit

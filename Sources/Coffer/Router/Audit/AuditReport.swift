@@ -73,10 +73,10 @@ extension StorageRouter {
     do { try await loadSyncPolicies() } catch {
       remarks.append("Changed sync policies could not be read; the declared ones are shown. \(error)")
     }
-    var domains: [Key: StorageDomain] = [:]
+    var domains: [StoreKey: StorageDomain] = [:]
     for record in registry.registered { domains[record.key] = record.descriptor.domain }
     return await AuditReport(of: declarations(), at: date, remarks: remarks) { [domains, configuration, homes] entry in
-      guard let domain = domains[try Key(entry.name)] else { return nil }
+      guard let domain = domains[try StoreKey(entry.name)] else { return nil }
       let place = try DomainHome(domain, configuration)
       guard try place.exists(configuration) else { return nil }
       return try await homes.store(at: place).engine
@@ -106,7 +106,7 @@ extension AuditReport {
     }
     let declared = Dictionary(grouping: manifest.entries) { ExactText($0.store ?? $0.domain) }
     for (home, content) in homes.sorted(by: { $0.key.description < $1.key.description }) {
-      let own = Set((declared[home] ?? []).compactMap { try? Key($0.name) })
+      let own = Set((declared[home] ?? []).compactMap { try? StoreKey($0.name) })
       strangers += content.strangers(besides: own)
     }
   }

@@ -4,7 +4,7 @@ import Foundation
 /// What is in a home: names, sizes and dates.
 struct HomeContent {
   private enum Look {
-    case found([Key: AuditReport.State])
+    case found([StoreKey: AuditReport.State])
     case empty
     case failed(String)
   }
@@ -30,14 +30,14 @@ struct HomeContent {
 
   func state(of name: String) -> AuditReport.State {
     switch look {
-    case .found(let states): (try? Key(name)).flatMap { states[$0] } ?? .absent
+    case .found(let states): (try? StoreKey(name)).flatMap { states[$0] } ?? .absent
     case .empty: .absent
     case .failed(let reason): .unavailable(reason: reason)
     }
   }
 
   /// What is there and is none of these keys.
-  func strangers(besides own: Set<Key>) -> [AuditReport.Stranger] {
+  func strangers(besides own: Set<StoreKey>) -> [AuditReport.Stranger] {
     guard case .found(let states) = look else { return [] }
     return states.keys.filter { !own.contains($0) }.sorted().map { key in
       var size: Int?
@@ -49,7 +49,7 @@ struct HomeContent {
 
 extension StorageEngine {
   /// The names of all values, with sizes and dates where they are told.
-  fileprivate func contents() async throws -> [Key: AuditReport.State] {
+  fileprivate func contents() async throws -> [StoreKey: AuditReport.State] {
     try await summaries().reduce(into: [:]) { $0[$1.key] = .present(size: $1.size, changed: $1.date) }
   }
 }

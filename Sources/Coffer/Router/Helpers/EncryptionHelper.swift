@@ -13,12 +13,12 @@ public actor EncryptionHelper {
   /// Encrypts a value.
   /// - Throws: `unsupported`.
   public func encrypt(_ data: Data, name: String, policy: EncryptionPolicy) async throws -> Data {
-    throw StorageError.noEncryption.locating(backend: "", key: try Key(name))
+    throw StorageError.noEncryption.locating(backend: "", key: try StoreKey(name))
   }
 
   /// Decrypts a value.
   /// - Throws: `unsupported`.
   public func decrypt(_ data: Data, name: String, policy: EncryptionPolicy) async throws -> Data {
-    throw StorageError.noEncryption.locating(backend: "", key: try Key(name))
+    throw StorageError.noEncryption.locating(backend: "", key: try StoreKey(name))
   }
 }

@@ -11,7 +11,7 @@ public actor FileStorageHelper {
   public static let shared = FileStorageHelper()
 
   private let configuration: StorageConfiguration
-  private let origin = Origin()
+  private let origin = StoreOrigin()
   private var engines: [DomainHome: any StorageEngine] = [:]
 
   /// - Parameter configuration: how directories are opened.
@@ -44,25 +44,25 @@ public actor FileStorageHelper {
   /// Writes a file as a whole, replacing what was there; whoever reads it sees the old bytes or the new.
   /// - Throws: `StorageError`.
   public func write(_ data: Data, to place: Place, fileName: String) async throws {
-    try await engine(place).commit(WriteBatch([.put(Key(fileName), data)]), from: origin)
+    try await engine(place).commit(WriteBatch([.put(StoreKey(fileName), data)]), from: origin)
   }
 
   /// The bytes of a file; `nil` when it is proven absent.
   /// - Throws: `StorageError`.
   public func read(from place: Place, fileName: String) async throws -> Data? {
-    try await engine(place).entry(Key(fileName))?.value
+    try await engine(place).entry(StoreKey(fileName))?.value
   }
 
   /// Deletes a file. A missing one is no error.
   /// - Throws: `StorageError`.
   public func delete(from place: Place, fileName: String) async throws {
-    try await engine(place).commit(WriteBatch([.delete(Key(fileName))]), from: origin)
+    try await engine(place).commit(WriteBatch([.delete(StoreKey(fileName))]), from: origin)
   }
 
   /// Whether there is a file.
   /// - Throws: `StorageError` when nobody can tell.
   public func exists(in place: Place, fileName: String) async throws -> Bool {
-    try await engine(place).contains(Key(fileName))
+    try await engine(place).contains(StoreKey(fileName))
   }
 
   /// The names of all files, in the order of their bytes.
@@ -72,6 +72,6 @@ public actor FileStorageHelper {
   /// The size of a file in bytes, without reading it; `nil` when it is absent.
   /// - Throws: `StorageError`.
   public func size(in place: Place, fileName: String) async throws -> Int? {
-    try await engine(place).summary(of: Key(fileName))?.size
+    try await engine(place).summary(of: StoreKey(fileName))?.size
   }
 }

@@ -48,7 +48,7 @@ public actor KeychainHelper {
   /// Whether there is a secret.
   /// - Throws: `StorageError` when nobody can tell.
   public func exists(service: String, key: String) async throws -> Bool {
-    try await adapter(service).engine.contains(Key(key))
+    try await adapter(service).engine.contains(StoreKey(key))
   }
 
   /// Deletes every secret of a service.

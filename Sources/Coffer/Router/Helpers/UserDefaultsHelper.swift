@@ -46,7 +46,7 @@ public actor UserDefaultsHelper {
   /// Whether there is a preference.
   /// - Throws: `StorageError` when nobody can tell.
   public func exists(forKey key: String, suite: String? = nil) async throws -> Bool {
-    try await adapter(suite).engine.contains(Key(key))
+    try await adapter(suite).engine.contains(StoreKey(key))
   }
 
   /// The names of all preferences of a suite, in the order of their bytes.

@@ -2,7 +2,7 @@ extension StorageKeyDescriptor {
   /// Refuses a declaration whose parts contradict each other or that nobody understands.
   /// - Parameter needsWords: whether owner and description must be there, as in a catalog.
   func check(needsWords: Bool) throws {
-    let key = try Key(name)
+    let key = try StoreKey(name)
     if needsWords {
       for (word, text) in [("owner", owner), ("description", description)] where text.allSatisfy(\.isWhitespace) {
         throw flaw(key, "The key has no \(word).", "Say in a sentence what it is for, and whose it is.")
@@ -30,12 +30,12 @@ extension StorageKeyDescriptor {
     }
   }
 
-  private func flaw(_ key: Key, _ message: String, _ advice: String) -> StorageError {
+  private func flaw(_ key: StoreKey, _ message: String, _ advice: String) -> StorageError {
     StorageError(.invalidDeclaration, message, advice: advice + " Nothing was read or written.", key: key)
   }
 
   /// Why the key cannot be used, if it cannot.
-  func obstacle(on platform: Platform) -> StorageError? {
+  func obstacle(on platform: StorePlatform) -> StorageError? {
     guard availability.includes(platform) else {
       return StorageError(
         .platformUnavailable, "The key does not exist on this platform: it is \(availability.rawValue).",

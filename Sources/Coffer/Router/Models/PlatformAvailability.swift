@@ -12,7 +12,7 @@ public enum PlatformAvailability: String, CaseIterable, Hashable, Sendable {
   case phoneWithWatchSync
 
   /// Whether a value exists on a platform.
-  public func includes(_ platform: Platform) -> Bool {
+  public func includes(_ platform: StorePlatform) -> Bool {
     switch self {
     case .all, .phoneWithWatchSync: true
     case .phoneOnly: platform == .phone

@@ -34,7 +34,7 @@ public struct Serializer<Value: Sendable>: Sendable {
 
   /// A codec, such as one with strategies of your own.
   @inlinable
-  public static func codec(_ codec: any Codec, name: String) -> Serializer where Value: Codable {
+  public static func codec(_ codec: any StoreCodec, name: String) -> Serializer where Value: Codable {
     Serializer(name: name) {
       try codec.encode($0)
     } decode: {

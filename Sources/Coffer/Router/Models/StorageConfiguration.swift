@@ -9,7 +9,7 @@ public struct StorageConfiguration: Sendable {
   /// The app group of domains that name none.
   public var appGroup: String?
   /// On what kind of device this program runs.
-  public var platform = Platform.current
+  public var platform = StorePlatform.current
   /// What happens to a key that no catalog has, once there are catalogs.
   public var unregisteredKeys = UnregisteredKeys.refuse
   /// Engines of your own, for `StorageDomain.engine`.

@@ -21,7 +21,7 @@ enum DomainHome: Hashable, Sendable {
       self = try .files(in: directory.url().appendingPathComponent(application))
     case .encryptedFileSystem: throw StorageError.noEncryption
     case .appGroupFileSystem(let group):
-      self = try .files(in: AppGroup.container(configuration.group(group)).appendingPathComponent("Files"))
+      self = try .files(in: StoreAppGroup.container(configuration.group(group)).appendingPathComponent("Files"))
     case .database(let url?):
       self = .store(.sqlite(path: try FileDirectory.custom(url).url().path).standardized)
     case .database(nil):

@@ -10,7 +10,7 @@ protocol UncataloguedKey {}
 final class KeyRegistry: Sendable {
   /// What is known of a key, in one piece: a lookup copies one reference.
   final class Record: Sendable {
-    let key: Key
+    let key: StoreKey
     let descriptor: StorageKeyDescriptor
     let valueType: ObjectIdentifier
     /// The catalog that has it; `nil` for a key that was used without one.
@@ -23,7 +23,7 @@ final class KeyRegistry: Sendable {
     let isExempt: Bool
 
     init(_ any: AnyStorageKey, catalog: String?, _ configuration: StorageConfiguration) throws {
-      key = try Key(any.descriptor.name)
+      key = try StoreKey(any.descriptor.name)
       descriptor = any.descriptor
       valueType = ObjectIdentifier(any.valueType)
       self.catalog = catalog

@@ -42,7 +42,7 @@ extension StorageRouter {
   /// - Throws: `notAtomic` when the keys live in several homes, which cannot be changed at once; `StorageError`.
   ///   Nothing was written then, except after `outcomeUnknown` and `unfinished`.
   public nonisolated func batch(
-    durability: Durability = .full, transaction: TransactionID? = nil, _ build: (inout StorageBatch) throws -> Void
+    durability: StoreDurability = .full, transaction: TransactionID? = nil, _ build: (inout StorageBatch) throws -> Void
   ) async throws {
     var changes = StorageBatch()
     try build(&changes)

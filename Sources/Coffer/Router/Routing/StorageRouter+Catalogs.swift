@@ -14,7 +14,7 @@ extension StorageRouter {
       throw StorageError(
         .unsupported, "The key has a migration, which this version cannot carry out.",
         advice: "Register the catalog without migrateImmediately. No key of it was registered.",
-        key: try? Key(key.descriptor.name))
+        key: try? StoreKey(key.descriptor.name))
     }
     // Only a write that sends something needs to know what was said otherwise.
     if configuration.sync.transport != nil { try await loadSyncPolicies() }

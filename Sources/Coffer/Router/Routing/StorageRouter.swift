@@ -42,7 +42,7 @@ public actor StorageRouter: StorageProviding {
     let store: TypedStore
     /// The declaration that agrees with the record for certain.
     let declaration: (any AnyObject & Sendable)?
-    var key: Key { record.key }
+    var key: StoreKey { record.key }
     var attributes: ValueAttributes { record.attributes }
 
     init(_ record: KeyRegistry.Record, _ store: TypedStore, declaration: (any AnyObject & Sendable)?) {
@@ -80,7 +80,7 @@ public actor StorageRouter: StorageProviding {
   ///   - transaction: the logical change that the write belongs to; a fresh one unless given.
   /// - Throws: `StorageError`; nothing was written then, except after `outcomeUnknown` and `unfinished`.
   public nonisolated func set<K: StorageKey>(
-    _ value: K.Value, for key: K, durability: Durability, transaction: TransactionID? = nil
+    _ value: K.Value, for key: K, durability: StoreDurability, transaction: TransactionID? = nil
   ) async throws {
     let place = try await place(of: key)
     let data = try key.serializer.bytes(of: value, place)

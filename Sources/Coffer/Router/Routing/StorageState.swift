@@ -7,13 +7,13 @@ import Foundation
 /// let night = try Night(from: state.get(.quietFrom), until: state.get(.quietUntil))
 /// ```
 public struct StorageState: Sendable {
-  fileprivate var found: [Key: (place: StorageRouter.Place, bytes: Data?)] = [:]
+  fileprivate var found: [StoreKey: (place: StorageRouter.Place, bytes: Data?)] = [:]
 
   /// The value that a key had, or its default where there was none.
   /// - Throws: `StorageError`: `notFound` when there is neither; `decodingFailed` when the stored bytes are not such a
   ///   value; `unregisteredKey` for a key that the state was not read for.
   public func get<K: StorageKey>(_ key: K) throws -> K.Value {
-    let name = try Key(key.name)
+    let name = try StoreKey(key.name)
     guard let (place, bytes) = found[name], place.record.valueType == ObjectIdentifier(K.Value.self) else {
       throw StorageError(
         .unregisteredKey, "The key is not one of those that were read together.",

@@ -19,7 +19,7 @@ struct SyncPolicyOverrides {
   }
 
   /// All of them, and the revision that has them.
-  func load() async throws -> (overrides: [Override], revision: Revision?) {
+  func load() async throws -> (overrides: [Override], revision: StoreRevision?) {
     guard let record = try await engine.record(Self.name()) else { return (try await earlierOverrides(), nil) }
     guard let overrides = try? JSONDecoder().decode([Override].self, from: record.content) else { throw unreadable }
     return (overrides, record.revision)
@@ -34,7 +34,7 @@ struct SyncPolicyOverrides {
 
   /// Those of an earlier version, which kept them as a value among the others'.
   private func earlierOverrides() async throws -> [Override] {
-    guard let entry = try await engine.entry(Key(Self.earlierKey)) else { return [] }
+    guard let entry = try await engine.entry(StoreKey(Self.earlierKey)) else { return [] }
     guard let pairs = (try? JSONSerialization.jsonObject(with: entry.value)) as? [AnyHashable: Any] else {
       throw unreadable
     }
@@ -50,7 +50,7 @@ struct SyncPolicyOverrides {
   /// - Returns: All of them.
   func set(_ policy: SyncPolicy?, of name: String) async throws -> [Override] {
     let record = try Self.name()
-    let origin = Origin()
+    let origin = StoreOrigin()
     var attempt = 0
     while true {
       attempt += 1
@@ -61,7 +61,7 @@ struct SyncPolicyOverrides {
       do {
         try await engine.commit(
           WriteBatch(
-            [.requireRecord(record, revision), .putRecord(record, content), .delete(try Key(Self.earlierKey))]),
+            [.requireRecord(record, revision), .putRecord(record, content), .delete(try StoreKey(Self.earlierKey))]),
           from: origin)
         return overrides
       } catch let error as StorageError where error.code == .preconditionFailed && attempt < Self.attempts {

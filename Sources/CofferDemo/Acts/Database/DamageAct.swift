@@ -32,7 +32,7 @@ func damageAct(_ stage: Stage) async throws {
   stage.check(false, "damaged product, reported", count: 0)
 }
 
-private func isDamaged(_ store: TypedStore, _ key: Key) async throws -> Bool {
+private func isDamaged(_ store: TypedStore, _ key: StoreKey) async throws -> Bool {
   do {
     _ = try await store.load(Product.self, for: key)
     return false
@@ -66,7 +66,7 @@ private func heal(_ stage: Stage, _ engine: SQLiteEngine, _ victim: Item) async 
 }
 
 /// Where in the file the value may lie: behind its key, with at most 20 bytes of numbers in between.
-private func places(of value: Data, for key: Key, inFile path: String) throws -> [Int] {
+private func places(of value: Data, for key: StoreKey, inFile path: String) throws -> [Int] {
   let file = try Data(contentsOf: URL(fileURLWithPath: path))
   let name = Data(key.string.utf8)
   let start = value.prefix(32)

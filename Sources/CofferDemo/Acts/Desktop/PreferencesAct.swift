@@ -26,7 +26,7 @@ func preferencesAct(_ stage: Stage) async throws {
   guard try child.line() == "true" else { throw DemoError("UserDefaults could not write its file") }
   var heard = false
   if case .commit(let commit)? = await changes.next() {
-    heard = try commit.changed.contains(Key("theme")) && commit.origin == nil
+    heard = try commit.changed.contains(StoreKey("theme")) && commit.origin == nil
   }
   let isLight = try await adapter.value(for: "theme") == "light"
   stage.check(heard && isLight, "change by UserDefaults heard, with its key", count: heard ? 1 : 0)

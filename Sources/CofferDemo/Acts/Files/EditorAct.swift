@@ -6,7 +6,7 @@ func editorAct(_ stage: Stage) async throws {
   let (console, shelf) = (stage.console, stage.shelf)
   let keys = shelf.keys
   let key = keys[keys.count / 3]
-  let end = try Key("the-end")
+  let end = try StoreKey("the-end")
   let mark = #""vendor" : ""#
   guard let old = shelf.values[key].map({ String(decoding: $0, as: UTF8.self) }) else { return }
   let new = Data(old.replacingOccurrences(of: mark, with: mark + "Edited: ").utf8)
@@ -47,7 +47,7 @@ func editorAct(_ stage: Stage) async throws {
 }
 
 /// What is heard, as "TRANSACTION KEY", up to a key.
-private func untilKey(_ last: Key, _ changes: AsyncStream<(key: String?, transactionID: UUID?)>) async throws
+private func untilKey(_ last: StoreKey, _ changes: AsyncStream<(key: String?, transactionID: UUID?)>) async throws
   -> [String]
 {
   var heard: [String] = []

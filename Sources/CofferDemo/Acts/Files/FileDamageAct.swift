@@ -37,7 +37,7 @@ func fileDamageAct(_ stage: Stage) async throws {
     stage.check(kept == [bad], "damaged file kept, in .coffer/quarantine", count: kept.count)
     let readable = try await shelf.countReadable(engine, except: victim)
     stage.check(readable == keys.count - 1, "other files read, all as they were saved", count: readable)
-    try await engine.commit(WriteBatch([.put(victim, good)]), from: Origin())
+    try await engine.commit(WriteBatch([.put(victim, good)]), from: StoreOrigin())
     let isBack = try await engine.entry(victim)?.value == good
     stage.check(isBack, "file whole again after saving it anew", count: isBack ? 1 : 0)
   }

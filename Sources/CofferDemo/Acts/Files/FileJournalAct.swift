@@ -24,7 +24,7 @@ func fileJournalAct(_ stage: Stage) async throws {
     let readable = try await shelf.countReadable(engine)
     stage.summary.filesReadAfterRebuild = readable
     stage.check(readable == shelf.values.count, "files read through Coffer, all as before", count: readable)
-    let listed = Locked<[Key]>([])
+    let listed = Locked<[StoreKey]>([])
     try await engine.forEachEntry { entry in listed.withLock { $0.append(entry.key) } }
     stage.check(listed.withLock { $0 } == shelf.keys, "files listed, none more and none less", count: shelf.keys.count)
   }
@@ -34,7 +34,7 @@ func fileJournalAct(_ stage: Stage) async throws {
 /// Uses the directory without `await`: the door for code that has callbacks.
 func callbackAct(_ stage: Stage) async throws {
   let (console, shelf) = (stage.console, stage.shelf)
-  let (key, text) = (try Key("opening-hours.txt"), "Mon-Fri 9-18\n")
+  let (key, text) = (try StoreKey("opening-hours.txt"), "Mon-Fri 9-18\n")
   try await shelf.withEngine { engine in
     let storage: any KeyValueStorage = EngineKeyValueStorage(engine: engine)
     console.line("   storage.store(value: bytes, for: \"\(key)\") { error in")

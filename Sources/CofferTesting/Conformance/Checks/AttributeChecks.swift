@@ -22,17 +22,17 @@ enum AttributeChecks {
   }
 
   private static let kept = Check("attributes are read with their value", requires: .attributes) { bench in
-    let key = try Key("k")
+    let key = try StoreKey("k")
     try await bench.commit(.put(key, bytes("v"), some(7)))
     let entry = try await bench.engine.entry(key)
     try bench.expect("the value", entry?.value, equals: bytes("v"))
     try bench.expect("the attributes of an entry", own(entry?.attributes), equals: some(7))
-    let several = try await bench.engine.entries([key, try Key("absent")])
+    let several = try await bench.engine.entries([key, try StoreKey("absent")])
     try bench.expect("the attributes of several entries", several.map { own($0?.attributes) }, equals: [some(7), nil])
   }
 
   private static let replaced = Check("a put replaces the attributes, too", requires: .attributes) { bench in
-    let key = try Key("k")
+    let key = try StoreKey("k")
     for (attributes, expected) in [(some(1), some(1)), (some(2, nil), some(2, nil)), (.none, some(0, nil))] {
       try await bench.commit(.put(key, bytes("same"), attributes))
       try bench.expect(
@@ -48,7 +48,7 @@ enum AttributeChecks {
   private static let inBatches = Check(
     "each value of a batch has its own attributes", requires: [.attributes, .atomicBatches]
   ) { bench in
-    let keys = try (0..<40).map { try Key("key/\($0)") }
+    let keys = try (0..<40).map { try StoreKey("key/\($0)") }
     var batch = WriteBatch()
     for (number, key) in keys.enumerated() { batch.put(key, bytes("v"), some(UInt64(number))) }
     try await bench.engine.commit(batch, from: bench.origin)
@@ -60,7 +60,7 @@ enum AttributeChecks {
   }
 
   private static let limited = Check("more attributes than there may be are refused", requires: .attributes) { bench in
-    let key = try Key("k")
+    let key = try StoreKey("k")
     var attributes = ValueAttributes()
     attributes[second] = String(repeating: "a", count: 1_000)
     try await bench.commit(.put(key, bytes("v"), attributes))
@@ -76,7 +76,7 @@ enum AttributeChecks {
   }
 
   private static let surviving = Check("attributes survive closing", requires: [.attributes, .persistence]) { bench in
-    let key = try Key("k")
+    let key = try StoreKey("k")
     try await bench.commit(.put(key, bytes("v"), some(9)), durability: .full)
     let again = try await bench.reopen()
     try bench.expect("the attributes", own(try await again.entry(key)?.attributes), equals: some(9))
@@ -86,12 +86,12 @@ enum AttributeChecks {
     bench in
     let names = ["a", "b", "b/1", "b/2", "c"]
     for (number, name) in names.enumerated() {
-      try await bench.commit(.put(Key(name), Data(repeating: 7, count: 10 * number)))
+      try await bench.commit(.put(StoreKey(name), Data(repeating: 7, count: 10 * number)))
     }
     for (prefix, after, limit) in [(nil, nil, 10), ("b", nil, 10), ("b", "b", 1), (nil, "b/1", 2), ("x", nil, 3)]
       as [(String?, String?, Int)]
     {
-      let (prefix, after) = (try prefix.map { try Key($0) }, try after.map { try Key($0) })
+      let (prefix, after) = (try prefix.map { try StoreKey($0) }, try after.map { try StoreKey($0) })
       let (entries, told) = try await bench.engine.withSnapshot { snapshot in
         (
           try await snapshot.page(prefix: prefix, after: after, limit: limit),
@@ -108,7 +108,7 @@ enum AttributeChecks {
   }
 
   private static let oneSummary = Check("a key's summary tells what reading tells") { bench in
-    let key = try Key("k")
+    let key = try StoreKey("k")
     try bench.expect("whether there is an absent key", try await bench.engine.contains(key), equals: false)
     let commit = try await bench.commit(.put(key, bytes("value")))
     try bench.expect("whether there is a key", try await bench.engine.contains(key), equals: true)
@@ -120,13 +120,13 @@ enum AttributeChecks {
     try bench.expect("its revision", summary?.revision, equals: hasRevisions ? commit.revision : .zero)
     try await bench.commit(.delete(key))
     try bench.expect("whether there is a deleted key", try await bench.engine.contains(key), equals: false)
-    try bench.expect("whether there is a longer key", try await bench.engine.contains(Key("k/2")), equals: false)
+    try bench.expect("whether there is a longer key", try await bench.engine.contains(StoreKey("k/2")), equals: false)
   }
 
   private static let dates = Check("a commit has one date, wherever it is told") { bench in
     let before = Date()
     let listener = try bench.listen()
-    let commit = try await bench.commit(.put(Key("k"), bytes("v")))
+    let commit = try await bench.commit(.put(StoreKey("k"), bytes("v")))
     try bench.expect(
       abs(commit.date.timeIntervalSince(before)) < 3_600 || commit.date < before,
       "Expected the date of a commit to be the present; got \(commit.date).")
@@ -135,15 +135,15 @@ enum AttributeChecks {
     if let told = try bench.engine.recentCommits(after: .zero)?.last {
       try bench.expect("the date of a recent commit", told.date, equals: commit.date)
     }
-    if let date = try await bench.engine.summary(of: Key("k"))?.date {
+    if let date = try await bench.engine.summary(of: StoreKey("k"))?.date {
       try bench.expect("the date in a listing", date, equals: commit.date)
     }
   }
 
   private static let refused = Check("without attributes, a put with some is refused", lacks: .attributes) { bench in
     try await bench.expect(.unsupported, from: "a put with attributes") {
-      try await bench.commit(.put(Key("k"), bytes("v"), some(1)))
+      try await bench.commit(.put(StoreKey("k"), bytes("v"), some(1)))
     }
-    try await bench.expectValue(Key("k"), nil, "after the put was refused")
+    try await bench.expectValue(StoreKey("k"), nil, "after the put was refused")
   }
 }

@@ -5,13 +5,13 @@ import Foundation
 enum ConcurrencyChecks {
   static let all = [writers, heardInOrder, badAlone, largeAlone, increments, cancelledBefore, cancelledDuring, latest]
 
-  private static func keys(_ count: Int) throws -> [Key] { try (0..<count).map { try Key("key/\($0)") } }
+  private static func keys(_ count: Int) throws -> [StoreKey] { try (0..<count).map { try StoreKey("key/\($0)") } }
 
   private static let writers = Check("64 concurrent writers all succeed, with distinct revisions") { bench in
     let keys = try keys(64)
     let engine = try bench.engine
     let commits = try await gather(keys) { key in
-      let commit = try await engine.commit(WriteBatch([.put(key, bytes(key.string))]), from: Origin())
+      let commit = try await engine.commit(WriteBatch([.put(key, bytes(key.string))]), from: StoreOrigin())
       let latest = engine.latestRevision
       guard latest >= commit.revision else {
         throw Unmet(
@@ -32,7 +32,7 @@ enum ConcurrencyChecks {
     let listener = try bench.listen()
     let engine = try bench.engine
     let commits = try await gather(try keys(12)) { key in
-      try await engine.commit(WriteBatch([.put(key, bytes("v"))], durability: .relaxed), from: Origin())
+      try await engine.commit(WriteBatch([.put(key, bytes("v"))], durability: .relaxed), from: StoreOrigin())
     }.sorted { $0.revision < $1.revision }
     let heard = try await listener.commits(upTo: commits[11].revision)
     try bench.expect("the commits heard", heard, equals: commits)
@@ -41,9 +41,9 @@ enum ConcurrencyChecks {
   private static let badAlone = Check(
     "a failed require among concurrent batches fails alone", requires: .preconditions
   ) { bench in
-    try await bench.commit(.put(Key("taken"), bytes("v")))
+    try await bench.commit(.put(StoreKey("taken"), bytes("v")))
     try await expectBadAlone(bench, code: .preconditionFailed) { key in
-      WriteBatch([.require(try Key("taken"), nil), .put(key, bytes("bad"))])
+      WriteBatch([.require(try StoreKey("taken"), nil), .put(key, bytes("bad"))])
     }
   }
 
@@ -56,14 +56,14 @@ enum ConcurrencyChecks {
 
   /// Every eighth of 64 concurrent batches is bad.
   private static func expectBadAlone(
-    _ bench: Bench, code: StorageError.Code, _ bad: @escaping @Sendable (Key) throws -> WriteBatch
+    _ bench: Bench, code: StorageError.Code, _ bad: @escaping @Sendable (StoreKey) throws -> WriteBatch
   ) async throws {
     let keys = try keys(64)
     let engine = try bench.engine
     let outcomes = try await gather(Array(keys.enumerated())) { number, key -> StorageError.Code? in
       let batch = number % 8 == 3 ? try bad(key) : WriteBatch([.put(key, bytes("good"))])
       do {
-        try await engine.commit(batch, from: Origin())
+        try await engine.commit(batch, from: StoreOrigin())
         return nil
       } catch let error as StorageError {
         return error.code
@@ -79,7 +79,7 @@ enum ConcurrencyChecks {
   private static let increments = Check(
     "concurrent increments with preconditions lose none", requires: [.preconditions, .revisions]
   ) { bench in
-    let key = try Key("counter")
+    let key = try StoreKey("counter")
     let engine = try bench.engine
     _ = try await gather(Array(0..<8)) { _ in
       var rest = 4
@@ -89,7 +89,7 @@ enum ConcurrencyChecks {
         let batch = WriteBatch(
           [.require(key, entry?.revision), .put(key, bytes("\(count + 1)"))], durability: .relaxed)
         do {
-          try await engine.commit(batch, from: Origin())
+          try await engine.commit(batch, from: StoreOrigin())
           rest -= 1
         } catch let error as StorageError where error.code == .preconditionFailed {
           await Task.yield()
@@ -104,10 +104,10 @@ enum ConcurrencyChecks {
     let origin = bench.origin
     let task = Task {
       while !Task.isCancelled { await Task.yield() }
-      return try await engine.commit(WriteBatch([.put(Key("k"), bytes("v"))]), from: origin)
+      return try await engine.commit(WriteBatch([.put(StoreKey("k"), bytes("v"))]), from: origin)
     }
     task.cancel()
-    try await expectWholeOrNothing(bench, task, keys: [Key("k")])
+    try await expectWholeOrNothing(bench, task, keys: [StoreKey("k")])
   }
 
   private static let cancelledDuring = Check("a cancelled commit happens whole or not at all") { bench in
@@ -116,7 +116,7 @@ enum ConcurrencyChecks {
     let all = try keys(64)
     let pairs = isAtomic ? stride(from: 0, to: 64, by: 2).map { [all[$0], all[$0 + 1]] } : all.map { [$0] }
     let tasks = pairs.map { keys in
-      Task { try await engine.commit(WriteBatch(keys.map { .put($0, bytes("v")) }), from: Origin()) }
+      Task { try await engine.commit(WriteBatch(keys.map { .put($0, bytes("v")) }), from: StoreOrigin()) }
     }
     for (number, task) in tasks.enumerated() {
       task.cancel()
@@ -125,7 +125,9 @@ enum ConcurrencyChecks {
     for (task, keys) in zip(tasks, pairs) { try await expectWholeOrNothing(bench, task, keys: keys) }
   }
 
-  private static func expectWholeOrNothing(_ bench: Bench, _ task: Task<Commit, any Error>, keys: [Key]) async throws {
+  private static func expectWholeOrNothing(_ bench: Bench, _ task: Task<StoreCommit, any Error>, keys: [StoreKey])
+    async throws
+  {
     let isThere: Bool
     do {
       _ = try await task.value
@@ -142,8 +144,8 @@ enum ConcurrencyChecks {
   private static let latest = Check("latestRevision never goes back") { bench in
     let engine = try bench.engine
     let watcher = Task {
-      var last = Revision.zero
-      var wentBack: (from: Revision, to: Revision)?
+      var last = StoreRevision.zero
+      var wentBack: (from: StoreRevision, to: StoreRevision)?
       while !Task.isCancelled {
         let now = engine.latestRevision
         if now < last { wentBack = (last, now) }
@@ -154,7 +156,7 @@ enum ConcurrencyChecks {
     }
     defer { watcher.cancel() }
     _ = try await gather(try keys(64)) { key in
-      try await engine.commit(WriteBatch([.put(key, bytes("v"))], durability: .relaxed), from: Origin())
+      try await engine.commit(WriteBatch([.put(key, bytes("v"))], durability: .relaxed), from: StoreOrigin())
     }
     watcher.cancel()
     try bench.expect("the step back of latestRevision", await watcher.value, equals: nil)

@@ -7,12 +7,13 @@ enum HandleChecks {
 
   private static let reads = Check("two handles read each other's writes") { bench in
     let other = try await bench.secondHandle()
-    try await bench.commit(.put(Key("a"), bytes("1")))
-    try await bench.expectValue(Key("a"), bytes("1"), "through the other handle", in: other.engine)
-    try await other.engine.commit(WriteBatch([.put(Key("a"), bytes("2"))], durability: .relaxed), from: other.origin)
-    try await bench.expectValue(Key("a"), bytes("2"), "after the other handle wrote it")
-    try await bench.commit(.delete(Key("a")))
-    try await bench.expectValue(Key("a"), nil, "through the other handle", in: other.engine)
+    try await bench.commit(.put(StoreKey("a"), bytes("1")))
+    try await bench.expectValue(StoreKey("a"), bytes("1"), "through the other handle", in: other.engine)
+    try await other.engine.commit(
+      WriteBatch([.put(StoreKey("a"), bytes("2"))], durability: .relaxed), from: other.origin)
+    try await bench.expectValue(StoreKey("a"), bytes("2"), "after the other handle wrote it")
+    try await bench.commit(.delete(StoreKey("a")))
+    try await bench.expectValue(StoreKey("a"), nil, "through the other handle", in: other.engine)
   }
 
   private static let immediate = Check(
@@ -20,7 +21,7 @@ enum HandleChecks {
   ) { bench in
     let other = try await bench.secondHandle()
     for number in 0..<50 {
-      let batch = WriteBatch([.put(try Key("k"), bytes("\(number)"))], durability: .relaxed)
+      let batch = WriteBatch([.put(try StoreKey("k"), bytes("\(number)"))], durability: .relaxed)
       let isMine = number.isMultiple(of: 2)
       let commit =
         isMine
@@ -37,9 +38,9 @@ enum HandleChecks {
     let other = try await otherThatHears(bench)
     let mine = try bench.listen()
     let theirs = Listener(other.engine.changes(since: nil), deadline: bench.options.deadline)
-    var commits: [Commit] = []
+    var commits: [StoreCommit] = []
     for number in 0..<6 {
-      let batch = WriteBatch([.put(try Key("k"), bytes("\(number)"))], durability: .relaxed)
+      let batch = WriteBatch([.put(try StoreKey("k"), bytes("\(number)"))], durability: .relaxed)
       commits.append(
         number.isMultiple(of: 2)
           ? try await bench.engine.commit(batch, from: bench.origin)
@@ -61,7 +62,7 @@ enum HandleChecks {
     let other = try await otherThatHears(bench)
     let listener = Listener(other.engine.changes(since: nil), deadline: bench.options.deadline)
     let transaction = TransactionID()
-    let commit = try await bench.commit(.put(Key("k"), bytes("v")), transaction: transaction)
+    let commit = try await bench.commit(.put(StoreKey("k"), bytes("v")), transaction: transaction)
     let heard = try await listener.commits(upTo: commit.revision, "the second handle")
     try bench.expect("the commit that the second handle heard", heard, equals: [commit])
   }
@@ -70,7 +71,7 @@ enum HandleChecks {
     "preconditions hold between two handles", requires: [.preconditions, .revisions]
   ) { bench in
     let other = try await bench.secondHandle()
-    let key = try Key("k")
+    let key = try StoreKey("k")
     let seen = try await bench.commit(.put(key, bytes("1"))).revision
     try await other.engine.commit(WriteBatch([.require(key, seen), .put(key, bytes("2"))]), from: other.origin)
     try await bench.expect(.preconditionFailed, from: "a require at what was before the other handle's write") {
@@ -84,14 +85,14 @@ enum HandleChecks {
       throw Skip(reason: "Options.handles is shareEngine: there is one engine to close.")
     }
     let other = try await bench.secondHandle()
-    try await other.engine.commit(WriteBatch([.put(Key("k"), bytes("1"))]), from: other.origin)
+    try await other.engine.commit(WriteBatch([.put(StoreKey("k"), bytes("1"))]), from: other.origin)
     let listener = try bench.listen()
     try await other.engine.close()
     try await bench.expect(.closed, from: "a read through the closed handle") {
-      try await other.engine.entry(Key("k"))
+      try await other.engine.entry(StoreKey("k"))
     }
-    try await bench.expectValue(Key("k"), bytes("1"), "after the other handle was closed")
-    let commit = try await bench.commit(.put(Key("k"), bytes("2")))
+    try await bench.expectValue(StoreKey("k"), bytes("1"), "after the other handle was closed")
+    let commit = try await bench.commit(.put(StoreKey("k"), bytes("2")))
     let heard = try await listener.commits(upTo: commit.revision)
     try bench.expect("the revisions heard", heard.map(\.revision), equals: [commit.revision])
   }
@@ -99,7 +100,7 @@ enum HandleChecks {
   /// A second handle, if commits through it are promised to be heard.
   private static func otherThatHears(
     _ bench: Bench
-  ) async throws -> (engine: any StorageEngine, origin: Origin) {
+  ) async throws -> (engine: any StorageEngine, origin: StoreOrigin) {
     switch (bench.options.handles, try bench.engine.capabilities.contains(.foreignWriters)) {
     case (.openAgain, false):
       throw Skip(reason: "The engine does not declare foreignWriters, and its handles are opened apart.")

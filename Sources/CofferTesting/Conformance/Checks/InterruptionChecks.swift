@@ -7,7 +7,7 @@ enum InterruptionChecks {
 
   private static let reads = Check("while a store is away reads are unavailable, never absent") { bench in
     let interrupt = try bench.interruption()
-    let (key, absent) = (try Key("k"), try Key("absent"))
+    let (key, absent) = (try StoreKey("k"), try StoreKey("absent"))
     try await bench.commit(.put(key, bytes("v")), durability: .full)
     try await interrupt(true)
     for key in [key, absent] {
@@ -29,20 +29,20 @@ enum InterruptionChecks {
     "while a store is away it lists nothing, and throws", requires: [.listing, .snapshots]
   ) { bench in
     let interrupt = try bench.interruption()
-    try await bench.commit(.put(Key("a"), bytes("1")), durability: .full)
-    try await bench.commit(.put(Key("b"), bytes("2")), durability: .full)
+    try await bench.commit(.put(StoreKey("a"), bytes("1")), durability: .full)
+    try await bench.commit(.put(StoreKey("b"), bytes("2")), durability: .full)
     try await interrupt(true)
     try await bench.expect(.unavailable, from: "a listing") { try await bench.keys() }
     try await bench.expect(.unavailable, from: "a listing without values") { try await bench.engine.summaries() }
     try await interrupt(false)
     let keys = try await bench.onceBack { try await bench.keys() }
-    try bench.expect("the keys after the interruption", keys, equals: [Key("a"), Key("b")])
+    try bench.expect("the keys after the interruption", keys, equals: [StoreKey("a"), StoreKey("b")])
   }
 
   private static let commits = Check("after an interruption commits go on, each heard once and in order") { bench in
     let interrupt = try bench.interruption()
     let listener = try bench.listen()
-    let (key, transaction) = (try Key("k"), TransactionID())
+    let (key, transaction) = (try StoreKey("k"), TransactionID())
     let before = try await bench.commit(.put(key, bytes("before")), durability: .full)
     try await interrupt(true)
     let code = try await bench.failure(of: "a commit while the store is away") {
@@ -52,7 +52,9 @@ enum InterruptionChecks {
       code == .unavailable || code == .outcomeUnknown,
       "Expected the commit to throw unavailable, or outcomeUnknown; it threw \(code).")
     try await interrupt(false)
-    let after = try await bench.onceBack { try await bench.commit(.put(Key("later"), bytes("x")), durability: .full) }
+    let after = try await bench.onceBack {
+      try await bench.commit(.put(StoreKey("later"), bytes("x")), durability: .full)
+    }
     let heard = try await listener.commits(upTo: after.revision)
     let revisions = heard.map(\.revision)
     try bench.expect("the order of what was heard", revisions, equals: Set(revisions).sorted())

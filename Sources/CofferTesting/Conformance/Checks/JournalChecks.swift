@@ -9,7 +9,7 @@ enum JournalChecks {
     var last = try bench.engine.latestRevision
     for number in 0..<20 {
       let operation: WriteBatch.Operation =
-        number.isMultiple(of: 3) ? .delete(try Key("k")) : .put(try Key("k"), bytes("\(number)"))
+        number.isMultiple(of: 3) ? .delete(try StoreKey("k")) : .put(try StoreKey("k"), bytes("\(number)"))
       let commit = try await bench.commit(operation)
       let latest = try bench.engine.latestRevision
       try bench.expect(
@@ -72,7 +72,7 @@ enum JournalChecks {
     guard let count = bench.options.commitsToOutrunJournal else {
       throw Skip(reason: "Options.commitsToOutrunJournal is nil.")
     }
-    let first = try await bench.commit(.put(Key("k"), bytes("first")))
+    let first = try await bench.commit(.put(StoreKey("k"), bytes("first")))
     // The second is the first that this subscriber has not heard of, so one more than `count` are written.
     let commits = try await bench.commitMany(count + 1)
     guard let last = commits.last else { return }
@@ -84,7 +84,7 @@ enum JournalChecks {
         file: #fileID, line: #line)
     }
     try expectNoGap(bench, heard, of: commits.map(\.revision))
-    let live = try await bench.commit(.put(Key("k"), bytes("live")))
+    let live = try await bench.commit(.put(StoreKey("k"), bytes("live")))
     let all = try await listener.changes(upTo: live.revision)
     try bench.expect("the change after a reload", all.last, equals: .commit(live))
     let recent = try bench.engine.recentCommits(after: first.revision)
@@ -95,7 +95,7 @@ enum JournalChecks {
 
   /// Throws unless every revision was heard of once and in order, by its commit or by one reload.
   static func expectNoGap(
-    _ bench: Bench, _ changes: [Change], of revisions: [Revision], file: String = #fileID, line: UInt = #line
+    _ bench: Bench, _ changes: [StoreChange], of revisions: [StoreRevision], file: String = #fileID, line: UInt = #line
   ) throws {
     var rest = revisions[...]
     for (index, change) in changes.enumerated() {

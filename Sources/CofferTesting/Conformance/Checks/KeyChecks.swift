@@ -21,7 +21,7 @@ enum KeyChecks {
       String(repeating: "\u{1F600}", count: 256), String(repeating: "/", count: 1_024),
     ]
 
-  private static func keys() throws -> [Key] { try evil.map { try Key($0) } }
+  private static func keys() throws -> [StoreKey] { try evil.map { try StoreKey($0) } }
 
   private static let distinct = Check("unusual keys are ordinary and distinct") { bench in
     let keys = try keys()
@@ -54,8 +54,8 @@ enum KeyChecks {
   }
 
   private static let unicodeForms = Check("composed and decomposed forms of a word are two keys") { bench in
-    let composed = try Key("caf\u{E9}")
-    let decomposed = try Key("cafe\u{301}")
+    let composed = try StoreKey("caf\u{E9}")
+    let decomposed = try StoreKey("cafe\u{301}")
     try await bench.commit(.put(composed, bytes("composed")))
     try await bench.expectValue(decomposed, nil, "when only the composed form was put")
     try await bench.commit(.put(decomposed, bytes("decomposed")))
@@ -67,10 +67,10 @@ enum KeyChecks {
   private static let invalid = Check("an empty key and one of 1,025 bytes are invalid") { bench in
     // No engine can be handed such a key; an adapter can, and answers through the same type.
     try await bench.expect(.invalidKey, from: "an empty key") {
-      try await bench.commit(.put(Key(""), bytes("v")))
+      try await bench.commit(.put(StoreKey(""), bytes("v")))
     }
     try await bench.expect(.invalidKey, from: "a key of 1,025 bytes") {
-      try await bench.engine.entry(Key(String(repeating: "k", count: 1_025)))
+      try await bench.engine.entry(StoreKey(String(repeating: "k", count: 1_025)))
     }
     try bench.expect("the revision after both were refused", try bench.engine.latestRevision, equals: .zero)
   }

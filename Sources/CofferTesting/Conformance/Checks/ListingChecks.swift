@@ -8,11 +8,11 @@ enum ListingChecks {
     clearLastPrefix, clearNothing,
   ]
 
-  private static let listing: Capabilities.Features = [.listing, .snapshots]
+  private static let listing: StoreCapabilities.Features = [.listing, .snapshots]
 
-  private static func fill(_ bench: Bench, _ names: [String]) async throws -> [Key] {
-    for name in names { try await bench.commit(.put(Key(name), bytes(name))) }
-    return try names.map { try Key($0) }.sorted()
+  private static func fill(_ bench: Bench, _ names: [String]) async throws -> [StoreKey] {
+    for name in names { try await bench.commit(.put(StoreKey(name), bytes(name))) }
+    return try names.map { try StoreKey($0) }.sorted()
   }
 
   private static let pages = Check("pages of every size give every key once, in order", requires: listing) { bench in
@@ -29,8 +29,10 @@ enum ListingChecks {
       ("b", ["ba", "c", "d"]), ("b\0", ["ba", "c", "d"]), ("bb", ["c", "d"]), ("A", ["a", "b", "ba", "c", "d"]),
       ("d", []), ("e", []),
     ] {
-      let page = try await bench.engine.withSnapshot { try await $0.page(prefix: nil, after: Key(after), limit: 10) }
-      try bench.expect("the page after \(shown(try Key(after)))", page.map(\.key.string), equals: expected)
+      let page = try await bench.engine.withSnapshot {
+        try await $0.page(prefix: nil, after: StoreKey(after), limit: 10)
+      }
+      try bench.expect("the page after \(shown(try StoreKey(after)))", page.map(\.key.string), equals: expected)
     }
   }
 
@@ -44,7 +46,7 @@ enum ListingChecks {
     ] as [(String, String?, [String])] {
       for size in [1, 2, 1_000] {
         let listed = try await bench.engine.withSnapshot { snapshot in
-          try await snapshot.list(prefix: Key(prefix), after: try after.map { try Key($0) }, pageSize: size)
+          try await snapshot.list(prefix: StoreKey(prefix), after: try after.map { try StoreKey($0) }, pageSize: size)
         }
         try bench.expect(
           "the keys of prefix '\(prefix)' after '\(after ?? "")' in pages of \(size)", listed.map(\.key.string),
@@ -58,7 +60,7 @@ enum ListingChecks {
     _ = try await fill(bench, names)
     for prefix in ["%", "_", "*", "?", "[", "\\", "'", "A", "a"] {
       try await bench.expectKeys(
-        names.filter { $0.utf8.starts(with: prefix.utf8) }, "of prefix '\(prefix)'", prefix: Key(prefix))
+        names.filter { $0.utf8.starts(with: prefix.utf8) }, "of prefix '\(prefix)'", prefix: StoreKey(prefix))
     }
   }
 
@@ -74,17 +76,17 @@ enum ListingChecks {
     _ = try await fill(bench, lastNames)
     for prefix in lastPrefixNames {
       try await bench.expectKeys(
-        lastNames.filter { $0.utf8.starts(with: prefix.utf8) }, "of prefix \(shown(try Key(prefix)))",
-        prefix: Key(prefix))
+        lastNames.filter { $0.utf8.starts(with: prefix.utf8) }, "of prefix \(shown(try StoreKey(prefix)))",
+        prefix: StoreKey(prefix))
     }
   }
 
   private static let valuesInPages = Check("pages carry the values that single reads give", requires: listing) {
     bench in
     let keys = try await fill(bench, ["a", "b", "c", "d"])
-    try await bench.commit(.put(Key("b"), Data()))
-    try await bench.commit(.put(Key("c"), Data(0...255)))
-    try await bench.commit(.delete(Key("d")))
+    try await bench.commit(.put(StoreKey("b"), Data()))
+    try await bench.commit(.put(StoreKey("c"), Data(0...255)))
+    try await bench.commit(.delete(StoreKey("d")))
     let listed = try await bench.engine.withSnapshot { try await $0.list(pageSize: 2) }
     let read = try await bench.engine.entries(keys).compactMap { $0 }
     try bench.expect("the entries in pages", listed, equals: read)
@@ -94,18 +96,18 @@ enum ListingChecks {
     _ = try await fill(bench, KeyChecks.evil)
     try await bench.commit(.clear(prefix: nil))
     try await bench.expectKeys([], "after clear")
-    try await bench.expectValue(Key("a"), nil, "after clear")
-    try await bench.commit(.put(Key("new"), bytes("1")))
+    try await bench.expectValue(StoreKey("a"), nil, "after clear")
+    try await bench.commit(.put(StoreKey("new"), bytes("1")))
     try await bench.expectKeys(["new"], "after clear and a put")
   }
 
   private static let clearPrefix = Check("clear of a prefix leaves its neighbours", requires: listing) { bench in
     let names = ["us", "use", "user", "user/1", "user0", "user\u{10FFFF}", "uses", "usf", "USER", "%", "_ser"]
     _ = try await fill(bench, names)
-    try await bench.commit(.clear(prefix: Key("user")))
+    try await bench.commit(.clear(prefix: StoreKey("user")))
     try await bench.expectKeys(
       names.filter { !$0.utf8.starts(with: "user".utf8) }, "after clear of prefix 'user'")
-    for prefix in ["%", "_"] { try await bench.commit(.clear(prefix: Key(prefix))) }
+    for prefix in ["%", "_"] { try await bench.commit(.clear(prefix: StoreKey(prefix))) }
     try await bench.expectKeys(["us", "use", "uses", "usf", "USER"], "after clear of prefixes '%' and '_'")
   }
 
@@ -114,15 +116,15 @@ enum ListingChecks {
     var names = lastNames
     _ = try await fill(bench, names)
     for prefix in lastPrefixNames.reversed() {
-      try await bench.commit(.clear(prefix: Key(prefix)))
+      try await bench.commit(.clear(prefix: StoreKey(prefix)))
       names.removeAll { $0.utf8.starts(with: prefix.utf8) }
-      try await bench.expectKeys(names, "after clear of prefix \(shown(try Key(prefix)))")
+      try await bench.expectKeys(names, "after clear of prefix \(shown(try StoreKey(prefix)))")
     }
   }
 
   private static let clearNothing = Check("clear of a prefix that no key has succeeds", requires: listing) { bench in
     _ = try await fill(bench, ["a", "b"])
-    try await bench.commit(.clear(prefix: Key("absent")))
+    try await bench.commit(.clear(prefix: StoreKey("absent")))
     try await bench.expectKeys(["a", "b"], "after clear of a prefix that no key has")
   }
 }

@@ -10,18 +10,18 @@ enum PersistenceChecks {
     let values = [Data(), Data([0]), Data(0...255), Data(repeating: 7, count: large)]
     for (number, value) in values.enumerated() {
       // Closing is no power loss: relaxed commits survive it, too.
-      try await bench.commit(.put(Key("key/\(number)"), value), durability: number == 0 ? .full : .relaxed)
+      try await bench.commit(.put(StoreKey("key/\(number)"), value), durability: number == 0 ? .full : .relaxed)
     }
     for _ in 0..<2 {
       _ = try await bench.reopen()
       for (number, value) in values.enumerated() {
-        try await bench.expectValue(Key("key/\(number)"), value, "after opening again")
+        try await bench.expectValue(StoreKey("key/\(number)"), value, "after opening again")
       }
     }
   }
 
   private static let unusualKeys = Check("unusual keys survive closing", requires: .persistence) { bench in
-    let keys = try KeyChecks.evil.map { try Key($0) }
+    let keys = try KeyChecks.evil.map { try StoreKey($0) }
     for (number, key) in keys.enumerated() { try await bench.commit(.put(key, bytes("\(number)"))) }
     _ = try await bench.reopen()
     for (number, key) in keys.enumerated() {
@@ -30,23 +30,23 @@ enum PersistenceChecks {
   }
 
   private static let deletions = Check("deletions survive closing", requires: .persistence) { bench in
-    try await bench.commit(.put(Key("a"), bytes("1")))
-    try await bench.commit(.put(Key("b"), bytes("2")))
-    try await bench.commit(.delete(Key("a")))
+    try await bench.commit(.put(StoreKey("a"), bytes("1")))
+    try await bench.commit(.put(StoreKey("b"), bytes("2")))
+    try await bench.commit(.delete(StoreKey("a")))
     _ = try await bench.reopen()
-    try await bench.expectValue(Key("a"), nil, "after deleting it and opening again")
-    try await bench.expectValue(Key("b"), bytes("2"), "after opening again")
+    try await bench.expectValue(StoreKey("a"), nil, "after deleting it and opening again")
+    try await bench.expectValue(StoreKey("b"), bytes("2"), "after opening again")
   }
 
   private static let revisions = Check("revisions go on after opening again", requires: .persistence) { bench in
     var last = try await bench.commitMany(3)[2].revision
-    let entry = try await bench.engine.entry(Key("k"))
+    let entry = try await bench.engine.entry(StoreKey("k"))
     for _ in 0..<2 {
       let engine = try await bench.reopen()
       let latest = engine.latestRevision
       try bench.expect(latest >= last, "Expected latestRevision to be at least \(last) after opening; got \(latest).")
-      try bench.expect("the entry after opening again", try await engine.entry(Key("k")), equals: entry)
-      let commit = try await bench.commit(.put(Key("other"), bytes("v")))
+      try bench.expect("the entry after opening again", try await engine.entry(StoreKey("k")), equals: entry)
+      let commit = try await bench.commit(.put(StoreKey("other"), bytes("v")))
       try bench.expect(
         commit.revision > last, "Expected a revision after \(last) after opening again; got \(commit.revision).")
       last = commit.revision
@@ -75,7 +75,7 @@ enum PersistenceChecks {
     _ = try await bench.commitMany(4)
     _ = try await bench.reopen()
     let listener = try bench.listen()
-    let commit = try await bench.commit(.put(Key("k"), bytes("new")))
+    let commit = try await bench.commit(.put(StoreKey("k"), bytes("new")))
     let heard = try await listener.commits(upTo: commit.revision)
     try bench.expect("the revisions heard", heard.map(\.revision), equals: [commit.revision])
   }

@@ -6,7 +6,7 @@ enum PreconditionChecks {
   static let all = [absent, revision, wrongRevision, beforeTheBatch, requireAlone, namesTheKey, notAnnounced]
 
   private static let absent = Check("require absent holds only for an absent key", requires: .preconditions) { bench in
-    let key = try Key("k")
+    let key = try StoreKey("k")
     try await bench.commit(.require(key, nil), .put(key, bytes("1")))
     try await bench.expectValue(key, bytes("1"), "after it was put where absent")
     try await bench.expect(.preconditionFailed, from: "require absent for a key that is there") {
@@ -21,10 +21,10 @@ enum PreconditionChecks {
   private static let revision = Check(
     "require at the present revision holds", requires: [.preconditions, .revisions]
   ) { bench in
-    let key = try Key("k")
+    let key = try StoreKey("k")
     var seen = try await bench.commit(.put(key, bytes("0"))).revision
     // Other keys move the store's revision, not the entry's.
-    try await bench.commit(.put(Key("other"), bytes("x")))
+    try await bench.commit(.put(StoreKey("other"), bytes("x")))
     for number in 1...3 {
       seen = try await bench.commit(.require(key, seen), .put(key, bytes("\(number)"))).revision
       try await bench.expectValue(key, bytes("\(number)"), "after a put at its revision")
@@ -34,7 +34,7 @@ enum PreconditionChecks {
   private static let wrongRevision = Check(
     "require at another revision fails", requires: [.preconditions, .revisions]
   ) { bench in
-    let key = try Key("k")
+    let key = try StoreKey("k")
     let old = try await bench.commit(.put(key, bytes("1"))).revision
     let present = try await bench.commit(.put(key, bytes("2"))).revision
     for (wrong, what) in [(old, "an older"), (present.next, "a later"), (.zero, "the zero")] {
@@ -43,7 +43,7 @@ enum PreconditionChecks {
       }
     }
     try await bench.expect(.preconditionFailed, from: "require of a revision for an absent key") {
-      try await bench.commit(.require(Key("absent"), present), .put(key, bytes("3")))
+      try await bench.commit(.require(StoreKey("absent"), present), .put(key, bytes("3")))
     }
     try await bench.expectValue(key, bytes("2"), "after refused puts")
   }
@@ -51,7 +51,7 @@ enum PreconditionChecks {
   private static let beforeTheBatch = Check(
     "require is checked against the state before the batch", requires: [.preconditions, .atomicBatches]
   ) { bench in
-    let key = try Key("k")
+    let key = try StoreKey("k")
     try await bench.commit(.put(key, bytes("1")), .require(key, nil))
     try await bench.expectValue(key, bytes("1"), "after a batch that put it and required it absent before")
     try await bench.expect(.preconditionFailed, from: "delete, then require absent, of a key that is there") {
@@ -62,31 +62,32 @@ enum PreconditionChecks {
 
   private static let requireAlone = Check("a batch of requires only asks", requires: .preconditions) { bench in
     let before = try bench.engine.latestRevision
-    let commit = try await bench.commit(.require(Key("absent"), nil))
-    try bench.expect("what a batch of requires changed", commit.changed, equals: Selection.none)
+    let commit = try await bench.commit(.require(StoreKey("absent"), nil))
+    try bench.expect("what a batch of requires changed", commit.changed, equals: StoreSelection.none)
     try bench.expect(
       commit.revision >= before, "Expected a revision from \(before); got \(commit.revision).")
-    try await bench.commit(.put(Key("k"), bytes("v")))
+    try await bench.commit(.put(StoreKey("k"), bytes("v")))
     try await bench.expect(.preconditionFailed, from: "a batch of one require that does not hold") {
-      try await bench.commit(.require(Key("k"), nil))
+      try await bench.commit(.require(StoreKey("k"), nil))
     }
   }
 
   private static let namesTheKey = Check("a failed require names its key", requires: .preconditions) { bench in
-    try await bench.commit(.put(Key("taken"), bytes("v")))
+    try await bench.commit(.put(StoreKey("taken"), bytes("v")))
     let error = try await bench.expect(.preconditionFailed, from: "a require that does not hold") {
-      try await bench.commit(.require(Key("free"), nil), .require(Key("taken"), nil), .put(Key("free"), bytes("v")))
+      try await bench.commit(
+        .require(StoreKey("free"), nil), .require(StoreKey("taken"), nil), .put(StoreKey("free"), bytes("v")))
     }
-    try bench.expect("the key that the error names", error.key, equals: try Key("taken"))
+    try bench.expect("the key that the error names", error.key, equals: try StoreKey("taken"))
   }
 
   private static let notAnnounced = Check("a failed batch is not announced", requires: .preconditions) { bench in
     let listener = try bench.listen()
-    let first = try await bench.commit(.put(Key("k"), bytes("1")))
+    let first = try await bench.commit(.put(StoreKey("k"), bytes("1")))
     try await bench.expect(.preconditionFailed, from: "a require that does not hold") {
-      try await bench.commit(.require(Key("k"), nil), .put(Key("k"), bytes("2")))
+      try await bench.commit(.require(StoreKey("k"), nil), .put(StoreKey("k"), bytes("2")))
     }
-    let last = try await bench.commit(.put(Key("k"), bytes("3")))
+    let last = try await bench.commit(.put(StoreKey("k"), bytes("3")))
     let heard = try await listener.commits(upTo: last.revision).map(\.revision)
     try bench.expect("the revisions heard", heard, equals: [first.revision, last.revision])
   }

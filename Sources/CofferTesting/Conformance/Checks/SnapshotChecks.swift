@@ -17,12 +17,12 @@ enum SnapshotChecks {
       try await bench.engine.withSnapshot { _ in throw Probe() }
       try bench.expect(false, "Expected withSnapshot to throw what its body throws; it returned.")
     } catch is Probe {}
-    try await bench.commit(.put(Key("k"), bytes("v")))
-    try await bench.expectValue(Key("k"), bytes("v"), "after a snapshot's body threw")
+    try await bench.commit(.put(StoreKey("k"), bytes("v")))
+    try await bench.expectValue(StoreKey("k"), bytes("v"), "after a snapshot's body threw")
   }
 
   private static let unchanged = Check("a snapshot stays as it was while others write", requires: .snapshots) { bench in
-    let keys = try ["a", "b", "c"].map { try Key($0) }
+    let keys = try ["a", "b", "c"].map { try StoreKey($0) }
     try await bench.commit(.put(keys[0], bytes("1")))
     try await bench.commit(.put(keys[1], bytes("2")))
     let seen = try await bench.engine.withSnapshot { snapshot in
@@ -47,12 +47,12 @@ enum SnapshotChecks {
     "a snapshot's pages stay as they were while others write", requires: [.snapshots, .listing]
   ) { bench in
     let names = (0..<10).map { "key/\($0)" }
-    for name in names { try await bench.commit(.put(Key(name), bytes("old"))) }
+    for name in names { try await bench.commit(.put(StoreKey(name), bytes("old"))) }
     let entries = try await bench.engine.withSnapshot { snapshot in
       var entries = try await snapshot.page(prefix: nil, after: nil, limit: 3)
-      try await bench.commit(.delete(Key("key/5")))
-      try await bench.commit(.put(Key("key/55"), bytes("new")))
-      try await bench.commit(.put(Key("key/6"), bytes("new")))
+      try await bench.commit(.delete(StoreKey("key/5")))
+      try await bench.commit(.put(StoreKey("key/55"), bytes("new")))
+      try await bench.commit(.put(StoreKey("key/6"), bytes("new")))
       entries += try await snapshot.list(after: entries.last?.key, pageSize: 3)
       try await bench.commit(.clear(prefix: nil))
       return entries + (try await snapshot.list(pageSize: 4))
@@ -65,7 +65,7 @@ enum SnapshotChecks {
   private static let oneState = Check(
     "a snapshot never shows half of a batch", requires: [.snapshots, .atomicBatches]
   ) { bench in
-    let keys = try (0..<8).map { try Key("key/\($0)") }
+    let keys = try (0..<8).map { try StoreKey("key/\($0)") }
     try await whileRewriting(bench, keys) {
       for _ in 0..<50 {
         let entries = try await bench.engine.withSnapshot { snapshot in
@@ -80,7 +80,7 @@ enum SnapshotChecks {
   private static let pagesAreOneState = Check(
     "pages are one state while others write", requires: [.snapshots, .listing, .atomicBatches]
   ) { bench in
-    let keys = try (0..<20).map { try Key("key/\($0)") }
+    let keys = try (0..<20).map { try StoreKey("key/\($0)") }
     try await whileRewriting(bench, keys) {
       for size in [1, 2, 7, 1_000, 3, 19, 20] {
         let entries = try await bench.engine.withSnapshot { try await $0.list(pageSize: size) }
@@ -91,7 +91,7 @@ enum SnapshotChecks {
 
   /// Runs `body` while another task gives all keys a new value at once, again and again.
   private static func whileRewriting(
-    _ bench: Bench, _ keys: [Key], _ body: @Sendable () async throws -> Void
+    _ bench: Bench, _ keys: [StoreKey], _ body: @Sendable () async throws -> Void
   ) async throws {
     @Sendable func rewrite(_ generation: Int) async throws {
       let operations = keys.map { WriteBatch.Operation.put($0, bytes("\(generation)")) }
@@ -120,13 +120,13 @@ enum SnapshotChecks {
   }
 
   private static let ended = Check("a snapshot that is used after its call is closed", requires: .snapshots) { bench in
-    try await bench.commit(.put(Key("k"), bytes("v")))
+    try await bench.commit(.put(StoreKey("k"), bytes("v")))
     let snapshot = try await bench.engine.withSnapshot { snapshot in
-      _ = try await snapshot.entries([Key("k")])
+      _ = try await snapshot.entries([StoreKey("k")])
       return snapshot
     }
     try await bench.expect(.closed, from: "entries of a snapshot that has ended") {
-      try await snapshot.entries([Key("k")])
+      try await snapshot.entries([StoreKey("k")])
     }
     guard try bench.engine.capabilities.contains(.listing) else { return }
     try await bench.expect(.closed, from: "a page of a snapshot that has ended") {
@@ -136,7 +136,7 @@ enum SnapshotChecks {
 
   private static let revision = Check("a snapshot knows its revision", requires: .snapshots) { bench in
     for _ in 0..<3 {
-      let commit = try await bench.commit(.put(Key("k"), bytes("v")))
+      let commit = try await bench.commit(.put(StoreKey("k"), bytes("v")))
       let revision = try await bench.engine.withSnapshot { $0.revision }
       try bench.expect("the snapshot's revision", revision, equals: commit.revision)
     }

@@ -14,7 +14,7 @@ final class Bench: Sendable {
 
   let location: StorageConformance.Location
   /// The first handle's origin.
-  let origin = Origin()
+  let origin = StoreOrigin()
 
   var options: StorageConformance.Options { conformance.options }
 
@@ -59,10 +59,10 @@ final class Bench: Sendable {
   }
 
   /// A second handle on the store that ``engine`` has open.
-  func secondHandle() async throws -> (engine: any StorageEngine, origin: Origin) {
+  func secondHandle() async throws -> (engine: any StorageEngine, origin: StoreOrigin) {
     switch options.handles {
-    case .shareEngine: (try engine, Origin())
-    case .openAgain: (try await open(), Origin())
+    case .shareEngine: (try engine, StoreOrigin())
+    case .openAgain: (try await open(), StoreOrigin())
     }
   }
 
@@ -93,28 +93,28 @@ extension Bench {
   /// Commits a batch through the first handle. Bulk work is relaxed, so that the suite does not wait for disks.
   @discardableResult
   func commit(
-    _ operations: WriteBatch.Operation..., transaction: TransactionID? = nil, durability: Durability = .relaxed
-  ) async throws -> Commit {
+    _ operations: WriteBatch.Operation..., transaction: TransactionID? = nil, durability: StoreDurability = .relaxed
+  ) async throws -> StoreCommit {
     try await engine.commit(
       WriteBatch(operations, transaction: transaction, durability: durability), from: origin)
   }
 
   /// Commits `count` single puts, each to the same key, and gives what `commit` returned.
-  func commitMany(_ count: Int, key: String = "k") async throws -> [Commit] {
-    var commits: [Commit] = []
-    for number in 0..<count { commits.append(try await commit(.put(Key(key), Data("\(number)".utf8)))) }
+  func commitMany(_ count: Int, key: String = "k") async throws -> [StoreCommit] {
+    var commits: [StoreCommit] = []
+    for number in 0..<count { commits.append(try await commit(.put(StoreKey(key), Data("\(number)".utf8)))) }
     return commits
   }
 
   /// A reader of the first handle's changes.
-  func listen(since revision: Revision? = nil) throws -> Listener<Change> {
+  func listen(since revision: StoreRevision? = nil) throws -> Listener<StoreChange> {
     let engine = try engine
     let stream = revision.map { engine.changes(since: $0) } ?? engine.changes(since: nil)
     return Listener(stream, deadline: options.deadline)
   }
 
   /// Every key of the store, in the order in which the engine lists them.
-  func keys(prefix: Key? = nil) async throws -> [Key] {
+  func keys(prefix: StoreKey? = nil) async throws -> [StoreKey] {
     try await engine.withSnapshot { snapshot in try await snapshot.list(prefix: prefix, pageSize: 1_000).map(\.key) }
   }
 }
@@ -122,9 +122,9 @@ extension Bench {
 extension StorageSnapshot {
   /// Reads page by page until an empty page. A page that is too long or does not advance is an unmet expectation.
   func list(
-    prefix: Key? = nil, after: Key? = nil, pageSize: Int, file: String = #fileID, line: UInt = #line
-  ) async throws -> [Entry] {
-    var entries: [Entry] = []
+    prefix: StoreKey? = nil, after: StoreKey? = nil, pageSize: Int, file: String = #fileID, line: UInt = #line
+  ) async throws -> [StoreEntry] {
+    var entries: [StoreEntry] = []
     var last = after
     while true {
       let page = try await page(prefix: prefix, after: last, limit: pageSize)

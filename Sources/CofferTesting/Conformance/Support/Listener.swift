@@ -84,11 +84,11 @@ final class Listener<Element: Sendable>: Sendable {
   }
 }
 
-extension Listener where Element == Change {
+extension Listener where Element == StoreChange {
   /// What was heard up to the first change that reaches `revision`.
   func changes(
-    upTo revision: Revision, _ who: String = "a subscriber", file: String = #fileID, line: UInt = #line
-  ) async throws -> [Change] {
+    upTo revision: StoreRevision, _ who: String = "a subscriber", file: String = #fileID, line: UInt = #line
+  ) async throws -> [StoreChange] {
     let heard = try await wait("\(who) to hear of revision \(revision)", file: file, line: line) {
       changes, isFinished in
       isFinished || changes.contains { $0.revision >= revision }
@@ -103,8 +103,8 @@ extension Listener where Element == Change {
 
   /// The commits up to `revision`; a `reload` among them is an unmet expectation.
   func commits(
-    upTo revision: Revision, _ who: String = "a subscriber", file: String = #fileID, line: UInt = #line
-  ) async throws -> [Commit] {
+    upTo revision: StoreRevision, _ who: String = "a subscriber", file: String = #fileID, line: UInt = #line
+  ) async throws -> [StoreCommit] {
     try await changes(upTo: revision, who, file: file, line: line).map { change in
       guard case .commit(let commit) = change else {
         throw Unmet(

@@ -1,7 +1,7 @@
 public import Foundation
 
 /// Where a store takes the date from, so that tests can set it.
-public struct WallClock: Sendable {
+public struct StoreClock: Sendable {
   /// The present date.
   public let now: @Sendable () -> Date
 
@@ -9,5 +9,5 @@ public struct WallClock: Sendable {
   public init(now: @escaping @Sendable () -> Date) { self.now = now }
 
   /// The system's clock.
-  public static let system = WallClock { Date() }
+  public static let system = StoreClock { Date() }
 }

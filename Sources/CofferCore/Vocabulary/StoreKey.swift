@@ -7,11 +7,11 @@ import Foundation
 /// Keys sort by their bytes.
 ///
 /// ```swift
-/// let theme = try Key("settings/theme")
+/// let theme = try StoreKey("settings/theme")
 /// ```
 ///
 /// Every string in that range is a valid key on every backend: `../x`, `a/b`, `CON` and emoji are ordinary names.
-public struct Key: Sendable {
+public struct StoreKey: Sendable {
   /// The largest key, in UTF-8 bytes.
   public static let maximumSize = 1_024
 
@@ -47,7 +47,7 @@ public struct Key: Sendable {
   }
 
   /// Whether this key starts with all bytes of `prefix`.
-  public func hasPrefix(_ prefix: Key) -> Bool {
+  public func hasPrefix(_ prefix: StoreKey) -> Bool {
     withBytes { mine in
       prefix.withBytes { other in
         mine.count >= other.count && compare(mine, other, count: other.count) == 0
@@ -56,8 +56,8 @@ public struct Key: Sendable {
   }
 }
 
-extension Key: Hashable {
-  public static func == (left: Key, right: Key) -> Bool {
+extension StoreKey: Hashable {
+  public static func == (left: StoreKey, right: StoreKey) -> Bool {
     left.withBytes { l in
       right.withBytes { r in l.count == r.count && compare(l, r, count: l.count) == 0 }
     }
@@ -68,8 +68,8 @@ extension Key: Hashable {
   }
 }
 
-extension Key: Comparable {
-  public static func < (left: Key, right: Key) -> Bool {
+extension StoreKey: Comparable {
+  public static func < (left: StoreKey, right: StoreKey) -> Bool {
     left.withBytes { l in
       right.withBytes { r in
         let order = compare(l, r, count: min(l.count, r.count))
@@ -79,7 +79,7 @@ extension Key: Comparable {
   }
 }
 
-extension Key: CustomStringConvertible {
+extension StoreKey: CustomStringConvertible {
   public var description: String { string }
 }
 

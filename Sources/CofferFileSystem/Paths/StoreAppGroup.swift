@@ -4,9 +4,9 @@ public import Foundation
 /// Applications of one user that share files.
 ///
 /// ```swift
-/// let shared = try AppGroup.container("group.com.example.shop")
+/// let shared = try StoreAppGroup.container("group.com.example.shop")
 /// ```
-public enum AppGroup {
+public enum StoreAppGroup {
   /// The directory that the applications of a group share; it is made if it is missing.
   ///
   /// On Apple systems it is the group's container, which needs an entitlement. Elsewhere it is

@@ -6,7 +6,7 @@ public import Foundation
 /// your own when other programs read the bytes too:
 ///
 /// ```swift
-/// struct MilliJSON: Codec {
+/// struct MilliJSON: StoreCodec {
 ///   func encode<T: Encodable>(_ value: T) throws -> Data {
 ///     let encoder = JSONEncoder()
 ///     encoder.dateEncodingStrategy = .millisecondsSince1970
@@ -21,7 +21,7 @@ public import Foundation
 /// ```
 ///
 /// A codec may be used by many tasks at once.
-public protocol Codec: Sendable {
+public protocol StoreCodec: Sendable {
   /// The bytes of a value. Whatever it throws becomes a `StorageError` with code `encodingFailed`.
   func encode<T: Encodable>(_ value: T) throws -> Data
   /// The value of some bytes. Whatever it throws becomes a `StorageError` with code `decodingFailed`.
@@ -29,7 +29,7 @@ public protocol Codec: Sendable {
 }
 
 /// Values as JSON, the default.
-public struct JSONCodec: Codec {
+public struct JSONCodec: StoreCodec {
   private let encoder: JSONEncoder
   private let decoder: JSONDecoder
 
@@ -54,7 +54,7 @@ public struct JSONCodec: Codec {
 /// Values as binary property lists: smaller than JSON for dates and bytes.
 ///
 /// Each value is stored as the only element of an array, since a property list cannot be a bare number or string.
-public struct PropertyListCodec: Codec {
+public struct PropertyListCodec: StoreCodec {
   private let encoder: PropertyListEncoder
   private let decoder = PropertyListDecoder()
 

@@ -1,5 +1,5 @@
 /// What kind of device a program runs on.
-public enum Platform: String, CaseIterable, Hashable, Sendable {
+public enum StorePlatform: String, CaseIterable, Hashable, Sendable {
   /// A phone or tablet.
   case phone
   /// A watch.
@@ -8,7 +8,7 @@ public enum Platform: String, CaseIterable, Hashable, Sendable {
   case computer
 
   /// This one.
-  public static var current: Platform {
+  public static var current: StorePlatform {
     #if os(iOS) && !targetEnvironment(macCatalyst)
       .phone
     #elseif os(watchOS)

@@ -1,5 +1,5 @@
 /// Whether a store can be read and written at this moment.
-public enum Availability: Hashable, Sendable {
+public enum StoreAvailability: Hashable, Sendable {
   /// It can.
   case available
   /// It can, and this sentence says what was lost before: acknowledged commits that are not there any more.

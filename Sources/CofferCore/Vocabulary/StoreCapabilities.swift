@@ -1,5 +1,5 @@
 /// What an engine promises. The conformance suite tests each promise, and that what is not promised is refused.
-public struct Capabilities: Hashable, Sendable {
+public struct StoreCapabilities: Hashable, Sendable {
   /// The promises that an engine either makes or does not.
   public struct Features: OptionSet, Hashable, Sendable {
     /// One bit for each promise. The bits are stable from release to release.
@@ -21,7 +21,7 @@ public struct Capabilities: Hashable, Sendable {
     public static let replay = Features(rawValue: 1 << 5)
     /// Commits by other processes are heard.
     public static let foreignWriters = Features(rawValue: 1 << 6)
-    /// `Durability.full` survives power loss.
+    /// `StoreDurability.full` survives power loss.
     public static let powerLossSafety = Features(rawValue: 1 << 7)
     /// Entries carry the revision that wrote them.
     public static let revisions = Features(rawValue: 1 << 8)

@@ -1,0 +1,18 @@
+import Coffer
+import Foundation
+import Neighbour
+import Testing
+
+/// The same in Swift 5 mode: names that everybody has are the other module's.
+@Suite struct NeighbourTests {
+  @Test func aTypedStoreStandsBesideThem() async throws {
+    let store = TypedStore(engine: MemoryEngine())
+    let change = Change.added(Entry(Key("theme"), "dark"))
+    guard case .added(let entry) = change else { return }
+    try await store.save(entry.text, for: StoreKey(entry.key.name))
+    let loaded = try await store.load(String.self, for: "theme")
+    #expect(loaded == "dark")
+    let codec: any Codec = DecimalCodec()
+    #expect(codec.text(of: 12) == "12")
+  }
+}

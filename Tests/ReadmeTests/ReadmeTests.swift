@@ -7,15 +7,16 @@ private let readme = here.deletingLastPathComponent().deletingLastPathComponent(
 @Suite("What the README shows")
 struct ReadmeTests {
   @Test(
-    "Every Swift example of the README is compiled and run",
-    .enabled(if: FileManager.default.fileExists(atPath: readme.path)))
-  func examplesAreCompiled() throws {
-    let text = try String(contentsOf: readme, encoding: .utf8)
+    "Every Swift example of the README and of the tour is compiled and run",
+    .enabled(if: FileManager.default.fileExists(atPath: readme.path)),
+    arguments: ["README.md", "Sources/Coffer/Coffer.docc/Tour.md"])
+  func examplesAreCompiled(_ path: String) throws {
+    let text = try String(contentsOf: readme.deletingLastPathComponent().appendingPathComponent(path), encoding: .utf8)
     let examples = try String(contentsOf: here.appendingPathComponent("ReadmeExamples.swift"), encoding: .utf8)
     for fence in fences(in: text) where fence.language == "swift" {
       for paragraph in missingParagraphs(of: fence.code, in: examples) {
         let lines = paragraph.joined(separator: "\n")
-        Issue.record("README.md:\(fence.line): not in ReadmeExamples.swift, so never compiled:\n\(lines)")
+        Issue.record("\(path):\(fence.line): not in ReadmeExamples.swift, so never compiled:\n\(lines)")
       }
     }
   }

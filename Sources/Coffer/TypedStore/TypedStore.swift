@@ -23,7 +23,7 @@ public import Foundation
 /// cannot tell what others write (`AdapterEngine`) are read each time. What is in memory may still be answered after
 /// the engine was closed.
 ///
-/// Each store has an ``origin`` of its own: it is how ``changes(of:)-(StoreKey)`` tells own writes from those of others.
+/// Each store has an ``origin`` of its own, by which ``changes(of:)-(StoreKey)`` tells own writes from those of others.
 public final class TypedStore: Sendable {
   /// The engine that keeps the bytes.
   public let engine: any StorageEngine

@@ -53,8 +53,8 @@ public protocol StorageEngine: Sendable {
   /// The commits after `position` (`nil`: from now on), each once and in order, whoever made them.
   ///
   /// Every caller gets a stream of its own, open when this returns. A subscriber that falls behind what the engine
-  /// remembers gets one ``StoreChange/reload(upTo:)`` in place of what it missed; so does one from another history of the
-  /// store, as after a restored backup.
+  /// remembers gets one ``StoreChange/reload(upTo:)`` in place of what it missed; so does one from another history of
+  /// the store, as after a restored backup.
   func changes(since position: JournalPosition?) -> AsyncStream<StoreChange>
 
   /// Whether the store can be used: the present state first, then each change of it.

@@ -4,8 +4,8 @@ public import Foundation
 /// read, later the version of a value's schema or the key that it is encrypted with.
 ///
 /// Attributes belong to one version of a value: the next put replaces them with its own, and an edit by a program that
-/// does not know the store leaves none. They are not part of the value: ``StoreEntry/value`` has the same bytes with and
-/// without them. They take up to ``maximumSize`` bytes together, and a value without any costs nothing more.
+/// does not know the store leaves none. They are not part of the value: ``StoreEntry/value`` has the same bytes with
+/// and without them. They take up to ``maximumSize`` bytes together, and a value without any costs nothing more.
 ///
 /// They are no place for secrets: a home of secrets keeps them in its journal, which is not encrypted.
 ///

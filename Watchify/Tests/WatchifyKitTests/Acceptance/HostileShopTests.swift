@@ -170,7 +170,7 @@ struct HostileShop: CustomTestStringConvertible, Sendable {
     let (outcome, memory, time) = try Self.measure(server, in: directory)
     #expect(outcome.hasPrefix(shop.outcome), "\(outcome)")
     #expect(memory < Self.limit || !Self.isMeasured, "\(memory) kB")
-    #expect(time < 20_000, "\(time) ms of processors")
+    #expect(time < 20_000 || !Self.isMeasured, "\(time) ms of processors")
     // Once more, to have it compared with itself where it was followed.
     let (_, again, _) = try Self.measure(server, in: directory)
     #expect(again < Self.limit || !Self.isMeasured, "\(again) kB the second time")

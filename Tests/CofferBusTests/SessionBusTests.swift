@@ -1,8 +1,9 @@
 import CofferBus
 import CofferTestSupport
+import CofferTestTraits
 import Testing
 
-@Suite struct SessionBusTests {
+@Suite(.blocking) struct SessionBusTests {
   @Test func nothingIsStartedToFindABus() throws {
     #expect(throws: SessionBus.Absence.startsSomething(address: "autolaunch:")) { try SessionBus.usable("autolaunch:") }
     let starters = "unixexec:path=/bin/true;autolaunch:scope=*user"

@@ -1,9 +1,12 @@
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 /// The desktop's keyring from the command line, on a bus of the test's own.
-@Suite("The keychain", .serialized, .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.whyNot)))
+@Suite(
+  "The keychain", .blocking, .serialized,
+  .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.whyNot)))
 struct KeychainTests {
   let sandbox: Sandbox
   let keyring: PrivateKeyring

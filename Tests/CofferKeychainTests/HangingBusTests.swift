@@ -5,13 +5,14 @@ import CofferLocks
   import CofferFileSystem
   import CofferSlots
   import CofferTestSupport
+  import CofferTestTraits
   import Foundation
   import Testing
 
   @testable import CofferKeychain
 
   /// A bus that accepts and says nothing: it costs a deadline, and not one for each caller or question.
-  @Suite("A bus that hangs", .serialized, .timeLimit(.minutes(15)))
+  @Suite("A bus that hangs", .blocking, .serialized, .timeLimit(.minutes(15)))
   struct HangingBusTests {
     private static let timeout = Duration.seconds(2)
 

@@ -3,12 +3,13 @@ import Testing
 #if SecretService && os(Linux)
   import CofferCore
   import CofferTestSupport
+  import CofferTestTraits
   import Foundation
 
   @testable import CofferKeychain
 
   /// A keyring to which secrets can only go unencrypted.
-  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring)) struct PlainSessionTests {
+  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring)) struct PlainSessionTests {
     private let attributes = [KeyringAttribute("service", "coffer.test")]
 
     @Test("It is refused, and no secret goes to it")

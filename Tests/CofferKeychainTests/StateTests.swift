@@ -1,12 +1,13 @@
 #if SecretService && os(Linux)
   import CofferCore
   import CofferTestSupport
+  import CofferTestTraits
   import Foundation
   import Testing
 
   @testable import CofferKeychain
 
-  @Suite("Finding the bus")
+  @Suite("Finding the bus", .blocking)
   struct BusTests {
     @Test("Nobody listens there", arguments: ["unix:path=/nowhere/bus", "nonsense", "tcp:host=127.0.0.1,port=1"])
     func nobody(_ address: String) {
@@ -27,7 +28,8 @@
   }
 
   @Suite(
-    "States of a real keyring", .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
+    "States of a real keyring", .blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring),
+    .timeLimit(.minutes(15)))
   struct StateTests {
     private func client(_ keyring: PrivateKeyring, timeout: Duration = .seconds(10)) -> SecretServiceClient {
       SecretServiceClient(address: keyring.address, timeout: timeout)

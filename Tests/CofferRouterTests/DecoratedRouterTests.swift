@@ -1,12 +1,13 @@
 import Coffer
 import CofferFileSystem
 import CofferTestSupport
+import CofferTestTraits
 import CofferTesting
 import Foundation
 import Testing
 
 /// A router and its audit over engines of every kind, with others in front of them.
-@Suite(.timeLimit(.minutes(15))) struct DecoratedRouterTests {
+@Suite(.blocking, .timeLimit(.minutes(15))) struct DecoratedRouterTests {
   let place: RouterPlace
 
   init() throws { place = try RouterPlace() }

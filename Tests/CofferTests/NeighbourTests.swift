@@ -23,6 +23,6 @@ import Testing
     let (availability, capabilities) = (Availability.online, Capabilities(rawValue: 1))
     #expect(availability == .online && capabilities.rawValue == 1)
     #expect(Commit() == Commit() && Origin() == Origin() && Selection() == Selection())
-    _ = (AppGroup(), WallClock())
+    _ = (AppGroup(), WallClock(), EntrySummary())
   }
 }

@@ -11,6 +11,8 @@ public struct Entry: Hashable, Sendable {
   public init(_ key: Key, _ text: String) { (self.key, self.text) = (key, text) }
 }
 
+public struct EntrySummary: Hashable, Sendable { public init() {} }
+
 public enum Change: Hashable, Sendable {
   case added(Entry)
   case removed(Key)

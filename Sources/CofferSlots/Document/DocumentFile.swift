@@ -39,20 +39,19 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private let path: String
   private let fileName: String
   private let name: String
-  private let parent, control: Directory
+  private let parent, control, staged: Directory
   /// Where damaged bytes are kept; `nil` where nothing can be written, nor overwritten.
   private let quarantine: Directory?
   private let onDamage: (@Sendable (DamageReport) -> Void)?
   private let state = Locked(State())
-  /// Held while damaged bytes are kept, so that readers who find them at the same time keep them once.
-  private let keeping = Locked(())
 
   init(
-    _ format: Format, at path: String, copyIn control: Directory, quarantine: Directory?, name: String,
-    onDamage: (@Sendable (DamageReport) -> Void)?
+    _ format: Format, at path: String, copyIn control: Directory, staged: Directory, quarantine: Directory?,
+    name: String, onDamage: (@Sendable (DamageReport) -> Void)?
   ) throws {
     self.format = format
     self.control = control
+    self.staged = staged
     self.quarantine = quarantine
     self.name = name
     self.onDamage = onDamage
@@ -213,9 +212,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private func keep(_ content: FileContent) throws -> String {
     guard let quarantine else { return "Its bytes stay where they are." }
     let name = "damaged-\(content.stamp.inode)-\(content.stamp.seconds)-\(content.stamp.nanoseconds)"
-    try keeping.withLock { _ in
-      if try quarantine.stamp(name) == nil { try quarantine.replace(name, with: content.data, through: quarantine) }
-    }
+    // Through another directory: several readers may do this at once, or be killed in its middle.
+    if try quarantine.stamp(name) == nil { try quarantine.replace(name, with: content.data, through: staged) }
     return "Its bytes were kept as quarantine/\(name)."
   }
 

@@ -50,7 +50,8 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
     quarantine = try directory.directory("quarantine", mayMake: !isReadOnly)
     if !isReadOnly { try? staged.removeUnfinished() }  // What cannot be removed is in nobody's way.
     file = try DocumentFile(
-      format, at: path, copyIn: directory, quarantine: isReadOnly ? nil : quarantine, name: name, onDamage: onDamage)
+      format, at: path, copyIn: directory, staged: staged, quarantine: isReadOnly ? nil : quarantine, name: name,
+      onDamage: onDamage)
   }
 
   package var keepsSecrets: Bool { format.keepsSecrets }

@@ -1,9 +1,10 @@
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
 @Suite(
-  "doctor and the keyring", .serialized,
+  "doctor and the keyring", .blocking, .serialized,
   .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.whyNot)))
 struct DoctorKeyringTests {
   let sandbox: Sandbox

@@ -4,13 +4,14 @@ import CofferLocks
   import CofferCore
   import CofferSlots
   import CofferTestSupport
+  import CofferTestTraits
   import Foundation
   import Testing
 
   @testable import CofferKeychain
 
   /// A keyring that goes and comes back while a store is open over it.
-  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
+  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
   struct KeyringAvailabilityTests {
     /// Every use throws `unavailable`; none says that a secret is absent.
     private func expectAway(_ engine: SlotEngine, _ key: String = "key") async throws {

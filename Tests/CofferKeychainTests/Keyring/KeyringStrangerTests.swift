@@ -2,6 +2,7 @@
   import CofferCore
   import CofferSlots
   import CofferTestSupport
+  import CofferTestTraits
   import Foundation
   import Testing
 
@@ -10,7 +11,7 @@
   private let hasSecretTool = FileManager.default.isExecutableFile(atPath: "/usr/bin/secret-tool")
 
   /// Others, who do not know us, write to the same keyring.
-  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
+  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
   struct KeyringStrangerTests {
     @Test("secret-tool and Coffer see each other's secrets", .enabled(if: hasSecretTool, "secret-tool is missing"))
     func secretTool() async throws {

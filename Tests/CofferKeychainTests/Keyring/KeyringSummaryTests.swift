@@ -2,13 +2,14 @@
   import CofferCore
   import CofferSlots
   import CofferTestSupport
+  import CofferTestTraits
   import Foundation
   import Testing
 
   @testable import CofferKeychain
 
   /// What is said of an item without its secret is what reading it says.
-  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
+  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
   struct KeyringSummaryTests {
     @Test func summariesHaveTheClassOfTheItem() async throws {
       let place = try KeyringPlace()

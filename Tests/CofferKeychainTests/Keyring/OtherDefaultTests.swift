@@ -3,13 +3,14 @@
   import CofferCore
   import CofferSlots
   import CofferTestSupport
+  import CofferTestTraits
   import Foundation
   import Testing
 
   @testable import CofferKeychain
 
   /// Somebody chooses another default keyring while the values are in the first.
-  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
+  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
   struct OtherDefaultTests {
     private let first = KeyringItemPath(PrivateKeyring.collection)
 

@@ -4,13 +4,14 @@
   import CofferSQLite
   import CofferSlots
   import CofferTestSupport
+  import CofferTestTraits
   import Foundation
   import Testing
 
   @testable import CofferKeychain
 
   /// Which home a chain begins, by what a real keyring says or does not say.
-  @Suite(.serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
+  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
   struct SecretChainTests {
     private func chain(_ place: KeyringPlace) -> SecretChain {
       SecretChain(

@@ -37,7 +37,7 @@ func fuzzer(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     linkerSettings: [.unsafeFlags(["-use-ld=lld", "-Xlinker", "--allow-multiple-definition"])])
 }
 
-// Fuzzers need a sanitizer's flags, so they exist only where ./run fuzz asks for them.
+// Fuzzers need a sanitizer's flags, so they exist only if ./run fuzz requests them.
 let fuzzers: [Target] =
   Context.environment["COFFER_FUZZ"] == nil
   ? []
@@ -94,7 +94,7 @@ let package = Package(
     // Floor 4: on the embedded engine
     floor("CofferSlots", ["CofferLocks", "CofferCore", "CofferFileSystem", "CofferSQLite"]),
     floor("CofferDatabase", ["CofferCore", "CofferSQLite"]),
-    // Floor 5: homes
+    // Floor 5: stores
     floor("CofferFiles", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSlots"]),
     floor("CofferPreferences", ["CofferCore", "CofferFileSystem", "CofferSlots"]),
     floor(
@@ -191,11 +191,11 @@ let package = Package(
       ]),
     tests("CofferTestingTests", ["CofferLocks", "CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),
-    // Document 0's examples, compiled as its readers do: Swift 5 mode and no upcoming features.
+    // The examples of the vault specification, compiled as its users do: Swift 5 mode and no upcoming features.
     .testTarget(
       name: "VaultDocumentTests", dependencies: ["Coffer", "CofferFileSystem"], swiftSettings: [.swiftLanguageMode(.v5)]
     ),
-    // Document 3's, in the same way.
+    // Those of the callback specification, in the same way.
     .testTarget(
       name: "CallbackDocumentTests", dependencies: ["Coffer", "Neighbour"],
       swiftSettings: [.swiftLanguageMode(.v5)]),

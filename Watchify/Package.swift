@@ -1,9 +1,9 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// A package of its own, which uses Coffer as every other application does: by its public names.
+// A separate package, which uses only the public API of Coffer, like any other application.
 
-// Every target is compiled as Coffer's are; COFFER_STRICT (set by ./run) turns warnings into errors for us alone.
+// The settings of Coffer's own targets. COFFER_STRICT, set by ./run, turns warnings into errors.
 let settings: [SwiftSetting] =
   [
     .swiftLanguageMode(.v6),
@@ -13,7 +13,7 @@ let settings: [SwiftSetting] =
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
   ] + (Context.environment["COFFER_STRICT"] != nil ? [.treatAllWarnings(as: .error)] : [])
 
-/// Coffer's products, and targets of this package.
+/// Returns dependencies by name: products of Coffer, and targets of this package.
 func dependencies(_ names: [String]) -> [Target.Dependency] {
   names.map { $0.hasPrefix("Coffer") ? .product(name: $0, package: "coffer") : .byName(name: $0) }
 }
@@ -30,7 +30,7 @@ func tests(_ name: String, _ names: [String]) -> Target {
   .testTarget(name: name, dependencies: dependencies(names), swiftSettings: settings)
 }
 
-// The fuzzer needs a sanitizer's flags, so it exists only where ./run fuzz asks for it.
+// The fuzzer requires sanitizer flags, so it is only defined under ./run fuzz.
 let fuzzers: [Target] =
   Context.environment["COFFER_FUZZ"] == nil
   ? []

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the documentation of every library target into .docs, as one static site. Called by ./run docs.
-# A broken link is an error, and so is a public name that nobody has described.
+# Broken links and undocumented public names are errors.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,7 +14,7 @@ readonly targets=(
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Prints what a command says only when it fails.
+# Prints the output of a command only if it fails.
 quietly() {
   if ! "$@" >"$work/log" 2>&1; then
     cat "$work/log" >&2
@@ -27,7 +27,7 @@ graphs="$(swift build --show-bin-path)/../symbolgraph"
 rm -rf .docs
 mkdir -p "$work/all" "$work/library"
 for package in . Watchify; do
-  # The dump covers the modules of the tests too, and fails where they are not built.
+  # The dump covers the test modules, too, and fails if they are not built.
   quietly swift build --disable-build-manifest-caching --package-path $package --scratch-path .build --build-tests
   quietly swift package --package-path $package --scratch-path .build \
     dump-symbol-graph --minimum-access-level public --skip-synthesized-members

@@ -1,7 +1,7 @@
-// Prints every public name in the given symbol graphs that nobody has described, and fails if there is one.
+// Prints every undocumented public name in the given symbol graphs, and fails if there is one.
 //
-// The formatter's rule for this looks at syntax and flags witnesses of a protocol, which inherit the protocol's words.
-// The symbol graph has the inherited words, so only what really shows up empty in the documentation is named here.
+// The formatter's rule for this is syntactic and flags protocol witnesses, which inherit the protocol's documentation.
+// The symbol graph contains inherited documentation, so only names that are really undocumented are printed.
 import Foundation
 
 struct SymbolGraph: Decodable {

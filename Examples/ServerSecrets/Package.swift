@@ -1,7 +1,7 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// A server without a desktop: it builds without libsecret, since the trait `SecretService` is switched off.
+// For a server without a desktop: builds without libsecret, since the trait `SecretService` is disabled.
 let package = Package(
   name: "ServerSecrets",
   platforms: [.macOS(.v14)],

@@ -1,6 +1,6 @@
-// Feeds arbitrary bytes to what reads keys from file names. ./run fuzz builds and runs it.
+// Feeds arbitrary bytes to the decoder of file names. ./run fuzz builds and runs it.
 //
-// With COFFER_FUZZ_CANARY set it fails on purpose, so that a run shows that failures are seen.
+// With COFFER_FUZZ_CANARY set it fails on purpose, which shows that failures are detected.
 
 import CFuzzer
 import CofferCore
@@ -17,21 +17,21 @@ public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   return 0
 }
 
-/// As a name that somebody has put into the directory.
+/// Checks the text as a file name found in the directory.
 private func check(name: String) {
   let isHashed = FileName.isHashed(name)
   guard let key = FileName.key(of: name) else { return }
-  precondition(!(isCanary && key.string.utf8.contains(UInt8(ascii: "Q"))), "the canary: a failure must be seen")
-  precondition(!isHashed, "a name was both a key's and a hash")
+  precondition(!(isCanary && key.string.utf8.contains(UInt8(ascii: "Q"))), "the canary: a failure must be detected")
+  precondition(!isHashed, "a name was accepted both as that of a key and as a hash")
   precondition(FileName(key).string == name, "a name that was accepted is not the name of its key")
 }
 
-/// As a key that somebody stores.
+/// Checks the text as a key to store.
 private func check(key: StoreKey) {
   let name = FileName(key)
   precondition(name.string.utf8.count <= 255, "a name was too long")
-  precondition(FileName.isHashed(name.string) == name.isHashed, "a hashed name was not seen as one")
-  precondition(FileName.key(of: name.string) == (name.isHashed ? nil : key), "a key did not come back from its name")
+  precondition(FileName.isHashed(name.string) == name.isHashed, "a hashed name was not recognized")
+  precondition(FileName.key(of: name.string) == (name.isHashed ? nil : key), "a key was not decoded from its name")
 }
 
 @main enum FuzzFileName {

@@ -1,6 +1,6 @@
-// Feeds arbitrary bytes to what reads property lists and the names in them. ./run fuzz builds and runs it.
+// Feeds arbitrary bytes to the decoders of property lists and of the names in them. ./run fuzz builds and runs it.
 //
-// With COFFER_FUZZ_CANARY set it fails on purpose, so that a run shows that failures are seen.
+// With COFFER_FUZZ_CANARY set it fails on purpose, which shows that failures are detected.
 
 import CFuzzer
 import CofferCore
@@ -16,31 +16,31 @@ public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let text = String(decoding: bytes, as: UTF8.self)
   if let key = try? StoreKey(text) { check(key: key) }
   if let key = PreferenceName.key(of: text) {
-    precondition(PreferenceName(key).string.utf8.elementsEqual(text.utf8), "a name was accepted that no key has")
+    precondition(PreferenceName(key).string.utf8.elementsEqual(text.utf8), "an accepted name is not that of its key")
   }
   check(file: bytes)
   return 0
 }
 
 private func check(key: StoreKey) {
-  precondition(PreferenceName.key(of: PreferenceName(key).string) == key, "a key did not come back from its name")
-  precondition(PreferenceName.escapedKey(of: PreferenceName.escaped(key)) == key, "nor from its escaped name")
+  precondition(PreferenceName.key(of: PreferenceName(key).string) == key, "a key was not decoded from its name")
+  precondition(PreferenceName.escapedKey(of: PreferenceName.escaped(key)) == key, "an escaped name was not decoded")
 }
 
-/// What is accepted is written, and read again as the same.
+/// Checks that an accepted file can be encoded and decoded to the same values.
 private func check(file: Data) {
   let format = PropertyListFormat()
   guard let document = try? format.decode(file) else { return }
-  precondition(!(isCanary && !document.values.isEmpty), "the canary: a failure must be seen")
-  guard let written = try? format.encode(document) else { preconditionFailure("what was read could not be written") }
-  guard let again = try? format.decode(written) else { preconditionFailure("what was written could not be read") }
+  precondition(!(isCanary && !document.values.isEmpty), "the canary: a failure must be detected")
+  guard let written = try? format.encode(document) else { preconditionFailure("a decoded file could not be encoded") }
+  guard let again = try? format.decode(written) else { preconditionFailure("an encoded file could not be decoded") }
   precondition(again.values.count == document.values.count, "a value was lost")
   for (key, value) in document.values {
     let same = again.values[key].map { "\($0)" } == "\(value)"  // Not-a-number is not equal to itself.
     precondition(same, "a value was changed")
     precondition(format.content(of: key, in: document) != nil, "a value had no bytes")
   }
-  precondition("\(again.others)" == "\(document.others)", "what is not ours was changed")
+  precondition("\(again.others)" == "\(document.others)", "an unrelated entry was changed")
 }
 
 @main enum FuzzPreferences {

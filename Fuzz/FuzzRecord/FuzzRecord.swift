@@ -1,6 +1,6 @@
-// Feeds arbitrary bytes to the decoder of the records of values in slots. ./run fuzz builds and runs it.
+// Feeds arbitrary bytes to the decoder of slot records. ./run fuzz builds and runs it.
 //
-// With COFFER_FUZZ_CANARY set it fails on purpose, so that a run shows that failures are seen.
+// With COFFER_FUZZ_CANARY set it fails on purpose, which shows that failures are detected.
 
 import CFuzzer
 import CofferSlots
@@ -12,11 +12,11 @@ private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"]
 public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeRawBufferPointer(start: start, count: count)
   if let record = SlotRecord(bytes) {
-    precondition(!(isCanary && record.stamp == nil), "the canary: a failure must be seen")
-    precondition(record.encoded.elementsEqual(bytes), "a record that was accepted is written as something else")
+    precondition(!(isCanary && record.stamp == nil), "the canary: a failure must be detected")
+    precondition(record.encoded.elementsEqual(bytes), "an accepted record was encoded differently")
   }
   let text = String(decoding: bytes, as: UTF8.self)
-  if let id = SlotID(text) { precondition(id.description == text, "an id that was accepted is written differently") }
+  if let id = SlotID(text) { precondition(id.description == text, "an accepted identifier was encoded differently") }
   return 0
 }
 

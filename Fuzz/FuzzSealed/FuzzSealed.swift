@@ -1,6 +1,6 @@
-// Feeds arbitrary bytes to what reads sealed files: the header, and what is sealed. ./run fuzz builds and runs it.
+// Feeds arbitrary bytes to the decoders of sealed files: the header and the payload. ./run fuzz builds and runs it.
 //
-// With COFFER_FUZZ_CANARY set it fails on purpose, so that a run shows that failures are seen.
+// With COFFER_FUZZ_CANARY set it fails on purpose, which shows that failures are detected.
 
 import CFuzzer
 import CofferCore
@@ -15,15 +15,15 @@ private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"]
 public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = Data(UnsafeBufferPointer(start: start, count: count))
   if let header = try? SealedHeader(of: bytes) {
-    precondition(header.bytes == bytes.prefix(header.size), "a header that was accepted is another one")
+    precondition(header.bytes == bytes.prefix(header.size), "an accepted header was changed")
   }
-  // What is sealed never comes from a stranger, but a slip of ours must not crash who opens it.
+  // The payload is authenticated, but a defect in its encoder must not crash the decoder.
   if let items = try? SealedPayload.decode(SecretBytes(copying: bytes)) {
-    precondition(!(isCanary && !items.isEmpty), "the canary: a failure must be seen")
+    precondition(!(isCanary && !items.isEmpty), "the canary: a failure must be detected")
     let encoded = try? SealedPayload.encode(items)
-    precondition(encoded?.count == bytes.count, "values that were accepted have another size")
+    precondition(encoded?.count == bytes.count, "accepted values were encoded with another size")
     precondition(
-      encoded.flatMap { try? SealedPayload.decode($0) } == items, "values that were accepted did not come back")
+      encoded.flatMap { try? SealedPayload.decode($0) } == items, "accepted values were changed")
   }
   return 0
 }

@@ -1,4 +1,4 @@
-// `import Coffer` gives everything that works on one machine.
+// `import Coffer` re-exports every module that needs no server.
 @_exported public import CofferCore
 @_exported public import CofferCrypto
 @_exported public import CofferFileSystem

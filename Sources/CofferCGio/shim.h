@@ -4,9 +4,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-// GLib, GObject, GIO and libsecret, by the names and numbers of their stable interfaces (GLib 2.x, libsecret-1). They
-// are loaded when they are first used: neither their headers nor the libraries have to be there for a program to build
-// and start. A test compiles all of this against the real headers, where those are installed.
+// Declarations of GLib, GObject, GIO and libsecret, with the names and values of their stable interfaces (GLib 2.x,
+// libsecret-1). The libraries are loaded on first use, so a program builds and starts without them and without their
+// headers. A test compiles these declarations against the real headers where those are installed.
 
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wnullability-completeness"
@@ -31,7 +31,7 @@ typedef void (*coffer_signal_callback)(GDBusConnection *connection, const char *
 typedef GDBusMessage *(*coffer_message_filter)(GDBusConnection *connection, GDBusMessage *message, int incoming,
                                                void *data);
 
-// The functions of libgio, and of what it is linked with.
+// The functions of libgio and of the libraries it links.
 #define COFFER_GIO_FUNCTIONS(F)                                                                                       \
   F(void, g_free, (void *))                                                                                           \
   F(void *_Nonnull, g_object_ref, (void *))                                                                           \
@@ -119,7 +119,7 @@ typedef GDBusMessage *(*coffer_message_filter)(GDBusConnection *connection, GDBu
   F(GDBusMessage *_Nonnull, g_dbus_message_new_method_reply, (GDBusMessage *))                                        \
   F(GDBusMessage *_Nonnull, g_dbus_message_new_method_error_literal, (GDBusMessage *, const char *, const char *))
 
-// The functions of libsecret, and of GObject and GIO, which it is linked with.
+// The functions of libsecret, and of GObject and GIO, which it links.
 #define COFFER_SECRET_FUNCTIONS(F)                                                                                    \
   F(void *, g_type_class_ref, (size_t))                                                                               \
   F(void, g_type_class_unref, (void *))                                                                               \
@@ -149,7 +149,7 @@ typedef struct {
 } coffer_secret;
 #undef COFFER_FIELD
 
-// Named values of enumerations: ours, and the original's name for the test that compares the two.
+// Values of enumerations: the name here, and the original name for the test that compares the two.
 #define COFFER_GIO_NUMBERS(N)                                                                  \
   N(COFFER_IO_ERROR_NOT_FOUND, 1, G_IO_ERROR_NOT_FOUND)                                        \
   N(COFFER_IO_ERROR_INVALID_ARGUMENT, 13, G_IO_ERROR_INVALID_ARGUMENT)                         \
@@ -201,8 +201,8 @@ typedef struct {
     return NULL;                                                        \
   }
 
-// `NULL` where the library is missing or lacks something, and why in `problem`, until the thread's next call to the
-// loader. What this returns lives as long as the process.
+// Returns the functions of the library, which stay valid for the lifetime of the process. If the library or one of its
+// functions is missing, returns `NULL` and sets `problem`, which is valid until the thread's next call of the loader.
 static inline const coffer_gio *_Nullable coffer_gio_load(const char *library_name, const char **problem) {
   void *library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   coffer_gio *table = library ? (coffer_gio *)calloc(1, sizeof *table) : NULL;
@@ -226,10 +226,10 @@ static inline const coffer_secret *_Nullable coffer_secret_load(const char *libr
 }
 #undef COFFER_LOAD
 
-// What Swift cannot call: variadic functions, and structures whose size is known at run time.
+// Wrappers for what Swift cannot import: variadic functions, and structures whose size is known only at run time.
 
-// libsecret's SecretService, whose own constructor insists on the process's shared connection to the session bus, with
-// the constructor of what it is derived from. Call it once.
+// Registers a subclass of libsecret's SecretService that uses the constructor of GDBusProxy, since its own requires the
+// process's shared connection to the session bus. Call it once.
 static inline size_t coffer_secret_service_register(const coffer_secret *secret) {
   const char *name = "CofferSecretService";
   coffer_type_query base = {0};
@@ -237,7 +237,7 @@ static inline size_t coffer_secret_service_register(const coffer_secret *secret)
   if (made) return made;
   secret->g_type_query(secret->secret_service_get_type(), (GTypeQuery *)&base);
   made = secret->g_type_register_static_simple(base.type, name, base.class_size, NULL, base.instance_size, NULL, 0);
-  // Before the first instance; the class stays as long as this reference.
+  // Set before the first instance is created; the reference is kept, so the class is never unloaded.
   coffer_object_class *proxy = (coffer_object_class *)secret->g_type_class_ref(secret->g_dbus_proxy_get_type());
   coffer_object_class *own = (coffer_object_class *)secret->g_type_class_ref(made);
   own->constructor = proxy->constructor;
@@ -245,7 +245,7 @@ static inline size_t coffer_secret_service_register(const coffer_secret *secret)
   return made;
 }
 
-// A proxy that opens no session, asks for nothing and listens to nothing until it is told to.
+// Creates a proxy that opens no session, loads no properties and subscribes to no signals by itself.
 static inline SecretService *_Nullable coffer_secret_service_new(const coffer_secret *secret, size_t type,
                                                                  GDBusConnection *connection, const char *owner,
                                                                  int timeout, GCancellable *cancellable,
@@ -261,8 +261,8 @@ static inline SecretService *_Nullable coffer_secret_service_new(const coffer_se
 
 #pragma clang diagnostic pop
 
-// Shows the thread sanitizer an order that GLib's own locks make: it does not see into GLib, but it sees this lock. One
-// Swift file uses it, so there is one lock.
+// Makes the ordering established by GLib's own locks visible to the thread sanitizer, which does not instrument GLib.
+// Only one Swift file uses it, so there is a single lock.
 #include <pthread.h>
 
 static pthread_mutex_t coffer_order = PTHREAD_MUTEX_INITIALIZER;

@@ -3,9 +3,9 @@
 #include <stdint.h>
 #include <string.h>
 
-// What Swift cannot import: variadic functions, and calls through a sqlite3_file's method table.
+// Wrappers for what Swift cannot import: variadic functions, and calls through the method table of a sqlite3_file.
 
-// Codes that are macros over macros.
+// Result codes defined by nested macros, which Swift does not import.
 static const int coffer_sqlite_damaged_page = SQLITE_IOERR_DATA;
 static const int coffer_sqlite_short_read = SQLITE_IOERR_SHORT_READ;
 static const int coffer_sqlite_failed_read = SQLITE_IOERR_READ;
@@ -16,7 +16,7 @@ static inline sqlite3_file *coffer_sqlite_log_file(sqlite3 *db) {
   return file && file->pMethods ? file : NULL;
 }
 
-// The size of the write-ahead log in bytes, or -1 when it is not open.
+// Returns the size of the write-ahead log in bytes, or -1 if it is not open.
 static inline sqlite3_int64 coffer_sqlite_log_size(sqlite3 *db) {
   sqlite3_file *file = coffer_sqlite_log_file(db);
   sqlite3_int64 size = 0;
@@ -30,8 +30,8 @@ static inline int coffer_sqlite_log_sync(sqlite3 *db) {
   return file ? file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) : SQLITE_OK;
 }
 
-// Appends zeros to the write-ahead log up to `target` bytes and syncs it. The caller holds the write lock, so that
-// nobody else appends; recovery stops at the first frame without a valid checksum, so zeros are never read as frames.
+// Extends the write-ahead log with zeros to `target` bytes and syncs it. The caller must hold the write lock, which
+// excludes other writers. Recovery stops at the first frame without a valid checksum, so zeros are never frames to it.
 static inline int coffer_sqlite_log_extend(sqlite3 *db, sqlite3_int64 target) {
   static const char zeros[65536] = {0};
   sqlite3_file *file = coffer_sqlite_log_file(db);
@@ -47,15 +47,15 @@ static inline int coffer_sqlite_log_extend(sqlite3 *db, sqlite3_int64 target) {
   return code == SQLITE_OK ? file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) : code;
 }
 
-// The write-ahead log as its index in shared memory has it (sqlite.org/walformat.html, "The WAL-Index File Format").
+// The log state in the shared-memory index (sqlite.org/walformat.html, "The WAL-Index File Format").
 typedef struct {
-  unsigned int frames;    // committed frames since the log was last started
+  unsigned int frames;    // committed frames since the log was last restarted
   unsigned int copied;    // frames that a checkpoint has copied into the database
   unsigned int marks[5];  // the last frame that the readers under each lock see; 0xFFFFFFFF: none
 } coffer_sqlite_log;
 
-// Reads the state of the log; 0 when there is none. `copied` is read first: a commit that starts the log again stores
-// the new `frames` before it sets `copied` to 0, so `copied < frames` here means that it is so at this moment, too.
+// Reads the state of the log; returns 0 if there is none. `copied` is read first: a commit that restarts the log stores
+// the new `frames` before it sets `copied` to 0, so `copied < frames` in the result also holds at this moment.
 static inline int coffer_sqlite_log_state(sqlite3 *db, coffer_sqlite_log *log) {
   sqlite3_file *file = NULL;
   void volatile *index = NULL;
@@ -69,19 +69,19 @@ static inline int coffer_sqlite_log_state(sqlite3 *db, coffer_sqlite_log *log) {
   return 1;
 }
 
-// Changes with every commit, own ones included; costs 50 ns, no statement.
+// Returns a number that changes with every commit, including those of this connection. Takes 50 ns and no statement.
 static inline unsigned int coffer_sqlite_data_version(sqlite3 *db) {
   unsigned int version = 0;
   sqlite3_file_control(db, "main", SQLITE_FCNTL_DATA_VERSION, &version);
   return version;
 }
 
-// A connection without locks must not take its end for the end of all connections.
+// Disables the checkpoint on close: a connection without locks cannot detect whether it is the last one.
 static inline int coffer_sqlite_leave_log(sqlite3 *db) {
   return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }
 
-// Whether the path of an open database leads to another file now, or to none.
+// Whether the path of an open database now refers to another file, or to none.
 static inline int coffer_sqlite_has_moved(sqlite3 *db) {
   int has_moved = 0;
   sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
@@ -92,7 +92,7 @@ static inline int coffer_sqlite_defensive(sqlite3 *db) {
   return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
 }
 
-// Whether a result code says that the device did not confirm a write. (The codes are macros over macros.)
+// Whether a result code means that the device did not confirm a write. (The codes are defined by nested macros.)
 static inline int coffer_sqlite_is_lost_sync(int code) {
   return code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
 }
@@ -130,8 +130,7 @@ static inline sqlite3_file *coffer_sqlite_main_file(sqlite3 *db) {
   return file && file->pMethods ? file : NULL;
 }
 
-// Asks for this many unused bytes at the end of each page, from the first page of an empty database or from the next
-// VACUUM on.
+// Reserves this many bytes at the end of each page. It takes effect in an empty database, or with the next VACUUM.
 static inline int coffer_sqlite_reserve(sqlite3 *db, int bytes) {
   return sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
 }

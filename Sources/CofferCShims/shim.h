@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-// Atomics on memory that several processes map: Swift's Atomic owns its storage, so it cannot live in a mapped file.
+// Atomics on memory mapped by several processes: Swift's Atomic owns its storage, so it cannot be in a mapped file.
 
 static inline uint64_t coffer_atomic_load(const void *address) {
   return __atomic_load_n((const uint64_t *)address, __ATOMIC_ACQUIRE);
@@ -24,12 +24,12 @@ static inline uint64_t coffer_atomic_exchange(void *address, uint64_t value) {
   return __atomic_exchange_n((uint64_t *)address, value, __ATOMIC_ACQ_REL);
 }
 
-// Stores `value` if the number is `expected`; whether it was.
+// Stores `value` if the number equals `expected`; returns whether it did.
 static inline int coffer_atomic_compare_exchange(void *address, uint64_t expected, uint64_t value) {
   return __atomic_compare_exchange_n((uint64_t *)address, &expected, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-// Tells the processor that this is a loop that waits.
+// Hints to the processor that the caller is in a spin loop.
 static inline void coffer_spin_hint(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -38,7 +38,8 @@ static inline void coffer_spin_hint(void) {
 #endif
 }
 
-// Tells of a signal through a pipe: one byte, its number. All of it is used by one Swift file, so there is one variable.
+// Reports signals through a pipe, as one byte with the signal number. Only one Swift file uses this, so there is a
+// single variable.
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
@@ -54,7 +55,8 @@ static inline void coffer_note_signal(int number) {
   errno = before;
 }
 
-// Catches a signal; what it did before is in `before`. One that is ignored stays so: whether it was caught.
+// Installs the handler of a signal and stores the previous action in `before`. A signal that is ignored stays ignored.
+// Returns whether the handler was installed.
 static inline int coffer_catch_signal(int number, struct sigaction *before) {
   struct sigaction action = {0};
   if (sigaction(number, 0, before) != 0 || before->sa_handler == SIG_IGN) return 0;
@@ -63,7 +65,7 @@ static inline int coffer_catch_signal(int number, struct sigaction *before) {
   return sigaction(number, &action, 0) == 0;
 }
 
-// Has this thread take a signal now, whoever blocks it otherwise.
+// Delivers a signal to the calling thread at once, even if the thread blocks it.
 static inline void coffer_take_signal(int number) {
   sigset_t only, before;
   sigemptyset(&only);
@@ -73,7 +75,7 @@ static inline void coffer_take_signal(int number) {
   pthread_sigmask(SIG_SETMASK, &before, 0);
 }
 
-// Where a path is: which kind of file system and how many bytes are free there; the `errno` of what failed, or 0.
+// Stores the type of the file system of a path and its free bytes. Returns 0, or the `errno` of the failed call.
 #if defined(__linux__)
 #include <errno.h>
 #include <sys/statfs.h>
@@ -87,13 +89,13 @@ static inline int coffer_file_system(const char *path, uint64_t *kind, uint64_t 
 }
 #endif
 
-// Renames a file: not over another one, or by exchanging the two at once. Where the system cannot, `errno` is EINVAL or
-// ENOSYS.
+// Renames a file without replacing an existing one, or exchanges two files atomically. Where the system does not
+// support it, `errno` is EINVAL or ENOSYS.
 static const unsigned coffer_rename_no_replace = 1;
 static const unsigned coffer_rename_exchange = 2;
 
 #if defined(__linux__)
-// Not <fcntl.h>: Swift would take its types, such as `stat`, for this module's.
+// Not <fcntl.h>: Swift would import its types, such as `stat`, as types of this module.
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,11 +1,11 @@
 import CofferTerminal
 
-/// `coffer`: a store from the command line. Its ``Command``s say what it does, and so does `docs/cli.md`.
+/// `coffer`, the command line of a store. ``Command`` lists what it does; `docs/cli.md` is its manual.
 @main
 enum CofferCommand {
   static func main() async { await Command.main(run) }
 
-  /// Performs a command of this process.
+  /// Runs one command and returns the status that the process exits with.
   static func run(_ invocation: Invocation) async throws -> ExitStatus {
     switch invocation.command {
     case .set: try await setValue(invocation)

@@ -1,3 +1,3 @@
-// `import CofferDatabase` gives what an application needs of a database: its store, transactions, changes and backups.
+// `import CofferDatabase` also imports the store, transactions, changes and backups of a database.
 @_exported public import CofferCore
 @_exported public import CofferSQLite

@@ -1,6 +1,6 @@
 public import CofferSQLite
 
-/// One step of an application's schema, which is applied to each file once: see ``SQLiteDatabase/migrate(_:)``.
+/// A migration of an application's schema, which ``SQLiteDatabase/migrate(_:)`` applies to each file once.
 ///
 /// ```swift
 /// let migrations = [
@@ -11,16 +11,16 @@ public import CofferSQLite
 /// ]
 /// ```
 ///
-/// Never change, rename, remove or reorder a released step; add another at the end.
+/// Never change, rename, remove or reorder a released migration; append a new one instead.
 public struct SQLiteMigration: Sendable {
-  /// How the file remembers the step.
+  /// The name under which the file records the migration.
   public let name: String
-  /// What it does, in a transaction of its own.
+  /// Applies the migration within its own transaction.
   public let apply: @Sendable (SQLiteTransaction) throws -> Void
 
   /// - Parameters:
-  ///   - name: how the file remembers the step; unique in its list.
-  ///   - apply: what it does, to tables and to keys. It runs in a transaction of its own, in which the step is noted.
+  ///   - name: the name under which the file records the migration; unique in its list.
+  ///   - apply: changes tables and keys. It runs in its own transaction, which also records the migration.
   public init(_ name: String, _ apply: @escaping @Sendable (SQLiteTransaction) throws -> Void) {
     self.name = name
     self.apply = apply

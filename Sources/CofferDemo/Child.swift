@@ -2,7 +2,7 @@ import Coffer
 import CofferLocks
 import Foundation
 
-/// This program once more, as a second process: what it prints is read line by line, each with a deadline.
+/// A second process of this program, whose output is read line by line with a deadline for each line.
 final class Child {
   private let process = Process()
   private let output = Pipe()
@@ -23,7 +23,8 @@ final class Child {
 
   deinit { stop() }
 
-  /// The next line, or `nil` at the end.
+  /// Returns the next line, or `nil` at the end of the output.
+  /// - Throws: `DemoError` if no line arrives within the deadline.
   func line(within milliseconds: Int32 = 15_000) throws -> String? {
     while true {
       if let end = buffer[start...].firstIndex(of: 0x0A) {
@@ -36,7 +37,7 @@ final class Child {
       let ready = poll(&wait, 1, milliseconds)
       if ready < 0, errno == EINTR { continue }
       guard ready > 0 else {
-        throw DemoError("the second process has said nothing for \(milliseconds / 1_000) seconds")
+        throw DemoError("the second process has printed nothing for \(milliseconds / 1_000) seconds")
       }
       let more = output.fileHandleForReading.availableData
       if more.isEmpty { return nil }
@@ -44,7 +45,7 @@ final class Child {
     }
   }
 
-  /// All lines that are left, to the end.
+  /// Returns the remaining lines up to the end of the output.
   func lines() throws -> [String] {
     var lines: [String] = []
     while let line = try line() { lines.append(line) }
@@ -53,10 +54,10 @@ final class Child {
 
   func tell(_ line: String) throws { try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8)) }
 
-  /// Without warning, as a power cut or `kill -9` would.
+  /// Sends SIGKILL, which the process can neither catch nor prepare for.
   func kill() { Foundation.kill(process.processIdentifier, SIGKILL) }
 
-  /// Whether it has ended because somebody killed it, and not by itself.
+  /// Whether the process was ended by SIGKILL rather than by itself.
   var wasKilled: Bool { process.terminationReason == .uncaughtSignal && process.terminationStatus == SIGKILL }
 
   func stop() {
@@ -66,7 +67,7 @@ final class Child {
   }
 }
 
-/// What a second process can be asked to do. Not for people, and so not in the help.
+/// The commands of a second process. They are internal and therefore not part of the help.
 enum ChildCommand: String {
   case watch = "__watch"
   case save = "__save"
@@ -94,7 +95,7 @@ enum ChildCommand: String {
     }
   }
 
-  /// Says what others change, until the key `last` has changed.
+  /// Prints changes by other handles until the key `last` has changed.
   private func watch(store path: String, last: String) async throws {
     let vault: any SwiftVaultService =
       Options.isFolder(path)
@@ -109,7 +110,7 @@ enum ChildCommand: String {
     }
   }
 
-  /// Saves batches of products as fast as it can until somebody kills it, and says when each begins and is confirmed.
+  /// Saves batches of products until the process is killed, and prints when each one begins and is confirmed.
   private func save(store path: String, round: UInt64) async throws {
     let store = TypedStore(engine: try await SQLiteEngine.open(at: path))
     for number in 0... {
@@ -120,8 +121,8 @@ enum ChildCommand: String {
     }
   }
 
-  /// Replaces the first files of a directory with one batch after the other; the last one stops where it is to be
-  /// killed.
+  /// Replaces the first files of a directory with consecutive batches. The last batch pauses at `point`, where the
+  /// process is killed.
   private func replace(in directory: URL, round: Int, until point: KillPoint) async throws {
     let isArmed = Locked(false)
     let configuration = point.configuration(isArmed: isArmed) {
@@ -141,7 +142,7 @@ enum ChildCommand: String {
     }
   }
 
-  /// Uses a suite with Foundation alone, as any program does that knows nothing of Coffer.
+  /// Reads and writes a suite with Foundation alone, like a program that does not use Coffer.
   private func useDefaults(_ suite: String) {
     guard let defaults = UserDefaults(suiteName: suite) else { return }
     say(defaults.string(forKey: "theme") ?? "nothing")
@@ -154,9 +155,9 @@ enum ChildCommand: String {
 
   private func say(_ line: String) { write(line + "\n", to: STDOUT_FILENO) }
 
-  /// The parent's end of the pipe closes when the parent ends, however it ends.
+  /// Ends the process when the parent's end of the pipe closes, which the end of the parent always causes.
   private func endWithParent() {
-    guard self != .defaults else { return }  // It reads what it is told, and ends with it.
+    guard self != .defaults else { return }  // It reads standard input itself and ends after that.
     Thread {
       while FileHandle.standardInput.availableData.count > 0 {}
       exit(1)
@@ -164,7 +165,7 @@ enum ChildCommand: String {
   }
 }
 
-/// Five products that are saved together. Both processes make the same ones from the numbers.
+/// Five products that are saved in one batch. Both processes derive the same products from the round and the number.
 struct PlugBatch {
   static let size = 5
   let items: [Item]

@@ -2,7 +2,7 @@ import Coffer
 import CofferLocks
 import Foundation
 
-/// What must not outlive the program: its child process and its temporary folder.
+/// The resources that must not outlive the program: its child process and its temporary folder.
 enum Cleanup {
   private struct State {
     var child: Int32?
@@ -29,9 +29,9 @@ enum Cleanup {
     Foundation.exit(code)
   }
 
-  /// Tidies up when the program is interrupted, or when it takes longer than it ever should.
+  /// Cleans up when the program is interrupted, or when it takes longer than `seconds`.
   static func guardProcess(limit seconds: Int) {
-    signal(SIGPIPE, SIG_IGN)  // The write that fails says so.
+    signal(SIGPIPE, SIG_IGN)  // The failing write returns an error instead.
     let queue = DispatchQueue(label: "coffer-demo.signals")
     for number in [SIGINT, SIGTERM, SIGHUP] {
       signal(number, SIG_IGN)
@@ -43,13 +43,14 @@ enum Cleanup {
       }
     }
     queue.asyncAfter(deadline: .now() + .seconds(seconds)) {
-      write("error: the demonstration was not done after \(seconds) seconds and was stopped.\n", to: STDERR_FILENO)
+      write("error: the demonstration took longer than \(seconds) seconds and was stopped.\n", to: STDERR_FILENO)
       exit(1)
     }
   }
 }
 
-/// Runs `body`, which must react to cancellation, for so long at most.
+/// Runs `body`, which must support cancellation, for at most `limit`.
+/// - Throws: `DemoError` with `what` when the limit is exceeded.
 func within<R: Sendable>(
   _ limit: Duration, _ what: String, _ body: @escaping @Sendable () async throws -> R
 ) async throws -> R {
@@ -57,7 +58,7 @@ func within<R: Sendable>(
     group.addTask { try await body() }
     group.addTask {
       try await Task.sleep(for: limit)
-      throw DemoError("waited \(limit) in vain for \(what)")
+      throw DemoError("timed out after \(limit) while waiting for \(what)")
     }
     defer { group.cancelAll() }
     guard let first = try await group.next() else { throw CancellationError() }

@@ -1,7 +1,7 @@
 import Coffer
 import Foundation
 
-/// Lines for people. Colours and progress appear on a terminal only, and nothing at all when JSON is asked for.
+/// Output for people. Colours and progress appear on a terminal only, and nothing is printed with `--json`.
 struct Console: Sendable {
   let isQuiet: Bool
   private let isTerminal: Bool
@@ -31,7 +31,7 @@ struct Console: Sendable {
     write((isTerminal ? "\r\u{1B}[K" : "") + text + "\n", to: STDOUT_FILENO)
   }
 
-  /// A line that the next one replaces.
+  /// Prints a line that the next one replaces.
   func progress(_ text: String) {
     guard !isQuiet, isTerminal else { return }
     write("\r\u{1B}[K   " + styled(text, .faint), to: STDOUT_FILENO)
@@ -53,7 +53,7 @@ struct Console: Sendable {
     line((isPassed ? styled("   ok    ", .green) : styled("   FAILED", .red)) + "\(blanks)\(number)  \(what)")
   }
 
-  /// Rows of cells; the first column is flush left, numbers are flush right.
+  /// Prints rows of cells: the first column flush left, the others flush right.
   func table(_ header: [String], _ rows: [[String]]) {
     let widths = header.indices.map { column in
       max(header[column].count, rows.map { $0[column].count }.max() ?? 0)
@@ -71,7 +71,7 @@ struct Console: Sendable {
   }
 }
 
-/// Writes at once, so that what a killed process had said is there. A reader that went away ends the program.
+/// Writes without buffering, so that the output of a killed process is complete. A closed pipe ends the program.
 func write(_ text: String, to descriptor: Int32) {
   var bytes = Array(text.utf8)[...]
   while !bytes.isEmpty {
@@ -84,7 +84,7 @@ func write(_ text: String, to descriptor: Int32) {
   }
 }
 
-/// 12345 as 12,345.
+/// Returns a number with a comma between groups of three digits: 12,345.
 func grouped(_ number: Int) -> String {
   var text = String(number.magnitude)
   var position = text.count - 3
@@ -95,10 +95,10 @@ func grouped(_ number: Int) -> String {
   return (number < 0 ? "-" : "") + text
 }
 
-/// A number and its noun: "1 file", "2 files".
+/// Returns a number and its noun: "1 file", "2 files".
 func counted(_ number: Int, _ noun: String) -> String { "\(grouped(number)) \(noun)\(number == 1 ? "" : "s")" }
 
-/// Seconds in a unit that people read: 850 µs, 12.3 ms, 4.56 s.
+/// Returns seconds in a fitting unit: 850 µs, 12.3 ms, 4.56 s.
 func duration(_ seconds: Double) -> String {
   switch seconds {
   case ..<0.001: "\(decimals(seconds * 1_000_000, seconds < 0.000_01 ? 1 : 0)) µs"
@@ -107,10 +107,10 @@ func duration(_ seconds: Double) -> String {
   }
 }
 
-func decimals(_ number: Double, _ places: Int) -> String { String(format: "%.\(places)f", number) }
+func decimals(_ number: Double, _ digits: Int) -> String { String(format: "%.\(digits)f", number) }
 
-/// Nanoseconds of a clock that all processes share and nobody sets.
+/// Returns the nanoseconds of the system's monotonic clock, which all processes share.
 func monotonicNanoseconds() -> Int { Int(DispatchTime.now().uptimeNanoseconds) }
 
-/// Seconds since a moment of ``monotonicNanoseconds()``.
+/// Returns the seconds since `start`, a result of ``monotonicNanoseconds()``.
 func seconds(since start: Int) -> Double { Double(monotonicNanoseconds() - start) / 1e9 }

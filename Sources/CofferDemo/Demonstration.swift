@@ -1,7 +1,7 @@
 import Coffer
 import Foundation
 
-/// Plays all acts; true when every check has passed.
+/// Runs all acts. Returns whether every check has passed.
 func demonstrate(_ options: Options) async throws -> Bool {
   if options.wantsHelp {
     write(Options.help + "\n", to: STDOUT_FILENO)
@@ -19,7 +19,7 @@ func demonstrate(_ options: Options) async throws -> Bool {
   console.line(console.styled("Coffer keeps what an app must not lose. Fifteen acts put that to the test.", .bold))
   console.line("Every \"ok\" below was measured just now, on this machine.")
   if isInMemory(folder) {
-    console.line("Note: \(folder.path) is a folder in memory; on a disk, saves take longer.")
+    console.line("Note: \(folder.path) is on a memory file system; on a disk, saves take longer.")
   }
 
   console.part("PART ONE: everything in one database file")
@@ -27,7 +27,7 @@ func demonstrate(_ options: Options) async throws -> Bool {
   console.part("PART TWO: the same promises for plain files that people can read")
   await playFiles(stage)
   console.part("PART THREE: preferences and secrets")
-  await stage.play("Preferences: UserDefaults reads them, writes them, and can even break them", preferencesAct)
+  await stage.play("Preferences: UserDefaults reads them, writes them, and may even damage them", preferencesAct)
   await stage.play("Secrets without a desktop: under a passphrase, and nowhere else", secretsAct)
 
   stage.summary.seconds = seconds(since: start)
@@ -44,25 +44,25 @@ func demonstrate(_ options: Options) async throws -> Bool {
 }
 
 private func playDatabase(_ stage: Stage) async {
-  await stage.play("Real data: what web shops publish is what we store here", loadAct)
+  await stage.play("Real data: the products that web shops publish", loadAct)
   await stage.play("Save it all: a confirmed save must outlive a power cut; what does it cost?", saveAct)
   await stage.play("Close and reopen: everything must come back exactly as it was saved", reopenAct)
-  await stage.play("Two doors, one store: what enters by one is heard and read at the other", doorsAct)
-  await stage.play("A second process watches: it must hear every change, once, and quickly", watchAct)
+  await stage.play("Two doors, one store: values saved through one are observed at the other", doorsAct)
+  await stage.play("A second process watches: it must receive every change, once, and quickly", watchAct)
   await stage.play("Pull the plug: a process saves as fast as it can; we kill it 10 times", plugAct)
-  await stage.play("A damaged byte: one bad spot on a disk must not take the rest along", damageAct)
+  await stage.play("A damaged byte: one bad spot on a disk must not affect other values", damageAct)
 }
 
 private func playFiles(_ stage: Stage) async {
-  await stage.play("A file for each product: nothing in it but the value's bytes", fileSaveAct)
+  await stage.play("A file for each product: it contains nothing but the bytes of the value", fileSaveAct)
   await stage.play("Pull the plug: five files change together or not at all, whenever we kill it", fileKillAct)
-  await stage.play("An editor changes a file: everybody who listens must hear it, once", editorAct)
-  await stage.play("A damaged file: it is named and kept, and the rest goes on", fileDamageAct)
-  await stage.play("The journal is deleted: the files alone must be enough", fileJournalAct)
+  await stage.play("An editor changes a file: every subscriber must receive the change, once", editorAct)
+  await stage.play("A damaged file: it is reported and kept, and other files are unaffected", fileDamageAct)
+  await stage.play("The journal is deleted: it must be rebuilt from the files alone", fileJournalAct)
   await stage.play("A third door: the same files for code that cannot await", callbackAct)
 }
 
-/// The closing table.
+/// Prints the closing table.
 private func close(_ stage: Stage) {
   let (console, summary) = (stage.console, stage.summary)
   console.line()
@@ -89,7 +89,7 @@ private func close(_ stage: Stage) {
   console.line("                     \(directory)")
 }
 
-/// A folder in place of the user's own directories, and no session bus: the user's keyring is not for demonstrations.
+/// Creates a folder that replaces the user's directories, and disables the session bus to protect the user's keyring.
 private func makeDesktop(in folder: URL) throws -> URL {
   let desktop = folder.appendingPathComponent("desktop")
   try FileManager.default.createDirectory(at: desktop, withIntermediateDirectories: true)
@@ -100,7 +100,7 @@ private func makeDesktop(in folder: URL) throws -> URL {
   return desktop
 }
 
-/// The folder for both stores: the one to keep, or a temporary one that goes with the program.
+/// Creates the folder for both stores: the one of `--keep`, or a temporary one that is removed at the end.
 private func makeFolder(keep: String?) throws -> URL {
   let files = FileManager.default
   guard let keep else {
@@ -120,12 +120,12 @@ private func makeFolder(keep: String?) throws -> URL {
   do {
     try files.createDirectory(at: folder, withIntermediateDirectories: true)
   } catch {
-    throw UsageError("The folder '\(keep)' cannot be made: \(error.localizedDescription)")
+    throw UsageError("The folder '\(keep)' cannot be created: \(error.localizedDescription)")
   }
   return folder
 }
 
-/// Whether the folder is in memory (tmpfs), where a sync costs nothing and promises nothing. Only Linux can tell.
+/// Returns whether the folder is on tmpfs, where a sync costs nothing and guarantees nothing. Always false on macOS.
 private func isInMemory(_ folder: URL) -> Bool {
   guard let mounts = try? String(contentsOfFile: "/proc/mounts", encoding: .utf8) else { return false }
   let path = folder.resolvingSymlinksInPath().path + "/"

@@ -1,7 +1,7 @@
 import Coffer
 import Foundation
 
-/// A captured answer of a shop: `{"products": [...]}`, bare or wrapped as `{"url": ..., "body": {"products": [...]}}`.
+/// A captured shop response: `{"products": [...]}`, bare or wrapped as `{"url": ..., "body": {"products": [...]}}`.
 private struct Feed: Decodable {
   let products: [Product]
 
@@ -18,7 +18,7 @@ private struct Feed: Decodable {
 }
 
 extension Catalogue {
-  /// Captured product feeds: all JSON files under a folder. Each product is stored as `product/FILE/ID`.
+  /// Returns the products of captured feeds, all JSON files under a folder, with the keys `product/FILE/ID`.
   static func captured(in folder: String) throws -> Catalogue {
     let root = URL(fileURLWithPath: folder)
     let paths = FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String }
@@ -30,7 +30,7 @@ extension Catalogue {
     for file in files {
       let data = try Data(contentsOf: root.appendingPathComponent(file))
       guard let feed = try? decoder.decode(Feed.self, from: data) else {
-        notes.append("\(file) is not a product feed: left out.")
+        notes.append("\(file) is not a product feed and was skipped.")
         continue
       }
       shops.insert(file.prefix { $0 != "." }.split(separator: "/").dropLast().last ?? "shop")

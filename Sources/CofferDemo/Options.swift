@@ -1,12 +1,12 @@
 import Foundation
 
-/// What the caller got wrong: exit code 2.
+/// An error in the command line, which ends the program with exit code 2.
 struct UsageError: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }
 }
 
-/// What the demonstration found wrong.
+/// An unexpected condition that ends an act.
 struct DemoError: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }
@@ -22,20 +22,20 @@ struct Options {
   static let help = """
     usage: coffer-demo [OPTIONS]
 
-    Shows what Coffer does with real data, a second process, kills, an editor and
-    damage: first in a database, then in plain files. It takes some seconds and
-    leaves nothing behind.
+    Demonstrates Coffer with real data, a second process, kills, an editor and
+    damage: first in a database, then in plain files. It takes a few seconds and
+    leaves no files behind.
 
       --data DIR     product feeds to store: JSON files with a list "products"
-                     (otherwise ../shared/data/shopify if it is there)
-      --generate N   make up N products instead, 20 to 100000 (otherwise 3000 when
+                     (default: ../shared/data/shopify if it exists)
+      --generate N   generate N products instead, 20 to 100000 (default: 3000 if
                      there are no feeds)
-      --keep DIR     make both stores in this folder and keep them
-      --json         print one JSON summary and nothing else
-      --help         show this
+      --keep DIR     create both stores in this folder and keep them
+      --json         print only a JSON summary
+      --help         show this help
 
     exit code: 0 all checks passed, 1 a check failed, 2 the options are wrong
-    Colours are for terminals only; set NO_COLOR to have none there either.
+    Colours appear on a terminal only; set NO_COLOR to disable them.
     """
 
   init(_ arguments: [String]) throws {
@@ -66,7 +66,7 @@ struct Options {
     return value
   }
 
-  /// Captured feeds where they are known to lie beside the package, else made up products.
+  /// Returns the products to store: captured feeds if available, else generated products.
   func catalogue() throws -> Catalogue {
     if let generate { return try Generator.catalogue(count: generate) }
     let usual = "../shared/data/shopify"

@@ -1,7 +1,7 @@
 import Coffer
 import Foundation
 
-/// A product as web shops publish it (`/products.json` of a Shopify shop), and as the demonstration stores it.
+/// A product in the format that Shopify shops publish as `/products.json` and that the demonstration stores.
 struct Product: Codable, Hashable, Sendable {
   var id: Int
   var title: String
@@ -43,7 +43,7 @@ struct Product: Codable, Hashable, Sendable {
 
     init(src: String, width: Int?, height: Int?) { (self.src, self.width, self.height) = (src, width, height) }
 
-    /// Most shops give an object, some the address alone.
+    /// Decodes an image: most shops publish an object, some only its address.
     init(from decoder: any Decoder) throws {
       if let address = try? decoder.singleValueContainer().decode(String.self) {
         self.init(src: address, width: nil, height: nil)
@@ -58,7 +58,7 @@ struct Product: Codable, Hashable, Sendable {
   }
 }
 
-/// An exact amount of money, written as text in JSON, as shops do: binary fractions cannot hold 0.10.
+/// An exact amount of money, encoded as text in JSON as shops do, since binary fractions cannot represent 0.10.
 struct Price: Codable, Hashable, Comparable, Sendable, CustomStringConvertible {
   let amount: Decimal
 
@@ -76,24 +76,24 @@ struct Price: Codable, Hashable, Comparable, Sendable, CustomStringConvertible {
     try container.encode("\(amount)")
   }
 
-  /// With two places, for people.
+  /// The amount with two decimal places, for display.
   var text: String { decimals(NSDecimalNumber(decimal: amount).doubleValue, 2) }
 
   static func < (left: Price, right: Price) -> Bool { left.amount < right.amount }
   var description: String { "\(amount)" }
 }
 
-/// A product and the name it is stored under.
+/// A product and the key under which it is stored.
 struct Item: Sendable {
   let key: StoreKey
   let product: Product
 }
 
-/// What the demonstration stores, and where it came from.
+/// The products that the demonstration stores, and their source.
 struct Catalogue: Sendable {
   let items: [Item]
   let source: String
-  /// What a reader should know about the source; may be empty.
+  /// Remarks on the source, such as skipped files; may be empty.
   var notes: [String] = []
   var variants: Int { items.reduce(0) { $0 + $1.product.variants.count } }
 }

@@ -1,15 +1,15 @@
 import Coffer
 import Foundation
 
-/// The directory of the second part, and what each file in it must hold.
+/// The directory of the second part, with the expected content of each file.
 ///
-/// What it finds out about the directory it finds out without Coffer, as any other program would.
+/// The directory is inspected without Coffer, as another program would do it.
 final class Shelf {
   let directory: URL
-  /// What was confirmed: the bytes of each value.
+  /// The confirmed bytes of each value.
   private(set) var values: [StoreKey: Data] = [:]
 
-  /// JSON that people can read, and the same bytes for the same product in every process.
+  /// A codec for readable JSON that encodes the same product to the same bytes in every process.
   static let codec: JSONCodec = {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -18,13 +18,13 @@ final class Shelf {
 
   init(_ directory: URL) { self.directory = directory }
 
-  /// The keys in their order.
+  /// The keys, sorted.
   var keys: [StoreKey] { values.keys.sorted() }
 
-  /// The most products that become files: each file is synced to the disk, and a slow disk must not make people wait.
+  /// The maximum number of products that are stored as files, since each file is synced and disks may be slow.
   private static let limit = 1_000
 
-  /// Names each product by its handle, which people can read; shops that share a handle get a number behind it.
+  /// Returns the products with readable keys made of their handles; a number is appended to handles that recur.
   static func items(_ catalogue: Catalogue) throws -> [Item] {
     var taken: Set<StoreKey> = []
     return try catalogue.items.prefix(limit).map { item in
@@ -46,21 +46,21 @@ final class Shelf {
 
   // MARK: From outside
 
-  /// The bytes of a file; `nil` when there is none.
+  /// Returns the bytes of a file, or `nil` if it does not exist.
   func bytes(of key: StoreKey) -> Data? { FileManager.default.contents(atPath: path(key)) }
 
   struct Comparison {
-    /// Files that hold the bytes of their value.
+    /// The number of files with exactly the bytes of their value.
     var equal = 0
-    /// Files that nobody expects.
+    /// The number of unexpected files.
     var strangers = 0
     let expected: Int
     var isExact: Bool { equal == expected && strangers == 0 }
-    /// What is wrong, or how many files are right.
+    /// The number of differences, or the number of files if there is no difference.
     var count: Int { isExact ? equal : expected - equal + strangers }
   }
 
-  /// Compares the whole directory, byte by byte, with what it must hold.
+  /// Compares the whole directory, byte by byte, with its expected content.
   func compare() throws -> Comparison {
     let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).filter { !$0.hasPrefix(".") }
     let equal = values.filter { bytes(of: $0) == $1 }.count
@@ -70,14 +70,14 @@ final class Shelf {
 
   // MARK: Through Coffer
 
-  /// Opens the directory, and closes it again whatever happens.
+  /// Opens the directory, calls `body`, and closes the engine even when `body` throws.
   func withEngine<R>(
     _ configuration: SlotConfiguration = SlotConfiguration(), _ body: (SlotEngine) async throws -> R
   ) async throws -> R {
     try await closing(try await SlotEngine.files(in: directory, configuration: configuration), after: body)
   }
 
-  /// How many values, but one perhaps, a handle reads as they must be.
+  /// Returns the number of values, except `victim`, that are read as expected.
   func countReadable(_ engine: SlotEngine, except victim: StoreKey? = nil) async throws -> Int {
     var equal = 0
     for (key, value) in values where key != victim {
@@ -88,14 +88,14 @@ final class Shelf {
 }
 
 extension Stage {
-  /// Checks that the directory holds each value, byte by byte, and no other file.
+  /// Checks that the directory contains each value, byte by byte, and no other file.
   func checkFiles(_ what: String = "files, each exactly its value, and no others") throws {
     let found = try shelf.compare()
     check(found.isExact, found.isExact ? what : "files missing, wrong or too many", count: found.count)
   }
 }
 
-/// Runs one command of the shell in a directory, with the name of a file as `$f`, and returns what it prints.
+/// Runs a shell command in a directory, with the name of a file as `$f`, and returns its output.
 func shell(_ command: String, in directory: URL, file: String = "") throws -> String {
   let process = Process()
   let output = Pipe()
@@ -108,20 +108,20 @@ func shell(_ command: String, in directory: URL, file: String = "") throws -> St
   let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
   process.waitUntilExit()
   guard process.terminationStatus == 0 else {
-    throw DemoError("'\(command)' has failed with exit code \(process.terminationStatus)")
+    throw DemoError("'\(command)' failed with exit code \(process.terminationStatus)")
   }
   return text
 }
 
 extension Console {
-  /// A command and what it printed, as in a terminal.
+  /// Prints a command and its output as a terminal shows them.
   func shell(_ command: String, _ output: String = "") {
     func fitting(_ text: some StringProtocol) -> String { text.count <= 76 ? "\(text)" : "\(text.prefix(73))..." }
     line("   " + styled(fitting("$ \(command)"), .bold))
     for text in output.split(separator: "\n") { line("   " + fitting(text)) }
   }
 
-  /// A sentence that may be longer than a line.
+  /// Prints a sentence, wrapped to lines.
   func sentence(_ text: String) {
     var row = ""
     for word in text.split(separator: " ") {

@@ -1,7 +1,7 @@
 import Coffer
 import Foundation
 
-/// One thing that was checked.
+/// The result of one check.
 struct Check: Encodable {
   let act: Int
   let what: String
@@ -9,13 +9,13 @@ struct Check: Encodable {
   let isPassed: Bool
 }
 
-/// How long one act took.
+/// The duration of one act.
 struct ActTime: Encodable {
   let act: Int
   let seconds: Double
 }
 
-/// What happened, for programs: `--json`.
+/// The summary that `--json` prints.
 struct Summary: Encodable {
   var isPassed = true
   var source = ""
@@ -46,19 +46,19 @@ struct Summary: Encodable {
   var checks: [Check] = []
   var acts: [ActTime] = []
   var seconds = 0.0
-  /// The database file, when it is kept.
+  /// The path of the database file, if it is kept.
   var store: String?
-  /// The directory of files, when it is kept.
+  /// The path of the directory of files, if it is kept.
   var directory: String?
 }
 
-/// Where the acts play: the places of both stores, the data, what is printed and what is counted.
+/// The environment of the acts: the paths of both stores, the data, the console and the summary.
 final class Stage {
   let console: Console
   let catalogue: Catalogue
   let path: String
   let shelf: Shelf
-  /// Where preferences and secrets are, in place of the user's own.
+  /// The folder for preferences and secrets, which replaces the user's directories.
   let desktop: URL
   var summary = Summary()
   private var act = 0
@@ -72,7 +72,7 @@ final class Stage {
     summary.source = catalogue.source
   }
 
-  /// Plays one act. An act that stops with an error is a failed check; the next one plays all the same.
+  /// Runs one act. An act that throws counts as a failed check and does not prevent the following ones.
   func play(_ heading: String, _ body: (Stage) async throws -> Void) async {
     act += 1
     console.act(act, heading)
@@ -80,12 +80,12 @@ final class Stage {
     do {
       try await body(self)
     } catch {
-      check(false, "acts finished: \(error)", count: 0)
+      check(false, "acts completed: \(error)", count: 0)
     }
     summary.acts.append(ActTime(act: act, seconds: seconds(since: start)))
   }
 
-  /// Notes what was found; a failed check is printed at once and makes the exit code 1.
+  /// Records and prints the result of a check. A failed check makes the exit code 1.
   func check(_ isPassed: Bool, _ what: String, count: Int) {
     summary.checks.append(Check(act: act, what: what, count: count, isPassed: isPassed))
     summary.isPassed = summary.isPassed && isPassed
@@ -93,7 +93,7 @@ final class Stage {
     if !isPassed, console.isQuiet { write("FAILED in act \(act): \(what) (\(count))\n", to: STDERR_FILENO) }
   }
 
-  /// Opens the store, and closes it again whatever happens.
+  /// Opens the store, calls `body`, and closes the engine even when `body` throws.
   func withEngine<R>(
     _ configuration: SQLiteConfiguration = SQLiteConfiguration(), _ body: (SQLiteEngine) async throws -> R
   ) async throws -> R {
@@ -101,7 +101,7 @@ final class Stage {
   }
 }
 
-/// Closes an engine whatever `body` does with it.
+/// Calls `body` with an engine, and closes the engine even when `body` throws.
 func closing<Engine: StorageEngine, R>(
   _ engine: Engine, after body: (Engine) async throws -> R
 ) async throws -> R {
@@ -109,7 +109,7 @@ func closing<Engine: StorageEngine, R>(
   do {
     result = try await body(engine)
   } catch {
-    try? await engine.close()  // The first error says more.
+    try? await engine.close()  // The first error is the one to report.
     throw error
   }
   try await engine.close()
@@ -117,7 +117,7 @@ func closing<Engine: StorageEngine, R>(
 }
 
 extension StorageEngine {
-  /// Calls `body` with every entry under a prefix, page by page, all of one state of the store.
+  /// Calls `body` with every entry under a prefix, all from one snapshot of the store.
   func forEachEntry(under prefix: StoreKey? = nil, _ body: @Sendable (StoreEntry) -> Void) async throws {
     try await withSnapshot { try await $0.forEach(prefix: prefix) { body($0) } }
   }

@@ -1,4 +1,4 @@
-// Shows what Coffer does with real data: ./run demo
+// Demonstrates Coffer with real data: ./run demo
 
 import Coffer
 import Foundation

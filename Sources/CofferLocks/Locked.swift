@@ -6,7 +6,7 @@
   public import Synchronization
 #endif
 
-/// A value that one thread at a time can touch.
+/// A value protected by a lock, which one thread at a time can access.
 ///
 /// ```swift
 /// let waiting = Locked<[Int]>([])
@@ -20,9 +20,9 @@
 public final class Locked<Value>: Sendable {
   #if canImport(os)
     private let mutex: OSAllocatedUnfairLock<Value>
-    /// A lock with a value in it.
+    /// Creates a lock that protects `value`.
     public init(_ value: sending Value) { mutex = OSAllocatedUnfairLock(uncheckedState: value) }
-    /// Runs a closure with the value while no other thread can touch it. It must not wait, nor lock again.
+    /// Calls `body` with exclusive access to the value. `body` must neither block nor lock again.
     public func withLock<R, E: Error>(_ body: (inout Value) throws(E) -> sending R) throws(E) -> sending R {
       let result = mutex.withLockUnchecked { value -> Result<R, E> in
         do throws(E) { return .success(try body(&value)) } catch { return .failure(error) }
@@ -30,12 +30,12 @@ public final class Locked<Value>: Sendable {
       return try result.get()
     }
   #elseif COFFER_TSAN
-    // The sanitizer knows this one.
+    // The sanitizer intercepts POSIX mutexes.
     private nonisolated(unsafe) let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    // Touched only while the mutex is held. In memory of its own: `()` would have the address of this object, and each
-    // look at the object would be a race with it.
+    // Accessed only while the mutex is held. Allocated separately: a `()` stored inline would share the address of this
+    // object, and every access to the object would be reported as a race with it.
     private nonisolated(unsafe) let value: UnsafeMutablePointer<Value>
-    /// A lock with a value in it.
+    /// Creates a lock that protects `value`.
     public init(_ value: sending Value) {
       self.value = .allocate(capacity: 1)
       self.value.initialize(to: value)
@@ -48,7 +48,7 @@ public final class Locked<Value>: Sendable {
       value.deinitialize(count: 1)
       value.deallocate()
     }
-    /// Runs a closure with the value while no other thread can touch it. It must not wait, nor lock again.
+    /// Calls `body` with exclusive access to the value. `body` must neither block nor lock again.
     public func withLock<R, E: Error>(_ body: (inout Value) throws(E) -> sending R) throws(E) -> sending R {
       pthread_mutex_lock(mutex)
       defer { pthread_mutex_unlock(mutex) }
@@ -56,9 +56,9 @@ public final class Locked<Value>: Sendable {
     }
   #else
     @usableFromInline let mutex: Mutex<Value>
-    /// A lock with a value in it.
+    /// Creates a lock that protects `value`.
     @inlinable public init(_ value: sending Value) { mutex = Mutex(value) }
-    /// Runs a closure with the value while no other thread can touch it. It must not wait, nor lock again.
+    /// Calls `body` with exclusive access to the value. `body` must neither block nor lock again.
     @inlinable public func withLock<R, E: Error>(
       _ body: (inout sending Value) throws(E) -> sending R
     ) throws(E) -> sending R {

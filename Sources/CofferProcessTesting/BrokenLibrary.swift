@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Makes a system library unusable for a ``HelperProcess``: the loader finds an invalid file of its name first.
+/// A file that makes a system library unusable for a ``HelperProcess``: the loader finds it first under the same name.
 ///
 /// ```swift
 /// let library = try BrokenLibrary("libsecret-1.so.0")
@@ -11,14 +11,14 @@ public final class BrokenLibrary {
 
   /// Writes the file that the loader finds.
   /// - Parameters:
-  ///   - name: such as `libgio-2.0.so.0`.
-  ///   - content: what the file holds; another library's bytes make one that lacks everything.
+  ///   - name: the file name of the library, such as `libgio-2.0.so.0`.
+  ///   - content: the contents of the file; those of another library make one that lacks every function.
   public init(_ name: String, _ content: Data = Data("no library".utf8)) throws {
     folder = try TemporaryDirectory()
     try content.write(to: folder.url.appendingPathComponent(name))
   }
 
-  /// What a helper process needs to find it.
+  /// The environment variable with which a helper process loads this file.
   public var environment: (String, String) {
     let before = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"].map { ":" + $0 } ?? ""
     return ("LD_LIBRARY_PATH", folder.url.path + before)

@@ -1,14 +1,14 @@
-/// How many times longer than it asks for a test waits, since a deadline only ends a test that hangs: 3, and 10 where
-/// the package is built for the thread sanitizer with `COFFER_TSAN` in the environment.
+/// The factor by which tests extend their deadlines, since a deadline only ends a test that hangs: 3, or 10 if the
+/// package is built for the thread sanitizer with `COFFER_TSAN` in the environment.
 public var patience: Int { isThreadSanitized ? 10 : 3 }
 
-/// Waits for a task, which is cancelled when it takes longer than `limit` times ``patience``.
+/// Waits for a task, and cancels it if it takes longer than `limit` times ``patience``.
 ///
 /// ```swift
 /// let commit = try await finish(Task { try await changes.next() }, within: .seconds(10))
 /// ```
 /// - Returns: The task's value.
-/// - Throws: What the task throws; `CancellationError` from most that are cancelled.
+/// - Throws: The error of the task, which is usually `CancellationError` if it was cancelled.
 public func finish<R: Sendable>(_ task: Task<R, any Error>, within limit: Duration) async throws -> R {
   let watchdog = Task {
     try await Task.sleep(for: limit * patience)
@@ -18,7 +18,7 @@ public func finish<R: Sendable>(_ task: Task<R, any Error>, within limit: Durati
   return try await task.value
 }
 
-/// Waits for a task that throws nothing, which is cancelled when it takes longer than `limit` times ``patience``.
+/// Waits for a task that cannot throw, and cancels it if it takes longer than `limit` times ``patience``.
 public func finish<R: Sendable>(_ task: Task<R, Never>, within limit: Duration) async throws -> R {
   let watchdog = Task {
     try await Task.sleep(for: limit * patience)

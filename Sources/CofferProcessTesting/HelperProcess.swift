@@ -2,7 +2,7 @@
   public import Foundation
 
   /// An executable of the test package that runs beside the test, as another process of the application would. It is
-  /// killed when this object is deallocated, if not before.
+  /// killed when this object is deallocated, at the latest.
   ///
   /// The test and the helper exchange lines, and the test may kill it at any point:
   ///
@@ -12,9 +12,9 @@
   /// writer.kill()
   /// ```
   ///
-  /// The test target names the executable among its dependencies, so that it is built and lies beside the test bundle.
+  /// The test target must list the executable among its dependencies, so that it is built next to the test bundle.
   public final class HelperProcess {
-    /// The process: its number, whether it runs.
+    /// The process, with its identifier and its state.
     public let process = Process()
     private let output = Pipe()
     private let input = Pipe()
@@ -23,10 +23,10 @@
     /// Starts the helper.
     /// - Parameters:
     ///   - arguments: the arguments of the helper.
-    ///   - name: which helper: an executable beside the test bundle.
+    ///   - name: the name of the helper, an executable next to the test bundle.
     ///   - environment: variables to add to this process's environment.
     ///   - absent: variables to remove from it.
-    /// - Throws: ``TestFailure`` when there is no such executable beside the test bundle.
+    /// - Throws: ``TestFailure`` if there is no such executable next to the test bundle.
     public init(
       _ arguments: [String], executable name: String, environment: [(String, String)] = [],
       without absent: [String] = []
@@ -45,7 +45,7 @@
 
     deinit { stop() }
 
-    /// Beside the test bundle, where the build puts it.
+    /// Returns the path of an executable in the test bundle's directory or the three above it.
     private static func executable(_ name: String) throws -> URL {
       var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
       for _ in 0..<4 {
@@ -53,20 +53,20 @@
         if FileManager.default.isExecutableFile(atPath: candidate.path) { return candidate }
         folder.deleteLastPathComponent()
       }
-      throw TestFailure("\(name) is not beside \(CommandLine.arguments[0]), nor in the three folders above")
+      throw TestFailure("\(name) is neither next to \(CommandLine.arguments[0]) nor in the three directories above")
     }
 
-    /// The next line that it prints, or `nil` at the end. What a killed helper leaves of a line is dropped.
-    /// - Throws: ``TestFailure`` when nothing comes for a minute times ``patience``.
+    /// Returns the next line of the output, or `nil` at its end. An incomplete last line is dropped.
+    /// - Throws: ``TestFailure`` if there is no output for a minute times ``patience``.
     public func line() throws -> String? {
       while true {
         if let line = takeLine() { return line }
-        guard hasMore(within: 60_000 * Int32(patience)) else { throw TestFailure("the helper has said nothing") }
+        guard hasMore(within: 60_000 * Int32(patience)) else { throw TestFailure("the helper printed nothing in time") }
         guard readMore() else { return nil }
       }
     }
 
-    /// The next line, or `nil` when none comes within so many milliseconds.
+    /// Returns the next line of the output, or `nil` at its end or if there is no output for `milliseconds`.
     public func line(within milliseconds: Int32) throws -> String? {
       while true {
         if let line = takeLine() { return line }
@@ -89,15 +89,15 @@
       }
     }
 
-    /// Whether there was more before the end.
+    /// Reads more of the output. Returns `false` at its end.
     private func readMore() -> Bool {
       let more = output.fileHandleForReading.availableData
       buffer += more
       return !more.isEmpty
     }
 
-    /// All remaining lines.
-    /// - Throws: ``TestFailure`` when nothing comes for so many milliseconds.
+    /// Returns all remaining lines of the output.
+    /// - Throws: ``TestFailure`` if there is no output for `milliseconds`.
     public func lines(within milliseconds: Int32 = 60_000 * Int32(patience)) throws -> [String] {
       var lines: [String] = []
       while true {
@@ -106,29 +106,29 @@
           continue
         }
         guard hasMore(within: milliseconds) else {
-          throw TestFailure("the helper has said nothing for \(milliseconds / 1_000) s; before that: \(lines)")
+          throw TestFailure("the helper printed nothing for \(milliseconds / 1_000) s; before that: \(lines)")
         }
         guard readMore() else { return lines }
       }
     }
 
-    /// Writes a line to its standard input. Whether a helper is left to read it is not noticed.
+    /// Writes a line to the helper's standard input, whether or not the helper still reads it.
     public func tell(_ line: String) { input.fileHandleForWriting.write(Data((line + "\n").utf8)) }
 
-    /// Kills it with `SIGKILL`, which it cannot catch.
+    /// Kills the helper with `SIGKILL`, which it cannot catch.
     public func kill() {
       if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) }
     }
 
-    /// Waits for its end.
-    /// - Returns: Its exit status, or the number of the signal that ended it.
+    /// Waits until the helper has ended.
+    /// - Returns: The exit status, or the number of the signal that ended it.
     @discardableResult
     public func wait() -> Int32 {
       process.waitUntilExit()
       return process.terminationStatus
     }
 
-    /// Kills it if it runs, and waits for its end.
+    /// Kills the helper if it is running, and waits until it has ended.
     public func stop() {
       guard process.isRunning else { return }
       kill()

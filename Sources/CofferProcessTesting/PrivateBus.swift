@@ -1,8 +1,8 @@
 #if os(Linux)
   import Foundation
 
-  /// A D-Bus message bus of a test's own, in a folder of its own: tests do not reach the user's desktop session. It
-  /// is ended with this object, and with this process, however that ends.
+  /// A D-Bus message bus for a single test, in a temporary directory, so that tests do not reach the user's desktop
+  /// session. It ends when this object is deallocated or this process ends, even if it is killed.
   ///
   /// ```swift
   /// @Suite(.enabled(if: PrivateBus.isInstalled, "dbus-daemon is not installed"))
@@ -21,26 +21,26 @@
     }()
 
     private let folder: TemporaryDirectory
-    /// The bus ends when this is closed.
+    /// The standard input of the bus, which ends the bus when it is closed.
     private let life: FileHandle
-    /// Open as long as the bus lives.
+    /// The standard output of the bus, which is open until the bus ends.
     private let output: FileHandle
 
     /// The directory of its socket, as a value for `XDG_RUNTIME_DIR`.
     public let runtimeDirectory: String
-    /// The bus, as in `DBUS_SESSION_BUS_ADDRESS`.
+    /// The address of the bus, as a value for `DBUS_SESSION_BUS_ADDRESS`.
     public let address: String
 
-    /// The variables of a session on this bus.
+    /// The environment variables of a session on this bus.
     public var environment: @Sendable (String) -> String? {
       { [address] in $0 == "DBUS_SESSION_BUS_ADDRESS" ? address : nil }
     }
 
     /// Starts the bus.
     /// - Parameters:
-    ///   - server: the program that the bus starts as a notification server when one is asked for.
-    ///   - subfolder: a folder within the bus's own where its socket is.
-    /// - Throws: ``TestFailure`` when it does not start; `CocoaError` when its folder cannot be written.
+    ///   - server: the path of a program that the bus starts on demand as a notification server.
+    ///   - subfolder: a subdirectory of the temporary directory for the socket.
+    /// - Throws: ``TestFailure`` if the bus does not start; `CocoaError` if its directory cannot be written.
     public init(server: String? = nil, in subfolder: String? = nil) throws {
       guard let program = Self.program else { throw TestFailure("dbus-daemon is not installed") }
       folder = try TemporaryDirectory()
@@ -48,7 +48,7 @@
       try FileManager.default.createDirectory(atPath: runtimeDirectory, withIntermediateDirectories: true)
       let plain = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_/.")
       guard let path = (runtimeDirectory + "/bus").addingPercentEncoding(withAllowedCharacters: plain) else {
-        throw TestFailure("the folder \(runtimeDirectory) has a name that no address can have")
+        throw TestFailure("the directory \(runtimeDirectory) has a name that an address cannot contain")
       }
       address = "unix:path=" + path
       if let server {
@@ -75,7 +75,7 @@
       let process = Process()
       let input = Pipe()
       let output = Pipe()
-      // A shell that ends the bus when our end of its input closes, as it also does when this process is killed.
+      // A shell ends the bus when its input closes, which also happens when this process is killed.
       let script = "\"$@\" </dev/null & bus=$!; cat >/dev/null; kill -9 $bus; wait $bus"
       process.executableURL = URL(fileURLWithPath: "/bin/sh")
       process.arguments = [
@@ -84,7 +84,7 @@
       process.standardInput = input
       process.standardOutput = output
       process.standardError = FileHandle.nullDevice
-      // Threads of Dispatch hold signals back, children inherit that, and a bus has to hear of the end of its children.
+      // Dispatch threads block signals and children inherit that, but the bus needs the SIGCHLD of its own children.
       var none = sigset_t()
       var before = sigset_t()
       sigemptyset(&none)
@@ -95,22 +95,22 @@
       try? output.fileHandleForWriting.close()
       life = input.fileHandleForWriting
       self.output = output.fileHandleForReading
-      // It prints its address when it listens.
+      // The bus prints its address once it accepts connections.
       guard try !more().isEmpty else { throw TestFailure("the bus does not start") }
     }
 
     deinit { try? life.close() }
 
-    /// Ends the bus and waits for its end, 20 s at most.
+    /// Ends the bus and waits until it has ended, for at most 20 s.
     public func end() throws {
       try life.close()
       while try !more().isEmpty {}
     }
 
-    /// What the bus prints next; nothing at its end.
+    /// Returns the next output of the bus, which is empty at its end.
     private func more() throws -> Data {
       var ready = pollfd(fd: output.fileDescriptor, events: Int16(POLLIN), revents: 0)
-      guard poll(&ready, 1, 20_000) > 0 else { throw TestFailure("the bus has said nothing for 20 s") }
+      guard poll(&ready, 1, 20_000) > 0 else { throw TestFailure("the bus printed nothing for 20 s") }
       return output.availableData
     }
   }

@@ -1,8 +1,9 @@
 #if os(Linux)
   public import Foundation
 
-  /// A gnome-keyring of a test's own, on a bus of its own, in a folder of its own: tests do not reach the user's
-  /// secrets. All of it ends with this object, and the processes with this process, however that ends.
+  /// A gnome-keyring for a single test, on a private bus and in a temporary directory, so that tests do not reach the
+  /// user's secrets. All of it ends when this object is deallocated; the processes also end with this process, even if
+  /// it is killed.
   ///
   /// ```swift
   /// let keyring = try PrivateKeyring()
@@ -11,13 +12,13 @@
   public final class PrivateKeyring {
     /// Whether the system has `dbus-daemon`, `dbus-send` and `gnome-keyring-daemon`.
     public static let isInstalled = missing.isEmpty
-    /// Why tests that need it are switched off.
-    public static let whyNot = "not installed: \(missing.joined(separator: ", "))"
+    /// The reason for disabling tests that need a keyring.
+    public static let unavailabilityReason = "not installed: \(missing.joined(separator: ", "))"
     private static let missing = ["dbus-daemon", "dbus-send", "gnome-keyring-daemon"].filter { program($0) == nil }
-    /// What gnome-keyring calls the collection that the password opens.
+    /// The path of the login collection, which the password unlocks.
     public static let collection = "/org/freedesktop/secrets/collection/login"
 
-    /// The folder of it all.
+    /// The temporary directory of the bus and the keyring.
     public let root: URL
     private var bus: Process?
     private var busLife: Pipe?
@@ -26,13 +27,13 @@
 
     /// Starts the bus and a keyring on it.
     /// - Parameters:
-    ///   - password: of the login collection; `nil` starts no keyring.
-    ///   - activatable: whether the bus starts a keyring, with nothing unlocked, for whoever asks.
-    /// - Throws: ``TestFailure`` when one of them does not answer within 20 s.
+    ///   - password: the password of the login collection, or `nil` to start no keyring.
+    ///   - activatable: whether the bus starts a keyring on demand, with nothing unlocked.
+    /// - Throws: ``TestFailure`` if the bus or the keyring does not answer within 20 s.
     public init(password: String? = "correct horse", activatable: Bool = false) throws {
-      guard Self.isInstalled else { throw TestFailure(Self.whyNot) }
+      guard Self.isInstalled else { throw TestFailure(Self.unavailabilityReason) }
       var template = Array((NSTemporaryDirectory() + "/coffer-keyring-XXXXXX").utf8CString)
-      guard mkdtemp(&template) != nil else { throw TestFailure("no temporary folder: errno \(errno)") }
+      guard mkdtemp(&template) != nil else { throw TestFailure("no temporary directory: errno \(errno)") }
       root = URL(fileURLWithPath: String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self))
       isActivatable = activatable
       for folder in ["home", "data", "config", "cache", "run", "services"] {
@@ -50,13 +51,13 @@
       try? FileManager.default.removeItem(at: root)
     }
 
-    /// The bus, as in `DBUS_SESSION_BUS_ADDRESS`.
+    /// The address of the bus, as a value for `DBUS_SESSION_BUS_ADDRESS`.
     public var address: String { "unix:path=\(socket)" }
     private var socket: String { root.appendingPathComponent("bus").path }
-    /// Where the keyring's files are: `keyrings/login.keyring` under it.
+    /// The data directory, which contains the keyring's files, such as `keyrings/login.keyring`.
     public var dataDirectory: URL { root.appendingPathComponent("data") }
 
-    /// What a child process needs to find it all.
+    /// The environment variables with which a child process uses this bus and keyring.
     public var environment: [(String, String)] {
       [
         ("DBUS_SESSION_BUS_ADDRESS", address), ("HOME", path("home")), ("XDG_DATA_HOME", path("data")),
@@ -76,7 +77,7 @@
           to: root.appendingPathComponent("services/org.freedesktop.secrets.service"), atomically: true,
           encoding: .utf8)
       unlink(socket)
-      // A shell that ends the bus when our end of its input closes, as it also does when this process is killed.
+      // A shell ends the bus when its input closes, which also happens when this process is killed.
       let script = "\"$@\" </dev/null & bus=$!; cat >/dev/null; kill -9 $bus; wait $bus"
       let life = Pipe()
       bus = try start(
@@ -87,7 +88,7 @@
       try wait(for: "the bus") { self.busAnswers }
     }
 
-    /// Ends the bus at once; a keyring on it ends, too.
+    /// Kills the bus; a keyring on it ends, too.
     public func stopBus() {
       try? busLife?.fileHandleForWriting.close()
       bus?.waitUntilExit()
@@ -119,12 +120,12 @@
 
     // MARK: The keyring
 
-    /// Starts a keyring. With a new folder, a password makes the login collection; an empty one makes none. With a
-    /// folder that has one, another password leaves it locked.
+    /// Starts a keyring. If there is no login collection yet, it is created with the password, or not at all if the
+    /// password is empty. An existing one stays locked if the password is wrong.
     /// - Parameters:
-    ///   - password: what unlocks the login collection.
-    ///   - display: an X display that the keyring may show questions on.
-    /// - Throws: ``TestFailure`` when it does not answer within 20 s.
+    ///   - password: the password of the login collection.
+    ///   - display: the X display on which the keyring may show prompts.
+    /// - Throws: ``TestFailure`` if the keyring does not answer within 20 s.
     public func startDaemon(password: String, display: String? = nil) throws {
       stopDaemon()
       let input = Pipe()
@@ -147,7 +148,7 @@
 
     /// Suspends the keyring with `SIGSTOP`: it stays on the bus and does not answer.
     public func pause() { if let daemon { kill(daemon.processIdentifier, SIGSTOP) } }
-    /// Lets a paused keyring go on.
+    /// Resumes a suspended keyring with `SIGCONT`.
     public func resume() { if let daemon { kill(daemon.processIdentifier, SIGCONT) } }
 
     /// Locks the login collection.
@@ -157,7 +158,7 @@
       guard let reply, reply.contains(Self.collection) else { throw TestFailure("the keyring was not locked") }
     }
 
-    /// Unlocks the login collection as a log-in does, through the keyring's socket; gnome-keyring sends no signal then.
+    /// Unlocks the login collection through the keyring's socket, as a log-in does. gnome-keyring sends no signal then.
     public func unlock(_ password: String) throws {
       let text = Data(password.utf8)
       let body = Self.word(1) + Self.word(text.count) + text  // 1: unlock
@@ -165,12 +166,12 @@
       guard answer == Self.word(8) + Self.word(0) else { throw TestFailure("the keyring was not unlocked") }
     }
 
-    /// A number in network order.
+    /// Returns a 32-bit number in network byte order.
     private static func word(_ number: Int) -> Data {
       withUnsafeBytes(of: UInt32(number).bigEndian) { Data($0) }
     }
 
-    /// Sends packets to the keyring's own socket and returns what it answers.
+    /// Sends packets to the keyring's own socket and returns the reply.
     private func exchange(_ packets: Data...) throws -> Data {
       let descriptor = Foundation.socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
       defer { close(descriptor) }
@@ -180,7 +181,7 @@
         guard sent == packet.count else { throw TestFailure("the keyring does not listen") }
       }
       var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      guard poll(&ready, 1, 10_000) > 0 else { throw TestFailure("the keyring has said nothing for 10 s") }
+      guard poll(&ready, 1, 10_000) > 0 else { throw TestFailure("the keyring did not reply for 10 s") }
       var answer = [UInt8](repeating: 0, count: 64)
       let count = read(descriptor, &answer, answer.count)
       return Data(answer.prefix(max(0, count)))
@@ -214,7 +215,7 @@
       return process
     }
 
-    /// What `dbus-send` prints; `nil` when the call failed.
+    /// Calls a method with `dbus-send` and returns its output, or `nil` if the call failed.
     private func ask(
       _ path: String, _ method: String, _ arguments: [String], of name: String = "org.freedesktop.secrets"
     ) -> String? {

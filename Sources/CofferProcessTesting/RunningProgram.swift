@@ -2,7 +2,7 @@
   import CofferLocks
   public import Foundation
 
-  /// A program that a test lets run to its end. Its output goes to files, so that no pipe can fill up.
+  /// A program that a test runs to its end. Its output goes to files, so that it cannot block on a full pipe.
   ///
   /// ```swift
   /// let process = Process()
@@ -11,11 +11,11 @@
   /// #expect(ended.status == 0 && ended.lines == ["a", "b"])
   /// ```
   ///
-  /// A program whose object is gone runs on until its deadline. For one to talk with line by line, see
+  /// After this object is deallocated, the program runs on until its deadline. To exchange lines with a program, use
   /// ``HelperProcess``.
   public final class RunningProgram: Sendable {
     private let folder: URL
-    /// The number of its process.
+    /// The identifier of the process.
     public let identifier: Int32
     private let name = UUID().uuidString
     private let status: Task<Int32, Never>
@@ -23,11 +23,11 @@
 
     /// Starts the program.
     /// - Parameters:
-    ///   - process: what is run.
-    ///   - folder: where its output goes.
-    ///   - input: what it reads; nothing unless given.
-    ///   - deadline: the time after which the program is killed, in seconds.
-    /// - Throws: `CocoaError` when the program or a file for its output cannot be opened.
+    ///   - process: the program to run.
+    ///   - folder: the directory for the files of its output.
+    ///   - input: the contents of its standard input; empty by default.
+    ///   - deadline: the time in seconds after which the program is killed.
+    /// - Throws: `CocoaError` if the program or a file for its output cannot be opened.
     public init(_ process: Process, in folder: URL, input: Data? = nil, deadline: Double = 60) throws {
       self.folder = folder
       let (statuses, continuation) = AsyncStream.makeStream(of: Int32.self)
@@ -52,7 +52,7 @@
         continuation.finish()
       }
       try process.run()
-      // The child has its own; ours would stay open for as long as the watchdog below.
+      // The child has its own handles; these would stay open as long as the watchdog below.
       try output.close()
       try errors.close()
       let identifier = process.processIdentifier
@@ -71,16 +71,16 @@
       return try FileHandle(forWritingTo: url)
     }
 
-    /// Sends it a signal, such as `SIGINT`. Nothing happens where it has ended: its number may be another process's.
+    /// Sends the program a signal, such as `SIGINT`. Does nothing after its end, when the identifier may be reused.
     public func signal(_ number: Int32) {
       isRunning.withLock { if $0 { kill(identifier, number) } }
     }
 
-    /// What it has printed so far.
+    /// Returns the output so far.
     public func output() throws -> String { String(decoding: try read("out"), as: UTF8.self) }
 
-    /// Waits for its end.
-    /// - Throws: `CocoaError` when what it has printed cannot be read.
+    /// Waits until the program has ended.
+    /// - Throws: `CocoaError` if its output cannot be read.
     public func ended() async throws -> EndedProgram {
       let status = await status.value
       let errors = String(decoding: try read("err"), as: UTF8.self)
@@ -88,28 +88,28 @@
     }
   }
 
-  /// How a program ended and what it printed.
+  /// The exit status and the output of a program that has ended.
   public struct EndedProgram: Sendable {
-    /// Its exit status; 128 and the signal's number where a signal ended it.
+    /// The exit status; 128 plus the number of the signal if a signal ended the program.
     public let status: Int32
-    /// What it wrote to standard output.
+    /// The standard output.
     public let output: Data
-    /// What it wrote to standard error.
+    /// The standard error.
     public let errors: String
 
-    /// The output as text.
+    /// The standard output as text.
     public var text: String { String(decoding: output, as: UTF8.self) }
-    /// The lines of the output without their ends; empty ones are left out.
+    /// The lines of the standard output without their terminators, except empty ones.
     public var lines: [String] { text.split(whereSeparator: \.isNewline).map(String.init) }
 
-    /// The output as one JSON object.
+    /// Parses the standard output as one JSON object.
     public func json() throws -> NSDictionary { try Self.object(output) }
-    /// The object `error` of the JSON object that standard error is.
+    /// Parses the standard error as a JSON object and returns its object `error`.
     public func errorJSON() throws -> NSDictionary {
       guard let error = try Self.object(Data(errors.utf8))["error"] as? NSDictionary else { throw TestFailure(errors) }
       return error
     }
-    /// Each line as a JSON object.
+    /// Parses each line of the standard output as a JSON object.
     public func jsonLines() throws -> [NSDictionary] { try lines.map { try Self.object(Data($0.utf8)) } }
 
     private static func object(_ data: Data) throws -> NSDictionary {

@@ -1,4 +1,5 @@
-/// Random numbers that a test can repeat: SplitMix64 (Steele, Lea, Flood 2014), the same numbers for the same seed.
+/// A random number generator for repeatable tests: SplitMix64 (Steele, Lea, Flood 2014), which yields the same numbers
+/// for the same seed.
 ///
 /// ```swift
 /// var random = SeededGenerator(seed: 7)
@@ -7,10 +8,10 @@
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  /// A generator whose numbers follow from the seed; print it where a test fails.
+  /// Creates a generator. Print the seed when a test fails.
   public init(seed: UInt64) { state = seed }
 
-  /// The next 64 random bits.
+  /// Returns the next 64 random bits.
   public mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var mixed = state

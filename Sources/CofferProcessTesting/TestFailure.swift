@@ -1,9 +1,9 @@
-/// Why a test cannot go on: what was waited for and did not happen.
+/// An error that ends a test, such as an expected event that did not happen.
 public struct TestFailure: Error, CustomStringConvertible {
-  /// A sentence for whoever reads the test's output.
+  /// The description of the failure in the test's output.
   public let description: String
 
   /// Creates a failure.
-  /// - Parameter description: a sentence for whoever reads the test's output.
+  /// - Parameter description: the description of the failure in the test's output.
   public init(_ description: String) { self.description = description }
 }

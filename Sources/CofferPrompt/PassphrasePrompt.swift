@@ -2,18 +2,18 @@ import CofferCore
 import CofferCrypto
 import Foundation
 
-/// Asks at a terminal for what nobody is to see.
+/// A prompt for a passphrase at a terminal, without echo.
 struct PassphrasePrompt {
   private let source: PassphraseSource
-  private let place: PromptPlace
+  private let device: PromptDevice
 
-  init(_ source: PassphraseSource, _ place: PromptPlace) {
+  init(_ source: PassphraseSource, _ device: PromptDevice) {
     self.source = source
-    self.place = place
+    self.device = device
   }
 
   func passphrase(prompt: String, confirming: Bool) throws -> SecretBytes {
-    let terminal = open(place.path, O_RDWR | O_NOCTTY | O_CLOEXEC)
+    let terminal = open(device.path, O_RDWR | O_NOCTTY | O_CLOEXEC)
     var saved = termios()
     guard terminal >= 0, tcgetattr(terminal, &saved) == 0 else {
       if terminal >= 0 { close(terminal) }
@@ -28,18 +28,18 @@ struct PassphrasePrompt {
             let input = Input(terminal: terminal, interrupt: saved.interrupt, signals: signals, mute: mute)
             let first = try line(input, prompt: prompt)
             guard confirming else { return first }
-            let second = try line(input, prompt: "The same again: ")
+            let second = try line(input, prompt: "Repeat the passphrase: ")
             guard first == second else {
-              throw source.problem(.invalidPassphrase, "it was not the same twice.", "Try again.")
+              throw source.problem(.invalidPassphrase, "the two entries differ.", "Try again.")
             }
             return first
           }
         }
       } catch is Interruption {
-        place.interrupt()
+        device.interrupt()
         throw source.problem(.unavailable, "the input was interrupted.")
       } catch let signal as CaughtSignal {
-        // The terminal is as before. A process that was stopped is here again when it is continued: it asks again.
+        // The terminal is restored. A process that was stopped resumes here and prompts again.
         PromptSignals.take(signal.number)
         guard PromptSignals.isPassing(signal.number) else {
           throw source.problem(.unavailable, "the input was interrupted.")
@@ -48,7 +48,7 @@ struct PassphrasePrompt {
     }
   }
 
-  /// The person has typed Ctrl-C.
+  /// An error that reports that the user typed Ctrl-C.
   private struct Interruption: Error {}
 
   private struct CaughtSignal: Error {
@@ -59,11 +59,11 @@ struct PassphrasePrompt {
     let terminal: Int32
     let interrupt: UInt8?
     let signals: PromptSignals
-    /// Keeps the terminal from showing what is typed, again.
+    /// Disables the terminal's echo again.
     let mute: () -> Void
   }
 
-  /// Runs `body`; signals that come meanwhile are delivered when it has ended.
+  /// Runs `body`, and delivers signals that arrive meanwhile after it has returned.
   private func caughtSignals<R>(_ body: (PromptSignals) throws -> R) throws -> R {
     let signals = try PromptSignals()
     let result = Result { try body(signals) }
@@ -71,36 +71,36 @@ struct PassphrasePrompt {
     return try result.get()
   }
 
-  /// Runs `body` while the terminal does not show what is typed, and restores the terminal's settings afterwards.
+  /// Runs `body` with the terminal's echo disabled, and restores the terminal's settings afterwards.
   private func unseen<R>(
     _ terminal: Int32, _ saved: termios, _ body: (_ mute: @escaping () -> Void) throws -> R
   ) throws -> R {
     var settings = saved
     settings.c_lflag &= ~tcflag_t(ECHO | ECHOE | ECHOK | ECHONL)
-    // A signal from the keyboard would end the process with the terminal still mute. So Ctrl-C ends the line instead,
-    // as the last byte of it, and the signal is sent when the terminal is as before.
+    // A signal from the keyboard would end the process with echo still disabled. So Ctrl-C ends the line instead, as
+    // its last byte, and the signal is sent after the terminal is restored.
     settings.c_lflag &= ~tcflag_t(ISIG)
     settings.c_lflag |= tcflag_t(ICANON)
     settings.c_iflag |= tcflag_t(ICRNL)
     if let interrupt = saved.interrupt {
       withUnsafeMutableBytes(of: &settings.c_cc) { $0[Int(VEOL)] = interrupt }
     }
-    // What was typed before the question was shown was not meant for it.
+    // Input that was typed before the prompt was shown is discarded.
     guard tcsetattr(terminal, TCSAFLUSH, &settings) == 0 else {
-      throw source.problem(.unavailable, "the terminal cannot be kept from showing it.")
+      throw source.problem(.unavailable, "the terminal's echo cannot be disabled.")
     }
     defer {
       var saved = saved
       while tcsetattr(terminal, TCSAFLUSH, &saved) != 0, errno == EINTR {}
     }
     return try body { [settings] in
-      // A shell that has stopped and continued the process may have given the terminal its own settings.
+      // A shell that stopped and continued the process may have changed the terminal's settings.
       var settings = settings
       while tcsetattr(terminal, TCSANOW, &settings) != 0, errno == EINTR {}
     }
   }
 
-  /// Returns when a line was typed.
+  /// Waits until a line has been typed.
   /// - Throws: `CaughtSignal`.
   private func wait(for input: Input) throws {
     while true {
@@ -123,7 +123,7 @@ struct PassphrasePrompt {
   private func line(_ input: Input, prompt: String) throws -> SecretBytes {
     let (terminal, interrupt) = (input.terminal, input.interrupt)
     write(prompt.escapingControlCharacters, to: terminal)
-    defer { write("\n", to: terminal) }  // the person's own was not shown
+    defer { write("\n", to: terminal) }  // the user's own was not echoed
     var count = 0
     let bytes = try SecretBytes(count: Self.lineLimit + 2) { bytes in
       while count < bytes.count {
@@ -137,10 +137,10 @@ struct PassphrasePrompt {
         if read == 0 || bytes[count - 1] == UInt8(ascii: "\n") { return }
       }
     }
-    // Terminals drop what is beyond their limit without a word.
+    // Terminals silently drop input beyond their line limit.
     guard count < Self.lineLimit else {
       throw source.problem(
-        .invalidPassphrase, "it is longer than a line of the terminal can be.", "Use another source for it.")
+        .invalidPassphrase, "it is longer than the terminal's line limit.", "Use another source.")
     }
     return try source.trimmed((bytes, count))
   }
@@ -152,21 +152,21 @@ struct PassphrasePrompt {
   #endif
 
   private func write(_ text: String, to terminal: Int32) {
-    // A terminal that cannot show the question is noticed when the answer is read.
+    // If the terminal cannot be written, reading the reply fails as well.
     var text = text
     text.withUTF8 { _ = Foundation.write(terminal, $0.baseAddress, $0.count) }
   }
 }
 
 extension termios {
-  /// What stands for a key that is switched off: `_POSIX_VDISABLE`, which Swift does not see everywhere.
+  /// The value of a disabled control character: `_POSIX_VDISABLE`, which is not imported on every platform.
   #if canImport(Darwin)
     private var noByte: UInt8 { 0xFF }
   #else
     private var noByte: UInt8 { 0 }
   #endif
 
-  /// The byte of Ctrl-C, unless it is switched off.
+  /// The interrupt character (Ctrl-C), or `nil` if it is disabled.
   fileprivate var interrupt: UInt8? {
     guard c_lflag & tcflag_t(ISIG) != 0 else { return nil }
     let byte = withUnsafeBytes(of: c_cc) { $0[Int(VINTR)] }

@@ -2,27 +2,27 @@ public import CofferCrypto
 import Foundation
 
 extension PassphraseSource {
-  /// The person at the terminal of the process, who types it unseen.
+  /// A prompt at the controlling terminal of the process, without echo.
   ///
-  /// The standard input and output may lead elsewhere. Ctrl-C interrupts the program as always, after the terminal
-  /// shows again what is typed.
-  /// - Parameter prompt: what the terminal shows first.
+  /// Standard input and output may be redirected. Ctrl-C interrupts the program as usual, after the terminal's echo is
+  /// restored.
+  /// - Parameter prompt: the text that the terminal shows.
   public static func terminal(prompt: String = "Passphrase: ") -> PassphraseSource {
     terminal(prompt: prompt, at: .ofProcess)
   }
 
-  /// The person at another terminal.
-  package static func terminal(prompt: String = "Passphrase: ", at place: PromptPlace) -> PassphraseSource {
+  /// A prompt at another terminal.
+  package static func terminal(prompt: String = "Passphrase: ", at device: PromptDevice) -> PassphraseSource {
     .asking("the terminal") { source, confirming in
-      try PassphrasePrompt(source, place).passphrase(prompt: prompt, confirming: confirming)
+      try PassphrasePrompt(source, device).passphrase(prompt: prompt, confirming: confirming)
     }
   }
 }
 
-/// The terminal that asks; tests bring their own.
-package struct PromptPlace: Sendable {
+/// The terminal of a prompt; tests substitute their own.
+package struct PromptDevice: Sendable {
   let path: String
-  /// What Ctrl-C does, once the terminal is as it was.
+  /// The effect of Ctrl-C, called after the terminal is restored.
   let interrupt: @Sendable () -> Void
 
   package init(path: String, interrupt: @escaping @Sendable () -> Void) {
@@ -30,8 +30,8 @@ package struct PromptPlace: Sendable {
     self.interrupt = interrupt
   }
 
-  static let ofProcess = PromptPlace(
+  static let ofProcess = PromptDevice(
     path: "/dev/tty",
-    // What the terminal would have done: to every process of the pipeline.
+    // As the terminal does: the signal goes to every process of the pipeline.
     interrupt: { _ = kill(0, SIGINT) })
 }

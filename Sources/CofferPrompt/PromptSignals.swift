@@ -2,28 +2,28 @@ import CofferCShims
 import CofferCore
 import Foundation
 
-/// The signals that would end or stop the process while a terminal does not show what is typed. They are caught for the
-/// time of a prompt, and taken once the terminal is as before.
+/// A handler of the signals that would end or stop the process while a terminal's echo is disabled. They are caught
+/// during a prompt and delivered after the terminal is restored.
 ///
-/// A signal that the program ignores stays ignored; one that it handles is handled, after the terminal is as before.
+/// A signal that the program ignores stays ignored; one that it handles is handled after the terminal is restored.
 final class PromptSignals {
   private static let ending = [SIGHUP, SIGINT, SIGQUIT, SIGTERM]
   private static let others = [SIGTSTP, SIGCONT]
-  /// Signals are caught for the whole process, so one prompt at a time does so.
+  /// Serializes prompts, since signals are caught for the whole process.
   private static let turn = NSLock()
 
   private var caught: [(number: Int32, before: sigaction)] = []
   private let entrance: Int32
-  /// Readable once a signal has come.
+  /// A descriptor that is readable once a signal has arrived.
   let descriptor: Int32
 
-  /// Catches the signals, until ``end()``. Waits while another thread asks for a passphrase.
+  /// Catches the signals until ``end()``. Blocks while another thread prompts for a passphrase.
   init() throws {
     var ends: (Int32, Int32) = (-1, -1)
     let made = withUnsafeMutableBytes(of: &ends) { pipe($0.bindMemory(to: Int32.self).baseAddress) }
     guard made == 0 else {
       throw StorageError(
-        .unavailable, "The terminal cannot be asked: there are too many open files.",
+        .unavailable, "The terminal cannot prompt: there are too many open files.",
         underlying: .init(domain: "errno", code: Int(errno), text: String(cString: strerror(errno))))
     }
     (descriptor, entrance) = ends
@@ -39,14 +39,14 @@ final class PromptSignals {
     }
   }
 
-  /// A signal that has come; `nil` when none has.
+  /// Returns the next signal that has arrived, or `nil` if there is none.
   func next() -> Int32? {
     var number: UInt8 = 0
     return read(descriptor, &number, 1) == 1 ? Int32(number) : nil
   }
 
-  /// Lets the signals be again what they were.
-  /// - Returns: Those that have come meanwhile.
+  /// Restores the previous handlers of the signals.
+  /// - Returns: The signals that have arrived and that ``next()`` has not returned.
   func end() -> [Int32] {
     for (number, before) in caught {
       var before = before
@@ -61,9 +61,9 @@ final class PromptSignals {
     return missed
   }
 
-  /// Lets a signal have its effect: it ends or stops the process, or the program handles it.
+  /// Delivers a signal, which ends or stops the process or is handled by the program.
   static func take(_ number: Int32) { coffer_take_signal(number) }
 
-  /// Whether the process goes on after this signal where it was.
+  /// Returns whether the process continues after this signal.
   static func isPassing(_ number: Int32) -> Bool { others.contains(number) }
 }

@@ -1,7 +1,7 @@
 public import Coffer
 import CofferCore
 
-/// A persistence capability in memory that counts its calls, for tests of code that persists (document 1).
+/// An in-memory `PersistenceCapability` that counts its calls, for tests of code that stores values.
 ///
 /// ```swift
 /// let persistence = MockPersistenceCapability()
@@ -10,27 +10,27 @@ import CofferCore
 /// #expect(await persistence.saveCount == 1)
 /// ```
 public actor MockPersistenceCapability: PersistenceCapability {
-  /// How often a single value was saved.
+  /// The number of calls that saved a single value, including those that threw.
   public private(set) var saveCount = 0
-  /// How often a single value was loaded, found or not.
+  /// The number of calls that loaded a single value, whether or not it was found.
   public private(set) var loadCount = 0
-  /// How often a batch was saved.
+  /// The number of calls that saved a batch.
   public private(set) var batchSaveCount = 0
-  /// How often a batch was deleted.
+  /// The number of calls that deleted a batch.
   public private(set) var batchDeleteCount = 0
 
   private var calls = PersistenceCalls(TypedStore(engine: MemoryEngine(name: "mock")))
 
-  /// An empty mock.
+  /// Creates a mock without values.
   public init() {}
 
-  /// Always true.
+  /// Whether the mock can be used; always true.
   public var isAvailable: Bool { true }
 
-  /// Does nothing.
+  /// Does nothing: the mock needs no activation.
   public func activate() async throws {}
 
-  /// Removes everything that was saved. The counters stay.
+  /// Removes all saved values. The counters keep their values.
   public func deactivate() async {
     calls = PersistenceCalls(TypedStore(engine: MemoryEngine(name: "mock")))
   }
@@ -67,7 +67,7 @@ public actor MockPersistenceCapability: PersistenceCapability {
     try await calls.deleteBatch(keys: keys)
   }
 
-  /// Does nothing when the versions are equal, and throws otherwise: the mock has no migration steps.
+  /// Does nothing if the versions are equal, and throws otherwise: the mock has no migrations.
   public func migrate(from oldVersion: String, to newVersion: String) async throws {
     try calls.migrate(from: oldVersion, to: newVersion)
   }

@@ -1,8 +1,8 @@
 public import Coffer
 
 extension StorageRouter {
-  /// A router of a test's own: every home is in memory, nothing is shared with another router, and a key that no
-  /// catalog has is an error and not the end of the program.
+  /// Creates a router for a test: every store is in memory, nothing is shared with other routers, and a key that is in
+  /// no catalog throws an error instead of trapping.
   ///
   /// ```swift
   /// let router = StorageRouter.inMemory()
@@ -10,7 +10,7 @@ extension StorageRouter {
   /// try await settings.choose(.dark)
   /// #expect(try await router.get(.theme) == .dark)
   /// ```
-  /// - Parameter configure: changes the settings.
+  /// - Parameter configure: changes the configuration before the router is created.
   public static func inMemory(_ configure: (inout StorageConfiguration) -> Void = { _ in }) -> StorageRouter {
     var configuration = StorageConfiguration()
     configuration.isInMemory = true

@@ -1,6 +1,6 @@
-// The examples of document 3, with the surroundings that they take for granted. `DocumentTests` compares them with the
-// document. They are verbatim but for white space, for the comments that say "handle error", and for one operator: see
-// `retrieveExample`. The document's reader lives in Swift 5 mode, so this target does too.
+// The examples of the callback specification, with the declarations that they assume. `DocumentTests` compares them
+// with the document. They are verbatim except for white space, the "handle error" comments, and one operator: see
+// `retrieveExample`. The examples are written for Swift 5 mode, so this target uses it.
 import Coffer
 import Foundation
 
@@ -19,7 +19,7 @@ func storeExample(storage: any KeyValueStorage) {
 // MARK: - retrieve(for:finished:)
 
 /// The printed precondition has `==`, which contradicts the postcondition printed below it,
-/// `(value = nil) ⊻ (error = nil)`, and would end the program each time. The postcondition holds.
+/// `(value = nil) ⊻ (error = nil)`, and would always fail. The postcondition holds.
 func retrieveExample(storage: any KeyValueStorage) {
   storage.retrieve(for: "name") {
     optionalValue, optionalError in
@@ -36,7 +36,7 @@ func retrieveExample(storage: any KeyValueStorage) {
   }
 }
 
-/// The condition as it is printed.
+/// The condition as printed in the specification.
 func printedPrecondition(_ optionalValue: Bytes?, _ optionalError: Error?) -> Bool {
   (optionalValue != nil) == (optionalError != nil)
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Compares the examples and the protocol with document 3, where the document is at hand.
+/// Compares the examples and the protocol with the callback specification, if the document is available.
 @Suite struct DocumentTests {
   private static let package = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -9,7 +9,7 @@ import Testing
     .standardizedFileURL
   static let isPresent = FileManager.default.isReadableFile(atPath: document.path)
 
-  @Test(.enabled(if: isPresent, "document 3 is not beside the package: \(document.path)"))
+  @Test(.enabled(if: isPresent, "the specification is not beside the package: \(document.path)"))
   func everyExampleIsCompiled() throws {
     let text = try String(contentsOf: Self.document, encoding: .utf8)
     let compiled = Self.words(try Self.contents(of: "Tests/CallbackDocumentTests/DocumentExamples.swift"))
@@ -20,10 +20,10 @@ import Testing
     }
   }
 
-  @Test(.enabled(if: isPresent, "document 3 is not beside the package: \(document.path)"))
+  @Test(.enabled(if: isPresent, "the specification is not beside the package: \(document.path)"))
   func everyDeclarationStandsInTheProtocol() throws {
     let text = try String(contentsOf: Self.document, encoding: .utf8)
-    // The package spells the type of an error as new compilers want it; it is the same type.
+    // The package writes the same error type in the current syntax.
     let contract = Self.words(
       try Self.contents(of: "Sources/Coffer/Callbacks/KeyValueStorage.swift")
         .replacingOccurrences(of: "(any Error)?", with: "Error?"))
@@ -35,7 +35,7 @@ import Testing
     #expect(contract.contains(run: ["public", "protocol", "KeyValueStorage", "{"]))
   }
 
-  /// The lines under each heading of that name, up to the next heading or paragraph.
+  /// Returns the lines under each heading of that name, up to the next heading or paragraph.
   static func sections(_ heading: String, of text: String) -> [[String]] {
     let ends = ["Declaration", "Postcondition", "Parameters"]
     var sections: [[String]] = []
@@ -53,7 +53,8 @@ import Testing
     return sections
   }
 
-  /// An example as this package compiles it: another comment, and the operator that the postcondition asks for.
+  /// Returns an example as this package compiles it: with another comment, and the operator that the postcondition
+  /// needs.
   private static func corrected(_ lines: [String]) -> [String] {
     let printed = "precondition((optionalValue != nil) == (optionalError != nil))"
     return words(
@@ -71,7 +72,7 @@ import Testing
 }
 
 extension Array where Element == String {
-  /// Whether the words occur one after the other.
+  /// Returns whether the words occur consecutively.
   func contains(run: [String]) -> Bool {
     guard !run.isEmpty, run.count <= count else { return false }
     return (0...(count - run.count)).contains { self[$0..<($0 + run.count)].elementsEqual(run) }

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct ExampleTests {
-  /// The storage of this package, and one that somebody wrote as the document prints it.
+  /// The storage of this package, and one written with the printed declarations.
   static let storages: [() -> any KeyValueStorage] = [
     { EngineKeyValueStorage(engine: MemoryEngine()) }, { PrintedStorage() },
   ]
@@ -17,7 +17,7 @@ import Testing
     #expect(await storage.answer(to: retrieveExample).value == nil)
   }
 
-  /// What a storage answers satisfies the postcondition, and so never the precondition that is printed above it.
+  /// The results of a storage satisfy the postcondition, and therefore never the precondition printed above it.
   @Test(arguments: [0, 1]) func thePrintedPreconditionWouldFail(index: Int) async {
     let storage = WatchedStorage(Self.storages[index]())
     let missing = await storage.answer(to: retrieveExample)
@@ -36,19 +36,19 @@ import Testing
     try await store.save([1, 2, 3], for: "numbers")
     #expect(try await store.load([Int].self, for: "numbers") == [1, 2, 3])
     try await store.delete("numbers")
-    try await store.delete("numbers")  // the storage calls that an error; the adapter does not
+    try await store.delete("numbers")  // an error of the storage, but not of the adapter
     #expect(try await !store.exists("numbers"))
   }
 }
 
-/// Tells what an example was answered, since the examples tell nobody.
+/// Records the results that an example receives, since the examples do not return them.
 final class WatchedStorage: KeyValueStorage {
   private let storage: any KeyValueStorage
   private var seen: ((Bytes?, Error?) -> Void)?
 
   init(_ storage: any KeyValueStorage) { self.storage = storage }
 
-  /// Runs an example and returns what its completion was given, after the completion has ended.
+  /// Runs an example and returns the arguments of its completion, after the completion has returned.
   func answer(to example: (any KeyValueStorage) -> Void) async -> (value: Bytes?, error: Error?) {
     await withCheckedContinuation { continuation in
       seen = { continuation.resume(returning: ($0, $1)) }

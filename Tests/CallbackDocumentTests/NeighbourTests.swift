@@ -3,7 +3,7 @@ import Foundation
 import Neighbour
 import Testing
 
-/// The same in Swift 5 mode: names that everybody has are the other module's.
+/// In Swift 5 mode too, common names resolve to the other module.
 @Suite struct NeighbourTests {
   @Test func aTypedStoreStandsBesideThem() async throws {
     let store = TypedStore(engine: MemoryEngine())

@@ -1,4 +1,4 @@
-// What an app has that implements document 3 as it is printed: Swift 5 mode, and no `Sendable` anywhere.
+// A storage of an app, written with the printed declarations of the protocol: Swift 5 mode, without `Sendable`.
 import Coffer
 import Foundation
 

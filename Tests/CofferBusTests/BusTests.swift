@@ -101,7 +101,7 @@ struct BusTests {
     let closed = failure { try connection.call(method("Fail", reply: "()"), of: Self.name, at: "/") }
     #expect(closed?.kind == .other && closed?.name == "com.example.Error.Closed")
     #expect(closed?.text == "We are closed." && closed?.description == "com.example.Error.Closed: We are closed.")
-    // Another type than the declared one.
+    // The type of the reply differs from the declared one.
     #expect(failure { try connection.call(method("Number", reply: "(s)"), of: Self.name, at: "/") }?.kind != nil)
     #expect(try connection.call(method("Both", reply: "(y)"), of: Self.name, at: "/") == .structure([.byte(1)]))
     let unknown = failure { try connection.call(method("Nothing", reply: "()"), of: Self.name, at: "/there") }

@@ -3,14 +3,15 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Our declarations of GLib's and libsecret's functions against their headers, where those are installed.
+/// Compares the declarations of GLib's and libsecret's functions in CofferCGio with the headers, if installed.
 @Suite(.blocking) struct HeaderTests {
-  /// Where the headers are; `nil` where they are not installed.
+  /// The compiler flags for the headers, or `nil` if they are not installed.
   private static let flags: [String]? = {
     guard let found = try? run("pkg-config", ["--cflags", "libsecret-1"]), found.status == 0 else { return nil }
     return found.output.split(whereSeparator: \.isWhitespace).map(String.init)
   }()
-  private static let whyNot: Comment = "pkg-config finds no headers of libsecret (Debian: libsecret-1-dev)"
+  private static let unavailabilityReason: Comment =
+    "pkg-config finds no headers of libsecret (Debian: libsecret-1-dev)"
 
   private static func run(_ program: String, _ arguments: [String]) throws -> (output: String, status: Int32) {
     let process = Process()
@@ -25,18 +26,18 @@ import Testing
     return (text, process.terminationStatus)
   }
 
-  /// What the compiler says; nothing when all is the same.
+  /// Returns the output of the compiler, which is empty if all declarations agree.
   private func differences(_ more: [String] = []) throws -> String {
     let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("headers.c").path
     let options = ["-std=c11", "-fsyntax-only", "-Wall", "-Wno-unused", "-Wno-deprecated-declarations", "-Werror"]
     return try Self.run("clang", options + (Self.flags ?? []) + more + [source]).output
   }
 
-  @Test(.enabled(if: flags != nil, whyNot)) func everyDeclarationIsThatOfTheLibrary() throws {
+  @Test(.enabled(if: flags != nil, unavailabilityReason)) func everyDeclarationIsThatOfTheLibrary() throws {
     #expect(try differences() == "")
   }
 
-  @Test(.enabled(if: flags != nil, whyNot)) func aWrongDeclarationIsFound() throws {
+  @Test(.enabled(if: flags != nil, unavailabilityReason)) func aWrongDeclarationIsFound() throws {
     #expect(try differences(["-DCOFFER_CANARY"]).contains("g_variant_get_uint64"))
   }
 }

@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(.enabled(if: PrivateBus.isInstalled, "dbus-daemon is not installed"))
-  func thenThePlaceWhereSystemdPutsTheBus() throws {
+  func thenTheSocketOfSystemd() throws {
     let bus = try PrivateBus(in: "a bus; of ~ours=é")
     let address = try SessionBus.address { $0 == "XDG_RUNTIME_DIR" ? bus.runtimeDirectory : "" }
     #expect(address.hasSuffix("a%20bus%3b%20of%20%7eours%3d%c3%a9/bus"), "\(address)")

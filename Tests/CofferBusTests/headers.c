@@ -1,4 +1,5 @@
-// Compiled by HeaderTests, never linked: our declarations beside those of the libraries. What differs is an error.
+// Compiled by HeaderTests, never linked: the declarations of CofferCGio beside those of the libraries. A difference is
+// an error.
 #define SECRET_API_SUBJECT_TO_CHANGE
 #include <gio/gio.h>
 #include <libsecret/secret.h>

@@ -13,7 +13,7 @@ import Testing
 
     init(_ database: URL) {
       allKeys = [
-        .key(TypedKey<String>("name", in: .database(database), owner: "Account", about: "Who is the customer.")),
+        .key(TypedKey<String>("name", in: .database(database), owner: "Account", about: "The name of the customer.")),
         .key(
           TypedKey<String>(
             "absent", in: .database(database), owner: "Account", about: "A line\u{1B}[31m that lies.", sync: .manual)),
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  /// The file that an application writes.
+  /// Writes the manifest of an application and returns its path.
   private func keys() async throws -> String {
     let router = StorageRouter()
     try await router.registerCatalog(Keys(sandbox.url.appendingPathComponent("store.db")))
@@ -31,19 +31,19 @@ import Testing
     return "keys.json"
   }
 
-  @Test("The report names every key, its home, and what nobody has declared")
+  @Test("The report lists every key with its store, and undeclared keys")
   func report() async throws {
     let keys = try await keys()
     try await sandbox.coffer("set", "name", "s3cret")
     try await sandbox.coffer("set", "stranger", "12345")
     let ended = try await sandbox.coffer("audit", keys)
-    #expect(ended.status == 1, "\(ended.errors)")  // Nobody else can look into another program's memory.
-    #expect(ended.text.contains("4 declared keys in 3 homes"), "\(ended.text)")
+    #expect(ended.status == 1, "\(ended.errors)")  // The memory of another program cannot be read.
+    #expect(ended.text.contains("4 declared keys in 3 stores"), "\(ended.text)")
     #expect(ended.text.contains("sqlite:\(sandbox.storePath)\n"))
     #expect(ended.text.contains("  name  6 B") || ended.text.contains("  name  6 bytes"), "\(ended.text)")
     #expect(ended.text.contains("absent  no value") && ended.text.contains("sync: manual"))
     #expect(ended.text.contains("Only the application itself"))
-    #expect(ended.text.contains("declared by nobody\n  stranger in sqlite:"))
+    #expect(ended.text.contains("but not declared\n  stranger in sqlite:"))
     #expect(!ended.text.contains("s3cret") && !ended.text.contains("\u{1B}"))
     #expect(!sandbox.exists(".config"))
     let lines = ended.lines.filter { $0.count > 120 }
@@ -58,14 +58,14 @@ import Testing
     let json = try ended.json()
     #expect((json["entries"] as? [[String: Any]])?.count == 4)
     let page = String(decoding: try sandbox.read("page.html"), as: UTF8.self)
-    #expect(page.hasPrefix("<!doctype html>") && page.contains("Who is the customer.") && !page.contains("s3cret"))
+    #expect(page.hasPrefix("<!doctype html>") && page.contains("The name of the customer.") && !page.contains("s3cret"))
   }
 
-  @Test("What is no list of keys is said")
+  @Test("A file that is not a list of keys is an error")
   func mistakes() async throws {
     try sandbox.write(Data("{}".utf8), to: "no.json")
     let none = try await sandbox.coffer("audit", "no.json")
-    #expect(none.status == 1 && none.errors.contains("no list of keys"), "\(none.errors)")
+    #expect(none.status == 1 && none.errors.contains("not a list of keys"), "\(none.errors)")
     let newer = try await sandbox.coffer("audit", "-", "--json", input: Data(#"{"format":2}"#.utf8))
     #expect(newer.status == 1)
     #expect(try newer.errorJSON()["code"] as? String == "newerFormat")

@@ -10,7 +10,7 @@ struct BackupCommandTests {
 
   private func use(_ store: String) -> [(name: String, value: String?)] { [(name: "COFFER_STORE", value: store)] }
 
-  @Test("A database goes to a file and back, and what it replaces is kept")
+  @Test("A database is backed up and restored, and the replaced one is kept")
   func database() async throws {
     try await sandbox.coffer("set", "theme", "dark")
     let made = try await sandbox.coffer("backup", "copy.db")
@@ -29,7 +29,7 @@ struct BackupCommandTests {
     #expect(try await sandbox.coffer("verify").status == 0)
   }
 
-  @Test("Where there is none, and what is none")
+  @Test("Missing stores, files that are no backups, and stores without backups")
   func missing() async throws {
     #expect(try await sandbox.coffer("backup", "copy.db").status == 3)
     try await sandbox.coffer("set", "a", "1")
@@ -59,39 +59,40 @@ struct BackupCommandTests {
   }
 
   @Test(
-    "Preferences go to a file and back with their types, and nothing else stays", arguments: ["prefs:shop", "file:d"])
-  func homes(_ store: String) async throws {
-    let home = use(store)
-    try await sandbox.coffer("set", "text", "dark", environment: home)
+    "Preferences are backed up and restored with their types, and later keys are removed",
+    arguments: ["prefs:shop", "file:d"])
+  func stores(_ store: String) async throws {
+    let chosen = use(store)
+    try await sandbox.coffer("set", "text", "dark", environment: chosen)
     if store.hasPrefix("prefs") {
       for (name, value, type) in [
         ("n", "30", "number"), ("b", "true", "boolean"), ("when", "2026-11-21T09:00:00Z", "date"),
       ] {
-        try await sandbox.coffer("set", name, value, "--type", type, environment: home)
+        try await sandbox.coffer("set", name, value, "--type", type, environment: chosen)
       }
     }
     let file = sandbox.path(".config/shop.plist")
     let before = try? String(contentsOfFile: file, encoding: .utf8)
-    let values = try await sandbox.coffer("ls", "--json", environment: home).lines.count
-    let made = try await sandbox.coffer("backup", "copy.db", "--json", environment: home)
+    let values = try await sandbox.coffer("ls", "--json", environment: chosen).lines.count
+    let made = try await sandbox.coffer("backup", "copy.db", "--json", environment: chosen)
     #expect(try made.json()["values"] as? Int == values, "\(made.errors)")
-    try await sandbox.coffer("set", "text", "light", environment: home)
-    try await sandbox.coffer("set", "more", "x", environment: home)
-    let restored = try await sandbox.coffer("restore", "copy.db", "--yes", "--json", environment: home)
+    try await sandbox.coffer("set", "text", "light", environment: chosen)
+    try await sandbox.coffer("set", "more", "x", environment: chosen)
+    let restored = try await sandbox.coffer("restore", "copy.db", "--yes", "--json", environment: chosen)
     #expect(restored.status == 0, "\(restored.errors)")
     let after = try? String(contentsOfFile: file, encoding: .utf8)
     #expect(after == before)
-    #expect(try await sandbox.coffer("get", "text", environment: home).text == "dark")
-    #expect(try await sandbox.coffer("get", "more", environment: home).status == 3)
+    #expect(try await sandbox.coffer("get", "text", environment: chosen).text == "dark")
+    #expect(try await sandbox.coffer("get", "more", environment: chosen).status == 3)
     let kept = try #require(try restored.json()["replaced"] as? String)
     #expect(try await sandbox.coffer("get", "more", "--store", kept).text == "x")
-    // A damaged one changes nothing.
+    // A damaged backup changes nothing.
     try await sandbox.bash("printf x | dd of=copy.db bs=1 seek=5000 conv=notrunc")
-    #expect(try await sandbox.coffer("restore", "copy.db", "--yes", environment: home).status == 1)
-    #expect(try await sandbox.coffer("get", "text", environment: home).text == "dark")
+    #expect(try await sandbox.coffer("restore", "copy.db", "--yes", environment: chosen).status == 1)
+    #expect(try await sandbox.coffer("get", "text", environment: chosen).text == "dark")
   }
 
-  @Test("A sealed file's backup is sealed, and is put back with its passphrase")
+  @Test("The backup of a sealed file is sealed, and is restored with its passphrase")
   func sealed() async throws {
     try sandbox.write(Data("open sesame\n".utf8), to: "passphrase")
     try #require(chmod(sandbox.path("passphrase"), 0o600) == 0)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CofferCommand
 
-/// What no store that the command opens does: stores that refuse, and stores that are less able.
+/// Copies with engines that the command itself never opens: engines that refuse values, and engines without batches.
 @Suite("Copying between engines")
 struct CopierTests {
   private func store(_ values: KeyValuePairs<String, String>, limit: Int = 1 << 20) async throws -> MemoryEngine {
@@ -32,7 +32,7 @@ struct CopierTests {
     #expect(try await keys(to) == ["a", "c"])
   }
 
-  @Test("A value that TO refuses only when it is written is skipped, the others are copied")
+  @Test("A value that TO refuses at the commit is skipped, the others are copied")
   func refusedLate() async throws {
     let from = try await store(["a": "1", "b": "2", "c": "3"])
     let to = FussyEngine(try await store([:]), refused: "b")
@@ -55,7 +55,7 @@ struct CopierTests {
     #expect(seen == ["a", "b", "c", "d", "e"])
   }
 
-  @Test("A store without batches gets the values one by one; one that cannot list says so itself")
+  @Test("A store without batches receives values one by one; a store without listing throws")
   func lessAble() async throws {
     let adapter = AdapterEngine(MemoryAdapter())
     let tally = try await copy(try await store(["a": "1", "b": "2"]), adapter)
@@ -65,7 +65,7 @@ struct CopierTests {
     #expect(error?.code == .unsupported)
   }
 
-  @Test("Values of many megabytes go in commits of a few")
+  @Test("Large values are copied in commits of a few megabytes")
   func largeValues() async throws {
     let from = try await store([:], limit: 8 << 20)
     for number in 1...5 {
@@ -90,7 +90,7 @@ struct CopierTests {
   }
 }
 
-/// A memory store with a damaged value, one that may not be read, and one that it refuses to take.
+/// A memory engine with a damaged value, one that may not be read, and one that it refuses to store.
 private final class FussyEngine: StorageEngine {
   let base: MemoryEngine
   private let damaged: String?
@@ -116,7 +116,7 @@ private final class FussyEngine: StorageEngine {
     return try await base.commit(batch, from: origin)
   }
 
-  /// Fails a whole page for one value in it, however many come before.
+  /// Throws for a whole page if it contains one bad value.
   func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
     try await base.withSnapshot { try await body(FussySnapshot(base: $0, damaged: self.damaged, locked: self.locked)) }
   }

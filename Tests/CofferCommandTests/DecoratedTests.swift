@@ -8,13 +8,13 @@ import Testing
 
 @testable import CofferCommand
 
-/// A decorator of somebody's own, as thin as one can be.
+/// A decorator that forwards everything.
 private final class Passing: EngineDecorator {
   let base: any StorageEngine
   init(_ base: any StorageEngine) { self.base = base }
 }
 
-@Suite("The command over engines behind decorators", .serialized)
+@Suite("Commands over decorated engines", .serialized)
 struct DecoratedTests {
   private let folder: TemporaryDirectory
   private var passphrase: String { folder.path("passphrase") }
@@ -27,7 +27,7 @@ struct DecoratedTests {
     try Data("dark\n".utf8).write(to: URL(fileURLWithPath: value))
   }
 
-  /// Runs a command in this process, with two decorators before each engine that it opens.
+  /// Runs a command in this process, with two decorators around each engine that it opens.
   private func coffer(_ words: [String], at location: String? = nil) async throws -> CofferTerminal.ExitStatus {
     let stores = location.map { ["--store", $0] } ?? []
     let sealing = (words + [location ?? ""]).contains { $0.hasPrefix("sealed:") }
@@ -49,7 +49,7 @@ struct DecoratedTests {
     }
   }
 
-  /// The file of an application that keeps `theme` there.
+  /// Writes the manifest of an application that declares `theme` in the store, and returns its path.
   private func declaration(of location: String) throws -> String {
     let text = ["type": "Data", "catalog": "", "domain": "a store", "serializer": "data", "owner": "Tests"]
     let more = ["name": "theme", "store": location, "security": "none", "description": "", "sync": "never"]
@@ -75,7 +75,7 @@ struct DecoratedTests {
     for words in [["ls", "--long"], ["info"], ["verify"], watch, ["backup", backup], ["rm", "theme"]] {
       #expect(try await coffer(words, at: location) == .ok, "\(words)")
     }
-    // The audit asks for no passphrase: a sealed file is what it cannot look into.
+    // The audit takes no passphrase, so it cannot read a sealed file.
     let isSealed = scheme == "sealed:"
     #expect(try await coffer(["audit", try declaration(of: location)]) == (isSealed ? .failure : .ok))
     #expect(try await !has("theme", at: location))

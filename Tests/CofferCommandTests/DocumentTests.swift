@@ -15,13 +15,13 @@ struct DocumentTests {
       .components(separatedBy: "\n")
   }
 
-  @Test("The tour is true")
+  @Test("The tour prints what the document shows")
   func tour() async throws {
     let sandbox = try Sandbox()
     let lines = try Self.document()
     let start = try #require(lines.firstIndex(of: "```console")) + 1
     let end = try #require(lines[start...].firstIndex(of: "```"))
-    // One shell runs all of it and repeats each command before what it prints.
+    // One shell runs all commands and prints each one before its output.
     let script = lines[start..<end].filter { $0.hasPrefix("$ ") }.map { line in
       let command = line.dropFirst(2)
       return "status=$?; printf '%s\\n' '$ \(command.replacing("'", with: #"'\''"#))'; (exit $status); \(command)"
@@ -30,12 +30,12 @@ struct DocumentTests {
     let ended = try await sandbox.bash(
       "bash tour.sh 2>&1", environment: [(name: "COFFER_STORE", value: sandbox.path("tour.db"))])
     var shown = ended.text.replacing(sandbox.url.resolvingSymlinksInPath().path, with: "/tmp")
-    // `get` of a value without a line end leaves the next command on its line, unlike on a terminal.
+    // Without a terminal, `get` adds no line end, so the next command follows on the same line.
     shown = shown.replacing("dark$ ", with: "dark\n$ ")
     #expect(shown == lines[start..<end].joined(separator: "\n") + "\n")
   }
 
-  @Test("Every command and exit status is explained")
+  @Test("Every command, exit status, option and kind of store is documented")
   func complete() throws {
     let text = try Self.document().joined(separator: "\n")
     for command in Command.allCases { #expect(text.contains("`coffer \(command.rawValue)")) }
@@ -48,12 +48,12 @@ struct DocumentTests {
     for kind in StoreLocation.kinds { #expect(text.contains("`\(kind.0.prefix { $0 != "," })`")) }
   }
 
-  @Test("The doctor's table has a line for each fault that the tests inject")
+  @Test("The table of the doctor's messages has a row for each fault in the tests")
   func faults() throws {
     let text = try Self.document().joined(separator: "\n")
     for fault in DoctorTests.systemFaults + DoctorTests.storesFaults + DoctorTests.sealedFaults
     where fault.verdict != "ok" && fault.stores != ["prefs:a/b"] {
-      // What differs from machine to machine is not compared: paths and numbers.
+      // Paths and numbers differ between machines and are not compared.
       let parts = fault.message.split(separator: /ROOT\S*|\d\S*|[()]|file:\S+/)
       let longest = parts.map { $0.trimmingCharacters(in: .whitespaces) }.max { $0.count < $1.count } ?? ""
       #expect(text.contains(longest), "\(fault.message)")

@@ -23,7 +23,7 @@ struct FileStoreTests {
     #expect(info["keys"] as? Int == 1)
   }
 
-  @Test("info says how many replaced values are kept while a snapshot is open")
+  @Test("info shows the number of values retained for open snapshots")
   func kept() async throws {
     #expect(try await sandbox.coffer("set", "theme", "dark", "--store", "file:settings").status == 0)
     let lock = open(sandbox.path("settings/.coffer/snapshots"), O_RDWR | O_CREAT, 0o600)
@@ -36,7 +36,7 @@ struct FileStoreTests {
     #expect(text.contains("Kept      1 replaced value for open snapshots"), "\(text)")
   }
 
-  @Test("Without a store there is none, and a directory alone is none")
+  @Test("A missing directory is no store, and neither is an ordinary one")
   func missing() async throws {
     #expect(try await sandbox.coffer("ls", "--store", "file:nothing").status == 3)
     #expect(!sandbox.exists("nothing"))
@@ -46,7 +46,7 @@ struct FileStoreTests {
     #expect(try await sandbox.coffer("ls", "--store", "file:").status == 2)
   }
 
-  @Test("A path without its scheme gets the hint that it is a store of files")
+  @Test("The error for a path without scheme names the location of a store of files")
   func hint() async throws {
     try await sandbox.coffer("set", "a", "1", "--store", "file:settings")
     let ended = try await sandbox.coffer("ls", "--store", "settings")
@@ -70,7 +70,7 @@ struct FileStoreTests {
     #expect(same.status == 2, "\(same.errors)")
   }
 
-  @Test("Damage is named, and everything else goes on")
+  @Test("A damaged value is reported, and the others remain usable")
   func damage() async throws {
     for key in ["a", "b", "c"] { try await sandbox.coffer("set", key, "value", "--store", "file:files") }
     #expect(try await sandbox.coffer("verify", "--store", "file:files").status == 0)
@@ -82,17 +82,17 @@ struct FileStoreTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: sandbox.path("files/.coffer/quarantine")).count == 1)
   }
 
-  @Test("A deleted journal is made anew from the files, and the command says so")
+  @Test("A deleted journal is rebuilt from the files, which is reported")
   func rebuilds() async throws {
     for key in ["a", "b", "c"] { try await sandbox.coffer("set", key, key, "--store", "file:files") }
     try FileManager.default.removeItem(atPath: sandbox.path("files/.coffer/journal.db"))
     let ended = try await sandbox.coffer("ls", "--store", "file:files")
     #expect(ended.lines == ["a", "b", "c"] && ended.status == 0)
-    #expect(ended.errors.contains("had no journal: it was made anew from 3 values"), "\(ended.errors)")
+    #expect(ended.errors.contains("had no journal: it was rebuilt from 3 values"), "\(ended.errors)")
     #expect(try await sandbox.coffer("ls", "--store", "file:files").errors.isEmpty)
   }
 
-  @Test("watch tells what an editor does")
+  @Test("watch prints the changes of an editor")
   func watches() async throws {
     try await sandbox.coffer("set", "theme", "dark", "--store", "file:files")
     let watch = try sandbox.startCoffer("watch", "--count", "2", "--json", "--since", "0", "--store", "file:files")
@@ -104,7 +104,7 @@ struct FileStoreTests {
   }
 }
 
-/// Changes a byte behind the store's back and gives the file its size and date again.
+/// Changes the first byte of a file without the store, and restores its modification date.
 private func flipFirstByte(of path: String) throws {
   var status = stat()
   try #require(stat(path, &status) == 0)

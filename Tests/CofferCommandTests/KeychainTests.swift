@@ -3,10 +3,10 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// The desktop's keyring from the command line, on a bus of the test's own.
+/// Tests of the desktop's keyring from the command line, on a private bus.
 @Suite(
   "The keychain", .blocking, .serialized,
-  .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.whyNot)))
+  .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.unavailabilityReason)))
 struct KeychainTests {
   let sandbox: Sandbox
   let keyring: PrivateKeyring
@@ -44,7 +44,7 @@ struct KeychainTests {
     #expect(try await sandbox.coffer("get", "token", environment: keychain).status == 3)
   }
 
-  @Test("A locked keyring is a failure that says so, not a missing key")
+  @Test("A locked keyring is reported as locked, not as a missing key")
   func locked() async throws {
     let keychain = use("keychain:shop")
     try await sandbox.bash("printf s3cret | coffer set a -", environment: keychain)
@@ -56,7 +56,7 @@ struct KeychainTests {
     #expect(try (info.json()["unavailable"] as? String)?.contains("locked") == true)
   }
 
-  @Test("A chain says which home it has taken, and why")
+  @Test("info shows the selected store of a chain and the reason")
   func chain() async throws {
     let file = sandbox.url.resolvingSymlinksInPath().appendingPathComponent("s.sealed").path
     let (chain, passphrase) = ("keychain:shop+sealed:\(file)", ["--passphrase-file", "passphrase"])
@@ -71,9 +71,9 @@ struct KeychainTests {
     let set = "printf s3cret | coffer set a - --passphrase-file passphrase"
     #expect(try await sandbox.bash(set, environment: use(chain)).status == 0)
     let open = try await info()
-    #expect(open.lines.contains("Homes     1. keychain:shop, taken: it holds secrets already"), "\(open.lines)")
+    #expect(open.lines.contains("Links     1. keychain:shop, selected: it holds secrets already"), "\(open.lines)")
     #expect(open.json?["taken"] as? String == "keychain:shop")
-    #expect(open.json?["homes"] as? [String] == ["keychain:shop", "sealed:\(file)"])
+    #expect(open.json?["links"] as? [String] == ["keychain:shop", "sealed:\(file)"])
     #expect(!sandbox.exists("s.sealed"))
 
     try await sandbox.coffer("rm", "a", environment: use(chain))
@@ -81,7 +81,7 @@ struct KeychainTests {
     let begun = try await sandbox.bash(set, environment: use(chain))
     #expect(begun.status == 0 && sandbox.exists("s.sealed"), "\(begun.errors)")
     let noBus = try await info()
-    #expect(noBus.lines.contains("          2. sealed:\(file), taken: it holds secrets already"), "\(noBus.lines)")
+    #expect(noBus.lines.contains("          2. sealed:\(file), selected: it holds secrets already"), "\(noBus.lines)")
 
     try keyring.startBus()
     try keyring.startDaemon(password: "correct horse")

@@ -12,7 +12,7 @@ struct ListTests {
     for key in keys { try await sandbox.coffer("set", key, "value", "--relaxed") }
   }
 
-  @Test("Keys come in the order of their bytes, by prefix too")
+  @Test("Keys are sorted by their bytes, also with a prefix")
   func order() async throws {
     try await fill("b", "a/2", "B", "a/1", "a", "é")
     #expect(try await sandbox.coffer("ls").lines == ["B", "a", "a/1", "a/2", "b", "é"])
@@ -32,7 +32,7 @@ struct ListTests {
     #expect(try await sandbox.coffer("ls", "--json").jsonLines().first == first)
   }
 
-  @Test("More keys than a page has")
+  @Test("A listing of several pages")
   func pages() async throws {
     try await fill("seed")
     try sql(
@@ -51,7 +51,7 @@ struct ListTests {
     #expect(closed.errors.isEmpty)
   }
 
-  @Test("What is damaged is listed and stops nothing")
+  @Test("A damaged value is listed and does not stop the listing")
   func damagedValues() async throws {
     try await fill("a", "b", "c", "d")
     try sql("UPDATE coffer_values SET attributes = x'01' WHERE key IN (x'61', x'63')", on: sandbox.storePath)
@@ -67,7 +67,7 @@ struct ListTests {
     #expect(try await sandbox.coffer("ls").lines == ["b", "d"])
   }
 
-  @Test("No value is read: damage to its bytes is for verify to find")
+  @Test("No value is read: damage to its bytes is found by verify only")
   func damagedBytes() async throws {
     try await fill("a", "b")
     try damage("a", in: sandbox)
@@ -81,7 +81,7 @@ struct ListTests {
   func readsNoValues(store: String) async throws {
     try await sandbox.coffer("set", "large", "-", "--store", store, "--relaxed", input: Data(count: 64 << 20))
     func bytesRead(by command: String) async throws -> Int {
-      // What a process has read counts for the one that has waited for it.
+      // The bytes that a process reads are added to those of its parent once the parent has waited for it.
       let line = "coffer \(command) --store \(store) > out; status=$?; grep rchar /proc/$$/io; echo status $status"
       let ended = try await sandbox.bash("cd \(sandbox.url.path); " + line)
       #expect(ended.lines.last == "status 0", "\(ended.errors)")
@@ -91,7 +91,7 @@ struct ListTests {
       #expect(try await bytesRead(by: command) < 16 << 20, "\(command)")
     }
     #expect(try sandbox.read("out").isEmpty == false)
-    #expect(try await bytesRead(by: "verify") > 64 << 20, "as this canary does")
+    #expect(try await bytesRead(by: "verify") > 64 << 20, "a canary for the measurement")
     #expect(try await sandbox.coffer("ls", "--long", "--store", store).lines == ["  64.0 MiB         1  large"])
   }
 
@@ -107,7 +107,7 @@ struct ListTests {
     #expect(try await sandbox.coffer("ls").output.isEmpty)
   }
 
-  @Test("rm --prefix wants to be sure")
+  @Test("rm --prefix requires confirmation")
   func removePrefix() async throws {
     try await fill("tmp/a", "tmp/b", "tmq")
     let refused = try await sandbox.coffer("rm", "--prefix", "tmp/")
@@ -118,7 +118,7 @@ struct ListTests {
     #expect(try await sandbox.coffer("ls").lines == ["tmq"])
   }
 
-  @Test("A damaged key can be removed, and --json says that it was there")
+  @Test("A damaged value can be removed, and --json lists it as removed")
   func removeDamaged() async throws {
     try await fill("a")
     try damage("a", in: sandbox)

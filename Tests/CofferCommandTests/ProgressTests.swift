@@ -2,7 +2,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// What a person sees while a command runs. `script` gives the program a terminal.
+/// Tests of the progress line. `script` provides a terminal.
 @Suite(
   "Progress on a terminal", .serialized,
   .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/script")))
@@ -11,11 +11,11 @@ struct ProgressTests {
 
   init() throws { sandbox = try Sandbox() }
 
-  /// What is on the screen after all that was printed, line by line.
+  /// Returns the lines on the screen after all output.
   private func screen(_ text: String) -> [String] {
     var lines: [[Character]] = [[]]
     var column = 0
-    // A line end with its carriage return is one Character.
+    // Scalars are used because a carriage return with a line feed is a single Character.
     for scalar in text.replacing(/\u{1B}\[\d*m/, with: "").unicodeScalars {
       switch scalar {
       case "\r": column = 0
@@ -32,13 +32,13 @@ struct ProgressTests {
     return lines.map { String($0).replacing(/[ ]+$/, with: "") }.filter { !$0.isEmpty }
   }
 
-  /// Every state of the line, without colours.
+  /// Returns every state of the progress line, without colours.
   private func drawn(_ text: String) -> [String] {
     text.replacing(/\u{1B}\[\d*m/, with: "").split(separator: "\r").map(String.init)
       .filter { $0.hasPrefix("Copying:") || $0.hasPrefix("Checking") }
   }
 
-  @Test("cp draws one line, not too often, and takes it away")
+  @Test("cp draws one line, at a limited rate, and erases it")
   func copy() async throws {
     try await sandbox.fill(count: 20_000)
     let start = ContinuousClock.now
@@ -53,7 +53,7 @@ struct ProgressTests {
     #expect(ended.text.contains("\u{1B}[2mCopying:"))
   }
 
-  @Test("verify draws it too, and names on standard output do not run into it")
+  @Test("verify draws the line without disturbing the keys on standard output")
   func verify() async throws {
     try await sandbox.fill(count: 3_000)
     for key in ["k00300", "k02000"] { try damage(key, in: sandbox) }
@@ -73,7 +73,7 @@ struct ProgressTests {
     #expect(screen(ended.text).joined(separator: " ").hasPrefix("Copied 3,000 values (293.0 KiB)"))
   }
 
-  @Test("There is none in a pipe, in a file, and on a dumb terminal")
+  @Test("There is no progress line in a pipe, in a file, or on a dumb terminal")
   func elsewhere() async throws {
     try await sandbox.fill(count: 3_000)
     let piped = try await sandbox.terminal("coffer cp store.db a.db 2>&1 | cat; coffer verify 2>&1 | cat")

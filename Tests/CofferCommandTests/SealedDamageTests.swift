@@ -2,8 +2,8 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// What the commands say of a sealed file that is damaged, gone or older than it was.
-@Suite("damaged sealed files", .serialized)
+/// Tests of the commands over a sealed file that is damaged, missing or older than its journal.
+@Suite("Damaged sealed files", .serialized)
 struct SealedDamageTests {
   let sandbox: Sandbox
 
@@ -19,7 +19,7 @@ struct SealedDamageTests {
     #expect(try await run(seal).status == 0)
   }
 
-  @Test("verify names the file, its copy and what waits, each where it is damaged")
+  @Test("verify reports whether the file, its copy or a staged value is damaged")
   func verify() async throws {
     try await prepare()
     #expect(try await run("words verify").status == 0)
@@ -29,7 +29,7 @@ struct SealedDamageTests {
       ("flip s 150; cp s s.coffer/copy; cp good s", "The copy cannot be read. The sealed store is damaged: its values"),
       (
         "printf x > s.coffer/retained/00000000000000010000000000000001",
-        "retained/00000000000000010000000000000001, which waits for its place, is damaged"
+        "retained/00000000000000010000000000000001 is damaged"
       ),
     ] {
       let ended = try await run(
@@ -38,7 +38,7 @@ struct SealedDamageTests {
           + "cp good s; cp copy s.coffer/copy; exit $status"
       )
       if expected.hasPrefix("retained") {
-        // Opening the store removes what no snapshot can want.
+        // Opening the store removes retained values that no snapshot uses.
         #expect(ended.status == 0)
       } else {
         #expect(ended.status == 1 && ended.errors.contains(expected), "\(ended.errors)")
@@ -46,7 +46,7 @@ struct SealedDamageTests {
     }
   }
 
-  @Test("A sealed file that is gone is no missing store: not status 3")
+  @Test("A sealed file that is gone is damage, not a missing store with status 3")
   func gone() async throws {
     try await prepare()
     let ended = try await run("rm s; words get a")
@@ -55,7 +55,7 @@ struct SealedDamageTests {
     #expect(try await run("rm -r s.coffer/journal.db*; words get a").status == 1)
   }
 
-  @Test("An older copy is told with the keys that went back, and those are not read")
+  @Test("The use of an older copy is reported with its keys, whose values are not read")
   func older() async throws {
     try await prepare()
     let ended = try await run(
@@ -69,7 +69,7 @@ struct SealedDamageTests {
     #expect(again.status == 1 && again.lines == ["a"], "\(again.errors)")
   }
 
-  @Test("Nobody is told that a copy is used where there is none")
+  @Test("The use of a copy is not reported if there is none")
   func noCopy() async throws {
     try await prepare()
     let ended = try await run("rm s.coffer/copy; printf x >> s; words get a")

@@ -13,7 +13,7 @@ struct ShellTests {
 
   init() throws { sandbox = try Sandbox() }
 
-  /// What bash would offer for the last of some words.
+  /// Returns the completions that bash offers for the last of the given words.
   private func complete(_ words: String...) async throws -> [String] {
     let quoted = words.map { "'\($0)'" }.joined(separator: " ")
     let ended = try await sandbox.bash(
@@ -57,7 +57,7 @@ struct ShellTests {
     #expect(!sandbox.exists("none.db"))
   }
 
-  @Test("Completing keys of a sealed store never asks", .enabled(if: hasScript))
+  @Test("Completing keys of a sealed store never prompts", .enabled(if: hasScript))
   func neverAsks() async throws {
     try sandbox.write(Data("COFFSEAL".utf8) + Data([1, 1]) + Data(repeating: 0, count: 200), to: "s.sealed")
     let line = "COFFER_NEVER_ASK=1 coffer ls --store sealed:s.sealed; echo $?"

@@ -4,7 +4,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-@Suite("Where the store is")
+@Suite("The location of the store")
 struct StoreTests {
   let sandbox: Sandbox
 
@@ -39,7 +39,7 @@ struct StoreTests {
     #expect(nowhere.status == 2 && nowhere.errors.contains("--store PATH"))
   }
 
-  @Test("--store beats the environment, before or after the command, and takes sqlite:")
+  @Test("--store overrides the environment, before or after the command, and takes sqlite:")
   func option() async throws {
     try await sandbox.coffer("--store", "one.db", "set", "a", "1")
     #expect(try await sandbox.coffer("get", "a", "--store=sqlite:one.db").text == "1")
@@ -47,7 +47,7 @@ struct StoreTests {
     #expect(sandbox.exists("with:colon.db") && !sandbox.exists("store.db"))
   }
 
-  @Test("memory: is there for an instant")
+  @Test("memory: lasts for one command")
   func memory() async throws {
     #expect(try await sandbox.coffer("set", "a", "1", "--store", "memory:").status == 0)
     let list = try await sandbox.coffer("ls", "--store", "memory:")
@@ -61,11 +61,11 @@ struct StoreTests {
     let ended = try await sandbox.coffer("ls", "--store", "postgres://user:secret@host")
     #expect(ended.status == 2 && !ended.errors.contains("secret"))
     let expected =
-      "coffer: 'postgres:' is no kind of store; known are sqlite:, file:, prefs:, keychain:, sealed:, memory:."
+      "coffer: 'postgres:' is not a kind of store; known kinds are sqlite:, file:, prefs:, keychain:, sealed:, memory:."
     #expect(ended.errors.hasPrefix(expected))
   }
 
-  @Test("What cannot be a store is told apart")
+  @Test("Directories, other files and other databases are not stores")
   func notAStore() async throws {
     let directory = try await sandbox.coffer("set", "a", "1", "--store", ".", "--json")
     #expect(directory.status == 1)

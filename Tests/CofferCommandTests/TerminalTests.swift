@@ -2,21 +2,21 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// What a person sees. `script` gives the program a terminal.
+/// Tests of the output on a terminal, which `script` provides.
 @Suite("On a terminal", .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/script")))
 struct TerminalTests {
   let sandbox: Sandbox
 
   init() throws { sandbox = try Sandbox() }
 
-  @Test("get adds the missing line end, and only that")
+  @Test("get adds only a missing line end")
   func lineEnd() async throws {
     try await sandbox.coffer("set", "a", "dark")
     try await sandbox.coffer("set", "b", "dark\n")
     #expect(try await sandbox.terminal("coffer get a; coffer get b").text == "dark\r\ndark\r\n")
   }
 
-  @Test("Binary data stays off the terminal")
+  @Test("Binary data is not printed on a terminal")
   func binary() async throws {
     try await sandbox.coffer("set", "a", "\u{1B}[2J")
     let ended = try await sandbox.terminal("coffer get a 2>&1; echo $?")
@@ -24,7 +24,7 @@ struct TerminalTests {
     #expect(ended.lines.last == "1" && !ended.text.contains("[2J"))
   }
 
-  /// What turns text around, overwrites it or is not seen.
+  /// Characters that reverse text, overwrite it or are invisible.
   static let deceptive = [
     "\r", "\u{61C}", "\u{200E}", "\u{200F}", "\u{202A}", "\u{202B}", "\u{202C}", "\u{202D}", "\u{202E}", "\u{2066}",
     "\u{2067}", "\u{2068}", "\u{2069}", "\u{E0001}", "\u{E0041}", "\u{E007F}", "\u{200B}", "\u{200C}", "\u{200D}",
@@ -32,7 +32,7 @@ struct TerminalTests {
     "\u{2028}",
   ]
 
-  @Test("What is not seen as what it is is escaped on a terminal, and exact elsewhere")
+  @Test("Misleading characters are escaped on a terminal, and exact elsewhere")
   func deceptive() async throws {
     let text = Self.deceptive.joined(separator: "x") + "y"
     for name in ["k" + text, "other"] { try await sandbox.coffer("set", name, "v" + text) }
@@ -50,7 +50,7 @@ struct TerminalTests {
     #expect(try await sandbox.coffer("get", "k" + text, "--json").json()["key"] as? String == "k" + text)
   }
 
-  @Test("Emoji and the text of people are shown as they are")
+  @Test("Emoji and text of any script are shown as they are")
   func emoji() async throws {
     for text in ["👩‍👩‍👧", "❤️", "1️⃣", "👍🏽", "Größe", "日本", "שלום", "🏳️‍🌈"] {
       try await sandbox.coffer("set", text, text + "\r\n\tnext\n")
@@ -59,7 +59,7 @@ struct TerminalTests {
     }
   }
 
-  @Test("Colours are there, and go with NO_COLOR")
+  @Test("Output has colours, unless NO_COLOR is set")
   func colours() async throws {
     try await sandbox.coffer("set", "a\n", "1")
     let coloured = try await sandbox.terminal("coffer ls --long").text
@@ -69,13 +69,13 @@ struct TerminalTests {
     #expect(try await !sandbox.coffer("ls", "--long").text.contains("\u{1B}"))
   }
 
-  @Test("set says what is missing and does not wait for it")
+  @Test("set reports a missing value and does not wait for input")
   func missingValue() async throws {
     let ended = try await sandbox.terminal("coffer set k; echo $?")
     #expect(ended.text.contains("The value is missing") && ended.lines.last == "2")
   }
 
-  @Test("rm --prefix asks")
+  @Test("rm --prefix asks for confirmation")
   func prompt() async throws {
     try await sandbox.coffer("set", "tmp/a", "1")
     let no = try await sandbox.bash("printf 'n\\n' | script -qec 'coffer rm --prefix tmp/' /dev/null")
@@ -86,7 +86,7 @@ struct TerminalTests {
     #expect(try await sandbox.coffer("ls").output.isEmpty)
   }
 
-  @Test("rm --prefix with nothing to remove asks nothing and is no failure")
+  @Test("rm --prefix with nothing to remove succeeds without a question")
   func nothingToRemove() async throws {
     try await sandbox.coffer("set", "tmp/a", "1")
     let ended = try await sandbox.terminal("coffer rm --prefix zzz; echo $?; coffer rm --prefix zzz --yes; echo $?")
@@ -104,7 +104,7 @@ struct TerminalTests {
     #expect(ended.lines.count == 3)
   }
 
-  @Test("A question that is interrupted is status 130")
+  @Test("An interrupted question ends with status 130")
   func interruptedPrompt() async throws {
     try await sandbox.coffer("set", "tmp/a", "1")
     let ended = try await sandbox.bash(

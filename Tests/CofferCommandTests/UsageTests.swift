@@ -60,7 +60,7 @@ struct UsageTests {
     Mistake("rm", "'rm' needs a KEY or --prefix PREFIX: coffer rm [OPTIONS] [KEY...]. Try 'coffer help rm'."),
     Mistake("rm a --prefix b", "'rm' takes keys or --prefix PREFIX, not both. Try 'coffer help rm'."),
     Mistake(
-      "rm --prefix b", "'rm --prefix' needs --yes where there is no terminal to ask on. Try 'coffer help rm'."),
+      "rm --prefix b", "'rm --prefix' needs --yes when there is no terminal. Try 'coffer help rm'."),
     Mistake("set k v --file f", "'set' takes VALUE or --file PATH, not both. Try 'coffer help set'."),
     Mistake(
       "set k",
@@ -70,7 +70,7 @@ struct UsageTests {
       "set k v --store not-there/", "A store is a file, and this path ends in a slash. Try 'coffer help'."),
     Mistake(
       "completions bsh",
-      "There are completions for bash, zsh, fish. Did you mean 'bash'? Try 'coffer help completions'."),
+      "Completions exist for bash, zsh, fish. Did you mean 'bash'? Try 'coffer help completions'."),
     Mistake(
       "get a --passphrase-fd 7",
       "The descriptor 7 is not open: coffer ... --passphrase-fd 3 3<FILE. "
@@ -85,10 +85,10 @@ struct UsageTests {
       "--type takes one of string, number, boolean, date, data. "
         + "Try 'coffer help set'."),
     Mistake(
-      "set a x --type number --store prefs:s", "The value is no number: 30 or 0.5. Try 'coffer help set'."),
+      "set a x --type number --store prefs:s", "The value is not a valid number: 30 or 0.5. Try 'coffer help set'."),
     Mistake(
       "set a - --store sealed:s --passphrase-fd 0 < /dev/null",
-      "Standard input cannot give both the value and the passphrase. Try 'coffer help set'."),
+      "Standard input cannot supply both the value and the passphrase. Try 'coffer help set'."),
     Mistake(
       "cp sealed:a sealed:b --passphrase-fd 0",
       "A descriptor can be read once, and both stores are sealed: use --passphrase-file PATH. "
@@ -100,7 +100,7 @@ struct UsageTests {
     Mistake("help gett", "There is no command 'gett'. Did you mean 'get'? Try 'coffer help'."),
   ]
 
-  @Test("A mistake is one line that says what is right, and status 2", arguments: mistakes)
+  @Test("A mistake is one line with the correct form, and status 2", arguments: mistakes)
   func mistake(_ mistake: Mistake) async throws {
     let sandbox = try Sandbox()
     let ended = try await sandbox.bash("coffer \(mistake.line) </dev/null")
@@ -116,7 +116,7 @@ struct UsageTests {
     #expect(ended.status == 2 && !ended.errors.contains("hunter2"))
   }
 
-  @Test("A usage error is JSON too")
+  @Test("A usage error can be JSON")
   func json() async throws {
     let error = try await Sandbox().coffer("get", "--json").errorJSON()
     #expect(error["code"] as? String == "usage" && error["advice"] as? String == "Try 'coffer help get'.")
@@ -126,7 +126,7 @@ struct UsageTests {
     #expect(try both.errorJSON()["message"] as? String == "'ls' takes --null or --json, not both.")
   }
 
-  @Test("Without arguments it explains itself, with status 2")
+  @Test("Without arguments it prints help, with status 2")
   func nothing() async throws {
     let ended = try await Sandbox().coffer()
     #expect(ended.status == 2 && ended.output.isEmpty && ended.errors.hasPrefix("Usage:") == false)
@@ -163,7 +163,7 @@ struct UsageTests {
     #expect(try await sandbox.coffer("version", "--json").json()["name"] as? String == "coffer")
   }
 
-  @Test("Every example in help works as it stands")
+  @Test("Every example in help works as printed")
   func examples() async throws {
     let sandbox = try Sandbox()
     try sandbox.write(Data([0, 1, 2]), to: "logo.png")
@@ -172,7 +172,7 @@ struct UsageTests {
     try await sandbox.coffer("set", "theme", "dark", "--store", "prefs:shop")
     let none = #"{"format":1,"application":"shop","catalogs":[],"entries":[]}"#
     try sandbox.write(Data(none.utf8), to: "keys.json")
-    // A watch without --count never ends by itself.
+    // `watch` is left out, since it does not end without --count.
     for command in Command.allCases where command != .watch {
       for example in command.syntax.examples {
         let ended = try await sandbox.bash("set -o pipefail; \(example.line)")

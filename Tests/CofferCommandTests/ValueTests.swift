@@ -8,7 +8,7 @@ struct ValueTests {
 
   init() throws { sandbox = try Sandbox() }
 
-  @Test("A value comes back byte by byte, and set says nothing")
+  @Test("A value is returned byte for byte, and set prints nothing")
   func roundTrip() async throws {
     let set = try await sandbox.coffer("set", "theme", "dark")
     #expect(set.status == 0 && set.output.isEmpty && set.errors.isEmpty)
@@ -16,7 +16,7 @@ struct ValueTests {
     #expect(get.status == 0 && get.text == "dark" && get.errors.isEmpty)
   }
 
-  @Test("Every byte passes through pipes, files and back", arguments: ["", "\n", "a\n\n"])
+  @Test("Pipes and files preserve every byte", arguments: ["", "\n", "a\n\n"])
   func binary(_ end: String) async throws {
     let value = Data((0...255).map { UInt8($0) }) + Data(repeating: 0, count: 200_000) + Data(end.utf8)
     try sandbox.write(value, to: "in")
@@ -41,7 +41,7 @@ struct ValueTests {
     }
   }
 
-  @Test("A value that is not UTF-8 is stored as it was typed; a key that is not is refused")
+  @Test("A value may be invalid UTF-8; such a key is refused")
   func notUnicode() async throws {
     let line = #"coffer set k "$(printf 'a\377b')" && coffer get k"#
     #expect(try await sandbox.bash(line).output == Data([0x61, 0xFF, 0x62]))
@@ -49,7 +49,7 @@ struct ValueTests {
     #expect(key.status == 2 && key.errors == "coffer: The KEY is not valid UTF-8. Try 'coffer help set'.\n")
   }
 
-  @Test("After -- a dash means nothing")
+  @Test("After --, a dash has no special meaning")
   func dashes() async throws {
     for arguments in [["--", "-x", "1"], ["--", "--json", "2"], ["--", "-", "-"], ["--", "--", "4"]] {
       #expect(try await sandbox.bash("coffer set " + arguments.joined(separator: " ")).status == 0)
@@ -60,7 +60,7 @@ struct ValueTests {
     #expect(try await sandbox.coffer("ls").lines == ["-", "--", "--json", "-x"])
   }
 
-  @Test("Strange keys are ordinary, and Unicode forms stay apart")
+  @Test("Unusual keys are valid, and Unicode forms are distinct")
   func strangeKeys() async throws {
     let keys = ["🦊", "new\nline", "\u{E9}", "e\u{301}", "../x", "a b", "'\"$(x)", "\u{1B}[31m", "CON"]
     for (index, key) in keys.enumerated() { try await sandbox.coffer("set", key, "\(index)") }
@@ -81,7 +81,7 @@ struct ValueTests {
     #expect(error["message"] != nil && error["advice"] != nil)
   }
 
-  @Test("set tells revision and transaction as JSON; get tells the revision")
+  @Test("set prints revision and transaction as JSON; get prints the revision")
   func json() async throws {
     let set = try await sandbox.coffer("--json", "set", "a", "é", "--relaxed").json()
     #expect(set["revision"] as? Int == 1)
@@ -91,7 +91,7 @@ struct ValueTests {
     #expect(get == expected)
   }
 
-  @Test("Two processes that set at once both succeed")
+  @Test("Two processes that set concurrently both succeed")
   func concurrently() async throws {
     @Sendable func write(_ name: String) async throws -> Int32 {
       try await sandbox.bash("for i in $(seq 20); do coffer set \(name)/$i $i || exit 1; done").status
@@ -103,7 +103,7 @@ struct ValueTests {
     #expect(try await sandbox.coffer("ls").lines.count == 40)
   }
 
-  @Test("A damaged value is a failure, not an absent one")
+  @Test("A damaged value is an error, not an absent key")
   func damagedValue() async throws {
     try await sandbox.coffer("set", "a", "1")
     try damage("a", in: sandbox)
@@ -112,7 +112,7 @@ struct ValueTests {
     #expect(try get.errorJSON()["code"] as? String == "damaged")
   }
 
-  @Test("A full device is noticed, and so is a file that cannot be read")
+  @Test("A full device and an unreadable file are reported")
   func failures() async throws {
     try await sandbox.coffer("set", "a", "1")
     let full = try await sandbox.bash("coffer get a > /dev/full")

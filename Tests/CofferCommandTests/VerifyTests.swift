@@ -9,7 +9,7 @@ struct VerifyTests {
 
   init() throws { sandbox = try Sandbox() }
 
-  @Test("All is good")
+  @Test("An intact store")
   func good() async throws {
     try await sandbox.fill(count: 5_000)
     let ended = try await sandbox.coffer("verify")
@@ -24,7 +24,7 @@ struct VerifyTests {
     #expect(members["failure"] is NSNull && members["interrupted"] as? Bool == false)
   }
 
-  @Test("Damage at the beginning, in a row, between and at the end is found and named")
+  @Test("Damage at the beginning, in the middle, in a row and at the end is reported")
   func damagedValues() async throws {
     try await sandbox.fill(count: 600)
     let bad = ["k00001", "k00256", "k00257", "k00258", "k00400", "k00600"]
@@ -46,7 +46,7 @@ struct VerifyTests {
     #expect(try await sandbox.coffer("verify", "-0", "--json").status == 2)
   }
 
-  @Test("A file whose pages are torn is told from a damaged value")
+  @Test("Torn pages are distinguished from a damaged value")
   func tornValues() async throws {
     try await sandbox.fill(count: 2_000)
     try destroyPage(holding: "k01500", in: sandbox.storePath)
@@ -55,7 +55,7 @@ struct VerifyTests {
     #expect(ended.errors.contains(/coffer: The values after 'k01\d\d\d' could not be read:/), "\(ended.errors)")
     #expect(
       ended.errors.contains(/\ncoffer: Pages of the database file are damaged: \d+\./) && !ended.errors.contains("***"))
-    #expect(ended.errors.contains(/\ncoffer: (Values are missing|The values are not those)/), "\(ended.errors)")
+    #expect(ended.errors.contains(/\ncoffer: (Values are missing|The values do not match those)/), "\(ended.errors)")
     #expect(ended.errors.hasSuffix(", the structure of the file is damaged.\n"))
     let json = try await sandbox.coffer("verify", "--json")
     #expect(json.status == 1 && json.errors.isEmpty)
@@ -63,10 +63,10 @@ struct VerifyTests {
     #expect((try json.json()["structure"] as? [String])?.isEmpty == false)
   }
 
-  @Test("Damage where no value is, is found too")
+  @Test("Damage outside of values is found")
   func tornStructure() async throws {
     try await sandbox.coffer("set", "a", "1")
-    // The quarantine is a table of the store that nothing of this reads.
+    // The quarantine is a table that neither ls nor a read of values accesses.
     let page = try number("SELECT rootpage FROM sqlite_schema WHERE name = 'coffer_quarantine'", on: sandbox.storePath)
     let file = try FileHandle(forUpdating: URL(fileURLWithPath: sandbox.storePath))
     try file.seek(toOffset: UInt64(page - 1) * 4_096)
@@ -79,7 +79,7 @@ struct VerifyTests {
     #expect((try json.json()["structure"] as? [String])?.isEmpty == false)
   }
 
-  @Test("A signal ends it, and it tells what it has found so far")
+  @Test("A signal ends the check, which reports what it has found so far")
   func interrupted() async throws {
     try await sandbox.coffer("set", "a", "1")
     try sql(
@@ -88,7 +88,7 @@ struct VerifyTests {
       INSERT INTO coffer_values (key, revision, checksum, value)
       SELECT CAST(printf('k%03d', i) || hex(zeroblob(450)) AS BLOB), 1, 0, x'00' FROM n
       """, on: sandbox.storePath)
-    // It has begun once it prints, and soon waits: a pipe does not hold all the names.
+    // It has begun once it prints, and then blocks because the pipe cannot hold all keys.
     let ended = try await sandbox.bash(
       """
       mkfifo names; coffer verify > names & exec 3< names

@@ -13,7 +13,7 @@ struct WatchTests {
     try await sandbox.coffer("set", "before", "1")
     let watch = try sandbox.startCoffer("watch", "live/", "--count", "2")
     var number = 0
-    // Nobody says when the watch has begun, so there are writes until one is seen.
+    // The begin of the watch is not observable, so values are written until one is printed.
     try await eventually("the first event") {
       number += 1
       try await sandbox.coffer("set", "live/key", "\(number)")
@@ -27,7 +27,7 @@ struct WatchTests {
     #expect(ended.lines.allSatisfy { $0.wholeMatch(of: line) != nil }, "\(ended.text)")
   }
 
-  @Test("--since tells what was missed, as JSON lines")
+  @Test("--since prints earlier commits, as JSON lines")
   func replay() async throws {
     try await sandbox.coffer("set", "a", "1")
     let transaction = try await sandbox.coffer("set", "b", "1", "--json").json()["transaction"] as? String
@@ -42,7 +42,7 @@ struct WatchTests {
     #expect(time.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/) != nil, "\(time)")
   }
 
-  @Test("A prefix filters keys and the prefixes that were removed")
+  @Test("A prefix filters keys and removed prefixes")
   func filter() async throws {
     try await sandbox.coffer("set", "a/1", "1")
     try await sandbox.coffer("set", "b/1", "1")
@@ -60,7 +60,7 @@ struct WatchTests {
     #expect(watch.lines.count == 1 && watch.text.hasSuffix("  a\\nb\\u{1B}[0m\n"))
   }
 
-  @Test("What the journal has forgotten is one reload")
+  @Test("Commits that the journal no longer holds are one reload")
   func reload() async throws {
     for index in 1...3 { try await sandbox.coffer("set", "k\(index)", "1") }
     try sql("DELETE FROM coffer_journal WHERE revision < 3", on: sandbox.storePath)
@@ -72,7 +72,7 @@ struct WatchTests {
     #expect(journal == ["first": 3, "last": 3])
   }
 
-  @Test("--since a revision that is still to come says so, and watches from now")
+  @Test("--since a future revision prints a note and watches from now on")
   func future() async throws {
     try await sandbox.coffer("set", "a", "1")
     let watch = try sandbox.startCoffer("watch", "--since", "500", "--count", "1")
@@ -86,7 +86,7 @@ struct WatchTests {
     #expect(ended.errors.wholeMatch(of: note) != nil, "\(ended.errors)")
   }
 
-  @Test("A signal ends it well", arguments: [SIGINT, SIGTERM])
+  @Test("A signal ends it with status 0", arguments: [SIGINT, SIGTERM])
   func signals(_ signal: Int32) async throws {
     try await sandbox.coffer("set", "a", "1")
     let watch = try sandbox.startCoffer("watch", "--since", "0")
@@ -96,7 +96,7 @@ struct WatchTests {
     #expect(ended.status == 0 && ended.errors.isEmpty, "\(ended)")
   }
 
-  @Test("It ends when its reader leaves, without a further event")
+  @Test("It ends when its pipe is closed, without a further event")
   func closedPipe() async throws {
     try await sandbox.coffer("set", "a", "1")
     let watch = try await sandbox.bash("coffer watch --since 0 | head -n 1; echo ${PIPESTATUS[0]}")

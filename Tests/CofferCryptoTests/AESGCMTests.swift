@@ -74,7 +74,7 @@ struct AESGCMTests {
     }
   }
 
-  /// OpenSSL counts in 32 bits; here the parts are small, so that all their borders are met.
+  /// Small parts instead of the 1 GiB that OpenSSL's 32-bit counts require, to test all boundaries between parts.
   @Test(arguments: [1, 15, 16, 17, 64])
   func partsMakeNoDifference(partSize: Int) throws {
     let key = try SecretBytes.random(count: 32)

@@ -54,7 +54,7 @@ struct KeyDerivationTests {
     let derived: String
   }
 
-  /// RFC 7914, section 12. The first costs less than is safe, so it goes past the check.
+  /// RFC 7914, section 12. The cost of the first is below the safe minimum, so it is not validated.
   @Test(arguments: [
     ScryptVector(
       passphrase: "", salt: "", cost: ScryptCost(logN: 4, r: 1, p: 1),

@@ -11,7 +11,7 @@ struct PassphraseSourceTests {
     PassphraseSurroundings(credentialsDirectory: { credentials })
   }
 
-  /// A pipe that holds `text` and whose writer is gone; the number of its reader.
+  /// Creates a pipe that contains `text`, closes its write end and returns its read end.
   private func pipe(_ text: String) throws -> Int32 {
     var ends: [Int32] = [-1, -1]
     try #require(Foundation.pipe(&ends) == 0)
@@ -57,8 +57,8 @@ struct PassphraseSourceTests {
       #expect(missing.underlying?.domain == "errno")
       #expect(try storageError { _ = try PassphraseSource.file(folder).read() }.code == .unsupported)
     }
-    for place in ["https://example.org/passphrase", "file:///dev/null", "file:///dev/tty"] {
-      let url = try #require(URL(string: place))
+    for text in ["https://example.org/passphrase", "file:///dev/null", "file:///dev/tty"] {
+      let url = try #require(URL(string: text))
       #expect(try storageError { _ = try PassphraseSource.file(url).read() }.code == .unsupported)
     }
   }
@@ -86,7 +86,7 @@ struct PassphraseSourceTests {
     }
   }
 
-  /// What a shell's `<(command)` is.
+  /// A path such as a shell substitutes for `<(command)`.
   @Test func pathOfAPipe() throws {
     let reader = try pipe("sesame\n")
     defer { close(reader) }

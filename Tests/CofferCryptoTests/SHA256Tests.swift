@@ -2,7 +2,7 @@ import CofferCrypto
 import Foundation
 import Testing
 
-/// The examples of FIPS 180-4 as NIST publishes them.
+/// The examples that NIST publishes for FIPS 180-4.
 struct SHA256Tests {
   @Test(arguments: [
     ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),

@@ -8,7 +8,7 @@ struct SecretBytesTests {
   private struct Stop: Error {}
   private let seen = Locked<[UInt8]?>(nil)
 
-  /// 100 bytes, of which the test sees what is left in the end.
+  /// Creates a secret of 100 bytes, and records its memory after it was wiped.
   private func secret(butThrow: Bool = false) throws -> SecretBytes {
     let seen = seen
     return try SecretBytes(

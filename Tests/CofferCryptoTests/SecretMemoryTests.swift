@@ -4,9 +4,9 @@ import Foundation
 import Testing
 
 #if os(Linux)
-  /// What the kernel says of the memory of secrets.
+  /// The kernel's view of the memory of secrets.
   @Suite(.serialized) struct SecretMemoryTests {
-    /// The flags of the mapping that an address is in.
+    /// Returns the flags of the mapping that contains an address.
     private func flags(of address: UnsafeRawPointer) throws -> Set<Substring> {
       let number = UInt(bitPattern: address)
       var isFound = false
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-      "Secrets are locked and in no core dump, from their first byte to their last", arguments: [1, 32, 4_096, 70_000])
+      "Secrets are locked and excluded from core dumps, from first to last byte", arguments: [1, 32, 4_096, 70_000])
     func lockedAndLeftOut(_ count: Int) throws {
       let secret = try SecretBytes(count: count) { $0.copyBytes(from: repeatElement(0xAB, count: count)) }
       try secret.withUnsafeBytes { bytes in
@@ -28,15 +28,15 @@ import Testing
         for address in [first, first + count - 1] {
           let flags = try flags(of: address)
           #expect(flags.contains("dd"), "\(flags)")
-          // The sanitizer puts an mlock(2) that does nothing in the place of the system's.
+          // The sanitizer replaces mlock(2) with a function that does nothing.
           #expect(isThreadSanitized || flags.contains("lo") || SecretMemory.lastLockFailure != 0, "\(flags)")
         }
       }
     }
 
-    @Test("A secret that was released is nowhere in the memory of the process")
+    @Test("A released secret is no longer at its address in memory")
     func wiped() throws {
-      // Made so that the whole pattern stands nowhere else, this code included.
+      // Derived, so that the whole pattern exists nowhere else, this code included.
       let pattern = try randomBytes(48)
       let needle = Data(pattern.map { $0 ^ 0x5A })
       var slice: SecretSlice? = SecretSlice(copying: Data())
@@ -49,7 +49,7 @@ import Testing
       let address = slice?.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) } ?? 0
       slice = nil
       let memory = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/self/mem"))
-      // The pages are gone, or somebody else has got them, and then they were zeroed.
+      // The pages are unmapped, or were zeroed and mapped again.
       if lseek(memory.fileDescriptor, off_t(address), SEEK_SET) >= 0 {
         var left = [UInt8](repeating: 0, count: 48)
         let count = read(memory.fileDescriptor, &left, 48)
@@ -59,7 +59,7 @@ import Testing
 
     private func autoreleasing(_ body: () throws -> Void) throws { try body() }
 
-    @Test("Whether secrets can be locked is told with the limit")
+    @Test("Locking succeeds or there is a limit, beyond which it fails")
     func limits() throws {
       #expect(SecretMemory.lockFailure(count: 1) == 0 || SecretMemory.lockLimit != nil)
       if let limit = SecretMemory.lockLimit, getuid() != 0 {

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension Data {
-  /// The bytes that hexadecimal digits stand for.
+  /// Creates the bytes of hexadecimal digits.
   init(hex: String) {
     let digits = hex.compactMap(\.hexDigitValue)
     self.init(stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
@@ -20,14 +20,14 @@ extension SecretBytes {
   var text: String { String(decoding: data, as: UTF8.self) }
 }
 
-/// The error that `body` throws; a failed expectation when it throws none or another kind.
+/// Returns the storage error that `body` throws. Fails the test if it throws none or another error.
 func storageError(
   sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void
 ) throws -> StorageError {
   try #require(throws: StorageError.self, sourceLocation: sourceLocation) { try body() }
 }
 
-/// A folder of the test's own.
+/// Calls `body` with a temporary directory, which is removed afterwards.
 func withFolder(_ body: (URL) throws -> Void) throws {
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-crypto-\(UUID())")
   try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

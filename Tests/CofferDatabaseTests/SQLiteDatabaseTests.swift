@@ -25,17 +25,17 @@ import Testing
     let transaction = TransactionID()
     let count = try await database.write(transaction: transaction) { transaction in
       try transaction.execute("INSERT INTO shops (name) VALUES (?1), (?2)", ["A", "B"])
-      try transaction.put(try StoreKey("last"), Data("B".utf8))
+      try transaction.put(StoreKey("last"), Data("B".utf8))
       #expect(try transaction.value(StoreKey("last")) == Data("B".utf8))
       return try transaction.query("SELECT count(*) FROM shops") { $0.integer(0) }[0]
     }
     #expect(count == 2)
     #expect(try await database.engine.entry(StoreKey("last"))?.value == Data("B".utf8))
     var iterator = stream.makeAsyncIterator()
-    guard case .commit(let commit)? = await iterator.next() else { throw TestFailure("no commit was heard") }
+    guard case .commit(let commit)? = await iterator.next() else { throw TestFailure("no commit was delivered") }
     #expect(commit.transaction == transaction)
     #expect(commit.origin == database.origin)
-    #expect(commit.changed.keys == [try StoreKey("last")])
+    #expect(commit.changed.keys == [StoreKey("last")])
     try await database.engine.close()
   }
 
@@ -48,7 +48,7 @@ import Testing
     await #expect(throws: Refused.self) {
       try await database.write { transaction in
         try transaction.execute("INSERT INTO shops (name) VALUES ('A')")
-        try transaction.put(try StoreKey("last"), Data())
+        try transaction.put(StoreKey("last"), Data())
         throw Refused()
       }
     }
@@ -196,7 +196,7 @@ import Testing
         try await database.write { transaction in
           try transaction.execute("INSERT INTO shops (name) VALUES ('A')")
           try transaction.execute(end)
-          try transaction.put(try StoreKey("after"), Data())
+          try transaction.put(StoreKey("after"), Data())
         }
         Issue.record("nothing was thrown")
       } catch let error as StorageError {

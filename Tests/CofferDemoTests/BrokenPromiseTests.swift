@@ -2,14 +2,14 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// A demonstration that cannot fail shows nothing: here somebody breaks what it shows.
+/// Tests that the demonstration fails when what it demonstrates is violated from outside.
 @Suite(.blocking) struct BrokenPromiseTests {
   @Test func aFileThatDoesNotHoldItsValueFailsTheDemonstration() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-demo-test-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
     let products = folder.appendingPathComponent("products")
     let run = try DemoRun(["--generate", "20", "--json", "--keep", folder.path]) {
-      // Not of the first five, which a second process replaces.
+      // The first five files are excluded, since a second process replaces them.
       let names = (try? FileManager.default.contentsOfDirectory(atPath: products.path))?.sorted()
       guard let name = names?.last(where: { $0.hasSuffix(".json") }) else { return }
       try Data("{}".utf8).write(to: products.appendingPathComponent(name))

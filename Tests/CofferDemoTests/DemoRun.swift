@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the tests look at of the summary.
+/// The members of the summary that the tests check.
 struct Summary: Decodable {
   struct Check: Decodable {
     let act: Int
@@ -13,19 +13,19 @@ struct Summary: Decodable {
   let files, fileKills, filesLost, halfFileBatches, filesReadAfterRebuild: Int
   let checks: [Check]
   let store, directory: String?
-  /// The acts in which something failed.
+  /// The acts with a failed check.
   var failedActs: Set<Int> { Set(checks.filter { !$0.isPassed }.map(\.act)) }
 }
 
-/// One run of the built program. It stops itself when it takes too long.
+/// One run of the built program, which ends by itself after a time limit.
 struct DemoRun {
   let exitCode: Int32
   let output: Data
   let errors: String
 
   /// - Parameters:
-  ///   - path: a folder whose programs are found before the system's.
-  ///   - meddle: is called again and again while the program runs.
+  ///   - path: A folder that precedes the system's folders in `PATH`.
+  ///   - meddle: A function that is called repeatedly while the program runs.
   init(_ arguments: [String], path: String? = nil, meddle: (() throws -> Void)? = nil) throws {
     let process = Process()
     let (output, errors) = (Pipe(), Pipe())
@@ -39,7 +39,7 @@ struct DemoRun {
       process.environment = environment
     }
     try process.run()
-    // What the program says until then fits into the pipes.
+    // The output up to the end of the process fits into the buffers of the pipes.
     while let meddle, process.isRunning {
       try meddle()
       usleep(500)
@@ -50,7 +50,7 @@ struct DemoRun {
     exitCode = process.terminationStatus
   }
 
-  /// Beside the test bundle, where the build puts it.
+  /// Returns the built program, which lies beside the test bundle.
   private static func executable() throws -> URL {
     var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
     for _ in 0..<4 {

@@ -2,7 +2,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// The demonstration as a user runs it: a program with options, an exit code and a summary.
+/// Tests of the demonstration as a program: its options, exit code and summary.
 @Suite(.blocking) struct DemoTests {
   @Test func allActsPassAndCountWhatTheyDid() throws {
     let run = try DemoRun(["--generate", "200", "--json"])
@@ -48,7 +48,7 @@ import Testing
     let directory = kept.appendingPathComponent("products")
     let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).filter { $0.hasPrefix("mat-") }
     #expect(names.count == 40 && names.contains("mat-7.json") && names.contains("mat-7.2.json"))
-    // It is not played over stores that somebody has kept.
+    // Existing stores are not overwritten.
     #expect(try DemoRun(options).exitCode == 2)
     try FileManager.default.removeItem(at: kept.appendingPathComponent("shop.db"))
     #expect(try DemoRun(options).exitCode == 2)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CofferDemo
 
-/// What the demonstration says of five files after a kill, of which it cannot make every kind happen.
+/// Tests of the counts for five files after a kill, including states that a run cannot provoke.
 @Suite(.blocking) struct FileAftermathTests {
   @Test(arguments: [([2, 2, 2, 2, 2], true), ([3, 3, 3, 3, 3], true), ([0, 0, 0, 0, 0], false)])
   func oneWholeBatchNotOlderThanTheLastConfirmed(_ versions: [Int], _ isFine: Bool) {

@@ -6,7 +6,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// Stores that are away when they are opened, or go away while they are open.
+/// Stores that are unavailable when they are opened, or become unavailable while they are open.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct AvailabilityTests {
   private func configuration() -> SlotConfiguration {
     var configuration = SlotConfiguration()
@@ -16,18 +16,18 @@ import Testing
 
   @Test("A directory that is mounted later works without a restart, and no default was written meanwhile")
   func mountedLater() async throws {
-    let place = try StoreDirectory()
-    let adapter = FileStorageAdapter(directory: place.url, configuration: configuration())
+    let fixture = try StoreDirectory()
+    let adapter = FileStorageAdapter(directory: fixture.url, configuration: configuration())
     var states = adapter.engine.availability().makeAsyncIterator()
-    guard case .unavailable = await states.next() else { throw TestFailure("it is not there") }
+    guard case .unavailable = await states.next() else { throw TestFailure("the store is not unavailable") }
     await expectError(.notFound) { _ = try await adapter.read(key: "theme") }
     await expectError(.notFound) { try await adapter.write(key: "theme", data: Data("default".utf8)) }
     await expectError(.notFound) { _ = try await adapter.keys() }
-    #expect(!FileManager.default.fileExists(atPath: place.path))
+    #expect(!FileManager.default.fileExists(atPath: fixture.path))
 
-    let mounted = try await place.open()
-    try await mounted.commit(WriteBatch([.put(try StoreKey("theme"), Data("dark".utf8))]), from: StoreOrigin())
-    // Nobody asks: the adapter finds it while somebody follows its availability.
+    let mounted = try await fixture.open()
+    try await mounted.commit(WriteBatch([.put(StoreKey("theme"), Data("dark".utf8))]), from: StoreOrigin())
+    // No method is called: the adapter finds the directory because its availability is being followed.
     #expect(await states.next() == .available)
     #expect(try await adapter.read(key: "theme") == Data("dark".utf8))
     #expect(try await adapter.keys() == ["theme"])
@@ -37,10 +37,10 @@ import Testing
     try await adapter.engine.close()
   }
 
-  @Test("Who follows the changes of a store that is away reads everything when it comes")
+  @Test("A subscriber to an unavailable store receives a reload once the store is available")
   func subscribedBefore() async throws {
-    let place = try StoreDirectory()
-    let adapter = FileStorageAdapter(directory: place.url, configuration: configuration())
+    let fixture = try StoreDirectory()
+    let adapter = FileStorageAdapter(directory: fixture.url, configuration: configuration())
     let changes = adapter.engine.changes(since: nil)
     let isDone = Locked(false)
     let reading = Task { () -> [StoreChange] in
@@ -52,10 +52,10 @@ import Testing
       isDone.withLock { $0 = true }
       return heard
     }
-    let mounted = try await place.open()
-    // Until the subscriber has come and heard one of them.
+    let mounted = try await fixture.open()
+    // Until the subscriber has received one of them.
     while !isDone.withLock({ $0 }) {
-      try await mounted.commit(WriteBatch([.put(try StoreKey("theme"), Data("dark".utf8))]), from: StoreOrigin())
+      try await mounted.commit(WriteBatch([.put(StoreKey("theme"), Data("dark".utf8))]), from: StoreOrigin())
       try await Task.sleep(for: .milliseconds(5))
     }
     let heard = try await finish(reading.throwing, within: .seconds(60))
@@ -67,10 +67,10 @@ import Testing
     try await mounted.close()
   }
 
-  @Test("A handle that is closed while its store is away ends its streams")
+  @Test("Closing a handle while its store is unavailable ends its streams")
   func closedBefore() async throws {
-    let place = try StoreDirectory()
-    let adapter = FileStorageAdapter(directory: place.url, configuration: configuration())
+    let fixture = try StoreDirectory()
+    let adapter = FileStorageAdapter(directory: fixture.url, configuration: configuration())
     let states = adapter.engine.availability()
     try await adapter.engine.close()
     var last: StoreAvailability?
@@ -79,19 +79,19 @@ import Testing
     await expectError(.closed) { _ = try await adapter.read(key: "theme") }
   }
 
-  @Test("A directory that another has taken the place of is away for who has opened the old one")
+  @Test("A directory that was replaced by another is unavailable to handles of the old one")
   func swapped() async throws {
-    let place = try StoreDirectory()
-    let (aside, files) = (place.path + ".aside", FileManager.default)
+    let fixture = try StoreDirectory()
+    let (aside, files) = (fixture.path + ".aside", FileManager.default)
     defer { try? files.removeItem(atPath: aside) }
-    let engine = try await place.open()
-    let key = try StoreKey("theme")
+    let engine = try await fixture.open()
+    let key = StoreKey("theme")
     try await engine.commit(WriteBatch([.put(key, Data("dark".utf8))]), from: StoreOrigin())
     var states = engine.availability().makeAsyncIterator()
     #expect(await states.next() == .available)
 
-    try files.moveItem(atPath: place.path, toPath: aside)
-    let other = try await place.open()
+    try files.moveItem(atPath: fixture.path, toPath: aside)
+    let other = try await fixture.open()
     try await other.commit(WriteBatch([.put(key, Data("light".utf8))]), from: StoreOrigin())
     let stale = WriteBatch([.put(key, Data("stale".utf8))])
     // The journal notices within a second and ends then.
@@ -103,22 +103,22 @@ import Testing
         #expect([.unavailable, .closed].contains(error.code) && error.message.contains("moved"), "\(error)")
       }
     }
-    guard case .unavailable = await states.next() else { throw TestFailure("nobody was told") }
+    guard case .unavailable = await states.next() else { throw TestFailure("the unavailability was not reported") }
     #expect(try await other.entry(key)?.value == Data("light".utf8))
     try await other.close()
     try await engine.close()
 
-    try files.removeItem(atPath: place.path)
-    try files.moveItem(atPath: aside, toPath: place.path)
-    let again = try await place.open()
+    try files.removeItem(atPath: fixture.path)
+    try files.moveItem(atPath: aside, toPath: fixture.path)
+    let again = try await fixture.open()
     #expect(try await again.entry(key)?.value == Data("dark".utf8))
     try await again.close()
   }
 
-  @Test("A directory that is removed under an open store is told")
+  @Test("Removing the directory of an open store is reported as unavailable")
   func removedMeanwhile() async throws {
-    let place = try StoreDirectory()
-    let engine = try await place.open()
+    let fixture = try StoreDirectory()
+    let engine = try await fixture.open()
     let states = engine.availability()
     let reading = Task { () -> String? in
       for await state in states {
@@ -126,13 +126,13 @@ import Testing
       }
       return nil
     }
-    try FileManager.default.removeItem(at: place.url)
+    try FileManager.default.removeItem(at: fixture.url)
     #expect(try await finish(reading.throwing, within: .seconds(60))?.isEmpty == false)
     try? await engine.close()
   }
 }
 
 extension Task where Failure == Never {
-  /// The same task for who waits for tasks that may throw.
+  /// The task as one that may throw.
   fileprivate var throwing: Task<Success, any Error> { Task<Success, any Error> { await value } }
 }

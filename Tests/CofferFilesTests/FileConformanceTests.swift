@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  /// The adapter as document 1 prints it: through its four methods and nothing else.
+  /// The adapter through the four methods of `StorageAdapter` only.
   @Test(.serialized, arguments: StorageConformance.checks)
   func adapterConforms(_ check: StorageConformance.Check) async throws {
     let conformance = StorageConformance(name: "file adapter") { location in

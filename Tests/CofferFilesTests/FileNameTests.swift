@@ -11,13 +11,13 @@ import Testing
     ("user_profile-v2.json", "user_profile-v2.json"),
     ("a b", "a%20b"), ("a+b%c", "a%2bb%25c"), ("a/b", "a%2fb"), ("é", "%c3%a9"), ("e\u{301}", "e%cc%81"),
     ("\0\u{7F}\n", "%00%7f%0a"), ("a\\b:c*?\"<>|", "a%5cb%3ac%2a%3f%22%3c%3e%7c"), ("~", "%7e"), ("#a#", "%23a%23"),
-    // Hidden files, and the two names that every directory has.
+    // Hidden files, and the entries `.` and `..`.
     (".", "%2e"), ("..", "%2e%2e"), ("...", "%2e.%2e"), (".coffer", "%2ecoffer"), ("../x", "%2e.%2fx"),
-    // What Windows drops.
+    // A trailing dot, which Windows drops.
     ("a.", "a%2e"), ("a..", "a.%2e"), ("a ", "a%20"), (" ", "%20"),
-    // Options for the shell.
+    // Names that shell commands would take for options.
     ("-", "%2d"), ("-rf", "%2drf"), ("a-rf", "a-rf"), ("--", "%2d-"),
-    // Devices of Windows; those with an uppercase letter are none any more.
+    // Windows devices; the `+` for an uppercase letter makes the name harmless.
     ("con", "%63on"), ("con.txt", "%63on.txt"), ("con.", "%63on%2e"), ("com1.log", "%63om1.log"), ("lpt0", "%6cpt0"),
     ("nul", "%6eul"), ("prn.a.b", "%70rn.a.b"), ("aux", "%61ux"), ("CON", "+c+o+n"), ("Con", "+con"), ("cOn", "c+on"),
     ("console", "console"), ("co", "co"), ("com", "com"), ("com.1", "com.1"), ("com10", "com10"), ("lpt", "lpt"),
@@ -154,7 +154,7 @@ import Testing
 extension SeededGenerator {
   fileprivate mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
 
-  /// Text that a key can have: mostly short, often of the bytes that names treat specially.
+  /// Random text for a key: mostly short, often with the bytes that names escape.
   fileprivate mutating func text() -> String {
     let special = Array("aAbBcCoOnN.+%-_ /h19\u{301}é😀".unicodeScalars)
     let isPlain = below(2) == 0

@@ -6,7 +6,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// A store of files whose journal is of the second format.
+/// The upgrade of a store of files whose journal has format 2.
 @Suite(.serialized) struct FileUpgradeTests {
   @Test func aJournalOfTheSecondFormatIsBroughtUp() async throws {
     let directory = try TemporaryDirectory()
@@ -18,7 +18,7 @@ import Testing
     try Data("light".utf8).write(to: URL(fileURLWithPath: store + "/theme"))
     try Data("text".utf8).write(to: URL(fileURLWithPath: store + "/notes%2fa"))
     let engine = try await SlotEngine.files(in: URL(fileURLWithPath: store))
-    // The files are as they were when they were written, so nobody has edited them: the revisions are those of old.
+    // The files match their records, so they count as not edited and keep their revisions.
     #expect(engine.latestRevision == StoreRevision(3))
     #expect(
       try await engine.entry(StoreKey("theme"))
@@ -30,7 +30,7 @@ import Testing
     attributes[version] = 2
     try await engine.commit(WriteBatch([.put(StoreKey("theme"), Data("dark".utf8), attributes)]), from: StoreOrigin())
     #expect(try await engine.entry(StoreKey("theme"))?.attributes == attributes)
-    // An edit by somebody who does not know the store leaves no attributes, however it is read.
+    // An edit by another program leaves no attributes, whichever method reads the value.
     try Data("edited".utf8).write(to: URL(fileURLWithPath: store + "/theme"))
     let read = try #require(try await engine.entries([StoreKey("theme")])[0])
     #expect(read.value == Data("edited".utf8) && read.attributes.isEmpty)

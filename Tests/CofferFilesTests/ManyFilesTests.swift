@@ -6,7 +6,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// A directory with many files that nobody has told Coffer of.
+/// A directory with many files that another program has created.
 @Suite(.blocking, .serialized) struct ManyFilesTests {
   @Test func manyFilesAreTakenInAndFoundAgain() async throws { try await takeIn(20_000) }
 
@@ -18,13 +18,13 @@ import Testing
     let directory = try StoreDirectory()
     try FileManager.default.createDirectory(at: directory.url, withIntermediateDirectories: true)
     for index in 0..<count { try overwrite("\(directory.path)/file-\(index)", "value \(index)") }
-    // In a process of its own, whose memory is that of the store alone.
+    // In a separate process, so that its memory is that of the store alone.
     let lines = try directory.run("files-take-in").lines()
     for line in lines { print("\(count) files: \(line)") }
     try #require(lines.count == 4, "\(lines)")
     #expect(lines[0] == "edited \(count), rebuilt true")
     #expect(lines[2].hasPrefix("listed \(count) "))
-    // A few hundred bytes for each file, while all of them are looked at.
+    // A few hundred bytes per file during the scan.
     let megabytes = lines[3].split(separator: " ").compactMap { Int($0) }.first
     #expect(megabytes.map { $0 < 100 + count / 500 } == true, "\(lines)")
 

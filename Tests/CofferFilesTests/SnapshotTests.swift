@@ -6,7 +6,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// A snapshot reads the values of its beginning, also when another process replaces the files.
+/// Snapshots read the values of their revision, even when another process replaces the files.
 @Suite(.blocking, .serialized) struct SnapshotTests {
   private let origin = StoreOrigin()
 
@@ -16,7 +16,7 @@ import Testing
     return lines
   }
 
-  /// How many times this process has a file open.
+  /// The number of descriptors that this process has open for a file.
   private func descriptors(of path: String) throws -> Int {
     let folder = "/proc/self/fd"
     return try FileManager.default.contentsOfDirectory(atPath: folder).count {
@@ -28,7 +28,7 @@ import Testing
     FileScenario.before.sorted { $0.key < $1.key }.map { "value \($0.key.prefix(8)) \($0.value)" }
   }
 
-  /// What another handle's commits have left in the journal is not taken for what is in the place.
+  /// The intents of another handle's commits are not taken for the content of the slots.
   @Test func aSnapshotKeepsWhatAnotherHandleHadWritten() async throws {
     let directory = try StoreDirectory()
     let (first, second) = (try await directory.open(), try await directory.open())
@@ -54,7 +54,7 @@ import Testing
     let helper = try directory.run("files-snapshot")
     #expect(try reads(helper) == old)
     try await engine.commit(FileScenario.batch(), from: origin)
-    // A second version replaces the first, which no snapshot has seen, and one key is deleted and put in turn.
+    // A second version replaces the first, which no snapshot contains; one key is deleted and written in turn.
     try await engine.commit(FileScenario.single(), from: origin)
     try await engine.commit(WriteBatch([.delete(StoreKey("keep"))]), from: origin)
     try await engine.commit(
@@ -71,7 +71,7 @@ import Testing
     helper.tell("end the snapshot")
     #expect(try helper.line() == "ended")
     try await engine.commit(WriteBatch([.put(StoreKey("later"), Data("x".utf8))]), from: origin)
-    // The writer tidies up after it has answered.
+    // The writer cleans up after it has responded.
     let deadline = ContinuousClock.now + .seconds(30)
     while try !directory.names(in: "retained").isEmpty, ContinuousClock.now < deadline {
       try await Task.sleep(for: .milliseconds(5))
@@ -83,7 +83,7 @@ import Testing
     try await engine.close()
   }
 
-  /// The store keeps the newest of what was replaced; a snapshot that asks for more is told.
+  /// The store retains the newest replaced values; a snapshot that reads an older one throws.
   @Test(arguments: [(bytes: 100, count: 1_000), (bytes: 1 << 20, count: 2)])
   func whatIsKeptForASnapshotHasALimit(_ limit: (bytes: Int, count: Int)) async throws {
     let directory = try StoreDirectory()
@@ -107,7 +107,7 @@ import Testing
       #expect(kept.allSatisfy { $0?.value == Data(String(repeating: "1", count: 40).utf8) })
       #expect(try await engine.retainedCount() == 2)
     }
-    // They go when the snapshot has ended, without another commit.
+    // They are removed when the snapshot ends, without another commit.
     let deadline = ContinuousClock.now + .seconds(120)
     while try await engine.retainedCount() > 0, ContinuousClock.now < deadline {
       try await Task.sleep(for: .milliseconds(5))
@@ -129,7 +129,7 @@ import Testing
           }
         }
       }
-      // Two that begin at the same moment may both make one.
+      // Two that begin at the same moment may both create one.
       for try await count in group { #expect((1...8).contains(count)) }
     }
     try await engine.close()
@@ -148,7 +148,7 @@ import Testing
     _ = try await Aftermath(directory: directory, comment: "after a killed snapshot").check(mustBeNew: true)
   }
 
-  /// A writer is killed while it keeps what a snapshot in a third process still reads.
+  /// A writer is killed while it retains values that a snapshot in a third process still reads.
   @Test func aKilledWriterTakesNothingFromASnapshot() async throws {
     for step in 6...16 {
       let directory = try await StoreDirectory.filled()

@@ -1,7 +1,7 @@
 import CofferTestSupport
 import Foundation
 
-/// An X server without a screen, for whoever wants to show something.
+/// An X server without a screen.
 final class Display {
   static let program = ["/usr/bin/Xvfb", "/usr/local/bin/Xvfb"].first(where: FileManager.default.isExecutableFile)
   static let isInstalled = program != nil
@@ -33,7 +33,7 @@ final class Display {
   }
 }
 
-/// A socket that accepts whoever comes and says nothing.
+/// A socket that accepts connections and never sends anything.
 final class ListeningSocket {
   let path: String
   private let descriptor: CInt

@@ -5,10 +5,10 @@ import CofferLocks
 import CofferTestSupport
 import Foundation
 
-/// A bus that accepts whoever comes, counts them and never says anything, or hangs up, and a folder for what programs
-/// keep.
+/// A bus that accepts and counts connections and never sends anything, or closes them at once, with a temporary data
+/// directory.
 final class HangingBus: @unchecked Sendable {
-  // Sendable because the source is only ended, at the end of this.
+  // Sendable because the source is only cancelled, in deinit.
   private let folder: TemporaryDirectory
   private let source: any DispatchSourceRead
   private let accepted = Locked<[CInt]>([])
@@ -44,12 +44,12 @@ final class HangingBus: @unchecked Sendable {
 
   var address: String { "unix:path=\(folder.path("bus"))" }
 
-  /// How many have come so far.
+  /// The number of connections so far.
   var attempts: Int { accepted.withLock { $0.count } }
 
   func path(_ name: String) -> String { folder.path(name) }
 
-  /// Runs `body` with this folder in place of the user's.
+  /// Runs `body` with this directory instead of the user's data directory.
   func use<R>(_ body: () async throws -> R) async rethrows -> R {
     let data = path("data")
     let system = SystemDirectories(bundleIdentifier: nil, processName: "shop") { $0 == "XDG_DATA_HOME" ? data : nil }

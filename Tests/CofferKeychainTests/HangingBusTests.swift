@@ -11,7 +11,7 @@ import CofferLocks
 
   @testable import CofferKeychain
 
-  /// A bus that accepts and says nothing: it costs a deadline, and not one for each caller or question.
+  /// A bus that accepts connections and never replies: it costs one deadline, not one for each caller or call.
   @Suite("A bus that hangs", .blocking, .serialized, .timeLimit(.minutes(15)))
   struct HangingBusTests {
     private static let timeout = Duration.seconds(2)
@@ -23,7 +23,7 @@ import CofferLocks
       return configuration
     }
 
-    /// Runs `body` on so many threads of their own at once and returns when all are done.
+    /// Runs `body` on `count` new threads at once and returns when all have ended.
     private func together(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) throws {
       let ended = DispatchGroup()
       for number in 0..<count {
@@ -33,7 +33,7 @@ import CofferLocks
           ended.leave()
         }.start()
       }
-      guard ended.wait(timeout: .now() + .seconds(60)) == .success else { throw TestFailure("somebody waits for ever") }
+      guard ended.wait(timeout: .now() + .seconds(60)) == .success else { throw TestFailure("a thread did not end") }
     }
 
     @Test("Callers at once share one attempt to connect, and its failure")
@@ -54,7 +54,7 @@ import CofferLocks
       #expect((1...2).contains(bus.attempts), "\(bus.attempts)")
     }
 
-    @Test("What one caller makes serves all, and each error only those who have waited for it")
+    @Test("A value is shared by all callers, an error only by those that waited for it")
     func attempts() throws {
       let shared = SharedAttempt<Int>()
       let (made, begun, found) = (Locked(0), Events<Int>(), Locked<[Int]>([]))
@@ -66,7 +66,7 @@ import CofferLocks
         let value = try? shared.result(
           within: .seconds(30), isUsable: { _ in true },
           make: {
-            // Until all have come, so that somebody has to wait.
+            // Wait until all have begun, so that at least one has to wait.
             _ = begun.has { _ in begun.all.count == 8 }
             return made.withLock { made in
               made += 1
@@ -81,7 +81,7 @@ import CofferLocks
       #expect(try shared.result(within: Self.timeout, isUsable: { _ in true }, make: { 3 }) == 3)
     }
 
-    @Test("A bus that hangs up on whoever comes proves nothing")
+    @Test("A bus that closes every connection does not prove that there is no keyring")
     func hangsUp() throws {
       let bus = try HangingBus(hangsUp: true)
       let client = SecretServiceClient(address: bus.address, timeout: .seconds(10))
@@ -91,23 +91,23 @@ import CofferLocks
       #expect(bus.attempts >= 2)
     }
 
-    @Test("A chain begins no other home while nobody can tell whether the keyring is there")
+    @Test("A chain creates no other store while the existence of the keyring is unknown")
     func chain() async throws {
       let bus = try HangingBus()
       let file = URL(fileURLWithPath: bus.path("secrets.sealed"))
       let chain = SecretChain(.keychain(service: service), .sealed(file, passphrase: passphrase("x")))
       try await bus.use {
-        try await expectError(.unavailable, "does not answer. It may be there") {
+        try await expectError(.unavailable, "does not answer. It may exist") {
           _ = try await chain.choose(configuration: configuration(bus))
         }
-        try await expectError(.unavailable, "take it out of the chain") {
+        try await expectError(.unavailable, "remove it from the chain") {
           _ = try await KeychainAdapter.open(chain, configuration: configuration(bus))
         }
       }
       #expect(!FileManager.default.fileExists(atPath: file.path))
     }
 
-    @Test("Opening for callers that cannot suspend waits for one answer, whoever else opens what")
+    @Test("Opening for callers that cannot suspend waits for one reply, whatever other callers open")
     func blocking() async throws {
       let bus = try HangingBus()
       let configuration = configuration(bus)
@@ -116,7 +116,7 @@ import CofferLocks
         let start = clock.now
         let adapter = KeychainAdapter(service: service, configuration: configuration)
         let alone = clock.now - start
-        // Before, it was four timeouts: for what waits, for the values, for the state and for the watch.
+        // A regression took four timeouts: for staged values, values, the state and the watch.
         #expect(alone < Self.timeout * 3, "\(alone)")
         let (system, adapters) = (SystemDirectories.current, Locked([adapter]))
         let spent = try duration {
@@ -133,7 +133,7 @@ import CofferLocks
       }
     }
 
-    @Test("A reader is told that nobody can tell, in bounded time, however many read")
+    @Test("Reads throw `unavailable` in bounded time, however many there are")
     func reader() async throws {
       let bus = try HangingBus()
       let configuration = configuration(bus)

@@ -7,7 +7,7 @@
   import Testing
 
   @Suite(
-    "Items of a real keyring", .blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring),
+    "Items of a real keyring", .blocking, .serialized, .enabled(if: canTestKeyring, keyringUnavailabilityReason),
     .timeLimit(.minutes(15)))
   struct ItemTests {
     private let keyring: PrivateKeyring
@@ -28,7 +28,7 @@
       Data(repeating: 0xA5, count: 64 * 1_024),
     ]
 
-    @Test("Any bytes come back as they were, encrypted on the way", arguments: secrets)
+    @Test("Any bytes are returned unchanged, and encrypted on the bus", arguments: secrets)
     func roundTrip(_ secret: Data) throws {
       let path = try create("round trip", secret)
       let found = try client.secrets([path])
@@ -37,7 +37,7 @@
       #expect(try client.sessionAlgorithm() == "dh-ietf1024-sha256-aes128-cbc-pkcs7")
     }
 
-    @Test("Secrets that belong into a file are refused before any call")
+    @Test("Secrets that are too large are refused before any call")
     func tooLarge() throws {
       let nowhere = SecretServiceClient(address: "unix:path=/nowhere")
       #expect(
@@ -59,7 +59,7 @@
       #expect(try client.search([KeyringAttribute("service", "coffer.test"), KeyringAttribute("x", "")]) == [])
     }
 
-    @Test("Items tell their label, attributes and dates")
+    @Test("Items have their label, attributes and dates")
     func items() throws {
       let before = Date(timeIntervalSinceNow: -2)
       let path = try create("🔑 \"x\"\n", Data("1".utf8))
@@ -73,7 +73,7 @@
       #expect(item.modified >= item.created)
     }
 
-    @Test("Replacing keeps one item, not replacing makes two")
+    @Test("Replacing keeps one item, and not replacing creates two")
     func replace() throws {
       let first = try create("same", Data("1".utf8))
       let second = try create("same", Data("2".utf8))
@@ -84,7 +84,7 @@
       #expect(Set(try client.search(attributes("same"))) == [second, third])
     }
 
-    @Test("Attributes change alone")
+    @Test("Changing attributes keeps the secret")
     func setAttributes() throws {
       let path = try create("before", Data("kept".utf8))
       #expect(try client.setAttributes(path, attributes("after")))
@@ -94,7 +94,7 @@
       #expect(try client.secrets([path]).map(\.data) == [Data("kept".utf8)])
     }
 
-    @Test("What has vanished is absent, not an error")
+    @Test("A deleted item is absent, not an error")
     func vanished() throws {
       let kept = try create("kept", Data("1".utf8))
       let gone = try create("gone", Data("2".utf8))
@@ -108,13 +108,13 @@
       #expect(try client.search(attributes("gone")) == [])
     }
 
-    @Test("A zero byte in an attribute is refused: D-Bus would cut the text there")
+    @Test("A zero byte in an attribute is refused, since D-Bus would truncate the string there")
     func zeroBytes() throws {
       #expect(code { try create("a\0b", Data()) } == .unsupported)
       #expect(code { try client.search(attributes("a\0b")) } == .unsupported)
     }
 
-    @Test("More secrets than one question asks for")
+    @Test("More secrets than one call requests")
     func many() throws {
       for index in 0..<260 { try create("\(index)", Data("\(index)".utf8)) }
       let found = try client.search([KeyringAttribute("service", "coffer.test")])
@@ -141,7 +141,7 @@
       #expect(failures.all == [])
     }
 
-    @Test("A secret does not get into text by accident")
+    @Test("A secret is not printed by accident")
     func text() throws {
       let path = try create("text", Data("geheim".utf8))
       let secret = try #require(try client.secrets([path]).first)
@@ -152,10 +152,10 @@
       }
     }
 
-    @Test("Clients leave no connection behind")
+    @Test("Clients do not leak connections")
     func leaks() throws {
       #expect(client.state() == .open)
-      let before = try connections(of: keyring, awaiting: 3)  // the keyring's, the client's and the one that asks
+      let before = try connections(of: keyring, awaiting: 3)  // the keyring's, the client's and the one that counts
       for _ in 0..<60 {
         let other = SecretServiceClient(address: keyring.address, timeout: .seconds(10))
         _ = try other.sessionAlgorithm()

@@ -3,8 +3,8 @@
   import CofferLocks
   import Foundation
 
-  /// A keyring inside this process that knows no encryption, with a connection of its own to a private bus. It has one
-  /// open collection and takes items without keeping them.
+  /// A keyring inside this process that supports no encryption, with its own connection to a private bus. It has one
+  /// open collection, and records the secrets of items without storing the items.
   final class PlainKeyring: Sendable {
     private let service: BusService
     private let seen: Locked<(algorithms: [String], items: [Data])>
@@ -21,12 +21,12 @@
       }
     }
 
-    /// Leaves the bus.
+    /// Closes the connection to the bus.
     func stop() { service.close() }
 
-    /// Which ways to encrypt it was asked for.
+    /// The encryption algorithms that clients requested.
     var algorithms: [String] { seen.withLock { $0.algorithms } }
-    /// The secrets that it was given, as they crossed the bus.
+    /// The secrets of created items, as they crossed the bus.
     var items: [Data] { seen.withLock { $0.items } }
 
     private static func reply(

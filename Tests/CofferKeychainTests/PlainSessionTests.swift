@@ -8,11 +8,11 @@ import Testing
 
   @testable import CofferKeychain
 
-  /// A keyring to which secrets can only go unencrypted.
-  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring)) struct PlainSessionTests {
+  /// A keyring that accepts only unencrypted secrets.
+  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, keyringUnavailabilityReason)) struct PlainSessionTests {
     private let attributes = [KeyringAttribute("service", "coffer.test")]
 
-    @Test("It is refused, and no secret goes to it")
+    @Test("It is refused, and no secret is sent to it")
     func refused() throws {
       let bus = try PrivateKeyring(password: nil)
       let keyring = try PlainKeyring(bus.address)
@@ -24,12 +24,12 @@ import Testing
         code { try client.create(label: "x", attributes, secret: Data("in the clear".utf8), replace: true) }
           == .unavailable)
       #expect(keyring.items == [])
-      // It was asked for something better first.
+      // An encrypted session was requested first.
       #expect(keyring.algorithms.first?.hasPrefix("dh-") == true)
       #expect(try client.sessionAlgorithm() == "plain")
     }
 
-    @Test("It is used where that was allowed")
+    @Test("It is used if that is allowed")
     func allowed() throws {
       let bus = try PrivateKeyring(password: nil)
       let keyring = try PlainKeyring(bus.address)
@@ -40,16 +40,16 @@ import Testing
       #expect(keyring.items == [Data("in the clear".utf8)])
     }
 
-    @Test("A chain passes it over, and says why")
+    @Test("A chain skips it and returns the reason")
     func passedOver() async throws {
-      let place = try KeyringPlace(password: nil)
-      let keyring = try PlainKeyring(place.keyring.address)
+      let fixture = try KeyringFixture(password: nil)
+      let keyring = try PlainKeyring(fixture.keyring.address)
       defer { keyring.stop() }
-      let file = place.keyring.root.appendingPathComponent("secrets.sealed")
+      let file = fixture.keyring.root.appendingPathComponent("secrets.sealed")
       let chain = SecretChain(.keychain(service: service), .sealed(file, passphrase: passphrase("x")))
       for isAllowed in [false, true] {
-        let configuration = place.configuration { $0.allowsPlainSession = isAllowed }
-        let choice = try await place.use { try await chain.choose(configuration: configuration) }
+        let configuration = fixture.configuration { $0.allowsPlainSession = isAllowed }
+        let choice = try await fixture.use { try await chain.choose(configuration: configuration) }
         #expect(choice.index == (isAllowed ? 0 : 1), "\(choice)")
         #expect(choice.reason.contains("unencrypted") == !isAllowed, "\(choice)")
       }

@@ -9,14 +9,16 @@
 
   @Suite("Finding the bus", .blocking)
   struct BusTests {
-    @Test("Nobody listens there", arguments: ["unix:path=/nowhere/bus", "nonsense", "tcp:host=127.0.0.1,port=1"])
+    @Test(
+      "No process listens at the address",
+      arguments: ["unix:path=/nowhere/bus", "nonsense", "tcp:host=127.0.0.1,port=1"])
     func nobody(_ address: String) {
       let client = SecretServiceClient(address: address, timeout: .milliseconds(500))
       #expect(client.state().isNoBus)
       #expect(code { try client.search([]) } == .unavailable)
     }
 
-    @Test("A bus that accepts and says nothing is given up")
+    @Test("A bus that accepts connections and never replies times out")
     func silence() throws {
       let folder = try TemporaryDirectory()
       let socket = try ListeningSocket(folder.path("s"))
@@ -28,7 +30,7 @@
   }
 
   @Suite(
-    "States of a real keyring", .blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring),
+    "States of a real keyring", .blocking, .serialized, .enabled(if: canTestKeyring, keyringUnavailabilityReason),
     .timeLimit(.minutes(15)))
   struct StateTests {
     private func client(_ keyring: PrivateKeyring, timeout: Duration = .seconds(10)) -> SecretServiceClient {
@@ -41,7 +43,7 @@
       #expect(client(keyring).state() == .open)
     }
 
-    @Test("Nobody keeps secrets on this bus")
+    @Test("There is no keyring on the bus")
     func noService() throws {
       let keyring = try PrivateKeyring(password: nil)
       let client = client(keyring)
@@ -52,7 +54,7 @@
       #expect(client.state() == .open)
     }
 
-    @Test("A keyring that the bus can start is started, and asks nobody anything")
+    @Test("A keyring that the bus can activate is started, without a prompt")
     func activated() throws {
       let keyring = try PrivateKeyring(password: nil, activatable: true)
       let client = client(keyring)
@@ -60,7 +62,7 @@
       #expect(code { try client.create("x") } == .unavailable)
     }
 
-    @Test("A keyring that has no default collection says so")
+    @Test("A keyring without a default collection is reported as such")
     func noDefaultCollection() throws {
       let keyring = try PrivateKeyring(password: "")
       let client = client(keyring)
@@ -68,7 +70,7 @@
       #expect(code { try client.search([]) } == .unavailable)
     }
 
-    @Test("Another password leaves it locked")
+    @Test("A wrong password leaves it locked")
     func wrongPassword() throws {
       let keyring = try PrivateKeyring(password: "right")
       let client = client(keyring)
@@ -80,7 +82,7 @@
       #expect(try client.secrets([path]).count == 1)
     }
 
-    @Test("While it is locked nothing is called absent, nothing changes and nobody is asked")
+    @Test("While it is locked nothing is reported as absent, nothing changes and there is no prompt")
     func locked() throws {
       let keyring = try PrivateKeyring(password: "pw")
       let client = client(keyring)
@@ -103,7 +105,7 @@
       #expect(try client.search([KeyringAttribute("service", "coffer.test")]) == [path])
     }
 
-    @Test("A hung keyring is given up, and a change that may have happened is called so")
+    @Test("A hung keyring times out, and a change that may have happened is reported as such")
     func hung() throws {
       let keyring = try PrivateKeyring()
       let client = client(keyring, timeout: .seconds(1))
@@ -120,7 +122,7 @@
       #expect(try client.secrets([path]).count == 1)
     }
 
-    @Test("A killed keyring is found again by the same client, with a new session")
+    @Test("After the keyring was killed the same client connects again, with a new session")
     func restarted() throws {
       let keyring = try PrivateKeyring(password: "pw")
       let client = client(keyring)
@@ -133,7 +135,7 @@
       try client.create("more", Data("after".utf8))
     }
 
-    @Test("What was confirmed survives a keyring that is killed at once")
+    @Test("Confirmed changes survive the immediate kill of the keyring")
     func confirmed() throws {
       let keyring = try PrivateKeyring(password: "pw")
       let client = client(keyring)
@@ -155,7 +157,7 @@
       #expect(try client.search([KeyringAttribute("service", "coffer.test")]) == [])
     }
 
-    @Test("When the bus goes this process stays, and finds it when it is back")
+    @Test("The end of the bus does not end this process, which connects again after a restart")
     func busRestarted() throws {
       let keyring = try PrivateKeyring(password: "pw")
       let client = client(keyring)
@@ -171,7 +173,7 @@
       #expect(try client.secrets([path]).count == 1)
     }
 
-    @Test("A locked keyring that could show a question shows none", .enabled(if: Display.isInstalled, "no Xvfb"))
+    @Test("A locked keyring that could show a prompt shows none", .enabled(if: Display.isInstalled, "no Xvfb"))
     func display() throws {
       let display = try Display()
       let keyring = try PrivateKeyring(password: "right")
@@ -183,16 +185,16 @@
       #expect(code { try client.create("x") } == .unavailable)
     }
 
-    @Test("Errors say what to do")
+    @Test("Errors contain advice")
     func words() throws {
       let keyring = try PrivateKeyring()
       try keyring.lock()
       let client = client(keyring)
       let error = try #require(throws: StorageError.self) { try client.search([]) }
       #expect(error.code == .unavailable)
-      #expect(error.message == "The login keyring is locked: what it holds cannot be told.")
+      #expect(error.message == "The login keyring is locked, so its contents cannot be read.")
       #expect(error.advice.hasPrefix("Unlock it"))
-      #expect(error.backend == "keyring:org.freedesktop.secrets")
+      #expect(error.location == "keyring:org.freedesktop.secrets")
     }
   }
 #endif

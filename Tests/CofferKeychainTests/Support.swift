@@ -10,7 +10,7 @@ import Testing
   import CofferBus
 #endif
 
-/// Whether there is a client, and a keyring to test it with.
+/// Whether the client is built and a keyring is installed to test it with.
 let canTestKeyring: Bool = {
   #if SecretService && os(Linux)
     PrivateKeyring.isInstalled
@@ -19,9 +19,10 @@ let canTestKeyring: Bool = {
   #endif
 }()
 
-let whyNoKeyring: Comment = "\(PrivateKeyring.isInstalled ? "built without SecretService" : PrivateKeyring.whyNot)"
+let keyringUnavailabilityReason: Comment =
+  "\(PrivateKeyring.isInstalled ? "built without SecretService" : PrivateKeyring.unavailabilityReason)"
 
-/// The code of the storage error that `body` throws.
+/// Returns the code of the storage error that `body` throws.
 func code(of body: () throws -> some Any) -> StorageError.Code? {
   do {
     _ = try body()
@@ -29,12 +30,12 @@ func code(of body: () throws -> some Any) -> StorageError.Code? {
   } catch { return (error as? StorageError)?.code }
 }
 
-/// How long something takes.
+/// Returns the duration of `body`.
 func duration(of body: () throws -> Void) rethrows -> Duration {
   try ContinuousClock().measure(body)
 }
 
-/// Collects events and waits for one of them, within a deadline.
+/// A collector of events that can wait for one of them, within a deadline.
 final class Events<Event: Sendable>: Sendable {
   private let seen = Locked<[Event]>([])
   private let arrived = DispatchSemaphore(value: 0)
@@ -48,7 +49,7 @@ final class Events<Event: Sendable>: Sendable {
 
   func forget() { seen.withLock { $0 = [] } }
 
-  /// Whether an event like this has come or comes within ten seconds.
+  /// Returns whether a matching event has arrived or arrives within ten seconds.
   func has(_ matches: (Event) -> Bool) -> Bool {
     let deadline = DispatchTime.now() + .seconds(10)
     while !all.contains(where: matches) {
@@ -69,7 +70,7 @@ final class Events<Event: Sendable>: Sendable {
       try create(label: "Test \(name)", attributes(name), secret: secret, replace: replace)
     }
 
-    /// Asks until the keyring has this state, for ten seconds; the last answer.
+    /// Queries the state until it is `wanted`, for at most ten seconds, and returns the last one.
     func state(awaiting wanted: SecretServiceState) -> SecretServiceState {
       let deadline = ContinuousClock.now + .seconds(10)
       var last = state()
@@ -81,8 +82,8 @@ final class Events<Event: Sendable>: Sendable {
     }
   }
 
-  /// How many connections a bus has, the one that asks included, as soon as they are no more than wanted, or after ten
-  /// seconds.
+  /// Returns the number of connections to the bus, its own included, once it is at most `wanted` or ten seconds have
+  /// passed.
   func connections(of keyring: PrivateKeyring, awaiting wanted: Int) throws -> Int {
     let connection = try BusConnection(address: keyring.address, timeout: .seconds(10))
     let list = BusMethod("org.freedesktop.DBus", "ListNames", reply: "(as)")

@@ -11,7 +11,7 @@ import CofferLocks
   @testable import CofferKeychain
 
   @Suite(
-    "Watching a real keyring", .blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring),
+    "Watching a real keyring", .blocking, .serialized, .enabled(if: canTestKeyring, keyringUnavailabilityReason),
     .timeLimit(.minutes(15)))
   struct WatchTests {
     private let keyring: PrivateKeyring
@@ -27,7 +27,7 @@ import CofferLocks
       SecretServiceWatch(address: keyring.address, timeout: .seconds(10)) { [events] in events.add($0) }
     }
 
-    @Test("What another client changes is heard: made, replaced, changed, deleted")
+    @Test("Changes by another client are delivered: creation, replacement, change and deletion")
     func changes() throws {
       let watch = watch()
       let path = try client.create("heard")
@@ -45,7 +45,7 @@ import CofferLocks
       withExtendedLifetime(watch) {}
     }
 
-    @Test("Two watches hear the same")
+    @Test("Two watches receive the same events")
     func two() throws {
       let others = Events<SecretServiceEvent>()
       let one = watch()
@@ -55,7 +55,7 @@ import CofferLocks
       withExtendedLifetime((one, two)) {}
     }
 
-    @Test("Locking and unlocking is heard")
+    @Test("Locking and unlocking is delivered")
     func locking() throws {
       let watch = watch()
       try keyring.lock()
@@ -68,7 +68,7 @@ import CofferLocks
       withExtendedLifetime(watch) {}
     }
 
-    /// As a prompt does when the user has typed the password; signals are sent then.
+    /// Unlocks the keyring as a prompt does, with which it sends signals.
     private func unlockOverBus(_ password: String) throws {
       let connection = try BusConnection(address: keyring.address, timeout: .seconds(10))
       let owner = try #require(try connection.owner(of: KeyringService.name))
@@ -81,7 +81,7 @@ import CofferLocks
         [.objectPath(collection.description), session.encode(Data(password.utf8))])
     }
 
-    @Test("A keyring that goes and comes is heard")
+    @Test("A restart of the keyring is delivered")
     func restart() throws {
       let watch = watch()
       keyring.stopDaemon()
@@ -94,7 +94,7 @@ import CofferLocks
       withExtendedLifetime(watch) {}
     }
 
-    @Test("A bus that goes and comes is heard")
+    @Test("A restart of the bus is delivered")
     func busRestart() throws {
       let watch = watch()
       keyring.stopBus()
@@ -109,7 +109,7 @@ import CofferLocks
       withExtendedLifetime(watch) {}
     }
 
-    @Test("A bus that comes later is heard")
+    @Test("A bus that is started later is delivered")
     func lateBus() throws {
       keyring.stopBus()
       let watch = watch()
@@ -131,7 +131,7 @@ import CofferLocks
       #expect(states.has { $0 == .open })
     }
 
-    @Test("After its end a watch is silent, and what it held is gone")
+    @Test("After its end a watch delivers nothing and releases its callback")
     func ends() throws {
       weak var held: Events<SecretServiceEvent>?
       do {
@@ -142,7 +142,7 @@ import CofferLocks
         #expect(own.has { $0 == .item(path) })
         watch.end()
         watch.end()
-        // Another watch that hears it is the proof that the first one could have.
+        // Another watch receives the event, which proves that the first one could have.
         let other = self.watch()
         let unheard = try client.create("unheard")
         #expect(events.has { $0 == .item(unheard) })
@@ -154,7 +154,7 @@ import CofferLocks
       #expect(held == nil)
     }
 
-    @Test("A hundred watches leave no connection behind")
+    @Test("A hundred watches do not leak connections")
     func leaks() throws {
       #expect(client.state() == .open)
       for _ in 0..<100 { watch().end() }

@@ -22,18 +22,18 @@ import Testing
       var configuration = SlotConfiguration()
       configuration.maximumValueSize = location.maximumValueSize ?? 16 << 20
       configuration.journalRetention = 64
-      return try await SystemDirectories.$current.withValue(ConfigHome.system(location.directory.path)) {
+      return try await SystemDirectories.$current.withValue(PreferenceFixture.system(location.directory.path)) {
         [configuration] in
         try await SlotEngine.preferences(suite: "com.example.shop", configuration: configuration)
       }
     }
   }
 
-  /// The adapter as document 1 prints it: through its four methods and nothing else.
+  /// The adapter through the four methods of `StorageAdapter` only.
   @Test(.serialized, arguments: StorageConformance.checks)
   func adapterConforms(_ check: StorageConformance.Check) async throws {
     let conformance = StorageConformance(name: "prefs adapter") { location in
-      SystemDirectories.$current.withValue(ConfigHome.system(location.directory.path)) {
+      SystemDirectories.$current.withValue(PreferenceFixture.system(location.directory.path)) {
         UserDefaultsAdapter(suiteName: "com.example.shop")
       }
     }

@@ -3,7 +3,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// A process that asks at a real terminal, and signals from elsewhere.
+/// A process that prompts at a real terminal, and signals from another process.
 @Suite(.blocking, .serialized) struct PromptSignalTests {
   private let terminal: PseudoTerminal
 
@@ -16,15 +16,15 @@ import Testing
     return helper
   }
 
-  /// Waits for its end, but not for ever.
+  /// Waits until the helper has ended, and returns its status.
   private func end(of helper: HelperProcess) throws -> Int32 {
-    try wait(for: "it ends") { !helper.process.isRunning }
+    try wait(for: "the process ends") { !helper.process.isRunning }
     return helper.wait()
   }
 
   private func send(_ signal: Int32, to helper: HelperProcess) { kill(helper.process.processIdentifier, signal) }
 
-  @Test("A signal that ends the process finds the terminal as it was", arguments: [SIGINT, SIGTERM, SIGHUP])
+  @Test("The terminal is restored before a signal ends the process", arguments: [SIGINT, SIGTERM, SIGHUP])
   func ending(_ signal: Int32) async throws {
     let helper = try asking()
     send(signal, to: helper)
@@ -33,7 +33,7 @@ import Testing
     #expect(terminal.modes.echo && terminal.modes.signals)
   }
 
-  /// The state of the process: `T` when it is stopped.
+  /// Returns the state of the process: `T` if it is stopped.
   private func state(of helper: HelperProcess) throws -> Character? {
     let status = try String(contentsOfFile: "/proc/\(helper.process.processIdentifier)/stat", encoding: .utf8)
     return status.split(separator: ")").last?.first { $0 != " " }
@@ -47,16 +47,16 @@ import Testing
     }
   }
 
-  @Test("A stopped prompt leaves the terminal as it was, and goes on without showing what is typed")
+  @Test("A stopped prompt restores the terminal, and disables echo again when it continues")
   func stopped() async throws {
     let helper = try asking()
     for _ in 0..<3 {
       send(SIGTSTP, to: helper)
-      try wait(for: "it stops") { try state(of: helper) == "T" }
+      try wait(for: "the process stops") { try state(of: helper) == "T" }
       #expect(terminal.modes.echo && terminal.modes.signals)
       send(SIGCONT, to: helper)
       #expect(try terminal.shown(upTo: ": ").hasSuffix("Passphrase: "))
-      try wait(for: "it is mute again") { !terminal.modes.echo }
+      try wait(for: "echo is disabled again") { !terminal.modes.echo }
     }
     terminal.type("sesame\n")
     #expect(try helper.line() == "sesame")
@@ -65,17 +65,17 @@ import Testing
     #expect(try terminal.shown(upTo: "\n") == "\r\n")
   }
 
-  @Test("A prompt that was stopped without being asked is mute again after a shell has set the terminal")
+  @Test("A prompt that was stopped by SIGSTOP disables echo again after a shell changed the terminal")
   func stoppedByForce() async throws {
     let helper = try asking()
     let muted = terminal.settings
     send(SIGSTOP, to: helper)
-    try wait(for: "it stops") { try state(of: helper) == "T" }
+    try wait(for: "the process stops") { try state(of: helper) == "T" }
     var settings = muted
     settings.c_lflag |= tcflag_t(ECHO | ISIG)
     terminal.set(settings)
     send(SIGCONT, to: helper)
-    try wait(for: "it is mute again") { !terminal.modes.echo }
+    try wait(for: "echo is disabled again") { !terminal.modes.echo }
     terminal.type("sesame\n")
     #expect(try helper.line() == "sesame")
     #expect(try end(of: helper) == 0)

@@ -1,9 +1,9 @@
 import CofferTestSupport
 import Foundation
 
-/// A terminal whose person is the test.
+/// A pseudo-terminal at which the test types.
 final class PseudoTerminal: Sendable {
-  /// What the program opens.
+  /// The path of the device that the program opens.
   let path: String
   private let master: Int32
   /// Kept open, as a shell does, so that the terminal stays when the program closes it.
@@ -22,7 +22,7 @@ final class PseudoTerminal: Sendable {
         return (master, String(cString: name))
       }
     #else
-      // What those functions do; Swift does not see them in Glibc, nor the macros TIOCSPTLCK and TIOCGPTN.
+      // The system calls of those functions, which Glibc's module lacks, like the macros TIOCSPTLCK and TIOCGPTN.
       let master = Foundation.open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
       var isLocked: Int32 = 0
       var number: UInt32 = 0
@@ -40,20 +40,20 @@ final class PseudoTerminal: Sendable {
 
   func type(_ text: String) { _ = write(master, text, text.utf8.count) }
 
-  /// What the terminal shows, up to `end`.
+  /// Returns the output of the terminal up to `end`.
   func shown(upTo end: String) throws -> String {
     var seen = ""
     while !seen.utf8.reversed().starts(with: end.utf8.reversed()) {  // CR and LF are one Character
       var request = pollfd(fd: master, events: Int16(POLLIN), revents: 0)
       guard poll(&request, 1, 60_000) == 1 else { throw TestFailure("the terminal shows no '\(end)': '\(seen)'") }
       var byte: UInt8 = 0
-      guard read(master, &byte, 1) == 1 else { throw TestFailure("the terminal is gone: '\(seen)'") }
+      guard read(master, &byte, 1) == 1 else { throw TestFailure("the terminal is closed: '\(seen)'") }
       seen.unicodeScalars.append(Unicode.Scalar(byte))
     }
     return seen
   }
 
-  /// Whether it shows what is typed, and whether Ctrl-C is a signal.
+  /// Whether the terminal echoes input, and whether Ctrl-C sends a signal.
   var modes: (echo: Bool, signals: Bool) {
     let flags = settings.c_lflag
     return (flags & tcflag_t(ECHO) != 0, flags & tcflag_t(ISIG) != 0)

@@ -6,7 +6,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// With a real terminal, at which the test types.
+/// Passphrases that are typed at a pseudo-terminal.
 @Suite(.serialized)
 struct TerminalPassphraseTests {
   private let terminal: PseudoTerminal
@@ -14,16 +14,16 @@ struct TerminalPassphraseTests {
 
   init() throws { terminal = try PseudoTerminal() }
 
-  /// Reads on a thread of its own, since it waits for the test.
+  /// Reads the passphrase on a new thread, since that blocks until the test types.
   private func ask(prompt: String = "Passphrase: ", confirming: Bool = false) -> Task<Result<String, any Error>, Never>
   {
     let (terminal, interruptions) = (terminal, interruptions)
-    let place = PromptPlace(
+    let device = PromptDevice(
       path: terminal.path, interrupt: { interruptions.withLock { $0.append(terminal.modes.echo) } })
-    // Begun at once: the test waits for what the terminal shows on a thread that tasks share.
+    // Start immediately: the test blocks a thread of the shared pool while it waits for the terminal.
     let (results, asking) = AsyncStream.makeStream(of: Result<String, any Error>.self)
     Thread.detachNewThread {
-      let source = PassphraseSource.terminal(prompt: prompt, at: place)
+      let source = PassphraseSource.terminal(prompt: prompt, at: device)
       asking.yield(
         Result { try source.read(confirming: confirming).withUnsafeBytes { String(decoding: $0, as: UTF8.self) } })
       asking.finish()
@@ -53,17 +53,17 @@ struct TerminalPassphraseTests {
   }
 
   @Test func noTerminal() throws {
-    let source = PassphraseSource.terminal(at: PromptPlace(path: "/nowhere", interrupt: {}))
+    let source = PassphraseSource.terminal(at: PromptDevice(path: "/nowhere", interrupt: {}))
     let error = try #require(throws: StorageError.self) { try source.read() }
     #expect(error.code == .unavailable)
-    #expect(error.description.contains("There is no passphrase from the terminal: there is no terminal"))
+    #expect(error.description.contains("No passphrase could be read from the terminal: there is no terminal"))
   }
 
   @Test func askedTwice() async throws {
     let answer = ask(confirming: true)
     _ = try terminal.shown(upTo: ": ")
     terminal.type("sesame\r")
-    #expect(try terminal.shown(upTo: ": ") == "\r\nThe same again: ")
+    #expect(try terminal.shown(upTo: ": ") == "\r\nRepeat the passphrase: ")
     #expect(!terminal.modes.echo)
     terminal.type("sesame\r")
     #expect(try await answer.value.get() == "sesame")

@@ -5,12 +5,12 @@ import Foundation
 import Testing
 
 @Suite(.timeLimit(.minutes(15))) struct AuditTests {
-  let place: RouterPlace
+  let fixture: RouterFixture
   private let now = Date(timeIntervalSince1970: 1_790_000_000)
 
-  init() throws { place = try RouterPlace() }
+  init() throws { fixture = try RouterFixture() }
 
-  /// Without the keychain, which would be the desktop's.
+  /// A catalog without a key in the keychain, which would use the desktop's keyring.
   private var catalog: ShopCatalog {
     ShopCatalog(
       allKeys: [
@@ -19,32 +19,32 @@ import Testing
       ])
   }
 
-  @Test("Before anything is stored, a report makes nothing")
+  @Test("A report of an application that has stored nothing creates no files")
   func untouched() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       try await router.registerCatalog(catalog)
       let report = await router.auditReport(at: now)
       #expect(report.entries.map(\.key.name) == ["<b>&\"'", "name", "phone", "recent", "theme", "visits"])
       for entry in report.entries where entry.key.name != "phone" { #expect(entry.state == .absent, "\(entry)") }
-      #expect(report.strangers.isEmpty && report.application == "com.example.shop" && report.catalogs == ["Shop"])
+      #expect(report.undeclared.isEmpty && report.application == "com.example.shop" && report.catalogs == ["Shop"])
       guard case .unavailable(let reason) = report.entries[2].state else { throw TestFailure("\(report.entries[2])") }
       #expect(reason.contains("platform"))
     }
-    #expect((try? FileManager.default.subpathsOfDirectory(atPath: place.path("home")))?.isEmpty != false)
-    #expect(!FileManager.default.fileExists(atPath: place.path("documents")))
-    #expect(!FileManager.default.fileExists(atPath: place.path("data/com.example.shop")))
+    #expect((try? FileManager.default.subpathsOfDirectory(atPath: fixture.path("home")))?.isEmpty != false)
+    #expect(!FileManager.default.fileExists(atPath: fixture.path("documents")))
+    #expect(!FileManager.default.fileExists(atPath: fixture.path("data/com.example.shop")))
   }
 
-  @Test("Where each value is, its size and its last change; and what nobody has declared")
+  @Test("The report has the store, size and last change of each value, and undeclared values")
   func stored() async throws {
     let before = Date(timeIntervalSinceNow: -1)
-    try await place.use { router in
-      try await router.set("Bo", for: plain("stranger", String.self, in: .database()))
+    try await fixture.use { router in
+      try await router.set("Bo", for: plain("value", String.self, in: .database()))
       try await router.set("Ann", for: .name)
       try await router.set(.dark, for: .theme)
       try await router.set(["mugs"], for: StorageKeys.recent)
     }
-    try await place.use { router in
+    try await fixture.use { router in
       try await router.registerCatalog(catalog)
       let report = await router.auditReport(at: now)
       for (name, size) in [("name", 5), ("theme", 6)] {
@@ -53,17 +53,17 @@ import Testing
         #expect(changed > before && changed < Date(timeIntervalSinceNow: 1))
       }
       let name = try #require(report.entries.first { $0.key.name == "name" })
-      #expect(name.home == "sqlite:" + place.path("data/com.example.shop/coffer.db"))
-      #expect(report.strangers.map(\.name) == ["stranger"] && report.strangers[0].home == name.home)
-      #expect(report.strangers[0].size == 4)
+      #expect(name.store == "sqlite:" + fixture.path("data/com.example.shop/coffer.db"))
+      #expect(report.undeclared.map(\.name) == ["value"] && report.undeclared[0].store == name.store)
+      #expect(report.undeclared[0].size == 4)
       let again = try JSONDecoder.iso.decode(AuditReport.self, from: report.encoded)
-      #expect(again.entries.map(\.key) == report.entries.map(\.key) && again.strangers == report.strangers)
+      #expect(again.entries.map(\.key) == report.entries.map(\.key) && again.undeclared == report.undeclared)
     }
   }
 
-  @Test("The page shows text as text and needs nothing from anywhere")
+  @Test("The page escapes text and loads no resources")
   func page() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       try await router.registerCatalog(catalog)
       try await router.set("s3cret", for: .name)
       let page = String(decoding: await router.auditReport(at: now).html, as: UTF8.self)
@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  @Test("A report that could not look at everything says so")
+  @Test("An incomplete report has a remark")
   func remarks() async throws {
     var configuration = StorageConfiguration()
     let engine = MemoryEngine(name: "memory")
@@ -89,18 +89,18 @@ import Testing
     #expect(whole.remarks.isEmpty)
   }
 
-  @Test("The list of keys is a file that says everything but values")
+  @Test("The manifest has the declarations of all keys and their stores")
   func manifest() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       try await router.registerCatalog(ShopCatalog())
       let manifest = try await router.manifest()
       #expect(try StorageManifest(decoding: manifest.encoded) == manifest)
       let stores = manifest.entries.map { "\($0.name) \($0.store ?? "")" }
       #expect(
         stores == [
-          "name sqlite:" + place.path("data/com.example.shop/coffer.db"),
-          "recent file:" + place.path("documents/com.example.shop"), "theme prefs:com.example.shop",
-          "token keychain:com.example.shop", "visits sqlite:" + place.path("data/com.example.shop/coffer.db"),
+          "name sqlite:" + fixture.path("data/com.example.shop/coffer.db"),
+          "recent file:" + fixture.path("documents/com.example.shop"), "theme prefs:com.example.shop",
+          "token keychain:com.example.shop", "visits sqlite:" + fixture.path("data/com.example.shop/coffer.db"),
         ])
       #expect(throws: StorageError.self) { try StorageManifest(decoding: Data("{}".utf8)) }
       let newer = Data(#"{"format":2}"#.utf8)

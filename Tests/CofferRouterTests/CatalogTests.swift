@@ -3,19 +3,19 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// What a router refuses to register or to use.
+/// Registration of catalogs, and the keys that a router refuses.
 @Suite(.timeLimit(.minutes(15))) struct CatalogTests {
-  let place: RouterPlace
+  let fixture: RouterFixture
 
-  init() throws { place = try RouterPlace() }
+  init() throws { fixture = try RouterFixture() }
 
   private func catalog(_ name: String, _ keys: AnyStorageKey...) -> ShopCatalog {
     ShopCatalog(name: name, allKeys: keys)
   }
 
-  @Test("Catalogs add up, and say what they have")
+  @Test("Several catalogs can be registered, and their keys are listed")
   func registration() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       #expect(router.allRegisteredCatalogs.isEmpty && router.allRegisteredEntries.isEmpty)
       try await router.registerCatalog(ShopCatalog())
       try await router.registerCatalog(catalog("Other", .key(plain("other"))))
@@ -29,9 +29,9 @@ import Testing
     }
   }
 
-  @Test("Duplicates, and what nobody has described, are refused as a whole")
+  @Test("A catalog with a duplicate or an incomplete declaration is refused as a whole")
   func refusals() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       try await router.registerCatalog(ShopCatalog())
       await expectError(.duplicateKey, "Shop") { try await router.registerCatalog(ShopCatalog()) }
       await expectError(.duplicateKey, "theme") {
@@ -40,7 +40,7 @@ import Testing
       await expectError(.duplicateKey, "b") {
         try await router.registerCatalog(self.catalog("B", .key(plain("b")), .key(plain("b"))))
       }
-      // Unicode knows them as one name.
+      // The two names are canonically equivalent.
       await expectError(.duplicateKey) {
         try await router.registerCatalog(self.catalog("C", .key(plain("e\u{301}")), .key(plain("\u{E9}"))))
       }
@@ -56,7 +56,7 @@ import Testing
     }
   }
 
-  @Test("A secret is refused in a plain home, and on its way to other devices")
+  @Test("A secret is refused in an unprotected store, and with a sync policy")
   func secrets() async throws {
     struct Password: StorageKey {
       typealias Value = String
@@ -67,7 +67,7 @@ import Testing
       let description = "The password."
       var isSensitive: Bool { true }
     }
-    try await place.use { router in
+    try await fixture.use { router in
       await expectError(.insecureKey, "password") { try await router.set("s3cret", for: Password()) }
       await expectError(.insecureKey) {
         try await router.registerCatalog(self.catalog("A", .key(Password(domain: .database()))))
@@ -75,19 +75,19 @@ import Testing
       await expectError(.insecureKey, "sent") {
         try await router.registerCatalog(self.catalog("B", .key(Password(domain: .keychain(), syncPolicy: .manual))))
       }
-      #expect(!FileManager.default.fileExists(atPath: place.path("config/com.example.shop.plist")))
+      #expect(!FileManager.default.fileExists(atPath: fixture.path("config/com.example.shop.plist")))
     }
   }
 
   @Test(
-    "A domain cannot do what only another can",
+    "A security policy that the domain does not support is refused",
     arguments: [
       (StorageDomain.database(), SecurityPolicy.keychain()), (.userDefaults(), .keychain(accessibility: .always)),
       (.keychain(), .none), (.keychain(), .encrypted(.aes256)), (.encryptedFileSystem(.caches), .none),
       (.encryptedFileSystem(.caches), .keychain()),
     ])
   func contradictions(_ domain: StorageDomain, _ security: SecurityPolicy) async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       let key = plain("k", in: domain, security: security)
       await expectError(.invalidDeclaration, "k") { try await router.set(1, for: key) }
       await expectError(.invalidDeclaration, "k") { try await router.registerCatalog(self.catalog("A", .key(key))) }
@@ -96,7 +96,7 @@ import Testing
 
   @Test("Encryption, migrations and access control are refused when used, never weakened")
   func later() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       let encrypted = plain("e", in: .encryptedFileSystem(.documents))
       let column = plain("c", in: .database(), security: .encrypted(.chaCha20Poly1305))
       let guarded = TypedKey<String>(
@@ -107,11 +107,11 @@ import Testing
         await expectError(.unsupported, "encrypt") { _ = try await router.get(key) }
       }
       await expectError(.unsupported, "biometryAny") { try await router.set("x", for: guarded) }
-      #expect(FileManager.default.subpaths(atPath: place.path(""))?.isEmpty != false)
+      #expect(FileManager.default.subpaths(atPath: fixture.path(""))?.isEmpty != false)
     }
   }
 
-  @Test("A key of another platform is refused, and says where it is")
+  @Test("A key of another platform is refused, with an error that names the key")
   func platforms() async throws {
     let keys = PlatformAvailability.allCases.map { plain($0.rawValue, availability: $0) }
     let expected: [StorePlatform: [PlatformAvailability]] = [
@@ -119,7 +119,7 @@ import Testing
       .computer: [.all, .phoneWithWatchSync],
     ]
     for platform in StorePlatform.allCases {
-      try await place.use(configured { $0.platform = platform }) { router in
+      try await fixture.use(configured { $0.platform = platform }) { router in
         for key in keys {
           guard expected[platform]?.contains(key.availability) == true else {
             await expectError(.platformUnavailable, key.name) { try await router.set(1, for: key) }
@@ -133,9 +133,9 @@ import Testing
     }
   }
 
-  @Test("From the first catalog on, others are refused as the policy says")
+  @Test("Once a catalog is registered, unregistered keys are refused according to the configuration")
   func unregistered() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       try await router.set(1, for: plain("early"))
       try await router.registerCatalog(ShopCatalog())
       await expectError(.unregisteredKey, "late") { try await router.set(1, for: plain("late")) }
@@ -143,7 +143,7 @@ import Testing
       await expectError(.unregisteredKey, "early") { _ = try await router.get(plain("early")) }
       #expect(router.cached(plain("early")) == nil)
     }
-    try await place.use(configured { $0.unregisteredKeys = .allow }) { router in
+    try await fixture.use(configured { $0.unregisteredKeys = .allow }) { router in
       try await router.registerCatalog(ShopCatalog())
       try await router.set(1, for: plain("late"))
       #expect(router.allRegisteredEntries.count == 5)
@@ -151,7 +151,7 @@ import Testing
   }
 
   #if DEBUG
-    @Test("In a debug build a key that no catalog has ends the program")
+    @Test("In a debug build an unregistered key is an assertion failure")
     func assertion() async throws {
       await #expect(processExitsWith: .failure) {
         let router = StorageRouter()
@@ -161,14 +161,14 @@ import Testing
     }
   #endif
 
-  @Test("A key that is declared twice is one key, or an error that says both")
+  @Test("Two equal declarations are one key; two different ones are an error that names both")
   func declaredTwice() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       try await router.set(1, for: plain("k"))
       try await router.set(2, for: plain("k", default: 5))
       await expectError(.duplicateKey, "String") { try await router.set("x", for: plain("k", String.self)) }
       let secured = plain("k", security: .encrypted(.aes256))
-      await expectError(.duplicateKey, "secured") { _ = try await router.get(secured) }
+      await expectError(.duplicateKey, "protection") { _ = try await router.get(secured) }
       try await router.set(1, for: plain("e\u{301}"))
       await expectError(.duplicateKey) { _ = try await router.get(plain("\u{E9}")) }
       await expectError(.duplicateKey, "database") { _ = try await router.get(plain("k", in: .database())) }
@@ -180,14 +180,14 @@ import Testing
 
   @Test("A hundred tasks use a router while its catalogs are registered")
   func registrationUnderWay() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       let keys = (0..<20).map { plain("key\($0)", default: 0) }
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number in 0..<100 {
           group.addTask {
             for key in keys {
               do { try await router.update(key) { $0 += 1 } } catch let error as StorageError {
-                // Between the first catalog and its own.
+                // Expected between the registration of the first catalog and of the key's own.
                 guard error.code == .unregisteredKey else { throw error }
               }
             }

@@ -2,17 +2,17 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// Declarations that must not compile, and the same ones with the mistake mended, which must.
+/// Declarations that must not compile, and the corrected ones, which must.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: Fixture.compiler != nil, "there is no swiftc in PATH"))
 struct DeclarationFixtures {
   @Test(
-    "What the types can refuse, they refuse",
+    "Invalid declarations do not compile",
     arguments: [
       Fixture(
         "a secret in the preferences", good: "TypedKey<String>(secret: \"a\", in: .keychain(), \(words))",
         bad: "TypedKey<String>(secret: \"a\", in: .userDefaults(), \(words))", says: "userDefaults"),
       Fixture(
-        "a secret in a file as it is",
+        "a secret in an unprotected file",
         good: "TypedKey<String>(secret: \"a\", in: .encryptedFileSystem(.documents), \(words))",
         bad: "TypedKey<String>(secret: \"a\", in: .fileSystem(.documents), \(words))", says: "fileSystem"),
       Fixture(

@@ -6,20 +6,20 @@ import CofferTesting
 import Foundation
 import Testing
 
-/// A router and its audit over engines of every kind, with others in front of them.
+/// A router and its audit over decorated engines of every kind.
 @Suite(.blocking, .timeLimit(.minutes(15))) struct DecoratedRouterTests {
-  let place: RouterPlace
+  let fixture: RouterFixture
 
-  init() throws { place = try RouterPlace() }
+  init() throws { fixture = try RouterFixture() }
 
   private static let kinds = ["memory", "sqlite", "files", "preferences", "sealed"]
 
   private func location(_ kind: String) -> StoreLocation {
     switch kind {
-    case "sqlite": .sqlite(path: place.path("shop.db"))
-    case "files": .files(directory: place.path("files"))
+    case "sqlite": .sqlite(path: fixture.path("shop.db"))
+    case "files": .files(directory: fixture.path("files"))
     case "preferences": .preferences(suite: "com.example.shop")
-    case "sealed": .sealed(path: place.path("secrets.sealed"))
+    case "sealed": .sealed(path: fixture.path("secrets.sealed"))
     default: .memory(name: "memory")
     }
   }
@@ -32,7 +32,7 @@ import Testing
 
   @Test("Values, batches, updates, policies and the audit", arguments: kinds)
   func decorated(_ kind: String) async throws {
-    try await SystemDirectories.$current.withValue(place.system) {
+    try await SystemDirectories.$current.withValue(fixture.system) {
       let engine = try await location(kind).open(options)
       try await use(FaultInjectingEngine(FaultInjectingEngine(engine)), keepsSecrets: kind == "sealed")
       try await engine.close()
@@ -40,7 +40,8 @@ import Testing
   }
 
   @Test(
-    "The same in a keyring", .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.whyNot)))
+    "The same in a keyring",
+    .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.unavailabilityReason)))
   func decoratedKeyring() async throws {
     let keyring = try PrivateKeyring()
     var options = options
@@ -61,7 +62,7 @@ import Testing
     }
     let count = plain("count", in: .engine("mine"), default: 0, sync: .automaticSmall)
     let secret = plain("pin", in: .engine("mine"), default: 0)
-    try await place.use(configuration) { router in
+    try await fixture.use(configuration) { router in
       try await router.registerCatalog(ShopCatalog(allKeys: [.key(count), .key(secret)]))
       #expect(try await router.get(count) == 0)
       try await router.batch {
@@ -70,17 +71,17 @@ import Testing
       }
       #expect(try await router.update(count) { $0 += 1 } == 2)
       try await router.setSyncPolicy(.never, for: count)
-      // What nobody knows the outcome of is read, not believed.
-      engine.inject(.failAfter(StorageError(.outcomeUnknown, "Nobody knows.", advice: "Read it.")), into: .commit)
+      // After an unknown outcome the value is read again, not taken from the cache.
+      engine.inject(.failAfter(StorageError(.outcomeUnknown, "Outcome unknown.", advice: "Read it.")), into: .commit)
       await expectError(.outcomeUnknown) { try await router.set(9, for: count) }
       #expect(try await router.get(count) == 9)
     }
-    try await place.use(configuration) { router in
+    try await fixture.use(configuration) { router in
       try await router.registerCatalog(ShopCatalog(allKeys: [.key(count), .key(secret)]))
       #expect(try await router.get(count) == 9)
       #expect(try await router.get(secret) == 7)
       let report = await router.auditReport()
-      #expect(report.strangers.isEmpty && report.entries.count == 2)
+      #expect(report.undeclared.isEmpty && report.entries.count == 2)
       for entry in report.entries {
         guard case .present(let size, _?) = entry.state else { throw TestFailure("\(entry)") }
         #expect((size == nil) == keepsSecrets)

@@ -4,14 +4,14 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// The helpers of document 4, over the real homes.
+/// The helpers, over stores on disk.
 @Suite(.timeLimit(.minutes(15))) struct HelperTests {
-  let place: RouterPlace
+  let fixture: RouterFixture
 
-  init() throws { place = try RouterPlace() }
+  init() throws { fixture = try RouterFixture() }
 
   private func use<R>(_ body: () async throws -> R) async rethrows -> R {
-    try await SystemDirectories.$current.withValue(place.system, operation: body)
+    try await SystemDirectories.$current.withValue(fixture.system, operation: body)
   }
 
   @Test("Preferences, of the application and of a suite")
@@ -36,7 +36,7 @@ import Testing
   func files() async throws {
     try await use {
       let helper = FileStorageHelper()
-      for files in [FileStorageHelper.Place.directory(.documents), .appGroup("group.shop")] {
+      for files in [FileStorageHelper.Location.directory(.documents), .appGroup("group.shop")] {
         let data = Data(repeating: 7, count: 1_000)
         try await helper.write(data, to: files, fileName: "a.bin")
         #expect(try await helper.read(from: files, fileName: "a.bin") == data)
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  @Test("Encryption refuses, and gives back nothing")
+  @Test("Encryption throws, and returns nothing")
   func encryption() async throws {
     let helper = EncryptionHelper()
     let secret = Data("s3cret".utf8)
@@ -60,7 +60,7 @@ import Testing
     await expectError(.unsupported) { _ = try await helper.decrypt(secret, name: "k", policy: .chaCha20Poly1305) }
   }
 
-  @Test("A state is sent once, in its order, and again after a failure")
+  @Test("A snapshot is sent once, in order, and again after a failure")
   func sync() async throws {
     let (here, there) = InProcessTransport.pair()
     let helper = SyncHelper(transport: here)

@@ -13,13 +13,13 @@ import Testing
     ]
     let json = try JSONDecoder().decode([String: AnyCodable].self, from: JSONEncoder().encode(payload))
     #expect(json == payload)
-    let plain = payload.filter { !["null", "map"].contains($0.key) }  // A property list has no nothing.
+    let plain = payload.filter { !["null", "map"].contains($0.key) }  // A property list has no null.
     let list = try PropertyListDecoder().decode([String: AnyCodable].self, from: PropertyListEncoder().encode(plain))
     #expect(list == plain)
     #expect(throws: (any Error).self) { try JSONDecoder().decode(AnyCodable.self, from: Data("[".utf8)) }
   }
 
-  @Test("The system tells what a migration may depend on")
+  @Test("A migration's context describes the device and the system")
   func context() throws {
     let context = MigrationContext(appVersion: "2.1.0")
     #expect(context.previousAppVersion == nil)
@@ -39,7 +39,7 @@ import Testing
     }
   #endif
 
-  @Test("A migration forgets its type and nothing else")
+  @Test("A type-erased migration forwards to the wrapped one; a router refuses it")
   func migrations() async throws {
     struct Old: StorageMigration {
       let destinationKey = plain("new", String.self)
@@ -58,7 +58,7 @@ import Testing
     let result = try await migration.migrate(using: router, context: context)
     #expect(result.success && result.migratedCount == 1 && result.metadata["from"] == "old" && result.errors.isEmpty)
     #expect(try await !migration.shouldMigrate(using: router, context: context))
-    // A router refuses it, until it can carry it out.
+    // The router does not support migrations yet.
     let key = TypedKey<String>(
       "legacy", in: .memory(), owner: "Tests", about: "For a test.", default: "x", migration: migration)
     await expectError(.unsupported, "migration") { _ = try await router.get(key) }
@@ -66,7 +66,7 @@ import Testing
     await expectError(.unsupported, "legacy") { try await router.registerCatalog(catalog, migrateImmediately: true) }
   }
 
-  @Test("Serializers make what they say")
+  @Test("Serializers write their format")
   func serializers() async throws {
     struct Point: Codable, Hashable, Sendable { var y, x: Int }
     let engine = MemoryEngine(name: "mine")
@@ -76,7 +76,7 @@ import Testing
     func bytes<V: Sendable & Equatable>(_ name: String, _ value: V, _ serializer: Serializer<V>) async throws -> Data? {
       let key = TypedKey<V>(name, in: .engine("mine"), owner: "Tests", about: "For a test.", as: serializer)
       try await router.set(value, for: key)
-      let other = StorageRouter(configuration: configuration)  // which has nothing in memory
+      let other = StorageRouter(configuration: configuration)  // with an empty cache
       let found = try await other.get(key)
       #expect(found == value)
       let stored = try StoreKey(name)
@@ -101,7 +101,7 @@ import Testing
     await expectError(.decodingFailed, "text") { _ = try await router.get(text) }
   }
 
-  @Test("Names of homes and policies can be read aloud")
+  @Test("Domains and policies have readable descriptions")
   func words() {
     let url = URL(fileURLWithPath: "/srv/a\u{1B}b")
     #expect("\(StorageDomain.userDefaults(suite: "s"))" == "preferences s")
@@ -113,7 +113,7 @@ import Testing
     #expect("\(StorageDomain.appGroupFileSystem(group: "g"))" == "files of the app group g")
     #expect(!"\(StorageDomain.database(url))".contains("\u{1B}"))
     #expect("\(StorageDomain.memory())" == "memory" && "\(StorageDomain.engine("e"))" == "engine e")
-    #expect("\(SecurityPolicy.none)" == "as it is")
+    #expect("\(SecurityPolicy.none)" == "unprotected")
     #expect("\(SecurityPolicy.encrypted(.init(.aes256, keyMaterial: "hsm")))" == "AES-256-GCM, key of hsm")
     let guarded = SecurityPolicy.keychain(accessibility: .afterFirstUnlock, accessControl: .userPresence)
     #expect("\(guarded)" == "keychain, afterFirstUnlock, userPresence")

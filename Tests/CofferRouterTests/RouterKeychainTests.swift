@@ -5,10 +5,10 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Secrets through a router and the helper, in a real keyring on a bus of the test's own.
+/// Secrets through a router and the helper, in a real keyring on a private bus.
 @Suite(
   .blocking, .serialized, .timeLimit(.minutes(15)),
-  .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.whyNot)))
+  .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.unavailabilityReason)))
 struct RouterKeychainTests {
   let keyring: PrivateKeyring
 
@@ -23,7 +23,7 @@ struct RouterKeychainTests {
     return try await SystemDirectories.$current.withValue(system) { [configuration] in try await body(configuration) }
   }
 
-  @Test("A secret is kept with its class, and a locked keyring is neither absent nor a default")
+  @Test("A secret keeps its accessibility class, and a locked keyring is an error, not absence or a default")
   func secrets() async throws {
     try await use { configuration in
       let router = StorageRouter(configuration: configuration)
@@ -56,7 +56,7 @@ struct RouterKeychainTests {
     }
   }
 
-  @Test("The audit knows of a secret that it is there, and of a stranger's, too")
+  @Test("The audit reports that a secret exists, and undeclared secrets")
   func audit() async throws {
     try await use { configuration in
       let router = StorageRouter(configuration: configuration)
@@ -67,13 +67,13 @@ struct RouterKeychainTests {
       let report = await router.auditReport()
       let token = try #require(report.entries.first { $0.key.name == "token" })
       guard case .present(size: nil, changed: .some) = token.state else { throw TestFailure("\(token.state)") }
-      #expect(report.strangers.map(\.name) == ["stranger"])
+      #expect(report.undeclared.map(\.name) == ["stranger"])
       #expect(!String(decoding: try report.encoded, as: UTF8.self).contains("s3cret"))
       try await router.close()
     }
   }
 
-  @Test("The helper does what document 4 lists")
+  @Test("The helper sets, gets and deletes secrets, and refuses access controls")
   func helper() async throws {
     try await use { configuration in
       let helper = KeychainHelper(configuration: configuration)

@@ -5,15 +5,15 @@ import CofferTesting
 import Foundation
 import Testing
 
-/// Values through a router, over the real homes.
+/// Values through a router, over stores on disk.
 @Suite(.timeLimit(.minutes(15))) struct RouterTests {
-  let place: RouterPlace
+  let fixture: RouterFixture
 
-  init() throws { place = try RouterPlace() }
+  init() throws { fixture = try RouterFixture() }
 
-  @Test("Set, get, remove, and then notFound, as document 4 tests it")
+  @Test("Set, get, remove, and then notFound")
   func roundTrip() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       try await router.set("Ann", for: .name)
       #expect(try await router.get(.name) == "Ann")
       #expect(try await router.exists(.name))
@@ -24,38 +24,38 @@ import Testing
     }
   }
 
-  @Test("A default is given and never written")
+  @Test("A default is returned and never written")
   func defaults() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       #expect(try await router.get(.theme) == .system)
       #expect(try await !router.exists(.theme))
-      #expect(!FileManager.default.fileExists(atPath: place.path("config/com.example.shop.plist")))
+      #expect(!FileManager.default.fileExists(atPath: fixture.path("config/com.example.shop.plist")))
       #expect(try await router.get(StorageKeys.recent) == [])
       try await router.set(.dark, for: .theme)
       #expect(try await router.get(.theme) == .dark)
     }
-    let theme = try await place.use { try await $0.get(.theme) }
+    let theme = try await fixture.use { try await $0.get(.theme) }
     #expect(theme == .dark)
   }
 
-  @Test("Every home holds the value in its own form")
-  func homes() async throws {
-    try await place.use { router in
+  @Test("Every kind of store holds the value in its own format")
+  func stores() async throws {
+    try await fixture.use { router in
       try await router.set(.light, for: .theme)
       try await router.set(["mugs"], for: StorageKeys.recent)
       try await router.set(7, for: .visits)
     }
-    let list = try Data(contentsOf: URL(fileURLWithPath: place.path("config/com.example.shop.plist")))
+    let list = try Data(contentsOf: URL(fileURLWithPath: fixture.path("config/com.example.shop.plist")))
     let values = try PropertyListSerialization.propertyList(from: list, options: [], format: nil) as? [String: Data]
     #expect(values?["theme"] == Data("\"light\"".utf8))
-    let file = try Data(contentsOf: URL(fileURLWithPath: place.path("documents/com.example.shop/recent")))
+    let file = try Data(contentsOf: URL(fileURLWithPath: fixture.path("documents/com.example.shop/recent")))
     #expect(try PropertyListDecoder().decode([[String]].self, from: file) == [["mugs"]])
-    #expect(FileManager.default.fileExists(atPath: place.path("data/com.example.shop/coffer.db")))
+    #expect(FileManager.default.fileExists(atPath: fixture.path("data/com.example.shop/coffer.db")))
   }
 
-  @Test("Two domains that lead to one place share it, and a batch over them is one commit")
-  func sharedHome() async throws {
-    try await place.use { router in
+  @Test("Two domains with the same location share a store, and a batch over them is one commit")
+  func sharedStore() async throws {
+    try await fixture.use { router in
       let (left, right) = (plain("a"), plain("b", in: .userDefaults(suite: "com.example.shop")))
       let other = plain("c", in: .userDefaults())
       try await router.batch { batch in
@@ -65,7 +65,7 @@ import Testing
       }
       #expect(try await router.get(right) == 1)
       #expect(try await router.get(other) == 2)
-      await expectError(.notAtomic, "several homes") {
+      await expectError(.notAtomic, "several stores") {
         try await router.batch { batch in
           batch.set(5, for: left)
           batch.set(6, for: right)
@@ -78,7 +78,7 @@ import Testing
 
   @Test("Keys that are read together have values of one state", .timeLimit(.minutes(5)))
   func states() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       let (a, b) = (plain("a"), plain("b"))
       let writer = Task {
         for number in 1...300 {
@@ -91,23 +91,23 @@ import Testing
       var last = 0
       while last < 300 {
         let state = try await router.state(of: [a, b])
-        guard let number = try? state.get(a) else { continue }  // Nothing was written yet, and there is no default.
+        guard let number = try? state.get(a) else { continue }  // Nothing is written yet, and there is no default.
         #expect(try state.get(b) == number && number >= last)
         last = number
       }
       try await writer.value
       let theme: TypedKey<Theme> = .theme
       #expect(try await router.state(of: [theme]).get(theme) == .system)
-      await expectError(.unregisteredKey, "read together") { _ = try await router.state(of: [a]).get(b) }
-      await expectError(.notAtomic, "several homes") {
+      await expectError(.unregisteredKey, "part of this state") { _ = try await router.state(of: [a]).get(b) }
+      await expectError(.notAtomic, "several stores") {
         _ = try await router.state(of: [a, plain("c", in: .userDefaults())])
       }
     }
   }
 
-  @Test("A batch carries one transaction, and its last word counts")
+  @Test("A batch has one transaction, and its last change of a key wins")
   func batches() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       let changes = try await router.changes(of: .visits)
       let transaction = TransactionID()
       try await router.batch(transaction: transaction) { batch in
@@ -124,7 +124,7 @@ import Testing
 
   @Test("Updates of many tasks lose none, and start from the default")
   func updates() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       try await withThrowingTaskGroup(of: Void.self) { group in
         for _ in 0..<100 { group.addTask { try await router.update(.visits) { $0 += 1 } } }
         try await group.waitForAll()
@@ -136,29 +136,29 @@ import Testing
     }
   }
 
-  @Test("The values of a key, whoever changes them")
+  @Test("The values of a key are delivered, also those of other writers")
   func values() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       let values = try await router.values(of: .visits)
       var iterator = values.makeAsyncIterator()
       #expect(try await iterator.next() == 0)
       try await router.set(1, for: .visits)
       #expect(try await iterator.next() == 1)
-      try await place.use { try await $0.set(2, for: .visits) }
+      try await fixture.use { try await $0.set(2, for: .visits) }
       #expect(try await iterator.next() == 2)
       try await router.remove(.visits)
       #expect(try await iterator.next() == 0)
     }
   }
 
-  @Test("What is in memory is told at once, and only while it is true")
+  @Test("A cached value is returned only while it is current")
   func cached() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       #expect(router.cached(.visits) == nil)
       try await router.set(3, for: .visits)
       #expect(router.cached(.visits) == 3)
       #expect(router.cached(plain("visits", String.self, in: .database())) == nil)
-      try await place.use { try await $0.set(4, for: .visits) }
+      try await fixture.use { try await $0.set(4, for: .visits) }
       _ = try await router.get(.visits)
       #expect(router.cached(.visits) == 4)
       try await router.remove(.visits)
@@ -166,29 +166,29 @@ import Testing
     }
   }
 
-  @Test("A value that no longer decodes is kept, and named")
+  @Test("A value that no longer decodes is kept, and the error names its key")
   func undecodable() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       try await router.set("many", for: plain("count", String.self, in: .database()))
     }
-    try await place.use { router in
+    try await fixture.use { router in
       let key = plain("count", Int.self, in: .database(), default: 0)
       await expectError(.decodingFailed, "count") { _ = try await router.get(key) }
       await expectError(.decodingFailed, "count") { try await router.update(key) { $0 += 1 } }
       let bytes = try await router.bytes(of: key)
       #expect(bytes == Data(#""many""#.utf8))
     }
-    let kept = try await place.use { try await $0.get(plain("count", String.self, in: .database())) }
+    let kept = try await fixture.use { try await $0.get(plain("count", String.self, in: .database())) }
     #expect(kept == "many")
   }
 
-  @Test("A serializer that throws says which key, and none of its words")
+  @Test("The error of a serializer names the key and omits the serializer's text")
   func throwingSerializer() async throws {
     struct Quote: Error { let text: String }
     let key = TypedKey<String>(
       "diary", in: .memory(), owner: "Tests", about: "For a test.",
       as: .custom(name: "picky", encode: { throw Quote(text: $0) }, decode: { _ in throw Quote(text: "s3cret") }))
-    try await place.use { router in
+    try await fixture.use { router in
       do {
         try await router.set("s3cret", for: key)
         Issue.record("nothing was thrown")
@@ -200,10 +200,10 @@ import Testing
     }
   }
 
-  @Test("An engine of one's own, and one that nobody has given")
+  @Test("A key can use a configured engine, and a missing engine is an error")
   func engines() async throws {
     let engine = MemoryEngine(name: "mine")
-    try await place.use(configured { $0.engines["mine"] = engine }) { router in
+    try await fixture.use(configured { $0.engines["mine"] = engine }) { router in
       let key = plain("a", in: .engine("mine"))
       try await router.set(1, for: key)
       #expect(try await engine.entry(StoreKey("a"))?.value == Data("1".utf8))
@@ -211,25 +211,25 @@ import Testing
         try await router.set(1, for: plain("b", in: .engine("nobodys")))
       }
     }
-    // It was given, so it stays open.
+    // An engine of the configuration stays open.
     #expect(try await engine.entry(StoreKey("a")) != nil)
   }
 
-  @Test("A home that is away is an error and never a default; it works once it is there")
+  @Test("A missing store is an error and never a default; it works once it exists")
   func away() async throws {
-    let parent = place.path("mounted")
+    let parent = fixture.path("mounted")
     let url = URL(fileURLWithPath: parent, isDirectory: true)
     let key = plain("theme", in: .fileSystem(.custom(url)), default: 1)
-    try await place.use(configured { $0.stores.slots.createsIfMissing = false }) { router in
+    try await fixture.use(configured { $0.stores.slots.createsIfMissing = false }) { router in
       await expectError(.notFound, "no store") { _ = try await router.get(key) }
       await expectError(.notFound) { try await router.set(2, for: key) }
       #expect(router.cached(key) == nil)
-      try await place.use { try await $0.set(3, for: key) }
+      try await fixture.use { try await $0.set(3, for: key) }
       #expect(try await router.get(key) == 3)
     }
   }
 
-  @Test("An application takes any router, or none")
+  @Test("An application accepts any router or a replacement")
   func injection() async throws {
     struct Settings {
       let storage: any StorageProviding
@@ -245,16 +245,16 @@ import Testing
       }
     }
     #expect(try await Settings(storage: Fixed()).isDark())
-    try await place.use { router in
+    try await fixture.use { router in
       #expect(try await !Settings(storage: router).isDark())
       try await router.set(.dark, for: .theme)
       #expect(try await Settings(storage: router).isDark())
     }
   }
 
-  @Test("A router for tests keeps everything in memory, secrets too, and shares nothing")
+  @Test("A router for tests keeps all values in memory, including secrets, and shares nothing")
   func inMemory() async throws {
-    try await SystemDirectories.$current.withValue(place.system) {
+    try await SystemDirectories.$current.withValue(fixture.system) {
       let (router, other) = (StorageRouter.inMemory(), StorageRouter.inMemory())
       try await router.registerCatalog(ShopCatalog())
       try await router.set(.dark, for: .theme)
@@ -266,12 +266,12 @@ import Testing
       #expect(try await !other.exists(.token))
       await expectError(.unregisteredKey) { try await router.set(1, for: plain("late")) }
     }
-    #expect(FileManager.default.subpaths(atPath: place.path(""))?.isEmpty != false)
+    #expect(FileManager.default.subpaths(atPath: fixture.path(""))?.isEmpty != false)
   }
 
-  @Test("After it was closed, a router says so")
+  @Test("A closed router throws closed")
   func closed() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       try await router.set(1, for: .visits)
       try await router.close()
       await expectError(.closed) { try await router.set(2, for: .visits) }

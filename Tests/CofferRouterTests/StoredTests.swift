@@ -6,9 +6,9 @@ import Observation
 import Testing
 
 @MainActor @Suite(.timeLimit(.minutes(15))) struct StoredTests {
-  private let place: RouterPlace
+  private let fixture: RouterFixture
 
-  init() throws { place = try RouterPlace() }
+  init() throws { fixture = try RouterFixture() }
 
   private struct Settings {
     @Stored<TypedKey<Theme>> var theme: Theme
@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  /// Waits until something holds, for a minute at most.
+  /// Waits until a condition holds, at most for a minute.
   private func eventually(_ condition: () async throws -> Bool) async throws {
     let deadline = ContinuousClock.now + .seconds(60)
     while try await !condition() {
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  /// As an application writes them; the shared router is never asked for anything here.
+  /// Declarations as in an application. They must compile, and are never used: the shared router is not touched.
   @MainActor private final class Declared {
     @Stored(.theme) var theme
     @Stored(.visits) var visits = 3
@@ -38,26 +38,26 @@ import Testing
 
   private func isLoaded<K>(_ value: StoredValue<K>) -> Bool { if case .loaded = value.state { true } else { false } }
 
-  @Test("A property says that it is loading, then what is stored; its own default counts while there is nothing")
+  @Test("A property is loading, then has the stored value; its initial value applies while nothing is stored")
   func loading() async throws {
-    try await place.use { try await $0.set(.dark, for: .theme) }
-    try await place.use { router in
+    try await fixture.use { try await $0.set(.dark, for: .theme) }
+    try await fixture.use { router in
       let settings = Settings(router)
       guard case .loading = settings.$theme.state else { throw TestFailure("it cannot be loaded yet") }
       #expect(settings.theme == .system && settings.visits == 7)
       try await eventually { settings.theme == .dark && isLoaded(settings.$theme) && isLoaded(settings.$visits) }
       #expect(settings.visits == 7)
-      // The next one is there at once.
+      // The next property starts with the cached value.
       let other = Settings(router)
       #expect(other.theme == .dark && isLoaded(other.$theme))
       #expect(try await !router.exists(.visits))
     }
   }
 
-  @Test("An edit before the value was loaded wins")
+  @Test("An edit before the value was loaded overrides it")
   func editFirst() async throws {
-    try await place.use { try await $0.set(.dark, for: .theme) }
-    try await place.use { router in
+    try await fixture.use { try await $0.set(.dark, for: .theme) }
+    try await fixture.use { router in
       let settings = Settings(router)
       settings.theme = .light
       #expect(settings.theme == .light)
@@ -66,13 +66,13 @@ import Testing
       try await Task.sleep(for: .milliseconds(20))
       #expect(settings.theme == .light)
     }
-    let stored = try await place.use { try await $0.get(.theme) }
+    let stored = try await fixture.use { try await $0.get(.theme) }
     #expect(stored == .light)
   }
 
-  @Test("Edits are written in their order, every one of them")
+  @Test("All edits are written, in their order")
   func order() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       let settings = Settings(router)
       #expect(try await settings.$visits.load() == 7)
       let changes = try await router.changes(of: .visits)
@@ -89,9 +89,9 @@ import Testing
     }
   }
 
-  @Test("What others write is seen and observed")
+  @Test("Changes by other writers are delivered and observed")
   func others() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       let settings = Settings(router)
       try await eventually { isLoaded(settings.$visits) }
       var seen = settings.$visits.changes.makeAsyncIterator()
@@ -101,32 +101,32 @@ import Testing
       } onChange: {
         observed.withLock { $0 = true }
       }
-      try await place.use { try await $0.set(3, for: .visits) }
+      try await fixture.use { try await $0.set(3, for: .visits) }
       #expect(await seen.next() == 3)
       #expect(settings.visits == 3)
       #expect(observed.withLock { $0 })
     }
   }
 
-  @Test("A home that is away is said, and tried again until it is there")
+  @Test("A missing store is reported, and tried again until it exists")
   func away() async throws {
-    let url = URL(fileURLWithPath: place.path("mounted"), isDirectory: true)
+    let url = URL(fileURLWithPath: fixture.path("mounted"), isDirectory: true)
     let key = plain("k", in: .fileSystem(.custom(url)), default: 1)
-    try await place.use(configured { $0.stores.slots.createsIfMissing = false }) { router in
+    try await fixture.use(configured { $0.stores.slots.createsIfMissing = false }) { router in
       let value = StoredValue(key, in: router, initially: 5)
       try await eventually { if case .failed(let error) = value.state { error.code == .notFound } else { false } }
       value.value = 6
       await expectError(.notFound) { try await value.flush() }
       #expect(value.value == 6)
-      try await place.use { try await $0.set(2, for: key) }
+      try await fixture.use { try await $0.set(2, for: key) }
       try await eventually { isLoaded(value) && value.value == 2 }
       #expect(try await router.get(key) == 2)
     }
   }
 
-  @Test("A property that nobody has any more ends what it follows")
+  @Test("A released property ends its subscription and its streams")
   func released() async throws {
-    try await place.use { router in
+    try await fixture.use { router in
       weak var weakly: StoredValue<TypedKey<Theme>>?
       var changes: AsyncStream<Theme>?
       do {
@@ -140,9 +140,9 @@ import Testing
     }
   }
 
-  @Test("A kill loses no edit that was written, and nobody has waited for the disk")
+  @Test("A killed process loses no committed edit, without waiting for a sync")
   func killed() async throws {
-    let file = place.path("killed/store.db")
+    let file = fixture.path("killed/store.db")
     await #expect(processExitsWith: .signal(SIGKILL)) { [file = file as String] in
       let (key, router) = (StoredTests.numbers(in: file), StorageRouter())
       let value = await StoredValue(key, in: router, initially: 0)
@@ -166,17 +166,17 @@ import Testing
     static var storageType: SwiftVaultStorageType { .fileSystem() }
   }
 
-  @Test("The same by document 0's name")
+  @Test("VaultStored stores a property in a file vault")
   func vaultStored() async throws {
     struct Page { @VaultStored var greeting: String }
-    try await place.use { router in
+    try await fixture.use { router in
       let page = Page(greeting: VaultStored(Greeting.self, in: router))
       try await router.registerCatalog(ShopCatalog())
       #expect(try await page.$greeting.load() == "hello")
       page.greeting = "salut"
       try await page.$greeting.flush()
     }
-    let file = place.path("data/com.example.shop/SwiftVaultData/greeting")
+    let file = fixture.path("data/com.example.shop/SwiftVaultData/greeting")
     #expect(try String(contentsOfFile: file, encoding: .utf8) == #""salut""#)
   }
 }

@@ -4,9 +4,9 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// What document 4 says of sync, over a transport inside this process.
+/// Sync of declared keys, over a transport within this process.
 @Suite(.timeLimit(.minutes(15))) struct SyncTests {
-  let place: RouterPlace
+  let fixture: RouterFixture
   private let phone, watch: InProcessTransport
   private let failures = Locked<[any Error]>([])
   private let small = plain("small", String.self, in: .database(), sync: .automaticSmall)
@@ -14,7 +14,7 @@ import Testing
   private let local = plain("local", String.self, in: .database())
 
   init() throws {
-    place = try RouterPlace()
+    fixture = try RouterFixture()
     (phone, watch) = InProcessTransport.pair()
   }
 
@@ -30,7 +30,7 @@ import Testing
       $0.sync.transport = transport
       $0.sync.onFailure = { error in failures.withLock { $0.append(error) } }
     }
-    return try await place.use(configuration) { router in
+    return try await fixture.use(configuration) { router in
       try await router.registerCatalog(catalog())
       return try await body(router)
     }
@@ -40,7 +40,7 @@ import Testing
     try watch.received.map { try SyncSnapshot(decoding: $0).values.mapValues { String(decoding: $0, as: UTF8.self) } }
   }
 
-  @Test("Small values go by themselves, manual ones when asked, others never")
+  @Test("Automatic keys are sent when written, manual ones on request, others never")
   func policies() async throws {
     try await use(phone) { router in
       try await router.set("a", for: local)
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test("A value that is too large for it is refused before it is written")
+  @Test("A value that is too large for automatic sync is refused before it is written")
   func tooLarge() async throws {
     try await use(phone) { router in
       let large = String(repeating: "x", count: 4_096)
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  @Test("An override survives a restart, shows in the audit, and never lets a secret out")
+  @Test("An override survives a restart, appears in the audit, and is refused for a secret")
   func overrides() async throws {
     try await use(phone) { router in
       try await router.setSyncPolicy(.never, for: small)
@@ -96,16 +96,16 @@ import Testing
     }
   }
 
-  @Test("Overrides that an earlier version kept as a value hold, and move")
+  @Test("Overrides that an earlier version stored as a value apply, and are moved to the record")
   func earlierOverrides() async throws {
     let engine = MemoryEngine(name: "memory")
-    let earlier = try StoreKey("coffer.sync-policies")
+    let earlier = StoreKey("coffer.sync-policies")
     try await engine.commit(WriteBatch([.put(earlier, Data(#"{"small":"never"}"#.utf8))]), from: StoreOrigin())
     let configuration = configured {
       $0.engines["memory"] = engine
       $0.memory = .engine("memory")
     }
-    try await place.use(configuration) { router in
+    try await fixture.use(configuration) { router in
       try await router.registerCatalog(catalog())
       #expect(try await router.syncPolicy(for: small) == .never)
       try await engine.commit(WriteBatch([.put(earlier, Data("{".utf8))]), from: StoreOrigin())
@@ -115,14 +115,14 @@ import Testing
       try await router.setSyncPolicy(.automaticSmall, for: local)
       #expect(try await engine.entry(earlier) == nil)
     }
-    try await place.use(configuration) { router in
+    try await fixture.use(configuration) { router in
       try await router.registerCatalog(catalog())
       #expect(try await router.syncPolicy(for: small) == .never)
       #expect(try await router.syncPolicy(for: local) == .automaticSmall)
     }
   }
 
-  @Test("A key that has become a secret is never sent, whatever was said before")
+  @Test("A key that has become a secret is never sent, whatever its earlier override")
   func becameSecret() async throws {
     try await use(phone) { try await $0.setSyncPolicy(.automaticSmall, for: local) }
     let secret = plain("local", String.self, in: .engine("safe"))
@@ -133,7 +133,7 @@ import Testing
       let owner = "Tests"
       let description = "A secret now."
     }
-    try await place.use(
+    try await fixture.use(
       configured {
         $0.isInMemory = true
         $0.sync.transport = phone
@@ -148,7 +148,7 @@ import Testing
     #expect(watch.received == nil)
   }
 
-  @Test("Another device asks and is answered; one that is out of reach is an error")
+  @Test("A request of another device receives a reply; an unreachable device is an error")
   func exchange() async throws {
     struct ExchangeOnly: ExchangeTransport {
       let transport: InProcessTransport
@@ -157,7 +157,7 @@ import Testing
       }
     }
     try await use(ExchangeOnly(transport: phone)) { router in
-      // It is stored: only sending it fails, which is told, and it is sent the next time.
+      // The value is stored: the failure to send is reported, and the value is sent the next time.
       try await router.set("a", for: small)
       let failure = failures.withLock { $0.first } as? StorageError
       #expect(failure?.code == .unavailable && failures.withLock { $0.count } == 1)
@@ -182,7 +182,7 @@ import Testing
     await expectError(.unavailable, "in time") { _ = try await phone.exchange(Data(), timeout: .milliseconds(50)) }
   }
 
-  @Test("Without a transport there is nobody to send to")
+  @Test("Without a transport sync throws, and snapshots still work")
   func nobody() async throws {
     try await use(nil) { router in
       try await router.set("a", for: small)

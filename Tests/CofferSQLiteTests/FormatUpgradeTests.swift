@@ -6,7 +6,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Stores that earlier formats have left, and what opening makes of them.
+/// Tests of opening and upgrading stores of earlier formats.
 @Suite(.blocking, .serialized) struct FormatUpgradeTests {
   private func golden(_ name: String) throws -> TemporaryDirectory {
     let directory = try TemporaryDirectory()
@@ -41,17 +41,17 @@ import Testing
     try await again.close()
   }
 
-  /// Bringing a store up touches no row, so damage stays where it is.
+  /// An upgrade changes no row, so it neither hides nor spreads damage.
   @Test func aDamagedStoreOfTheSecondFormatLosesOneValue() async throws {
     let directory = try golden("format-2")
     try directory.change { bytes in
-      let place = try #require(bytes.range(of: Data("hello2".utf8)))
-      bytes[place.lowerBound] ^= 1
+      let range = try #require(bytes.range(of: Data("hello2".utf8)))
+      bytes[range.lowerBound] ^= 1
     }
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     await #expect(throws: StorageError.self) { try await engine.entry(StoreKey("greeting")) }
     #expect(try await engine.entry(StoreKey("goner"))?.value == Data("2".utf8))
-    // A listing proves no row by itself, so past the damaged page it says nothing.
+    // Summaries do not verify row checksums, so a listing past the damaged page fails.
     await #expect(throws: StorageError.self) { try await engine.summaries() }
     try await engine.commit(WriteBatch([.put(StoreKey("greeting"), Data("new".utf8))]), from: StoreOrigin())
     #expect(try await engine.entry(StoreKey("greeting"))?.value == Data("new".utf8))
@@ -84,7 +84,7 @@ import Testing
     try await engine.close()
   }
 
-  /// A store of the second format, as the present one but for what came with the third.
+  /// Creates a store of format 2: one of the present format without what format 3 added.
   private func secondFormat(values: Int) async throws -> TemporaryDirectory {
     let directory = try await closedStore(values: 0)
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
@@ -106,7 +106,7 @@ import Testing
     return directory
   }
 
-  /// Killed at any moment, the store is of the old format or of the new one, and whole.
+  /// After a kill at any moment, the store has either the old format or the new one, and is intact.
   @Test func aKilledUpgradeLosesNothing() async throws {
     let values = 20_000
     let old = try await secondFormat(values: values)
@@ -132,7 +132,7 @@ import Testing
   private static let largeValue = Data((0..<5_000).map { UInt8(truncatingIfNeeded: $0 * 7) })
   private static let schemaVersion = ValueAttribute<UInt64>(applicationCode: 128)
 
-  /// What the golden file of the present format holds, written once.
+  /// Writes the golden file of the present format.
   @Test(.enabled(if: ProcessInfo.processInfo.environment["COFFER_MAKE_GOLDEN"] != nil, "writes a golden file"))
   func makeGolden() async throws {
     let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Golden/format-3.db")
@@ -145,14 +145,14 @@ import Testing
     attributes[Self.schemaVersion] = 3
     let record = try SystemRecordName("golden/record")
     var batch = WriteBatch([
-      .put(try StoreKey("greeting"), Data("hello".utf8), attributes), .putRecord(record, Data("r".utf8)),
+      .put(StoreKey("greeting"), Data("hello".utf8), attributes), .putRecord(record, Data("r".utf8)),
     ])
-    batch.put(try StoreKey("plain"), Data())
-    batch.put(try StoreKey("large"), Self.largeValue)
+    batch.put(StoreKey("plain"), Data())
+    batch.put(StoreKey("large"), Self.largeValue)
     try await engine.commit(batch, from: origin)
     try await engine.commit(WriteBatch([.putRecord(record, Data("record".utf8))]), from: origin)
-    try await engine.commit(WriteBatch([.put(try StoreKey("gone"), Data("x".utf8))]), from: origin)
-    try await engine.commit(WriteBatch([.clear(prefix: try StoreKey("go"))]), from: origin)
+    try await engine.commit(WriteBatch([.put(StoreKey("gone"), Data("x".utf8))]), from: origin)
+    try await engine.commit(WriteBatch([.clear(prefix: StoreKey("go"))]), from: origin)
     try await engine.close()
     try FileManager.default.copyItem(atPath: path, toPath: file.path)
   }
@@ -184,13 +184,13 @@ import Testing
     try await engine.close()
   }
 
-  /// A flipped bit in attributes or in a record is damage, and never another attribute or none.
+  /// A flipped bit in attributes or a record is reported as damage, never read as another attribute or none.
   @Test func aFlippedBitInAttributesAndRecordsIsFound() async throws {
     let whole = try golden("format-3").bytes()
     for (needle, isRecord) in [(Data([128, 8, 0, 3]), false), (Data("record".utf8), true)] {
-      // Behind the page of records is the journal's, which names them too.
-      let place = try #require(whole.range(of: needle, options: .backwards, in: 0..<4 * 4_096))
-      for index in place {
+      // The journal's page follows the page of records and contains their names, too.
+      let range = try #require(whole.range(of: needle, options: .backwards, in: 0..<4 * 4_096))
+      for index in range {
         let directory = try golden("format-3")
         try directory.change { $0[index] ^= 4 }
         let engine = try await SQLiteEngine.open(at: directory.path("store.db"))

@@ -15,7 +15,7 @@ import Testing
     ] {
       let bytes = selection.encoded()
       #expect(bytes.withUnsafeBytes { StoreSelection(decoding: $0) } == selection)
-      // Any shorter form is refused, and so is any longer one.
+      // Any shorter or longer encoding is rejected.
       for count in 0..<bytes.count {
         #expect(bytes[..<count].withUnsafeBytes { StoreSelection(decoding: $0) } == nil)
       }
@@ -31,12 +31,12 @@ import Testing
       for _ in 0..<Int.random(in: 1...4, using: &random) {
         bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
       }
-      // Whatever it answers, the answer is one that it would write itself.
+      // Any decoded selection survives encoding.
       if let selection = bytes.withUnsafeBytes({ StoreSelection(decoding: $0) }) {
         #expect(selection.encoded().withUnsafeBytes { StoreSelection(decoding: $0) } == selection)
       }
     }
-    // A count that promises more than there is must not be believed.
+    // A count beyond the available bytes must be rejected.
     let lie: [UInt8] = [1, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F]
     #expect(lie.withUnsafeBytes { StoreSelection(decoding: $0) } == nil)
   }
@@ -76,7 +76,7 @@ import Testing
     try await again.close()
   }
 
-  /// Batches of one group that had to be committed one by one, with others' commits between them.
+  /// The batches of a group may be committed one by one, with commits of other processes between them.
   @Test func aGapInWhatIsAnnouncedIsReadFromTheJournal() async throws {
     func commit(_ number: UInt64) -> StoreCommit {
       StoreCommit(
@@ -94,14 +94,14 @@ import Testing
     #expect(feed.recentCommits(after: StoreRevision(8)) == [all[8]])
     var heard: [StoreCommit] = []
     for await change in stream {
-      guard case .commit(let commit) = change else { throw TestFailure("told to reload") }
+      guard case .commit(let commit) = change else { throw TestFailure("received a reload") }
       heard.append(commit)
       if commit.revision == StoreRevision(9) { break }
     }
     #expect(heard == all)
   }
 
-  /// The journal may be further than what was announced when it is read.
+  /// The journal may already contain commits that have not been announced.
   @Test func whatTheJournalKnowsBeforeItWasAnnouncedIsHeardOnce() async throws {
     let all = (1...20).map { number in
       StoreCommit(
@@ -136,7 +136,7 @@ import Testing
     var iterator = engine.changes(since: StoreRevision(1_000_000)).makeAsyncIterator()
     #expect(await iterator.next() == .reload(upTo: StoreRevision(1)))
     try await engine.commit(WriteBatch([.put(StoreKey("k"), Data("2".utf8))]), from: StoreOrigin())
-    guard case .commit(let commit)? = await iterator.next() else { throw TestFailure("no commit was heard") }
+    guard case .commit(let commit)? = await iterator.next() else { throw TestFailure("no commit was received") }
     #expect(commit.revision == StoreRevision(2))
     try await engine.close()
   }

@@ -5,7 +5,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// Values that have a row of their own, so that looking for other keys does not read them.
+/// Tests of large values, which have separate rows so that lookups of other keys do not read them.
 struct LargeValueTests {
   private let origin = StoreOrigin()
   private let directory: TemporaryDirectory
@@ -18,7 +18,7 @@ struct LargeValueTests {
     Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ seed) })
   }
 
-  /// Checks what the store has, how many large values it keeps, and that everything proves itself.
+  /// Checks the values of the store and the number of large ones, and verifies the store.
   private func check(
     _ engine: SQLiteEngine, _ expected: [String: Data], large: Int, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws {
@@ -73,7 +73,7 @@ struct LargeValueTests {
     try await again.close()
   }
 
-  /// A batch that is refused leaves the large values of the state before it.
+  /// A rejected batch leaves the previous large values intact.
   @Test func aRefusedBatchLeavesLargeValues() async throws {
     let engine = try await SQLiteEngine.open(at: path)
     try await engine.commit(WriteBatch([.put(StoreKey("a"), value(1, 5_000))]), from: origin)
@@ -87,7 +87,7 @@ struct LargeValueTests {
     try await engine.close()
   }
 
-  /// Looking for a key compares it with others on the way, and must not read what those stand for.
+  /// A key lookup compares the key with others, and must not read their large values.
   @Test func lookingForAKeyReadsNoLargeValue() async throws {
     let engine = try await SQLiteEngine.open(at: path)
     for number in 0..<9 {
@@ -108,7 +108,7 @@ struct LargeValueTests {
     #expect((1..<12).contains(pages), "\(pages) pages")
   }
 
-  /// A number that leads to the value of another key is damage, and takes nothing with it.
+  /// An identifier that refers to the value of another key is damage, and harms no other value.
   @Test(arguments: ["put", "delete", "clear"])
   func aWrongNumberHarmsNobodyElse(_ change: String) async throws {
     let engine = try await SQLiteEngine.open(at: path)
@@ -125,9 +125,9 @@ struct LargeValueTests {
     #expect(try await !damaged.verify().isWhole)
     let operation: WriteBatch.Operation =
       switch change {
-      case "put": .put(try StoreKey("a"), value(3, 5_000))
-      case "delete": .delete(try StoreKey("a"))
-      default: .clear(prefix: try StoreKey("a"))
+      case "put": .put(StoreKey("a"), value(3, 5_000))
+      case "delete": .delete(StoreKey("a"))
+      default: .clear(prefix: StoreKey("a"))
       }
     try await damaged.commit(WriteBatch([operation]), from: origin)
     #expect(try await damaged.entry(StoreKey("b"))?.value == value(2, 5_000))
@@ -135,7 +135,7 @@ struct LargeValueTests {
     try await damaged.close()
   }
 
-  /// A value whose row is gone is damaged, and never absent, empty, or a reason to refuse other keys.
+  /// A value whose row is missing is reported as damaged, never as absent or empty, and affects no other key.
   @Test func aLostLargeValueIsDamage() async throws {
     let engine = try await SQLiteEngine.open(at: path)
     try await engine.commit(
@@ -155,7 +155,7 @@ struct LargeValueTests {
     try await damaged.close()
   }
 
-  /// A page that is damaged under a large value takes nothing along, and the value comes back by writing it again.
+  /// Damage to a page of a large value affects no other value, and writing the value again repairs it.
   @Test func aDamagedByteIsMendedByWriting() async throws {
     let engine = try await SQLiteEngine.open(at: path)
     try await engine.commit(
@@ -163,8 +163,8 @@ struct LargeValueTests {
       from: origin)
     try await engine.close()
     var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
-    let place = try #require(bytes.range(of: Data(repeating: 0x5A, count: 500)))
-    bytes[place.lowerBound + 250] ^= 1
+    let range = try #require(bytes.range(of: Data(repeating: 0x5A, count: 500)))
+    bytes[range.lowerBound + 250] ^= 1
     try bytes.write(to: URL(fileURLWithPath: path))
     let damaged = try await SQLiteEngine.open(at: path)
     let error = await #expect(throws: StorageError.self) { try await damaged.entry(StoreKey("b")) }
@@ -177,7 +177,7 @@ struct LargeValueTests {
     try await damaged.close()
   }
 
-  /// What an earlier format has in place stays readable, and moves when it is written.
+  /// Large values stored inline by an earlier format stay readable, and move when they are written.
   @Test func valuesInPlaceMoveWhenTheyAreWritten() async throws {
     let engine = try await SQLiteEngine.open(at: path)
     try await engine.commit(

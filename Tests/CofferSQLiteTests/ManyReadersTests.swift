@@ -6,12 +6,12 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// More snapshots than there are connections: whoever comes later waits in line.
+/// Tests with more snapshots than connections: later callers wait in a queue.
 @Suite(.serialized) struct ManyReadersTests {
   private static let lent = 64
   private let origin = StoreOrigin()
 
-  /// Lets tasks wait until it is opened, and counts those that do.
+  /// A gate that suspends tasks until it is opened, and records their arrival.
   private actor Gate {
     private(set) var arrived: [Int] = []
     private var isOpen = false
@@ -32,7 +32,7 @@ import Testing
   private func wait(_ what: String, until isTrue: () async -> Bool) async throws {
     let deadline = ContinuousClock.now + .seconds(60)
     while await !isTrue() {
-      guard ContinuousClock.now < deadline else { throw TestFailure("waited in vain: \(what)") }
+      guard ContinuousClock.now < deadline else { throw TestFailure("timed out: \(what)") }
       try await Task.sleep(for: .milliseconds(1))
     }
   }
@@ -49,7 +49,7 @@ import Testing
     return (directory, engine)
   }
 
-  /// Tasks that hold all readers until the gate opens.
+  /// Starts tasks that hold all readers until the gate opens.
   private func holders(_ engine: SQLiteEngine, _ gate: Gate) async throws -> [Task<Void, any Error>] {
     let tasks = (0..<Self.lent).map { number in
       Task { try await engine.withSnapshot { _ in await gate.pass(number) } }
@@ -67,15 +67,15 @@ import Testing
     var waiting: [Task<Void, any Error>] = []
     for number in 0..<150 {
       waiting.append(Task { try await engine.withSnapshot { _ in served.withLock { $0.append(number) } } })
-      try await wait("for a place in the line") { engine.waitingSnapshots == number + 1 }
+      try await wait("for a waiter in the queue") { engine.waitingSnapshots == number + 1 }
     }
-    // One read of a key needs no place in the line, and neither does the journal.
+    // Reads of a single key and of the journal do not wait in the queue.
     #expect(try await engine.entry(StoreKey("k")) != nil)
     #expect(engine.recentCommits(after: .zero)?.count == 1)
     await gate.open()
     for task in held + waiting { try await task.value }
-    // They are let in in order; 64 at once may note their numbers in another.
-    for (place, number) in served.withLock({ $0 }).enumerated() { #expect(abs(place - number) < Self.lent) }
+    // They are admitted in order, but 64 run at once and may append their numbers in another order.
+    for (index, number) in served.withLock({ $0 }).enumerated() { #expect(abs(index - number) < Self.lent) }
     #expect(engine.waitingSnapshots == 0)
     try await engine.close()
   }
@@ -86,7 +86,7 @@ import Testing
     let gate = Gate()
     let held = try await holders(engine, gate)
     let waiting = (0..<20).map { _ in Task { try await engine.withSnapshot { $0.revision } } }
-    try await wait("for the line") { engine.waitingSnapshots == 20 }
+    try await wait("for the queue") { engine.waitingSnapshots == 20 }
     for (index, task) in waiting.enumerated() where index.isMultiple(of: 2) {
       task.cancel()
       await #expect(throws: CancellationError.self) { try await task.value }
@@ -106,7 +106,7 @@ import Testing
     let gate = Gate()
     let held = try await holders(engine, gate)
     let waiting = (0..<5).map { _ in Task { try await engine.withSnapshot { $0.revision } } }
-    try await wait("for the line") { engine.waitingSnapshots == 5 }
+    try await wait("for the queue") { engine.waitingSnapshots == 5 }
     try await engine.close()
     for task in waiting {
       let error = await #expect(throws: StorageError.self) { try await task.value }
@@ -116,7 +116,7 @@ import Testing
     for task in held { try await task.value }
   }
 
-  /// All readers are held by snapshots whose closures read on, in every way that there is.
+  /// All readers are held by snapshots whose closures read further, in every way there is.
   @Test func readsInsideOfSnapshotsNeverWaitForEachOther() async throws {
     let (directory, engine) = try await store(commits: 5_000)
     defer { withExtendedLifetime(directory) {} }
@@ -134,13 +134,13 @@ import Testing
           }
           let count = try await database.read { try $0.query("SELECT count(*) FROM coffer_journal") { $0.integer(0) } }
           #expect(count == [5_000])
-          // Child tasks and tasks that are started here are inside, too.
+          // Child tasks and unstructured tasks inherit the depth.
           async let child = engine.withSnapshot { $0.revision }
           #expect(try await child == revision)
           #expect(try await Task { try await engine.withSnapshot { $0.revision } }.value == revision)
           // The oldest commits are in the journal only.
           var changes = engine.changes(since: .zero).makeAsyncIterator()
-          guard case .commit(let first)? = await changes.next() else { throw TestFailure("told to reload") }
+          guard case .commit(let first)? = await changes.next() else { throw TestFailure("received a reload") }
           #expect(first.revision == StoreRevision(1))
         }
       }
@@ -151,7 +151,7 @@ import Testing
     try await engine.close()
   }
 
-  /// A snapshot of one store inside of one of another, in both directions at once.
+  /// Snapshots of one store inside snapshots of another, in both directions at once.
   @Test func twoStoresDoNotWaitForEachOther() async throws {
     let (directory, first) = try await store()
     let (other, second) = try await store()

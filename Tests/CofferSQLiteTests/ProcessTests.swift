@@ -5,7 +5,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Several processes on one file.
+/// Tests of several processes that use one file.
 @Suite(.blocking, .serialized) struct ProcessTests {
   @Test func threeProcessesLoseNoUpdate() async throws {
     let directory = try TemporaryDirectory()
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  /// It has synced nothing, so nothing of what others have committed meanwhile is known to survive power loss.
+  /// Such a commit syncs nothing, so commits of other processes are not known to survive power loss.
   @Test func aFullCommitThatWritesNothingDoesNotVouchForOthers() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")
@@ -43,7 +43,7 @@ import Testing
       return bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 32, as: UInt64.self) } >> 16
     }
     let engine = try await SQLiteEngine.open(at: path)
-    let key = try StoreKey("k")
+    let key = StoreKey("k")
     try await engine.commit(WriteBatch([.put(key, Data())]), from: StoreOrigin())
     let helper = try HelperProcess(["write", path, "relaxed"])
     while let line = try helper.line(), line != "ack 20" {}
@@ -67,13 +67,13 @@ import Testing
     let heard = Task { () -> [StoreCommit] in
       var commits: [StoreCommit] = []
       for await change in stream {
-        guard case .commit(let commit) = change else { throw TestFailure("told to reload") }
+        guard case .commit(let commit) = change else { throw TestFailure("received a reload") }
         commits.append(commit)
         if commits.count == 900 { break }
       }
       return commits
     }
-    // This process writes too, so that what it announces and what it reads of others have to be put in order.
+    // This process writes, too, so that its own commits and those read from the journal have to be merged in order.
     let helpers = try ["a", "b"].map { try HelperProcess(["write", path, "relaxed", $0, "300"]) }
     let origin = StoreOrigin()
     for index in 0..<300 {
@@ -108,7 +108,7 @@ import Testing
       Issue.record("\(change)")
       return
     }
-    #expect(commit.changed.keys == [try StoreKey("silent")])
+    #expect(commit.changed.keys == [StoreKey("silent")])
     #expect(engine.latestRevision == commit.revision)
     try await engine.close()
   }
@@ -137,7 +137,7 @@ import Testing
     #expect(engine.latestRevision == .zero)
     let helper = try HelperProcess(["write", path, "full", "w", "2"])
     #expect(try helper.lines().last == "ack 1")
-    // No subscriber and no waiting: the number is in memory that both processes map.
+    // No subscriber and no waiting: the revision is in memory that both processes map.
     #expect(engine.latestRevision == StoreRevision(2))
     #expect(engine.recentCommits(after: StoreRevision(1))?.map(\.changed.keys.count) == [2])
     try await engine.close()

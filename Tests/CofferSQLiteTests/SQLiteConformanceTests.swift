@@ -5,8 +5,8 @@ import Foundation
 import Testing
 
 @Suite(.serialized) struct SQLiteConformanceTests {
-  // One after the other: a hundred stores at once have more than a thousand files open, which is more than Foundation's
-  // Process can count without reading beyond its buffer.
+  // Serialized: a hundred stores at once have more than a thousand open files, and with that many
+  // Foundation's Process reads beyond its buffer.
   @Test(.serialized, arguments: StorageConformance.checks)
   func sqliteConforms(_ check: StorageConformance.Check) async throws { try await conformance.run(check) }
 

@@ -18,7 +18,7 @@ import Testing
       try await SQLiteEngine.open(at: directory.path("link.db")),
     ]
     #expect(others.allSatisfy { $0.path == first.path })
-    _ = try await first.entry(StoreKey("a"))  // The first look at the journal has opened a reader, or this has.
+    _ = try await first.entry(StoreKey("a"))  // Opens a reader, unless reading the journal already did.
     #expect(try openDescriptors(of: first.path) == openDescriptors(of: others[0].path))
     let before = try openDescriptors(of: first.path)
     let another = try await SQLiteEngine.open(at: directory.path("store.db"))
@@ -81,7 +81,7 @@ import Testing
   @Test func theLogStartsAgainAndStaysSmall() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    // 40 MB go through the log, which is meant to hold 4.
+    // Writes 40 MB through the log, whose threshold is 4 MB.
     for index in 0..<2_500 {
       let value = Data(repeating: UInt8(truncatingIfNeeded: index), count: 16_000)
       try await engine.commit(
@@ -141,7 +141,7 @@ import Testing
       if commit.revision == StoreRevision(3) { break }
     }
     #expect(heard.map(\.changed.keys.count) == [3, 1, 0])
-    #expect(heard.last?.changed.prefixes == [try StoreKey("go")])
+    #expect(heard.last?.changed.prefixes == [StoreKey("go")])
     #expect(heard.first?.transaction == UUID(uuidString: "6B29FC40-CA47-1067-B31D-00DD010662DA"))
     try await engine.close()
   }
@@ -152,7 +152,7 @@ func permissions(_ path: String) throws -> Int {
   return try #require(attributes[.posixPermissions] as? NSNumber).intValue & 0o777
 }
 
-/// How many descriptors of this process lead to the file.
+/// Returns the number of descriptors of this process that refer to the file.
 func openDescriptors(of path: String) throws -> Int {
   let folder = "/proc/self/fd"
   return try FileManager.default.contentsOfDirectory(atPath: folder).filter {

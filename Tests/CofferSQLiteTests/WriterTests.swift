@@ -6,7 +6,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// What the writer's queue promises, with a writer that the test holds still.
+/// Tests of the writer's queue, with a writer that the test blocks.
 @Suite(.blocking, .serialized) struct WriterTests {
   @Test func aCancelledBatchIsTakenOutOfTheQueueAndTheOthersGoOn() async throws {
     let directory = try TemporaryDirectory()
@@ -15,7 +15,7 @@ import Testing
     let doomed = Task { try await engine.commit(WriteBatch([.put(StoreKey("doomed"), Data())]), from: StoreOrigin()) }
     let good = Task { try await engine.commit(WriteBatch([.put(StoreKey("good"), Data())]), from: StoreOrigin()) }
     doomed.cancel()
-    // It ends although the writer still stands: it was called back, not waited for.
+    // It ends while the writer is still blocked: it was removed from the queue.
     await #expect(throws: CancellationError.self) { _ = try await doomed.value }
     try await release()
     _ = try await good.value
@@ -52,8 +52,8 @@ import Testing
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     let release = await holdWriter(of: engine)
-    let key = try StoreKey("contested")
-    // One of them is bad in a way that only the transaction can find out.
+    let key = StoreKey("contested")
+    // One of them fails in a way that only the transaction can detect.
     let results = Task {
       await withTaskGroup(of: StorageError.Code?.self) { group in
         for index in 0..<50 {
@@ -78,7 +78,7 @@ import Testing
   }
 }
 
-/// Waits on a thread of its own, since tasks must not block theirs.
+/// Runs a blocking closure on a new thread, since tasks must not block theirs.
 func blocking(_ body: @escaping @Sendable () -> Void) async {
   await withCheckedContinuation { continuation in
     Thread.detachNewThread {
@@ -88,7 +88,7 @@ func blocking(_ body: @escaping @Sendable () -> Void) async {
   }
 }
 
-/// Keeps the writer's thread in a transaction until the result is called.
+/// Keeps the writer's thread in a transaction until the returned closure is called.
 private func holdWriter(of engine: SQLiteEngine) async -> () async throws -> Void {
   let isHeld = DispatchSemaphore(value: 0)
   let mayGo = DispatchSemaphore(value: 0)

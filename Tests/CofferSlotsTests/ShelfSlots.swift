@@ -4,13 +4,13 @@ import CofferSlots
 import CofferTesting
 import Foundation
 
-/// A home that can do no more than read, write, delete and list: what is put onto a shelf stays until the process ends.
+/// An in-memory store that implements only the required methods of `Slots`. Its values live until the process ends.
 final class ShelfSlots: Slots {
   private static let shelves = Locked<[UUID: ShelfSlots]>([:])
 
   private let items = Locked<[Slot: Data]>([:])
 
-  /// The shelf of that name.
+  /// Returns the shelf with an identifier, creating it if necessary.
   static func shelf(_ id: UUID) -> ShelfSlots {
     shelves.withLock { shelves in
       let shelf = shelves[id] ?? ShelfSlots()
@@ -30,6 +30,6 @@ final class ShelfSlots: Slots {
 
   func list() throws -> [Slot] { items.withLock { Array($0.keys) } }
 
-  /// What somebody else does to the shelf.
+  /// Changes a value as another program would, past the engine.
   func put(_ key: StoreKey, _ data: Data?) { items.withLock { $0[.value(key)] = data } }
 }

@@ -6,15 +6,15 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// What the journal says is still to be done, damaged.
+/// Damaged intents in the journal.
 @Suite(.serialized) struct SlotDamageTests {
-  /// A version that cannot be read is no removal, and a name that is no key is not passed over.
+  /// An unreadable version is not taken for a removal, and an invalid key is not skipped.
   @Test(arguments: ["CAST('key' AS BLOB), X'010203'", "X'FF6B', NULL"])
   func anIntentThatCannotBeReadIsDamage(_ keyAndVersion: String) async throws {
     let directory = try TemporaryDirectory()
     let slots = ShelfSlots()
     let engine = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:damaged")
-    let key = try StoreKey("key")
+    let key = StoreKey("key")
     try await engine.commit(WriteBatch([.put(key, Data("1".utf8))]), from: StoreOrigin())
     try await engine.close()
     try write(
@@ -25,7 +25,7 @@ import Testing
     let error = await #expect(throws: StorageError.self) {
       _ = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:damaged")
     }
-    #expect(error?.code == .damaged && error?.backend == "shelf:damaged", "\(String(describing: error))")
+    #expect(error?.code == .damaged && error?.location == "shelf:damaged", "\(String(describing: error))")
     #expect(try slots.read(.value(key))?.data == Data("1".utf8))
   }
 

@@ -7,7 +7,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// A home whose moves can be made to fail.
+/// A store whose moves can be made to fail.
 private final class UnsteadySlots: Slots {
   let shelf = ShelfSlots()
   let failing = Locked<Set<StoreKey>>([])
@@ -37,7 +37,7 @@ private final class UnsteadySlots: Slots {
 @Suite(.serialized) struct SlotFaultTests {
   private let origin = StoreOrigin()
 
-  /// The batch has happened: nobody may be told that nothing was written and that it can be tried again.
+  /// The batch is committed: the error must not say that nothing was written and the commit can be retried.
   @Test func aLockBetweenTheCommitAndItsEndIsNotTakenForFailure() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("journal.db")
@@ -71,7 +71,7 @@ private final class UnsteadySlots: Slots {
     try await engine.commit(WriteBatch([.put(StoreKey(key), Data(value.utf8))]), from: origin)
   }
 
-  /// What could not be put into its place is not tried again after something newer was.
+  /// A value that could not be published is not published after a newer one.
   @Test func aLateSecondTryNeverReplacesANewerValue() async throws {
     let directory = try TemporaryDirectory()
     let slots = UnsteadySlots()
@@ -79,7 +79,7 @@ private final class UnsteadySlots: Slots {
       try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
     }
     let engine = try await open()
-    let key = try StoreKey("key")
+    let key = StoreKey("key")
     try await put(engine, "key", "first")
     slots.failing.withLock { $0 = [key] }
     for value in ["second", "third"] {
@@ -87,7 +87,7 @@ private final class UnsteadySlots: Slots {
       #expect(error?.message.contains("is stored") == true)
       #expect(try await engine.entry(StoreKey("key"))?.value == Data(value.utf8))
     }
-    // Others are not held up by it.
+    // Other keys are not affected.
     try await put(engine, "other", "x")
     slots.failing.withLock { $0 = [] }
     try await put(engine, "key", "fourth")
@@ -104,7 +104,7 @@ private final class UnsteadySlots: Slots {
     try await again.close()
   }
 
-  /// Absence is what was looked at and found empty.
+  /// A key is absent only if its slot was read and found empty.
   @Test func aValueThatCouldNotBeTakenAwayIsNotAbsent() async throws {
     let directory = try TemporaryDirectory()
     let slots = UnsteadySlots()
@@ -112,7 +112,7 @@ private final class UnsteadySlots: Slots {
       try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
     }
     var engine = try await open()
-    let key = try StoreKey("key")
+    let key = StoreKey("key")
     try await put(engine, "key", "secret")
     slots.failing.withLock { $0 = [key] }
     for round in 0..<3 {
@@ -135,12 +135,12 @@ private final class UnsteadySlots: Slots {
     try await engine.close()
   }
 
-  /// A snapshot of a state that never came to its place.
-  @Test func aSnapshotReadsWhatNeverCameToItsPlace() async throws {
+  /// A snapshot of a state that was never published.
+  @Test func aSnapshotReadsAValueThatWasNeverPublished() async throws {
     let directory = try TemporaryDirectory()
     let slots = UnsteadySlots()
     let engine = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
-    let key = try StoreKey("key")
+    let key = StoreKey("key")
     try await put(engine, "key", "first")
     slots.failing.withLock { $0 = [key] }
     await #expect(throws: StorageError.self) { try await put(engine, "key", "second") }
@@ -154,13 +154,13 @@ private final class UnsteadySlots: Slots {
     #expect(try slots.list() == [.value(key)])
   }
 
-  /// A keyring that asks a person before it removes an item, say: the value is there, and nobody may call it absent.
+  /// A removal can fail, for instance in a keyring that prompts the user: the value still exists and is not absent.
   @Test func whatCouldNotBeRemovedIsNotAbsent() async throws {
     let directory = try TemporaryDirectory()
     let slots = UnsteadySlots()
     let engine = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:stuck")
     try await put(engine, "key", "1")
-    let key = try StoreKey("key")
+    let key = StoreKey("key")
     slots.failing.withLock { _ = $0.insert(key) }
     let error = await #expect(throws: StorageError.self) {
       try await engine.commit(WriteBatch([.delete(key)]), from: origin)

@@ -2,11 +2,11 @@ import CofferTerminal
 import Foundation
 import Testing
 
-@Suite("A chart of prices")
+@Suite("Step charts of prices")
 struct ChartTests {
   typealias Point = StepChart.Point
 
-  /// Days after 3 January 2026.
+  /// Returns the date a number of days after 3 January 2026.
   private func day(_ number: Double) -> Date { Date(timeIntervalSince1970: 1_767_398_400 + number * 86_400) }
 
   private func chart(_ points: [Point], until: Double) throws -> StepChart {
@@ -16,7 +16,7 @@ struct ChartTests {
     }
   }
 
-  /// Sold out for two days, then two reductions.
+  /// Returns a chart with two sold-out days, then two price reductions.
   private func reduced() throws -> StepChart {
     try chart(
       [
@@ -33,7 +33,7 @@ struct ChartTests {
     return lines.joined(separator: "\n")
   }
 
-  @Test("Steps, a sold-out span, a dashed compare-at price, the lowest and the highest")
+  @Test("A chart shows steps, a shaded sold-out span, a dashed compare-at price, and the lowest and highest price")
   func steps() throws {
     #expect(
       picture(try reduced(), 64, 14) == """
@@ -54,7 +54,7 @@ struct ChartTests {
         """)
   }
 
-  @Test("Twenty columns are enough")
+  @Test("Twenty columns are enough for a chart")
   func narrow() throws {
     #expect(
       picture(try reduced(), 20, 10) == """
@@ -90,7 +90,7 @@ struct ChartTests {
         """)
   }
 
-  @Test("Without room for a legend there is none")
+  @Test("The legend is omitted if there is no room for it")
   func low() throws {
     #expect(
       picture(try reduced(), 40, 4) == """
@@ -101,7 +101,7 @@ struct ChartTests {
         """)
   }
 
-  @Test("Without room at all it is a sentence")
+  @Test("Without room to draw, the chart is a sentence")
   func sentence() throws {
     #expect(
       picture(try reduced(), 11, 20) == """
@@ -121,7 +121,7 @@ struct ChartTests {
         """)
   }
 
-  @Test("A price that never changed takes three lines, however high the chart may be")
+  @Test("A constant price takes three lines, regardless of the height")
   func onePoint() throws {
     let points = [Point(day(0), value: 20_600)]
     #expect(
@@ -132,7 +132,7 @@ struct ChartTests {
         """)
   }
 
-  @Test("In a single line the shade of a sold-out span takes the line's place, and none is lowest")
+  @Test("In a single row the shade of a sold-out span replaces the line, and no price is marked as lowest")
   func equal() throws {
     let points = [Point(day(0), value: 20_600), Point(day(3), value: 20_600, isAvailable: false)]
     #expect(
@@ -144,7 +144,7 @@ struct ChartTests {
         """)
   }
 
-  @Test("A constant price and its constant compare-at price take a line each")
+  @Test("A constant price and its constant compare-at price take one row each")
   func constantCompareAt() throws {
     let points = [
       Point(day(0), value: 6_600, compareAt: 9_600), Point(day(3), value: 6_600, isAvailable: false, compareAt: 9_600),
@@ -160,7 +160,7 @@ struct ChartTests {
         """)
   }
 
-  @Test("A row's label is the price that is drawn there, not a round number near it")
+  @Test("The label of a row is the exact price that is drawn in it")
   func ownRow() throws {
     let points = [Point(day(0), value: 9_700, compareAt: 12_500), Point(day(7), value: 6_790, compareAt: 9_700)]
     #expect(
@@ -180,7 +180,7 @@ struct ChartTests {
         """)
   }
 
-  @Test("Prices that differ by little are in rows of their own, so that every step shows")
+  @Test("Slightly different prices are in different rows, so that every step is visible")
   func smallSteps() throws {
     let points = [
       Point(day(0), value: 20_000), Point(day(4), value: 10_100), Point(day(8), value: 10_000),
@@ -196,13 +196,13 @@ struct ChartTests {
                 3 Jan   8 Jan    13 Jan   19 Jan
         ▲ highest 200.00   ▼ lowest 100.00
         """)
-    // With more prices than rows, none is out of its order.
+    // With more prices than rows, their order is preserved.
     let many = (0..<40).map { Point(day(Double($0)), value: Int64($0 * $0)) }
     let lines = try chart(many, until: 40).lines(width: 60, height: 8, style: Style(isOn: false))
     #expect(lines.count == 8)
   }
 
-  @Test("Within a day it shows hours")
+  @Test("A chart of a day shows hours")
   func hours() throws {
     let points = [
       Point(day(0), value: 999), Point(day(0.3), value: 1_099), Point(day(0.5), value: 899, isAvailable: false),
@@ -221,7 +221,7 @@ struct ChartTests {
         """)
   }
 
-  @Test("Over a year it shows months")
+  @Test("A chart of more than a year shows months")
   func months() throws {
     let points = [Point(day(0), value: 100), Point(day(200), value: 300), Point(day(210), value: 200)]
     #expect(
@@ -236,7 +236,7 @@ struct ChartTests {
         """)
   }
 
-  @Test("Colours add to the characters and replace none")
+  @Test("Colours do not change the characters")
   func colours() throws {
     let coloured = picture(try reduced(), 30, 8, isColoured: true)
     #expect(
@@ -254,14 +254,14 @@ struct ChartTests {
     #expect(plain == picture(try reduced(), 30, 8))
   }
 
-  @Test("The last of two points at one moment holds")
+  @Test("The last of two points with the same date applies")
   func ties() throws {
     let points = [Point(day(1), value: 300), Point(day(0), value: 100), Point(day(1), value: 200)]
     #expect(
       try chart(points, until: 2).sentence.hasPrefix("From 1.00 on 3 Jan to 2.00 on 4 Jan; lowest 1.00, highest 3.00"))
   }
 
-  @Test("Thousands of points: each column keeps its lowest and highest")
+  @Test("With thousands of points, each column includes its lowest and highest")
   func many() throws {
     var seed: UInt64 = 42
     let points = (0..<5_000).map { index in
@@ -272,7 +272,7 @@ struct ChartTests {
     let lines = try chart(points, until: 500).lines(width: 60, height: 16, style: Style(isOn: false))
     let grid = lines.prefix(13).map { Array($0.dropFirst(8)) }
     func glyph(_ row: Int, _ column: Int) -> Character { column < grid[row].count ? grid[row][column] : " " }
-    // 52 columns of 96 points: one spike reaches the top, one the bottom, the rest stays between.
+    // 52 columns of 96 points: one spike reaches the top, one the bottom, all others remain between.
     let (high, low) = (1_234 * 52 / 5_000, 4_321 * 52 / 5_000)
     #expect(glyph(0, high) == "▲" && glyph(12, low) == "▼")
     for column in 0..<52 {
@@ -281,7 +281,7 @@ struct ChartTests {
     }
   }
 
-  @Test("Extreme values and dates are drawn, not computed to death")
+  @Test("Extreme values and dates are drawn without overflow")
   func extremes() throws {
     let points = [Point(.distantPast, value: .min), Point(day(0), value: .max), Point(.distantFuture, value: 0)]
     for (width, height) in [(12, 3), (20, 8), (.max, .max), (0, 0), (-1, -1)] {
@@ -290,7 +290,7 @@ struct ChartTests {
     }
   }
 
-  @Test("The sentence counts many sold-out times and gives the last")
+  @Test("The sentence counts more than three sold-out spans and names the last")
   func sentences() throws {
     let flapping = (0..<12).map { Point(day(Double($0)), value: 100, isAvailable: $0 % 2 == 0) }
     #expect(try chart(flapping, until: 12).sentence == "1.00 since 3 Jan; sold out 6 times, last since 14 Jan.")

@@ -2,7 +2,7 @@ import CofferTerminal
 import Foundation
 import Testing
 
-@Suite("A program from a table")
+@Suite("Programs are declared as a table")
 struct ProgramTests {
   private func parse(_ words: String...) throws -> Invocation<Market> {
     try Invocation(parsing: words.map { Argument($0) })
@@ -19,7 +19,7 @@ struct ProgramTests {
     }
   }
 
-  @Test("Help is made from it")
+  @Test("Help is generated from the table")
   func help() {
     let help = Help<Market>(style: Style(isOn: false))
     #expect(
@@ -81,7 +81,7 @@ struct ProgramTests {
         """)
   }
 
-  @Test("Arguments become an invocation")
+  @Test("Arguments are parsed into an invocation")
   func parsing() throws {
     let visit = try parse("visit", "--colour=never", "--json", "pears", "--", "-x")
     #expect(visit.command == .visit && visit.options == [.colour: "never", .json: ""])
@@ -90,25 +90,25 @@ struct ProgramTests {
     #expect(try parse("visit", "-h").texts() == ["visit"])
   }
 
-  @Test("A program may do something where no command is named")
+  @Test("A program can have a default command")
   func defaultCommand() throws {
     #expect(try Invocation<Kiosk>(parsing: []) == Invocation(.show))
     #expect(try Invocation<Kiosk>(parsing: [Argument("--json")]) == Invocation(.show, options: [.json: ""]))
     #expect(try Invocation<Kiosk>(parsing: [Argument("-h")]).command == .help)
   }
 
-  @Test("Mistakes name the program and what is right")
+  @Test("Usage errors name the program and the correct usage")
   func mistakes() {
     #expect(mistake("go") == "There is no command 'go'. Did you mean 'visit'? Try 'market help'.")
     #expect(mistake("visit") == "'visit' needs a STALL: market visit [OPTIONS] STALL.... Try 'market help visit'.")
-    #expect(mistake("--json") == "Say what to do: market COMMAND. Try 'market help'.")
+    #expect(mistake("--json") == "Name a command: market COMMAND. Try 'market help'.")
     #expect(mistake("load", "--json") == "'load' has no option --json; visit, version have. Try 'market help load'.")
     #expect(
       mistake("load", "-x")
         == "There is no option '-x': put -- before an argument that starts with a dash. Try 'market help load'.")
   }
 
-  @Test("An operand that is no text is named")
+  @Test("An error names the operand that is not valid UTF-8")
   func bytes() throws {
     let invocation = try Invocation<Market>(parsing: [Argument("visit"), Argument("a"), Argument(bytes: [0xFF])])
     let advice = "Try 'market help visit'."
@@ -119,7 +119,7 @@ struct ProgramTests {
     #expect(try invocation.text(at: 2) == nil)
   }
 
-  @Test("An error in JSON has the subjects that a program chooses")
+  @Test("A JSON error has the subjects that the program declares")
   func errors() {
     let error = CommandError(UsageError("Wrong.", advice: "Right."))
     #expect(error.status == .usage && error.text == "Wrong. Right.")
@@ -127,14 +127,14 @@ struct ProgramTests {
     #expect(error.json([.store, .key]).line.hasSuffix(#","store":null,"key":null}}"#))
   }
 
-  @Test("No other program is named", arguments: Shell.allCases)
+  @Test("Completion scripts name no other program", arguments: Shell.allCases)
   func names(_ shell: Shell) {
     let script = shell.script(for: Market.self)
     #expect(script.contains("market_stalls") && !script.lowercased().contains("coffer"))
     #expect(!script.contains("it's") || shell == .bash)
   }
 
-  @Test("bash completes commands, options, words, files and what the program lists")
+  @Test("bash completes commands, options, words, files and listed words")
   func completions() async throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("terminal-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -4,14 +4,14 @@ import Testing
 
 @Suite("Signals", .serialized)
 struct SignalTests {
-  /// What the process does on the signal: 0 is the system's action, 1 is nothing, all else a function of Dispatch's.
+  /// The action of the process on the signal: 0 is the default, 1 is to ignore it, other values are a Dispatch handler.
   private var action: Int {
     let before = signal(SIGUSR2, SIG_IGN)
     signal(SIGUSR2, before)
     return unsafeBitCast(before, to: Int.self)
   }
 
-  @Test("A question within a task that signals cancel leaves that task its signals")
+  @Test("The end of a nested handler restores that of the outer one")
   func nested() {
     #expect(action == 0)
     var outer: Signals? = Signals([SIGUSR2]) {}
@@ -24,7 +24,7 @@ struct SignalTests {
     #expect(action == 0)
   }
 
-  @Test("What was ignored before stays ignored afterwards")
+  @Test("A signal that was ignored before is ignored afterwards")
   func ignored() {
     signal(SIGUSR2, SIG_IGN)
     var signals: Signals? = Signals([SIGUSR2]) {}

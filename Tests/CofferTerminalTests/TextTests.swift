@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Text")
 struct TextTests {
-  @Test("Lines break between words, and only there")
+  @Test("Lines are broken only between words")
   func wrapping() {
     let text = "one two /a/long/path three"
     #expect(text.wrapped(to: 8) == "one two\n/a/long/path\nthree")
@@ -12,7 +12,7 @@ struct TextTests {
     #expect(text.wrapped(to: .max) == text && "  a".wrapped(to: 80) == "  a" && "".wrapped(to: 1) == "")
   }
 
-  @Test("Wide characters take two columns; a word that is too long is shortened, never broken")
+  @Test("Wide characters take two columns, and a word that is too long is truncated, never broken")
   func widths() {
     #expect("abc".columns == 3 && "マット".columns == 6 && "👟 é".columns == 4 && "한국".padded(to: 6) == "한국  ")
     #expect("Quiet Hour Jacket".folded(to: 10) == ["Quiet Hour", "Jacket"])
@@ -29,18 +29,18 @@ struct TextTests {
     #expect(byteCount(1_023) == "1023 B" && byteCount(1_536) == "1.5 KiB" && byteCount(UInt64.max).count <= 10)
   }
 
-  @Test("What is cut off shows, however short the limit")
+  @Test("A truncated string ends with an ellipsis, however small the limit")
   func limits() {
     #expect("abcdef".oneLine(limit: 3) == "ab…" && "abc".oneLine(limit: 3) == "abc" && "a\nb".oneLine() != "a\nb")
     #expect("abc".oneLine(limit: 0) == "…" && "abc".oneLine(limit: 1) == "…" && "".oneLine(limit: 0).isEmpty)
   }
 
-  @Test("The article goes with the word")
+  @Test("The article matches the word")
   func articles() {
     #expect("ADDRESS".withArticle == "an ADDRESS" && "STORE".withArticle == "a STORE")
   }
 
-  @Test("A misspelling is close, another word is not")
+  @Test("Misspellings match a candidate, other words do not")
   func distances() {
     #expect(editDistance("get", "gte") == 1 && editDistance("", "ab") == 2 && editDistance("kitten", "sitting") == 3)
     #expect(suggestion(for: "rn", among: ["rm", "ls"]) == "rm")

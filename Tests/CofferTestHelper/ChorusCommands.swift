@@ -9,8 +9,8 @@ import CofferSlots
 import CofferTestSupport
 import Foundation
 
-/// Opens a home of any kind in a directory of a test's own.
-func openHome(_ kind: String, _ path: String) async throws -> any StorageEngine {
+/// Opens a store of any kind in a test's private directory.
+func openStore(_ kind: String, _ path: String) async throws -> any StorageEngine {
   let system = SystemDirectories(bundleIdentifier: nil, processName: "chorus") { name in
     name == "XDG_CONFIG_HOME" || name == "XDG_DATA_HOME" ? path : nil
   }
@@ -33,10 +33,11 @@ func openHome(_ kind: String, _ path: String) async throws -> any StorageEngine 
   }
 }
 
-/// One voice of a chorus: commits `count` times while it listens on two handles, and says what each has heard wrong.
+/// Commits `count` times as one of several concurrent writers while it subscribes on two handles, and prints what each
+/// handle has received. Fails on any missing, repeated or misattributed commit.
 func sing(_ kind: String, _ path: String, voice: UInt8, of voices: Int, count: Int) async throws {
-  let engine = try await openHome(kind, path)
-  let other = try await openHome(kind, path)
+  let engine = try await openStore(kind, path)
+  let other = try await openStore(kind, path)
   let origin = StoreOrigin()
   let ears = [
     Ear("the writer's handle", engine.changes(since: nil), own: (voice, origin), voices: voices, count: count),
@@ -46,7 +47,7 @@ func sing(_ kind: String, _ path: String, voice: UInt8, of voices: Int, count: I
   _ = readLine()
   let listening = ears.map { ear in Task { try await ear.listen() } }
   for number in 0..<count {
-    // Few keys, so that homes that are one file stay small; the transaction says which commit it is.
+    // Few keys, so that single-file stores stay small; the transaction identifies the commit.
     let key = try StoreKey("voice/\(voice)/\(number % 20)")
     let batch = WriteBatch([.put(key, Data("\(number)".utf8))], transaction: Ear.transaction(voice, number))
     try await engine.commit(batch, from: origin)
@@ -57,7 +58,7 @@ func sing(_ kind: String, _ path: String, voice: UInt8, of voices: Int, count: I
   try await other.close()
 }
 
-/// What one handle hears.
+/// A subscription on one handle and the commits expected from it.
 private struct Ear: Sendable {
   let name: String
   let changes: AsyncStream<StoreChange>
@@ -78,29 +79,29 @@ private struct Ear: Sendable {
     return UUID(uuid: (0xC0, voice, 0, 0, bytes[0], bytes[1], bytes[2], bytes[3], 0, 0, 0, 0, 0, 0, 0, 1))
   }
 
-  /// Each commit of each voice once and in its order, with its key, and only the own ones as own.
+  /// Expects each commit of each writer once and in order, with its key, and only the handle's own ones as own.
   func listen() async throws -> String {
     var next = [UInt8: Int]()
     var last = StoreRevision.zero
     var total = 0
     for await change in changes {
-      guard case .commit(let commit) = change else { throw TestFailure("\(name) was told to reload") }
-      guard let id = commit.transaction?.uuid, id.0 == 0xC0 else { throw TestFailure("\(name) heard \(commit)") }
+      guard case .commit(let commit) = change else { throw TestFailure("\(name) received a reload") }
+      guard let id = commit.transaction?.uuid, id.0 == 0xC0 else { throw TestFailure("\(name) received \(commit)") }
       let number = Int(UInt32(id.4) << 24 | UInt32(id.5) << 16 | UInt32(id.6) << 8 | UInt32(id.7))
       guard number == next[id.1, default: 0] else {
-        throw TestFailure("\(name) heard commit \(number) of voice \(id.1) instead of \(next[id.1, default: 0])")
+        throw TestFailure("\(name) received commit \(number) of voice \(id.1) instead of \(next[id.1, default: 0])")
       }
-      guard commit.revision > last else { throw TestFailure("\(name) heard \(commit.revision) after \(last)") }
+      guard commit.revision > last else { throw TestFailure("\(name) received \(commit.revision) after \(last)") }
       guard commit.changed.contains(try StoreKey("voice/\(id.1)/\(number % 20)")) else {
-        throw TestFailure("\(name) was told other keys: \(commit)")
+        throw TestFailure("\(name) received other keys: \(commit)")
       }
       let isOwn = own.map { $0.voice == id.1 } ?? false
       guard (own.map { commit.origin == $0.origin } ?? false) == isOwn, commit.origin != nil else {
-        throw TestFailure("\(name) took a commit of voice \(id.1) for somebody else's")
+        throw TestFailure("\(name) attributed a commit of voice \(id.1) to the wrong origin")
       }
       (next[id.1], last, total) = (number + 1, commit.revision, total + 1)
       if total == voices * count { return "heard \(total)" }
     }
-    throw TestFailure("\(name) has heard only \(total)")
+    throw TestFailure("\(name) received only \(total)")
   }
 }

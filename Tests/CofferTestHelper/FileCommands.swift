@@ -5,7 +5,7 @@ import CofferSlots
 import CofferTestSupport
 import Foundation
 
-/// The commands on a store of files. Their store is a directory.
+/// Runs a command on a store of files in a directory; returns whether it is one.
 func runOnFiles(_ command: String, _ path: String, _ rest: [String]) async throws -> Bool {
   let number = rest.last.flatMap { Int($0) } ?? 0
   switch command {
@@ -33,7 +33,7 @@ private func open(_ path: String, _ configuration: SlotConfiguration = SlotConfi
   try await SlotEngine.files(in: URL(fileURLWithPath: path), configuration: configuration)
 }
 
-/// Says each step, once it is armed, and is killed by itself at the one that is wanted.
+/// Returns a configuration that prints each step once armed, and kills the process at step number `wanted`.
 func stepping(_ wanted: Int, armed: Locked<Bool>) -> SlotConfiguration {
   let count = Locked(0)
   var configuration = SlotConfiguration()
@@ -49,7 +49,7 @@ func stepping(_ wanted: Int, armed: Locked<Bool>) -> SlotConfiguration {
   return configuration
 }
 
-/// Puts a backup back, and dies at a step of that.
+/// Restores a backup and kills itself at the given step.
 func restoreSlots(
   from backup: String, dyingAt step: Int, open: (SlotConfiguration) async throws -> SlotEngine
 ) async throws {
@@ -78,7 +78,7 @@ private func openFiles(_ path: String, dyingAt step: Int) async throws {
   say("closed")
 }
 
-/// A batch under a fault of the system; then another commit, to see whether the store lives.
+/// Commits a batch under a system fault, then commits and reads again to check that the store is usable.
 private func armedFiles(_ path: String, batch: String, fault: String, holdsSnapshot: Bool) async throws {
   let engine = try await open(path)
   @Sendable func commit() async throws {
@@ -106,7 +106,7 @@ private func armedOpen(_ path: String, fault: String) async throws {
   say("struck \(try disarm() ? "yes" : "no")")
 }
 
-/// Reads under a fault: a value, an absent one, and all of them.
+/// Reads an existing key, an absent one and all values, each under a fault.
 private func armedRead(_ path: String, fault: String) async throws {
   let engine = try await open(path)
   for key in ["keep", "absent", FileScenario.longKey] {
@@ -123,7 +123,7 @@ private func armedRead(_ path: String, fault: String) async throws {
   try await engine.close()
 }
 
-/// Opens a directory of files that nobody has told Coffer of, and lists them: how long it takes and what it needs.
+/// Opens a directory of unregistered files, lists them, and prints the durations and the peak memory.
 private func takeIn(_ path: String) async throws {
   let clock = ContinuousClock()
   var start = clock.now
@@ -149,7 +149,7 @@ private func takeIn(_ path: String) async throws {
   try await engine.close()
 }
 
-/// Ends the process as any program may end: in the middle of everything, without closing anything.
+/// Exits the process during concurrent commits and reads, without closing the store.
 private func exitWhileBusy(_ path: String) async throws {
   let engine = try await open(path)
   for task in 0..<4 {
@@ -165,10 +165,11 @@ private func exitWhileBusy(_ path: String) async throws {
   exit(0)
 }
 
-/// Eight tasks put one number into two keys, each in its own way, for ever; what is done is said with its revision.
+/// Runs eight tasks that store equal values under two keys with different batches, without end, and prints the revision
+/// of each commit.
 private func storm(_ path: String, name: String) async throws {
   let engine = try await open(path)
-  let (left, right) = (try StoreKey("pair/left"), try StoreKey("pair/right"))
+  let (left, right) = (StoreKey("pair/left"), StoreKey("pair/right"))
   await withTaskGroup(of: Void.self) { group in
     for task in 0..<8 {
       group.addTask {
@@ -177,7 +178,7 @@ private func storm(_ path: String, name: String) async throws {
           let value = Data("\(name) \(task) \(number) \(String(repeating: "x", count: number % 50))".utf8)
           var batch = WriteBatch()
           switch task % 3 {
-          case 0: batch.clear(prefix: try? StoreKey("pair/"))
+          case 0: batch.clear(prefix: StoreKey("pair/"))
           case 1: batch.delete(right)
           default: batch.put(left, Data("passed over".utf8))
           }
@@ -202,7 +203,7 @@ private func report(_ name: String, _ body: () async throws -> Void) async {
   }
 }
 
-/// Says every change, as "commit REVISION own|foreign KEY...", until a line arrives.
+/// Prints every change, as "commit REVISION own|foreign KEY...", until a line arrives.
 private func watchFiles(_ path: String) async throws {
   let engine = try await open(path)
   let changes = engine.changes(since: nil)
@@ -222,7 +223,7 @@ private func watchFiles(_ path: String) async throws {
   await listening.value
 }
 
-/// Reads what the scenario has stored, in one snapshot, before and after a line arrives.
+/// Reads the values of the scenario in one snapshot, before and after a line arrives.
 private func snapshotOfFiles(_ path: String) async throws {
   let engine = try await open(path)
   try await engine.withSnapshot { snapshot in
@@ -244,7 +245,7 @@ private func snapshotOfFiles(_ path: String) async throws {
   try await engine.close()
 }
 
-/// Gives up root for good, then opens the store, reads one value and writes another.
+/// Drops root privileges, then opens the store, reads one value and writes or deletes another.
 private func useAsNobody(_ path: String, deletes: Bool) async throws {
   if getuid() == 0 {
     guard setgroups(0, nil) == 0, setgid(65_534) == 0, setuid(65_534) == 0 else { throw Usage() }
@@ -272,7 +273,7 @@ private func useAsNobody(_ path: String, deletes: Bool) async throws {
   }
 }
 
-/// Removes a key and is killed by itself when its file is gone and the journal does not know that yet.
+/// Removes a key and kills itself after the file is deleted and before the journal records it.
 private func deleteDying(_ path: String, _ key: String) async throws {
   var configuration = SlotConfiguration()
   configuration.atStep = { if $0 == .synced { kill(getpid(), SIGKILL) } }

@@ -7,8 +7,8 @@ import CofferSlots
 import CofferTestSupport
 import Foundation
 
-/// The commands on a keyring, whose store is a service, and on sealed files, whose store is a path. The bus and the
-/// directories are those of the environment.
+/// Runs a command on a keyring, given by its service, or on a sealed file, given by its path; returns whether it is
+/// one. The bus and the directories are those of the environment.
 func runOnSecrets(_ command: String, _ store: String, _ rest: [String]) async throws -> Bool {
   let number = rest.last.flatMap { Int($0) } ?? 0
   let armed = Locked(command.hasSuffix("open"))
@@ -41,7 +41,7 @@ func runOnSecrets(_ command: String, _ store: String, _ rest: [String]) async th
 private func openKeychain(_ service: String, _ store: SlotConfiguration) async throws -> SlotEngine {
   var configuration = KeychainConfiguration()
   configuration.store = store
-  configuration.store.busyTimeout = 60_000  // A keyring takes long for each commit, and six handles wait in turn.
+  configuration.store.busyTimeout = 60_000  // Commits to a keyring are slow, and six handles wait in turn.
   configuration.timeout = .seconds(10)
   return try await SlotEngine.keychain(service: service, configuration: configuration)
 }
@@ -54,7 +54,7 @@ private func openSealed(
     cost: ScryptCost(logN: 10, r: 1, p: 1))
 }
 
-/// Says what becomes of the keyring where it cannot be used.
+/// Prints the outcome of using the keyring where it is unavailable.
 private func tryKeychain(_ service: String, sealed file: String) async throws {
   say(KeyringInspection.obstacle().map { "\($0)" } ?? "open")
   let engine = try await openKeychain(service, SlotConfiguration())
@@ -69,21 +69,21 @@ private func tryKeychain(_ service: String, sealed file: String) async throws {
     .keychain(service: service),
     .sealed(URL(fileURLWithPath: file), passphrase: .provided { Data("correct horse".utf8) }))
   let choice = try await chain.choose()
-  say("home \(choice.index): \(choice.reason)")
+  say("store \(choice.index): \(choice.reason)")
 }
 
-/// Asks for a passphrase at a terminal and says what it was.
+/// Reads a passphrase from a terminal and prints it.
 private func prompt(at terminal: String) throws {
-  // A process that a thread of a task has started has that thread's blocked signals.
+  // A process inherits the blocked signals of the thread that starts it.
   var none = sigset_t()
   sigemptyset(&none)
   pthread_sigmask(SIG_SETMASK, &none, nil)
-  let place = PromptPlace(path: terminal, interrupt: { kill(getpid(), SIGINT) })
-  let secret = try PassphraseSource.terminal(at: place).read()
+  let device = PromptDevice(path: terminal, interrupt: { kill(getpid(), SIGINT) })
+  let secret = try PassphraseSource.terminal(at: device).read()
   say(secret.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
 }
 
-/// Dumps core with a sealed store open, and says what is in its ordinary memory.
+/// Dumps core with a sealed store open, after printing a marker that is in its ordinary memory.
 private func dump(_ path: String, passphraseFile: String, into folder: String) async throws {
   let engine = try await SlotEngine.sealed(
     at: URL(fileURLWithPath: path), passphrase: .file(URL(fileURLWithPath: passphraseFile)),
@@ -100,7 +100,7 @@ private func dump(_ path: String, passphraseFile: String, into folder: String) a
   try await Task.sleep(for: .seconds(60))
 }
 
-/// Makes a file at the same time as others: when a line arrives.
+/// Creates a sealed file concurrently with other processes, when a line arrives.
 private func createSealed(_ path: String, _ passphrase: String) async throws {
   say("ready")
   _ = readLine()

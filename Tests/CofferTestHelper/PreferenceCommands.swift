@@ -5,7 +5,7 @@ import CofferSlots
 import CofferTestSupport
 import Foundation
 
-/// The commands on preferences. Their store is the name of a suite; XDG_CONFIG_HOME says where.
+/// Runs a command on the preferences of a suite below `XDG_CONFIG_HOME`; returns whether it is one.
 func runOnPreferences(_ command: String, _ suite: String, _ rest: [String]) async throws -> Bool {
   let number = rest.last.flatMap { Int($0) } ?? 0
   switch command {
@@ -35,7 +35,7 @@ private func open(_ suite: String, _ configuration: SlotConfiguration = SlotConf
   try await SlotEngine.preferences(suite: suite, configuration: configuration)
 }
 
-// MARK: Foundation's own
+// MARK: UserDefaults
 
 private func defaults(_ suite: String) throws -> UserDefaults {
   guard let defaults = UserDefaults(suiteName: suite) else { throw Usage() }
@@ -46,7 +46,7 @@ private func synchronize(_ defaults: UserDefaults) throws {
   guard defaults.synchronize() else { throw Usage() }
 }
 
-/// What `UserDefaults` makes of the values that the test has stored.
+/// Prints the test's values as `UserDefaults` reads them.
 private func readDefaults(_ suite: String) throws {
   let defaults = try defaults(suite)
   say("string \(defaults.string(forKey: "string") ?? "nil")")
@@ -65,7 +65,7 @@ private func readDefaults(_ suite: String) throws {
   say("decimal \(defaults.string(forKey: "decimal") ?? "nil")")
 }
 
-/// The bytes of some keys, as `UserDefaults` reads them.
+/// Prints the bytes of some keys in Base64, as `UserDefaults` reads them.
 private func readBytes(_ suite: String, _ keys: [String]) throws {
   let defaults = try defaults(suite)
   for key in keys { say(defaults.data(forKey: key)?.base64EncodedString() ?? "nil") }
@@ -87,7 +87,7 @@ private func fillDefaults(_ suite: String) throws {
   say("done")
 }
 
-/// Sets pairs of a key and a text and synchronizes.
+/// Sets pairs of keys and strings, and synchronizes.
 private func setDefaults(_ suite: String, _ pairs: [String]) throws {
   let defaults = try defaults(suite)
   for index in stride(from: 0, to: pairs.count - 1, by: 2) { defaults.set(pairs[index + 1], forKey: pairs[index]) }
@@ -95,7 +95,7 @@ private func setDefaults(_ suite: String, _ pairs: [String]) throws {
   say("done")
 }
 
-/// Reads, waits for a line, then sets and synchronizes: what was written in between must survive it.
+/// Reads, waits for a line, then sets and synchronizes; values written in between must survive.
 private func holdDefaults(_ suite: String, _ pair: [String]) throws {
   let defaults = try defaults(suite)
   say("read \(defaults.string(forKey: "string") ?? "nil")")
@@ -112,7 +112,7 @@ private func loopDefaults(_ suite: String, count: Int) throws {
   }
 }
 
-// MARK: Ours
+// MARK: Preferences engine
 
 private func commitPreferences(_ suite: String, dyingAt step: Int) async throws {
   let armed = Locked(false)
@@ -140,7 +140,7 @@ private func report(_ name: String, _ body: () async throws -> Void) async {
   }
 }
 
-/// A batch under a fault of the system; then another commit, to see whether the store lives.
+/// Commits a batch under a system fault, then commits and reads again to check that the store is usable.
 private func armedPreferences(_ suite: String, fault: String) async throws {
   let engine = try await open(suite)
   try arm(fault)
@@ -153,20 +153,20 @@ private func armedPreferences(_ suite: String, fault: String) async throws {
   try await engine.close()
 }
 
-/// Gives up root for good.
+/// Drops root privileges permanently.
 private func becomeNobody() throws {
   guard getuid() == 0 else { return }
   guard setgroups(0, nil) == 0, setgid(65_534) == 0, setuid(65_534) == 0 else { throw Usage() }
 }
 
-/// Does what each line asks for, with one adapter that is never opened again.
+/// Executes the command in each line with one adapter, which is never reopened.
 private func talk(_ suite: String) async throws {
   let adapter = UserDefaultsAdapter(suiteName: suite)
   say("ready")
   while let line = await Task.detached(operation: { readLine() }).value {
     switch line {
     case "write": await report("write") { try await adapter.set("light", for: "theme") }
-    case "read": await report("read") { say("theme \(try await adapter.value(for: "theme")?.string ?? "absent")") }
+    case "read": await report("read") { say("theme \(try await adapter.get("theme")?.string ?? "absent")") }
     case "available": await sayWhenAvailable(adapter.engine, true)
     case "away": await sayWhenAvailable(adapter.engine, false)
     default: throw Usage()
@@ -174,7 +174,7 @@ private func talk(_ suite: String) async throws {
   }
 }
 
-/// Says so when the store tells its subscribers that it can be used, or that it cannot.
+/// Waits for the wanted availability of the store and prints it.
 private func sayWhenAvailable(_ engine: any StorageEngine, _ wanted: Bool) async {
   for await availability in engine.availability() where (availability == .available) == wanted {
     if case .unavailable(let reason) = availability { say("away \(reason)") } else { say("available") }

@@ -2,7 +2,7 @@ import CofferCore
 import CofferSQLite
 import Foundation
 
-/// The commands of processes that write beside each other.
+/// Runs a command for processes that write concurrently; returns whether it is one.
 func runAsWriter(_ command: String, _ path: String, _ rest: [String]) async throws -> Bool {
   switch command {
   case "hammer":
@@ -18,8 +18,8 @@ func runAsWriter(_ command: String, _ path: String, _ rest: [String]) async thro
   return true
 }
 
-/// Commits `count` small values over so many keys as fast as it can, after a line has arrived; says how long that took
-/// and how large the log was at most.
+/// Waits for a line, then commits `count` small values over `keyCount` keys as fast as it can, and prints the duration
+/// in milliseconds and the largest size of the log in bytes.
 private func hammer(_ path: String, durability: StoreDurability, name: String, count: Int, keys keyCount: Int)
   async throws
 {
@@ -41,13 +41,13 @@ private func hammer(_ path: String, durability: StoreDurability, name: String, c
   try await engine.close()
 }
 
-/// The size of a file in bytes, or 0 when there is none.
+/// Returns the size of a file in bytes, or 0 if it does not exist.
 func size(of path: String) -> Int {
   var status = stat()
   return stat(path, &status) == 0 ? Int(status.st_size) : 0
 }
 
-/// Lets the sync of a commit fail, and closes when a line arrives.
+/// Commits with a failing sync when a line arrives, and closes after another line.
 private func failSync(_ path: String) async throws {
   let engine = try await SQLiteEngine.open(at: path)
   say("ready")
@@ -55,12 +55,12 @@ private func failSync(_ path: String) async throws {
   try arm("fail:sync:1")
   await say(
     "commit",
-    outcome: { try await engine.commit(WriteBatch([.put(try StoreKey("lost"), Data())]), from: StoreOrigin()) })
+    outcome: { try await engine.commit(WriteBatch([.put(StoreKey("lost"), Data())]), from: StoreOrigin()) })
   _ = readLine()
   try await engine.close()
 }
 
-/// Does what each line says and tells what came of it: commit, relaxed, large, read, reopen, end.
+/// Executes the command in each line and prints its outcome: commit, relaxed, large, read, reopen, end.
 private func follow(_ path: String, name: String) async throws {
   var engine = try await SQLiteEngine.open(at: path)
   say("ready")
@@ -95,8 +95,8 @@ private func say<R>(_ what: String, outcome: () async throws -> R) async {
   }
 }
 
-/// Makes every read of the store wait until a line arrives: it invalidates the index of the log, which the next reader
-/// would make anew, and holds the lock for that.
+/// Blocks every read of the store until a line arrives: invalidates the index of the log, which the next reader has to
+/// rebuild, and holds the lock that this requires.
 private func poisonIndex(_ path: String) {
   let file = open(path + "-shm", O_RDWR)
   var lock = flock()
@@ -107,7 +107,7 @@ private func poisonIndex(_ path: String) {
   _ = readLine()
 }
 
-/// Reads one state until a line arrives.
+/// Holds a snapshot until a line arrives.
 private func holdSnapshot(_ path: String) async throws {
   let engine = try await SQLiteEngine.open(at: path)
   try await engine.withSnapshot { snapshot in

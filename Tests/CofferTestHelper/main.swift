@@ -1,5 +1,5 @@
-// A process for tests to kill, starve and listen to. Usage: CofferTestHelper COMMAND STORE [ARGUMENT...]
-// What it prints is one line for each step, written at once, so that a killed process has said what it had done.
+// A process that tests kill, block and observe. Usage: CofferTestHelper COMMAND STORE [ARGUMENT...]
+// It prints one line for each step, unbuffered, so that the output of a killed process is complete.
 
 import CofferCore
 import CofferDatabase
@@ -22,14 +22,14 @@ do {
 
 struct Usage: Error {}
 
-/// Ends this process when the test at the other end of its input is gone: one that was killed cannot end its helpers.
+/// Exits when the test closes its end of standard input, since a killed test cannot terminate its helpers.
 func endWithTheTest() {
   var input = pollfd(fd: STDIN_FILENO, events: 0, revents: 0)
   while poll(&input, 1, -1) < 0, errno == EINTR {}
   if input.revents & Int16(POLLHUP) != 0 { _exit(3) }
 }
 
-/// Straight to the descriptor: a buffer would die with the process.
+/// Prints a line directly to the descriptor, since a buffer would be lost with the process.
 func say(_ line: String) {
   let bytes = Array((line + "\n").utf8)
   _ = bytes.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
@@ -59,7 +59,7 @@ func run(_ command: String, store: String, rest: [String]) async throws {
   }
 }
 
-/// Commits numbered pairs for ever, or `count` of them: "begin N", commit, "ack N". Both keys of a pair are one batch.
+/// Commits numbered pairs, `count` of them or without end: "begin N", commit, "ack N". A pair is one batch.
 func writePairs(to engine: any StorageEngine, _ rest: [String]) async throws {
   let durability: StoreDurability = rest.first == "full" ? .full : .relaxed
   let name = rest.count > 1 ? rest[1] : "p"
@@ -79,7 +79,7 @@ func writePairs(to engine: any StorageEngine, _ rest: [String]) async throws {
   try await engine.close()
 }
 
-/// Reads what ``writePairs(to:_:)`` has stored: "right", "wrong", "absent" or "damaged" for each key.
+/// Reads the values stored by ``writePairs(to:_:)`` and prints "right", "wrong", "absent" or "damaged" for each key.
 func readPairs(of engine: any StorageEngine, _ name: String, count: Int) async throws {
   for number in 0..<count {
     for side in ["left", "right"] {
@@ -96,20 +96,20 @@ func readPairs(of engine: any StorageEngine, _ name: String, count: Int) async t
   }
 }
 
-/// Commits once and is killed by itself between the commit and its announcement.
+/// Commits once and kills itself between the commit and its announcement.
 func dieBeforeBell(_ path: String) async throws {
   var configuration = SQLiteConfiguration()
   configuration.afterCommit = { _ in kill(getpid(), SIGKILL) }
   let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
   say("ready")
   _ = readLine()
-  _ = try await engine.commit(WriteBatch([.put(try StoreKey("silent"), Data("x".utf8))]), from: StoreOrigin())
+  _ = try await engine.commit(WriteBatch([.put(StoreKey("silent"), Data("x".utf8))]), from: StoreOrigin())
   say("never said")
 }
 
-/// Adds one to a counter by compare and set, `count` times, beside others who do the same.
+/// Increments a counter `count` times by compare and set, concurrently with other processes.
 func increment(_ engine: any StorageEngine, count: Int) async throws {
-  let key = try StoreKey("counter")
+  let key = StoreKey("counter")
   let origin = StoreOrigin()
   var done = 0
   while done < count {
@@ -127,7 +127,7 @@ func increment(_ engine: any StorageEngine, count: Int) async throws {
   try await engine.close()
 }
 
-/// Puts a backup in the place of a store, killed by itself at a step, or not.
+/// Restores a backup over a store and kills itself at the given step, if that is reached.
 func restoreAndDie(_ path: String, from backup: String, at step: String, takesOver: Bool) async throws {
   var options = RestoreOptions()
   options.takesOver = takesOver
@@ -139,16 +139,16 @@ func restoreAndDie(_ path: String, from backup: String, at step: String, takesOv
   say("restored \(report.revision)")
 }
 
-/// Has a store open until a line arrives; then says how a read of `k` and a commit end until one of them fails.
+/// Keeps a store open until a line arrives, then commits until a commit fails or 30 s pass, and prints the outcome.
 func holdOpen(_ path: String) async throws {
   let engine = try await SQLiteEngine.open(at: path)
-  _ = try await engine.entry(try StoreKey("k"))
+  _ = try await engine.entry(StoreKey("k"))
   say("open")
   _ = readLine()
   let deadline = ContinuousClock.now + .seconds(30)
   do {
     while ContinuousClock.now < deadline {
-      _ = try await engine.commit(WriteBatch([.put(try StoreKey("other"), Data("x".utf8))]), from: StoreOrigin())
+      _ = try await engine.commit(WriteBatch([.put(StoreKey("other"), Data("x".utf8))]), from: StoreOrigin())
       try await Task.sleep(for: .milliseconds(5))
     }
     say("still open")
@@ -162,27 +162,27 @@ func holdOpen(_ path: String) async throws {
 func holdLock(_ path: String) async throws {
   let database = SQLiteDatabase(engine: try await SQLiteEngine.open(at: path))
   try await database.write { transaction in
-    try transaction.put(try StoreKey("held"), Data())
+    try transaction.put(StoreKey("held"), Data())
     say("holding")
     _ = readLine()
   }
   try await database.engine.close()
 }
 
-/// Tells the fault library that the test has preloaded what to do from now on.
+/// Arms the preloaded fault library with a fault.
 func arm(_ fault: String) throws {
   guard let symbol = dlsym(nil, "coffer_fault_arm") else { throw Usage() }
   let arm = unsafeBitCast(symbol, to: (@convention(c) (UnsafePointer<CChar>) -> Void).self)
   fault.withCString { arm($0) }
 }
 
-/// Ends a fault; whether it has happened.
+/// Disarms the fault and returns whether it has occurred.
 func disarm() throws -> Bool {
   guard let symbol = dlsym(nil, "coffer_fault_disarm") else { throw Usage() }
   return unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)() != 0
 }
 
-/// A relaxed change of the schema alone, then a flush, which must sync.
+/// Makes a relaxed change of the schema alone, then flushes, which must sync.
 func armedSchemaFlush(_ path: String, fault: String) async throws {
   let engine = try await SQLiteEngine.open(at: path)
   let revision = engine.latestRevision
@@ -193,11 +193,11 @@ func armedSchemaFlush(_ path: String, fault: String) async throws {
   try await armedFlush(engine, fault)
 }
 
-/// A relaxed commit, then a full one that writes nothing and so syncs nothing, then a flush, which must sync.
+/// Makes a relaxed commit, then a full one that writes and syncs nothing, then flushes, which must sync.
 func armedFlush(_ path: String, fault: String) async throws {
   let engine = try await SQLiteEngine.open(at: path)
   let origin = StoreOrigin()
-  let key = try StoreKey("k")
+  let key = StoreKey("k")
   _ = try await engine.commit(WriteBatch([.put(key, Data("1".utf8))]), from: origin)
   _ = try await engine.commit(WriteBatch([.put(key, Data("2".utf8))], durability: .relaxed), from: origin)
   _ = try? await engine.commit(WriteBatch([.require(key, nil), .delete(key)]), from: origin)
@@ -215,11 +215,11 @@ private func armedFlush(_ engine: SQLiteEngine, _ fault: String) async throws {
   try await engine.close()
 }
 
-/// Commits a value, arms the fault library that the test has preloaded, and commits more until something happens.
+/// Commits a value, arms the preloaded fault library, makes `count` further commits and reopens the store.
 func armedCommit(_ path: String, fault: String, count: Int) async throws {
   let engine = try await SQLiteEngine.open(at: path)
   let origin = StoreOrigin()
-  _ = try await engine.commit(WriteBatch([.put(try StoreKey("before"), Data("1".utf8))]), from: origin)
+  _ = try await engine.commit(WriteBatch([.put(StoreKey("before"), Data("1".utf8))]), from: origin)
   say("ack before")
   try arm(fault)
   for number in 0..<count {
@@ -236,14 +236,14 @@ func armedCommit(_ path: String, fault: String, count: Int) async throws {
     }
   }
   do {
-    _ = try await engine.entry(try StoreKey("before"))
+    _ = try await engine.entry(StoreKey("before"))
     say("read ok")
   } catch let error as StorageError {
     say("read \(error.code)")
   }
   try await engine.close()
   let again = try await SQLiteEngine.open(at: path)
-  let entry = try await again.entry(try StoreKey("before"))
+  let entry = try await again.entry(StoreKey("before"))
   say("reopened \(entry == nil ? "empty" : "whole")")
   try await again.close()
 }

@@ -1,12 +1,12 @@
 package import CofferCore
 
-/// What reading a key, its summary and a listing report differently; empty when they agree.
+/// Returns the differences between reads, summaries and listings of an engine; empty if they agree.
 package func disagreements(of engine: any StorageEngine) async throws -> [String] {
   var found: [String] = []
   for listed in try await engine.summaries() {
     let name = "'\(listed.key.string)'"
     guard let summary = try await engine.summary(of: listed.key), let entry = try await engine.entry(listed.key) else {
-      found.append("\(name) is listed and not there")
+      found.append("\(name) is listed, but absent")
       continue
     }
     if summary != listed { found.append("\(name): \(summary) and, in a listing, \(listed)") }

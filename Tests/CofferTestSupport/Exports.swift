@@ -1,2 +1,2 @@
-// What tests of any application need, too.
+// The test support that is also public, for tests of applications.
 @_exported public import CofferProcessTesting

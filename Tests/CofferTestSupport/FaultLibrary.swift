@@ -1,6 +1,6 @@
 import Foundation
 
-/// The preloaded library that makes system calls fail, compiled once per run, beside the test bundle.
+/// The preloaded library that makes system calls fail. It is compiled once per run, next to the test bundle.
 package enum FaultLibrary {
   package static let path: String? = {
     let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("fault.c")

@@ -1,9 +1,9 @@
 package import CofferCore
 import Foundation
 
-/// The batch that is interrupted everywhere, what was stored before it and what is stored after it.
+/// A batch that tests interrupt at every step, with the content of the store before and after it.
 package enum FileScenario {
-  /// 1,024 bytes: the name of its file holds a hash.
+  /// A key of 1,024 bytes, whose file name contains a hash.
   package static let longKey = "Long/" + String(repeating: "é", count: 509) + "z"
 
   package static let before: [String: String] = [
@@ -21,16 +21,17 @@ package enum FileScenario {
     WriteBatch(try before.sorted { $0.key < $1.key }.map { .put(try StoreKey($0.key), Data($0.value.utf8)) })
   }
 
-  /// Three values, one of them hashed; one that goes; and a prefix that is cleared, one of whose keys is put again.
+  /// Returns a batch that puts values, one of them with a hashed name, deletes one, and clears a prefix of which it
+  /// puts one key again.
   package static func batch() throws -> WriteBatch {
     var batch = WriteBatch()
-    batch.delete(try StoreKey("gone"))
-    batch.clear(prefix: try StoreKey("list/"))
+    batch.delete(StoreKey("gone"))
+    batch.clear(prefix: StoreKey("list/"))
     for key in ["theme", longKey, "Fresh", "list/2"] {
       if let value = after[key] { batch.put(try StoreKey(key), Data(value.utf8)) }
     }
     return batch
   }
 
-  package static func single() throws -> WriteBatch { WriteBatch([.put(try StoreKey("theme"), Data("single".utf8))]) }
+  package static func single() throws -> WriteBatch { WriteBatch([.put(StoreKey("theme"), Data("single".utf8))]) }
 }

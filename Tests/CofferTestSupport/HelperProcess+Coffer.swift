@@ -1,5 +1,5 @@
 extension HelperProcess {
-  /// Starts Coffer's own helper.
+  /// Starts the helper executable of this package, `CofferTestHelper`.
   package convenience init(
     _ arguments: [String], environment: [(String, String)] = [], without absent: [String] = []
   ) throws {

@@ -1,4 +1,4 @@
 import Foundation
 
-/// The long proofs run: `./run prove`.
+/// Whether the long tests of `./run prove` are enabled.
 package let isProving = ProcessInfo.processInfo.environment["COFFER_PROVE"] != nil

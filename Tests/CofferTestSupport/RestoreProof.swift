@@ -3,13 +3,13 @@ import CofferSQLite
 package import CofferSlots
 import Foundation
 
-/// A home of slots whose restorations are tried.
-package struct RestoreHome {
-  /// Opens the home.
+/// A slot store whose restoration is tested.
+package struct RestoreSubject {
+  /// Opens the store.
   package let open: () async throws -> SlotEngine
-  /// A path of this name beside the home.
+  /// Returns the path of a file next to the store.
   package let outside: (_ name: String) -> String
-  /// Restores a backup in a process that is killed in front of a step.
+  /// Restores a backup in a process that is killed before the given step.
   package let restore: (_ backup: String, _ step: Int) throws -> HelperProcess
 
   package init(
@@ -21,11 +21,11 @@ package struct RestoreHome {
 }
 
 extension RestoreScenario {
-  /// What a home holds once its old state is restored, once the new one is back, and what the backup of the old one
-  /// holds as a store of its own.
-  package static func thereAndBack(in home: RestoreHome) async throws -> [State] {
-    let engine = try await home.open()
-    let (backup, replaced) = (home.outside("a.backup"), home.outside("replaced.backup"))
+  /// Restores the old state, then the new one, and returns the state of the store after each, followed by the state of
+  /// the old state's backup when it is opened as a store.
+  package static func thereAndBack(in subject: RestoreSubject) async throws -> [State] {
+    let engine = try await subject.open()
+    let (backup, replaced) = (subject.outside("a.backup"), subject.outside("replaced.backup"))
     try await engine.commit(batch(to: old), from: StoreOrigin())
     try await engine.backup(to: backup)
     try await engine.commit(batch(to: new), from: StoreOrigin())
@@ -39,26 +39,26 @@ extension RestoreScenario {
     return states
   }
 
-  /// What homes hold after restorations that were killed in front of each of their steps, and after one that was not.
-  package static func afterKills(in makeHome: () throws -> RestoreHome) async throws -> [State] {
+  /// Returns the states of stores after restorations that were killed before each step, and after a complete one.
+  package static func afterKills(in makeSubject: () throws -> RestoreSubject) async throws -> [State] {
     var found: [State] = []
     for step in 1...100 {
-      let home = try makeHome()
-      let backup = home.outside("a.backup")
-      let engine = try await home.open()
+      let subject = try makeSubject()
+      let backup = subject.outside("a.backup")
+      let engine = try await subject.open()
       try await engine.commit(batch(to: old), from: StoreOrigin())
       try await engine.backup(to: backup)
       try await engine.commit(batch(to: new), from: StoreOrigin())
       try await engine.close()
-      let helper = try home.restore(backup, step)
+      let helper = try subject.restore(backup, step)
       let lines = try helper.lines()
       helper.wait()
-      let again = try await home.open()
+      let again = try await subject.open()
       found.append(try await state(of: again))
       try await again.close()
       if lines.last == "restored" { return found }
       guard lines.last?.hasPrefix("step") == true else { throw TestFailure("step \(step) ended with \(lines)") }
     }
-    throw TestFailure("no restoration ended by itself")
+    throw TestFailure("no restoration was completed")
   }
 }

@@ -1,7 +1,7 @@
 package import CofferCore
 import Foundation
 
-/// A state that was backed up and one that came after it, each with values and with records of the library's own.
+/// A state that is backed up and a later one, each with values and system records.
 package enum RestoreScenario {
   package struct State: Equatable, Sendable, CustomStringConvertible {
     package var values: [String: String]
@@ -12,7 +12,7 @@ package enum RestoreScenario {
   package static let old = State(values: ["k": "old", "only-old": "x"], records: ["r": "old", "only-old": "y"])
   package static let new = State(values: ["k": "new", "only-new": "x"], records: ["r": "new", "only-new": "y"])
 
-  /// Brings a store from the one state to the other.
+  /// Returns a batch that changes a store from either state to the given one.
   package static func batch(to state: State) throws -> WriteBatch {
     var operations: [WriteBatch.Operation] = [.clear(prefix: nil)]
     for (key, value) in state.values { operations.append(.put(try StoreKey(key), Data(value.utf8))) }

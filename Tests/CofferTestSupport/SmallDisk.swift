@@ -1,10 +1,10 @@
 import Foundation
 
-/// A real file system of a few megabytes in memory, unmounted when this object goes.
+/// A small `tmpfs` file system, unmounted when this object is deallocated.
 package final class SmallDisk: Sendable {
   package let path: String
 
-  /// `nil` where this user may not mount one.
+  /// Mounts a file system; `nil` if the user lacks the permission.
   package init?(at path: String, size: String) throws {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     guard mount("tmpfs", path, "tmpfs", 0, "size=\(size)") == 0 else { return nil }
@@ -17,9 +17,9 @@ package final class SmallDisk: Sendable {
     guard mount("tmpfs", path, "tmpfs", UInt(MS_REMOUNT), "size=\(size)") == 0 else { throw TestFailure("remount") }
   }
 
-  /// Lets nobody write to it any more.
+  /// Remounts the file system read-only.
   package func makeReadOnly() throws {
-    // A program that another test starts just now has our open files until it executes.
+    // A process that another test has just forked shares the open files until it calls exec.
     for _ in 0..<1_000 {
       if mount("tmpfs", path, "tmpfs", UInt(MS_REMOUNT | MS_RDONLY), nil) == 0 { return }
       guard errno == EBUSY else { break }
@@ -29,11 +29,11 @@ package final class SmallDisk: Sendable {
   }
 }
 
-/// A directory that can be read in a second place, and be written only in the first; undone when this object goes.
+/// A read-only bind mount of a directory at a second path, unmounted when this object is deallocated.
 package final class ReadOnlyMount: Sendable {
   package let path: String
 
-  /// `nil` where this user may not mount one.
+  /// Mounts the directory; `nil` if the user lacks the permission.
   package init?(of source: String, at path: String) throws {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     guard mount(source, path, nil, UInt(MS_BIND), nil) == 0 else { return nil }

@@ -1,6 +1,6 @@
-// Preloaded into a helper process: makes the n-th call of a name fail, or kills the process in front of it.
+// Preloaded into a helper process: makes the n-th call of a function fail, or kills the process before it.
 // With COFFER_FAULT_ROOT set, only calls on files below that directory count.
-// With COFFER_FAULT_LOG set, directories that are made, syncs and the lines of standard output are listed in that file.
+// With COFFER_FAULT_LOG set, created directories, syncs and the lines of standard output are logged to that file.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,19 +19,19 @@ static char fault_kind[16];
 static char fault_call[64];
 static long fault_countdown = -1;
 
-// "kill:pwrite:3", "fail:sync:1" or "full:write:2", which fails for want of space
+// Arms a fault: "kill:pwrite:3", "fail:sync:1" (EIO) or "full:write:2" (ENOSPC).
 void coffer_fault_arm(const char *text) {
   long count = 0;
   fault_countdown = -1;
   if (sscanf(text, "%15[^:]:%63[^:]:%ld", fault_kind, fault_call, &count) == 3) fault_countdown = count;
 }
 
-// Armed from the start when COFFER_FAULT is set.
+// Arms the fault of COFFER_FAULT, if it is set, when the library is loaded.
 __attribute__((constructor)) static void arm_from_environment(void) {
   if (getenv("COFFER_FAULT")) coffer_fault_arm(getenv("COFFER_FAULT"));
 }
 
-// Whether the fault has happened.
+// Disarms the fault and returns whether it has been triggered.
 int coffer_fault_disarm(void) {
   int has_struck = fault_kind[0] && fault_countdown <= 0;
   fault_countdown = -1;
@@ -39,7 +39,7 @@ int coffer_fault_disarm(void) {
   return has_struck;
 }
 
-// The path of a file below the root, which begins after it; 0 for anything else.
+// Returns the path of a file relative to the root; 0 if the file is not below it.
 static const char *path_below_root(int file, char path[4096]) {
   const char *root = getenv("COFFER_FAULT_ROOT");
   if (!root) return "";
@@ -54,7 +54,7 @@ static const char *path_below_root(int file, char path[4096]) {
 static int strikes(const char *call, int file) {
   char path[4096];
   if (fault_countdown < 0 || strcmp(call, fault_call) != 0) return 0;
-  if (file >= 0 && !path_below_root(file, path)) return 0;  // without a file the caller has looked at its path
+  if (file >= 0 && !path_below_root(file, path)) return 0;  // without a descriptor, the caller has checked the path
   if (fault_countdown == 0) return 0;
   if (__atomic_sub_fetch(&fault_countdown, 1, __ATOMIC_SEQ_CST) != 0) return 0;
   if (strcmp(fault_kind, "kill") == 0) kill(getpid(), SIGKILL);
@@ -64,7 +64,7 @@ static int strikes(const char *call, int file) {
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-// ---- the list
+// ---- the log
 
 static void note(const char *what, const char *path) {
   const char *log = getenv("COFFER_FAULT_LOG");
@@ -108,7 +108,7 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) {
   return strikes("pwrite", file) ? -1 : REAL(pwrite64)(file, bytes, count, offset);
 }
 
-// "sync" is any sync, "sync@/.coffer/staged" that of what has this path below the root, "sync@" that of the root.
+// "sync" is any sync, "sync@/.coffer/staged" that of the file with this path below the root, "sync@" that of the root.
 static int sync_strikes(int file) {
   char path[4096], call[4160];
   const char *below = fault_countdown < 0 ? 0 : path_below_root(file, path);
@@ -129,7 +129,7 @@ int fdatasync(int file) {
   return REAL(fdatasync)(file);
 }
 
-// ---- what only stores of files call; without a root, standard output would be struck, too
+// ---- calls that only file stores make; they need a root, since the fault could otherwise affect standard output
 
 static int file_strikes(const char *call, int file) { return getenv("COFFER_FAULT_ROOT") && strikes(call, file); }
 
@@ -176,9 +176,9 @@ int fstatat64(int directory, const char *name, struct stat64 *status, int flags)
   return file_strikes("fstatat", directory) ? -1 : REAL(fstatat64)(directory, name, status, flags);
 }
 
-// ---- with COFFER_REST_AT set to a path, checkpoints rest where a commit could race with them: "before" they begin,
-// "inside", between reading how many frames the log has and how many are copied, and "after" their end. The n-th rest
-// is told by a line and ends, after a minute at the latest, when there is a file PATH.n.
+// ---- with COFFER_REST_AT set to a path, checkpoints pause where a commit could race with them: "before" they begin,
+// "inside", between reading the number of frames in the log and the number of copied ones, and "after" their end. The
+// n-th pause prints a line and ends when the file PATH.n exists, or after a minute.
 
 static void rest(const char *where) {
   static int count;
@@ -190,7 +190,7 @@ static void rest(const char *where) {
   for (int i = 0; i < 60000 && access(path, F_OK) != 0; i++) usleep(1000);
 }
 
-// SQLite calls it when it has read the log's header anew.
+// SQLite calls it after it has reread the header of the log.
 static int rest_inside(sqlite3_file *file, sqlite3_int64 offset, void *page) {
   (void)file, (void)offset, (void)page;
   rest("inside");

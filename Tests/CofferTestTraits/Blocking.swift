@@ -1,10 +1,9 @@
 import Dispatch
 package import Testing
 
-/// Runs tests that block their thread, because they wait for another process or compute for seconds, on threads of
-/// their own.
+/// A trait that runs tests on separate threads, for tests that wait for another process or compute for seconds.
 ///
-/// The pool that all tasks share has one thread per core: two blocked ones stop every other test for as long.
+/// The cooperative thread pool has one thread per core: on two cores, two blocked tests stop every other test.
 package struct Blocking: SuiteTrait, TestTrait, TestScoping {
   package var isRecursive: Bool { true }
 
@@ -16,17 +15,17 @@ package struct Blocking: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == Blocking {
-  /// For suites and tests that wait for other processes with blocking calls, or compute for seconds.
+  /// A trait for suites and tests that wait for other processes with blocking calls or compute for seconds.
   package static var blocking: Self { Self() }
 }
 
-/// Runs each job on a thread that no other job waits for.
+/// An executor that runs each job on a separate thread.
 private final class ThreadExecutor: TaskExecutor {
   static let shared = ThreadExecutor()
 
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    // Dispatch gives every serial queue a thread, however many others are blocked.
+    // Dispatch provides a thread for every serial queue, however many others are blocked.
     DispatchQueue(label: "blocking test").async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }

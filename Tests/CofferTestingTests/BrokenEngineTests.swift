@@ -3,13 +3,13 @@ import CofferTesting
 import Foundation
 import Testing
 
-/// An engine with one defect, and the check that must find it.
+/// An engine with one defect and the name of the check that must find it.
 struct Defect: Sendable, CustomTestStringConvertible {
   typealias Open = @Sendable (StorageConformance.Location) async throws -> any StorageEngine
 
   let name: String
   let check: String
-  /// Whether the check fails because a call throws that must not, and not by what a call answers.
+  /// Whether the check fails because a call throws an unexpected error, rather than by the result of a call.
   let isThrown: Bool
   let handles: StorageConformance.Handles
   let open: Open
@@ -27,7 +27,7 @@ struct Defect: Sendable, CustomTestStringConvertible {
     self.open = open
   }
 
-  /// A wrapper around a memory engine, bent.
+  /// Creates a defect in a wrapper around a memory engine, which `bend` modifies.
   init(
     _ name: String, failing check: String, byThrowing isThrown: Bool = false,
     _ bend: @escaping @Sendable (inout Wrapper) -> Void
@@ -39,7 +39,7 @@ struct Defect: Sendable, CustomTestStringConvertible {
     }
   }
 
-  /// An engine whose second handle is opened apart.
+  /// Creates a defect in an engine whose second handle is opened separately.
   init(
     _ name: String, failing check: String, byThrowing isThrown: Bool = false,
     apart open: @escaping @Sendable (MemoryStores, StorageConformance.Location) -> any StorageEngine
@@ -49,7 +49,7 @@ struct Defect: Sendable, CustomTestStringConvertible {
   }
 }
 
-@Suite("The suite finds what is broken")
+@Suite("The conformance suite finds defects")
 struct BrokenEngineTests {
   @Test("Each defect fails its check", arguments: Defect.all)
   func finds(_ defect: Defect) async throws {
@@ -60,7 +60,7 @@ struct BrokenEngineTests {
     }
     #expect(failure.check == defect.check)
     #expect(failure.sentence.hasPrefix("Expected"), "\(failure)")
-    // Found by an expectation of the check, not by a stray error.
+    // An expectation of the check must find it, not an unrelated error.
     #expect(failure.sentence.hasPrefix("Expected no error") == defect.isThrown, "\(failure)")
     #expect(!failure.sentence.contains("the check to end"), "\(failure)")
     #expect(failure.line > 0)
@@ -70,7 +70,7 @@ struct BrokenEngineTests {
   func hangs() async throws {
     let conformance = StorageConformance(name: "hanging", options: .init(deadline: .milliseconds(50))) { _ in
       var wrapper = Wrapper(base: MemoryEngine())
-      // It ignores cancellation, too: a checked continuation would complain, this one is really never resumed.
+      // It also ignores cancellation. A checked continuation would report that it is never resumed.
       wrapper.onCommit = { _, _, _ in await withUnsafeContinuation { (_: UnsafeContinuation<StoreCommit, Never>) in } }
       return wrapper
     }
@@ -92,8 +92,8 @@ struct BrokenEngineTests {
     let conformance = StorageConformance(name: "naive") { _ in Naive() }
     let report = try await conformance.report()
     let failed = report.failures.map(\.check)
-    #expect(failed.contains("composed and decomposed forms of a word are two keys"))
-    #expect(failed.contains("unusual keys are ordinary and distinct"))
+    #expect(failed.contains("composed and decomposed forms of a word are distinct keys"))
+    #expect(failed.contains("unusual keys are valid and distinct"))
     #expect(failed.allSatisfy { $0.contains("unusual key") || $0.contains("composed") }, "\(report)")
   }
 }

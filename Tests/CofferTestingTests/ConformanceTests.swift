@@ -4,7 +4,7 @@ import CofferTesting
 import Foundation
 import Testing
 
-/// What a third party writes: the example of `StorageAdapter`.
+/// A third-party adapter, as in the example of `StorageAdapter`.
 private actor DictionaryAdapter: StorageAdapter {
   private var values: [Data: Data] = [:]
   func read(key: String) async throws -> Data? { values[Data(key.utf8)] }
@@ -13,7 +13,7 @@ private actor DictionaryAdapter: StorageAdapter {
   func exists(key: String) async -> Bool { values[Data(key.utf8)] != nil }
 }
 
-@Suite("Engines keep the storage contract")
+@Suite("Engines conform to the storage contract")
 struct ConformanceTests {
   static let memory = StorageConformance(name: "memory", options: .init(commitsToOutrunJournal: 64)) { location in
     MemoryEngine(maximumValueSize: location.maximumValueSize ?? 16 << 20, journalCapacity: 64)
@@ -34,10 +34,10 @@ struct ConformanceTests {
   @Test("MemoryEngine", arguments: StorageConformance.checks)
   func memory(_ check: StorageConformance.Check) async throws { try await Self.memory.run(check) }
 
-  @Test("FaultInjectingEngine, quiet", arguments: StorageConformance.checks)
+  @Test("FaultInjectingEngine without faults", arguments: StorageConformance.checks)
   func faults(_ check: StorageConformance.Check) async throws { try await Self.faults.run(check) }
 
-  @Test("Decorators in front of each other", arguments: StorageConformance.checks, [false, true])
+  @Test("Two nested decorators", arguments: StorageConformance.checks, [false, true])
   func twoDeep(_ check: StorageConformance.Check, _ isReversed: Bool) async throws {
     try await (isReversed ? Self.memory.twoDeepReversed : Self.memory.twoDeep).run(check)
   }
@@ -48,13 +48,13 @@ struct ConformanceTests {
   @Test("A four-method adapter", arguments: StorageConformance.checks)
   func adapter(_ check: StorageConformance.Check) async throws { try await Self.adapter.run(check) }
 
-  @Test("MemoryAdapter by its four methods", arguments: StorageConformance.checks)
+  @Test("MemoryAdapter through its four methods", arguments: StorageConformance.checks)
   func memoryAdapter(_ check: StorageConformance.Check) async throws { try await Self.memoryAdapter.run(check) }
 
-  @Test("Handles opened apart, that persist", arguments: StorageConformance.checks)
+  @Test("Persistent handles that are opened separately", arguments: StorageConformance.checks)
   func handles(_ check: StorageConformance.Check) async throws { try await Self.handles().run(check) }
 
-  /// A memory engine behind one that can be cut off.
+  /// Returns a suite for a memory engine that `cut` can make unreachable.
   private static func interrupted(_ cut: @escaping @Sendable (FaultInjectingEngine, Bool) -> Void) -> StorageConformance
   {
     let engines = Locked<[UUID: FaultInjectingEngine]>([:])
@@ -70,9 +70,9 @@ struct ConformanceTests {
     }
   }
 
-  private static let away = StorageError(.unavailable, "The way to the store is cut.")
+  private static let away = StorageError(.unavailable, "The store is unreachable.")
 
-  @Test("An engine that is cut off", arguments: StorageConformance.checks, [false, true])
+  @Test("An engine that becomes unreachable", arguments: StorageConformance.checks, [false, true])
   func interrupted(_ check: StorageConformance.Check, _ isDecorated: Bool) async throws {
     let conformance = Self.interrupted { engine, isCut in
       guard isCut else { return engine.removeFaults() }
@@ -81,26 +81,27 @@ struct ConformanceTests {
     try await (isDecorated ? conformance.twoDeep : conformance).run(check)
   }
 
-  @Test("What an engine may not do while it is cut off is found")
+  @Test("Wrong behavior of an unreachable engine is found")
   func brokenInterruptions() async throws {
-    let silent = Self.interrupted { _, _ in }  // It answers as if nothing were.
+    let silent = Self.interrupted { _, _ in }  // It succeeds although it should be unreachable.
     let twice = Self.interrupted { engine, isCut in
       guard isCut else { return engine.removeFaults() }
-      engine.inject(.failAfter(Self.away), into: .commit, times: nil)  // It happens, and it says that it has not.
+      engine.inject(.failAfter(Self.away), into: .commit, times: nil)  // It commits, then throws `unavailable`.
     }
     for name in [
-      "while a store is away reads are unavailable, never absent", "while a store is away it lists nothing, and throws",
+      "while a store is unreachable, reads throw unavailable",
+      "while a store is unreachable, listings throw unavailable",
     ] {
       await #expect(throws: ConformanceFailure.self) { try await silent.run(named: name) }
     }
     for conformance in [silent, twice] {
       await #expect(throws: ConformanceFailure.self) {
-        try await conformance.run(named: "after an interruption commits go on, each heard once and in order")
+        try await conformance.run(named: "after an interruption, each commit is delivered once and in order")
       }
     }
   }
 
-  @Test("An engine in front of which everything is passed on", arguments: StorageConformance.checks)
+  @Test("A decorator that forwards every call", arguments: StorageConformance.checks)
   func wrapper(_ check: StorageConformance.Check) async throws {
     try await StorageConformance(name: "wrapper") { location in
       Wrapper(base: MemoryEngine(maximumValueSize: location.maximumValueSize ?? 16 << 20))
@@ -108,9 +109,9 @@ struct ConformanceTests {
   }
 }
 
-@Suite("A report says how every check ended")
+@Suite("A report has the outcome of every check")
 struct ReportTests {
-  @Test("names are unique, and find their check")
+  @Test("names are unique and identify their check")
   func names() throws {
     let checks = StorageConformance.checks
     #expect(Set(checks).count == checks.count)
@@ -131,14 +132,14 @@ struct ReportTests {
     #expect(report.description.contains("0 failed"))
   }
 
-  @Test("handles opened apart skip only refusals, the adapter's check and power loss")
+  @Test("separately opened handles skip only refusals, the adapter's check, power loss and interruptions")
   func handles() async throws {
     let report = try await ConformanceTests.handles().run()
     let others = report.skipped.map(\.check.name).filter { !$0.hasPrefix("without ") }
     let interruptions = [
-      "while a store is away reads are unavailable, never absent",
-      "while a store is away it lists nothing, and throws",
-      "after an interruption commits go on, each heard once and in order",
+      "while a store is unreachable, reads throw unavailable",
+      "while a store is unreachable, listings throw unavailable",
+      "after an interruption, each commit is delivered once and in order",
     ]
     #expect(
       Set(others)
@@ -146,32 +147,32 @@ struct ReportTests {
           ["full commits survive power loss", "an adapter's exists agrees with its reads"] + interruptions))
   }
 
-  @Test("an adapter is tested for what it can, and for refusing the rest")
+  @Test("an adapter is tested for its features and for refusing the rest")
   func adapter() async throws {
     let report = try await ConformanceTests.adapter.run()
     let passed = report.passed.map(\.name)
     for name in [
-      "without atomicBatches, a batch of steps is refused", "without preconditions, require is refused",
+      "without atomicBatches, a batch of several operations is refused", "without preconditions, require is refused",
       "without snapshots, withSnapshot is refused", "without listing, clear is refused",
-      "without replay, an earlier position is answered, never skipped",
+      "without replay, an earlier position yields commits or a reload",
       "without revisions, entries are at revision zero", "an adapter's exists agrees with its reads",
-      "unusual keys are ordinary and distinct", "64 concurrent writers all succeed, with distinct revisions",
+      "unusual keys are valid and distinct", "64 concurrent writers all succeed, with distinct revisions",
     ] {
       #expect(passed.contains(name), "\(name)")
     }
   }
 
-  @Test("the journal's check is skipped when the suite is not told its length")
+  @Test("the check of the journal's end is skipped if its length is unknown")
   func journalLength() async throws {
     let conformance = StorageConformance(name: "memory") { _ in MemoryEngine() }
-    let outcome = try await conformance.run(named: "a subscriber older than the journal is told to reload")
+    let outcome = try await conformance.run(named: "a subscriber behind the journal receives a reload")
     #expect(outcome == .skipped(reason: "Options.commitsToOutrunJournal is nil."))
   }
 
-  @Test("the limit's check is skipped when the limit is out of reach")
+  @Test("the check of the limit is skipped if the limit is too large")
   func limit() async throws {
     let conformance = StorageConformance(name: "memory") { _ in MemoryEngine() }
-    let outcome = try await conformance.run(named: "a value over the limit refuses its whole batch")
+    let outcome = try await conformance.run(named: "a batch with a value over the limit is refused as a whole")
     guard case .skipped(let reason) = outcome else {
       Issue.record("\(outcome)")
       return

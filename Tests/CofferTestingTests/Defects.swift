@@ -16,13 +16,13 @@ extension Defect {
   }
 
   private static let writing = [
-    Defect("drops a batch's second half", failing: "every step of a batch happens") {
+    Defect("drops the second half of a batch", failing: "every operation of a batch is applied") {
       $0.onCommit = { base, batch, origin in
         let half = Array(batch.operations.prefix((batch.operations.count + 1) / 2))
         return try await base.commit(WriteBatch(half, transaction: batch.transaction), from: origin)
       }
     },
-    Defect("applies the steps of a failed batch", failing: "a failed batch leaves nothing behind") {
+    Defect("applies the operations of a failed batch", failing: "a failed batch leaves nothing behind") {
       $0.onCommit = { base, batch, origin in
         do {
           return try await base.commit(batch, from: origin)
@@ -32,11 +32,11 @@ extension Defect {
         }
       }
     },
-    Defect("ignores preconditions", failing: "require absent holds only for an absent key") {
+    Defect("ignores preconditions", failing: "require absent succeeds only for an absent key") {
       $0.onCommit = { try await $0.commit(without($1, isRequire), from: $2) }
     },
     Defect(
-      "checks preconditions after the steps", failing: "require is checked against the state before the batch",
+      "checks preconditions after the operations", failing: "require is checked against the state before the batch",
       byThrowing: true
     ) {
       $0.onCommit = { base, batch, origin in
@@ -45,7 +45,7 @@ extension Defect {
         return commit
       }
     },
-    Defect("merges Unicode forms", failing: "composed and decomposed forms of a word are two keys") {
+    Defect("merges Unicode forms", failing: "composed and decomposed forms of a word are distinct keys") {
       $0.onCommit = { base, batch, origin in
         let operations = try batch.operations.map { operation in
           guard case .put(let key, let data, _) = operation else { return operation }
@@ -70,7 +70,7 @@ extension Defect {
       }
     },
     Defect(
-      "answers with revisions that go backwards", failing: "revisions increase by commit, and latestRevision keeps up"
+      "returns decreasing revisions", failing: "revisions increase with each commit, and latestRevision follows"
     ) {
       $0.onCommit = { base, batch, origin in
         let commit = try await base.commit(batch, from: origin)
@@ -80,7 +80,7 @@ extension Defect {
           date: commit.date)
       }
     },
-    Defect("writes half of a cancelled batch", failing: "a commit cancelled before it began writes nothing") {
+    Defect("writes half of a cancelled batch", failing: "a commit cancelled before it begins writes nothing") {
       $0.onCommit = { base, batch, origin in
         guard Task.isCancelled else { return try await base.commit(batch, from: origin) }
         _ = try await Task.detached { try await base.commit(batch, from: origin) }.value
@@ -88,7 +88,8 @@ extension Defect {
       }
     },
     Defect(
-      "writes what fits of an oversized batch", failing: "a value over the limit refuses its whole batch"
+      "writes the smaller values of an oversized batch",
+      failing: "a batch with a value over the limit is refused as a whole"
     ) {
       $0.onCommit = { base, batch, origin in
         do {
@@ -112,10 +113,10 @@ extension Defect {
   }
 
   private static let reading = [
-    Defect("forgets on reopening", failing: "values survive closing") { wrapper in
+    Defect("loses values on reopening", failing: "values survive closing") { wrapper in
       wrapper.features = { $0.union(.persistence) }
     },
-    Defect("answers absent after close", failing: "after close every call throws closed") {
+    Defect("reports absence after close", failing: "after close every call throws closed") {
       $0.onEntries = { base, keys in
         do {
           return try await base.entries(keys)
@@ -124,13 +125,13 @@ extension Defect {
         }
       }
     },
-    Defect("skips the key at a page's boundary", failing: "pages of every size give every key once, in order") {
+    Defect("skips the key at a page boundary", failing: "pages of any size contain every key once, in order") {
       bendingSnapshots(&$0) { base, prefix, after, limit in
         let page = try await base.page(prefix: prefix, after: after, limit: limit + (after == nil ? 0 : 1))
         return after == nil ? page : Array(page.dropFirst())
       }
     },
-    Defect("gives the boundary key again", failing: "pages of every size give every key once, in order") {
+    Defect("repeats the boundary key", failing: "pages of any size contain every key once, in order") {
       bendingSnapshots(&$0) { base, prefix, after, limit in
         var page = try await base.page(prefix: prefix, after: after, limit: limit)
         if let after, let entry = try await base.entries([after])[0] { page = [entry] + page.dropLast() }
@@ -147,18 +148,18 @@ extension Defect {
         return Array(rest.prefix(limit))
       }
     },
-    Defect("takes a prefix for a pattern", failing: "a prefix is not a pattern") {
+    Defect("treats a prefix as a pattern", failing: "a prefix is not a pattern") {
       bendingSnapshots(&$0) { base, prefix, after, limit in
         let isPattern = prefix.map { $0.string == "%" } ?? false
         return try await base.page(prefix: isPattern ? nil : prefix, after: after, limit: limit)
       }
     },
-    Defect("shows later writes in a snapshot", failing: "a snapshot stays as it was while others write") {
+    Defect("shows later writes in a snapshot", failing: "a snapshot is unaffected by later writes") {
       $0.onSnapshot = { engine, snapshot in
         SnapshotWrapper(base: snapshot, onEntries: { _, keys in try await engine.entries(keys) })
       }
     },
-    Defect("pages through the present state", failing: "a snapshot's pages stay as they were while others write") {
+    Defect("pages through the current state", failing: "a snapshot's pages are unaffected by later writes") {
       $0.onSnapshot = { engine, snapshot in
         SnapshotWrapper(
           base: snapshot,
@@ -167,7 +168,7 @@ extension Defect {
           })
       }
     },
-    Defect("lets a snapshot live on", failing: "a snapshot that is used after its call is closed") {
+    Defect("keeps a snapshot usable after its call", failing: "a snapshot used after its call throws closed") {
       $0.onSnapshot = { engine, snapshot in
         SnapshotWrapper(base: snapshot, onEntries: { _, keys in try await engine.entries(keys) })
       }
@@ -175,7 +176,7 @@ extension Defect {
   ]
 
   private static let listening = [
-    Defect("echoes changes twice", failing: "three subscribers each hear every commit once, in order") {
+    Defect("delivers changes twice", failing: "three subscribers each receive every commit once, in order") {
       $0 = $0.mappingChanges { [$0, $0] }
     },
     Defect("loses the origin", failing: "a change carries the transaction and the origin of its commit") {
@@ -189,18 +190,21 @@ extension Defect {
         ]
       }
     },
-    Defect("swallows commits", failing: "a slow subscriber misses nothing without being told") {
+    Defect("drops commits", failing: "a slow subscriber receives every commit or a reload") {
       $0 = $0.mappingChanges { $0.revision.rawValue.isMultiple(of: 7) ? [] : [$0] }
     },
-    Defect("never begins in the past", failing: "a subscriber at an earlier revision hears what came after it") {
+    Defect(
+      "ignores the position of a subscriber", failing: "a subscriber at an earlier revision receives the later commits"
+    ) {
       $0.onChanges = { base, _ in base.changes(since: nil) }
     },
-    Defect("always begins in the past", failing: "a subscriber from now hears nothing from before") {
+    Defect("replays the journal without a position", failing: "a new subscriber receives no earlier commits") {
       $0.onChanges = { base, position in position.map { base.changes(since: $0) } ?? base.changes(since: .zero) }
     },
-    Defect("steals between subscribers", failing: "three subscribers each hear every commit once, in order") {
-      wrapper in
-      // One stream for all, of which every subscriber gets a share.
+    Defect(
+      "splits changes between subscribers", failing: "three subscribers each receive every commit once, in order"
+    ) { wrapper in
+      // One stream, of which every subscriber receives a share.
       let subscribers = Locked(UInt64(0))
       wrapper.onChanges = { base, revision in
         let number = subscribers.withLock { count in
@@ -224,7 +228,7 @@ extension Defect {
         return stream
       }
     },
-    Defect("hears only itself", failing: "two handles hear each other and know their own commits by origin") {
+    Defect("delivers only its own commits", failing: "two handles receive each other's commits with their origin") {
       stores, location in
       let mine = Locked<[StoreRevision]>([])
       var wrapper = Wrapper(base: HandleEngine(stores.engine(at: location)))
@@ -235,7 +239,7 @@ extension Defect {
       }
       return wrapper.mappingChanges { change in mine.withLock { $0.contains(change.revision) } ? [change] : [] }
     },
-    Defect("closes the others' handles", failing: "closing one handle leaves the other open", byThrowing: true) {
+    Defect("closes the other handles", failing: "closing one handle leaves the other open", byThrowing: true) {
       stores, location in
       let shared = stores.engine(at: location)
       var wrapper = Wrapper(base: HandleEngine(shared))
@@ -249,7 +253,7 @@ extension Defect {
 
   private static let promising = [
     Defect(
-      "declares snapshots that it does not have", failing: "a snapshot stays as it was while others write",
+      "declares snapshots without having them", failing: "a snapshot is unaffected by later writes",
       byThrowing: true,
       open: { _ in
         var wrapper = Wrapper(base: AdapterEngine(MemoryAdapter()))
@@ -257,21 +261,21 @@ extension Defect {
         return wrapper
       }),
     Defect(
-      "declares atomic batches that it does not have", failing: "every step of a batch happens", byThrowing: true,
+      "declares atomic batches without having them", failing: "every operation of a batch is applied", byThrowing: true,
       open: { _ in
         var wrapper = Wrapper(base: AdapterEngine(MemoryAdapter()))
         wrapper.features = { $0.union(.atomicBatches) }
         return wrapper
       }),
     Defect(
-      "says that it hears foreign writers, and has none",
-      failing: "two handles hear each other and know their own commits by origin"
+      "declares foreign writers with a shared engine",
+      failing: "two handles receive each other's commits with their origin"
     ) {
       $0.features = { $0.union(.foreignWriters) }
     },
     Defect(
-      "hears of others' commits later",
-      failing: "a handle's latest revision is at once that of every commit that has returned",
+      "learns of foreign commits late",
+      failing: "latestRevision of every handle includes each commit that has returned",
       apart: { stores, location in LateHandle(base: stores.engine(at: location)) }),
     Defect("lists without declaring it", failing: "without listing, clear is refused") {
       $0.features = { $0.subtracting(.listing) }
@@ -279,16 +283,19 @@ extension Defect {
     Defect("pages without declaring it", failing: "without listing, a snapshot refuses pages") {
       $0.features = { $0.subtracting(.listing) }
     },
-    Defect("takes batches without declaring it", failing: "without atomicBatches, a batch of steps is refused") {
+    Defect(
+      "accepts batches without declaring them",
+      failing: "without atomicBatches, a batch of several operations is refused"
+    ) {
       $0.features = { $0.subtracting(.atomicBatches) }
     },
-    Defect("takes requires without declaring it", failing: "without preconditions, require is refused") {
+    Defect("accepts preconditions without declaring them", failing: "without preconditions, require is refused") {
       $0.features = { $0.subtracting(.preconditions) }
     },
-    Defect("has snapshots without declaring it", failing: "without snapshots, withSnapshot is refused") {
+    Defect("has snapshots without declaring them", failing: "without snapshots, withSnapshot is refused") {
       $0.features = { $0.subtracting(.snapshots) }
     },
-    Defect("lists without snapshots", failing: "the declared capabilities belong together") {
+    Defect("declares listing without snapshots", failing: "the declared capabilities are consistent") {
       $0.features = { $0.subtracting(.snapshots) }
     },
   ]

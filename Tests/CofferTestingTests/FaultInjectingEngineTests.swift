@@ -4,7 +4,7 @@ import CofferTesting
 import Foundation
 import Testing
 
-@Suite("Faults happen where a test puts them")
+@Suite("Faults affect exactly the selected calls")
 struct FaultInjectingEngineTests {
   private let engine = FaultInjectingEngine(MemoryEngine())
   private let full = StorageError(.diskFull, "No space is left.")
@@ -32,7 +32,7 @@ struct FaultInjectingEngineTests {
     #expect(engine.count(of: .commit) == 5)
   }
 
-  @Test("a commit with an unknown outcome has happened")
+  @Test("a commit that fails afterwards has been applied")
   func failAfter() async throws {
     engine.inject(.failAfter(StorageError(.outcomeUnknown, "The device failed.")), into: .commit)
     #expect(await code { try await put("k") } == .outcomeUnknown)
@@ -42,7 +42,7 @@ struct FaultInjectingEngineTests {
   @Test("reads fail, in snapshots too, until the faults are removed")
   func reads() async throws {
     engine.inject(.fail(StorageError(.unavailable, "Locked.")), into: .read, times: .max)
-    let key = try StoreKey("k")
+    let key = StoreKey("k")
     #expect(await code { _ = try await engine.entry(key) } == .unavailable)
     #expect(await code { _ = try await engine.entries([key]) } == .unavailable)
     #expect(await code { _ = try await engine.withSnapshot { try await $0.entries([key]) } } == .unavailable)
@@ -54,7 +54,7 @@ struct FaultInjectingEngineTests {
     #expect(engine.count(of: .read) == 5)
   }
 
-  @Test("snapshots and flushes fail on their own")
+  @Test("snapshots and flushes fail independently")
   func others() async throws {
     engine.inject(.fail(full), into: .snapshot)
     engine.inject(.fail(full), into: .flush)
@@ -63,7 +63,7 @@ struct FaultInjectingEngineTests {
     #expect(await code { try await engine.flush() } == nil)
   }
 
-  @Test("a delay ends when its clock says so")
+  @Test("a delay ends when its clock reaches the deadline")
   func delay() async throws {
     let clock = ManualClock()
     let engine = FaultInjectingEngine(MemoryEngine(), clock: clock)

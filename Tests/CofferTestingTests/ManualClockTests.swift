@@ -2,11 +2,11 @@ import CofferCore
 import CofferTesting
 import Testing
 
-@Suite("A manual clock moves when it is told to")
+@Suite("A manual clock advances only by request")
 struct ManualClockTests {
   private let clock = ManualClock()
 
-  @Test("it stands still, and advances by what it is told")
+  @Test("the current instant changes only by advance(by:)")
   func now() {
     #expect(clock.now == ManualClock.Instant())
     clock.advance(by: .seconds(3))
@@ -22,7 +22,7 @@ struct ManualClockTests {
     #expect(clock.sleeperCount == 0)
   }
 
-  @Test("only those whose time has come are woken")
+  @Test("only tasks whose deadline has been reached are resumed")
   func order() async throws {
     let clock = clock
     let tasks = [3, 1, 2].map { seconds in
@@ -36,7 +36,7 @@ struct ManualClockTests {
     }
   }
 
-  @Test("a cancelled sleeper wakes with an error, before or while it sleeps")
+  @Test("a cancelled task ends its sleep with an error, before or during it")
   func cancel() async throws {
     let clock = clock
     let asleep = Task { try await clock.sleep(for: .seconds(1)) }

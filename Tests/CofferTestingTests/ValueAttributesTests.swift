@@ -47,7 +47,7 @@ struct ValueAttributesTests {
     #expect(one.merging(.none) == one && ValueAttributes.none.merging(one) == one)
   }
 
-  /// A flipped bit in the structure is found or changes one content; nothing is read beyond the end.
+  /// A flipped bit in the structure is detected or changes one content; nothing is read beyond the end.
   @Test func damagedBytesAreNoAttributes() throws {
     var attributes = ValueAttributes()
     attributes[text] = "abc"
@@ -67,7 +67,7 @@ struct ValueAttributesTests {
     #expect(ValueAttributes(encoded: [UInt8](repeating: 0, count: 2_000)) == nil)
   }
 
-  /// However long a text is that somebody gives: the store refuses it, and the process lives.
+  /// An attribute of any length above the limit is refused and never traps.
   @Test(arguments: [1_022, 1_025, 70_000, 1_000_000])
   func tooLongIsRefused(_ count: Int) async throws {
     var attributes = ValueAttributes()

@@ -130,8 +130,8 @@ import Testing
     #expect(try await store.load(Int.self, for: "hot") == -1)
   }
 
-  /// Each key has one writer, which saves rising numbers through one store and publishes each once the save has
-  /// returned. No read that begins later, through either store, may give a smaller number.
+  /// Each key has one writer, which saves increasing numbers through one of two stores and publishes each when the save
+  /// has returned. No read that begins later, through either store, may return a smaller number.
   @Test(arguments: [4, 1_024]) func aCachedReadIsNeverOlderThanAFinishedSave(capacity: Int) async throws {
     let engine = MemoryEngine(journalCapacity: 64)
     let stores = [
@@ -154,7 +154,7 @@ import Testing
               try await store.save(round, for: key, durability: .relaxed)
             }
             published[index].value.store(round, ordering: .sequentiallyConsistent)
-            // Nobody else writes this key, so both stores must say this number or nothing.
+            // This key has no other writer, so both stores must return this number or nothing.
             for store in stores { #expect([nil, round].contains(store.cached(Int.self, for: key))) }
             if round % 16 == 0 { await Task.yield() }
           }

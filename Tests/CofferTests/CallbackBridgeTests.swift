@@ -9,38 +9,38 @@ private let refused = StorageError(.permissionDenied, "Access refused.")
   @Test func everyStorageHasAsyncCalls() async throws {
     let storages: [any KeyValueStorage] = [EngineKeyValueStorage(engine: MemoryEngine()), PlainStorage()]
     for storage in storages {
-      await #expect(throws: (any Error).self) { try await storage.value(for: "a") }
+      await #expect(throws: (any Error).self) { try await storage.retrieve(for: "a") }
       try await storage.store([1, 2], for: "a")
-      #expect(try await storage.value(for: "a") == [1, 2])
+      #expect(try await storage.retrieve(for: "a") == [1, 2])
       try await storage.remove(for: "a")
-      await #expect(throws: (any Error).self) { try await storage.value(for: "a") }
+      await #expect(throws: (any Error).self) { try await storage.retrieve(for: "a") }
     }
-    #expect(await codeThrown { _ = try await storages[0].value(for: "a") } == .notFound)
+    #expect(await codeThrown { _ = try await storages[0].retrieve(for: "a") } == .notFound)
     await #expect(throws: PlainStorage.NoSuchValue.self) { try await storages[1].remove(for: "a") }
   }
 
   @Test func anErrorIsThrownAsItIs() async {
     let storage = UnrulyStorage { [(nil, refused)] }
     #expect(await codeThrown { try await storage.store([], for: "a") } == .permissionDenied)
-    #expect(await codeThrown { _ = try await storage.value(for: "a") } == .permissionDenied)
+    #expect(await codeThrown { _ = try await storage.retrieve(for: "a") } == .permissionDenied)
     #expect(await codeThrown { try await storage.remove(for: "a") } == .permissionDenied)
   }
 
   @Test func onlyTheFirstAnswerCounts() async throws {
     let storage = UnrulyStorage { [([1], nil), ([2], nil), (nil, refused)] }
     try await storage.store([], for: "a")
-    #expect(try await storage.value(for: "a") == [1])
+    #expect(try await storage.retrieve(for: "a") == [1])
     try await storage.remove(for: "a")
   }
 
   @Test func aContradictionIsAnError() async throws {
     for (answer, word) in [((nil, nil), "neither"), (([1], refused), "both")] as [(UnrulyStorage.Answer, String)] {
       let storage = UnrulyStorage { answer.error == nil ? [(nil, nil)] : [([1], refused)] }
-      let error = try #require(await #expect(throws: StorageError.self) { try await storage.value(for: "a") })
+      let error = try #require(await #expect(throws: StorageError.self) { try await storage.retrieve(for: "a") })
       #expect(error.code == .inputOutput)
       #expect(error.message.contains(word))
-      #expect(try error.key == StoreKey("a"))
-      #expect(error.backend == "callbacks:UnrulyStorage")
+      #expect(error.key == StoreKey("a"))
+      #expect(error.location == "callbacks:UnrulyStorage")
       #expect(error.underlying.map { $0.text.contains("Access refused.") } == (word == "both" ? true : nil))
     }
   }
@@ -48,7 +48,7 @@ private let refused = StorageError(.permissionDenied, "Access refused.")
   @Test func aCompletionThatIsLetGoIsAnError() async {
     let storage = UnrulyStorage { [] }
     #expect(await codeThrown { try await storage.store([], for: "a") } == .outcomeUnknown)
-    #expect(await codeThrown { _ = try await storage.value(for: "a") } == .inputOutput)
+    #expect(await codeThrown { _ = try await storage.retrieve(for: "a") } == .inputOutput)
     #expect(await codeThrown { try await storage.remove(for: "a") } == .outcomeUnknown)
   }
 
@@ -65,11 +65,11 @@ private let refused = StorageError(.permissionDenied, "Access refused.")
     await #expect(throws: CancellationError.self) { try await task.value }
   }
 
-  /// On the main actor too, with a storage that must not leave it.
+  /// A storage that is not `Sendable` can be used from the main actor, and stays there.
   @MainActor @Test func aStorageOfTheMainActorStaysThere() async throws {
     let storage = PlainStorage()
     try await storage.store([1], for: "a")
-    #expect(try await storage.value(for: "a") == [1])
+    #expect(try await storage.retrieve(for: "a") == [1])
   }
 }
 
@@ -91,12 +91,12 @@ private let refused = StorageError(.permissionDenied, "Access refused.")
     let vault = SwiftVault.service(over: engine)
     #expect(await vault.exists(forKey: "note"))
     try await vault.remove(forKey: "note")
-    try await vault.remove(forKey: "note")  // an error of the storage's, which says "missing"
+    try await vault.remove(forKey: "note")  // the storage reports an error that means "missing"
     #expect(await !vault.exists(forKey: "note"))
   }
 
   @Test func anUnknownErrorIsNeverAbsent() async throws {
-    let adapter = KeyValueStorageAdapter(PlainStorage())  // nobody said which of its errors means "missing"
+    let adapter = KeyValueStorageAdapter(PlainStorage())  // without a rule for which error means "missing"
     await #expect(throws: PlainStorage.NoSuchValue.self) { try await adapter.read(key: "a") }
     await #expect(throws: PlainStorage.NoSuchValue.self) { try await adapter.delete(key: "a") }
     #expect(await adapter.exists(key: "a"))
@@ -106,7 +106,7 @@ private let refused = StorageError(.permissionDenied, "Access refused.")
   }
 
   @Test func notFoundMeansMissingOnlyForAKey() async throws {
-    let key = try StoreKey("a")
+    let key = StoreKey("a")
     let missing = KeyValueStorageAdapter(UnrulyStorage { [(nil, StorageError(.notFound, "No value.", key: key))] })
     #expect(try await missing.read(key: "a") == nil)
     #expect(await !missing.exists(key: "a"))

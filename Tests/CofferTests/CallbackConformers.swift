@@ -1,7 +1,7 @@
 import Coffer
 import Foundation
 
-/// Document 3's protocol as somebody implements it in Swift 6 mode, with no `Sendable` anywhere.
+/// A callback storage written in Swift 6 mode without `Sendable`.
 class PlainStorage: KeyValueStorage {
   struct NoSuchValue: Error {}
 
@@ -21,7 +21,7 @@ class PlainStorage: KeyValueStorage {
   }
 }
 
-/// A storage that keeps nothing and calls its completions as it is told.
+/// A storage that keeps nothing and calls its completions with given values, any number of times.
 final class UnrulyStorage: KeyValueStorage, Sendable {
   typealias Answer = (value: [UInt8]?, error: (any Error)?)
   let answers: @Sendable () -> [Answer]

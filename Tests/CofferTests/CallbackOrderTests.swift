@@ -52,11 +52,12 @@ import Testing
         }
       }
     }
-    for key in 0..<50 { #expect(await storage.retrieved("key \(key)").value == [1]) }  // nothing is left to come
+    for key in 0..<50 { #expect(await storage.retrieved("key \(key)").value == [1]) }  // all completions have run
     #expect(calls.withLock { $0 } == Array(repeating: 1, count: 1_000))
   }
 
-  /// On a serial queue nothing can run beside this block, so a completion that sees `false` ran inside its call.
+  /// On a serial queue nothing runs concurrently with this block, so a completion that sees `false` ran inside its
+  /// call.
   @Test(arguments: ["name", ""]) func noCompletionRunsInsideItsCall(key: String) async {
     let storage = EngineKeyValueStorage(engine: MemoryEngine())
     let starts: [@Sendable (@escaping @Sendable () -> Void) -> Void] = [
@@ -96,7 +97,7 @@ import Testing
     }
   }
 
-  /// A closure that is formed on the main actor belongs there, and the compiler cannot see where it is called.
+  /// A closure that is formed on the main actor is isolated to it, but the compiler cannot check where it is called.
   @MainActor @Test func theMainActorsCompletionsRunOnItsQueue() async {
     final class Screen {
       var shown = 0

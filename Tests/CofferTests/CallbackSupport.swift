@@ -1,7 +1,7 @@
 import Coffer
 import Testing
 
-/// Waits for a completion. It is called once: a second call would end the tests.
+/// Waits for a completion. A second call of the completion crashes the tests.
 func answer<Value: Sendable>(_ start: (@escaping (Value) -> Void) -> Void) async -> Value {
   await withCheckedContinuation { continuation in start { continuation.resume(returning: $0) } }
 }
@@ -11,7 +11,7 @@ extension EngineKeyValueStorage {
     await answer { store(value: value, for: key, finished: $0) }
   }
 
-  /// The answer, which is a value or an error.
+  /// Retrieves a value, and expects either a value or an error.
   func retrieved(_ key: String) async -> (value: Bytes?, error: (any Error)?) {
     let answer: (value: Bytes?, error: (any Error)?) = await answer { finished in
       retrieve(for: key) { finished(($0, $1)) }
@@ -24,11 +24,11 @@ extension EngineKeyValueStorage {
     await answer { remove(for: key, finished: $0) }
   }
 
-  /// Whether the storage says that there is no such value.
+  /// Returns whether the storage reports the value as missing.
   func missing(_ key: String) async -> Bool { (await retrieved(key).error as? StorageError)?.code == .notFound }
 }
 
-/// Holds a task until somebody opens it.
+/// A gate that suspends tasks until it is opened.
 final class Gate: Sendable {
   private let stream: AsyncStream<Never>
   private let continuation: AsyncStream<Never>.Continuation

@@ -18,7 +18,7 @@ import Testing
       #expect(await storage.retrieved(key).value == [1])
       #expect(await storage.removed(key) == nil)
       #expect(await storage.missing(key))
-      #expect(await storage.removed(key) == nil)  // a missing one is no error
+      #expect(await storage.removed(key) == nil)  // removing a missing value is not an error
     }
   }
 
@@ -41,8 +41,8 @@ import Testing
   @Test func aMissingKeyIsAnErrorThatHelps() async throws {
     let error = try #require(await storage.retrieved("name").error as? StorageError)
     #expect(error.code == .notFound)
-    #expect(try error.key == StoreKey("name"))
-    #expect(error.backend == engine.description)
+    #expect(error.key == StoreKey("name"))
+    #expect(error.location == engine.description)
     #expect(!error.advice.isEmpty)
   }
 
@@ -53,7 +53,7 @@ import Testing
     #expect(retrieved.value == nil)
     for error in await [storage.stored([1], key), retrieved.error, storage.removed(key)] {
       #expect((error as? StorageError)?.code == .invalidKey)
-      #expect((error as? StorageError)?.backend == engine.description)
+      #expect((error as? StorageError)?.location == engine.description)
     }
   }
 
@@ -65,18 +65,18 @@ import Testing
     #expect(retrieved.value == nil)
     for error in await [storage.stored([1], "a"), retrieved.error, storage.removed("a")] {
       #expect((error as? StorageError)?.code == .closed)
-      #expect(try (error as? StorageError)?.key == StoreKey("a"))
+      #expect((error as? StorageError)?.key == StoreKey("a"))
     }
   }
 
-  /// The engine calls a missing store `notFound`; a user of callbacks would take it for a missing key.
+  /// The engine reports a missing store as `notFound`, which a caller would mistake for a missing key.
   @Test func aLostStoreIsNotAMissingKey() async {
     let probe = ProbeEngine(engine)
     probe.fail(StorageError(.notFound, "There is no store at this path."))
     let error = await EngineKeyValueStorage(engine: probe).retrieved("a").error as? StorageError
     #expect(error?.code == .unavailable)
     #expect(error?.message == "There is no store at this path.")
-    #expect(error?.backend == "probe")
+    #expect(error?.location == "probe")
   }
 
   @Test func commitsCarryTheStoragesOrigin() async throws {

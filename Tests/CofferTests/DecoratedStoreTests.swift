@@ -3,9 +3,9 @@ import CofferTesting
 import Foundation
 import Testing
 
-/// A typed store over an engine with others in front of it.
+/// A typed store over decorated engines.
 struct DecoratedStoreTests {
-  /// An engine that hears of others' commits some time later only.
+  /// An engine whose latest revision does not include commits of other processes immediately.
   private struct Delayed: EngineDecorator {
     let base: any StorageEngine
     var capabilities: StoreCapabilities {
@@ -34,9 +34,9 @@ struct DecoratedStoreTests {
       #expect(try await store.load(Int.self, for: "k") == 1)
       #expect(counting.count(of: .read) == read)
     }
-    #expect(store.cached(Int.self, for: try StoreKey("k")) == nil)
+    #expect(store.cached(Int.self, for: StoreKey("k")) == nil)
     let cached = TypedStore(engine: counting)
     try await cached.save(2, for: "k")
-    #expect(cached.cached(Int.self, for: try StoreKey("k")) == 2)
+    #expect(cached.cached(Int.self, for: StoreKey("k")) == 2)
   }
 }

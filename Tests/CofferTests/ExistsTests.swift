@@ -3,9 +3,9 @@ import CofferLocks
 import Foundation
 import Testing
 
-/// Every door tells whether there is a value without reading it.
+/// Every API determines whether there is a value without reading it.
 @Suite struct ExistsTests {
-  /// Counts the bytes of the values that are read through it.
+  /// An engine that counts the bytes of the values that are read through it.
   private final class MeteredEngine: EngineDecorator {
     let base: any StorageEngine = MemoryEngine()
     private let bytes = Locked(0)
@@ -32,7 +32,7 @@ import Testing
 
   @Test func noDoorReadsTheValue() async throws {
     let engine = MeteredEngine()
-    let (there, absent) = (try StoreKey("large"), try StoreKey("absent"))
+    let (there, absent) = (StoreKey("large"), StoreKey("absent"))
     try await engine.commit(WriteBatch([.put(there, Data(count: 64 << 20))]), from: StoreOrigin())
     let store = TypedStore(engine: engine)
     #expect(try await store.exists(there))

@@ -3,7 +3,7 @@ import CofferFiles
 import Foundation
 import Testing
 
-/// Document 0's file system vault, and what its original got wrong.
+/// The file vault, and the defects of the original implementation that it must not have.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct FileVaultTests {
   let directories: PrivateDirectories
 
@@ -47,7 +47,7 @@ import Testing
       try FileManager.default.createDirectory(at: photos, withIntermediateDirectories: false)
       for name in ["Photos/a.jpg", "notes~"] { try Data("x".utf8).write(to: folder.appendingPathComponent(name)) }
     }
-    // These have names that keys could have.
+    // These names are valid keys.
     for name in ["orders.sqlite", "notes"] { try Data("x".utf8).write(to: container.appendingPathComponent(name)) }
     try await shared.saveData(Data(), forKey: "a", transactionID: UUID())
     try await shared.clearAll()

@@ -3,7 +3,7 @@ import Foundation
 import Neighbour
 import Testing
 
-/// A file that imports this library beside a module with the names that everybody has uses both without qualifying one.
+/// A file can import this library and a module that declares common names, and use both without qualification.
 @Suite struct NeighbourTests {
   @Test func bothAreUsedInOneFile() async throws {
     let engine = MemoryEngine()

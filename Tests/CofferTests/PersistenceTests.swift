@@ -5,7 +5,7 @@ import Testing
 
 enum Language: String, Codable { case english, german }
 
-/// Document 1's client, written by hand as an actor: the macro comes later.
+/// The specification's persistable client, written as an actor without the macro.
 protocol PersistableClient: Actor {
   static var persistedKeys: [String] { get }
   var persistence: any PersistenceCapability { get }
@@ -169,7 +169,7 @@ final class Draft: Codable {
       try await persistence.save(Theme.system, for: "theme")
     }.value
     #expect(try await persistence.load(Theme.self, for: "theme") == .system)
-    // A value that is not Sendable may be given away.
+    // A value that is not Sendable can be transferred.
     try await persistence.save(Draft(text: "a"), for: "draft")
     #expect(try await persistence.load(Note.self, for: "none") == nil)
   }

@@ -4,10 +4,10 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// Where a store is, as a text.
+/// Parsing, printing and opening of store locations.
 struct StoreLocationTests {
   @Test(
-    "What is printed is understood as the same",
+    "The printed form of a location parses to an equal location",
     arguments: [
       .sqlite(path: "/var/lib/shop/app.db"), .sqlite(path: "a:b.db"), .sqlite(path: "relative/é.db"),
       .files(directory: "/srv/a b"), .memory(name: ""), .memory(name: "x"), .preferences(suite: "com.example.shop"),
@@ -20,13 +20,13 @@ struct StoreLocationTests {
     #expect(try StoreLocation(location.description) == location)
   }
 
-  @Test("A text without a kind is the path of a database")
+  @Test("A text without a scheme is the path of a database")
   func plainPaths() throws {
     #expect(try StoreLocation("app.db") == .sqlite(path: "app.db"))
     #expect(try StoreLocation("./file:x") == .sqlite(path: "./file:x"))
   }
 
-  @Test("Names are compared by their bytes, not by what they look like")
+  @Test("Names are compared by their bytes, not by canonical equivalence")
   func bytes() {
     let composed = StoreLocation.files(directory: "/caf\u{E9}")
     let decomposed = StoreLocation.files(directory: "/cafe\u{301}")
@@ -36,9 +36,9 @@ struct StoreLocationTests {
   }
 
   @Test(
-    "What cannot be a store is refused with a sentence",
+    "An invalid location is refused with a message",
     arguments: [
-      ("postgres:x", "no kind of store"), ("sqlite:", "no path"), ("", "no path"), ("dir/", "slash"),
+      ("postgres:x", "not a kind of store"), ("sqlite:", "no path"), ("", "no path"), ("dir/", "slash"),
       ("file:", "no directory"), ("prefs:", "no name"), ("keychain:", "empty"), ("keychain:a@", "empty"),
       ("keychain:a%4", "hexadecimal"), ("sealed:", "no path"), ("sealed:x+keychain:a", "last of a chain"),
       ("keychain:a+sealed:", "no path"), ("keychain:+sealed:x", "empty"),
@@ -48,18 +48,18 @@ struct StoreLocationTests {
     #expect(error?.code == .invalidLocation && error?.message.contains(reason) == true, "\(text): \(error as Any)")
   }
 
-  @Test("A location that a program made up is refused as one that was typed")
+  @Test("An invalid location that was not parsed from text is refused when it is opened")
   func madeUp() async {
     for location in [
       StoreLocation.chain([]), .chain([.memory(name: "a")]), .chain([.sealed(path: "/a"), .keychain(service: "b")]),
-      .sqlite(path: ""), .other(scheme: "postgresql", place: "x"),
+      .sqlite(path: ""), .other(scheme: "postgresql", address: "x"),
     ] {
       let error = await #expect(throws: StorageError.self) { _ = try await location.open() }
       #expect(error?.code == .invalidLocation, "\(location): \(error as Any)")
     }
   }
 
-  @Test("Every kind that needs no desktop opens, keeps a value and is found again")
+  @Test("Every kind that needs no desktop opens, keeps a value and can be reopened")
   func opens() async throws {
     let directory = try TemporaryDirectory()
     let system = SystemDirectories(bundleIdentifier: nil, processName: "tests") { name in
@@ -99,7 +99,7 @@ struct StoreLocationTests {
     #expect(try !location.exists())
   }
 
-  @Test("Another target adds a kind of its own")
+  @Test("Another module adds a kind of store")
   func schemes() async throws {
     let engine = MemoryEngine(name: "shared")
     let scheme = StoreScheme(
@@ -109,7 +109,7 @@ struct StoreLocationTests {
     var options = StoreOptions()
     options.schemes = [scheme]
     let location = try StoreLocation("shared:there", schemes: options.schemes)
-    #expect(location == .other(scheme: "shared", place: "there") && location.description == "shared:there")
+    #expect(location == .other(scheme: "shared", address: "there") && location.description == "shared:there")
     #expect(try location.exists(options))
     #expect(try await location.open(options).description == engine.description)
     #expect(throws: StorageError.self) { try StoreLocation("shared:", schemes: options.schemes) }

@@ -10,7 +10,7 @@ struct Note: Codable, Hashable, Sendable {
 
 enum Theme: String, Codable, Sendable { case system, dark }
 
-/// An engine that counts reads, and can fail them, fail commits, or hold a read until it is let go.
+/// An engine that counts reads, can make reads and commits fail, and runs hooks after reads and before commits.
 final class ProbeEngine: StorageEngine {
   private let base: any StorageEngine
   private let counter = Atomic<Int>(0)
@@ -31,9 +31,9 @@ final class ProbeEngine: StorageEngine {
 
   var reads: Int { counter.load(ordering: .sequentiallyConsistent) }
   func fail(_ error: StorageError?) { failure.withLock { $0 = error } }
-  /// Runs after a read has its result and before it returns.
+  /// Sets a hook that runs after a read has its result and before it returns.
   func afterRead(_ hook: (@Sendable () async -> Void)?) { readHook.withLock { $0 = hook } }
-  /// Runs before each commit.
+  /// Sets a hook that runs before each commit.
   func beforeCommit(_ hook: (@Sendable () async -> Void)?) { commitHook.withLock { $0 = hook } }
 
   var capabilities: StoreCapabilities {
@@ -75,7 +75,7 @@ final class ProbeEngine: StorageEngine {
   }
 }
 
-/// A third party's adapter.
+/// A third-party adapter that can become unreachable.
 actor ThirdPartyAdapter: StorageAdapter {
   struct Unreachable: Error {}
   private var values: [StoreKey: Data] = [:]
@@ -92,7 +92,7 @@ actor ThirdPartyAdapter: StorageAdapter {
   func exists(key: String) async -> Bool { (try? StoreKey(key)).map { values[$0] != nil } ?? false }
 }
 
-/// The code of the `StorageError` that `body` throws.
+/// Returns the code of the `StorageError` that `body` throws, or `nil` if it throws none.
 func codeThrown(_ body: () async throws -> Void) async -> StorageError.Code? {
   do { try await body() } catch let error as StorageError { return error.code } catch {}
   return nil

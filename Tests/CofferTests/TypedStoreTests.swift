@@ -168,7 +168,7 @@ import Testing
     let probe = ProbeEngine(engine)
     let store = TypedStore(engine: probe)
     let other = TypedStore(engine: engine)
-    // Somebody is always first, so that only cancellation ends this.
+    // Another writer always commits first, so that only cancellation ends the update.
     let (started, start) = AsyncStream.makeStream(of: Void.self)
     probe.beforeCommit {
       try? await other.save(0, for: "n")

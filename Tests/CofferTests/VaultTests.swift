@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-/// The next elements of a stream.
+/// Returns the next elements of a stream.
 func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
   var elements: [T] = []
   for await element in stream {
@@ -106,7 +106,7 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
       await #expect(throws: error) { try await call() }
     }
     probe.fail(StorageError(.diskFull, "No space is left."))
-    let some = unavailable  // equality asks only whether there is an underlying error
+    let some = unavailable  // equality considers only whether there is an underlying error
     await expect(.writeFailed(key: "a", underlyingError: some)) {
       try await service.saveData(Data(), forKey: "a", transactionID: UUID())
     }

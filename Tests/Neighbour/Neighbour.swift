@@ -1,4 +1,4 @@
-// A module like those that an application has beside this library: its names are everybody's own.
+// A module that an application could use beside this library, with common names that must not clash with the library's.
 
 public struct Key: Hashable, Sendable {
   public let name: String

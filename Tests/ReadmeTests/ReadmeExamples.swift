@@ -38,7 +38,7 @@ actor DictionaryAdapter: StorageAdapter {
 struct ReadmeExamples {
   private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-readme-\(UUID())")
 
-  /// Runs an example on a store of its own.
+  /// Runs an example on a temporary store.
   private func withStore(_ body: (SQLiteEngine, TypedStore) async throws -> Void) async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     let engine = try await SQLiteEngine.open(at: folder.appendingPathComponent("store.db").path)
@@ -94,7 +94,7 @@ struct ReadmeExamples {
     }
   }
 
-  /// Runs an example with system directories of its own, where there is no session bus.
+  /// Runs an example with temporary system directories and without a session bus.
   private func withDesktop(_ body: () async throws -> Void) async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -108,8 +108,8 @@ struct ReadmeExamples {
       let preferences = UserDefaultsAdapter(suiteName: "com.example.shop")
       try await preferences.set("dark", for: "theme")  // UserDefaults(suiteName:)?.string(forKey: "theme") elsewhere
       try await preferences.set(.date(lastSync), for: "lastSync")  // with its fractions of a second
-      #expect(try await preferences.value(for: "theme")?.string == "dark")
-      #expect(try await preferences.value(for: "lastSync")?.date == lastSync)
+      #expect(try await preferences.get("theme")?.string == "dark")
+      #expect(try await preferences.get("lastSync")?.date == lastSync)
       try await preferences.engine.close()
     }
   }
@@ -117,7 +117,7 @@ struct ReadmeExamples {
   @Test func secrets() async throws {
     try await withDesktop {
       let passphrase = PassphraseSource.provided { Data("correct horse battery staple".utf8) }
-      // One is there already, so that no keyring of this machine's user is touched.
+      // The sealed file exists already, so that the chain does not touch the user's keyring.
       try await SlotEngine.sealed(at: folder.appendingPathComponent("shop.sealed"), passphrase: passphrase).close()
       let chain = SecretChain(
         .keychain(service: "com.example.shop"),  // the desktop's keyring: gnome-keyring, KeePassXC, KWallet
@@ -226,7 +226,7 @@ struct ReadmeExamples {
     }
   }
 
-  @Test func ownBackend() async throws {
+  @Test func ownEngine() async throws {
     let report = try await StorageConformance(name: "dictionary", adapter: { _ in DictionaryAdapter() }).run()
     print(report)  // what passed, what was skipped because four methods cannot promise it, what failed
     #expect(report.failures.isEmpty)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A block of code in a Markdown text, from its opening fence on.
+/// A fenced block of code in a Markdown text.
 struct Fence: Hashable {
   /// The line of the opening fence, counted from 1.
   let line: Int
@@ -8,7 +8,7 @@ struct Fence: Hashable {
   var code: [String] = []
 }
 
-/// The fenced blocks of a Markdown text.
+/// Returns the fenced blocks of a Markdown text.
 func fences(in markdown: String) -> [Fence] {
   var found: [Fence] = []
   var open: Fence?
@@ -30,10 +30,10 @@ func fences(in markdown: String) -> [Fence] {
   return found
 }
 
-/// The paragraphs of `code` that do not stand, line by line, in the examples that the compiler sees.
+/// Returns the paragraphs of `code` that do not occur, line by line, in the compiled examples.
 ///
-/// Blank lines part paragraphs, so that a type and the statements that use it may be apart in the examples. Imports
-/// and indentation do not count, and neither do expectations that stand between the lines of an example.
+/// Blank lines separate paragraphs, so that a type and the statements that use it may be apart in the examples. Imports
+/// and indentation are ignored, as are expectations between the lines of an example.
 func missingParagraphs(of code: [String], in examples: String) -> [[String]] {
   let compiled = examples.components(separatedBy: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
     .filter { !$0.isEmpty && !$0.hasPrefix("#expect") && !$0.hasPrefix("try #require") }

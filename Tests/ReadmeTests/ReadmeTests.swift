@@ -4,7 +4,7 @@ import Testing
 private let here = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 private let readme = here.deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("README.md")
 
-@Suite("What the README shows")
+@Suite("Examples in the documentation")
 struct ReadmeTests {
   @Test(
     "Every Swift example of the README and of the tour is compiled and run",

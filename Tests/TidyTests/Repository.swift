@@ -1,12 +1,12 @@
 import Foundation
 
-/// The files that people wrote; nothing that was built.
+/// The source and text files of a repository, without build products.
 struct Repository: Sendable {
   let root: URL
   let files: [SourceFile]
   let paths: Set<String>
 
-  /// The repository that this file is in.
+  /// The repository that contains this file.
   static let this = Repository(
     root: URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent())

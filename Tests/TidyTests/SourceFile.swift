@@ -1,12 +1,12 @@
 import Foundation
 
-/// A text file of the repository, as the rules see it.
+/// A text file of the repository that rules are applied to.
 struct SourceFile: Sendable, CustomStringConvertible {
-  /// The path from the top of the repository: `Sources/CofferCore/Vocabulary/StoreKey.swift`.
+  /// The path relative to the repository: `Sources/CofferCore/Vocabulary/StoreKey.swift`.
   let path: String
-  /// The lines as they are.
+  /// The unmodified lines.
   let lines: [String]
-  /// The lines with spaces in place of comments and of the text of string literals: what is left is code.
+  /// The lines with comments and the text of string literals replaced by spaces.
   let code: [String]
 
   init(path: String, text: String) {
@@ -17,37 +17,37 @@ struct SourceFile: Sendable, CustomStringConvertible {
 
   var description: String { path }
 
-  /// The target that the file belongs to, for a file under a package's `Sources`.
+  /// The target that the file belongs to; `nil` if it is not under a package's `Sources`.
   var target: String? {
     let parts = pathInPackage.split(separator: "/")
     return parts.count > 2 && parts[0] == "Sources" ? String(parts[1]) : nil
   }
 
-  /// The path from the top of the package that the file belongs to: Watchify is a package of its own.
+  /// The path relative to the file's package; Watchify is a separate package.
   private var pathInPackage: Substring { path.hasPrefix("Watchify/") ? path.dropFirst("Watchify/".count) : path[...] }
 
   /// Whether the file is in one of these folders of its package.
   func isIn(_ folders: String...) -> Bool { folders.contains { pathInPackage.hasPrefix($0 + "/") } }
 
-  /// The lines of code that have one of these words: looking for a pattern in all of them would take minutes.
+  /// Returns the lines of code that contain one of these words: matching a pattern against all lines takes minutes.
   func code(with words: String...) -> [Int] { code.indices.filter { code[$0].hasAny(of: words) } }
 
   func finding(_ index: Int, _ message: String) -> Finding { Finding(path: path, line: index + 1, message: message) }
 
-  /// A finding for every line of code that has one of these words and `matches`.
+  /// Returns a finding for every line of code that contains one of these words and satisfies `matches`.
   func findings(_ message: String, with words: String..., where matches: (String) -> Bool) -> [Finding] {
     code.indices.filter { code[$0].hasAny(of: words) && matches(code[$0]) }.map { finding($0, message) }
   }
 }
 
 extension String {
-  /// Whether one of these words is in it, byte by byte.
+  /// Whether the string contains one of these words, compared byte by byte.
   func hasAny(of words: [String]) -> Bool {
     withCString { line in words.contains { strstr(line, $0) != nil } }
   }
 }
 
-/// One place where a rule is broken.
+/// A violation of a rule at one line of a file.
 struct Finding: Hashable, Sendable, CustomStringConvertible {
   let path: String
   let line: Int
@@ -56,7 +56,7 @@ struct Finding: Hashable, Sendable, CustomStringConvertible {
   var description: String { "\(path):\(line): \(message)" }
 }
 
-/// Swift text with spaces in place of comments and of what stands between quotes. Code inside `\(...)` is kept.
+/// Returns Swift source with comments and string contents replaced by spaces. Code inside `\(...)` is kept.
 func maskingTextAndComments(_ text: String) -> String {
   var masker = Masker(text)
   masker.code(until: nil)
@@ -81,7 +81,7 @@ private struct Masker {
     }
   }
 
-  /// Whether so many hashes come next.
+  /// Whether `count` number signs follow.
   private func hasHashes(_ count: Int, _ offset: Int) -> Bool {
     input.dropFirst(position + offset).prefix(count).elementsEqual(repeatElement(UInt8(ascii: "#"), count: count))
   }
@@ -91,7 +91,7 @@ private struct Masker {
     position += count
   }
 
-  /// Writes spaces, keeps line ends, and counts a character of several bytes once.
+  /// Writes one space for each character, however many bytes it has, and keeps line ends.
   private mutating func mask(_ count: Int = 1) {
     for byte in input[position..<min(position + count, input.count)] where byte & 0xC0 != 0x80 {
       output.append(byte == UInt8(ascii: "\n") ? byte : UInt8(ascii: " "))
@@ -144,7 +144,7 @@ private struct Masker {
     }
   }
 
-  /// A slash where a value can start, and no blank after it: a division has a value before it.
+  /// Whether a regex literal starts here: where a value can start, with no blank after the slash.
   private var isRegexStart: Bool {
     let before = output.last { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\n") }
     return "(,=:[{".utf8.contains(before ?? UInt8(ascii: "{")) && !isAt("/ ")

@@ -1,5 +1,5 @@
-// The examples of document 0, verbatim but for their indentation, each with the surroundings that it takes for granted.
-// `DocumentTests` compares them with the document. Its reader lives in Swift 5 mode, so this target does too.
+// The examples of the vault specification, verbatim except for indentation, each with the declarations that it assumes.
+// `DocumentTests` compares them with the document. The examples are written for Swift 5 mode, so this target uses it.
 import Coffer
 import Foundation
 
@@ -14,7 +14,7 @@ struct UserPreferences: Codable, Equatable {
 
 func createDefaultPreferences() -> Data { Data(#"{"theme":"default"}"#.utf8) }
 
-/// What the examples have done, for the tests to see.
+/// The effects of the examples, which the tests check.
 @MainActor enum Seen {
   static var preferences: [UserPreferences] = []
   static var reloadedKeys: [String] = []

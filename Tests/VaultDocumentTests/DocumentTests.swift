@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Compares the examples of this target with document 0, where the document is at hand.
+/// Compares the examples of this target with the vault specification, if the document is available.
 @Suite struct DocumentTests {
   private static let package = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -9,7 +9,7 @@ import Testing
     .standardizedFileURL
   static let isPresent = FileManager.default.isReadableFile(atPath: document.path)
 
-  @Test(.enabled(if: isPresent, "document 0 is not beside the package: \(document.path)"))
+  @Test(.enabled(if: isPresent, "the specification is not beside the package: \(document.path)"))
   func everyExampleIsCompiledVerbatim() throws {
     let fences = Self.fences(try String(contentsOf: Self.document, encoding: .utf8))
     let examples = try Self.lines(of: "Tests/VaultDocumentTests/DocumentExamples.swift")
@@ -27,7 +27,7 @@ import Testing
     #expect((compiled, signatures) == (9, 7))
   }
 
-  /// The Swift examples of a Markdown text, as lines that are not blank, without indentation.
+  /// Returns the Swift examples of a Markdown text, as lines without indentation and without blank lines.
   static func fences(_ text: String) -> [[String]] {
     var fences: [[String]] = []
     var isInside = false
@@ -52,7 +52,7 @@ import Testing
 }
 
 extension Array where Element == String {
-  /// Whether the lines occur one after the other.
+  /// Returns whether the lines occur consecutively.
   func contains(run: [String]) -> Bool {
     guard !run.isEmpty, run.count <= count else { return false }
     return (0...(count - run.count)).contains { self[$0..<($0 + run.count)].elementsEqual(run) }

@@ -38,7 +38,7 @@ import Testing
     #expect(existing == ["item1", "item2", "item3"])
   }
 
-  /// The examples subscribe at some time after they were called, so the other service writes until it is heard.
+  /// The examples subscribe some time after they were called, so the other service writes until a change is delivered.
   @Test func theMonitorsHearAnotherService() async throws {
     let other = service
     let preferences = UserPreferences(theme: "dark")

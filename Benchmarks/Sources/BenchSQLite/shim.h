@@ -1,7 +1,7 @@
 #pragma once
 #include <sqlite3.h>
 
-// Asks for unused bytes at the end of each page of an empty database.
+// Reserves bytes at the end of each page of an empty database.
 static inline void bench_sqlite_reserve(sqlite3 *db, int bytes) {
   sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
 }

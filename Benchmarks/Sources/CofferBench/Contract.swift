@@ -1,12 +1,12 @@
 import Coffer
 import Foundation
 
-/// Passes everything on.
+/// A decorator that forwards every call.
 private struct Nothing: EngineDecorator {
   let base: any StorageEngine
 }
 
-/// What attributes, decorators and summaries cost.
+/// Measures the cost of attributes, decorators and summaries.
 func measureContract(_ bench: inout Bench, _ directory: URL) async throws {
   let engine = try await SQLiteEngine.open(at: directory.appendingPathComponent("contract.db").path)
   try await measureAttributes(&bench, engine)
@@ -39,7 +39,7 @@ private func measureAttributes(_ bench: inout Bench, _ engine: SQLiteEngine) asy
 private func measureDecorators(_ bench: inout Bench) async throws {
   let base = MemoryEngine()
   let decorated = Nothing(base: base)
-  let (key, origin) = (try StoreKey("bench"), StoreOrigin())
+  let (key, origin) = (StoreKey("bench"), StoreOrigin())
   try await base.commit(WriteBatch([.put(key, Data(Values.bytes(0)))]), from: origin)
   func get(_ engine: any StorageEngine) -> (Int, Int) async throws -> [Double] {
     { first, count in
@@ -73,7 +73,7 @@ private func measureDecorators(_ bench: inout Bench) async throws {
 }
 
 private func measureContains(_ bench: inout Bench, _ engine: SQLiteEngine) async throws {
-  let (small, large, origin) = (try StoreKey("small"), try StoreKey("large"), StoreOrigin())
+  let (small, large, origin) = (StoreKey("small"), StoreKey("large"), StoreOrigin())
   try await engine.commit(WriteBatch([.put(small, Data(count: 64))]), from: origin)
   try await engine.commit(WriteBatch([.put(large, Data(repeating: 7, count: 64 << 20))]), from: origin)
   func contains(_ key: StoreKey) -> (Int, Int) async throws -> [Double] {

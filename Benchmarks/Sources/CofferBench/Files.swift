@@ -1,7 +1,7 @@
 import Coffer
 import Foundation
 
-/// A file per key, beside the same system calls written by hand.
+/// Measures a store with a file per key against the same system calls written by hand.
 func measureFiles(_ bench: inout Bench, _ directory: URL) async throws {
   let values = try Values(count: 1_000)
   let byHand = try FilesByHand(directory.appendingPathComponent("posix").path)
@@ -48,7 +48,7 @@ private func fill(_ byHand: FilesByHand, _ engine: SlotEngine, _ values: Values)
   try await engine.commit(WriteBatch(operations), from: StoreOrigin())
 }
 
-/// The time of one batch of 1,000 files, in which each file is synced on its own.
+/// Measures a batch of 1,000 files, each of which is synced separately.
 private func measureFileBatches(
   _ bench: inout Bench, _ byHand: FilesByHand, _ engine: SlotEngine, _ values: Values
 ) async throws {
@@ -71,8 +71,7 @@ private func measureFileBatches(
     ])
 }
 
-/// What one would write without a library: a row in a journal, a temporary file, a sync, a rename, a sync of the
-/// directory.
+/// A store written without the library: a journal row, a temporary file, a sync, a rename and a sync of the directory.
 private final class FilesByHand {
   private let path: String
   private let directory: Int32

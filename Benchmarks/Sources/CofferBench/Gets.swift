@@ -28,7 +28,7 @@ func measureGets(_ bench: inout Bench, _ directory: URL) async throws {
   try await engine.close()
 }
 
-/// A decoded value in memory, which another process may have changed since: the read asks the wake-up file.
+/// Measures reads of a cached decoded value, each of which checks the wake-up file for commits of other processes.
 private func measureCachedGets(_ bench: inout Bench, _ engine: SQLiteEngine, _ values: Values) async throws {
   struct Setting: Codable, Equatable, Sendable {
     var name: String

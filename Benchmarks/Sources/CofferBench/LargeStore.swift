@@ -58,7 +58,7 @@ func measureLargeStore(_ bench: inout Bench, _ directory: URL) async throws {
   try measureMemory(&bench, large: large, small: small)
 }
 
-/// What an open store weighs, measured in a process of its own; only as large as one of 1,000 keys, caches apart.
+/// Measures the resident memory of an open store in a child process: apart from caches, that of a store of 1,000 keys.
 private func measureMemory(_ bench: inout Bench, large: String, small: String) throws {
   let sizes = try [small, large].map { path in
     try (0..<3).map { _ in Double(try child(["memory", path]).output.trimmed) ?? .nan }.median
@@ -83,7 +83,7 @@ extension String {
   var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
 }
 
-/// Runs this program again as a child and waits for its end.
+/// Runs this program as a child process and waits for it to exit.
 func child(_ arguments: [String]) throws -> (output: String, status: Int32) {
   let process = Process()
   process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
@@ -102,8 +102,8 @@ func runChild(_ arguments: [String]) async throws {
   case "together": try await runTogetherChild(arguments)
   case "memory": try await runMemoryChild(arguments[1])
   case "writer":
-    guard let home = Home(rawValue: arguments[1]) else { throw Failure("unknown home") }
-    try await runWriterChild(home, URL(fileURLWithPath: arguments[2]), count: Int(arguments[3]) ?? 0)
+    guard let kind = EngineKind(rawValue: arguments[1]) else { throw Failure("unknown engine") }
+    try await runWriterChild(kind, URL(fileURLWithPath: arguments[2]), count: Int(arguments[3]) ?? 0)
   default: throw Failure("unknown child")
   }
 }

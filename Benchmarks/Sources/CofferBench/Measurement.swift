@@ -1,6 +1,6 @@
 import Foundation
 
-/// One line of the table and of `results.json`.
+/// A row of the table and of `results.json`.
 struct Row: Encodable {
   let operation: String
   let subject: String
@@ -10,7 +10,7 @@ struct Row: Encodable {
   let limitOperation: String?
   let limitSubject: String?
   let ratio: Double?
-  /// The memory that it takes, where that was measured.
+  /// The resident memory in bytes, if it was measured.
   var residentBytes: Int?
 
   enum CodingKeys: String, CodingKey {
@@ -37,7 +37,7 @@ struct Row: Encodable {
   }
 }
 
-/// What a row is compared with, and what it promises.
+/// The row that a result is compared with, and the limits it must hold.
 struct Limit {
   var operation: String?
   var subject: String?
@@ -46,15 +46,16 @@ struct Limit {
   var maximumAddedMicroseconds: Double?
 }
 
-/// One thing to measure: `run` does `count` operations, the first of which has the number `first`, and returns the
-/// time of each in seconds, or of equal groups of them.
+/// A subject to measure. `run` performs `count` operations, numbered from `first`, and returns the duration of each in
+/// seconds, or of equal groups of them.
 struct Variant {
   let subject: String
   var limit = Limit()
   let run: (_ first: Int, _ count: Int) async throws -> [Double]
 }
 
-/// Measures variants in turns, so that a slow moment of the machine meets all of them, and drops the first round.
+/// A benchmark that measures variants alternately, so that a slow phase of the machine affects all of them, and that
+/// discards the first round.
 struct Bench {
   private(set) var rows: [Row] = []
   private(set) var failures: [String] = []
@@ -64,7 +65,7 @@ struct Bench {
     var medians = variants.map { _ in [Double]() }
     var first = 0
     for round in 0...rounds {
-      // Every other round goes backwards: nobody always comes after the same neighbour.
+      // The order alternates, so that no variant always follows the same one.
       let order = round.isMultiple(of: 2) ? Array(variants.indices) : variants.indices.reversed()
       for index in order {
         let times = try await variants[index].run(first, count)
@@ -79,7 +80,7 @@ struct Bench {
     }
   }
 
-  /// Adds a row that says how much memory something takes, beside its times.
+  /// Adds a row with the resident memory of a subject besides its durations.
   mutating func add(
     _ operation: String, _ subject: String, _ times: [Double], residentBytes: Int, maximumResidentBytes: Int
   ) {
@@ -131,14 +132,14 @@ extension Double {
   var short: String { String(format: self < 10 ? "%.2f" : "%.1f", self) }
 }
 
-/// Seconds on a clock that all processes of the machine share.
+/// Returns the seconds of a monotonic clock that all processes share.
 func now() -> Double {
   var time = timespec()
   clock_gettime(CLOCK_MONOTONIC, &time)
   return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
 }
 
-/// The time of each operation.
+/// Returns the duration of each operation in seconds.
 func each(_ first: Int, _ count: Int, _ body: (Int) async throws -> Void) async rethrows -> [Double] {
   var times: [Double] = []
   times.reserveCapacity(count)
@@ -150,7 +151,7 @@ func each(_ first: Int, _ count: Int, _ body: (Int) async throws -> Void) async 
   return times
 }
 
-/// The mean time in groups of operations that are too short to be timed one by one.
+/// Returns the mean duration in each group of operations, for operations too short to be timed individually.
 func grouped(_ first: Int, _ count: Int, by size: Int, _ body: (Int) async throws -> Void) async rethrows -> [Double] {
   var times: [Double] = []
   for group in stride(from: first, to: first + count, by: size) {

@@ -1,17 +1,17 @@
 import Coffer
 import Foundation
 
-/// How long after a commit in another process its subscriber here has heard of it, for each home.
-func measureNotify(_ bench: inout Bench, _ homes: Homes) async throws {
-  for home in homes.all {
-    let engine = try await homes.open(home, "notify")
+/// Measures the delay between a commit in another process and its delivery to a subscriber, for each engine.
+func measureNotify(_ bench: inout Bench, _ engines: BenchEngines) async throws {
+  for kind in engines.all {
+    let engine = try await engines.open(kind, "notify")
     // A keyring takes tens of milliseconds for a commit.
-    let count = home == .keychain ? 60 : 300
+    let count = kind == .keychain ? 60 : 300
     try await bench.measure(
-      "notify.\(home.rawValue)", rounds: home == .keychain ? 2 : 5, count: count,
+      "notify.\(kind.rawValue)", rounds: kind == .keychain ? 2 : 5, count: count,
       [
-        Variant(subject: "coffer.\(home.rawValue)", limit: Limit(maximumMicroseconds: 500)) { _, count in
-          try await heard(of: count, on: engine, from: home, homes)
+        Variant(subject: "coffer.\(kind.rawValue)", limit: Limit(maximumMicroseconds: 500)) { _, count in
+          try await heard(of: count, on: engine, from: kind, engines)
         }
       ])
     try await engine.close()
@@ -19,30 +19,30 @@ func measureNotify(_ bench: inout Bench, _ homes: Homes) async throws {
 }
 
 private func heard(
-  of count: Int, on engine: any StorageEngine, from home: Home, _ homes: Homes
+  of count: Int, on engine: any StorageEngine, from kind: EngineKind, _ engines: BenchEngines
 ) async throws -> [Double] {
   let first = engine.latestRevision.rawValue + 1
   let stream = engine.changes(since: nil)
   let listener = Task {
     var heard: [Double] = []
     for await change in stream {
-      guard case .commit = change else { throw Failure("the subscriber was told to reload") }
+      guard case .commit = change else { throw Failure("the subscriber received a reload") }
       heard.append(now())
       if change.revision.rawValue == first + UInt64(count) - 1 { break }
     }
     return heard
   }
-  let told = try child(["writer", home.rawValue, homes.directory.path, String(count)]).output.split(separator: "\n")
+  let told = try child(["writer", kind.rawValue, engines.directory.path, String(count)]).output.split(separator: "\n")
     .compactMap { Double($0) }
   let heard = try await listener.value
   precondition(told.count == count && heard.count == count)
   return zip(told, heard).map { max(0, $1 - $0) }
 }
 
-/// Commits at intervals and prints when each commit had returned.
-func runWriterChild(_ home: Home, _ directory: URL, count: Int) async throws {
-  let engine = try await Homes(joining: directory).open(home, "notify")
-  let key = try StoreKey("bell")
+/// Commits at intervals and prints the time at which each commit returned.
+func runWriterChild(_ kind: EngineKind, _ directory: URL, count: Int) async throws {
+  let engine = try await BenchEngines(joining: directory).open(kind, "notify")
+  let key = StoreKey("bell")
   let origin = StoreOrigin()
   try await Task.sleep(for: .milliseconds(50))
   var times: [Double] = []

@@ -2,10 +2,10 @@ import BenchSQLite
 import Coffer
 import Foundation
 
-/// What the checksums of pages cost: the same statements by hand, with and without the VFS that checks pages.
+/// Measures the cost of page checksums: the same statements by hand, with and without the VFS that checks pages.
 func measurePages(_ bench: inout Bench, _ directory: URL) async throws {
   let values = try Values(count: 1_000)
-  // The first store that is opened makes the VFS known to SQLite.
+  // Opening a store registers the VFS with SQLite.
   try await SQLiteEngine.open(at: directory.appendingPathComponent("pages.db").path).close()
   func open(_ name: String, _ synchronous: String, _ checks: Bool) throws -> SQLiteByHand {
     let database = try SQLiteByHand(

@@ -2,7 +2,7 @@ import BenchSQLite
 import Coffer
 import Foundation
 
-/// The same value row and journal row that Coffer writes, by hand over the C interface, with equal settings.
+/// A store that writes the value and journal rows of Coffer through the C interface, with equal settings.
 final class SQLiteByHand {
   let handle: OpaquePointer
   private let put, journal, get, begin, commit: OpaquePointer
@@ -10,7 +10,7 @@ final class SQLiteByHand {
   private var newest: OpaquePointer?
   private let transaction = Array(repeating: UInt8(7), count: 16)
 
-  /// - Parameter checksPages: whether through the VFS of the library, which is known once a store was opened.
+  /// - Parameter checksPages: Whether to use the library's VFS, which is registered once a store was opened.
   init(_ path: String, synchronous: String, creates: Bool = true, checksPages: Bool = false) throws {
     var handle: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | (creates ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX
@@ -54,7 +54,7 @@ final class SQLiteByHand {
     sqlite3_close_v2(handle)
   }
 
-  /// Waits for other processes, and takes the revision from the journal, as somebody who is not alone has to.
+  /// Makes each transaction read the revision from the journal, as required with concurrent writers.
   func sharesWithOthers() {
     sqlite3_prepare_v3(
       handle, "SELECT max(revision) FROM coffer_journal", -1, UInt32(SQLITE_PREPARE_PERSISTENT), &newest, nil)
@@ -103,12 +103,12 @@ final class SQLiteByHand {
 
   private func run(_ statement: OpaquePointer) {
     let code = sqlite3_step(statement)
-    precondition(code == SQLITE_DONE, "SQLite answered \(code): \(String(cString: sqlite3_errmsg(handle)))")
+    precondition(code == SQLITE_DONE, "SQLite returned \(code): \(String(cString: sqlite3_errmsg(handle)))")
     sqlite3_reset(statement)
   }
 }
 
-/// The floor under every durable commit: one page overwritten in place and confirmed by the device.
+/// The lower bound of a durable commit: overwriting one page and syncing it to the device.
 final class RawFile {
   private let descriptor: Int32
   private var page = [UInt8](repeating: 1, count: 4_096)

@@ -94,8 +94,8 @@ func measurePuts(_ bench: inout Bench, _ directory: URL) async throws {
   try await relaxedEngine.close()
 }
 
-/// What one would write without a library. Neither survives power loss; the second does not even survive a kill
-/// before `synchronize`, which is counted here.
+/// Measures Foundation's means. Neither survives power loss; the second survives a kill only after `synchronize`, which
+/// is included here.
 private func foundationPuts(_ directory: URL, _ values: Values) -> [Variant] {
   let files = directory.appendingPathComponent("files")
   try? FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)

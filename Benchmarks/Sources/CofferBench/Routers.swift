@@ -11,7 +11,7 @@ extension StorageKeys {
 }
 
 extension StorageKey where Self == TypedKey<Int> {
-  /// Made anew by each use, as most keys are.
+  /// A key that each use creates again, as most keys are declared.
   fileprivate static var counter: Self {
     TypedKey("counter", in: .engine("bench"), owner: "Bench", about: "A number.", default: 0)
   }
@@ -21,7 +21,7 @@ private struct BenchCatalog: StorageKeyCatalog {
   let allKeys: [AnyStorageKey] = [.key(StorageKeys.bench), .key(.counter)]
 }
 
-/// What a router adds to its engine: one in memory, so that nothing else is measured.
+/// Measures the overhead of a router over its engine, which is in memory so that nothing else is measured.
 func measureRouter(_ bench: inout Bench) async throws {
   let engine = MemoryEngine(name: "bench")
   func router(cacheCapacity: Int) async throws -> StorageRouter {
@@ -33,9 +33,9 @@ func measureRouter(_ bench: inout Bench) async throws {
     return router
   }
   let (uncached, cached) = (try await router(cacheCapacity: 0), try await router(cacheCapacity: 100))
-  // A router knows a key that is made once by its declaration.
+  // A key that is created once is recognized by identity; this router uses one created on each use.
   let anew = try await router(cacheCapacity: 100)
-  let (key, origin) = (try StoreKey("bench"), StoreOrigin())
+  let (key, origin) = (StoreKey("bench"), StoreOrigin())
   try await uncached.set(Data(Values.bytes(0)), for: StorageKeys.bench)
   try await cached.set(1, for: StorageKeys.counter)
   try await anew.set(1, for: .counter)
@@ -70,7 +70,7 @@ func measureRouter(_ bench: inout Bench) async throws {
         }
       },
     ])
-  // So many commits of others have emptied their memories.
+  // The preceding commits have invalidated both caches.
   _ = (try await cached.get(StorageKeys.counter), try await anew.get(.counter))
   try await bench.measure(
     "router.cached", count: 100_000,

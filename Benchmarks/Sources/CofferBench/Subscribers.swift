@@ -1,15 +1,15 @@
 import Coffer
 import Foundation
 
-/// What 1,000 subscribers to one preference cost: the time until all of them have heard of a change, and the memory
-/// that they take while they wait for the next. Each has its own task and has read the value once; a task that waits
-/// for a plain `AsyncStream` takes 1.7 KiB of it.
-func measureSubscribers(_ bench: inout Bench, _ homes: Homes) async throws {
-  let engine = try await homes.open(.prefs, "subscribers")
+/// Measures 1,000 subscribers to one preference: the time until all of them have received a change, and their resident
+/// memory while they wait for the next one. Each has its own task and has read the value once; a task that waits for a
+/// plain `AsyncStream` alone takes 1.7 KiB.
+func measureSubscribers(_ bench: inout Bench, _ engines: BenchEngines) async throws {
+  let engine = try await engines.open(.prefs, "subscribers")
   let store = TypedStore(engine: engine)
-  let key = try StoreKey("theme")
+  let key = StoreKey("theme")
   try await store.save(String(repeating: "dark", count: 250), for: key)
-  // A first burst: connections, threads and what the allocator keeps are there before the others come.
+  // Warms up connections, threads and the allocator before memory is measured.
   let first = Audience()
   first.join(200, store, key)
   try await first.hear(1)
@@ -53,7 +53,7 @@ private final class Audience: @unchecked Sendable {
     }
   }
 
-  /// Returns when all have read that many values; a value that is replaced quickly may be read twice.
+  /// Waits until every subscriber has read `count` values; a value that is replaced quickly may be read twice.
   func hear(_ count: Int) async throws {
     while true {
       if let failure = lock.withLock({ () -> (any Error)? in self.failure }) { throw failure }
@@ -69,7 +69,7 @@ private final class Audience: @unchecked Sendable {
   }
 }
 
-/// The memory of this process that is in the machine's, without the files that it has mapped.
+/// Returns the resident memory of this process in bytes, without mapped files.
 private func residentBytes() throws -> Int {
   let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
   guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("RssAnon:") }),

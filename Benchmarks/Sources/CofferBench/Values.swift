@@ -1,7 +1,7 @@
 import Coffer
 import Foundation
 
-/// Keys and values for all subjects. Values differ on every write: SQLite skips the page when nothing has changed.
+/// Keys and values for all subjects. Each write stores a different value, since SQLite does not write unchanged pages.
 struct Values {
   let count: Int
   let keys: [StoreKey]
@@ -13,7 +13,7 @@ struct Values {
     keys = try names.map { try StoreKey(String(decoding: $0, as: UTF8.self)) }
   }
 
-  /// The position of operation `index`: all keys in a random-looking order.
+  /// Returns the index of the key for operation `index`, in a pseudorandom order.
   func slot(_ index: Int) -> Int { Int(truncatingIfNeeded: UInt64(index) &* 0x9E37_79B9_7F4A_7C15 >> 20) % count }
 
   static func bytes(_ index: Int, size: Int = 256) -> [UInt8] {

@@ -2,7 +2,7 @@ import Foundation
 import ReplayShop
 import WatchifyKit
 
-/// Decoding a page of a feed, beside `JSONDecoder` into the same values.
+/// Measures decoding a page of a feed, against `JSONDecoder` with the same result.
 func measureFeed(_ bench: inout Bench) async throws {
   let page = ShopGenerator(seed: 25, products: 250).feed.json(of: 0..<250)
   let size = Double(page.count) / 1e6
@@ -30,7 +30,7 @@ func measureFeed(_ bench: inout Bench) async throws {
     ])
 }
 
-/// The same members as the compiler would have them decoded.
+/// The same members, with decoding synthesized by the compiler.
 private struct WirePage: Decodable {
   struct Product: Decodable {
     var id: Int64

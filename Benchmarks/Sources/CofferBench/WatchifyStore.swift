@@ -3,7 +3,7 @@ import Foundation
 import ReplayShop
 import WatchifyKit
 
-/// A shop of 25,000 products with 4 variants each, whose pages lie in files.
+/// A shop of 25,000 products with 4 variants each, served from files.
 private struct FiledShop: ShopifyAPIProtocol {
   static let pages = 100
   let directory: URL
@@ -33,7 +33,7 @@ private func service(_ directory: URL, at time: Date) async throws -> (StoreServ
   return (service, container)
 }
 
-/// Syncs of a large shop, and questions to it and to many events.
+/// Measures syncs of a large shop, and queries of its products and of many events.
 func measureWatchify(_ bench: inout Bench, _ directory: URL) async throws {
   try FiledShop.write(to: directory)
   let (service, container) = try await service(directory, at: beginning)
@@ -44,7 +44,7 @@ func measureWatchify(_ bench: inout Bench, _ directory: URL) async throws {
   try await measureEvents(&bench, directory)
 }
 
-/// A sync without changes, each in a process of its own, which tells its processor time and its largest size.
+/// Measures syncs without changes, each in a child process that prints its processor time and peak memory.
 private func measureSync(_ bench: inout Bench, _ directory: URL) async throws {
   var (largest, number) = (0.0, 0)
   try await bench.measure(
@@ -55,7 +55,7 @@ private func measureSync(_ bench: inout Bench, _ directory: URL) async throws {
           number += 1
           let words = try child(["watchify", directory.path, "\(number)"]).output.trimmed
           let numbers = words.split(separator: " ").compactMap { Double($0) }
-          guard numbers.count == 2 else { throw Failure("the child said: \(words)") }
+          guard numbers.count == 2 else { throw Failure("unexpected output of the child: \(words)") }
           largest = max(largest, numbers[1])
           return numbers[0]
         }
@@ -117,18 +117,18 @@ private func measureProducts(_ bench: inout Bench, _ directory: URL, _ store: UU
   try await container.close()
 }
 
-/// Runs a statement on a database that nobody else has open.
+/// Runs a statement on a database that is not open elsewhere.
 private func execute(_ sql: String, on path: String) throws {
   var database: OpaquePointer?
   defer { sqlite3_close(database) }
-  // Through the library's VFS, which puts checksums on the pages.
+  // The library's VFS writes page checksums.
   let code = sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE, "coffer")
   guard code == SQLITE_OK, sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK else {
     throw Failure(String(cString: sqlite3_errmsg(database)))
   }
 }
 
-/// The same questions to a thousand events and to a million.
+/// Measures the same queries on a thousand events and on a million.
 private func measureEvents(_ bench: inout Bench, _ directory: URL) async throws {
   var services: [(count: Int, service: StoreService, container: ModelContainer)] = []
   for count in [1_000, 1_000_000] {

@@ -2,7 +2,7 @@ import BenchSQLite
 import Coffer
 import Foundation
 
-/// Three processes that write one store at once, beside plain SQLite with the same rows and its usual checkpoints.
+/// Measures three processes that write to one store, against plain SQLite with the same rows and default checkpoints.
 func measureWriters(_ bench: inout Bench, _ directory: URL) async throws {
   for durability in ["full", "relaxed"] {
     let count = durability == "full" ? 1_000 : 5_000
@@ -25,16 +25,16 @@ func measureWriters(_ bench: inout Bench, _ directory: URL) async throws {
   }
 }
 
-/// The longest log of all rounds; touched by one thread after the other.
+/// The largest size of the log in all rounds, in bytes; never accessed concurrently.
 private final class LargestLog {
   var bytes = 0
 }
 
-/// From the first process's first commit to the last one's last.
+/// Runs three writers and returns the time from the first commit to the last, and the largest size of the log.
 private func writeTogether(
   _ subject: String, _ path: String, _ durability: String, _ count: Int
 ) throws -> (seconds: Double, log: Int) {
-  // Made before the clock runs.
+  // Creates the store before the measurement.
   _ = try child(["together", subject, path, durability, "0", "1", "0"])
   let start = now() + 1
   let results = Results()
@@ -47,14 +47,14 @@ private func writeTogether(
   return (end - start, Int(results.all.map { $0[1] }.reduce(0, max)))
 }
 
-/// What the writers have said; the lock orders them.
+/// The output of the writers, guarded by a lock.
 private final class Results: @unchecked Sendable {
   private let lock = NSLock()
   private(set) var all: [[Double]] = []
   func add(_ numbers: [Double]) { lock.withLock { all.append(numbers) } }
 }
 
-/// Writes from a moment on, then prints when it was done and how long the log was at most.
+/// Writes from the given start time on, then prints the end time and the largest size of the log.
 func runTogetherChild(_ arguments: [String]) async throws {
   let (subject, path, durability) = (arguments[1], arguments[2], arguments[3])
   let (number, count, start) = (Int(arguments[4]) ?? 0, Int(arguments[5]) ?? 0, Double(arguments[6]) ?? 0)

@@ -9,8 +9,15 @@ if arguments.first == "child" {
 }
 
 func runSuite(_ arguments: [String]) async throws {
-  let isChecked = arguments.contains("--check")
-  let filter = arguments.first { !$0.hasPrefix("--") }
+  let options = ["--check", "--record"]
+  let filters = arguments.filter { !options.contains($0) }
+  guard filters.count <= 1, !filters.contains(where: { $0.hasPrefix("-") }) else {
+    throw Failure("usage: ./run bench [GROUP] [--check] [--record]")
+  }
+  let (isChecked, isRecorded) = (arguments.contains("--check"), arguments.contains("--record"))
+  let filter = filters.first
+  // The file holds the rows of one whole run: rows of different runs cannot be compared.
+  guard !isRecorded || filter == nil else { throw Failure("--record needs a whole run, without a GROUP") }
   func wants(_ group: String) -> Bool { filter.map { group.hasPrefix($0) } ?? true }
   let directory = try temporaryDirectory()
   defer { try? FileManager.default.removeItem(at: directory) }
@@ -31,14 +38,14 @@ func runSuite(_ arguments: [String]) async throws {
     try await measureWatchify(&bench, folder)
   }
   if wants("subscribers") || wants("prefs") || wants("sealed") || wants("keychain") || wants("notify") {
-    let homes = try Homes(in: directory)
-    defer { homes.end() }
-    for home in homes.all where wants(home.rawValue) { try await measureHome(&bench, home, homes) }
-    if wants("subscribers") { try await measureSubscribers(&bench, homes) }
-    if wants("notify") { try await measureNotify(&bench, homes) }
+    let engines = try BenchEngines(in: directory)
+    defer { engines.end() }
+    for kind in engines.all where wants(kind.rawValue) { try await measureEngine(&bench, kind, engines) }
+    if wants("subscribers") { try await measureSubscribers(&bench, engines) }
+    if wants("notify") { try await measureNotify(&bench, engines) }
   }
   printTable(bench.rows)
-  if filter == nil {
+  if isRecorded {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -1,7 +1,7 @@
 public import Dispatch
 import Foundation
 
-/// Callback storage over any engine, so that code without `await` shares a store with all the other doors.
+/// Callback storage over any engine, so that code without `await` shares a store with the other APIs.
 ///
 /// ```swift
 /// let engine = try await SQLiteEngine.open(at: path)
@@ -10,31 +10,32 @@ import Foundation
 /// storage.retrieve(for: "theme") { value, error in }  // sees what was stored the line above
 /// ```
 ///
-/// - **Order**: what is started for one key happens in the order in which it was started, and its completions come in
-///   that order where the queue is serial. Operations on different keys run at once and end in any order.
-/// - **Completions** run on ``queue``, exactly once, never inside the call that they belong to. What runs on a serial
-///   queue and starts an operation there has ended before its completion begins.
-/// - **Lifetime**: what was started is finished and answered, also when the storage is released meanwhile.
-/// - **Errors** are `StorageError`. A missing key is `notFound`, and nothing else is; a key that is empty or longer
-///   than 1,024 bytes is `invalidKey`.
+/// - **Order**: operations on one key are carried out in the order in which they were started, and on a serial queue
+///   their completions run in that order. Operations on different keys run concurrently and end in any order.
+/// - **Completions** run on ``queue``, exactly once, never inside the call that they belong to. A block on a serial
+///   queue that starts an operation returns before the completion of that operation begins.
+/// - **Lifetime**: operations that were started are completed even if the storage is released meanwhile.
+/// - **Errors** are `StorageError`. The code `notFound` means a missing key and nothing else; a key that is empty or
+///   longer than 1,024 bytes is `invalidKey`.
 ///
-/// A completion may touch what belongs to ``queue`` and what is `Sendable`, and nothing else: the compiler cannot check
-/// it, since the document's closures are not `@Sendable`. On the main actor pass `queue: .main`, or use `await` with
-/// ``KeyValueStorage/value(for:)`` and its siblings.
+/// A completion may access only `Sendable` values and state that belongs to ``queue``. The compiler cannot check this,
+/// since the closures of the protocol are not `@Sendable`. On the main actor pass `queue: .main`, or use `await` with
+/// ``KeyValueStorage/retrieve(for:)`` and its siblings.
 public final class EngineKeyValueStorage: KeyValueStorage, Sendable {
-  /// The engine that keeps the bytes. Closing it ends the storage; the storage never closes it.
+  /// The engine that stores the bytes. After it is closed every operation fails; the storage never closes it.
   public let engine: any StorageEngine
-  /// Says which commits are this storage's own.
+  /// The origin that marks this storage's own commits.
   public let origin: StoreOrigin
-  /// Where completions are called.
+  /// The queue on which completions are called.
   public let queue: DispatchQueue
   private let pipeline = KeyedPipeline()
 
+  /// Creates a callback storage.
   /// - Parameters:
-  ///   - engine: where the bytes are kept.
-  ///   - origin: the handle that the storage writes as; a fresh one unless given.
-  ///   - queue: where completions are called. Unless given, a serial queue of this storage alone, so that no two of its
-  ///     completions run at the same time. Not the main queue: a server need not run one.
+  ///   - engine: the engine that stores the bytes.
+  ///   - origin: the origin of the storage's commits; a new one by default.
+  ///   - queue: the queue on which completions are called. By default a serial queue of this storage, so that no two of
+  ///     its completions run at the same time; not the main queue, which a server need not run.
   public init(
     engine: any StorageEngine, origin: StoreOrigin = StoreOrigin(),
     queue: DispatchQueue = DispatchQueue(label: "coffer.callbacks")
@@ -44,18 +45,18 @@ public final class EngineKeyValueStorage: KeyValueStorage, Sendable {
     self.queue = queue
   }
 
-  /// Stores a value, replacing what was there. It survives power loss, where the engine can promise that, before
-  /// `finished` is called.
+  /// Stores a value, replacing any existing one. When `finished` is called the value survives power loss, where the
+  /// engine can promise that.
   ///
-  /// On an error nothing was stored, except after `outcomeUnknown` and `unfinished`.
+  /// After an error nothing was stored, unless its code is `outcomeUnknown` or `unfinished`.
   public func store(value: Value, for key: String, finished: @escaping (_ error: (any Error)?) -> Void) {
     start(key, Completion { finished($0.error) }) { [engine, origin] key in
       try await engine.commit(WriteBatch([.put(key, Data(value))]), from: origin)
     }
   }
 
-  /// Reads a value. A key without one is an error with the code `notFound`; every other error says nothing about what
-  /// the store holds.
+  /// Reads the value of a key. A missing value is reported as an error with the code `notFound`; after any other error
+  /// it is unknown whether there is a value.
   public func retrieve(for key: String, finished: @escaping (_ value: Value?, _ error: (any Error)?) -> Void) {
     start(key, Completion { finished($0.value, $0.error) }) { [engine] key in
       guard let entry = try await engine.entry(key) else { throw MissingValue() }
@@ -63,7 +64,7 @@ public final class EngineKeyValueStorage: KeyValueStorage, Sendable {
     }
   }
 
-  /// Removes a value. A missing one is no error: what was asked for holds.
+  /// Removes the value of a key. Removing a missing value succeeds.
   public func remove(for key: String, finished: @escaping (_ error: (any Error)?) -> Void) {
     start(key, Completion { finished($0.error) }) { [engine, origin] key in
       try await engine.commit(WriteBatch([.delete(key)]), from: origin)
@@ -72,7 +73,7 @@ public final class EngineKeyValueStorage: KeyValueStorage, Sendable {
 }
 
 extension EngineKeyValueStorage {
-  /// Works after all that was started for the key before, then answers on the queue.
+  /// Runs `work` after all earlier operations on the key, then calls the completion on the queue.
   private func start<R: Sendable>(
     _ name: String, _ completion: Completion<R>, work: @escaping @Sendable (StoreKey) async throws -> R
   ) {
@@ -84,49 +85,49 @@ extension EngineKeyValueStorage {
         queue.async { completion.call(result) }
       }
     } catch {
-      // There is no key to wait for.
+      // Without a valid key there is no earlier operation to wait for.
       let result = Result<R, any Error>.failure(
-        (error as? StorageError)?.locating(backend: engine.description) ?? error)
+        (error as? StorageError)?.locating(at: engine.description) ?? error)
       queue.async { completion.call(result) }
     }
   }
 }
 
-/// The engine has answered: there is no value.
+/// Thrown when the engine reports that the key has no value.
 private struct MissingValue: Error {}
 
 extension StorageEngine {
-  /// An error as this door's users get it. `notFound` is kept for a missing key: what the engine calls so is a missing
-  /// store, and that says nothing about the key.
+  /// Translates an error for callers of the storage. `notFound` is reserved for a missing key; the engine's own
+  /// `notFound` means a missing store and becomes `unavailable`.
   fileprivate func explain(_ error: any Error, _ key: StoreKey) -> any Error {
     switch error {
     case is MissingValue:
       StorageError(
-        .notFound, "There is no value for this key.", advice: "Store one first, or go on without it.",
-        backend: description, key: key)
+        .notFound, "There is no value for this key.", advice: "Store one first, or continue without it.",
+        location: description, key: key)
     case let error as StorageError where error.code == .notFound:
       StorageError(
-        .unavailable, error.message, advice: error.advice, backend: error.backend, key: error.key,
+        .unavailable, error.message, advice: error.advice, location: error.location, key: error.key,
         underlying: error.underlying
-      ).locating(backend: description, key: key)
-    case let error as StorageError: error.locating(backend: description, key: key)
+      ).locating(at: description, key: key)
+    case let error as StorageError: error.locating(at: description, key: key)
     default: error
     }
   }
 }
 
-/// A caller's closure on its way to the queue that calls it.
+/// A caller's closure in transit to the queue that calls it.
 ///
-/// It is not `Sendable`, because the document's signature is not, and crosses threads all the same. That is safe as far
-/// as this side goes: nobody touches it here before the one block on the queue, which takes it out, calls it once and
-/// lets it go, so that what it has captured ends there too. The queue is stated, so the caller, who knows what the
-/// closure touches, can choose the one where that belongs.
+/// The closure is not `Sendable`, because the protocol's signature is not, and still crosses threads. This type
+/// accesses it only in the one block on the queue, which takes it, calls it once and releases it, so that its captures
+/// are released there too. The queue is documented so that the caller can choose the one that the captured state
+/// belongs to.
 private final class Completion<R: Sendable>: @unchecked Sendable {
   private var closure: ((Result<R, any Error>) -> Void)?
 
   init(_ closure: @escaping (Result<R, any Error>) -> Void) { self.closure = closure }
 
-  /// Only on the queue.
+  /// Calls the closure once. Must be called on the queue.
   func call(_ result: Result<R, any Error>) {
     let taken = closure
     closure = nil

@@ -1,9 +1,9 @@
 public import Foundation
 
-/// Raw bytes, as document 3 and the library that it comes from call them.
+/// Raw bytes: the type of the values of a ``KeyValueStorage``.
 public typealias Bytes = [UInt8]
 
-/// Bytes by key, with completions instead of `async` (document 3): for code that cannot `await`.
+/// Storage of bytes by key with completions instead of `async`, for code that cannot `await`.
 ///
 /// ```swift
 /// let storage: any KeyValueStorage = EngineKeyValueStorage(engine: MemoryEngine())
@@ -14,12 +14,12 @@ public typealias Bytes = [UInt8]
 /// }
 /// ```
 ///
-/// Every completion is called once, after the operation has ended. Which thread calls it is the conformer's to say:
-/// ``EngineKeyValueStorage`` has a queue for that. Who can `await` uses ``store(_:for:)``, ``value(for:)`` and
+/// Every completion is called once, after the operation has ended. The conformer chooses the thread:
+/// ``EngineKeyValueStorage`` has a queue for that. Code that can `await` uses ``store(_:for:)``, ``retrieve(for:)`` and
 /// ``remove(for:)``, which every conformer has.
 ///
-/// The protocol asks for no `Sendable` and names no actor, so a class written for Swift 5 conforms as it is, also in
-/// Swift 6 mode, with its declarations as the document prints them:
+/// The protocol requires neither `Sendable` nor an actor, so a class written for Swift 5 conforms unchanged, also in
+/// Swift 6 mode:
 ///
 /// ```swift
 /// class LegacyStorage: KeyValueStorage {
@@ -33,41 +33,41 @@ public typealias Bytes = [UInt8]
 /// }
 /// ```
 public protocol KeyValueStorage {
-  /// The name of a value. It is unique in a storage.
+  /// The name of a value, unique within a storage.
   typealias Key = String
-  /// Any bytes; none at all are a value too.
+  /// The bytes of a value. Empty bytes are a value too.
   typealias Value = Bytes
 
-  /// Stores a value, replacing what was there.
+  /// Stores a value, replacing any existing one.
   /// - Parameters:
   ///   - value: the bytes.
-  ///   - key: their name.
-  ///   - finished: called once with `nil`, or with what went wrong.
+  ///   - key: the name of the value.
+  ///   - finished: called once with `nil`, or with the error.
   func store(value: Value, for key: Key, finished: @escaping (_ error: (any Error)?) -> Void)
 
-  /// Reads the value of a key. A missing one is an error.
+  /// Reads the value of a key. A missing value is an error.
   ///
-  /// The document's postcondition holds, `(value = nil) ⊻ (error = nil)`: exactly one of the two is `nil`. The
-  /// `precondition` in its example, `(optionalValue != nil) == (optionalError != nil)`, says the opposite and would end
-  /// the program each time; with `!=` in place of `==` it is right.
+  /// The postcondition is `(value = nil) ⊻ (error = nil)`: exactly one of the two is `nil`. The example in the
+  /// specification checks `precondition((optionalValue != nil) == (optionalError != nil))`, which is inverted and
+  /// always fails; replace `==` by `!=`.
   /// - Parameters:
   ///   - key: the name of the value.
-  ///   - finished: called once with the value, or with what went wrong.
+  ///   - finished: called once with the value, or with the error.
   func retrieve(for key: Key, finished: @escaping (_ value: Value?, _ error: (any Error)?) -> Void)
 
   /// Removes the value of a key.
   ///
-  /// The document does not say what the removal of a missing key is, and the implementations of it disagreed.
-  /// ``EngineKeyValueStorage`` succeeds, since what was asked for holds; ``KeyValueStorageAdapter`` takes both.
+  /// Whether removing a missing value is an error is up to the conformer. ``EngineKeyValueStorage`` succeeds;
+  /// ``KeyValueStorageAdapter`` accepts both.
   /// - Parameters:
   ///   - key: the name of the value.
-  ///   - finished: called once with `nil`, or with what went wrong.
+  ///   - finished: called once with `nil`, or with the error.
   func remove(for key: Key, finished: @escaping (_ error: (any Error)?) -> Void)
 }
 
-/// The forms that the document's examples use; they differ from its declarations.
+/// Variants of the calls with other labels, as used in the specification's examples.
 extension KeyValueStorage {
-  /// Stores `Data`: ``store(value:for:finished:)`` with the labels of the document's example.
+  /// Stores `Data`: the same as ``store(value:for:finished:)``.
   ///
   /// ```swift
   /// storage.store(key: "name", value: Data("John Doe".utf8)) { error in }
@@ -75,15 +75,15 @@ extension KeyValueStorage {
   /// - Parameters:
   ///   - key: the name of the value.
   ///   - value: the bytes.
-  ///   - finished: called once with `nil`, or with what went wrong.
+  ///   - finished: called once with `nil`, or with the error.
   public func store(key: Key, value: Data, finished: @escaping (_ error: (any Error)?) -> Void) {
     store(value: Bytes(value), for: key, finished: finished)
   }
 
-  /// Removes a value: ``remove(for:finished:)`` with the label of the document's example.
+  /// Removes the value of a key: the same as ``remove(for:finished:)``.
   /// - Parameters:
   ///   - key: the name of the value.
-  ///   - finished: called once with `nil`, or with what went wrong.
+  ///   - finished: called once with `nil`, or with the error.
   public func remove(key: Key, finished: @escaping (_ error: (any Error)?) -> Void) {
     remove(for: key, finished: finished)
   }

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Somebody's callback storage as a `StorageAdapter`, so that typed values and the other doors work over it.
+/// A `StorageAdapter` over an existing callback storage, so that typed values and the other APIs work over it.
 ///
 /// ```swift
 /// let adapter = KeyValueStorageAdapter(LegacyStorage()) { ($0 as? LegacyStorage.Failure) == .noSuchValue }
@@ -8,35 +8,37 @@ public import Foundation
 /// try await store.save(Theme.dark, for: "theme")
 /// ```
 ///
-/// Values over one adapter are only as durable as the storage makes them before it calls the completion. Calls are made
-/// on this actor, one at a time, and the next may come before the completion of the last.
+/// Values are only as durable as the storage makes them before it calls the completion. The adapter calls the storage
+/// on this actor, one call at a time; a call may be made before the completion of the previous one.
 ///
-/// Not for ``EngineKeyValueStorage``: use its engine directly, which can do more.
+/// Do not wrap ``EngineKeyValueStorage``: its ``EngineKeyValueStorage/engine`` offers more.
 public actor KeyValueStorageAdapter: StorageAdapter {
   private let storage: any KeyValueStorage
   private let isMissing: @Sendable (any Error) -> Bool
 
+  /// Creates an adapter over a callback storage.
   /// - Parameters:
-  ///   - storage: where the values are. It need not be `Sendable`: it is handed over, so that nobody else calls it.
-  ///   - isMissing: whether an error of the storage says that there is no such value. Answer yes only where that is
-  ///     proven: what is absent may be replaced by a default. Unless given, it knows `StorageError` with code
-  ///     `notFound` and a key, and takes every other error for one.
+  ///   - storage: the storage of the values. It need not be `Sendable`: the adapter takes ownership and is its only
+  ///     caller.
+  ///   - isMissing: returns whether an error of the storage means that there is no such value. Return `true` only when
+  ///     absence is certain, since the caller may replace an absent value by a default. By default it is
+  ///     ``isMissingValue(_:)``.
   public init(
     _ storage: sending any KeyValueStorage,
-    isMissing: @escaping @Sendable (_ error: any Error) -> Bool = KeyValueStorageAdapter.saysMissing
+    isMissing: @escaping @Sendable (_ error: any Error) -> Bool = KeyValueStorageAdapter.isMissingValue
   ) {
     self.storage = storage
     self.isMissing = isMissing
   }
 
-  /// Whether an error is a `StorageError` with code `notFound` that names a key: without one it may speak of the store.
-  public static func saysMissing(_ error: any Error) -> Bool {
+  /// Returns whether an error is a `StorageError` with code `notFound` and a key. Without a key it may mean the store.
+  public static func isMissingValue(_ error: any Error) -> Bool {
     guard let error = error as? StorageError else { return false }
     return error.code == .notFound && error.key != nil
   }
 
   public func read(key: String) async throws -> Data? {
-    do { return Data(try await storage.value(for: key)) } catch  where isMissing(error) { return nil }
+    do { return Data(try await storage.retrieve(for: key)) } catch  where isMissing(error) { return nil }
   }
 
   public func write(key: String, data: Data) async throws {

@@ -1,17 +1,17 @@
 import CofferLocks
 
-/// Runs the jobs of one key one after the other, in the order in which they were added. Those of different keys run at
-/// once.
+/// A set of serial queues, one per key: jobs for one key run in the order in which they were added, jobs for different
+/// keys run concurrently.
 ///
-/// `KeyedQueue` orders tasks, and two tasks that were started one after the other may arrive in any order. Here the
-/// place in the line is taken before `add` returns.
+/// `KeyedQueue` orders tasks by arrival, which is undefined for two tasks started one after the other. Here the
+/// position in the queue is fixed before `add` returns.
 final class KeyedPipeline: Sendable {
   typealias Job = @Sendable () async -> Void
 
-  /// The jobs behind the running one, for each key that has one.
+  /// The jobs that wait behind the running one, for each key with a running job.
   private let waiting = Locked<[StoreKey: ArraySlice<Job>]>([:])
 
-  /// Runs a job after all that were added for the key before.
+  /// Runs a job after all earlier jobs for the same key.
   func add(_ key: StoreKey, _ job: @escaping Job) {
     let isFirst = waiting.withLock { waiting in
       let isFirst = waiting[key] == nil
@@ -19,7 +19,7 @@ final class KeyedPipeline: Sendable {
       return isFirst
     }
     guard isFirst else { return }
-    // Detached: what follows may be somebody else's, who has nothing to do with this caller's task.
+    // Detached: later jobs may belong to other callers and must not inherit this task's priority or local values.
     Task.detached { await self.run(job, andAllBehindItFor: key) }
   }
 

@@ -1,27 +1,27 @@
 public import CofferCore
 
-/// The persistence capability over any storage adapter or engine (document 1).
+/// A persistence capability over any storage adapter or engine.
 ///
 /// ```swift
 /// let persistence = AdapterBasedPersistence(adapter: MemoryAdapter())
 /// try await persistence.saveBatch([("theme", "dark"), ("language", "de")])
 /// ```
 ///
-/// Values are JSON unless you give another codec; `Data` and `String` are stored as they are. All errors are
+/// Values are stored as JSON unless another codec is given; `Data` and `String` are stored as they are. All errors are
 /// `StorageError`, or `CancellationError` when the task was cancelled.
 ///
-/// The capability's values need not be `Sendable`, so it keeps their bytes in memory and decodes them each time. Use
-/// ``store`` for decoded values in memory, atomic updates and observation of the same data.
+/// The values need not be `Sendable`, so their bytes are cached and decoded on each load. Use ``store`` for cached
+/// decoded values, atomic updates and observation of the same data.
 public actor AdapterBasedPersistence: PersistenceCapability {
-  /// The typed store underneath: the same keys and values.
+  /// The underlying typed store, with the same keys and values.
   public nonisolated let store: TypedStore
   private var calls: PersistenceCalls { PersistenceCalls(store) }
 
-  /// Persistence over an adapter.
+  /// Creates persistence over an adapter.
   ///
-  /// Adapters of this package are bypassed: the calls go to the engine behind them, as the adapter's own. With an
-  /// adapter that you wrote, a batch is written value by value and nothing is kept in memory, since such an adapter
-  /// can neither write several values at once nor tell what others write.
+  /// Adapters of this package are bypassed: calls go to the engine behind them, with the adapter's origin. With a
+  /// custom adapter, a batch is written value by value and nothing is cached, since such an adapter can neither write
+  /// several values in one commit nor report what others write.
   public init(adapter: any StorageAdapter, codec: any StoreCodec = JSONCodec()) {
     if let adapter = adapter as? any EngineBacked {
       store = TypedStore(engine: adapter.engine, codec: codec, origin: adapter.origin)
@@ -30,16 +30,16 @@ public actor AdapterBasedPersistence: PersistenceCapability {
     }
   }
 
-  /// Persistence over an engine.
+  /// Creates persistence over an engine.
   /// - Parameters:
-  ///   - engine: where the bytes are kept.
-  ///   - codec: how values other than `Data` and `String` become bytes.
-  ///   - origin: the handle that it writes as; a fresh one unless given.
+  ///   - engine: the engine that stores the bytes.
+  ///   - codec: the codec of values other than `Data` and `String`.
+  ///   - origin: the origin of the commits; a new one by default.
   public init(engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), origin: StoreOrigin = StoreOrigin()) {
     store = TypedStore(engine: engine, codec: codec, origin: origin)
   }
 
-  /// Whether the store can be read and written at this moment.
+  /// Whether the store can currently be read and written.
   public var isAvailable: Bool {
     get async {
       for await availability in store.engine.availability() { return availability.isUsable }
@@ -47,22 +47,23 @@ public actor AdapterBasedPersistence: PersistenceCapability {
     }
   }
 
-  /// Does nothing: an engine is open from the start.
+  /// Does nothing, since the engine is open from the start.
   public func activate() async throws {}
 
-  /// Makes earlier writes survive power loss and forgets the values in memory. The engine stays open, since others
-  /// may use it; close it yourself.
+  /// Makes earlier writes survive power loss and drops the cached values. The engine stays open, since it may be
+  /// shared; close it separately.
   public func deactivate() async {
-    try? await store.engine.flush()  // It cannot be told here; the engine refuses further writes if it has failed.
+    try? await store.engine.flush()  // Not throwing: after a failed sync the engine refuses further writes.
     store.dropCache()
   }
 
-  /// Stores a value; it survives power loss where the engine can promise that.
-  /// - Throws: `StorageError`; nothing was written, except after `outcomeUnknown` and `unfinished`.
+  /// Stores a value, replacing any existing one. It survives power loss where the engine can promise that.
+  /// - Throws: `StorageError`; nothing was written, unless its code is `outcomeUnknown` or `unfinished`.
   public func save<T: Codable>(_ value: T, for key: String) async throws {
     try await calls.save(value, for: key)
   }
 
+  /// Returns the value of a key, or `nil` when it is proven absent.
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
   public func load<T: Codable>(_ type: T.Type, for key: String) async throws -> T? {
     try await calls.load(type, for: key)
@@ -76,25 +77,28 @@ public actor AdapterBasedPersistence: PersistenceCapability {
     await calls.exists(key: key)
   }
 
-  /// Stores several values in one commit where the engine has atomic batches, else one by one: then those before the
-  /// one that failed are stored.
+  /// Stores several values in one commit where the engine has atomic batches. Otherwise stores them one by one, and the
+  /// values before the one that failed are stored.
+  /// - Throws: `StorageError`; after `encodingFailed` nothing was written.
   public func saveBatch<T: Codable>(_ items: [(key: String, value: T)]) async throws {
     try await calls.saveBatch(items)
   }
 
-  /// The values of several keys in the same order, all of one state of the store where the engine has snapshots.
+  /// Returns the values of several keys in the same order, read from one snapshot where the engine has snapshots.
+  /// - Throws: `StorageError`: `decodingFailed` when the bytes of one of them are not a `T`.
   public func loadBatch<T: Codable>(_ type: T.Type, keys: [String]) async throws -> [T?] {
     try await calls.loadBatch(type, keys: keys)
   }
 
-  /// Removes several values in one commit where the engine has atomic batches, else one by one.
+  /// Removes several values in one commit where the engine has atomic batches, otherwise one by one.
+  /// - Throws: `StorageError`.
   public func deleteBatch(keys: [String]) async throws {
     try await calls.deleteBatch(keys: keys)
   }
 
   /// Does nothing when the versions are equal.
-  /// - Throws: `StorageError` with code `unsupported` otherwise, since no step is registered: saying nothing would
-  ///   let an app believe that its data has the new form.
+  /// - Throws: `StorageError` with code `unsupported` when the versions differ, since no migration step is registered
+  ///   and the data would keep its old form.
   public func migrate(from oldVersion: String, to newVersion: String) async throws {
     try calls.migrate(from: oldVersion, to: newVersion)
   }

@@ -1,9 +1,10 @@
-/// Something that an app can use while it is available (document 1, P-001).
+/// A service that an application can use while it is available.
 public protocol Capability: Actor {
-  /// Whether it can be used at this moment.
+  /// Whether the capability can currently be used.
   var isAvailable: Bool { get async }
-  /// Prepares it for use. Activating twice is harmless.
+  /// Prepares the capability for use. Idempotent.
+  /// - Throws: Any error that prevents its use.
   func activate() async throws
-  /// Ends its use and gives back what it holds; it may be activated again.
+  /// Ends the use of the capability and releases its resources. It can be activated again.
   func deactivate() async
 }

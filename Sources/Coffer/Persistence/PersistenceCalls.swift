@@ -1,7 +1,7 @@
 import Foundation
 
-/// What the persistence door does, for the actors that offer it: its methods run on the caller's actor, so that values
-/// which are not `Sendable` never leave it.
+/// The implementation of ``PersistenceCapability`` that actors share. Its methods run on the caller's actor, so values
+/// that are not `Sendable` never leave it.
 package struct PersistenceCalls: Sendable {
   package let store: TypedStore
 
@@ -21,12 +21,12 @@ package struct PersistenceCalls: Sendable {
   }
 
   package func exists(key: String) async -> Bool {
-    guard let key = try? StoreKey(key) else { return false }  // No store can hold such a key.
+    guard let key = try? StoreKey(key) else { return false }  // An invalid key cannot be stored.
     do { return try await store.exists(key) } catch { return true }
   }
 
   package func saveBatch<T: Codable>(_ items: [(key: String, value: T)]) async throws {
-    // Encoding comes first, so that a value that cannot be encoded leaves nothing half written.
+    // Encode all values first, so that an encoding failure writes nothing.
     let encoded = try items.map { item in
       let key = try StoreKey(item.key)
       return (key, try store.coding.encode(item.value, for: key))
@@ -59,6 +59,6 @@ package struct PersistenceCalls: Sendable {
     throw StorageError(
       .unsupported, "No migration step is registered from version '\(oldVersion)' to '\(newVersion)'.",
       advice: "Nothing was changed. Load the values, convert them and save them with saveBatch.",
-      backend: store.engine.description)
+      location: store.engine.description)
   }
 }

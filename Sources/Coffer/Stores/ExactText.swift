@@ -1,5 +1,5 @@
-/// A text that is the same only with the same bytes: `String` merges Unicode forms, and two directories whose names
-/// differ in their form only are two.
+/// A text that is compared and hashed by its UTF-8 bytes. `String` treats canonically equivalent Unicode forms as
+/// equal, but directories whose names differ in form are distinct.
 struct ExactText: Hashable, Sendable, CustomStringConvertible {
   let description: String
 

@@ -8,9 +8,10 @@ import CofferSlots
 import Foundation
 
 extension StoreLocation {
-  /// Opens the store.
-  /// - Throws: `StorageError`: `invalidLocation` for what cannot be a store, `unavailable` for a sealed file without
-  ///   ``StoreOptions/passphrase``, `notFound` where it may not be made, and what opening such a store throws.
+  /// Opens the store and returns its engine.
+  /// - Throws: `StorageError`: `invalidLocation` for an invalid location, `unavailable` for a sealed file without
+  ///   ``StoreOptions/passphrase``, `notFound` when the store is missing and must not be created, and any error of
+  ///   opening that kind of store.
   public func open(_ options: StoreOptions = StoreOptions()) async throws -> any StorageEngine {
     try check()
     switch self {
@@ -30,31 +31,31 @@ extension StoreLocation {
     case .chain:
       guard let chain = try secretChain(options) else { throw StorageError.invalidLocation("The chain is empty.") }
       return try await chain.open(configuration: options.keychain)
-    case .other(let scheme, let place): return try await options.scheme(scheme).open(place, options)
+    case .other(let scheme, let address): return try await options.scheme(scheme).open(address, options)
     }
   }
 
-  /// Whether somebody has begun to use the store. Looks and makes nothing.
-  /// - Throws: `StorageError` with what keeps its place from being looked at.
+  /// Returns whether the store exists, without creating anything.
+  /// - Throws: `StorageError` when the location cannot be examined.
   public func exists(_ options: StoreOptions = StoreOptions()) throws -> Bool {
     try check()
     switch self {
     case .sqlite(let path), .files(let path): return try PathParts.exists(Self.absolute(path))
     case .memory: return true
     case .preferences(let suite):
-      let place = try PreferencesInspection.place(of: suite)
-      return try PathParts.exists(place.path) || PathParts.exists(place.control)
+      let paths = try PreferencesInspection.paths(of: suite)
+      return try PathParts.exists(paths.path) || PathParts.exists(paths.control)
     case .keychain(let service, let group):
       return try KeychainInspection.wasUsed(service: service, accessGroup: group)
     case .sealed(let path):
       let path = Self.absolute(path)
       return try PathParts.exists(path) || PathParts.exists(path + ".coffer/journal.db")
     case .chain(let links): return try links.contains { try $0.exists(options) }
-    case .other(let scheme, let place): return try options.scheme(scheme).exists(place)
+    case .other(let scheme, let address): return try options.scheme(scheme).exists(address)
     }
   }
 
-  /// The homes of a chain; `nil` for what is none.
+  /// Returns the stores of a chain, or `nil` for any other location.
   package func secretChain(_ options: StoreOptions) throws -> SecretChain? {
     guard case .chain(let links) = self else { return nil }
     try check()
@@ -68,7 +69,7 @@ extension StoreLocation {
       })
   }
 
-  /// The same store by the absolute paths of its files: one, however it was written.
+  /// The location with absolute, standardized paths, so that different spellings of a path compare equal.
   var standardized: StoreLocation {
     switch self {
     case .sqlite(let path): .sqlite(path: Self.absolute(path))
@@ -95,8 +96,8 @@ extension StoreOptions {
   fileprivate func scheme(_ name: String) throws -> StoreScheme {
     guard let scheme = schemes.first(where: { $0.name == name }) else {
       throw StorageError.invalidLocation(
-        "Nothing opens a store of the kind '\(name.escapingControlCharacters):'.",
-        advice: "Give its StoreScheme: StoreOptions.schemes.")
+        "No scheme is registered for '\(name.escapingControlCharacters):'.",
+        advice: "Add its StoreScheme to StoreOptions.schemes.")
     }
     return scheme
   }

@@ -2,13 +2,13 @@ public import CofferCore
 import Foundation
 
 extension StoreLocation {
-  /// Understands a text such as `sqlite:/var/lib/shop/app.db`. One without a kind is the path of a database.
+  /// Parses a text such as `sqlite:/var/lib/shop/app.db`. A text without a scheme is the path of a database.
   ///
-  /// In the names of a `keychain:`, `%40` stands for `@`, `%2B` for `+` and `%25` for `%`.
+  /// In the names of a `keychain:` location, `%40` stands for `@`, `%2B` for `+` and `%25` for `%`.
   /// - Parameters:
-  ///   - text: as it was typed.
-  ///   - schemes: kinds of stores beside those of this library.
-  /// - Throws: `StorageError` with code `invalidLocation`, and what is wrong with the text.
+  ///   - text: the text form of the location.
+  ///   - schemes: schemes to accept in addition to those of this library.
+  /// - Throws: `StorageError` with code `invalidLocation`, whose message states the mistake.
   public init(_ text: String, schemes: [StoreScheme] = []) throws {
     let scheme = text.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "+" || $0 == "-") }
     let rest = text.dropFirst(scheme.count)
@@ -17,20 +17,20 @@ extension StoreLocation {
       try check()
       return
     }
-    let place = String(rest.dropFirst())
+    let address = String(rest.dropFirst())
     switch scheme {
-    case "sqlite": self = .sqlite(path: place)
-    case "file": self = .files(directory: place)
-    case "memory": self = .memory(name: place)
-    case "prefs": self = .preferences(suite: place)
-    case "sealed": self = .sealed(path: place)
-    case "keychain": self = try Self.keychain(place)
+    case "sqlite": self = .sqlite(path: address)
+    case "file": self = .files(directory: address)
+    case "memory": self = .memory(name: address)
+    case "prefs": self = .preferences(suite: address)
+    case "sealed": self = .sealed(path: address)
+    case "keychain": self = try Self.keychain(address)
     default:
       guard let other = schemes.first(where: { $0.name == scheme }) else {
         throw Self.unknown(String(scheme), schemes)
       }
-      self = .other(scheme: other.name, place: place)
-      try other.check(place)
+      self = .other(scheme: other.name, address: address)
+      try other.check(address)
     }
     try check()
   }
@@ -43,25 +43,25 @@ extension StoreLocation {
     known += schemes.map(\.name)
     let name = scheme.count > 20 ? scheme.prefix(20) + "…" : scheme
     return .invalidLocation(
-      "'\(name):' is no kind of store; known are \(known.map { $0 + ":" }.joined(separator: ", ")).",
+      "'\(name):' is not a kind of store; known kinds are \(known.map { $0 + ":" }.joined(separator: ", ")).",
       advice: "Write ./ before a file name that contains a colon.")
   }
 
-  /// `SERVICE`, `SERVICE@GROUP`, and a sealed file after them.
-  private static func keychain(_ place: String) throws -> StoreLocation {
-    guard let then = place.range(of: "+sealed:") else {
-      let parts = try place.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false).map(decoded)
+  /// Parses `SERVICE[@GROUP]`, optionally followed by a sealed file.
+  private static func keychain(_ address: String) throws -> StoreLocation {
+    guard let then = address.range(of: "+sealed:") else {
+      let parts = try address.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false).map(decoded)
       return .keychain(service: parts[0], accessGroup: parts.count > 1 ? parts[1] : nil)
     }
     return .chain([
-      try keychain(String(place[..<then.lowerBound])), .sealed(path: String(place[then.upperBound...])),
+      try keychain(String(address[..<then.lowerBound])), .sealed(path: String(address[then.upperBound...])),
     ])
   }
 
   private static func decoded(_ text: Substring) throws -> String {
     guard text.contains("%") else { return String(text) }
     guard let decoded = text.removingPercentEncoding else {
-      throw StorageError.invalidLocation("After a % come two hexadecimal digits; %25 is a % itself: keychain:SERVICE.")
+      throw StorageError.invalidLocation("A % must be followed by two hexadecimal digits; write %25 for a % itself.")
     }
     return decoded
   }
@@ -70,7 +70,8 @@ extension StoreLocation {
     name.replacing("%", with: "%25").replacing("@", with: "%40").replacing("+", with: "%2B")
   }
 
-  /// - Throws: `invalidLocation` where a name is missing or cannot be one.
+  /// Validates the names and paths of the location.
+  /// - Throws: `invalidLocation` when a name or path is missing or invalid.
   func check() throws {
     func require(_ isFine: Bool, _ message: String) throws {
       guard isFine else { throw StorageError.invalidLocation(message) }
@@ -99,7 +100,7 @@ extension StoreLocation {
 }
 
 extension StoreLocation: CustomStringConvertible {
-  /// As it is typed; ``init(_:schemes:)`` understands it.
+  /// The text form of the location, which ``init(_:schemes:)`` parses.
   public var description: String {
     switch self {
     case .sqlite(let path): "sqlite:\(path)"
@@ -110,13 +111,13 @@ extension StoreLocation: CustomStringConvertible {
       "keychain:\(Self.encoded(service))" + (group.map { "@\(Self.encoded($0))" } ?? "")
     case .sealed(let path): "sealed:\(path)"
     case .chain(let links): links.map(\.description).joined(separator: "+")
-    case .other(let scheme, let place): "\(scheme):\(place)"
+    case .other(let scheme, let address): "\(scheme):\(address)"
     }
   }
 }
 
 extension StorageError.Code {
-  /// The text cannot be where a store is.
+  /// The text is not a valid location of a store.
   public static let invalidLocation = StorageError.Code("invalidLocation")
 }
 

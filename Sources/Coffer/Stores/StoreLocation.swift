@@ -1,9 +1,9 @@
 import CofferCore
 import Foundation
 
-/// Where a store is, in one text: a database file, a directory, preferences, a home for secrets.
+/// The location of a store: a database file, a directory, preferences, a keychain or a sealed file.
 ///
-/// The `coffer` command, configuration files and ``StorageDomain/store(_:)`` name stores so.
+/// Its text form, such as `sqlite:/var/lib/shop/app.db`, is used by the `coffer` command and in configuration files.
 ///
 /// ```swift
 /// let location = try StoreLocation("keychain:com.example.shop+sealed:/var/lib/shop/secrets.sealed")
@@ -12,26 +12,27 @@ import Foundation
 /// let engine = try await location.open(options)
 /// ```
 ///
-/// Two locations are equal where their kinds and the bytes of their names are. Paths are compared as they are written.
+/// Two locations are equal if their kinds and the bytes of their names are equal. Paths are compared as they are
+/// written.
 public enum StoreLocation: Sendable {
-  /// One database file.
+  /// An SQLite database file.
   case sqlite(path: String)
   /// A directory with a file per key.
   case files(directory: String)
-  /// Memory: gone when it is closed.
+  /// A store in memory, which is lost when it is closed.
   case memory(name: String)
-  /// What `UserDefaults(suiteName:)` reads.
+  /// The preferences that `UserDefaults(suiteName:)` reads.
   case preferences(suite: String)
-  /// Secrets of a service in the desktop's keyring, and the group of applications that shares them.
+  /// The secrets of a service in the desktop's keyring, optionally of a group of applications that share them.
   case keychain(service: String, accessGroup: String? = nil)
-  /// Secrets in one file, under a passphrase.
+  /// Secrets in one file, encrypted under a passphrase.
   case sealed(path: String)
-  /// A keychain and then a sealed file: the first that can be used, as `SecretChain` chooses.
+  /// A keychain followed by a sealed file, of which `SecretChain` selects one.
   indirect case chain([StoreLocation])
-  /// A kind of store that a ``StoreScheme`` adds.
-  case other(scheme: String, place: String)
+  /// A store of a kind that a ``StoreScheme`` adds.
+  case other(scheme: String, address: String)
 
-  /// How each kind is written, and what it is, for help texts.
+  /// The text form and the meaning of each kind of location, for help texts.
   public static let kinds: [(form: String, meaning: String)] = [
     ("PATH, sqlite:PATH", "one database file"),
     ("file:DIR", "a directory with a file per key"),
@@ -42,7 +43,7 @@ public enum StoreLocation: Sendable {
     ("memory:", "gone when it is closed"),
   ]
 
-  /// Whether it is a home for secrets.
+  /// Whether the store is made for secrets: a keychain, a sealed file or a chain of them.
   public var keepsSecrets: Bool {
     switch self {
     case .keychain, .sealed, .chain: true
@@ -50,7 +51,7 @@ public enum StoreLocation: Sendable {
     }
   }
 
-  /// Whether opening it may take a passphrase.
+  /// Whether opening the store may require a passphrase.
   public var mayBeSealed: Bool {
     switch self {
     case .sealed, .chain: true
@@ -60,7 +61,7 @@ public enum StoreLocation: Sendable {
 }
 
 extension StoreLocation: Hashable {
-  /// What tells it from others: its kind and its names, by their bytes.
+  /// The compared parts: the kind and the names, by their bytes.
   private var identity: [ExactText] {
     let texts: [String] =
       switch self {
@@ -70,15 +71,15 @@ extension StoreLocation: Hashable {
       case .preferences(let suite): ["prefs", suite]
       case .keychain(let service, let group): ["keychain", service] + (group.map { [$0] } ?? [])
       case .sealed(let path): ["sealed", path]
-      case .other(let scheme, let place): [scheme, place]
+      case .other(let scheme, let address): [scheme, address]
       case .chain(let links): links.flatMap { ["\($0.identity.count)"] + $0.identity.map(\.description) }
       }
     return texts.map(ExactText.init)
   }
 
-  /// Whether both are of one kind and have the same names, byte for byte.
+  /// Returns whether two locations have the same kind and the same names, byte for byte.
   public static func == (left: StoreLocation, right: StoreLocation) -> Bool { left.identity == right.identity }
 
-  /// Hashes what is compared.
+  /// Hashes the kind and the bytes of the names.
   public func hash(into hasher: inout Hasher) { hasher.combine(identity) }
 }

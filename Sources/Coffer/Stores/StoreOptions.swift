@@ -3,23 +3,23 @@ public import CofferKeychain
 public import CofferSQLite
 public import CofferSlots
 
-/// How stores are opened, whatever their kind.
+/// The settings for opening a store of any kind by its location.
 public struct StoreOptions: Sendable {
-  /// How databases are opened.
+  /// The settings of SQLite stores.
   public var database = SQLiteConfiguration()
-  /// How files, preferences and sealed files are opened.
+  /// The settings of file, preference and sealed stores.
   public var slots = SlotConfiguration()
-  /// How keychains, and chains that begin with one, are opened.
+  /// The settings of keychains, and of chains that begin with one.
   public var keychain = KeychainConfiguration()
-  /// Where the passphrase of the sealed file at a path is read. Without it no sealed file can be opened.
+  /// Returns the source of the passphrase for the sealed file at a path. If it is `nil`, sealed files cannot be opened.
   public var passphrase: (@Sendable (_ path: String) throws -> PassphraseSource)?
-  /// Kinds of stores beside those of this library.
+  /// The schemes of additional kinds of stores. Empty by default.
   public var schemes: [StoreScheme] = []
 
-  /// The usual settings.
+  /// Creates the default settings.
   public init() {}
 
-  /// Whether a store that is not there is made; true unless said otherwise. Setting it sets it for every kind.
+  /// Whether a missing store is created; `true` by default. Setting it changes the settings of every kind of store.
   public var createsIfMissing: Bool {
     get { database.createsIfMissing && slots.createsIfMissing && keychain.store.createsIfMissing }
     set {

@@ -1,13 +1,13 @@
 package import Foundation
 
-/// How values become bytes: raw bytes and text as they are, all else by the codec; failures as `StorageError`.
+/// The encoding of values: `Data` and `String` as they are, all other types by the codec. Failures are `StorageError`.
 package struct ByteCoding: Sendable {
   let codec: any StoreCodec
-  let backend: String
+  let location: String
 
-  package init(codec: any StoreCodec, backend: String) {
+  package init(codec: any StoreCodec, location: String) {
     self.codec = codec
-    self.backend = backend
+    self.location = location
   }
 
   package func encode<T: Encodable>(_ value: T, for key: StoreKey) throws -> Data {
@@ -16,45 +16,45 @@ package struct ByteCoding: Sendable {
     do {
       return try codec.encode(value)
     } catch {
-      throw Self.encodingFailed(T.self, error, backend: backend, key: key)
+      throw Self.encodingFailed(T.self, error, location: location, key: key)
     }
   }
 
   package func decode<T: Decodable>(_ type: T.Type, from data: Data, for key: StoreKey) throws -> T {
     if type == Data.self, let raw = data as? T { return raw }
     if type == String.self {
-      // Repairing changes the bytes whenever they were not UTF-8.
+      // Decoding repairs invalid UTF-8, which changes the bytes.
       let text = String(decoding: data, as: UTF8.self)
       guard Data(text.utf8) == data, let value = text as? T else {
-        throw Self.decodingFailed(type, nil, backend: backend, key: key)
+        throw Self.decodingFailed(type, nil, location: location, key: key)
       }
       return value
     }
     do {
       return try codec.decode(type, from: data)
     } catch {
-      throw Self.decodingFailed(type, error, backend: backend, key: key)
+      throw Self.decodingFailed(type, error, location: location, key: key)
     }
   }
 
-  static func encodingFailed<T>(_ type: T.Type, _ error: any Error, backend: String, key: StoreKey) -> StorageError {
+  static func encodingFailed<T>(_ type: T.Type, _ error: any Error, location: String, key: StoreKey) -> StorageError {
     StorageError(
       .encodingFailed, "A value of type \(type) could not be encoded.", advice: "Nothing was written.",
-      backend: backend, key: key, underlying: describe(error))
+      location: location, key: key, underlying: describe(error))
   }
 
   static func decodingFailed<T>(
-    _ type: T.Type, _ error: (any Error)?, backend: String, key: StoreKey,
-    advice: String = "They are kept; load them as Data to look at them."
+    _ type: T.Type, _ error: (any Error)?, location: String, key: StoreKey,
+    advice: String = "They are kept; load them as Data to examine them."
   ) -> StorageError {
     StorageError(
-      .decodingFailed, "The stored bytes could not be read as \(type).", advice: advice, backend: backend, key: key,
+      .decodingFailed, "The stored bytes could not be read as \(type).", advice: advice, location: location, key: key,
       underlying: error.map(describe))
   }
 }
 
 extension ByteCoding {
-  /// What a coder said, without its own words: those may quote the value.
+  /// Describes a coder's error without its own message, which may quote the value.
   private static func describe(_ error: any Error) -> StorageError.Underlying {
     let domain = String(describing: type(of: error))
     let text: String
@@ -69,7 +69,7 @@ extension ByteCoding {
     return .init(domain: domain, code: 0, text: text)
   }
 
-  /// A coding path without the keys of dictionaries, which are data.
+  /// Formats a coding path without the keys of dictionaries, which are data.
   private static func path(_ keys: [any CodingKey]) -> String {
     let steps = keys.map { key in
       if let index = key.intValue { return "[\(index)]" }

@@ -1,23 +1,24 @@
 import CofferLocks
 
-/// A decoded value of some type. Reference counted, so that a hit copies one pointer under the lock.
+/// A decoded value. A class, so that a cache hit copies one reference under the lock.
 @usableFromInline
 final class Box<T: Sendable>: Sendable {
   @usableFromInline let value: T
   init(_ value: T) { self.value = value }
 }
 
-/// Any `Box`.
+/// A type-erased `Box`.
 typealias AnyBox = AnyObject & Sendable
 
-/// Decoded values by key, all true for one revision of the store: `validTo`.
+/// A cache of decoded values by key, all valid for one revision of the store, `validTo`.
 ///
-/// Before each use the cache catches up with the engine: it drops what newer commits touched, or everything when the
-/// engine cannot tell. A value enters only when it is proven that nobody has touched its key since it was read.
+/// Before each use the cache catches up with the engine: it drops the keys that newer commits changed, or everything
+/// when the engine no longer has those commits. A value is inserted only if no commit has changed its key since it was
+/// read.
 final class DecodedCache: Sendable {
   fileprivate struct State {
     var validTo: StoreRevision
-    // Two generations: what was not used while the young one filled up is dropped with the old one, in one step.
+    // Two generations: values that were not used while the young one filled up are dropped with the old one at once.
     var young: [StoreKey: any AnyBox] = [:]
     var old: [StoreKey: any AnyBox] = [:]
   }
@@ -26,7 +27,8 @@ final class DecodedCache: Sendable {
   private let generationSize: Int
   private let state: Locked<State>
 
-  /// - Returns: `nil` when caching is impossible: others may write to such an engine without being noticed.
+  /// Creates a cache, or returns `nil` for an engine that does not report the writes of others in time, and for a
+  /// capacity of zero.
   init?(engine: any StorageEngine, capacity: Int) {
     guard capacity > 0, engine.capabilities.contains([.revisions, .immediateRevisions]) else { return nil }
     self.engine = engine
@@ -34,7 +36,7 @@ final class DecodedCache: Sendable {
     state = Locked(State(validTo: engine.latestRevision))
   }
 
-  /// The box of a key and the revision that the cache is true for.
+  /// Returns the box of a key and the revision for which the cache is valid.
   func lookUp(_ key: StoreKey) -> (box: (any AnyBox)?, validTo: StoreRevision) {
     let latest = engine.latestRevision
     return state.withLock { state in
@@ -43,14 +45,14 @@ final class DecodedCache: Sendable {
     }
   }
 
-  /// Takes values that were read from a state at `revision` or later, unless somebody has changed them since.
+  /// Inserts values that were read at `revision` or later, except those that have been changed since.
   func insert(_ items: [(key: StoreKey, box: any AnyBox)], readAt revision: StoreRevision) {
     state.withLock { $0.settle(items.map { ($0.key, $0.box) }, knownAt: revision, engine, generationSize) }
   }
 
-  /// Takes what a commit of ours has written; `nil` is a deletion.
+  /// Inserts the values that an own commit has written; `nil` is a deletion.
   func committed(_ commit: StoreCommit, _ items: [(key: StoreKey, box: (any AnyBox)?)]) {
-    guard !commit.changed.isEmpty else { return }  // Such a commit has somebody else's revision.
+    guard !commit.changed.isEmpty else { return }  // An empty commit has the revision of an earlier one.
     state.withLock { state in
       guard state.validTo.next == commit.revision else {
         state.settle(items.map { ($0.key, $0.box) }, knownAt: commit.revision, engine, generationSize)
@@ -93,7 +95,7 @@ extension DecodedCache.State {
     old = [:]
   }
 
-  /// Drops what commits after `validTo` have touched.
+  /// Drops the keys that commits after `validTo` have changed.
   fileprivate mutating func catchUp(to latest: StoreRevision, _ engine: any StorageEngine) {
     guard let commits = engine.recentCommits(after: validTo), let last = commits.last, last.revision >= latest else {
       forgetAll()
@@ -112,7 +114,7 @@ extension DecodedCache.State {
     }
   }
 
-  /// Puts values that were true at `revision`, where no later commit has touched them.
+  /// Inserts values that were valid at `revision`, except those that a later commit has changed.
   fileprivate mutating func settle(
     _ items: [(StoreKey, (any AnyBox)?)], knownAt revision: StoreRevision, _ engine: any StorageEngine,
     _ generationSize: Int

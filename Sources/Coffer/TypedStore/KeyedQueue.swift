@@ -1,6 +1,6 @@
 import CofferLocks
 
-/// Lets one task at a time work on a key, in the order of arrival. Tasks with different keys do not wait.
+/// A set of asynchronous locks, one per key, which are acquired in the order of arrival.
 final class KeyedQueue: Sendable {
   private struct Waiter {
     let id: UInt64
@@ -8,21 +8,22 @@ final class KeyedQueue: Sendable {
   }
 
   private struct State {
-    /// The waiters of each key that somebody is working on.
+    /// The waiters of each key that is locked.
     var waiters: [StoreKey: [Waiter]] = [:]
     var nextID: UInt64 = 0
   }
 
   private let state = Locked(State())
 
-  /// - Throws: `CancellationError` when the task was cancelled while it waited; what `body` throws.
+  /// Runs `body` while holding the lock of a key.
+  /// - Throws: `CancellationError` when the task was cancelled while it waited, and any error of `body`.
   func run<R>(_ key: StoreKey, _ body: () async throws -> R) async throws -> R {
     guard await enter(key) else { throw CancellationError() }
     defer { leave(key) }
     return try await body()
   }
 
-  /// Returns true when it is the caller's turn, false when its task was cancelled first.
+  /// Acquires the lock of a key. Returns `false` when the task was cancelled first.
   private func enter(_ key: StoreKey) async -> Bool {
     let id = state.withLock { state -> UInt64? in
       guard state.waiters[key] != nil else {
@@ -36,7 +37,7 @@ final class KeyedQueue: Sendable {
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let answer = state.withLock { state -> Bool? in
-          // A cancellation before this point has set the flag already; one after it finds the waiter.
+          // A cancellation before this point has set the flag; a later one finds the waiter.
           guard !Task.isCancelled else { return false }
           guard state.waiters[key] != nil else {
             state.waiters[key] = []

@@ -3,10 +3,10 @@ import CofferLocks
 import CofferSQLite
 import Foundation
 
-/// Reads of keys that many subscribers want at the same moment: whoever comes while one is under way takes its result.
+/// Coalesces concurrent reads of the same key: a caller that arrives while a read is in flight shares its result.
 ///
-/// A change wakes all subscribers of a key at once. One of them reads; the others wait for that read, which costs each
-/// of them no connection and next to no memory.
+/// A commit wakes all subscribers of a key at once. One of them reads and the others await that read, so each needs no
+/// connection and little memory.
 final class SharedReads: Sendable {
   typealias Reading = (entry: StoreEntry?, revision: StoreRevision)
 
@@ -15,14 +15,14 @@ final class SharedReads: Sendable {
 
   init(_ engine: any StorageEngine) { self.engine = engine }
 
-  /// The entry of a key and the state that it was read from, which has at least that revision.
+  /// Returns the entry of a key and the revision of the snapshot it was read from, which is at least `revision`.
   func read(_ key: StoreKey, notBefore revision: StoreRevision) async throws -> Reading {
-    // Inside of a snapshot a read that others have begun may wait for that snapshot to end.
+    // A shared read may be waiting for the caller's snapshot to end, so awaiting it here could deadlock.
     if SQLiteEngine.isInsideSnapshot { return try await Self.read(key, engine) }
     while true {
       try Task.checkCancellation()
       let reading = try await task(key).value
-      // One that was begun before the change that the caller has heard of may have read an older state.
+      // A read that began before the caller's change was committed may have seen an older state.
       if reading.revision >= revision { return reading }
     }
   }

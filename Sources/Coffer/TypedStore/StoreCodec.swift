@@ -1,9 +1,9 @@
 public import Foundation
 
-/// Turns values into bytes and back.
+/// A type that encodes values as bytes and decodes them.
 ///
-/// ``TypedStore`` asks its codec for every type but `Data` and `String`, whose bytes are stored as they are. Write
-/// your own when other programs read the bytes too:
+/// ``TypedStore`` uses its codec for every type except `Data` and `String`, whose bytes are stored as they are. Write a
+/// custom codec when other programs read the bytes too:
 ///
 /// ```swift
 /// struct MilliJSON: StoreCodec {
@@ -20,28 +20,31 @@ public import Foundation
 /// }
 /// ```
 ///
-/// A codec may be used by many tasks at once.
+/// The methods of a codec may be called by several tasks concurrently.
 public protocol StoreCodec: Sendable {
-  /// The bytes of a value. Whatever it throws becomes a `StorageError` with code `encodingFailed`.
+  /// Returns a value as bytes.
+  /// - Throws: Any error. It becomes a `StorageError` with code `encodingFailed`.
   func encode<T: Encodable>(_ value: T) throws -> Data
-  /// The value of some bytes. Whatever it throws becomes a `StorageError` with code `decodingFailed`.
+  /// Returns the value that bytes encode.
+  /// - Throws: Any error. It becomes a `StorageError` with code `decodingFailed`.
   func decode<T: Decodable>(_ type: T.Type, from data: Data) throws -> T
 }
 
-/// Values as JSON, the default.
+/// A codec that stores values as JSON; the default of ``TypedStore``.
 public struct JSONCodec: StoreCodec {
   private let encoder: JSONEncoder
   private let decoder: JSONDecoder
 
-  /// Plain JSON.
-  /// - Parameter sortedKeys: whether equal values always give equal bytes, which costs some time per object.
+  /// Creates a codec with the default coders of Foundation.
+  /// - Parameter sortedKeys: whether objects are encoded with sorted keys, so that equal values have equal bytes.
+  ///   Sorting takes some time per object.
   public init(sortedKeys: Bool = false) {
     encoder = JSONEncoder()
     decoder = JSONDecoder()
     if sortedKeys { encoder.outputFormatting = .sortedKeys }
   }
 
-  /// JSON with strategies of your own. Do not change the coders afterwards.
+  /// Creates a codec with custom coders. Do not change the coders afterwards.
   public init(encoder: JSONEncoder, decoder: JSONDecoder) {
     self.encoder = encoder
     self.decoder = decoder
@@ -51,14 +54,14 @@ public struct JSONCodec: StoreCodec {
   public func decode<T: Decodable>(_ type: T.Type, from data: Data) throws -> T { try decoder.decode(type, from: data) }
 }
 
-/// Values as binary property lists: smaller than JSON for dates and bytes.
+/// A codec that stores values as binary property lists, which are smaller than JSON for dates and bytes.
 ///
 /// Each value is stored as the only element of an array, since a property list cannot be a bare number or string.
 public struct PropertyListCodec: StoreCodec {
   private let encoder: PropertyListEncoder
   private let decoder = PropertyListDecoder()
 
-  /// A codec for binary property lists.
+  /// Creates a codec for binary property lists.
   public init() {
     encoder = PropertyListEncoder()
     encoder.outputFormat = .binary

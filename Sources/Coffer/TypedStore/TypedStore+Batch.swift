@@ -1,14 +1,14 @@
 public import Foundation
 
 extension TypedStore {
-  /// Stores several values in one commit: all of them or none. The last one wins where a key is given twice.
+  /// Stores several values in one commit: all of them or none. If a key occurs twice, the last value wins.
   ///
   /// ```swift
   /// try await store.saveAll([(nameKey, "Ann"), (cityKey, "Bern")])
   /// ```
   ///
-  /// - Throws: `StorageError`: `unsupported` when there are several and the engine has no atomic batches. Whatever
-  ///   is thrown, nothing was written, except after `outcomeUnknown` and `unfinished`.
+  /// - Throws: `StorageError`: `unsupported` when there are several and the engine has no atomic batches. After any
+  ///   error nothing was written, unless its code is `outcomeUnknown` or `unfinished`.
   public func saveAll<T: Encodable & Sendable>(
     _ items: [(StoreKey, T)], durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws {
@@ -19,7 +19,7 @@ extension TypedStore {
     try await commit(batch, items.map { ($0, Box($1)) })
   }
 
-  /// Removes several values in one commit. Missing ones are no error.
+  /// Removes several values in one commit. Removing missing values is not an error.
   /// - Throws: `StorageError`: `unsupported` when there are several and the engine has no atomic batches.
   public func deleteAll(
     _ keys: [StoreKey], durability: StoreDurability = .full, transaction: TransactionID? = nil
@@ -30,11 +30,11 @@ extension TypedStore {
     try await commit(batch, keys.map { ($0, nil) })
   }
 
-  /// The values of several keys in the same order, all of one state of the store where the engine has snapshots.
+  /// Returns the values of several keys in the same order, read from one snapshot where the engine has snapshots.
   /// - Throws: `StorageError`: `decodingFailed` when the bytes of one of them are not a `T`.
   public func loadAll<T: Decodable & Sendable>(_ type: T.Type, keys: [StoreKey]) async throws -> [T?] {
     guard !keys.isEmpty else { return [] }
-    // Values in memory may be of different states, so they are of no use here.
+    // The cache is not read: its values may be newer than the entries read here, and so of another state.
     let validTo = cache?.lookUp(keys[0]).validTo
     let entries = try await engine.entries(keys)
     var boxes: [(key: StoreKey, box: any AnyBox)] = []
@@ -52,7 +52,7 @@ extension TypedStore {
     guard count == 1 || engine.capabilities.contains(.atomicBatches) else {
       throw StorageError.unsupported(
         "writing several values at once", advice: "Write them one by one. Nothing was written.",
-        backend: engine.description)
+        location: engine.description)
     }
   }
 }

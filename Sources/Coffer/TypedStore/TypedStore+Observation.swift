@@ -1,15 +1,15 @@
 import CofferLocks
 public import Foundation
 
-/// What a subscriber to one key hears.
+/// A change of one key, as delivered to its subscribers.
 public enum KeyChange: Hashable, Sendable {
-  /// A commit has put or removed the value. `isOwn` tells whether this store made it; `transaction` is nil for a
-  /// writer that does not know us.
+  /// A commit has stored or removed the value. `isOwn` is `true` if this store made the commit; `transaction` is `nil`
+  /// if the writer does not use this library.
   case changed(revision: StoreRevision, transaction: TransactionID?, isOwn: Bool)
-  /// Changes up to this revision can no longer be told one by one: read the value again.
+  /// Individual changes up to this revision are no longer available: read the value again.
   case reload(upTo: StoreRevision)
 
-  /// The revision up to which the subscriber has been told.
+  /// The revision up to which changes have been delivered.
   public var revision: StoreRevision {
     switch self {
     case .changed(let revision, _, _): revision
@@ -19,20 +19,20 @@ public enum KeyChange: Hashable, Sendable {
 }
 
 extension TypedStore {
-  /// The changes of one key from now on, own ones included.
+  /// Returns the changes of one key from now on, including those by this store.
   ///
-  /// Every caller gets a stream of its own, open when this returns. It ends when the engine is closed or the task is
-  /// cancelled.
+  /// Each call returns a new stream, which is subscribed when the call returns. It ends when the engine is closed or
+  /// the task is cancelled.
   public func changes(of key: StoreKey) -> AsyncStream<KeyChange> {
     let changes = engine.changes(since: nil)
     let origin = origin
     return AsyncStream { await Self.next(of: key, in: changes, origin: origin) }
   }
 
-  /// The present value, then the value after each change by anybody; `nil` while there is none.
+  /// Returns a stream of the current value and the value after each change by any writer; `nil` while it is absent.
   ///
-  /// A subscriber that is slow, or a value that changes quickly, may skip states, never the last one. The stream ends
-  /// when the engine is closed, and throws when a value cannot be read or decoded.
+  /// A slow consumer may skip intermediate values but always receives the latest one. The stream ends when the engine
+  /// is closed, and throws when a value cannot be read or decoded.
   public func values<T: Decodable & Sendable>(of key: StoreKey, as type: T.Type) -> AsyncThrowingStream<T?, any Error> {
     let coding = coding
     return values(of: key) { try coding.decode(type, from: $0, for: key) }
@@ -41,13 +41,13 @@ extension TypedStore {
   func values<T: Sendable>(
     of key: StoreKey, decode: @escaping @Sendable (Data) throws -> T
   ) -> AsyncThrowingStream<T?, any Error> {
-    // Open before the first read, so that no change falls between the two.
+    // Subscribe before the first read, so that no change falls between the two.
     let changes = engine.changes(since: nil)
     let seen = Locked<StoreRevision?>(nil)
     return AsyncThrowingStream { [self] in
       var needed = StoreRevision.zero
       if let known = seen.withLock({ $0 }) {
-        while needed <= known {  // Older ones are part of what was delivered.
+        while needed <= known {  // Older changes are part of the value already delivered.
           guard let change = await Self.next(of: key, in: changes, origin: origin) else { return nil }
           needed = change.revision
         }
@@ -58,7 +58,7 @@ extension TypedStore {
     }
   }
 
-  /// A value and the revision of the state that it was read from; zero where the engine has no snapshots.
+  /// Returns the value and the revision of the state it was read from; zero where the engine has no snapshots.
   private func present<T: Sendable>(
     _ key: StoreKey, notBefore needed: StoreRevision, _ decode: (Data) throws -> T
   ) async throws -> (T?, StoreRevision) {
@@ -73,7 +73,8 @@ extension TypedStore {
     return (value, revision)
   }
 
-  /// All iterators of an `AsyncStream` share its position, so a fresh one per call loses nothing.
+  /// Returns the next change of a key. All iterators of an `AsyncStream` share its position, so using a new one per
+  /// call loses no element.
   private static func next(of key: StoreKey, in changes: AsyncStream<StoreChange>, origin: StoreOrigin) async
     -> KeyChange?
   {

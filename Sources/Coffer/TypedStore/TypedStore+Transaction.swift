@@ -1,7 +1,7 @@
 public import CofferCore
 public import CofferSQLite
 
-/// Values in transactions of a database over the same engine, which change tables beside them.
+/// Reading and storing typed values in database transactions, together with changes of tables in the same database.
 ///
 /// ```swift
 /// let store = TypedStore(engine: database.engine)
@@ -12,33 +12,33 @@ public import CofferSQLite
 /// }
 /// ```
 extension TypedStore {
-  /// Stores a value in a transaction, as `save(_:for:)` would on its own.
+  /// Stores a value as part of a transaction, encoded as by `save(_:for:)`.
   /// - Parameters:
   ///   - value: the value.
-  ///   - key: its name.
-  ///   - transaction: of a database over this store's engine.
+  ///   - key: the key of the value.
+  ///   - transaction: a transaction of a database over this store's engine.
   /// - Throws: `StorageError`; after `encodingFailed` nothing was written.
   public func save<T: Encodable>(_ value: T, for key: StoreKey, in transaction: SQLiteTransaction) throws {
     try transaction.put(key, coding.encode(value, for: key))
   }
 
-  /// Reads a value as it is in a transaction; `nil` when it is absent.
+  /// Returns a value as seen by a transaction, or `nil` when it is absent.
   /// - Parameters:
-  ///   - type: what it was stored as.
-  ///   - key: its name.
-  ///   - transaction: of a database over this store's engine.
-  /// - Throws: `StorageError`, `decodingFailed` when the bytes are not of the type.
+  ///   - type: the type of the value.
+  ///   - key: the key of the value.
+  ///   - transaction: a transaction of a database over this store's engine.
+  /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`.
   public func load<T: Decodable>(_ type: T.Type, for key: StoreKey, in transaction: SQLiteTransaction) throws -> T? {
     try transaction.value(key).map { try coding.decode(type, from: $0, for: key) }
   }
 
-  /// Stores a value in a transaction; the name of the key is checked.
+  /// Stores a value as part of a transaction, with the key as text.
   /// - Throws: `StorageError`, as with a `StoreKey`, and `invalidKey`.
   public func save<T: Encodable>(_ value: T, for key: String, in transaction: SQLiteTransaction) throws {
     try save(value, for: StoreKey(key), in: transaction)
   }
 
-  /// Reads a value as it is in a transaction; the name of the key is checked.
+  /// Returns a value as seen by a transaction, with the key as text.
   /// - Throws: `StorageError`, as with a `StoreKey`, and `invalidKey`.
   public func load<T: Decodable>(_ type: T.Type, for key: String, in transaction: SQLiteTransaction) throws -> T? {
     try load(type, for: StoreKey(key), in: transaction)

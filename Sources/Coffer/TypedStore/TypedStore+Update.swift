@@ -1,7 +1,7 @@
 public import Foundation
 
 extension TypedStore {
-  /// Changes a value depending on what it is, so that no change by anybody else is lost.
+  /// Atomically replaces a value by one that is computed from it, so that no concurrent change is lost.
   ///
   /// ```swift
   /// try await store.update([String].self, for: recent) { list in
@@ -9,14 +9,13 @@ extension TypedStore {
   /// }
   /// ```
   ///
-  /// `transform` gets the present value (`nil`: absent) and returns the new one (`nil`: remove). When somebody else
-  /// was first it **runs again** with the newer value, until it succeeds or the task is cancelled: let it do nothing
-  /// but compute.
+  /// `transform` receives the current value (`nil`: absent) and returns the new one (`nil`: remove). If another writer
+  /// commits first, it **runs again** with the newer value, until the commit succeeds or the task is cancelled. It must
+  /// therefore have no side effects.
   ///
   /// - Returns: the value that was stored; `nil` when it was removed.
-  /// - Throws: what `transform` throws, `StorageError` (`unsupported` for an engine without preconditions), or
-  ///   `CancellationError`. Nothing was written then, except after `outcomeUnknown` and
-  ///   `unfinished`.
+  /// - Throws: any error of `transform`, `StorageError` (`unsupported` for an engine without preconditions), or
+  ///   `CancellationError`. Nothing was written, unless the code is `outcomeUnknown` or `unfinished`.
   @discardableResult
   public func update<T: Codable & Sendable>(
     _ type: T.Type, for key: StoreKey, durability: StoreDurability = .full, transaction: TransactionID? = nil,
@@ -37,10 +36,10 @@ extension TypedStore {
   ) async throws -> T? {
     guard engine.capabilities.contains([.preconditions, .revisions, .atomicBatches]) else {
       throw StorageError.unsupported(
-        "atomic updates", advice: "Load the value and save it; a change in between is lost.",
-        backend: engine.description)
+        "atomic updates", advice: "Load the value and save it; a concurrent change is then lost.",
+        location: engine.description)
     }
-    // Updates of one key through this store take turns: otherwise each commit would make all others start over.
+    // Updates of one key through this store are serialized; otherwise each commit would restart all others.
     return try await updates.run(key) {
       while true {
         try Task.checkCancellation()
@@ -61,7 +60,7 @@ extension TypedStore {
     }
   }
 
-  /// Changes a value in place, starting from a default when it is absent.
+  /// Atomically modifies a value, starting from a default when it is absent.
   ///
   /// ```swift
   /// let visits = try await store.update(visitsKey, default: 0) { $0 += 1 }
@@ -70,6 +69,8 @@ extension TypedStore {
   /// `transform` may run again; see ``update(_:for:durability:transaction:_:)-(_,StoreKey,_,_,_)``.
   ///
   /// - Returns: the value that was stored.
+  /// - Throws: any error of `transform`, `StorageError` (`unsupported` for an engine without preconditions), or
+  ///   `CancellationError`. Nothing was written, unless the code is `outcomeUnknown` or `unfinished`.
   @discardableResult
   public func update<T: Codable & Sendable>(
     _ key: StoreKey, default defaultValue: T, durability: StoreDurability = .full, transaction: TransactionID? = nil,

@@ -1,7 +1,7 @@
 import CofferSQLite
 public import Foundation
 
-/// Values of your own types by key, over any engine.
+/// A store of `Codable` values by key, over any engine.
 ///
 /// ```swift
 /// let store = TypedStore(engine: MemoryEngine())
@@ -9,37 +9,38 @@ public import Foundation
 /// let theme = try await store.load(Theme.self, for: "theme") ?? .system
 ///
 /// for try await theme in try store.values(of: "theme", as: Theme.self) {
-///   apply(theme ?? .system)               // the present value first, then after each change by anybody
+///   apply(theme ?? .system)               // the current value first, then the value after each change
 /// }
 /// ```
 ///
-/// `Data` and `String` are stored as they are; every other type goes through the codec. A read has three answers:
-/// a value, `nil` for what is proven absent, or a thrown `StorageError`, which says nothing about what the store
+/// `Data` and `String` are stored as they are; every other type is encoded by the codec. A read has three outcomes: a
+/// value, `nil` when the value is proven absent, or a thrown `StorageError`, which implies nothing about what the store
 /// holds.
 ///
-/// Decoded values are kept in memory, so that reading one again neither reads nor decodes. The store drops what
-/// anybody has changed, in this process or another, before it answers. A value that was saved is kept as the object
-/// that was given; if encoding loses something of it, save a value that has gone through the codec. Engines that
-/// cannot tell what others write (`AdapterEngine`) are read each time. What is in memory may still be answered after
-/// the engine was closed.
+/// Decoded values are cached, so that reading one again neither reads nor decodes. Values that any process has changed
+/// are dropped before the next read. A saved value is cached as the object that was passed; if encoding loses part of
+/// it, save a value that has been through the codec. Engines that do not report the writes of others (`AdapterEngine`)
+/// are read each time. Cached values may be returned after the engine was closed.
 ///
-/// Each store has an ``origin`` of its own, by which ``changes(of:)-(StoreKey)`` tells own writes from those of others.
+/// Each store has its own ``origin``, by which ``changes(of:)-(StoreKey)`` distinguishes own commits from those of
+/// others.
 public final class TypedStore: Sendable {
-  /// The engine that keeps the bytes.
+  /// The engine that stores the bytes.
   public let engine: any StorageEngine
-  /// Says which commits are this store's own.
+  /// The origin that marks this store's own commits.
   public let origin: StoreOrigin
   let coding: ByteCoding
   let cache: DecodedCache?
   let updates = KeyedQueue()
   let reads: SharedReads
 
+  /// Creates a typed store over an engine.
   /// - Parameters:
-  ///   - engine: where the bytes are kept.
-  ///   - codec: how values other than `Data` and `String` become bytes.
-  ///   - cacheCapacity: how many decoded values are kept in memory at most; 0 keeps none. The half of them that were
-  ///     used last are certain to be there.
-  ///   - origin: the handle that this store writes as; a fresh one unless given.
+  ///   - engine: the engine that stores the bytes.
+  ///   - codec: the codec of values other than `Data` and `String`.
+  ///   - cacheCapacity: the maximum number of cached decoded values; 0 disables the cache. At least the most recently
+  ///     used half of them is retained.
+  ///   - origin: the origin of the store's commits; a new one by default.
   public init(
     engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cacheCapacity: Int = 10_000,
     origin: StoreOrigin = StoreOrigin()
@@ -47,20 +48,20 @@ public final class TypedStore: Sendable {
     self.engine = engine
     self.origin = origin
     reads = SharedReads(engine)
-    coding = ByteCoding(codec: codec, backend: engine.description)
+    coding = ByteCoding(codec: codec, location: engine.description)
     cache = DecodedCache(engine: engine, capacity: cacheCapacity)
   }
 
-  /// The codec of every type but `Data` and `String`.
+  /// The codec of every type except `Data` and `String`.
   public var codec: any StoreCodec { coding.codec }
 
-  /// Stores a value, replacing what was there.
+  /// Stores a value, replacing any existing one.
   ///
   /// - Parameters:
   ///   - value: the value.
-  ///   - key: its name.
-  ///   - durability: what the value has survived when this returns.
-  ///   - transaction: the logical change that the write belongs to; a fresh one unless given.
+  ///   - key: the key of the value.
+  ///   - durability: the failures that the value survives once the call returns.
+  ///   - transaction: the logical change that the write belongs to; a new one by default.
   /// - Throws: `StorageError`; after `encodingFailed` nothing was written. `CancellationError` when the task was
   ///   cancelled before the write began.
   public func save<T: Encodable & Sendable>(
@@ -71,7 +72,7 @@ public final class TypedStore: Sendable {
     try await commit(batch, [(key, Box(value))])
   }
 
-  /// Commits a batch and keeps what it has written; `nil` is a deletion.
+  /// Commits a batch and caches the values that it has written; `nil` is a deletion.
   @discardableResult
   func commit(
     _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]
@@ -81,9 +82,9 @@ public final class TypedStore: Sendable {
     return commit
   }
 
-  /// The value of a key; `nil` when it is proven absent.
+  /// Returns the value of a key, or `nil` when it is proven absent.
   ///
-  /// A value in memory is returned without reading.
+  /// A cached value is returned without reading from the engine.
   ///
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
   public func load<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
@@ -100,10 +101,10 @@ public final class TypedStore: Sendable {
     return value
   }
 
-  /// The value of a key if it is in memory and still what the store holds; `nil` says nothing.
+  /// Returns the value of a key if it is cached and still current; `nil` does not mean that the value is absent.
   ///
-  /// About 0.2 µs; some more after others have committed, when what they touched is read from the journal. Use it where
-  /// an interface must be drawn at once, and ``load(_:for:)-(_,StoreKey)`` when it has no answer.
+  /// Takes about 0.2 µs, and somewhat more after commits by others, whose changed keys are read from the journal first.
+  /// Use it where a user interface must be drawn immediately, and ``load(_:for:)-(_,StoreKey)`` if it returns `nil`.
   @inlinable  // the type is known where it is called
   public func cached<T: Sendable>(_ type: T.Type, for key: StoreKey) -> T? {
     Self.unbox(cachedBox(key))
@@ -112,7 +113,7 @@ public final class TypedStore: Sendable {
   @usableFromInline
   func cachedBox(_ key: StoreKey) -> (any AnyObject & Sendable)? { cache?.lookUp(key).box }
 
-  /// Removes a value. A missing one is no error.
+  /// Removes the value of a key. Removing a missing value is not an error.
   /// - Throws: `StorageError`.
   public func delete(
     _ key: StoreKey, durability: StoreDurability = .full, transaction: TransactionID? = nil
@@ -120,19 +121,20 @@ public final class TypedStore: Sendable {
     try await commit(WriteBatch([.delete(key)], transaction: transaction, durability: durability), [(key, nil)])
   }
 
-  /// Whether there is a value, whatever its type.
-  /// - Throws: `StorageError` when the store cannot tell; `false` means proven absent.
+  /// Returns whether there is a value of any type; `false` means proven absent.
+  /// - Throws: `StorageError` when it cannot be determined.
   public func exists(_ key: StoreKey) async throws -> Bool {
     if cache?.lookUp(key).box != nil { return true }
     return try await engine.contains(key)
   }
 
-  /// Removes the decoded values from memory, for example when the system is short of it. Nothing stored is changed.
+  /// Drops all cached values, for example when memory is low. The stored values are not changed.
   public func dropCache() {
     cache?.removeAll()
   }
 
-  /// A box holds exactly the type it was made for, so one comparison of types makes the cast safe.
+  /// Returns the value of a box if it is a `T`. A box has exactly the type it was created with, so comparing the types
+  /// makes the unchecked cast safe.
   @inlinable
   static func unbox<T: Sendable>(_ box: (any AnyObject & Sendable)?) -> T? {
     guard let box, type(of: box) == Box<T>.self else { return nil }

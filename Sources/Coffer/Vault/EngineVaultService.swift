@@ -1,26 +1,27 @@
 import CofferLocks
 public import Foundation
 
-/// A vault over an engine: what every function of ``SwiftVault`` makes.
+/// A vault over an engine, as returned by the functions of ``SwiftVault``.
 ///
 /// ```swift
 /// let engine = MemoryEngine()
 /// let app = EngineVaultService(engine: engine)
-/// let widget = EngineVaultService(engine: engine)   // hears what `app` writes, and the other way round
+/// let widget = EngineVaultService(engine: engine)   // receives what `app` writes, and the other way round
 /// ```
 public final class EngineVaultService: SwiftVaultService {
-  /// The engine that keeps the bytes.
+  /// The engine that stores the bytes.
   public let engine: any StorageEngine
-  /// Says which commits are this service's own.
+  /// The origin that marks this service's own commits.
   public let origin: StoreOrigin
-  /// What the names of this service's keys begin with in the engine.
+  /// The prefix of this service's keys in the engine.
   private let scope: KeyScope
 
+  /// Creates a vault service over an engine.
   /// - Parameters:
-  ///   - engine: where the bytes are kept.
-  ///   - keyPrefix: what the engine puts before each key, so that several services share it: none of them sees
-  ///     another's keys, unless its prefix is the beginning of the other's.
-  ///   - origin: the handle that the service writes as; a fresh one unless given.
+  ///   - engine: the engine that stores the bytes.
+  ///   - keyPrefix: a prefix for each key in the engine, so that several services can share it. No service can access
+  ///     the keys of another one, unless its prefix is a prefix of the other's.
+  ///   - origin: the origin of the service's commits; a new one by default.
   public init(engine: any StorageEngine, keyPrefix: String = "", origin: StoreOrigin = StoreOrigin()) {
     self.engine = engine
     self.origin = origin
@@ -28,8 +29,8 @@ public final class EngineVaultService: SwiftVaultService {
   }
 
   /// Stores bytes in one commit that survives power loss, where the engine can promise that.
-  /// - Throws: ``SwiftVaultError/writeFailed(key:underlyingError:)`` and others; nothing was written then, except
-  ///   when the underlying error has the code `outcomeUnknown` or `unfinished`.
+  /// - Throws: ``SwiftVaultError/writeFailed(key:underlyingError:)`` and others; nothing was written, unless the
+  ///   underlying error has the code `outcomeUnknown` or `unfinished`.
   public func saveData(_ data: Data, forKey key: String, transactionID: UUID) async throws {
     try await VaultOperation.save(key).run {
       try await engine.commit(WriteBatch([.put(scope.key(key), data)], transaction: transactionID), from: origin)
@@ -42,7 +43,9 @@ public final class EngineVaultService: SwiftVaultService {
   /// try await service.saveBatch([("item1", data1), ("item2", data2)], transactionID: UUID())
   /// ```
   ///
-  /// - Throws: ``SwiftVaultError/unsupportedOperation(description:)`` where the engine cannot do that.
+  /// - Throws: ``SwiftVaultError/writeFailed(key:underlyingError:)`` and others;
+  ///   ``SwiftVaultError/unsupportedOperation(description:)`` where the engine has no atomic batches. Nothing was
+  ///   written, unless the underlying error has the code `outcomeUnknown` or `unfinished`.
   public func saveBatch(_ items: [(key: String, data: Data)], transactionID: UUID) async throws {
     guard let first = items.first else { return }
     try await VaultOperation.save(first.key).run {
@@ -51,11 +54,13 @@ public final class EngineVaultService: SwiftVaultService {
     }
   }
 
-  /// - Throws: ``SwiftVaultError/readFailed(key:underlyingError:)`` and others when the store cannot tell.
+  /// Returns the bytes of a key, or `nil` when they are proven absent.
+  /// - Throws: ``SwiftVaultError/readFailed(key:underlyingError:)`` and others when the store cannot be read.
   public func loadData(forKey key: String) async throws -> Data? {
     try await VaultOperation.load(key).run { try await engine.entry(scope.key(key))?.value }
   }
 
+  /// Removes the bytes of a key. Removing a missing key is not an error.
   /// - Throws: ``SwiftVaultError/deleteFailed(key:underlyingError:)`` and others.
   public func remove(forKey key: String) async throws {
     try await VaultOperation.remove(key).run {
@@ -64,11 +69,11 @@ public final class EngineVaultService: SwiftVaultService {
   }
 
   public func exists(forKey key: String) async -> Bool {
-    guard let key = try? scope.key(key) else { return false }  // No store can hold such a key.
+    guard let key = try? scope.key(key) else { return false }  // An invalid key cannot be stored.
     do { return try await engine.contains(key) } catch { return true }
   }
 
-  /// Removes every key of this service.
+  /// Removes every key of this service in one commit.
   /// - Throws: ``SwiftVaultError/clearAllFailed(underlyingError:)`` and others;
   ///   ``SwiftVaultError/unsupportedOperation(description:)`` where the engine cannot list its keys.
   public func clearAll() async throws {
@@ -77,11 +82,11 @@ public final class EngineVaultService: SwiftVaultService {
     }
   }
 
-  /// What others write from now on, own writes excluded.
+  /// The changes made by other writers from now on.
   ///
-  /// One element per changed key, with its transaction. `(nil, id)` when everything or a range of keys was cleared,
-  /// `(nil, nil)` when changes can no longer be told one by one: then read again what you hold. The stream ends when
-  /// the engine is closed.
+  /// The stream has one element per changed key, with its transaction. `(nil, id)` means that everything or a range of
+  /// keys was cleared; `(nil, nil)` means that individual changes are no longer available, so read all values again.
+  /// The stream ends when the engine is closed.
   public var externalChanges: AsyncStream<(key: String?, transactionID: UUID?)> {
     let changes = engine.changes(since: nil)
     let (origin, scope) = (origin, scope)
@@ -100,7 +105,7 @@ public final class EngineVaultService: SwiftVaultService {
   }
 }
 
-/// One element of `externalChanges`.
+/// An element of ``EngineVaultService/externalChanges``.
 private struct ExternalChange: Sendable {
   let key: String?
   let transaction: TransactionID?

@@ -5,34 +5,34 @@ public import CofferSlots
 public import Foundation
 
 extension SwiftVault {
-  /// Where a vault of files is.
+  /// The directory of a file vault.
   public enum FileSystemLocation: Sendable, Hashable {
-    /// A directory of this application's own: `SwiftVaultData` in the folder in application support that has the name
-    /// of its bundle identifier, or of the process where there is none.
+    /// The application's private directory: `SwiftVaultData` in the application support folder that is named after the
+    /// bundle identifier, or after the process where there is no bundle identifier.
     case `default`
-    /// `SwiftVaultData` in the directory that a group of applications shares. What else is there is never touched.
+    /// `SwiftVaultData` in the shared container of an app group. Other files in the container are never touched.
     case appGroup(identifier: String)
-    /// A directory of your choice.
+    /// Any other directory.
     case custom(directory: FileManager.Path)
   }
 
-  /// A vault with a file per key, whose bytes are exactly the value's, safe with other processes on the same directory.
+  /// Opens a vault with one file per key, which contains exactly the bytes of the value. Several processes can use the
+  /// same directory.
   ///
   /// ```swift
   /// let service = try SwiftVault.fileSystem(location: .custom(directory: .custom("/var/lib/shop")))
   /// try await service.saveData(data, forKey: "current_user", transactionID: UUID())   // /var/lib/shop/current_user
   /// ```
   ///
-  /// What an editor or another tool does to the files arrives in `externalChanges` without a transaction. In a
-  /// directory of your choice every file that has the name of a key is a value; `clearAll` removes those and nothing
-  /// else. It blocks the caller while the directory is opened, a few
-  /// milliseconds.
+  /// Edits by other programs arrive in `externalChanges` without a transaction. In a `custom` directory every file
+  /// whose name is a key is a value; `clearAll` removes those files and no others. The call blocks for a few
+  /// milliseconds while the directory is opened.
   /// - Parameters:
-  ///   - location: the directory, made if it is missing (0700).
-  ///   - configuration: how the store is opened.
-  /// - Throws: ``SwiftVaultError``: `.backendError` when the system does not say where application support is,
-  ///   `.appGroupContainerUnavailable`, `.unsupportedOperation` for a path that cannot be one, `.initializationFailed`
-  ///   for everything else, with what happened and what to do.
+  ///   - location: the directory, created with mode 0700 if it is missing.
+  ///   - configuration: the settings with which the store is opened.
+  /// - Throws: ``SwiftVaultError``: `.backendError` when the application support directory cannot be located,
+  ///   `.appGroupContainerUnavailable`, `.unsupportedOperation` for an invalid path, `.initializationFailed` for all
+  ///   other failures, with a message that states the cause and the remedy.
   public static func fileSystem(
     location: FileSystemLocation = .default, configuration: SlotConfiguration = SlotConfiguration()
   ) throws -> EngineVaultService {
@@ -44,7 +44,7 @@ extension SwiftVault {
 }
 
 extension SwiftVault.FileSystemLocation {
-  /// A directory of the vault's own: a name in a directory that others use too may be somebody else's.
+  /// The name of the vault's own directory, which keeps its files apart from those of other programs.
   private var vaultName: String { "SwiftVaultData" }
 
   func directory() throws -> URL {

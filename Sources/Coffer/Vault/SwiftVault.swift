@@ -1,32 +1,32 @@
 public import CofferCore
 public import CofferSQLite
 
-/// Makes vault services (document 0). Make one per store and share it.
+/// A namespace for functions that create vault services. Create one service per store and share it.
 ///
 /// ```swift
 /// let service = SwiftVault.memory()
 /// ```
 public enum SwiftVault {
-  /// A vault in memory, gone when it is released: for tests and previews.
-  /// - Parameter name: what messages call it.
+  /// Returns a vault in memory, for tests and previews. Its values are lost when it is released.
+  /// - Parameter name: the name of the store in error messages.
   public static func memory(name: String = "memory") -> EngineVaultService {
     service(over: MemoryEngine(name: name))
   }
 
-  /// A vault over any engine. Two services over one engine hear each other in `externalChanges`.
+  /// Returns a vault over any engine. Two services over one engine receive each other's changes in `externalChanges`.
   /// - Parameters:
-  ///   - engine: where the bytes are kept.
-  ///   - origin: the handle that the service writes as; a fresh one unless given.
+  ///   - engine: the engine that stores the bytes.
+  ///   - origin: the origin of the service's commits; a new one by default.
   public static func service(over engine: any StorageEngine, origin: StoreOrigin = StoreOrigin()) -> EngineVaultService
   {
     EngineVaultService(engine: engine, origin: origin)
   }
 
-  /// A vault in an SQLite database file, safe with other processes on the same file.
+  /// Opens a vault in an SQLite database file. Several processes can use the same file.
   /// - Parameters:
-  ///   - path: the file; it and its directory are made if they are missing.
-  ///   - configuration: how the store is opened.
-  /// - Throws: ``SwiftVaultError`` `.initializationFailed`, with what happened and what to do.
+  ///   - path: the path of the file; the file and its directory are created if they are missing.
+  ///   - configuration: the settings with which the store is opened.
+  /// - Throws: ``SwiftVaultError`` `.initializationFailed`, with a message that states the cause and the remedy.
   public static func database(
     at path: String, configuration: SQLiteConfiguration = SQLiteConfiguration()
   ) async throws -> EngineVaultService {

@@ -1,17 +1,17 @@
 public import Foundation
 
-/// What a vault throws (document 0).
+/// An error thrown by a vault.
 ///
-/// The underlying error of a vault of this package is a `StorageError`, whose `code` tells more.
+/// In the vaults of this package the underlying error is a `StorageError`, whose `code` identifies the cause.
 ///
-/// Two errors are equal when their texts are equal and both have, or both lack, an underlying error: errors in general
-/// cannot be compared.
+/// Two errors are equal when their case and texts are equal and both have, or both lack, an underlying error.
+/// Underlying errors are not compared, since errors in general are not `Equatable`.
 public enum SwiftVaultError: Error {
   /// A value could not be encoded.
   case encodingFailed(type: String, underlyingError: (any Error)? = nil)
-  /// The bytes of a key are not a value of the type that was asked for.
+  /// The bytes of a key are not a value of the requested type.
   case decodingFailed(key: String, type: String, underlyingError: (any Error)? = nil)
-  /// The store cannot tell the value of a key.
+  /// The value of a key could not be read; whether there is one is unknown.
   case readFailed(key: String, underlyingError: (any Error)? = nil)
   /// A value was not stored.
   case writeFailed(key: String, underlyingError: (any Error)? = nil)
@@ -21,11 +21,11 @@ public enum SwiftVaultError: Error {
   case clearAllFailed(underlyingError: (any Error)? = nil)
   /// The store could not be opened.
   case initializationFailed(String)
-  /// The store does not promise what was asked.
+  /// The store does not support the operation.
   case unsupportedOperation(description: String)
-  /// The store or the operating system refused for another reason.
+  /// The store or the operating system failed for another reason, such as a denied permission.
   case backendError(reason: String, underlyingError: (any Error)? = nil)
-  /// A directory of the store could not be made.
+  /// A directory of the store could not be created.
   case couldNotCreateDirectory(path: String, underlyingError: any Error)
   /// A file of the store could not be written.
   case couldNotSaveFile(path: String, underlyingError: any Error)
@@ -33,23 +33,23 @@ public enum SwiftVaultError: Error {
   case couldNotReadFile(path: String, underlyingError: any Error)
   /// A file of the store could not be removed.
   case couldNotDeleteFile(path: String, underlyingError: any Error)
-  /// There is no such file.
+  /// The file does not exist.
   case fileDoesNotExist(path: String)
-  /// The operating system does not say where a well-known directory is.
+  /// A well-known directory of the system could not be located.
   case couldNotLocateSystemDirectory(directoryName: String)
   /// The files of a directory could not be listed.
   case directoryListingFailed(path: String, underlyingError: any Error)
-  /// The directory that a group of apps shares is not available.
+  /// The shared container of an app group is not available.
   case appGroupContainerUnavailable(appGroupId: String, underlyingError: (any Error)? = nil)
-  /// Other processes could not be coordinated with.
+  /// File access could not be coordinated with other processes.
   case fileCoordinationFailed(description: String, underlyingError: (any Error)? = nil)
-  /// A stored value could not be brought to its present form.
+  /// A stored value could not be migrated to its current form.
   case migrationFailed(key: String, underlyingErrors: [any Error])
   /// A value for user defaults could not be encoded.
   case userDefaultsEncodingFailed(key: String, type: String, underlyingError: any Error)
   /// A value in user defaults could not be decoded.
   case userDefaultsDecodingFailed(key: String, type: String, underlyingError: any Error)
-  /// A value in user defaults has another type than the one that was asked for.
+  /// A value in user defaults does not have the requested type.
   case userDefaultsTypeCastingFailed(key: String, expectedType: String, actualType: String)
 }
 
@@ -68,12 +68,12 @@ extension SwiftVaultError: LocalizedError {
     case .unsupportedOperation(let description): "Unsupported operation - \(description)."
     case .backendError(let reason, _): "Backend error - \(reason)."
     case .migrationFailed(let key, _): "Migration failed for key '\(key)'."
-    default: homeSummary
+    default: ownSummary
     }
   }
 
-  /// The cases that only certain homes have.
-  private var homeSummary: String {
+  /// The texts of the cases that only certain kinds of stores have.
+  private var ownSummary: String {
     switch self {
     case .couldNotCreateDirectory(let path, _): "Could not create directory at \(path)."
     case .couldNotSaveFile(let path, _): "Could not save file at \(path)."
@@ -96,10 +96,10 @@ extension SwiftVaultError: LocalizedError {
 }
 
 extension SwiftVaultError {
-  /// What happened, in the words of the engine: the texts of `errorDescription` are document 0's and leave it out.
+  /// The message of the underlying error, which `errorDescription` omits because its texts are fixed by the contract.
   public var failureReason: String? { underlying.map { ($0 as? StorageError)?.message ?? $0.localizedDescription } }
 
-  /// What to do, if the engine knows.
+  /// The advice of the underlying `StorageError`, or `nil` if there is none.
   public var recoverySuggestion: String? { (underlying as? StorageError)?.recoverySuggestion }
 
   private var underlying: (any Error)? {
@@ -125,7 +125,7 @@ extension SwiftVaultError: Equatable {
     left.identity == right.identity
   }
 
-  /// What is compared: the case, its texts, and whether there is an underlying error.
+  /// The compared parts: the case, its texts, and whether there is an underlying error.
   private var identity: Identity {
     switch self {
     case .encodingFailed(let type, let error): Identity(0, [type], error != nil)

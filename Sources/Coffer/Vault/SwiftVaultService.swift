@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Bytes by key (document 0): the same calls over every home.
+/// A service that stores bytes by key, with the same calls over every kind of store.
 ///
 /// ```swift
 /// let service = SwiftVault.memory()
@@ -11,20 +11,21 @@ public import Foundation
 ///
 /// All methods throw ``SwiftVaultError``, or `CancellationError` when the task was cancelled.
 public protocol SwiftVaultService: Sendable {
-  /// Stores bytes under a key, replacing what was there, as part of a logical change.
+  /// Stores bytes under a key, replacing any existing ones, as part of a logical change.
   ///
-  /// Several saves may carry the same transaction id.
+  /// Several saves may carry the same transaction id; each is a separate commit.
   func saveData(_ data: Data, forKey key: String, transactionID: UUID) async throws
-  /// The bytes of a key; `nil` only when it is proven that there are none.
+  /// Returns the bytes of a key, or `nil` only when they are proven absent.
   func loadData(forKey key: String) async throws -> Data?
-  /// Removes the bytes of a key. A missing key is no error.
+  /// Removes the bytes of a key. Removing a missing key is not an error.
   func remove(forKey key: String) async throws
-  /// Whether there are bytes. It cannot throw, so it says `false` only for what is proven absent.
+  /// Returns whether a key has bytes. Since it cannot throw, it returns `false` only when they are proven absent.
   func exists(forKey key: String) async -> Bool
-  /// Removes everything that this service's store holds.
+  /// Removes all keys of this service.
   func clearAll() async throws
-  /// What others write from now on: a key, or `nil` when many may have changed, and the transaction if it is known.
+  /// The changes made by other writers from now on.
   ///
-  /// Each access gives a stream of its own, and each stream delivers every change.
+  /// An element is the changed key, or `nil` when many keys may have changed, and the transaction if it is known.
+  /// Each access returns a new stream, and each stream delivers every change.
   nonisolated var externalChanges: AsyncStream<(key: String?, transactionID: UUID?)> { get }
 }

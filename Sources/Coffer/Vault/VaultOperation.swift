@@ -1,4 +1,4 @@
-/// What a vault was doing when something failed: the one place where errors of the engine room become the vault's.
+/// The operation of a vault that failed, which determines how an engine's error maps to a ``SwiftVaultError``.
 package enum VaultOperation: Sendable {
   case open
   case save(String)
@@ -11,7 +11,7 @@ package enum VaultOperation: Sendable {
     do { return try await body() } catch { throw map(error) }
   }
 
-  /// The same for what does not suspend.
+  /// The synchronous variant of `run`.
   func runNow<R>(_ body: () throws -> R) throws -> R {
     do { return try body() } catch { throw map(error) }
   }
@@ -23,7 +23,7 @@ package enum VaultOperation: Sendable {
     case (.open, _): return SwiftVaultError.initializationFailed(Self.clause(error))
     case (_, .unsupported): return SwiftVaultError.unsupportedOperation(description: Self.clause(error))
     case (_, .permissionDenied): return SwiftVaultError.backendError(reason: Self.clause(error), underlyingError: error)
-    // In a batch, the engine knows better which key it was.
+    // In a batch, the engine's error names the key that failed.
     case (.save(let key), _):
       return SwiftVaultError.writeFailed(key: stored?.key?.string ?? key, underlyingError: error)
     case (.load(let key), _): return SwiftVaultError.readFailed(key: key, underlyingError: error)
@@ -32,7 +32,7 @@ package enum VaultOperation: Sendable {
     }
   }
 
-  /// The error's text without its full stop: the vault's texts put one after it.
+  /// The error's text without its full stop, which the vault's texts add.
   private static func clause(_ error: any Error) -> String {
     let text = String(describing: error)
     return text.hasSuffix(".") ? String(text.dropLast()) : text

@@ -1,6 +1,6 @@
 package import CofferCGio
 
-/// A connection to a message bus of its own: nobody else closes it, and its end does not end the process.
+/// A private connection to a message bus. It is not shared with other code, and its end does not end the process.
 ///
 /// ```swift
 /// let bus = try BusConnection(address: SessionBus.address(), timeout: .seconds(5))
@@ -11,32 +11,33 @@ package import CofferCGio
 /// print(reply[0]?.texts ?? [])
 /// ```
 ///
-/// It stands on GLib's GDBus, which is loaded when the first connection is made. Calls block their thread, no longer
-/// than the timeout, and may come from any number of threads at once. No call starts the called service; ``start(_:)``
-/// does. A connection that has ended stays so: make another one. It closes with the last reference to it, without
+/// It uses GLib's GDBus, which is loaded when the first connection is created. Calls block their thread for at most the
+/// timeout and may be made from any number of threads at once. No call starts the called service; ``start(_:)`` does. A
+/// closed connection cannot be reopened: create another one. Releasing the last reference closes the connection without
 /// waiting for the bus.
 // GDBusConnection may be used from any thread; the pointers, the timeout and the context never change.
 public final class BusConnection: @unchecked Sendable {
   package let pointer: OpaquePointer
   package let gio: UnsafePointer<coffer_gio>
   private let timeout: Duration
-  // When the bus goes, GDBus puts a note about it, which holds the connection, into the context where it was made. In
-  // the process's own one it would lie for ever unless somebody runs GLib's main loop.
+  // When the bus closes, GDBus queues a callback, which retains the connection, in the context of its creation. In the
+  // default context it would stay there for ever unless the process runs GLib's main loop.
   private let context: MainContext
 
-  /// Connects within the timeout, which then holds for each call.
+  /// Connects within the timeout, which then applies to each call.
   /// - Parameters:
-  ///   - address: of the bus, such as ``SessionBus`` finds it.
-  ///   - timeout: at least a millisecond.
+  ///   - address: the address of the bus, such as the one that ``SessionBus`` finds.
+  ///   - timeout: the timeout, at least a millisecond.
   /// - Throws: ``BusFailure``: `noLibrary`, `unreachable`, `timedOut`, `closed`, `denied`.
   public convenience init(address: String, timeout: Duration) throws(BusFailure) {
     try self.init(address: address, timeout: timeout, context: MainContext())
   }
 
-  /// - Parameter context: where signals and the end of the bus are reported to.
+  /// Connects within the timeout.
+  /// - Parameter context: the context in which signals and the closing of the bus are reported.
   package init(address: String, timeout: Duration, context: MainContext) throws(BusFailure) {
     let gio = try Gio.functions()
-    guard !address.utf8.contains(0) else { throw BusFailure(.unreachable, "an address has no zero byte") }
+    guard !address.utf8.contains(0) else { throw BusFailure(.unreachable, "the address contains a zero byte") }
     let deadline = try CallDeadline(timeout)
     defer { deadline.cancel() }
     var error: OpaquePointer?
@@ -54,24 +55,24 @@ public final class BusConnection: @unchecked Sendable {
 
   deinit {
     context.drain()
-    // The last reference closes the connection without waiting, unlike a call to close it, which a hung bus delays.
+    // Releasing the last reference closes the connection without waiting; an explicit close would wait for a hung bus.
     gio.pointee.g_object_unref(UnsafeMutableRawPointer(pointer))
     context.drain()
   }
 
-  /// Whether the connection has ended.
+  /// Whether the connection is closed.
   public var isClosed: Bool { gio.pointee.g_dbus_connection_is_closed(pointer) != 0 }
 
   // MARK: Calls
 
-  /// Calls a method and waits for its answer.
+  /// Calls a method and waits for its reply.
   /// - Parameters:
-  ///   - method: what is called.
-  ///   - destination: a name on the bus: a process's unique one (`:1.7`), or a well-known one that somebody has.
-  ///   - path: the object there.
-  ///   - arguments: what it takes.
-  /// - Returns: The answer, a structure of the type that the method declares.
-  /// - Throws: ``BusFailure``. Whether the call may have been carried out all the same: ``BusFailure/mayHaveHappened``.
+  ///   - method: the method to call.
+  ///   - destination: the bus name of the called process: its unique name (`:1.7`) or a well-known name that it owns.
+  ///   - path: the path of the called object.
+  ///   - arguments: the arguments of the method.
+  /// - Returns: The reply, a structure of the type that the method declares.
+  /// - Throws: ``BusFailure``, with ``BusFailure/mayHaveHappened`` if the call may have been carried out nevertheless.
   public func call(
     _ method: BusMethod, of destination: String, at path: String, _ arguments: [BusValue] = []
   ) throws(BusFailure) -> BusValue {
@@ -84,17 +85,17 @@ public final class BusConnection: @unchecked Sendable {
     try call(method, of: Self.bus, at: "/org/freedesktop/DBus", arguments)
   }
 
-  /// Calls a method and waits for its answer until the timeout; an answer that comes later is not lost.
+  /// Calls a method and waits for its reply until the timeout; a later reply is passed to a closure.
   ///
-  /// GDBus drops what arrives after a call's timeout. A service that was busy may have done what it was asked for all
-  /// the same, and only its answer tells the result, such as the number of a notification that is on the screen.
+  /// GDBus drops replies that arrive after a call's timeout. A busy service may have carried out the call nevertheless,
+  /// and only its reply contains the result, such as the number of a notification that is on the screen.
   /// - Parameters:
-  ///   - method: what is called.
-  ///   - destination: the name of the service.
-  ///   - path: the object at the service.
-  ///   - arguments: what the method is given.
-  ///   - late: gets the answer when it comes after the timeout but within ten times as long, on a thread of its own;
-  ///     `nil` when the call has failed by then. It is called only if this throws `timedOut` for lack of an answer.
+  ///   - method: the method to call.
+  ///   - destination: the bus name of the service.
+  ///   - path: the path of the called object.
+  ///   - arguments: the arguments of the method.
+  ///   - late: receives a reply that arrives after the timeout but within ten times the timeout, or `nil` if the call
+  ///     has failed by then. It is called on another thread, and only if this throws `timedOut` for lack of a reply.
   /// - Throws: ``BusFailure``
   public func call(
     _ method: BusMethod, of destination: String, at path: String, _ arguments: [BusValue] = [],
@@ -123,22 +124,22 @@ public final class BusConnection: @unchecked Sendable {
     return BusValue(reply, gio)
   }
 
-  /// GLib takes names that are none for mistakes of the program, and says so on standard error.
+  /// Refuses invalid names, which GLib would treat as programming errors and report on standard error.
   private func check(_ method: BusMethod, _ destination: String, _ path: String) throws(BusFailure) {
     let isName = { (text: String, isValid: (UnsafePointer<CChar>?) -> CInt) in
       !text.utf8.contains(0) && isValid(text) != 0
     }
     guard isName(destination, gio.pointee.g_dbus_is_name) else {
-      throw BusFailure(.invalid, "'\(destination)' cannot be a name on a bus")
+      throw BusFailure(.invalid, "'\(destination)' is not a valid bus name")
     }
     guard isName(path, gio.pointee.g_variant_is_object_path) else {
-      throw BusFailure(.invalid, "'\(path)' is no object path")
+      throw BusFailure(.invalid, "'\(path)' is not an object path")
     }
     guard isName(method.interface, gio.pointee.g_dbus_is_interface_name),
       isName(method.name, gio.pointee.g_dbus_is_member_name)
-    else { throw BusFailure(.invalid, "'\(method.interface).\(method.name)' cannot be a method") }
+    else { throw BusFailure(.invalid, "'\(method.interface).\(method.name)' is not a valid method name") }
     guard method.reply.hasPrefix("("), BusValue.isType(method.reply, gio) else {
-      throw BusFailure(.invalid, "'\(method.reply)' is no tuple type")
+      throw BusFailure(.invalid, "'\(method.reply)' is not a tuple type")
     }
   }
 
@@ -146,13 +147,13 @@ public final class BusConnection: @unchecked Sendable {
 
   private static let bus = "org.freedesktop.DBus"
 
-  /// Which run of which bus this is: unique names mean nothing on another.
+  /// Returns the identifier of this run of the bus. Unique names are valid only within one run.
   /// - Throws: ``BusFailure``
   public func busIdentifier() throws(BusFailure) -> String {
     try call(BusMethod(Self.bus, "GetId", reply: "(s)"))[0]?.text ?? ""
   }
 
-  /// The unique name of the process that has a name now; `nil` when nobody has it.
+  /// Returns the unique name of the process that owns a name now, or `nil` if the name has no owner.
   /// - Throws: ``BusFailure``
   public func owner(of name: String) throws(BusFailure) -> String? {
     do {
@@ -162,14 +163,14 @@ public final class BusConnection: @unchecked Sendable {
     }
   }
 
-  /// The names for which the bus can start a process.
+  /// Returns the names for which the bus can start a process.
   /// - Throws: ``BusFailure``
   public func activatableNames() throws(BusFailure) -> [String] {
     try call(BusMethod(Self.bus, "ListActivatableNames", reply: "(as)"))[0]?.texts ?? []
   }
 
-  /// Has the bus start the process for a name, unless it runs.
-  /// - Throws: ``BusFailure``; `noOwner` when the bus knows no program for the name.
+  /// Starts the process for a name by means of the bus, unless it is running.
+  /// - Throws: ``BusFailure``; `noOwner` if no program is registered for the name.
   public func start(_ name: String) throws(BusFailure) {
     _ = try call(BusMethod(Self.bus, "StartServiceByName", reply: "(u)"), [.string(name), .uint32(0)])
   }

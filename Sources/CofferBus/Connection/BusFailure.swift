@@ -1,47 +1,47 @@
 package import CofferCGio
 
-/// A call over a bus, or the way to the bus, that failed.
+/// An error of a call over a bus, or of connecting to the bus.
 public struct BusFailure: Error, Sendable, CustomStringConvertible {
-  /// What happened, as far as it matters for what to do next.
+  /// The category of a failure.
   public enum Kind: Hashable, Sendable {
-    /// GLib, through which the bus is spoken to, is not installed: nothing was sent.
+    /// GLib, or another library for access to the bus, is not installed. Nothing was sent.
     case noLibrary
-    /// Nobody listens at the address of the bus, or it is no address.
+    /// No process listens at the address of the bus, or the address is not valid.
     case unreachable
-    /// No answer within the timeout.
+    /// No reply arrived within the timeout.
     case timedOut
-    /// The connection to the bus has ended.
+    /// The connection to the bus is closed.
     case closed
-    /// The called process has gone before it answered.
+    /// The called process ended before it replied.
     case gone
-    /// Nobody has that name: the call was not carried out.
+    /// The name has no owner. The call was not carried out.
     case noOwner
     /// The called process has no such object or method.
     case noObject
-    /// The bus, or the way to it, is not open to this process.
+    /// This process has no permission for the bus or the call, or the requested name already has an owner.
     case denied
-    /// A name, path or argument is none that D-Bus can carry: nothing was sent.
+    /// A name, path or argument is not valid in D-Bus. Nothing was sent.
     case invalid
-    /// Anything else; ``BusFailure/name`` and ``BusFailure/text`` say what.
+    /// Any other failure, which ``BusFailure/name`` and ``BusFailure/text`` describe.
     case other
   }
 
-  /// What happened.
+  /// The category of the failure.
   public let kind: Kind
-  /// The name of the error with which the bus or the called process answered, such as
-  /// `org.freedesktop.DBus.Error.AccessDenied`; `nil` where nothing was answered.
+  /// The name of the error with which the bus or the called process replied, such as
+  /// `org.freedesktop.DBus.Error.AccessDenied`, or `nil` if there was no reply.
   public let name: String?
-  /// What GLib, the bus or the called process says about it.
+  /// The description of the failure by GLib, the bus or the called process.
   public let text: String
-  /// Whether the call may have been carried out although it failed: it changes something
-  /// (``BusMethod/changesSomething``), and the answer was lost.
+  /// Whether the call may have been carried out although it failed: the method changes state
+  /// (``BusMethod/changesSomething``), and the reply was lost.
   public internal(set) var mayHaveHappened = false
 
-  /// GLib's name for the kind of failure, such as `g-io-error-quark`, and its number there.
+  /// GLib's error domain, such as `g-io-error-quark`, for ``code``.
   package let domain: String
   package let code: Int
 
-  /// A failure that was found on this side of the bus.
+  /// Creates a failure that was detected in this process.
   public init(_ kind: Kind, _ text: String) {
     self.init(kind, name: nil, text: text, domain: "D-Bus", code: 0)
   }
@@ -50,7 +50,7 @@ public struct BusFailure: Error, Sendable, CustomStringConvertible {
     (self.kind, self.name, self.text, self.domain, self.code) = (kind, name, text, domain, code)
   }
 
-  /// Takes over a failure of GLib.
+  /// Creates a failure from an error of GLib, and frees the error.
   package init(taking error: OpaquePointer?, _ gio: UnsafePointer<coffer_gio>) {
     guard let error else {
       self.init(.other, name: nil, text: "failed without a reason", domain: "GLib", code: 0)
@@ -71,7 +71,7 @@ public struct BusFailure: Error, Sendable, CustomStringConvertible {
       code: Int(content.code))
   }
 
-  /// What GLib itself reports.
+  /// Returns the category of one of GLib's own I/O errors.
   private static func kind(ofIO code: CInt) -> Kind {
     switch Int(code) {
     case Int(COFFER_IO_ERROR_TIMED_OUT), Int(COFFER_IO_ERROR_CANCELLED): .timedOut
@@ -84,7 +84,7 @@ public struct BusFailure: Error, Sendable, CustomStringConvertible {
     }
   }
 
-  /// What the bus or the called process answered.
+  /// Returns the category of an error with which the bus or the called process replied.
   private static func kind(of name: String) -> Kind {
     switch name {
     case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner": .noOwner
@@ -97,7 +97,7 @@ public struct BusFailure: Error, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The same failure of a call that changes something, or not.
+  /// Returns the failure with ``mayHaveHappened`` set for a call that changes state or not.
   func ofCall(changingSomething: Bool) -> BusFailure {
     var failure = self
     failure.mayHaveHappened = changingSomething && (kind == .timedOut || kind == .closed || kind == .gone)

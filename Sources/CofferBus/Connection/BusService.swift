@@ -1,7 +1,7 @@
 import CofferCGio
 import CofferLocks
 
-/// Answers the calls to a name on a bus.
+/// A service that answers the calls to a name on a bus.
 ///
 /// ```swift
 /// let service = try BusService("com.example.Shop", address: SessionBus.address(), timeout: .seconds(5)) { call in
@@ -12,20 +12,20 @@ import CofferLocks
 /// }
 /// ```
 ///
-/// It has a connection of its own and answers until it is closed or the bus goes. Every call gets to the handler,
-/// whichever object it is for, but for those to the interface `org.freedesktop.DBus.Peer`, which GLib answers.
+/// It has its own connection and answers calls until it is closed or the bus ends. The handler receives the calls to
+/// all objects, except those to the interface `org.freedesktop.DBus.Peer`, which GLib answers.
 public final class BusService: Sendable {
-  /// The connection, by which this process can call others.
+  /// The connection of the service, which this process can also use to call others.
   public let connection: BusConnection
 
-  /// Takes a name and begins to answer.
+  /// Acquires a name and starts to answer calls.
   /// - Parameters:
   ///   - name: a well-known name, such as `com.example.Shop`.
-  ///   - address: of the bus.
-  ///   - timeout: for connecting and taking the name.
-  ///   - handler: called for one call after the other, on GLib's thread: who has more to do answers later, from
-  ///     elsewhere. It must not call over ``connection``, which waits for this thread.
-  /// - Throws: ``BusFailure``; `denied` when somebody else has the name, too.
+  ///   - address: the address of the bus.
+  ///   - timeout: the timeout for connecting and for acquiring the name.
+  ///   - handler: receives the calls serially on GLib's thread. For longer work, reply later from another thread. It
+  ///     must not call over ``connection``, which would wait for the same thread.
+  /// - Throws: ``BusFailure``; `denied` also if the name already has an owner.
   public init(
     _ name: String, address: String, timeout: Duration, _ handler: @escaping @Sendable (BusCall) -> Void
   ) throws(BusFailure) {
@@ -37,26 +37,26 @@ public final class BusService: Sendable {
     let request = BusMethod("org.freedesktop.DBus", "RequestName", reply: "(u)")
     let (doNotQueue, isOwner) = (UInt32(4), UInt32(1))
     guard try connection.call(request, [.string(name), .uint32(doNotQueue)])[0]?.uint32 == isOwner else {
-      throw BusFailure(.denied, "somebody else has the name '\(name)'")
+      throw BusFailure(.denied, "the name '\(name)' already has an owner")
     }
   }
 
-  /// Leaves the bus. Waits until what was answered is sent; not to be called by the handler.
+  /// Closes the connection after sending all replies. Must not be called by the handler.
   public func close() {
     _ = connection.gio.pointee.g_dbus_connection_close_sync(connection.pointer, nil, nil)
   }
 }
 
-/// A call that waits for its answer. Without one, its caller waits until its own timeout.
+/// A call that awaits its reply. Without one, the caller waits until its own timeout.
 // Messages may be used from any thread one at a time, which the lock ensures; the other references never change.
 public final class BusCall: @unchecked Sendable {
-  /// The object that was called.
+  /// The path of the called object.
   public let path: String
-  /// The interface; empty where the caller has named none.
+  /// The name of the interface; empty if the caller specified none.
   public let interface: String
-  /// The method.
+  /// The name of the method.
   public let member: String
-  /// What it was given.
+  /// The arguments of the call.
   public let arguments: [BusValue]
 
   private let gio: UnsafePointer<coffer_gio>
@@ -81,9 +81,9 @@ public final class BusCall: @unchecked Sendable {
     gio.pointee.g_object_unref(UnsafeMutableRawPointer(connection))
   }
 
-  /// Answers. Only the first answer to a call is sent.
-  /// - Parameter values: what the method returns.
-  /// - Throws: ``BusFailure`` of kind `invalid` for values that D-Bus cannot carry: the call still waits.
+  /// Replies to the call. Only the first reply to a call is sent.
+  /// - Parameter values: the values that the method returns.
+  /// - Throws: ``BusFailure`` of kind `invalid` for values that are not valid in D-Bus. The call still awaits a reply.
   public func reply(_ values: [BusValue]) throws(BusFailure) {
     let body = try BusValue.structure(values).makeVariant(gio)
     let reply = gio.pointee.g_dbus_message_new_method_reply(message)
@@ -91,14 +91,14 @@ public final class BusCall: @unchecked Sendable {
     send(reply)
   }
 
-  /// Answers with an error. Only the first answer to a call is sent.
+  /// Replies to the call with an error. Only the first reply to a call is sent.
   /// - Parameters:
-  ///   - name: such as `com.example.Shop.Error.Closed`.
-  ///   - text: what happened, for people.
-  /// - Throws: ``BusFailure`` of kind `invalid` for a name that is none: the call still waits.
+  ///   - name: the name of the error, such as `com.example.Shop.Error.Closed`.
+  ///   - text: a description of the error for users.
+  /// - Throws: ``BusFailure`` of kind `invalid` for an invalid name or a zero byte. The call still awaits a reply.
   public func fail(_ name: String, _ text: String) throws(BusFailure) {
     guard !(name + text).utf8.contains(0), gio.pointee.g_dbus_is_interface_name(name) != 0 else {
-      throw BusFailure(.invalid, "'\(name)' cannot be the name of an error")
+      throw BusFailure(.invalid, "'\(name)' is not a valid error name")
     }
     send(gio.pointee.g_dbus_message_new_method_error_literal(message, name, text))
   }
@@ -113,7 +113,7 @@ public final class BusCall: @unchecked Sendable {
   }
 }
 
-/// Shows the thread sanitizer that a taker is made before GLib's thread uses it.
+/// Informs the thread sanitizer that a handler is created before GLib's thread uses it.
 private func showOrder() {
   #if COFFER_TSAN
     coffer_show_order()
@@ -130,7 +130,7 @@ private final class CallTaker {
   }
 }
 
-/// Takes the calls out of the stream of messages; on GDBus's own thread, so no main loop is needed.
+/// Filters the calls from the incoming messages, on GDBus's own thread, so that no main loop is needed.
 private nonisolated func takeCall(
   connection: OpaquePointer?, message: OpaquePointer?, isIncoming: CInt, taker: UnsafeMutableRawPointer?
 ) -> OpaquePointer? {

@@ -1,11 +1,11 @@
 import CofferCGio
 
-/// A signal as it came.
+/// A signal that was received from a bus.
 package struct BusSignal: Sendable {
   package let path: String
   package let interface: String
   package let member: String
-  /// A structure.
+  /// The arguments of the signal, as a structure.
   package let arguments: BusValue
 
   package init(path: String, interface: String, member: String, arguments: BusValue) {
@@ -14,13 +14,13 @@ package struct BusSignal: Sendable {
 }
 
 extension BusConnection {
-  /// Has signals reported to whoever runs the context that is the default of this thread.
+  /// Subscribes to signals, which are delivered in the default context of this thread whenever it is run.
   /// - Parameters:
-  ///   - sender: who sends them.
+  ///   - sender: the bus name of the sender.
   ///   - member: the name of the signal; `nil` for all.
   ///   - argument: the first argument; `nil` for any.
-  ///   - handler: is released once the context was run after ``unsubscribe(_:)``.
-  /// - Returns: What ``unsubscribe(_:)`` takes.
+  ///   - handler: receives the signals. It is released once the context has run after ``unsubscribe(_:)``.
+  /// - Returns: The subscription, for ``unsubscribe(_:)``.
   package func subscribe(
     sender: String, member: String? = nil, argument: String? = nil, _ handler: @escaping @Sendable (BusSignal) -> Void
   ) -> CUnsignedInt {

@@ -1,7 +1,7 @@
 import CofferLocks
 import Foundation
 
-/// A call whose caller may leave before the answer comes.
+/// A call whose caller may time out before the reply arrives.
 final class PatientCall: Sendable {
   private struct State {
     var result: Result<BusValue, BusFailure>?
@@ -14,7 +14,7 @@ final class PatientCall: Sendable {
 
   init(late: @escaping @Sendable (BusValue?) -> Void) { self.late = late }
 
-  /// Makes the call on a thread that may wait.
+  /// Runs the call on a new thread, which it may block.
   func begin(_ body: @escaping @Sendable () throws(BusFailure) -> BusValue) {
     let thread = Thread { self.end(Result { () throws(BusFailure) in try body() }) }
     thread.name = "coffer.bus.call"
@@ -29,14 +29,14 @@ final class PatientCall: Sendable {
     if isLate { late(try? result.get()) } else { done.signal() }
   }
 
-  /// What came within the deadline; after it, what comes goes elsewhere.
+  /// Returns the result that arrives within the deadline. A later one is passed to `late`.
   func answer(within deadline: Duration, of method: BusMethod) throws(BusFailure) -> BusValue {
     _ = done.wait(timeout: .now() + .milliseconds(Int(deadline.wholeMilliseconds)))
     let result = state.withLock { state -> Result<BusValue, BusFailure> in
       if let result = state.result { return result }
       state.isLate = true
       return .failure(
-        BusFailure(.timedOut, "no answer came in time").ofCall(changingSomething: method.changesSomething))
+        BusFailure(.timedOut, "no reply arrived in time").ofCall(changingSomething: method.changesSomething))
     }
     return try result.get()
   }

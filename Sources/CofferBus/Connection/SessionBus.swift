@@ -1,29 +1,29 @@
 public import Foundation
 
-/// Where the message bus of the user's session is.
+/// The location of the message bus of the user's session.
 public enum SessionBus {
-  /// Why no bus can be named.
+  /// The reason why there is no address of a bus.
   public enum Absence: Error, Hashable, Sendable {
-    /// The environment names no bus, and no folder where one could be.
+    /// The environment specifies neither a bus nor the directory of its socket.
     case notNamed
-    /// The environment names no bus, and where systemd puts it there is no socket.
+    /// The environment specifies no bus, and systemd's socket does not exist.
     case noSocket(path: String)
-    /// The address would only start something.
+    /// The address only contains parts that would start a program.
     case startsSomething(address: String)
 
-    /// What is missing, as a clause for use in a sentence.
+    /// The reason as a lower-case clause, for use inside another sentence.
     public var reason: String {
       switch self {
       case .notNamed: "neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set"
       case .noSocket(let path): "DBUS_SESSION_BUS_ADDRESS is not set and there is no socket '\(path)'"
-      case .startsSomething(let address): "the bus address '\(address)' names nothing that runs"
+      case .startsSomething(let address): "the bus address '\(address)' does not name a running bus"
       }
     }
   }
 
-  /// The address that the environment names (`DBUS_SESSION_BUS_ADDRESS`), else the socket where systemd puts the bus
-  /// (`bus` in `XDG_RUNTIME_DIR`). Nothing is ever started.
-  /// - Parameter environment: the value of a variable; the process's own by default.
+  /// Returns the address in `DBUS_SESSION_BUS_ADDRESS`, or else that of systemd's socket (`bus` in `XDG_RUNTIME_DIR`).
+  /// Never starts a bus.
+  /// - Parameter environment: returns the value of an environment variable; the process's own by default.
   public static func address(
     environment: (String) -> String? = { ProcessInfo.processInfo.environment[$0] }
   ) throws(Absence) -> String {
@@ -35,7 +35,7 @@ public enum SessionBus {
     return "unix:path=" + escaped(socket)
   }
 
-  /// An address without the parts that would start a program.
+  /// Returns an address without the parts that would start a program.
   /// - Throws: ``Absence/startsSomething(address:)`` when no part remains.
   public static func usable(_ address: String) throws(Absence) -> String {
     let parts = address.split(separator: ";").filter { !$0.hasPrefix("autolaunch:") && !$0.hasPrefix("unixexec:") }
@@ -43,8 +43,8 @@ public enum SessionBus {
     return parts.joined(separator: ";")
   }
 
-  /// A value of an address: all bytes but these are written as `%` and two digits (D-Bus specification, "Server
-  /// Addresses").
+  /// Escapes a value for use in an address: all bytes but these become `%` and two hexadecimal digits (D-Bus
+  /// specification, "Server Addresses").
   private static func escaped(_ value: String) -> String {
     value.utf8.map { byte in
       switch byte {

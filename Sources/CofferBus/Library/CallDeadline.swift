@@ -1,16 +1,17 @@
 import CofferCGio
 import Foundation
 
-/// Ends a blocking call of GIO that has no timeout of its own.
+/// A deadline that cancels a blocking GIO call without a timeout.
 // GCancellable and DispatchWorkItem may be cancelled from any thread, and no reference ever changes.
 package final class CallDeadline: @unchecked Sendable {
-  /// What the call takes.
+  /// The cancellable to pass to the call.
   package let cancellable: OpaquePointer
   private let gio: UnsafePointer<coffer_gio>
   private let work: DispatchWorkItem
-  // Its own queue: the shared ones may be full of threads that wait for what is to be ended here.
+  // A private queue: all threads of the shared ones may be blocked in calls that are to be cancelled here.
   private static let queue = DispatchQueue(label: "coffer.bus.deadline")
 
+  /// Starts the deadline.
   /// - Throws: ``BusFailure`` of kind `noLibrary`.
   package init(_ duration: Duration) throws(BusFailure) {
     gio = try Gio.functions()
@@ -28,7 +29,7 @@ package final class CallDeadline: @unchecked Sendable {
   package func cancel() { work.cancel() }
 }
 
-/// A cancellable that stays as long as this does.
+/// A strong reference to a cancellable.
 // Counting references is atomic in GObject, any thread may cancel, and the pointers never change.
 private final class HeldObject: @unchecked Sendable {
   private let pointer: OpaquePointer
@@ -46,7 +47,7 @@ private final class HeldObject: @unchecked Sendable {
 }
 
 extension Duration {
-  /// For GLib; at least one, since none and negative numbers mean other things there.
+  /// The duration for GLib, in milliseconds; at least 1, since 0 and negative numbers have other meanings there.
   package var wholeMilliseconds: CInt {
     let (seconds, attoseconds) = components
     return CInt(clamping: max(1, min(seconds, 1_000_000) * 1_000 + attoseconds / 1_000_000_000_000_000))

@@ -1,11 +1,12 @@
 import CofferCGio
 
-/// Where GLib puts what it wants to have done later: a queue that one thread at a time runs.
+/// A GLib main context: a queue of callbacks that one thread at a time runs.
 // A GMainContext locks itself, and neither pointer ever changes.
 package final class MainContext: @unchecked Sendable {
   private let gio: UnsafePointer<coffer_gio>
   private let pointer: OpaquePointer
 
+  /// Creates a context.
   /// - Throws: ``BusFailure`` of kind `noLibrary`.
   package init() throws(BusFailure) {
     gio = try Gio.functions()
@@ -14,19 +15,19 @@ package final class MainContext: @unchecked Sendable {
 
   deinit { gio.pointee.g_main_context_unref(pointer) }
 
-  /// What `body` starts on this thread reports here.
+  /// Runs `body` with this context as the default of the thread, so that operations which it starts report here.
   package func asDefault<R>(_ body: () throws -> R) rethrows -> R {
     gio.pointee.g_main_context_push_thread_default(pointer)
     defer { gio.pointee.g_main_context_pop_thread_default(pointer) }
     return try body()
   }
 
-  /// Does what there is to do, without waiting for more.
+  /// Runs all pending callbacks, without waiting for more.
   package func drain() {
     while gio.pointee.g_main_context_iteration(pointer, 0) != 0 {}
   }
 
-  /// Waits for something to do, or for ``wake()``, and does it.
+  /// Waits for a callback or for ``wake()``, and runs what is pending.
   package func iterate() { _ = gio.pointee.g_main_context_iteration(pointer, 1) }
 
   package func wake() { gio.pointee.g_main_context_wakeup(pointer) }

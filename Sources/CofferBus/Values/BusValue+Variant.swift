@@ -4,7 +4,7 @@ import Foundation
 extension BusValue {
   // MARK: From GLib
 
-  /// Reads a GVariant, whose owner stays who it was.
+  /// Creates a value from a GVariant, without taking ownership of it.
   package init(_ variant: OpaquePointer, _ gio: UnsafePointer<coffer_gio>) {
     let type = String(cString: gio.pointee.g_variant_get_type_string(variant))
     switch type.utf8.first {
@@ -47,10 +47,10 @@ extension BusValue {
 
   // MARK: To GLib
 
-  /// The value as a GVariant, a floating reference: whoever takes it in owns it.
-  /// - Throws: ``BusFailure`` of kind `invalid` for what D-Bus cannot carry.
+  /// Returns the value as a GVariant with a floating reference, which its consumer takes ownership of.
+  /// - Throws: ``BusFailure`` of kind `invalid` for values that are not valid in D-Bus.
   package func makeVariant(_ gio: UnsafePointer<coffer_gio>) throws(BusFailure) -> OpaquePointer {
-    // First all is looked at: what was made in vain would not be released.
+    // Validate everything first: variants that were created before a failure would leak.
     try check(gio)
     return made(gio)
   }
@@ -59,17 +59,17 @@ extension BusValue {
     switch self {
     case .bool, .byte, .int16, .uint16, .int32, .uint32, .int64, .uint64, .double, .handle, .bytes: break
     case .string(let text):
-      guard !text.utf8.contains(0) else { throw BusFailure(.invalid, "a text has a zero byte") }
+      guard !text.utf8.contains(0) else { throw BusFailure(.invalid, "a string contains a zero byte") }
     case .objectPath(let path):
       guard !path.utf8.contains(0), gio.pointee.g_variant_is_object_path(path) != 0 else {
-        throw BusFailure(.invalid, "'\(path)' is no object path")
+        throw BusFailure(.invalid, "'\(path)' is not an object path")
       }
     case .signature(let text):
       guard !text.utf8.contains(0), gio.pointee.g_variant_is_signature(text) != 0 else {
-        throw BusFailure(.invalid, "'\(text)' is no signature")
+        throw BusFailure(.invalid, "'\(text)' is not a signature")
       }
     case .array(let type, let elements):
-      guard Self.isType(type, gio) else { throw BusFailure(.invalid, "'\(type)' is no type") }
+      guard Self.isType(type, gio) else { throw BusFailure(.invalid, "'\(type)' is not a type") }
       for element in elements {
         guard element.signature == type else {
           throw BusFailure(.invalid, "a '\(element.signature)' is in an array of '\(type)'")
@@ -88,7 +88,7 @@ extension BusValue {
     }
   }
 
-  /// Whether a text is one complete type, an entry's included. GLib knows some that D-Bus does not.
+  /// Returns whether a text is one complete type, possibly a dictionary entry. GLib has types that D-Bus lacks.
   static func isType(_ text: String, _ gio: UnsafePointer<coffer_gio>) -> Bool {
     let letters = "bynqiuxtdhsogav(){}".utf8
     return text.utf8.allSatisfy { letters.contains($0) } && gio.pointee.g_variant_type_string_is_valid(text) != 0
@@ -132,7 +132,7 @@ extension BusValue {
 }
 
 extension UnsafePointer<coffer_gio> {
-  /// Calls with a type, which must be a valid one.
+  /// Calls `body` with the type for `text`, which must be valid.
   func withType<R>(_ text: String, _ body: (OpaquePointer) -> R) -> R {
     let type = pointee.g_variant_type_new(text)
     defer { pointee.g_variant_type_free(type) }

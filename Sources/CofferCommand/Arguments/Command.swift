@@ -1,11 +1,11 @@
 import Coffer
 import CofferTerminal
 
-/// Every command by its name.
+/// A command of `coffer`; the raw value is the word that is typed.
 enum Command: String, ProgramCommand {
   case set, get, rm, ls, cp, backup, restore, watch, info, verify, audit, doctor, completions, help, version
 
-  /// What the command takes and what its help says.
+  /// The operands, options and help of the command.
   var syntax: Syntax {
     switch self {
     case .set: Table.set
@@ -26,9 +26,9 @@ enum Command: String, ProgramCommand {
     }
   }
 
-  /// `coffer` as a whole.
+  /// The definition of `coffer` as a whole: its common options, its overview and its completions.
   static let program = Program<Command>(
-    name: "coffer", version: "0.1.0", purpose: "Keep values by key: durable, atomic, and heard by other processes.",
+    name: "coffer", version: "0.1.0", purpose: "A key-value store: durable, atomic, and observable across processes.",
     commonOptions: [.store, .json, .help], introduction: [.set, .get, .ls, .watch], dashed: "a key or value",
     sections: [
       HelpSection(
@@ -36,7 +36,7 @@ enum Command: String, ProgramCommand {
         text: """
           --store, else $COFFER_STORE, else $XDG_DATA_HOME/coffer/coffer.db, else
           ~/.local/share/coffer/coffer.db. 'set' creates it, and 'cp' creates its TO;
-          nothing else does. Kinds of store:
+          no other command creates a store. Kinds of store:
           """, rows: StoreLocation.kinds.map { ($0.form, $0.meaning) })
     ],
     lister: Lister(item: "key", command: "ls -0", scope: .store, environment: Passphrases.neverAsk),
@@ -47,11 +47,11 @@ typealias Invocation = CofferTerminal.Invocation<Command>
 typealias Syntax = CofferTerminal.Syntax<Option>
 
 extension ExitStatus {
-  /// What help says.
+  /// The explanation of the status in help.
   var meaning: String {
     switch self {
     case .ok: "it worked"
-    case .failure: "it failed, or something damaged was found"
+    case .failure: "it failed, or damage was found"
     case .usage: "the command line is wrong"
     case .notFound: "there is no such key, or no store"
     case .tryAgain: ""
@@ -65,6 +65,6 @@ extension UsageError {
 }
 
 extension Shell {
-  /// What the shell has to read to complete `coffer`.
+  /// The completion script of `coffer` for the shell.
   var script: String { script(for: Command.self) }
 }

@@ -2,10 +2,12 @@ import Coffer
 import CofferTerminal
 
 extension Invocation {
-  /// Every operand as a key.
+  /// Returns every operand as a key.
+  /// - Throws: `UsageError` when an operand is no valid key.
   func keys() throws -> [StoreKey] { try operands.indices.compactMap { try text(at: $0, as: "The KEY").map(makeKey) } }
 
-  /// Every operand as a store's location.
+  /// Returns every operand as the location of a store.
+  /// - Throws: `UsageError` when an operand is empty or no valid location.
   func locations() throws -> [StoreLocation] {
     try operands.indices.compactMap { index in
       guard let text = try text(at: index) else { return nil }
@@ -14,13 +16,13 @@ extension Invocation {
     }
   }
 
-  /// The operand as a prefix; `nil` where there is none, or an empty one.
+  /// Returns the operand as a prefix, or `nil` when it is missing or empty.
   func prefix() throws -> StoreKey? {
     if let operand = operands.first, operand.argument.bytes.isEmpty { return nil }
     return try keys().first
   }
 
-  /// What is wrong with a key is wrong with the command line.
+  /// Returns a key. An invalid key is a usage error, since it was typed on the command line.
   func makeKey(_ text: String) throws -> StoreKey {
     do { return try StoreKey(text) } catch let error as StorageError { throw UsageError(error.description, command) }
   }

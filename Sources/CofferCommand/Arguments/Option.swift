@@ -1,6 +1,6 @@
 import CofferTerminal
 
-/// Every option of every command, as data. An option means the same wherever it is taken.
+/// An option of a command. An option has the same meaning in every command that takes it.
 enum Option: String, ProgramOption {
   case file, relaxed
   case prefix, yes
@@ -16,10 +16,10 @@ enum Option: String, ProgramOption {
   case passphraseDescriptor = "passphrase-fd"
   case store, json, help, version
 
-  /// Which store is meant, and what opens it.
+  /// The options that select a store and supply its passphrase.
   static let ofStore: [Option] = [.store, .passphraseFile, .passphraseDescriptor]
 
-  /// The letter of the short form, where there is one.
+  /// The letter of the short form, or `nil`.
   var letter: Character? {
     switch self {
     case .help: "h"
@@ -30,7 +30,7 @@ enum Option: String, ProgramOption {
     }
   }
 
-  /// The value that follows; `nil` for a switch.
+  /// The value that follows the option, or `nil` for a switch.
   var value: OptionValue? {
     switch self {
     case .file, .html, .store, .passphraseFile: OptionValue(name: "PATH", completion: .files)
@@ -43,28 +43,28 @@ enum Option: String, ProgramOption {
     }
   }
 
-  /// One line for help and completions.
+  /// The description in help and completions: one line of at most 52 columns.
   var summary: String {
     switch self {
     case .file: "take the value from a file, byte by byte"
     case .relaxed: "do not wait for the disk: power loss may undo it"
     case .prefix: "all keys that start with PREFIX, and no others"
-    case .yes: "do not ask"
-    case .acceptLoss: "go on without what is lost or damaged"
+    case .yes: "do not ask for confirmation"
+    case .acceptLoss: "accept that lost or damaged data is gone"
     case .upgrade: "add checksums to pages that have none"
-    case .overwrite: "replace the file if it is there"
-    case .discard: "do not keep what is replaced"
-    case .takeOver: "replace the store although somebody has it open"
-    case .long: "show size and revision too"
+    case .overwrite: "replace the file if it exists"
+    case .discard: "do not keep the replaced data"
+    case .takeOver: "replace the store even while it is open elsewhere"
+    case .long: "also show size and revision"
     case .null: "end each key with a NUL byte, not a line end"
-    case .since: "first show what was committed after REVISION"
+    case .since: "first show the commits after REVISION"
     case .count: "end after N events"
-    case .type: "of a preference: string, number, boolean, date, data"
-    case .html: "write the report as a page, too"
-    case .passphraseFile: "the passphrase of a sealed store is in this file"
-    case .passphraseDescriptor: "the passphrase comes from this open descriptor"
-    case .store: "the store: PATH or KIND:PLACE, as coffer help lists"
-    case .json: "print JSON, errors too"
+    case .type: "preference type: string, number, boolean, date, data"
+    case .html: "also write the report as an HTML page"
+    case .passphraseFile: "read the passphrase of a sealed store from PATH"
+    case .passphraseDescriptor: "read the passphrase from an open descriptor"
+    case .store: "the store: PATH or KIND:ADDRESS; see 'coffer help'"
+    case .json: "print JSON, including errors"
     case .help: "show help"
     case .version: "show the version"
     }

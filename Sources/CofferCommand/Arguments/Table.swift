@@ -1,6 +1,6 @@
 import CofferTerminal
 
-/// The commands, as data.
+/// The syntax and help of each command. Help fits a terminal of 80 columns.
 enum Table {
   private typealias Operand = Syntax.Operand
   private typealias Example = Syntax.Example
@@ -14,26 +14,26 @@ enum Table {
     options: [.file, .relaxed, .type] + Option.ofStore + [.json],
     details: [
       """
-      Without VALUE the value comes from a pipe or a redirected file. It is stored
-      byte by byte: nothing is trimmed, nothing is added. Arguments can be seen by
-      other users while the command runs, so give a secret through a pipe or a file.
+      Without VALUE, the value is read from a pipe or a redirected file. It is stored
+      byte for byte: nothing is trimmed or added. Other users can see arguments while
+      the command runs, so pass a secret through a pipe or a file.
       """,
       """
-      The store is created if it is missing. When the command ends, the value has
-      survived power loss, unless it was --relaxed.
+      The store is created if it is missing. When the command ends, the value is
+      safe from power loss, unless --relaxed was given.
       """,
       """
-      A new preference (--store prefs:SUITE) is text, and an old one keeps its type
-      where the value can be of it. --type says which type it is to have.
+      A new preference (--store prefs:SUITE) is text; an existing one keeps its type
+      if the value can be converted to it. --type sets the type.
       """,
     ],
     examples: [
       Example("coffer set theme dark", "store four bytes"),
       Example("coffer set logo --file logo.png", "store a file"),
-      Example("date | coffer set built -", "what another command prints"),
+      Example("date | coffer set built -", "the output of another command"),
       Example("coffer set n 7 --type number --store prefs:a", "a preference"),
       Example("coffer set -- -x 1", "-- ends the options"),
-      Example("coffer set dash -- -", "after -- it is just a dash"),
+      Example("coffer set dash -- -", "after --, - is a plain value"),
     ],
     aliases: ["put", "write", "store", "save", "add"])
 
@@ -43,16 +43,16 @@ enum Table {
     options: Option.ofStore + [.json],
     details: [
       """
-      Prints exactly the bytes that were stored. On a terminal a missing line end is
-      added, and binary data is refused. An absent key ends with status 3.
+      Prints exactly the bytes that were stored. On a terminal, a missing line end is
+      added and binary data is refused. The status is 3 if the key is absent.
       """,
       """
-      --json gives key, size, revision, base64 and, where the value is UTF-8, text.
+      --json prints key, size, revision, base64 and, if the value is UTF-8, text.
       """,
     ],
     examples: [
       Example("coffer get theme", "print a value"),
-      Example("coffer get logo > copy.png", "copy it into a file, byte by byte"),
+      Example("coffer get logo > copy.png", "copy it into a file, byte for byte"),
       Example("coffer get theme --json", "with its revision, for scripts"),
     ],
     aliases: ["read", "cat", "show", "fetch"])
@@ -63,14 +63,14 @@ enum Table {
     options: [.prefix, .yes] + Option.ofStore + [.json],
     details: [
       """
-      All keys go in one atomic commit. A missing key is not an error; --json tells
-      which keys existed. --prefix asks first; where there is no terminal to ask on,
-      it needs --yes.
+      All keys are removed in one atomic commit. A missing key is not an error;
+      --json lists which keys existed. --prefix asks for confirmation; without a
+      terminal, it needs --yes.
       """
     ],
     examples: [
       Example("coffer rm theme", "remove one key"),
-      Example("coffer rm built logo --json", "remove two at once, and tell which existed"),
+      Example("coffer rm built logo --json", "remove two, and list which existed"),
       Example("coffer rm --prefix tmp/ --yes", "remove all keys that start with tmp/"),
     ],
     aliases: ["remove", "delete", "del", "unset", "clear"])
@@ -81,13 +81,13 @@ enum Table {
     options: [.long, .null] + Option.ofStore + [.json],
     details: [
       """
-      Keys come in the order of their bytes. On a terminal their control characters
-      are escaped; elsewhere keys are printed as they are, so use -0 or --json where
-      a key may contain a line end.
+      Keys are sorted by their bytes. On a terminal, control characters are escaped;
+      elsewhere keys are printed as they are, so use -0 or --json if a key may
+      contain a line end.
       """,
       """
-      A damaged value is listed as damaged, does not stop the listing, and makes the
-      command end with status 1.
+      A damaged value is listed as damaged and does not stop the listing; the status
+      is then 1.
       """,
     ],
     examples: [
@@ -106,24 +106,24 @@ enum Table {
     options: [.prefix, .passphraseFile, .passphraseDescriptor, .json],
     details: [
       """
-      FROM and TO are stores, as 'coffer help' lists them. What is copied is one
-      state of FROM, whatever is written meanwhile. Keys that TO has too are
-      overwritten; its other keys stay.
+      FROM and TO are locations, as 'coffer help' lists them. The copy is a snapshot
+      of FROM, even while other programs write. Keys that exist in TO are
+      overwritten; its other keys remain.
       """,
       """
-      Copying again is cheap: a value that TO has already is not written. So after
-      Ctrl-C or a failure, the same command copies the rest.
+      A value that TO already has is not written again. So after Ctrl-C or a
+      failure, run the same command again to copy the rest.
       """,
       """
-      A value that is damaged in FROM, or too large for TO, is named on standard
-      error and skipped, and makes the command end with status 1.
+      A value that is damaged in FROM, or too large for TO, is reported on standard
+      error and skipped; the status is then 1.
       """,
     ],
     examples: [
       Example("coffer cp app.db backup.db", "copy everything"),
       Example("coffer cp app.db new.db --prefix settings/", "only some of the keys"),
       Example("coffer cp app.db file:settings", "a file per key, to read and edit"),
-      Example("coffer cp app.db memory: --json", "a trial that keeps nothing"),
+      Example("coffer cp app.db memory: --json", "a dry run"),
     ],
     aliases: ["copy", "clone", "migrate", "duplicate"])
 
@@ -133,13 +133,14 @@ enum Table {
     options: [.since, .count] + Option.ofStore + [.json],
     details: [
       """
-      One line for each changed key: time, event, transaction, key. It ends on Ctrl-C
-      with status 0. The event is what a read finds: put, deleted, or damaged; a
-      removed prefix is one line, cleared. Control characters in keys are escaped.
+      Prints one line per changed key: time, event, transaction, key. Ctrl-C ends it
+      with status 0. The event is what a read of the key finds: put, deleted or
+      damaged; a removed prefix is one line, cleared. Control characters in keys are
+      escaped.
       """,
       """
-      A reload means that the journal no longer knows some changes one by one: read
-      again what you hold.
+      A reload means that the journal no longer holds some of the changes: read
+      everything again.
       """,
     ],
     examples: [
@@ -154,8 +155,8 @@ enum Table {
     options: Option.ofStore + [.json],
     details: [
       """
-      Reads every value once, to count and to check it. Status 1 means that damaged
-      values were found.
+      Counts the keys and adds up their sizes, without reading the values. Status 1
+      means that damage or a loss was found, or that the store cannot be read.
       """
     ],
     examples: [
@@ -169,34 +170,34 @@ enum Table {
     options: [.null, .acceptLoss, .upgrade] + Option.ofStore + [.json],
     details: [
       """
-      Reads every value once and compares its checksum. Damaged keys are printed, one
-      per line and nothing else; on standard error is which values could not be
-      read, and a summary. For SQLite, each page of the file and that no row is
-      missing is checked too.
+      Reads every value once and compares its checksum. Only damaged keys are printed
+      on standard output, one per line; standard error shows unreadable values and a
+      summary. For SQLite, every page of the file is also checked, and that no row is
+      missing.
       """,
       """
-      A store that has lost commits says so until --accept-loss: then what can be read
-      is all that there is. It also writes damaged pages anew from what can be read of
-      them. Keep a copy of the files before.
+      A store that has lost commits is reported until --accept-loss, which accepts
+      what can be read as its whole contents. It also rewrites damaged pages from
+      what can be read of them. Keep a copy of the files first.
       """,
       """
-      Status 0 means that all is good, 1 that something is damaged or could not be
-      read.
+      Status 0 means that no damage was found, 1 that something is damaged or could
+      not be read.
       """,
     ],
     examples: [
       Example("coffer verify", "check the store"),
       Example("coffer verify -0 | xargs -0 -r coffer rm --", "remove what is damaged"),
-      Example("coffer verify --accept-loss", "go on without what is lost"),
+      Example("coffer verify --accept-loss", "accept what is lost"),
       Example("coffer verify --json", "for scripts"),
     ],
     aliases: ["check", "fsck", "validate", "scrub", "test"])
 
   static let audit = Syntax(
-    summary: "report what an application keeps, where and how",
+    summary: "report what an application stores, where and how",
     operands: [
       Operand(
-        name: "KEYS", completion: .locations, summary: "the file with its declared keys; - for input", isRequired: true)
+        name: "KEYS", completion: .locations, summary: "the file of declared keys; - for input", isRequired: true)
     ],
     options: [.html, .json],
     details: [
@@ -205,13 +206,13 @@ enum Table {
       try await router.manifest().encoded.write(to: file)
       """,
       """
-      The report says of every declared key where it lives, how it is secured, what
-      it is for and whose it is, how large its value on this machine is and when it
-      was changed; and what is stored that nobody has declared. It holds no value.
+      For every declared key, the report shows its store, its protection, its purpose
+      and its owner, and the size and last change of its value on this machine. It
+      also lists stored keys that are not declared. It contains no values.
       """,
       """
-      Nothing is made or changed but what opening a store mends. Status 1 means that
-      a home could not be looked at.
+      Nothing is created or changed except by the recovery that opening a store
+      performs. Status 1 means that a store could not be read.
       """,
     ],
     examples: [
@@ -223,24 +224,24 @@ enum Table {
 
   static let doctor = Syntax(
     summary: "find out why a store cannot be used",
-    operands: [Operand(name: "STORE", completion: .locations, summary: "the stores to look at", repeats: true)],
+    operands: [Operand(name: "STORE", completion: .locations, summary: "the stores to check", repeats: true)],
     options: [.passphraseFile, .passphraseDescriptor, .json],
     details: [
       """
-      Looks at the system and at each STORE; without one, at the user's own store,
-      the places of preferences and the keyring. It says what is wrong and what to
-      do, changes nothing, and never asks for anything. A sealed store is opened
-      where its passphrase is given by an option or by systemd.
+      Checks the system and each STORE; without one, the default store, the
+      directory of preferences and the keyring. It reports what is wrong and what to
+      do, changes nothing, and never prompts. A sealed store is opened if its
+      passphrase is given by an option or by systemd.
       """,
       """
-      Status 0 means that everything can be used; warnings do not count. Status 1
-      means that something cannot.
+      Status 0 means that no problem was found; warnings do not count. Status 1 means
+      that something cannot be used.
       """,
     ],
     examples: [
-      Example("coffer doctor", "all that a desktop has"),
+      Example("coffer doctor", "the whole desktop"),
       Example("coffer doctor app.db prefs:shop", "these stores"),
-      Example("coffer doctor keychain:shop+sealed:shop.sealed", "homes for secrets"),
+      Example("coffer doctor keychain:shop+sealed:shop.sealed", "stores of secrets"),
       Example("coffer doctor --json", "for scripts"),
     ],
     aliases: ["diagnose", "troubleshoot", "health"])
@@ -248,7 +249,7 @@ enum Table {
   static let completions = Syntax(
     summary: "print shell completions",
     operands: [Operand(name: "SHELL", completion: Shell.completion, summary: "bash, zsh or fish", isRequired: true)],
-    details: ["They complete commands, options, files, and the keys of the store."],
+    details: ["The completions cover commands, options, files, and the keys of the store."],
     examples: [
       Example("source <(coffer completions bash)", "in ~/.bashrc"),
       Example("coffer completions zsh > _coffer", "into a folder of $fpath"),

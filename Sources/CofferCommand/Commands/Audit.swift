@@ -3,14 +3,14 @@ import CofferFileSystem
 import CofferTerminal
 import Foundation
 
-/// `coffer audit`: reports what an application keeps.
+/// Implements `coffer audit`, which reports the keys of an application and what is stored under them.
 func auditKeys(_ invocation: Invocation) async throws -> ExitStatus {
   let manifest = try StorageManifest(decoding: declaredKeys(invocation))
   let passphrases = try Passphrases(invocation)
   var opened: [any StorageEngine] = []
   let report = await AuditReport(of: manifest, at: Date()) { entry in
     guard let store = entry.store else {
-      throw StorageError(.unsupported, "Only the application itself can look into this home.")
+      throw StorageError(.unsupported, "Only the application itself can read this store.")
     }
     do {
       let location = try StoreLocation(parsing: store)
@@ -19,7 +19,7 @@ func auditKeys(_ invocation: Invocation) async throws -> ExitStatus {
       opened.append(engine)
       return engine
     } catch let error as CommandError where error.status == .notFound {
-      return nil  // Nobody has used it yet.
+      return nil  // The application has not created it yet.
     } catch let error as CommandError {
       throw StorageError(.inputOutput, error.text)
     } catch let error as UsageError {
@@ -50,7 +50,7 @@ private func declaredKeys(_ invocation: Invocation) throws -> Data {
   return try Input.file(path).read(limit: limit)
 }
 
-/// As a whole: whoever has the page open never reads half of one.
+/// Replaces the page atomically, so that a reader never sees a part of it.
 private func write(_ page: Data, to path: String) throws {
   let parts = PathParts(URL(fileURLWithPath: path).path)
   do { try OpenDirectory(parts.parent).replace(parts.last, with: page) } catch {
@@ -60,20 +60,20 @@ private func write(_ page: Data, to path: String) throws {
 
 extension AuditReport {
   fileprivate func text(_ style: Style) -> String {
-    var homes: [String] = []
-    for entry in entries where !homes.contains(entry.home) { homes.append(entry.home) }
+    var stores: [String] = []
+    for entry in entries where !stores.contains(entry.store) { stores.append(entry.store) }
     var text =
-      "\(application.oneLine()): \(counted(entries.count, "declared key")) in \(counted(homes.count, "home"))\n"
+      "\(application.oneLine()): \(counted(entries.count, "declared key")) in \(counted(stores.count, "store"))\n"
     for remark in remarks { text += style.yellow(remark.oneLine()) + "\n" }
-    for home in homes {
-      text += "\n\(style.bold(home.oneLine()))\n"
-      for entry in entries where entry.home == home { text += entry.text(style) }
+    for store in stores {
+      text += "\n\(style.bold(store.oneLine()))\n"
+      for entry in entries where entry.store == store { text += entry.text(style) }
     }
-    guard !strangers.isEmpty else { return text }
-    text += "\n\(style.bold("Stored, and declared by nobody"))\n"
-    for stranger in strangers {
-      let size = stranger.size.map { ", \(byteCount($0))" } ?? ""
-      text += "  \(style.yellow(stranger.name.oneLine())) in \(stranger.home.oneLine())\(size)\n"
+    guard !undeclared.isEmpty else { return text }
+    text += "\n\(style.bold("Stored, but not declared"))\n"
+    for value in undeclared {
+      let size = value.size.map { ", \(byteCount($0))" } ?? ""
+      text += "  \(style.yellow(value.name.oneLine())) in \(value.store.oneLine())\(size)\n"
     }
     return text
   }

@@ -5,7 +5,7 @@ import CofferSlots
 import CofferTerminal
 import Foundation
 
-/// `coffer backup`: copies the store into a file.
+/// Implements `coffer backup`, which copies the store into a file.
 func backUpStore(_ invocation: Invocation) async throws -> ExitStatus {
   let (location, path) = try invocation.storeAndBackup()
   let overwrite = invocation.has(.overwrite)
@@ -67,15 +67,15 @@ private func backUp(
     store: store, path: report.path, revision: report.revision, values: report.values, fileBytes: report.fileBytes)
 }
 
-/// What is said of a store that cannot be backed up.
+/// Returns the error for a store of a kind that has no backups.
 func noBackup(_ store: String) -> StorageError {
   StorageError(
-    .unsupported, "There are no backups of such a store.",
-    advice: "'coffer cp' copies its values into a store that has: sealed:PATH for secrets.", backend: store)
+    .unsupported, "A store of this kind has no backups.",
+    advice: "Copy its values with 'coffer cp' into a store that has: sealed:PATH for secrets.", location: store)
 }
 
 extension Invocation {
-  /// The store that is meant and the file.
+  /// Returns the location of the selected store and the path of the backup.
   func storeAndBackup() throws -> (StoreLocation, String) {
     guard let path = try text(at: 0, as: "FILE"), !path.isEmpty, operands.count == 1 else {
       throw UsageError("'\(command.rawValue)' needs one FILE: \(command.usage).", command)

@@ -2,7 +2,8 @@ import CofferSQLite
 import CofferTerminal
 import Foundation
 
-/// Shows on a terminal how far a backup is. Sendable: its lock is held around every use of the line.
+/// The progress line of a backup on a terminal, drawn at most ten times a second. It is `Sendable` because its lock is
+/// held around every use of the line.
 final class BackupLine: @unchecked Sendable {
   private let lock = NSLock()
   private let line = ProgressLine("")

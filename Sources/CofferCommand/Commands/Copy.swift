@@ -2,7 +2,7 @@ import Coffer
 import CofferTerminal
 import Foundation
 
-/// `coffer cp`: copies every value of one store into another.
+/// Implements `coffer cp`, which copies every value of one store into another.
 func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
   let locations = try invocation.locations()
   let prefix = try invocation.options[.prefix].map(invocation.makeKey)
@@ -13,7 +13,7 @@ func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
   }
   return try await interruptible {
     do {
-      // FROM first: where there is none, TO is not created.
+      // FROM is opened first, so that TO is not created when FROM does not exist.
       return try await withStore(at: locations[0], passphrases) { from in
         try await withStore(at: locations[1], passphrases, creating: true) { to in
           guard from.description != to.description else {
@@ -23,9 +23,9 @@ func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
         }
       }
     } catch let error as CommandError where error.status == .notFound {
-      let place = error.store.map { " Store: \($0)." } ?? ""
+      let store = error.store.map { " Store: \($0)." } ?? ""
       throw CommandError(
-        .notFound, error.code, error.message + place, advice: "Check the path of FROM; nothing was copied.",
+        .notFound, error.code, error.message + store, advice: "Check the path of FROM; nothing was copied.",
         store: error.store)
     } catch is CancellationError {
       throw CommandError(.interrupted, "interrupted", "Interrupted: nothing was copied.")
@@ -41,7 +41,7 @@ private func copy(
   do {
     tally = try await copier.run()
   } catch {
-    // What went wrong is told by the caller; that what was copied stays is told here.
+    // The caller reports the error; this reports what has been copied all the same.
     if !asJSON { await copier.tellWhatIsCopied() }
     throw error
   }
@@ -55,7 +55,7 @@ private func copy(
 }
 
 extension Copier.Tally {
-  /// `Copied 1,234 values (5.6 MiB) in 0.3 s, 12 unchanged.`
+  /// The summary, such as `Copied 1,234 values (5.6 MiB) in 0.3 s, 12 unchanged.`
   var sentence: String {
     var text = "Copied \(counted(copied, "value")) (\(byteCount(copiedBytes))) in \(seconds(elapsed))"
     if unchanged > 0 { text += ", \(grouped(unchanged)) unchanged" }

@@ -2,7 +2,7 @@ import Coffer
 import CofferFileSystem
 import CofferTerminal
 
-/// `coffer doctor`: says what keeps a store from being used.
+/// Implements `coffer doctor`, which reports what prevents the use of a store.
 func examine(_ invocation: Invocation) async throws -> ExitStatus {
   let passphrases = try Passphrases(invocation)
   let locations = try invocation.locations()
@@ -21,11 +21,11 @@ func examine(_ invocation: Invocation) async throws -> ExitStatus {
   for location in locations {
     findings += await StoreChecks(location: location, passphrases: passphrases).all()
   }
-  // What is wrong with the system and keeps no store from working is no more than a warning.
+  // A fault of the system that does not keep a store from working is only a warning.
   let isUsable = !findings.contains { $0.verdict == .problem }
   let system = SystemChecks.all(needed: needed, isAsked: !locations.isEmpty)
   findings = (isUsable ? system.map(\.asWarning) : system) + findings
-  // Nobody has said that secrets are to be there.
+  // Without operands a keyring may not be needed, so its faults are only warnings.
   if locations.isEmpty { findings += KeychainChecks.all().map(\.asWarning) }
   let problems = findings.filter { $0.verdict == .problem }.count
   let warnings = findings.filter { $0.verdict == .warning }.count
@@ -36,7 +36,7 @@ func examine(_ invocation: Invocation) async throws -> ExitStatus {
     let width = min(findings.filter { $0.verdict == .ok }.map(\.subject.count).max() ?? 0, 24)
     for finding in findings { try output.write(finding.text(output.style, width: width, columns: output.columns)) }
     let counts = [(problems, "problem"), (warnings, "warning")].filter { $0.0 > 0 }.map { counted($0.0, $0.1) }
-    try output.writeLine(counts.isEmpty ? "Everything can be used." : counts.joined(separator: ", ") + ".")
+    try output.writeLine(counts.isEmpty ? "No problems found." : counts.joined(separator: ", ") + ".")
     try output.flush()
   }
   return problems == 0 ? .ok : .failure

@@ -2,7 +2,7 @@ import Coffer
 import CofferTerminal
 import Foundation
 
-/// `coffer get`: prints a value.
+/// Implements `coffer get`, which prints a value.
 func getValue(_ invocation: Invocation) async throws -> ExitStatus {
   guard let key = try invocation.keys().first else { throw UsageError("'get' needs a KEY.", .get) }
   let (found, store) = try await withStore(invocation) { (try await $0.entry(key), $0.description) }

@@ -5,7 +5,7 @@ import CofferSlots
 import CofferTerminal
 import Foundation
 
-/// `coffer info`: describes the store.
+/// Implements `coffer info`, which describes the store.
 func describeStore(_ invocation: Invocation) async throws -> ExitStatus {
   let chain = try await ChainFacts(invocation)
   var facts = try await withStore(invocation) { try await StoreFacts($0) }
@@ -20,7 +20,7 @@ func describeStore(_ invocation: Invocation) async throws -> ExitStatus {
   return facts.damaged == 0 && facts.obstacle == nil && !facts.hasLostCommits ? .ok : .failure
 }
 
-/// The homes for secrets that were to choose from, and the one that was taken.
+/// The stores of a chain, and the one that was selected.
 private struct ChainFacts {
   let links: [String]
   let taken: Int
@@ -35,16 +35,16 @@ private struct ChainFacts {
     reason = choice.reason
   }
 
-  /// `1. keychain:shop`, and behind the one that was taken why.
+  /// The stores of the chain, a line each such as `1. keychain:shop`; the selected one has the reason after it.
   var lines: [String] {
     links.enumerated().map { index, link in
-      "\(index + 1). \(link.oneLine())" + (index == taken ? ", taken: \(reason.oneLine())" : "")
+      "\(index + 1). \(link.oneLine())" + (index == taken ? ", selected: \(reason.oneLine())" : "")
     }
   }
 
   var json: JSON {
     .object([
-      ("homes", .list(links.map(JSON.text))), ("taken", .text(links[taken])), ("reason", .text(reason)),
+      ("links", .list(links.map(JSON.text))), ("taken", .text(links[taken])), ("reason", .text(reason)),
     ])
   }
 }
@@ -58,19 +58,19 @@ private struct StoreFacts {
   let journalStart: StoreRevision?
   let capabilities: StoreCapabilities
   private(set) var keys = 0
-  /// `nil` where the size of a value may not be told without reading it.
+  /// The sum of the sizes, or `nil` when sizes are not available without reading the values.
   private(set) var valueBytes: Int? = 0
   private(set) var damaged = 0
-  /// Whether nothing can be written to it from here.
+  /// Whether this process cannot write to the store.
   let isReadOnly: Bool
-  /// How many replaced values are kept for snapshots; `nil` for a store that needs to keep none.
+  /// The number of replaced values that are retained for snapshots, or `nil` for a store that retains none.
   private(set) var retained: Int?
-  /// Why the store cannot be read now; its values were not counted then.
+  /// The reason why the store cannot be read, in which case its values are not counted.
   private(set) var obstacle: String?
-  /// What was lost, until somebody accepts it.
+  /// The lost commits, until the loss is accepted.
   private let loss: LossReport?
   private let position: JournalPosition
-  /// Whether secrets cross the session bus unencrypted; `nil` for a store to which none do.
+  /// Whether secrets cross the session bus unencrypted, or `nil` for a store that does not use the bus.
   private(set) var hasPlainSession: Bool?
   var chain: ChainFacts?
 
@@ -108,15 +108,15 @@ private struct StoreFacts {
 
   func text(_ style: Style) -> String {
     var rows = [("Store", store.oneLine()), ("Format", format)]
-    for (index, line) in (chain?.lines ?? []).enumerated() { rows.append((index == 0 ? "Homes" : "", line)) }
+    for (index, line) in (chain?.lines ?? []).enumerated() { rows.append((index == 0 ? "Links" : "", line)) }
     if let obstacle { rows.append(("State", style.red("unavailable: ") + obstacle.oneLine())) }
-    if isReadOnly { rows.append(("Access", style.yellow("reading only") + ": it cannot be written from here")) }
+    if isReadOnly { rows.append(("Access", style.yellow("read-only") + ": this process cannot write to it")) }
     if hasPlainSession == true { rows.append(("Bus", style.red("secrets cross it unencrypted"))) }
     if let databaseBytes {
       rows.append(("On disk", byteCount(databaseBytes) + (log.map { " and a log of \(byteCount($0.bytes))" } ?? "")))
     }
     for (index, reader) in (log?.readers ?? []).enumerated() {
-      rows.append((index == 0 ? "Log" : "", "held back by \(reader.description.oneLine()), which reads an older state"))
+      rows.append((index == 0 ? "Log" : "", "held back by \(reader.description.oneLine()), reading an old snapshot"))
     }
     if obstacle == nil { rows.append(("Keys", grouped(keys))) }
     if obstacle == nil, let valueBytes {
@@ -177,7 +177,7 @@ private func size(of path: String) -> Int? {
   return stat(path, &status) == 0 ? Int(status.st_size) : nil
 }
 
-/// The first commit that the journal can still tell; found by halving, since all after it are known too.
+/// Returns the oldest commit that the journal can replay, found by binary search, since every later one can be, too.
 private func oldestKnownCommit(_ engine: any StorageEngine) async -> StoreRevision? {
   guard engine.capabilities.contains(.replay), engine.latestRevision > .zero else { return nil }
   var low: UInt64 = 0
@@ -191,7 +191,7 @@ private func oldestKnownCommit(_ engine: any StorageEngine) async -> StoreRevisi
 }
 
 extension StoreCapabilities {
-  /// What is promised, in words.
+  /// The capabilities as words for people and JSON.
   fileprivate var names: [String] {
     let all: [(Features, String)] = [
       (.atomicBatches, "atomic batches"), (.preconditions, "preconditions"), (.snapshots, "snapshots"),

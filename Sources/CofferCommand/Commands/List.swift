@@ -1,7 +1,7 @@
 import Coffer
 import CofferTerminal
 
-/// `coffer ls`: lists keys. It reads no value.
+/// Implements `coffer ls`, which lists keys without reading values.
 func listKeys(_ invocation: Invocation) async throws -> ExitStatus {
   let prefix = try invocation.prefix()
   if invocation.has(.null), invocation.has(.json) {
@@ -38,7 +38,7 @@ private struct ListPrinter {
     end = invocation.has(.null) ? "\0" : "\n"
   }
 
-  /// Prints the headings, for people only.
+  /// Prints the column headings on a terminal.
   func begin() throws {
     guard isLong, !isJSON, output.isTerminal, end == "\n" else { return }
     let heading = "SIZE".paddedLeft(to: Self.sizeWidth) + "  " + "REVISION".paddedLeft(to: revisionWidth) + "  KEY"
@@ -47,7 +47,7 @@ private struct ListPrinter {
 
   func print(_ item: Listing<StoreEntrySummary>.Item) throws {
     if isJSON { return try output.writeLine(json(item).line) }
-    // Elsewhere than on a terminal a key is printed as it is: another program reads it.
+    // Keys are escaped only on a terminal: elsewhere another program reads them.
     let key = output.isTerminal ? item.key.string.oneLine() : item.key.string
     switch item {
     case .found(let summary) where isLong:
@@ -80,6 +80,6 @@ private struct ListPrinter {
 }
 
 extension Skipped {
-  /// No wider than a size.
+  /// The word in the column of sizes, no wider than a size.
   fileprivate var word: String { isDamaged ? "damaged" : "unreadable" }
 }

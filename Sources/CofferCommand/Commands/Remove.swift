@@ -2,7 +2,7 @@ import Coffer
 import CofferTerminal
 import Foundation
 
-/// `coffer rm`: removes keys, or all that start with a prefix.
+/// Implements `coffer rm`, which removes keys, or all keys that start with a prefix.
 func removeKeys(_ invocation: Invocation) async throws -> ExitStatus {
   let keys = try invocation.keys()
   guard let text = invocation.options[.prefix] else {
@@ -13,7 +13,7 @@ func removeKeys(_ invocation: Invocation) async throws -> ExitStatus {
   let prefix = try invocation.makeKey(text)
   let mayAsk = Input.isTerminal && isatty(STDERR_FILENO) == 1
   guard mayAsk || invocation.has(.yes) else {
-    throw UsageError("'rm --prefix' needs --yes where there is no terminal to ask on.", .rm)
+    throw UsageError("'rm --prefix' needs --yes when there is no terminal.", .rm)
   }
   return try await withStore(invocation) { engine in
     try await remove(prefix, from: engine, asking: !invocation.has(.yes), asJSON: invocation.has(.json))
@@ -26,7 +26,7 @@ private func remove(_ keys: [StoreKey], from engine: any StorageEngine, asJSON: 
     try await engine.commit(WriteBatch(deletions), from: StoreOrigin())
     return .ok
   }
-  // To tell for sure what existed, the commit requires that nobody has changed it since it was read.
+  // The commit requires that the keys are unchanged since they were read, so that the report is exact.
   var attempts = 0
   while true {
     let found = try await lookUp(keys, in: engine)
@@ -60,7 +60,7 @@ private func lookUp(_ keys: [StoreKey], in engine: any StorageEngine) async thro
       if summary == nil { found.missing.append(key) } else { found.present.append(key) }
       found.requirements.append(.require(key, summary?.revision))
     } catch let error as StorageError where [.damaged, .unfinished].contains(error.code) && error.key == key {
-      // Damaged is there, and so is one that could not be taken away: removing it needs no condition.
+      // A damaged value exists, and so does one whose removal is unfinished: no precondition is needed.
       found.present.append(key)
     }
   }
@@ -86,7 +86,7 @@ private func remove(
   return .ok
 }
 
-/// Nothing to remove is no failure, and there is nothing to ask.
+/// Reports success without a question when no key starts with the prefix.
 private func sayNothingStarts(
   with prefix: StoreKey, in engine: any StorageEngine, asJSON: Bool
 ) throws -> ExitStatus {

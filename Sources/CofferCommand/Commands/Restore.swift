@@ -5,15 +5,15 @@ import CofferSlots
 import CofferTerminal
 import Foundation
 
-/// `coffer restore`: puts a backup in the place of the store.
+/// Implements `coffer restore`, which replaces the store with a backup.
 func restoreStore(_ invocation: Invocation) async throws -> ExitStatus {
   let (location, path) = try invocation.storeAndBackup()
   let mayAsk = Input.isTerminal && isatty(STDERR_FILENO) == 1
   guard mayAsk || invocation.has(.yes) else {
-    throw UsageError("'restore' needs --yes where there is no terminal to ask on.", .restore)
+    throw UsageError("'restore' needs --yes when there is no terminal.", .restore)
   }
   if !invocation.has(.yes) {
-    let question = "Replace what is in \(location.description.oneLine()) by \(path.oneLine())?"
+    let question = "Replace the contents of \(location.description.oneLine()) with \(path.oneLine())?"
     guard try await confirm(question, otherwise: "nothing was changed") else {
       throw CommandError(.failure, "notConfirmed", "Nothing was changed.")
     }
@@ -27,7 +27,7 @@ func restoreStore(_ invocation: Invocation) async throws -> ExitStatus {
       if invocation.has(.json) {
         try print(restored.json)
       } else {
-        let kept = restored.replaced.map { " What was there is kept as \($0.oneLine())." } ?? ""
+        let kept = restored.replaced.map { " The replaced data is kept as \($0.oneLine())." } ?? ""
         ProgressLine("").note(
           "Restored \(counted(restored.values, "value")) in \(seconds(progress.elapsed)).\(kept)")
       }
@@ -68,19 +68,19 @@ private func restore(
       replaced: report.replaced)
   case .sealed(let file):
     let passphrases = try Passphrases(invocation)
-    let place = URL(fileURLWithPath: file)
-    let kept = keeps ? nameForReplaced(place.path) : nil
+    let target = URL(fileURLWithPath: file)
+    let kept = keeps ? nameForReplaced(target.path) : nil
     let report = try await SealedBackup.putBack(
-      path, at: place, passphrase: try passphrases.source(for: path), takesOver: invocation.has(.takeOver),
+      path, at: target, passphrase: try passphrases.source(for: path), takesOver: invocation.has(.takeOver),
       keepingReplacedAs: kept)
     return Restored(store: location.description, backup: path, values: report.values, replaced: report.replaced)
   case .files, .preferences:
     return try await withStore(at: location, invocation, creating: true) { engine in
       guard let engine = engine.as(SlotEngine.self) else { throw noBackup(engine.description) }
       let isEmpty = try await engine.withSnapshot { try await $0.summaries(prefix: nil, after: nil, limit: 1).isEmpty }
-      // What follows the kind is a path, also for preferences.
-      let place = String(engine.description.drop { $0 != ":" }.dropFirst())
-      let kept = keeps && !isEmpty ? nameForReplaced(place) : nil
+      // A path follows the scheme, also for preferences.
+      let target = String(engine.description.drop { $0 != ":" }.dropFirst())
+      let kept = keeps && !isEmpty ? nameForReplaced(target) : nil
       let report = try await engine.restore(from: path, keepingReplacedAt: kept)
       return Restored(
         store: engine.description, backup: path, revision: report.revision, values: report.values, replaced: kept)
@@ -89,7 +89,7 @@ private func restore(
   }
 }
 
-/// A name beside a store that nothing has.
+/// Returns an unused path beside a store, such as `app.db.replaced-20261122-010203`.
 private func nameForReplaced(_ path: String) -> String {
   let date = Date().formatted(
     Date.ISO8601FormatStyle(timeZone: .gmt).year().month().day().timeSeparator(.omitted).dateSeparator(.omitted)

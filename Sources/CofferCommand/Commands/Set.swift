@@ -2,7 +2,7 @@ import Coffer
 import CofferTerminal
 import Foundation
 
-/// `coffer set`: stores a value.
+/// Implements `coffer set`, which stores a value.
 func setValue(_ invocation: Invocation) async throws -> ExitStatus {
   let key = try invocation.makeKeyOfFirstOperand()
   let value = try newValue(invocation)
@@ -11,7 +11,7 @@ func setValue(_ invocation: Invocation) async throws -> ExitStatus {
   try refuseNonsense(invocation, value, type, location)
   let durability: StoreDurability = invocation.has(.relaxed) ? .relaxed : .full
   let commit = try await withStore(invocation, creating: true) { engine in
-    // Only the store knows how much it takes.
+    // The limit depends on the engine, so the value is read only now.
     let value = try value.read(limit: engine.capabilities.maximumValueSize)
     if case .preferences = location {
       return try await setPreference(value, of: key, as: type, in: engine)
@@ -22,7 +22,7 @@ func setValue(_ invocation: Invocation) async throws -> ExitStatus {
   return .ok
 }
 
-/// Before the store is made.
+/// Rejects contradictory arguments before the store is created.
 private func refuseNonsense(
   _ invocation: Invocation, _ value: NewValue, _ type: PreferenceType?, _ location: StoreLocation
 ) throws {
@@ -33,15 +33,15 @@ private func refuseNonsense(
   }
   if case .argument = value, location.keepsSecrets {
     throw UsageError(
-      "A secret is no argument, since other users and the shell's history see it: coffer set KEY -, or --file PATH.",
+      "A secret must not be an argument, which other users and shell histories see: coffer set KEY -, or --file PATH.",
       .set)
   }
   if case .input(let input) = value, input.isStandard, invocation.options[.passphraseDescriptor] == "0" {
-    throw UsageError("Standard input cannot give both the value and the passphrase.", .set)
+    throw UsageError("Standard input cannot supply both the value and the passphrase.", .set)
   }
 }
 
-/// Where the value is.
+/// The source of the value to store.
 private enum NewValue {
   case argument(Data)
   case input(Input)
@@ -54,7 +54,7 @@ private enum NewValue {
   }
 }
 
-/// The value as an argument, a file, or standard input.
+/// Returns the source of the value: an argument, a file, or standard input.
 private func newValue(_ invocation: Invocation) throws -> NewValue {
   let operand = invocation.operands.dropFirst().first
   if let path = invocation.options[.file] {
@@ -81,7 +81,7 @@ extension Invocation {
 }
 
 extension StoreCommit {
-  /// What `--json` tells of a commit.
+  /// The members that `--json` prints for a commit.
   var members: [(StaticString, JSON)] {
     [("revision", .number(revision.rawValue)), ("transaction", .optional(transaction?.uuidString))]
   }

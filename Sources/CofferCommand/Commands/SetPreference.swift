@@ -2,7 +2,7 @@ import Coffer
 import CofferTerminal
 import Foundation
 
-/// What `--type` takes.
+/// The type of a preference, as `--type` names it.
 enum PreferenceType: String, CaseIterable, Sendable {
   case string, number, boolean, date, data
 }
@@ -18,17 +18,17 @@ extension Invocation {
   }
 }
 
-/// Stores a preference: of the type that is asked for, else of the one that it has, else as text.
+/// Stores a preference with the given type, else with the type of its current value, else as text.
 func setPreference(
   _ bytes: Data, of key: StoreKey, as type: PreferenceType?, in engine: any StorageEngine
 ) async throws -> StoreCommit {
-  guard let slots = engine.as(SlotEngine.self) else { throw UsageError("The store keeps no preferences.", .set) }
+  guard let slots = engine.as(SlotEngine.self) else { throw UsageError("The store does not hold preferences.", .set) }
   let adapter = UserDefaultsAdapter(engine: slots)
   let isNew = try await engine.entry(key) == nil
   let text = String(validating: bytes, as: UTF8.self)
-  // A date is typed as people write it, and not in the form that the store gives its bytes.
+  // A date is given in ISO 8601, which differs from the bytes with which the engine represents it.
   if type == nil, !isNew, let text, let date = PreferenceValue(bytes, text, .date),
-    case .date? = try await adapter.value(for: key.string)
+    case .date? = try await adapter.get(key.string)
   {
     return try await adapter.set(date, for: key.string)
   }
@@ -36,7 +36,7 @@ func setPreference(
     return try await engine.commit(WriteBatch([.put(key, bytes)]), from: adapter.origin)
   }
   guard let value = PreferenceValue(bytes, text, type) else {
-    throw UsageError("The value is no \(type.rawValue): \(type.example).", .set)
+    throw UsageError("The value is not a valid \(type.rawValue): \(type.example).", .set)
   }
   return try await adapter.set(value, for: key.string)
 }
@@ -59,7 +59,7 @@ extension PreferenceValue {
     self = value
   }
 
-  /// With or without fractions of a second.
+  /// Returns the date of an ISO 8601 text with or without fractions of a second, or `nil`.
   private static func date(_ text: String) -> Date? {
     (try? Date(text, strategy: .iso8601))
       ?? (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))

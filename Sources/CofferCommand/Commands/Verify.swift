@@ -1,7 +1,7 @@
 import Coffer
 import CofferTerminal
 
-/// `coffer verify`: reads every value once and names those that are damaged.
+/// Implements `coffer verify`, which reads every value once and lists the damaged ones.
 func verifyStore(_ invocation: Invocation) async throws -> ExitStatus {
   if invocation.has(.null), invocation.has(.json) {
     throw UsageError("'verify' takes --null or --json, not both.", .verify)
@@ -22,7 +22,7 @@ func verifyStore(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
-/// Writes a database anew that does not open since its own pages are damaged, when that was asked for.
+/// Rewrites a database whose damaged pages prevent it from opening, if `--accept-loss` was given.
 private func salvage(_ invocation: Invocation) async throws {
   guard invocation.has(.acceptLoss), case .sqlite(let path) = try StoreLocation.of(invocation) else { return }
   var configuration = SQLiteConfiguration()
@@ -34,7 +34,7 @@ private func salvage(_ invocation: Invocation) async throws {
   }
 }
 
-/// Does what the options ask for before everything is checked.
+/// Performs `--upgrade` and `--accept-loss` before the check.
 private func repair(_ engine: any StorageEngine, _ invocation: Invocation) async throws {
   guard invocation.has(.acceptLoss) || invocation.has(.upgrade) else { return }
   guard let database = engine.database else {
@@ -55,11 +55,11 @@ private final class Verifier {
   private var bytes = 0
   private var damaged: [StoreKey] = []
   private var unreadable: [Skipped] = []
-  /// What a check of the whole database has found; `nil` where there is none.
+  /// The result of the check of the whole database, or `nil` for a store without one.
   private var integrity: IntegrityReport?
-  /// What is wrong with the files of the store besides its values and its journal.
+  /// The problems of the store's files other than its values and its journal, a sentence each.
   private var files: [String] = []
-  /// Why the values after some key could not be read.
+  /// The error that ended the reading of values early.
   private var failure: StorageError?
   private var isInterrupted = false
 
@@ -98,16 +98,16 @@ private final class Verifier {
     } catch is CancellationError {
       isInterrupted = true
     } catch {
-      guard failure != nil else { throw error }  // It is the same failure, and it has been told.
+      guard failure != nil else { throw error }  // Otherwise it is the same failure, already reported.
     }
     for problem in problems { note(problem) }
     if integrity?.hasPageChecksums == false {
       note("The pages of the database have no checksums: 'coffer verify --upgrade' adds them.")
     }
-    if integrity?.loss != nil { note("To go on without what was lost: 'coffer verify --accept-loss'.") }
+    if integrity?.loss != nil { note("To accept the loss: 'coffer verify --accept-loss'.") }
   }
 
-  /// What is wrong besides single values, a sentence each.
+  /// The problems other than single values, a sentence each.
   private var problems: [String] {
     guard let integrity else { return files }
     let structure = integrity.structure.map { "The structure of the file is damaged: \($0)" }
@@ -129,7 +129,7 @@ private final class Verifier {
     }
   }
 
-  /// At once, and nothing else on standard output: somebody may be reading the names in a pipe.
+  /// Prints a damaged key and flushes, since the keys may be read from a pipe.
   private func name(_ key: StoreKey) throws {
     progress.clear()
     try output.write((output.isTerminal ? output.style.red(key.string.oneLine()) : key.string) + end)

@@ -2,7 +2,7 @@ import Coffer
 import CofferTerminal
 import Foundation
 
-/// `coffer watch`: prints what others commit, until a signal, a number of events, or a reader who leaves.
+/// Implements `coffer watch`, which prints commits until a signal, `--count` events, or the end of the reading process.
 func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
   let prefix = try invocation.prefix()
   let limit = try invocation.number(.count, minimum: 1)
@@ -18,13 +18,13 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
       try Output.error.note("The store is at revision \(latest); it has no revision \(since) yet.")
     }
     let changes = since.map { engine.changes(since: min($0, latest)) } ?? engine.changes(since: nil)
-    // The watch is a task of its own, so that it can be cancelled wherever it waits.
+    // The watch runs in its own task, so that it can be cancelled wherever it waits.
     let task = Task {
       let printer = WatchPrinter(engine: engine, prefix: prefix, limit: limit, asJSON: asJSON)
       try printer.begin()
       do {
         for await change in changes where try await printer.print(change) { return true }
-      } catch is CancellationError {}  // The signal came while a value was read.
+      } catch is CancellationError {}  // A signal arrived while a value was being read.
       return Task.isCancelled
     }
     Task {
@@ -40,7 +40,7 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
-/// What happened to a key, as far as a read can tell.
+/// The kind of a change, as far as a read of the key can show.
 private enum Event: String {
   case put, deleted, cleared, damaged, reload
 }
@@ -62,7 +62,7 @@ private final class WatchPrinter {
     self.asJSON = asJSON
   }
 
-  /// Tells somebody who looks that silence is not a failure.
+  /// Prints a notice on a terminal, so that the absence of output is not taken for a failure.
   func begin() throws {
     guard output.isTerminal, !asJSON else { return }
     let notice = Output.error
@@ -70,7 +70,7 @@ private final class WatchPrinter {
     try notice.flush()
   }
 
-  /// Prints what is of interest; whether that was all.
+  /// Prints the changes that match the prefix. Returns whether the limit has been reached.
   func print(_ change: StoreChange) async throws -> Bool {
     switch change {
     case .reload(let revision):
@@ -93,14 +93,14 @@ private final class WatchPrinter {
     return cleared.hasPrefix(prefix) || prefix.hasPrefix(cleared)
   }
 
-  /// The journal says which keys changed; a read says what they are now.
+  /// Reads a changed key to determine the event: the journal holds only which keys changed.
   private func event(of key: StoreKey) async throws -> Event {
     do {
       return try await engine.entry(key) == nil ? .deleted : .put
     } catch let error as StorageError where error.code == .damaged && error.key == key {
       return .damaged
     } catch let error as StorageError where error.code == .unfinished && error.key == key {
-      return .deleted  // Though its value is still in its place: whoever removed it was told.
+      return .deleted  // The removal is committed but not yet published.
     }
   }
 
@@ -140,14 +140,14 @@ private final class WatchPrinter {
 
   private func subject(_ event: Event, _ key: StoreKey?, _ revision: StoreRevision) -> String {
     switch event {
-    case .reload: "changes up to revision \(revision) are no longer known one by one: read again"
+    case .reload: "changes up to revision \(revision) are no longer in the journal: read again"
     case .cleared: key.map { "all keys starting with '\($0.string.oneLine())'" } ?? "all keys"
     case .put, .deleted, .damaged: key?.string.oneLine() ?? ""
     }
   }
 }
 
-/// `09:05:07.042`, where the user is.
+/// Returns the time of day in the local time zone with milliseconds, such as `09:05:07.042`.
 private func localTime(_ date: Date) -> String {
   let milliseconds = Int((date.timeIntervalSince1970 * 1_000).rounded(.down))
   var seconds = time_t(milliseconds / 1_000)

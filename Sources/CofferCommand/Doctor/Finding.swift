@@ -2,7 +2,7 @@ import Coffer
 import CofferTerminal
 
 extension Finding {
-  /// What an error says, as a problem.
+  /// Returns a problem with the message, the cause and the advice of an error.
   static func problem(_ subject: String, _ error: any Error) -> Finding {
     guard let error = error as? StorageError else {
       let error = CommandError(error)
@@ -14,7 +14,7 @@ extension Finding {
 }
 
 extension String {
-  /// The string as one word of a shell.
+  /// The string as a single shell word, quoted if necessary.
   var quotedForShell: String {
     guard contains(where: { !$0.isASCII || !($0.isLetter || $0.isNumber || "/._-+:@,=".contains($0)) }) else {
       return self

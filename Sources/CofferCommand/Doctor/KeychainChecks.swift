@@ -4,7 +4,7 @@ import CofferKeychain
 import CofferTerminal
 import Foundation
 
-/// The desktop's keyring and what lies in its directory.
+/// Checks of the desktop's keyring and of the files in its directory.
 enum KeychainChecks {
   static func all() -> [Finding] {
     let state = state()
@@ -27,7 +27,7 @@ enum KeychainChecks {
       fix: "Use a keyring that can encrypt them: gnome-keyring, KeePassXC or KWallet.")
   }
 
-  /// gnome-keyring takes a file that it cannot read for none, and begins another one.
+  /// Checks the files of gnome-keyring, which treats an unreadable file as missing and creates another one.
   private static func files(in directory: String) -> [Finding] {
     let names = ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).sorted()
     var findings: [Finding] = []
@@ -36,23 +36,23 @@ enum KeychainChecks {
       if !isWhole(path) {
         findings.append(
           .problem(
-            "keyring file", "\(path) is damaged: it is no whole keyring.",
-            fix: "Keep a copy of it, log out, put a backup in its place, and log in again."))
+            "keyring file", "\(path) is damaged: it is not a complete keyring.",
+            fix: "Keep a copy of it, log out, restore it from a backup, and log in again."))
       }
     }
     if names.contains("login.keyring"), names.contains("login_1.keyring") {
       findings.append(
         .warning(
           "keyring file",
-          "There is a second login keyring, \(directory)/login_1.keyring: the first could not be read "
-            + "at some time, and what it holds is not found.",
+          "There is a second login keyring, \(directory)/login_1.keyring: the first was unreadable at some time, "
+            + "and its secrets are not found.",
           fix: "Look at both in the keyring program (for GNOME: 'seahorse'); restore login.keyring from a backup."))
     }
     return findings
   }
 
   private static func isWhole(_ path: String) -> Bool {
-    // Not ours to read: not ours to judge.
+    // A file that this user may not read is not reported as damaged.
     guard let file = try? Data(contentsOf: URL(fileURLWithPath: path)) else { return true }
     return KeyringInspection.isWhole(file)
   }

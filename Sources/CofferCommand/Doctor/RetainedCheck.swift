@@ -1,15 +1,15 @@
 import CofferTerminal
 import Foundation
 
-/// Whether a store in slots keeps many replaced values for snapshots: a reader that never ends, or many processes that
-/// were killed, leave them.
+/// A check for many replaced values that a slot store retains for snapshots. A reader that never ends, or many killed
+/// processes, leave them behind.
 struct RetainedCheck {
-  /// What findings call the store.
+  /// The name of the store in findings.
   let store: String
-  /// The directory beside it.
+  /// The path of the store's control directory.
   let control: String
 
-  /// Above one of these it is said: a snapshot that is as short as it should be stays far below.
+  /// The thresholds, either of which causes a warning. Short-lived snapshots stay far below both.
   private static let many = (count: 1_000, bytes: 64 << 20)
 
   func all() -> [Finding] {
@@ -23,8 +23,8 @@ struct RetainedCheck {
     return [
       .warning(
         store, "\(counted(names.count, "replaced value")) (\(byteCount(bytes))) are kept for open snapshots.",
-        fix: "End the program that has been reading for long; they go with the next commit after that, or when the "
-          + "store is opened again.")
+        fix: "End the program that holds a snapshot open; the next commit after that, or the next opening of the "
+          + "store, removes them.")
     ]
   }
 }

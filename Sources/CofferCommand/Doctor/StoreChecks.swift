@@ -7,8 +7,10 @@ import CofferSlots
 import CofferTerminal
 import Foundation
 
-/// One store: its place, its files and whether it opens. What opening would mend or move away stays as it is: of a
-/// store in slots, files and journal are looked at by themselves.
+/// The checks of one store: its location, its files and whether it opens.
+///
+/// Nothing is changed: a slot store is not opened, which would perform recovery, but its files and a copy of its
+/// journal are inspected.
 struct StoreChecks {
   let location: StoreLocation
   let passphrases: Passphrases
@@ -19,7 +21,7 @@ struct StoreChecks {
       let (finding, taken) = await chain()
       var findings = [finding]
       for (index, link) in links.enumerated() {
-        // What is wrong with a home that is not needed is no more than a warning.
+        // Problems of the stores that were not selected are only warnings.
         let found = await StoreChecks(location: link, passphrases: passphrases).all()
         findings += index == taken ? found : found.map(\.asWarning)
       }
@@ -27,14 +29,14 @@ struct StoreChecks {
     case .keychain: return KeychainChecks.all()
     case .memory: return [.ok(name, "ends with the command")]
     case .other: return await opened()
-    case .sqlite(let path): return await place(path) { try await sqlite(path) }
+    case .sqlite(let path): return await check(path) { try await sqlite(path) }
     case .files(let directory):
-      return await place(directory, values: directory, control: parts(of: directory + "/.coffer")) {
+      return await check(directory, values: directory, control: parts(of: directory + "/.coffer")) {
         try await files(directory)
       }
     case .preferences(let suite): return await preferences(suite)
     case .sealed(let path):
-      return await place(path, control: parts(of: path + ".coffer")) {
+      return await check(path, control: parts(of: path + ".coffer")) {
         try await sealed(path)
       }
     }
@@ -42,33 +44,33 @@ struct StoreChecks {
 
   private var name: String { location.description }
 
-  private var isNew: Finding { .ok(name, "does not exist yet; it is made when something is stored") }
+  private var isNew: Finding { .ok(name, "does not exist yet; the first write creates it") }
 
-  /// Nothing to say of a place that is well, and of a store that is not there where one could be made.
+  /// Checks the directories of a store, then calls `look` for the store itself unless it can neither exist nor be
+  /// created. There are no findings for directories without problems.
   /// - Parameters:
-  ///   - path: of the store.
-  ///   - values: the directory whose files are replaced when something is stored: where that cannot be, what is there
-  ///     can be read all the same. That of the path unless given.
-  ///   - control: directories that are written to when the store is used for more than reading: the first has the
-  ///     others in it, and is made where it is missing.
-  private func place(
+  ///   - path: The path of the store.
+  ///   - values: The directory whose files a write replaces, by default the parent of `path`. If it is not writable,
+  ///     the store can still be read.
+  ///   - control: The directories that a writer uses. The first contains the others, and is created if it is missing.
+  private func check(
     _ path: String, values: String? = nil, control: [String] = [], _ look: () async throws -> [Finding]
   ) async -> [Finding] {
     let path = URL(fileURLWithPath: path).path
-    func obstacles(to places: [String]) -> [Finding] {
+    func obstacles(to paths: [String]) -> [Finding] {
       Array(
-        places.map { SystemChecks.usable(name, URL(fileURLWithPath: $0).path) }.filter { $0.verdict != .ok }.prefix(1))
+        paths.map { SystemChecks.usable(name, URL(fileURLWithPath: $0).path) }.filter { $0.verdict != .ok }.prefix(1))
     }
     do {
       guard try PathParts.exists(path) else {
         let found = obstacles(to: [PathParts(path).parent])
         guard !found.contains(where: { $0.verdict == .problem }) else { return found }
-        // One whose file is gone can be read all the same, as one without values.
+        // A store without its file can still be read; it then has no values.
         let isLeft = try control.first.map { try PathParts.exists($0) } ?? false
         return found + (isLeft ? obstacles(to: control).map(\.asWarning) : []) + (try await look())
       }
       let limits = obstacles(to: [values ?? PathParts(path).parent]).map(\.asWarning)
-      // A directory is a store of files once ours is in it; other homes are there with their file.
+      // A directory is a store of files once it contains the control directory.
       let isStore = values == nil || control.first.map { (try? PathParts.exists($0)) ?? false } ?? true
       let rights = obstacles(to: control)
       let canRead = isStore && control.allSatisfy { access($0, R_OK | X_OK) == 0 || errno == ENOENT }
@@ -85,15 +87,16 @@ struct StoreChecks {
     return status.st_mode & S_IFMT
   }
 
-  /// The directories of a store in slots that are written to when it is used; those that are there.
+  /// Returns the control directory of a slot store, and those of its subdirectories that exist.
   private func parts(of control: String) -> [String] {
     [control]
       + ["owners", "staged", "retained", "quarantine"].map { control + "/" + $0 }
       .filter { access($0, F_OK) == 0 || errno != ENOENT }
   }
 
-  /// What the journal of a store knows; `nil` where there is none. A copy is opened: SQLite and the engine
-  /// tidy up in what they open.
+  /// Returns the number of keys in the journal of a store and its loss, or `nil` if there is no journal.
+  ///
+  /// A copy is opened, since SQLite and the engine perform recovery in what they open.
   private func journal(in control: String) async throws -> (count: Int?, loss: LossReport?)? {
     guard try PathParts.exists(control + "/journal.db") else { return nil }
     let folder = NSTemporaryDirectory() + "/coffer-doctor-" + UUID().uuidString
@@ -118,12 +121,12 @@ struct StoreChecks {
     return facts
   }
 
-  /// Both files as they were at one moment: who is writing to the journal meanwhile is let by.
+  /// Copies the files of the journal in one consistent state, retrying up to 50 times while another process writes.
   private func copyJournal(in control: String, to folder: String) async throws {
-    // First the wake-up file: what it says of others' commits must be in what is copied after it.
+    // The wake-up file comes first: the commits that it announces must be in the files copied after it.
     let files = ["/journal.db-wake", "/journal.db", "/journal.db-wal"]
     func stamps() throws -> [FileStamp?] {
-      let directory = try Directory(control, backend: name)
+      let directory = try Directory(control, location: name)
       return try files.map { try directory.stamp(String($0.dropFirst())) }
     }
     for _ in 0..<50 {
@@ -136,20 +139,20 @@ struct StoreChecks {
       try await Task.sleep(for: .milliseconds(20))
     }
     throw StorageError(
-      .busy, "Somebody writes to the store all the time, so that it cannot be looked at.", advice: "Try again later.",
-      backend: name)
+      .busy, "The journal changed during every attempt to copy it, so it was not checked.", advice: "Try again later.",
+      location: name)
   }
 
-  /// What a store has lost, until somebody accepts it.
+  /// Returns the finding for commits that are lost and not yet accepted as lost.
   private func lost(_ loss: LossReport?) -> [Finding] {
     guard let loss else { return [] }
-    let fix = "Restore a backup, or go on without: coffer verify --accept-loss --store \(name.quotedForShell)"
+    let fix = "Restore a backup, or accept the loss: coffer verify --accept-loss --store \(name.quotedForShell)"
     return [loss.includesDurable ? .problem(name, loss.message, fix: fix) : .warning(name, loss.message, fix: fix)]
   }
 
   // MARK: Values
 
-  /// What an open store says of itself.
+  /// The properties of an open store that are checked.
   private struct Contents: Sendable {
     let count: (all: Int, skipped: Int)
     let obstacle: StorageError?
@@ -157,7 +160,7 @@ struct StoreChecks {
     let log: LogStatus?
 
     init(_ engine: any StorageEngine) async throws {
-      count = try await Listing(engine, of: StoreEntry.self).count()  // Whether each value can be read.
+      count = try await Listing(engine, of: StoreEntry.self).count()  // Reads every value.
       let database = engine.as(SQLiteEngine.self)
       obstacle = database?.obstacleToWriting
       loss = try await database?.loss()
@@ -165,7 +168,7 @@ struct StoreChecks {
     }
   }
 
-  /// A store of which the command knows no more than that it opens.
+  /// Checks a store of an unknown kind by opening it.
   private func opened() async -> [Finding] {
     do {
       guard try location.exists() else { return [isNew] }
@@ -181,7 +184,7 @@ struct StoreChecks {
     guard try kind != S_IFDIR || PathParts.exists(path + "/.coffer/journal.db") else {
       return [
         .problem(
-          name, "The path is a directory; a store is a file.",
+          name, "The path is a directory; an SQLite store is a file.",
           fix: "Give the path of a file, or file:\(path.quotedForShell) for a file per key.")
       ]
     }
@@ -203,14 +206,14 @@ struct StoreChecks {
       + (found.log.flatMap(tooLong).map { [$0] } ?? [])
   }
 
-  /// A log that has grown since somebody reads an old state of the store.
+  /// Returns a warning for a write-ahead log of 16 MB or more, with the processes whose snapshots hold it back.
   private func tooLong(_ log: LogStatus) -> Finding? {
     guard log.isTooLong else { return nil }
     let readers = log.readers.map { $0.description.oneLine() }.joined(separator: ", ")
     return .warning(
-      name, "Its log has \(byteCount(log.bytes))" + (readers.isEmpty ? "." : ": \(readers) reads an older state."),
+      name, "Its log has \(byteCount(log.bytes))" + (readers.isEmpty ? "." : ": \(readers) reads an old snapshot."),
       fix: readers.isEmpty
-        ? "It shrinks with the next commits." : "Let that program end its snapshot, or end it; then the log shrinks.")
+        ? "It shrinks with the next commits." : "End the snapshot or that program; the log then shrinks.")
   }
 
   private func files(_ directory: String) async throws -> [Finding] {
@@ -219,18 +222,18 @@ struct StoreChecks {
       let quoted = directory.quotedForShell
       return [
         .problem(
-          name, "\(directory) is no directory, and a store of files is one.",
+          name, "\(directory) is not a directory, and a store of files is one.",
           fix: "For a database file: --store \(quoted). Else: mv \(quoted) \(quoted).old")
       ]
     }
     guard let journal = try await journal(in: directory + "/.coffer") else {
       guard try PathParts.exists(directory + "/.coffer") else {
-        return [.ok(name, "a directory without a store; it becomes one when something is stored")]
+        return [.ok(name, "a directory; the first write makes it a store")]
       }
       return [
         .warning(
-          name, "The store has lost its journal; its revisions start again.",
-          fix: "coffer ls --store \(name.quotedForShell) makes it anew from the files.")
+          name, "The journal of the store is missing; its revisions start again.",
+          fix: "coffer ls --store \(name.quotedForShell) rebuilds it from the files.")
       ]
     }
     return [.ok(name, journal.count.map { counted($0, "key") } ?? "a store")] + lost(journal.loss)
@@ -239,8 +242,8 @@ struct StoreChecks {
 
   private func preferences(_ suite: String) async -> [Finding] {
     do {
-      let (path, control) = try PreferencesInspection.place(of: suite)
-      return await place(path, control: parts(of: control)) {
+      let (path, control) = try PreferencesInspection.paths(of: suite)
+      return await check(path, control: parts(of: control)) {
         try await preferences(path, control)
       }
     } catch {
@@ -251,7 +254,8 @@ struct StoreChecks {
   private func preferences(_ path: String, _ control: String) async throws -> [Finding] {
     let quoted = path.quotedForShell
     guard try kind(of: path) != S_IFDIR else {
-      return [.problem(name, "\(path) is a directory, and a file is needed there.", fix: "mv \(quoted) \(quoted).old")]
+      let message = "\(path) is a directory, but a file is required there."
+      return [.problem(name, message, fix: "mv \(quoted) \(quoted).old")]
     }
     let loss = lost(try await journal(in: control)?.loss)
     do {
@@ -262,16 +266,16 @@ struct StoreChecks {
       let hasCopy = (try? PreferencesInspection.inspect(copy)) ?? nil != nil
       let fix =
         hasCopy
-        ? "Use the store, which takes what Coffer wrote last, or: cp \(copy.quotedForShell) \(quoted)"
-        : "Put a backup in its place, or begin anew: mv \(quoted) \(quoted).old"
-      let message = "\(path) is damaged: it is no property list of names and values."
+        ? "Use the store, which serves the last copy that Coffer wrote, or: cp \(copy.quotedForShell) \(quoted)"
+        : "Restore a backup, or start with no preferences: mv \(quoted) \(quoted).old"
+      let message = "\(path) is damaged: it is not a property list of names and values."
       return [hasCopy ? .warning(name, message, fix: fix) : .problem(name, message, fix: fix)]
     }
   }
 
   // MARK: Secrets
 
-  /// The passphrase is not asked for: without one only the header is read.
+  /// Checks a sealed file without a prompt: if no passphrase is given, only the header is read.
   private func sealed(_ path: String) async throws -> [Finding] {
     let control = path + ".coffer"
     var status = stat()
@@ -281,7 +285,7 @@ struct StoreChecks {
       return [
         .problem(
           name, "The sealed file is gone, though its journal is still there.",
-          fix: "\(restoring(path)); or, to begin with an empty store: rm -r \(control.quotedForShell)")
+          fix: "\(restoring(path)); or, to start with an empty store: rm -r \(control.quotedForShell)")
       ]
     }
     var findings: [Finding] = []
@@ -300,7 +304,7 @@ struct StoreChecks {
     } catch let error as StorageError where error.code == .damaged {
       let serves = isUsable ? try? await copyCount(path) : nil
       let fix =
-        serves == nil ? restoring(path) : "Use the store, which takes what Coffer wrote last. \(restoring(path))."
+        serves == nil ? restoring(path) : "Use the store, which serves the last copy. \(restoring(path))."
       findings.append(serves == nil ? .problem(name, error.message, fix: fix) : .warning(name, error.message, fix: fix))
     } catch {
       findings.append(.problem(name, error))
@@ -308,26 +312,26 @@ struct StoreChecks {
     return findings
   }
 
-  /// How many values the copy has that serves in place of a damaged file.
+  /// Returns the number of values in the copy that replaces a damaged file, or `nil` if there is no copy.
   private func copyCount(_ path: String) async throws -> Int? {
     let copy = URL(fileURLWithPath: path).path + ".coffer/copy"
     return try await SealedInspection.inspect(copy, passphrase: try passphrases.source(for: path))
   }
 
-  /// How a sealed file comes back.
+  /// Returns the advice for restoring a sealed file, without a full stop.
   private func restoring(_ path: String) -> String {
     let copy = path + ".coffer/copy"
-    guard access(copy, F_OK) == 0 else { return "Put a backup in its place" }
-    return "Put a backup in its place, or what Coffer wrote last: cp \(copy.quotedForShell) \(path.quotedForShell)"
+    guard access(copy, F_OK) == 0 else { return "Restore it from a backup" }
+    return "Restore it from a backup, or from the last copy: cp \(copy.quotedForShell) \(path.quotedForShell)"
   }
 
   private func chain() async -> (finding: Finding, taken: Int?) {
     do {
       guard let chain = try location.secretChain(passphrases.options(creating: false)) else {
-        return (.ok("chain", "no homes"), nil)
+        return (.ok("chain", "no stores"), nil)
       }
       let choice = try await chain.choose()
-      return (.ok("chain", "\(choice.link) is taken: \(choice.reason)"), choice.index)
+      return (.ok("chain", "\(choice.link) is selected: \(choice.reason)"), choice.index)
     } catch {
       return (.problem("chain", error), nil)
     }

@@ -4,12 +4,11 @@ import CofferFileSystem
 import CofferTerminal
 import Foundation
 
-/// What every home needs of the system.
+/// The checks of what stores need of the system.
 enum SystemChecks {
   /// - Parameters:
-  ///   - needed: the directories that the stores need which are looked at. What is wrong with HOME or with another
-  ///     directory keeps none of them from working.
-  ///   - isAsked: whether those stores were named: then other directories are of no interest.
+  ///   - needed: The directories that the checked stores need. Faults of other directories are only warnings.
+  ///   - isAsked: Whether the stores were named as operands, in which case other directories are not checked.
   static func all(needed: Set<SystemDirectories.Purpose>, isAsked: Bool) -> [Finding] {
     let directories = SystemDirectories.Purpose.forStores.filter { !isAsked || needed.contains($0) }
     return [home(needed), watches()] + memory()
@@ -30,20 +29,20 @@ enum SystemChecks {
 
   private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
-  /// Whether changes that other processes make are heard at once.
+  /// Checks whether changes by other processes can be observed through inotify.
   private static func watches() -> Finding {
     let failure = FileWatcher.failureToWatch(NSTemporaryDirectory())
     guard failure == 0 else {
       return .warning(
         "change notices",
-        "The system gives no more watches (\(String(cString: strerror(failure)))): "
-          + "changes by other processes are looked for, and heard late.",
+        "The system has no watches left (\(String(cString: strerror(failure)))): "
+          + "changes by other processes are polled for and arrive late.",
         fix: "As root: sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288")
     }
-    return .ok("change notices", "other processes are heard at once")
+    return .ok("change notices", "changes by other processes arrive at once")
   }
 
-  /// Nothing to say where secrets can be kept out of swap: 256 KiB, for a passphrase and some hundred secrets.
+  /// Returns a warning if 256 KiB cannot be kept out of swap: enough for a passphrase and some hundred secrets.
   private static func memory() -> [Finding] {
     let failure = SecretMemory.lockFailure(count: 256 << 10)
     guard failure != 0 else { return [] }
@@ -63,7 +62,7 @@ enum SystemChecks {
     }
   }
 
-  /// Whether files can be made in a directory, or in the nearest one above it that exists.
+  /// Checks whether files can be created in a directory, or in its nearest existing ancestor.
   static func usable(_ subject: String, _ path: String) -> Finding {
     var existing = path
     do {
@@ -78,12 +77,12 @@ enum SystemChecks {
     }
     guard status.st_mode & S_IFMT == S_IFDIR else {
       return .problem(
-        subject, "\(existing) is no directory, and one is needed there.", fix: "mv \(quoted) \(quoted).old")
+        subject, "\(existing) is not a directory, but one is required there.", fix: "mv \(quoted) \(quoted).old")
     }
     guard access(existing, W_OK | X_OK) == 0 else {
       guard errno == EROFS else {
         return .problem(
-          subject, "This user may not make files in \(existing).", fix: "As its owner: chmod u+rwx \(quoted)")
+          subject, "This user may not create files in \(existing).", fix: "As its owner: chmod u+rwx \(quoted)")
       }
       return .problem(
         subject, "\(existing) is on a file system that is mounted read-only.",
@@ -91,7 +90,8 @@ enum SystemChecks {
     }
     if let system = FileSystemKind(existing), system.isRemote {
       return .warning(
-        subject, "\(existing) is on a network file system (\(system.name)): its locks and notices do not reach others.",
+        subject,
+        "\(existing) is on a network file system (\(system.name)): its locks and change notices do not reach others.",
         fix: "Keep stores on a local disk.")
     }
     if let free = FileSystemKind(existing)?.freeBytes, free < 16 << 20 {
@@ -103,30 +103,31 @@ enum SystemChecks {
     return .ok(subject, path)
   }
 
-  /// What keeps a path from being looked at.
+  /// Returns the problem that prevents the inspection of a path.
   private static func unreachable(_ subject: String, _ path: String, _ error: StorageError) -> Finding {
     switch error.underlying?.code {
     case Int(EACCES):
       return .problem(
-        subject, "This user may not look into \(PathParts(path).parent).",
+        subject, "This user may not search \(PathParts(path).parent).",
         fix: "As its owner: chmod u+rwx \(PathParts(path).parent.quotedForShell)")
     case Int(ENOTDIR):
       let file = fileInTheWay(path)
       let quoted = file.quotedForShell
-      return .problem(subject, "\(file) is no directory, and one is needed there.", fix: "mv \(quoted) \(quoted).old")
+      return .problem(
+        subject, "\(file) is not a directory, but one is required there.", fix: "mv \(quoted) \(quoted).old")
     default: return .problem(subject, error)
     }
   }
 
   private static func fileInTheWay(_ path: String) -> String {
-    var place = path
-    while access(place, F_OK) != 0, place != "/" { place = PathParts(place).parent }
-    return place
+    var ancestor = path
+    while access(ancestor, F_OK) != 0, ancestor != "/" { ancestor = PathParts(ancestor).parent }
+    return ancestor
   }
 }
 
 extension SystemDirectories.Purpose {
-  /// The variable that says where it is, in place of HOME.
+  /// The environment variable that overrides the directory below HOME, or `nil`.
   fileprivate var variable: String? {
     switch self {
     case .applicationSupport: "XDG_DATA_HOME"
@@ -135,6 +136,6 @@ extension SystemDirectories.Purpose {
     }
   }
 
-  /// Those in which stores are by themselves.
+  /// The directories in which stores lie that have no path in their location.
   fileprivate static let forStores: [SystemDirectories.Purpose] = [.applicationSupport, .preferences]
 }

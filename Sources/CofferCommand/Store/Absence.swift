@@ -3,13 +3,13 @@ import CofferFileSystem
 import Foundation
 
 extension StoreLocation {
-  /// Whether the place of the store was looked at and found empty: what status 3 needs.
-  /// - Throws: What keeps it from being looked at.
+  /// Returns whether the location was inspected and holds no store, which is the condition for exit status 3.
+  /// - Throws: The error that prevented the inspection.
   func isAbsent() throws -> Bool {
     switch self {
-    // An empty file is no store, either: opening it has looked at all that there is, as it has in a keyring.
+    // The failed opening was the inspection; an empty file is no store, either.
     case .sqlite, .memory, .keychain: true
-    // A directory with files and nothing of ours is no store.
+    // A directory of files becomes a store only with its control directory.
     case .files(let directory): try !PathParts.exists(URL(fileURLWithPath: directory + "/.coffer").path)
     case .preferences, .sealed, .other: try !exists()
     case .chain(let links): try links.allSatisfy { try $0.isAbsent() }

@@ -2,9 +2,9 @@ import Coffer
 import CofferTerminal
 import Foundation
 
-/// Copies one state of a store into another, in commits of bounded size under one transaction id.
+/// Copies a snapshot of one store into another, in commits of bounded size under one transaction ID.
 ///
-/// A value that is already there is not written again, so a copy that ended early goes on when it is run again.
+/// A value that the target already has is not written again, so running an interrupted copy again completes it.
 actor Copier {
   struct Tally: Sendable {
     let transaction = TransactionID()
@@ -14,12 +14,12 @@ actor Copier {
     var skipped: [Skipped] = []
     var isInterrupted = false
     var elapsed = Duration.zero
-    /// All that was looked at, for the progress display.
+    /// The bytes read so far, for the progress display.
     fileprivate var bytes = 0
     fileprivate var values: Int { copied + unchanged + skipped.count }
   }
 
-  /// How many bytes wait for a commit at most, unless one value has more.
+  /// The maximum number of bytes in one commit, unless a single value is larger.
   private static let batchBytes = 4 << 20
 
   private let from: any StorageEngine
@@ -33,7 +33,7 @@ actor Copier {
   private var waiting: [StoreEntry] = []
   private var waitingBytes = 0
 
-  /// - Parameter isQuiet: whether skipped values are only in the tally, not named on standard error.
+  /// - Parameter isQuiet: Whether skipped values are only recorded in the tally, not reported on standard error.
   init(from: any StorageEngine, to: any StorageEngine, prefix: StoreKey?, isQuiet: Bool) {
     self.from = from
     self.to = to
@@ -42,7 +42,8 @@ actor Copier {
     batchLimit = to.capabilities.contains(.atomicBatches) ? 500 : 1
   }
 
-  /// Copies until the end, or until the task is cancelled. What the tally counts is in TO when this returns.
+  /// Copies all values, or those up to the cancellation of the task. All that the tally counts as copied is durable in
+  /// TO when this returns.
   func run() async throws -> Tally {
     defer { progress.clear() }
     do {
@@ -51,7 +52,7 @@ actor Copier {
     } catch is CancellationError {
       tally.isInterrupted = true
     } catch {
-      try? await flush()  // What went wrong first is what to tell.
+      try? await flush()  // The first error is the one to report.
       throw error
     }
     try await flush()
@@ -59,10 +60,10 @@ actor Copier {
     return tally
   }
 
-  /// After a failure: says what stays.
+  /// Reports after a failure how many values remain in TO.
   func tellWhatIsCopied() {
     guard tally.copied > 0 else { return }
-    progress.note("\(counted(tally.copied, "value")) had been copied and stay. The same command goes on from there.")
+    progress.note("\(counted(tally.copied, "value")) had been copied. Run the same command again to copy the rest.")
   }
 
   private func copy(_ snapshot: any StorageSnapshot) async throws {
@@ -85,7 +86,7 @@ actor Copier {
     do {
       return try await Listing<StoreEntry>.page(of: snapshot, prefix: prefix, after: last)
     } catch {
-      try await writeWaiting()  // What was read before FROM failed is good, and may be all that it still gives.
+      try await writeWaiting()  // The values read before FROM failed are intact; a later run may not reach them.
       throw error
     }
   }
@@ -109,17 +110,19 @@ actor Copier {
     }
   }
 
-  /// Read one by one: what TO has under the same names may be much larger than what is copied.
+  /// Returns whether TO already has the value with its attributes.
+  ///
+  /// Values are compared one by one, since those of TO may be much larger than those being copied.
   private func isThere(_ entry: StoreEntry) async throws -> Bool {
     do {
       guard let found = try await to.entry(entry.key), found.value == entry.value else { return false }
       return found.attributes.merging(attributes(of: entry)) == found.attributes
     } catch let error as StorageError where error.key == entry.key {
-      return false  // Damaged, say: it is written again, or the write tells why it cannot be.
+      return false  // A damaged value, for example, is written again; if that fails, the write reports why.
     }
   }
 
-  /// What TO can keep of what is said of a value.
+  /// Returns the attributes of a value that TO can store.
   private func attributes(of entry: StoreEntry) -> ValueAttributes {
     to.capabilities.contains(.attributes) ? entry.attributes : .none
   }
@@ -129,7 +132,7 @@ actor Copier {
     guard entry.value.count > limit else { return nil }
     return StorageError(
       .valueTooLarge, "The value has \(grouped(entry.value.count)) bytes; TO takes up to \(grouped(limit)).",
-      backend: to.description, key: entry.key)
+      location: to.description, key: entry.key)
   }
 
   private func writeWaiting() async throws {
@@ -143,7 +146,7 @@ actor Copier {
         waiting = []
         waitingBytes = 0
       } catch let error as StorageError {
-        // Nothing of the batch was written. Without the value that TO refuses, the others can be.
+        // The batch was rejected as a whole: retry it without the value that TO refuses.
         guard let index = waiting.firstIndex(where: { $0.key == error.key && error.isAboutValue }) else { throw error }
         skip(Skipped(key: waiting[index].key, error: error))
         waitingBytes -= waiting.remove(at: index).value.count
@@ -151,7 +154,7 @@ actor Copier {
     }
   }
 
-  /// The commits did not wait for the disk one by one. A task of its own, since an interrupted copy waits for it too.
+  /// Makes the relaxed commits durable. It runs in an unstructured task, so that a cancelled copy completes it, too.
   private func flush() async throws {
     let to = to
     try await Task { try await to.flush() }.value
@@ -165,6 +168,6 @@ actor Copier {
 }
 
 extension StorageError {
-  /// Whether it is the value or its name that the store refuses: the next one may be welcome.
+  /// Whether the store refuses this value or its key, so that other values may still be accepted.
   fileprivate var isAboutValue: Bool { code == .valueTooLarge || code == .invalidKey || code == .notAStore }
 }

@@ -1,6 +1,6 @@
 import Coffer
 
-/// What a listing of a store gives for a key: the value as well, or what can be told without reading it.
+/// An element of a listing: an entry with its value, or a summary that is available without reading the value.
 protocol Listed: Sendable {
   var key: StoreKey { get }
 
@@ -24,27 +24,27 @@ extension StoreEntrySummary: Listed {
   }
 }
 
-/// A store's keys in order, read page by page, past what is damaged.
+/// The keys of a store in order, read page by page; damaged values are reported and skipped.
 ///
-/// Each page is a snapshot of its own: a listing that somebody reads slowly must not hold back the store's
-/// housekeeping. A key that is there all the while is listed once.
+/// Each page is read from its own snapshot, so that a slow reader of the listing does not delay checkpoints and the
+/// removal of retained values. A key that exists throughout is listed exactly once.
 struct Listing<Found: Listed> {
   enum Item {
     case found(Found)
-    /// What is damaged, or is there and could not be read: permission, a device that fails.
+    /// A value that is damaged or could not be read, for example for lack of permission.
     case skipped(Skipped)
   }
 
   let engine: any StorageEngine
   let prefix: StoreKey?
 
-  /// - Parameter prefix: of the keys that are listed; all unless given.
+  /// - Parameter prefix: The prefix of the listed keys. By default, all keys are listed.
   init(_ engine: any StorageEngine, of type: Found.Type, prefix: StoreKey? = nil) {
     self.engine = engine
     self.prefix = prefix
   }
 
-  /// Calls `body` with each item.
+  /// Calls `body` with each item in the order of the keys.
   func visit(_ body: (Item) throws -> Void) async throws {
     let prefix = prefix
     var last: StoreKey?
@@ -58,7 +58,7 @@ struct Listing<Found: Listed> {
     }
   }
 
-  /// How many keys there are, and how many of them could not be read as far as the listing reads.
+  /// Returns the number of keys and the number of those that could not be read.
   func count() async throws -> (all: Int, skipped: Int) {
     var (all, skipped) = (0, 0)
     try await visit { item in
@@ -68,7 +68,7 @@ struct Listing<Found: Listed> {
     return (all, skipped)
   }
 
-  /// The next items of a snapshot; none at the end.
+  /// Returns the items of a snapshot that follow `last`: at most 256, and none at the end.
   static func page(of snapshot: any StorageSnapshot, prefix: StoreKey?, after last: StoreKey?) async throws -> [Item] {
     func read(_ limit: Int) async throws -> [Item] {
       try await Found.page(of: snapshot, prefix: prefix, after: last, limit: limit).map(Item.found)
@@ -76,7 +76,7 @@ struct Listing<Found: Listed> {
     do {
       return try await read(256)
     } catch let error as StorageError {
-      // A page fails as a whole, for one of its values or a torn file: those before that come one by one.
+      // A page fails as a whole for one damaged value or a torn file: read the values before it one by one.
       do {
         let items = try await read(1)
         return items.isEmpty ? [try item(error, prefix: prefix, after: last)] : items
@@ -86,7 +86,8 @@ struct Listing<Found: Listed> {
     }
   }
 
-  /// The value that a page failed at. One bad value says its key; a damaged file does not, and has no next page.
+  /// Returns the value at which a page failed, if the error names its key.
+  /// - Throws: `error` if it names no key, as for a damaged file: then there is no next page.
   private static func item(_ error: StorageError, prefix: StoreKey?, after last: StoreKey?) throws -> Item {
     guard let key = error.key, last.map({ key > $0 }) ?? true, prefix.map(key.hasPrefix) ?? true else { throw error }
     return .skipped(Skipped(key: key, error: error))

@@ -2,14 +2,14 @@ import Coffer
 import CofferTerminal
 import Foundation
 
-/// Opens the store that is meant, and closes it when `body` has ended, however it ends.
+/// Opens the store that the invocation selects, calls `body`, and closes the store even when `body` throws.
 func withStore<R>(
   _ invocation: Invocation, creating: Bool = false, _ body: (any StorageEngine) async throws -> R
 ) async throws -> R {
   try await withStore(at: StoreLocation.of(invocation), invocation, creating: creating, body)
 }
 
-/// Opens a store, and closes it when `body` has ended, however it ends.
+/// Opens the store at `location`, calls `body`, and closes the store even when `body` throws.
 func withStore<R>(
   at location: StoreLocation, _ invocation: Invocation, creating: Bool = false,
   _ body: (any StorageEngine) async throws -> R
@@ -17,7 +17,8 @@ func withStore<R>(
   try await withStore(at: location, Passphrases(invocation), creating: creating, body)
 }
 
-/// Opens a store, and closes it when `body` has ended, however it ends.
+/// Opens the store at `location`, calls `body`, and closes the store even when `body` throws.
+/// - Throws: The error of `body` rather than one of closing, when both fail.
 func withStore<R>(
   at location: StoreLocation, _ passphrases: Passphrases, creating: Bool = false,
   _ body: (any StorageEngine) async throws -> R
@@ -27,19 +28,19 @@ func withStore<R>(
   do {
     result = try await body(engine)
   } catch {
-    try? await engine.close()  // What went wrong first is what to tell.
+    try? await engine.close()  // The first error is the one to report.
     throw error
   }
   try await engine.close()
   return result
 }
 
-/// Tests put decorators before the engine of each store that is opened.
+/// A hook for tests, which wrap the engine of each opened store in decorators.
 enum OpenedEngine {
   @TaskLocal static var decorated: @Sendable (any StorageEngine) -> any StorageEngine = { $0 }
 }
 
-/// Opens a store that its caller closes.
+/// Opens a store; the caller closes it.
 func openStore(
   at location: StoreLocation, _ passphrases: Passphrases, creating: Bool
 ) async throws -> any StorageEngine {
@@ -63,7 +64,7 @@ private func isStoreOfFiles(_ path: String) -> Bool {
 }
 
 extension Passphrases {
-  /// How the command opens stores.
+  /// Returns the options with which the command opens stores.
   func options(creating: Bool) -> StoreOptions {
     var options = StoreOptions()
     options.slots = tellingSlots
@@ -75,27 +76,27 @@ extension Passphrases {
   }
 }
 
-/// Both can be said nowhere else, and the command goes on.
+/// A configuration that prints recovery and damage reports as warnings, since the command continues after them.
 private var tellingSlots: SlotConfiguration {
   var configuration = SlotConfiguration()
   configuration.onRecovery = { report in
     if !report.lost.isEmpty {
       let keys = report.lost.map { "'\($0.string.oneLine())'" }.joined(separator: ", ")
       warn(
-        "\(report.backend.oneLine()) has lost the newest \(report.lost.count == 1 ? "value" : "values") of \(keys): "
-          + "they were damaged before they were in their places, or the copy of a damaged file is older. "
-          + "'coffer verify' names those that cannot be read.")
+        "\(report.location.oneLine()) has lost the newest \(report.lost.count == 1 ? "value" : "values") of \(keys): "
+          + "they were damaged before they were published, or the copy of a damaged file is older. "
+          + "'coffer verify' lists those that cannot be read.")
     }
     guard report.wasRebuilt else { return }
     warn(
-      "\(report.backend.oneLine()) had no journal: it was made anew from \(counted(report.edited, "value")). "
+      "\(report.location.oneLine()) had no journal: it was rebuilt from \(counted(report.edited, "value")). "
         + "Revisions start again.")
   }
   configuration.onDamage = { report in
     guard report.key == nil, report.isCopyUsed else { return }
     warn(
-      "\(report.backend.oneLine()) is damaged: its bytes were kept in the quarantine, and what Coffer wrote last "
-        + "is used instead. What others have written since is only in those bytes.")
+      "\(report.location.oneLine()) is damaged: it was moved to the quarantine, and the last copy that Coffer wrote "
+        + "is used instead. Later changes by other programs are only in the quarantined bytes.")
   }
   return configuration
 }
@@ -105,13 +106,13 @@ private func warn(_ text: String) { try? Output.error.note(text, after: "coffer:
 /// Whether secrets may cross the session bus unencrypted: `COFFER_ALLOW_PLAIN_KEYRING=1`.
 var allowsPlainKeyring: Bool { getenv("COFFER_ALLOW_PLAIN_KEYRING").map { String(cString: $0) } == "1" }
 
-/// The only way to status 3 for a store: its place was looked at and found empty.
+/// Returns the error with status 3 for a location that was inspected and holds no store.
 private func missing(_ error: StorageError) -> CommandError {
-  // What the system said, such as "No such file or directory", says nothing more.
+  // The underlying error, such as "No such file or directory", is left out: it adds nothing.
   let advice = "Check the path; 'coffer set KEY VALUE' creates it."
   var missing = CommandError(
     .notFound, error.code.description, error.message, advice: advice,
-    store: error.backend.isEmpty ? nil : error.backend)
-  missing.text = StorageError(error.code, error.message, advice: advice, backend: error.backend).description
+    store: error.location.isEmpty ? nil : error.location)
+  missing.text = StorageError(error.code, error.message, advice: advice, location: error.location).description
   return missing
 }

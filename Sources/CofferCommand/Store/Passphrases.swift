@@ -2,12 +2,12 @@ import Coffer
 import CofferTerminal
 import Foundation
 
-/// Where the passphrase of a sealed store is read: never from an argument, which other users can see.
+/// The sources of a sealed store's passphrase. An argument is none of them, since other users can see it.
 struct Passphrases: Sendable {
-  /// The name under which systemd hands the passphrase to a service: `LoadCredential=coffer-passphrase:...`
+  /// The name of the systemd credential with the passphrase: `LoadCredential=coffer-passphrase:...`
   static let credential = "coffer-passphrase"
 
-  /// What keeps a completion from asking for a passphrase in the middle of a line.
+  /// The environment setting that keeps a shell completion from prompting for a passphrase.
   static let neverAsk = "COFFER_NEVER_ASK=1"
 
   private let file: String?
@@ -22,10 +22,10 @@ struct Passphrases: Sendable {
     }
   }
 
-  /// One source for the whole command: a descriptor can be read once.
+  /// Returns the source for `--passphrase-fd`, one for the whole command, since a descriptor can be read only once.
   private static func descriptor(_ invocation: Invocation) throws -> PassphraseSource? {
     guard let number = try invocation.number(.passphraseDescriptor, minimum: 0) else { return nil }
-    // Looked at before a store is opened, whose files could have its number then.
+    // Checked before a store is opened, whose files could take the same number.
     guard let number = Int32(exactly: number), fcntl(number, F_GETFD) >= 0 else {
       throw UsageError(
         "The descriptor \(number) is not open: coffer ... \(Option.passphraseDescriptor.name) 3 3<FILE.",
@@ -34,13 +34,13 @@ struct Passphrases: Sendable {
     return .descriptor(number)
   }
 
-  /// A passphrase that is not there says nothing of the store.
+  /// Throws a usage error when the passphrase file does not exist, which implies nothing about the store.
   func refuseMissingFile() throws {
     guard let file, access(file, F_OK) != 0, errno == ENOENT else { return }
     throw UsageError("The passphrase cannot be read: there is no file \(file.oneLine()).")
   }
 
-  /// Says what could be given, where there is no terminal to ask on.
+  /// Throws an error that names the possible sources when there is no passphrase and no terminal for a prompt.
   func refuseToAskNobody() throws {
     guard !areGiven else { return }
     let terminal = Foundation.open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
@@ -50,19 +50,19 @@ struct Passphrases: Sendable {
     }
     throw CommandError(
       .failure, StorageError.Code.unavailable.description,
-      "The store needs a passphrase, and there is no terminal to ask on.",
+      "The store needs a passphrase, and there is no terminal for a prompt.",
       advice: "Give \(Option.passphraseFile.name) PATH, \(Option.passphraseDescriptor.name) N, or the systemd "
         + "credential '\(Self.credential)'.")
   }
 
-  /// Whether there is one that nobody has to be asked for.
+  /// Whether a passphrase is available without a prompt.
   var areGiven: Bool { file != nil || descriptor != nil || hasCredential }
 
   func source(for path: String) throws -> PassphraseSource {
     if let file { return .file(URL(fileURLWithPath: file)) }
     if let descriptor { return descriptor }
     if getenv("COFFER_NEVER_ASK") != nil, !hasCredential {
-      return .provided { throw StorageError(.unavailable, "A passphrase is needed, and nobody may be asked.") }
+      return .provided { throw StorageError(.unavailable, "A passphrase is needed; COFFER_NEVER_ASK bans a prompt.") }
     }
     return hasCredential ? .systemdCredential(Self.credential) : .terminal(prompt: "Passphrase of \(path.oneLine()): ")
   }
@@ -72,7 +72,7 @@ struct Passphrases: Sendable {
     return access(directory + "/" + Self.credential, F_OK) == 0
   }
 
-  /// What is wrong with where the passphrase is kept.
+  /// Returns the doctor's findings about the passphrase file: unreadable, or readable by other users.
   func findings(for store: String) -> [Finding] {
     guard let file else { return [] }
     var status = stat()

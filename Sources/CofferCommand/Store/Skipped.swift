@@ -1,12 +1,12 @@
 import Coffer
 import CofferTerminal
 
-/// A value that a command passed over, and why. It never holds the value.
+/// A value that a command skipped, with the reason. The value itself is not kept, so it cannot be printed.
 struct Skipped: Sendable {
   let key: StoreKey
   let error: StorageError
 
-  /// Whether its bytes are not those that were written; otherwise it could not be read, or not be written.
+  /// Whether the stored bytes are not those that were written; if not, the value could not be read or written.
   var isDamaged: Bool { error.code == .damaged }
 
   var json: JSON {

@@ -2,20 +2,20 @@ import Coffer
 import CofferTerminal
 
 extension StorageEngine {
-  /// A check of the whole database; `nil` for a store that has none.
+  /// Checks the whole database. Returns `nil` for a store without one.
   ///
-  /// It reads the whole file once more, beside the writer. It finds what no reading of values can: rows that are
-  /// missing, a page that two tables claim, a journal or an application's table that is torn.
+  /// The check reads the whole file once more, concurrently with the writer. It detects what reading the values cannot:
+  /// missing rows, a page that two tables claim, a torn journal or a torn table of the application.
   func integrity() async throws -> IntegrityReport? {
     try await database?.verify()
   }
 
-  /// Why nothing can be written to the store; `nil` where it can.
+  /// The error that prevents writes to the store, or `nil` for a writable store.
   var obstacle: StorageError? {
     self.as(SQLiteEngine.self)?.obstacleToWriting ?? self.as(SlotEngine.self)?.obstacleToWriting
   }
 
-  /// The database of a store; one of files has one too, its journal.
+  /// The engine of the store's database, or of the journal of a store of files; otherwise `nil`.
   var database: SQLiteEngine? { self.as(SQLiteEngine.self) ?? self.as(SlotEngine.self)?.journal }
 }
 

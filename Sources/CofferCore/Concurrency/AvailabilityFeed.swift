@@ -1,6 +1,6 @@
 import CofferLocks
 
-/// Tells any number of subscribers the present availability first, then each change of it.
+/// Delivers the current availability of a store to any number of subscribers, then each change.
 package final class AvailabilityFeed: Sendable {
   private struct State {
     var present: StoreAvailability
@@ -15,7 +15,7 @@ package final class AvailabilityFeed: Sendable {
     state = Locked(State(present: present))
   }
 
-  /// What somebody hears who asks a closed handle.
+  /// Returns the availability stream of a closed handle: one unavailable state, then the end.
   package static func closed() -> AsyncStream<StoreAvailability> {
     let feed = AvailabilityFeed()
     feed.finish()
@@ -23,7 +23,7 @@ package final class AvailabilityFeed: Sendable {
   }
 
   package func subscribe() -> AsyncStream<StoreAvailability> {
-    // Only the newest state matters to a subscriber that was slow.
+    // A slow subscriber needs only the newest state.
     let (stream, continuation) = AsyncStream.makeStream(
       of: StoreAvailability.self, bufferingPolicy: .bufferingNewest(1))
     let id = state.withLock { state -> UInt64? in
@@ -54,7 +54,7 @@ package final class AvailabilityFeed: Sendable {
     for subscriber in subscribers { subscriber.yield(availability) }
   }
 
-  /// Ends all streams. A closed store is not available, and says so to whoever asks later.
+  /// Ends all streams after a last, unavailable state, which later subscribers also receive.
   package func finish() {
     set(.unavailable(reason: "The store was closed."))
     let subscribers = state.withLock { state in

@@ -2,9 +2,9 @@ import CofferLocks
 
 /// A page of a journal.
 package struct JournalPage: Sendable {
-  /// Commits in the order of their revisions.
+  /// The commits of the page, in the order of their revisions.
   package let commits: [StoreCommit]
-  /// Whether the first one directly follows the revision that was asked for; if not, the journal has forgotten some.
+  /// Whether the first commit directly follows the requested revision; if not, the journal has been trimmed past it.
   package let isContiguous: Bool
 
   package init(commits: [StoreCommit], isContiguous: Bool) {
@@ -13,10 +13,11 @@ package struct JournalPage: Sendable {
   }
 }
 
-/// Tells any number of subscribers of commits, each at its own pace.
+/// Delivers commits to any number of subscribers, each at its own pace.
 ///
-/// The feed keeps no buffer per subscriber: a subscriber is a position. It reads the newest commits from one shared,
-/// bounded list and older ones from the engine's journal; what even the journal has forgotten becomes one `reload`.
+/// The feed keeps no buffer per subscriber: a subscriber is a cursor. It reads the newest commits from one shared,
+/// bounded list and older ones from the engine's journal. Commits that the journal no longer holds are replaced by one
+/// `reload`.
 package final class ChangeFeed: Sendable {
   /// Reads up to a number of commits after a revision.
   package typealias Journal = @Sendable (StoreRevision, Int) async throws -> JournalPage
@@ -37,27 +38,28 @@ package final class ChangeFeed: Sendable {
     case end
   }
 
-  /// How many commits a subscriber takes at once, and so how many one that is slow keeps.
+  /// The number of commits that a subscriber takes at once, and so the most that a slow one retains.
   fileprivate static let pageSize = 32
 
   private let state: Locked<State>
   private let capacity: Int
   fileprivate let journal: Journal?
 
+  /// Creates a feed of the commits after a revision.
   /// - Parameters:
-  ///   - latest: the store's revision now.
-  ///   - capacity: how many changed keys the shared list holds.
-  ///   - journal: where older commits are; `nil` when the shared list is all there is.
+  ///   - latest: the current revision of the store.
+  ///   - capacity: the number of changed keys that the shared list holds.
+  ///   - journal: reads older commits; `nil` if the engine keeps none beyond the shared list.
   package init(latest: StoreRevision, capacity: Int = 4_096, journal: Journal? = nil) {
     state = Locked(State(latest: latest))
     self.capacity = capacity
     self.journal = journal
   }
 
-  /// The newest revision that subscribers have been told of.
+  /// The newest revision that has been announced to subscribers.
   package var latest: StoreRevision { state.withLock { $0.latest } }
 
-  /// Announces commits of this process. They may leave a gap after what was announced before: the commits of others.
+  /// Announces commits of this process. A gap before them stands for commits of other processes.
   package func publish(_ commits: [StoreCommit]) {
     guard let last = commits.last else { return }
     let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
@@ -74,7 +76,7 @@ package final class ChangeFeed: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// Announces that others have committed up to `revision`; the journal knows what.
+  /// Announces that other processes have committed up to `revision`. Subscribers read those commits from the journal.
   package func advance(to revision: StoreRevision) {
     let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
       guard revision > state.latest else { return [] }
@@ -85,18 +87,18 @@ package final class ChangeFeed: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// The commits after `revision`, if the shared list has all of them.
+  /// Returns the commits after `revision`, or `nil` if the shared list does not hold all of them.
   package func recentCommits(after revision: StoreRevision) -> [StoreCommit]? {
     state.withLock { $0.commits(after: revision) }
   }
 
-  /// A stream for one subscriber, at its position when this returns; it also ends when its group does.
-  /// - Parameter isForeign: whether the revision is one of another history.
+  /// Returns a stream for one subscriber, positioned when this returns. It also ends when its group is finished.
+  /// - Parameter isForeign: whether the revision belongs to another history of the store.
   package func subscribe(
     since revision: StoreRevision?, isForeign: Bool = false, group: SubscriptionGroup? = nil
   ) -> AsyncStream<StoreChange> {
     let latest = latest
-    // A position of another life of the store, before a backup was restored, must not wait for ever.
+    // A revision of an earlier history, before a backup was restored, may never be reached again.
     let isAhead = isForeign || revision.map { $0 > latest } ?? false
     let cursor = isAhead ? latest : revision ?? latest
     let subscription = Subscription(feed: self, cursor: cursor, mustReload: isAhead, group: group)
@@ -107,7 +109,7 @@ package final class ChangeFeed: Sendable {
   package func finish(_ group: SubscriptionGroup) {
     let waiters = state.withLock { state in
       group.isFinished.withLock { $0 = true }
-      return state.takeWaiters()  // the others look again and go on waiting
+      return state.takeWaiters()  // subscribers of other groups check again and continue to wait
     }
     for waiter in waiters { waiter.resume() }
   }
@@ -130,7 +132,7 @@ package final class ChangeFeed: Sendable {
     }
   }
 
-  /// Returns when there is something after `cursor`, the feed has ended, or the task is cancelled.
+  /// Waits until there is a commit after `cursor`, the feed has ended, or the task is cancelled.
   fileprivate func wait(beyond cursor: StoreRevision, group: SubscriptionGroup?) async {
     let id = state.withLock { state in
       state.nextWaiter += 1
@@ -139,7 +141,7 @@ package final class ChangeFeed: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isReady = state.withLock { state in
-          // A cancellation before this point has set the flag already; one after it finds the waiter.
+          // A cancellation before this point has already set the flag; a later one resumes the registered waiter.
           let isFinished = state.isFinished || group?.isFinished.withLock { $0 } ?? false
           if state.latest > cursor || isFinished || Task.isCancelled { return true }
           state.waiters[id] = continuation
@@ -187,14 +189,14 @@ extension StoreCommit {
   fileprivate var weight: Int { 1 + changed.keys.count + changed.prefixes.count }
 }
 
-/// The subscriptions of one handle, which end when the handle is closed although others still use the store.
+/// The subscriptions of one handle, which end when that handle is closed while other handles keep the store open.
 package final class SubscriptionGroup: Sendable {
   fileprivate let isFinished = Locked(false)
 
   package init() {}
 }
 
-/// One subscriber's position in a feed.
+/// The cursor of one subscriber in a feed.
 private final class Subscription: Sendable {
   private struct State {
     var cursor: StoreRevision
@@ -235,13 +237,13 @@ private final class Subscription: Sendable {
   private func takePending() -> StoreCommit? {
     state.withLock { state in
       guard let commit = state.pending.popFirst() else { return nil }
-      if state.pending.isEmpty { state.pending = [] }  // An empty slice keeps the array that it is of.
+      if state.pending.isEmpty { state.pending = [] }  // An empty slice would retain its whole array.
       state.cursor = commit.revision
       return commit
     }
   }
 
-  /// Fills `pending`, or says that the journal cannot tell.
+  /// Fills `pending` from the journal, or returns a reload if the journal no longer holds the commits.
   private func readJournal(after cursor: StoreRevision, latest: StoreRevision) async -> StoreChange? {
     if let journal = feed.journal, let page = try? await journal(cursor, ChangeFeed.pageSize), page.isContiguous,
       !page.commits.isEmpty

@@ -1,4 +1,4 @@
-/// An engine in front of another one, which does everything that the decorator does not do itself.
+/// An engine that wraps another one and forwards every call that it does not implement itself.
 ///
 /// ```swift
 /// final class CountingEngine: EngineDecorator {
@@ -13,15 +13,15 @@
 /// }
 /// ```
 ///
-/// A decorator that changes values changes them in ``StorageEngine/entries(_:)``, ``StorageEngine/entry(_:)`` and in a
-/// ``StorageSnapshot`` of its own, and their sizes in ``StorageEngine/summary(of:)``. What it cannot pass on it takes
-/// out of its ``StorageEngine/capabilities`` and refuses: `StorageConformance` tests both.
+/// A decorator that transforms values must do so in ``StorageEngine/entries(_:)``, in ``StorageEngine/entry(_:)`` and
+/// in its own ``StorageSnapshot``, and must adjust their sizes in ``StorageEngine/summary(of:)``. It removes what it
+/// cannot forward from its ``StorageEngine/capabilities`` and refuses it; `StorageConformance` tests both.
 public protocol EngineDecorator: StorageEngine {
-  /// The engine behind this one.
+  /// The wrapped engine.
   var base: any StorageEngine { get }
 
-  /// The same once it can be used: a store that could not be opened is opened first.
-  /// - Throws: Why it cannot be opened.
+  /// Returns the wrapped engine, opening its store first if it is not open yet.
+  /// - Throws: The reason why the store cannot be opened.
   func openBase() async throws -> any StorageEngine
 }
 
@@ -57,10 +57,11 @@ extension EngineDecorator {
 }
 
 extension StorageEngine {
-  /// This engine, or the first one behind it, that is of a kind; `nil` when none is, or when it is not open yet.
+  /// Returns this engine or the first engine behind it that has the given type; `nil` if there is none or if it is not
+  /// open yet.
   ///
-  /// Use it for what only that kind can do, such as a backup. Values that are read and written past a decorator are not
-  /// what the decorator would have made of them.
+  /// Use it for operations that only that type has, such as a backup. Reads and writes through the result bypass the
+  /// decorators in front of it and any transformation that they apply.
   public func `as`<E: StorageEngine>(_ type: E.Type) -> E? {
     var engine: any StorageEngine = self
     while true {
@@ -70,14 +71,15 @@ extension StorageEngine {
     }
   }
 
-  /// The same once it is open.
-  /// - Throws: Why it cannot be opened; ``StorageError/Code-swift.struct/unsupported`` when no engine is of the kind.
+  /// Returns this engine or the first engine behind it that has the given type, opening the store first if necessary.
+  /// - Throws: The reason why the store cannot be opened; ``StorageError/Code-swift.struct/unsupported`` if no engine
+  ///   has the type.
   public func opened<E: StorageEngine>(as type: E.Type) async throws -> E {
     var engine: any StorageEngine = self
     while true {
       if let found = engine as? E { return found }
       guard let decorator = engine as? any EngineDecorator else {
-        throw StorageError.unsupported("what only \(type) can do", advice: "Use another store.", backend: description)
+        throw StorageError.unsupported("the operations of \(type)", advice: "Use another store.", location: description)
       }
       engine = try await decorator.openBase()
     }

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A storage backend in four methods (document 1): what a third party writes.
+/// A minimal store of four methods, for third-party implementations.
 ///
 /// ```swift
 /// actor DictionaryAdapter: StorageAdapter {
@@ -12,24 +12,27 @@ public import Foundation
 /// }
 /// ```
 ///
-/// Throw from `read` when the backend cannot be reached; return `nil` only for what is proven absent. Run
-/// `StorageConformance` from `CofferTesting` over it.
+/// Throw from `read` if the store cannot be reached; return `nil` only for a key that is proven absent. Test an adapter
+/// with `StorageConformance` from `CofferTesting`.
 public protocol StorageAdapter: Actor {
-  /// The value of `key`, or `nil` when there is none.
+  /// Returns the value of `key`, or `nil` if it is proven absent.
+  /// - Throws: Any error if it cannot be determined whether there is a value, or if the value cannot be read.
   func read(key: String) async throws -> Data?
-  /// Stores a value, replacing what was there.
+  /// Stores a value, replacing any existing one.
+  /// - Throws: Any error if the value may not be stored.
   func write(key: String, data: Data) async throws
-  /// Removes a value. A missing one is no error.
+  /// Removes a value. Does nothing if there is none.
+  /// - Throws: Any error if the value may still be stored.
   func delete(key: String) async throws
-  /// Whether there is a value. It cannot throw, so it says `false` only for what is proven absent.
+  /// Returns whether `key` has a value. It cannot throw, so `false` means proven absent and a failure returns `true`.
   func exists(key: String) async -> Bool
 }
 
-/// An adapter that is a thin actor over an engine: the doors go to the engine directly.
+/// An adapter over an engine. The other APIs of Coffer bypass the adapter and use its engine directly.
 public protocol EngineBacked: StorageAdapter {
-  /// What the adapter reads and writes.
+  /// The engine that the adapter reads from and writes to.
   nonisolated var engine: any StorageEngine { get }
-  /// Says which commits are this adapter's own.
+  /// The origin of the commits that this adapter makes.
   nonisolated var origin: StoreOrigin { get }
 }
 

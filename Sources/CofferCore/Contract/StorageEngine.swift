@@ -1,70 +1,80 @@
-/// A place that keeps bytes by key: the one abstraction under every door.
+/// An engine that runs a store of bytes by key. Every API of Coffer is built on this protocol.
 ///
 /// Engines are not actors: any number of callers may be inside `commit` at once, so that they can share one sync to
-/// disk. Implement ``StorageAdapter`` instead when all you have is read, write, delete and exists.
+/// disk. Implement ``StorageAdapter`` instead if the store offers only read, write, delete and exists.
 ///
-/// A read has three answers: a value, absent (`nil`), or unavailable, which is always a thrown error.
+/// A read has three outcomes: a value, `nil` for a key that is proven absent, or a thrown error.
 public protocol StorageEngine: Sendable {
-  /// What this engine promises.
+  /// The guarantees of this engine.
   var capabilities: StoreCapabilities { get }
 
-  /// The name of the engine and its place, for messages: `sqlite:/var/lib/shop/app.db`.
+  /// The location of the store in messages, such as `sqlite:/var/lib/shop/app.db`.
   var description: String { get }
 
-  /// The newest revision known in this process, as cheap as a load from memory. It never goes back while the engine
-  /// is open, and it is at least the revision of every commit that this process has been told of. A read that begins
-  /// after it was asked sees that revision or a later one: caches rely on it.
+  /// The newest revision known in this process. Reading it costs about as much as a load from memory.
+  ///
+  /// It never decreases while the engine is open, and it is at least the revision of every commit that has returned or
+  /// was delivered in this process. A read that begins after this property was read sees that revision or a later one;
+  /// caches rely on it.
   var latestRevision: StoreRevision { get }
 
-  /// Applies a batch, whole or not at all, and returns once it is as durable as the batch asks.
+  /// Applies a batch as a whole or not at all, and returns once it has the durability that the batch requests.
   ///
   /// - Throws: ``StorageError``; `CancellationError` when the task was cancelled before the batch began, in which
   ///   case nothing was written.
   @discardableResult
   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit
 
-  /// The entry of one key; `nil` when it is absent.
+  /// Returns the entry of one key, or `nil` if the key is proven absent.
+  /// - Throws: ``StorageError`` if the entry cannot be read.
   func entry(_ key: StoreKey) async throws -> StoreEntry?
 
-  /// The entries of several keys in the same order; all of one state where the engine has snapshots.
+  /// Returns the entries of several keys in the same order. All belong to one state if the engine has snapshots.
+  /// - Throws: ``StorageError`` if one of the entries cannot be read.
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?]
 
-  /// A record of the library's own; `nil` when it is absent.
+  /// Returns a system record, or `nil` if it is absent.
   /// - Throws: ``StorageError``; ``StorageError/Code-swift.struct/unsupported`` without ``StoreCapabilities``'
   ///   `systemRecords`.
   func record(_ name: SystemRecordName) async throws -> SystemRecord?
 
-  /// What a listing says of one key, without reading the value: as quick for a large one as for a small one. `nil` when
-  /// it is absent.
+  /// Returns the summary of one key without reading the value, or `nil` if the key is proven absent. The cost does not
+  /// depend on the size of the value.
+  /// - Throws: ``StorageError`` if it cannot be determined whether there is a value.
   func summary(of key: StoreKey) async throws -> StoreEntrySummary?
 
-  /// Reads one state of the store. The state lives as long as `body` runs; keep that short, since it may hold back
-  /// the engine's housekeeping.
+  /// Calls `body` with a snapshot of one state of the store, and returns its result.
+  ///
+  /// The snapshot is valid while `body` runs. Keep that short, since an open snapshot can delay checkpoints and other
+  /// maintenance.
+  /// - Throws: Any error of `body`; ``StorageError`` if no snapshot can be opened; `CancellationError` if the task was
+  ///   cancelled while it waited for one.
   func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R
 
-  /// The commits after `revision` up to ``latestRevision``, if they can be told without waiting; `nil` otherwise.
+  /// Returns the commits after `revision` up to ``latestRevision``, or `nil` if they are not available without waiting.
   ///
-  /// Caches ask this: `nil` means "forget everything you hold".
+  /// Caches use it to invalidate single keys; after `nil` they must invalidate every entry.
   func recentCommits(after revision: StoreRevision) -> [StoreCommit]?
 
-  /// ``latestRevision`` and the history that it belongs to: what a subscriber keeps in order to go on later.
+  /// The latest revision with the epoch of its history: the position from which a subscriber can resume later.
   var latestPosition: JournalPosition { get }
 
-  /// The commits after `position` (`nil`: from now on), each once and in order, whoever made them.
+  /// Returns a stream of the commits after `position` (`nil`: from now on), of all writers, each once and in order.
   ///
-  /// Every caller gets a stream of its own, open when this returns. A subscriber that falls behind what the engine
-  /// remembers gets one ``StoreChange/reload(upTo:)`` in place of what it missed; so does one from another history of
-  /// the store, as after a restored backup.
+  /// Every caller receives a separate stream, which is open when this returns. A subscriber that falls behind the
+  /// journal receives one ``StoreChange/reload(upTo:)`` instead of the commits that it missed, as does one whose
+  /// position belongs to another history of the store, for example after a backup was restored.
   func changes(since position: JournalPosition?) -> AsyncStream<StoreChange>
 
-  /// Whether the store can be used: the present state first, then each change of it.
+  /// Returns a stream of the store's availability: the current state first, then each change.
   func availability() -> AsyncStream<StoreAvailability>
 
   /// Makes every earlier ``StoreDurability/relaxed`` commit of this process survive power loss.
+  /// - Throws: ``StorageError`` if that cannot be guaranteed.
   func flush() async throws
 
-  /// Ends the use of this handle. Commits that were accepted are finished first; later calls throw
-  /// ``StorageError/Code-swift.struct/closed``. Closing twice is harmless.
+  /// Closes this handle. Accepted commits are finished first; streams end, and later calls throw
+  /// ``StorageError/Code-swift.struct/closed``. Idempotent.
   func close() async throws
 }
 
@@ -79,24 +89,24 @@ extension StorageEngine {
 
   public func record(_ name: SystemRecordName) async throws -> SystemRecord? {
     throw StorageError.unsupported(
-      "records of the library's own", advice: "Keep them in one of the built-in engines.", backend: description)
+      "system records", advice: "Keep them in one of the built-in engines.", location: description)
   }
 
   public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
     try await entry(key).map(StoreEntrySummary.init)
   }
 
-  /// Whether there is a value, which is not read: as quick for a large one as for a small one.
-  /// - Throws: ``StorageError`` when it cannot be told; `false` means proven absent.
+  /// Returns whether `key` has a value, without reading it. The cost does not depend on the size of the value.
+  /// - Throws: ``StorageError`` if the store cannot be read; `false` means proven absent.
   public func contains(_ key: StoreKey) async throws -> Bool { try await summary(of: key) != nil }
 
-  /// What a listing says of the values whose keys start with `prefix`, in the order of the keys, of one state of the
-  /// store.
+  /// Returns the summaries of all values whose keys start with `prefix`, in the order of the keys, from one snapshot.
+  /// - Throws: ``StorageError``; ``StorageError/Code-swift.struct/unsupported`` if the engine has no listings.
   public func summaries(prefix: StoreKey? = nil) async throws -> [StoreEntrySummary] {
     try await withSnapshot { try await $0.allSummaries(prefix: prefix) }
   }
 
-  /// The commits after a revision of the present history.
+  /// Returns a stream of the commits after a revision of the store's current history.
   public func changes(since revision: StoreRevision) -> AsyncStream<StoreChange> {
     changes(since: JournalPosition(epoch: latestPosition.epoch, revision: revision))
   }

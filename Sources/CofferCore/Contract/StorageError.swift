@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Everything that can go wrong in a store, in words for people and with a code for programs.
+/// A failure of a store, with a code for programs and a message for people.
 ///
 /// ```swift
 /// do {
@@ -10,36 +10,38 @@ public import Foundation
 /// }
 /// ```
 ///
-/// A message names the store and the key and says what stays valid and what to do. It never contains a value.
+/// The description names the store and the key, states what is still valid, and advises what to do next. It never
+/// contains a stored value.
 public struct StorageError: Error, Sendable {
-  /// What kind of failure it is. New codes may be added.
+  /// The kind of a failure. New codes may be added.
   ///
-  /// Those here are what any engine may throw. A target that has failures of its own adds codes in an extension.
+  /// Any engine may throw the codes declared here. Other targets of the package add codes in extensions.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// The code's name, such as `diskFull`.
     public let description: String
-    /// A code of one target's own.
+    /// Creates a code, for targets of the package that add their own.
     package init(_ name: String) { description = name }
 
     /// The key is empty or too long.
     public static let invalidKey = Code("invalidKey")
-    /// The value is larger than the store takes.
+    /// The value or its attributes exceed the limit of the store.
     public static let valueTooLarge = Code("valueTooLarge")
-    /// A `require` did not hold: somebody else was first. Nothing was written.
+    /// A `require` did not hold, because another writer committed first. Nothing was written.
     public static let preconditionFailed = Code("preconditionFailed")
-    /// There is no such value, or no such store where one must exist.
+    /// There is no such value, or no store where one must exist.
     public static let notFound = Code("notFound")
-    /// The store cannot be read now (locked, server away). It says nothing about what the store holds.
+    /// The store cannot be used now, for example because it is locked or its server is unreachable. This implies
+    /// nothing about its content.
     public static let unavailable = Code("unavailable")
-    /// The operating system refuses access.
+    /// The operating system denied access.
     public static let permissionDenied = Code("permissionDenied")
     /// No space is left on the device.
     public static let diskFull = Code("diskFull")
     /// Another process held the store's write lock for too long.
     public static let busy = Code("busy")
-    /// The passphrase or key does not open the store. It says nothing about what the store holds.
+    /// The passphrase or key does not decrypt the store. This implies nothing about its content.
     public static let wrongPassphrase = Code("wrongPassphrase")
-    /// The bytes on disk are not those that were written.
+    /// The bytes on disk differ from those that were written.
     public static let damaged = Code("damaged")
     /// The path holds something that is not a store of this kind.
     public static let notAStore = Code("notAStore")
@@ -47,33 +49,33 @@ public struct StorageError: Error, Sendable {
     public static let newerFormat = Code("newerFormat")
     /// The handle was closed.
     public static let closed = Code("closed")
-    /// The commit may or may not have happened: a device failed in its middle, or a server or daemon was asked and did
-    /// not answer in time (it may still do what it was asked for). It happens whole or not at all. Read before you
-    /// commit the same again, or make it conditional.
+    /// The commit may or may not have been applied: a device failed during the commit, or a server or daemon did not
+    /// answer in time and may still apply it. It is applied as a whole or not at all. Read before you repeat the
+    /// commit, or add a precondition.
     public static let outcomeUnknown = Code("outcomeUnknown")
-    /// The change has happened and reads see it, but it could not be carried out where others look for it, in a file
-    /// for example; the next commit tries again.
+    /// The change is committed and visible to reads, but it could not be published where other programs read it, such
+    /// as in a file; the next commit tries again.
     public static let unfinished = Code("unfinished")
-    /// The engine does not promise what was asked.
+    /// The engine does not declare the capability that the call needs.
     public static let unsupported = Code("unsupported")
     /// A value could not be encoded.
     public static let encodingFailed = Code("encodingFailed")
-    /// Stored bytes could not be decoded as the type that was asked for. They are kept.
+    /// Stored bytes could not be decoded as the requested type. They are kept.
     public static let decodingFailed = Code("decodingFailed")
     /// Any other failure of the operating system or a library.
     public static let inputOutput = Code("inputOutput")
   }
 
-  /// What the operating system or a library reported.
+  /// A failure as reported by the operating system or a library.
   public struct Underlying: Hashable, Sendable {
-    /// What kind of number it is: `errno`, `SQLite`, ...
+    /// The domain of the error number: `errno`, `SQLite`, ...
     public let domain: String
-    /// Its number there.
+    /// The error number within the domain.
     public let code: Int
-    /// Its text there.
+    /// The message of the operating system or library.
     public let text: String
 
-    /// A failure as its reporter gave it.
+    /// Creates an underlying error from its domain, number and message.
     public init(domain: String, code: Int, text: String) {
       self.domain = domain
       self.code = code
@@ -81,36 +83,36 @@ public struct StorageError: Error, Sendable {
     }
   }
 
-  /// What kind of failure it is, for programs.
+  /// The kind of the failure, for programs.
   public let code: Code
-  /// What happened.
+  /// The description of what happened, in one or more sentences.
   public let message: String
-  /// What stays valid and what to do; may be empty.
+  /// A statement of what is still valid, and instructions for what to do next; may be empty.
   public let advice: String
-  /// The engine and place, such as `sqlite:/var/lib/shop/app.db`; may be empty.
-  public let backend: String
-  /// The key that was asked for.
+  /// The location of the store, such as `sqlite:/var/lib/shop/app.db`; may be empty.
+  public let location: String
+  /// The key of the failed operation, if any.
   public let key: StoreKey?
-  /// What lies under it, where something does.
+  /// The error of the operating system or library that caused the failure, if any.
   public let underlying: Underlying?
 
-  /// An error for an engine or adapter to throw. Never put a value into the message.
+  /// Creates an error for an engine or adapter to throw. Never put a stored value into the message.
   public init(
-    _ code: Code, _ message: String, advice: String = "", backend: String = "", key: StoreKey? = nil,
+    _ code: Code, _ message: String, advice: String = "", location: String = "", key: StoreKey? = nil,
     underlying: Underlying? = nil
   ) {
     self.code = code
     self.message = message
     self.advice = advice
-    self.backend = backend
+    self.location = location
     self.key = key
     self.underlying = underlying
   }
 
-  /// The same error, saying which store and key it is about, unless it does already.
-  package func locating(backend: String, key: StoreKey? = nil) -> StorageError {
+  /// Returns a copy of this error with the location and key filled in where they are missing.
+  package func locating(at location: String, key: StoreKey? = nil) -> StorageError {
     StorageError(
-      code, message, advice: advice, backend: self.backend.isEmpty ? backend : self.backend, key: self.key ?? key,
+      code, message, advice: advice, location: self.location.isEmpty ? location : self.location, key: self.key ?? key,
       underlying: underlying)
   }
 }
@@ -119,7 +121,7 @@ extension StorageError: CustomStringConvertible, LocalizedError {
   public var description: String {
     var text = message
     if let key { text += " Key: '\(key.string.escapingControlCharacters)'." }
-    if !backend.isEmpty { text += " Store: \(backend)." }
+    if !location.isEmpty { text += " Store: \(location)." }
     if !advice.isEmpty { text += " \(advice)" }
     if let underlying { text += " (\(underlying.domain) \(underlying.code): \(underlying.text))" }
     return text
@@ -130,13 +132,14 @@ extension StorageError: CustomStringConvertible, LocalizedError {
 }
 
 extension StorageError {
-  /// What to say to somebody who uses a closed handle.
-  package static func closed(_ backend: String) -> StorageError {
-    StorageError(.closed, "The store was closed.", advice: "Open it again to use it.", backend: backend)
+  /// Returns the error for the use of a closed handle.
+  package static func closed(_ location: String) -> StorageError {
+    StorageError(.closed, "The store was closed.", advice: "Open it again to use it.", location: location)
   }
 
-  /// What to say to somebody who asks for more than an engine promises.
-  package static func unsupported(_ what: String, advice: String, backend: String) -> StorageError {
-    StorageError(.unsupported, "This store does not support \(what).", advice: advice, backend: backend)
+  /// Returns the error for an operation that exceeds the engine's declared capabilities.
+  /// - Parameter what: the missing capability, as a noun phrase for use inside a sentence.
+  package static func unsupported(_ what: String, advice: String, location: String) -> StorageError {
+    StorageError(.unsupported, "This store does not support \(what).", advice: advice, location: location)
   }
 }

@@ -1,21 +1,22 @@
-/// One state of a store, whatever is written meanwhile.
+/// A consistent state of a store, unaffected by concurrent writes.
 ///
-/// A snapshot is valid inside the ``StorageEngine/withSnapshot(_:)`` call that gave it; afterwards its methods throw
-/// ``StorageError/Code-swift.struct/closed``.
+/// A snapshot is valid inside the ``StorageEngine/withSnapshot(_:)`` call that created it; afterwards its methods throw
+/// ``StorageError/Code-swift.struct/closed``. They throw any other ``StorageError`` if what they return cannot be read.
 public protocol StorageSnapshot: Sendable {
-  /// The revision of the state.
+  /// The revision of the snapshot.
   var revision: StoreRevision { get }
 
-  /// The entries of `keys`, in the same order; `nil` where a key is absent.
+  /// Returns the entries of `keys` in the same order, with `nil` for each absent key.
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?]
 
-  /// Up to `limit` entries in the order of their keys: those whose key starts with `prefix` and sorts after `after`.
+  /// Returns up to `limit` entries in the order of their keys: those whose key starts with `prefix` and sorts after
+  /// `after`.
   ///
-  /// Ask for the next page with the last key of the one before. Only an empty page is the end: a page may be shorter
-  /// than `limit` although more follow, since engines keep pages of large values small.
+  /// Pass the last key of a page as `after` to read the next one. Only an empty page is the end: a page may be shorter
+  /// than `limit` although more entries follow, since engines keep pages of large values small.
   func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry]
 
-  /// The same without the values: no more is read than the names, the sizes and the attributes.
+  /// Returns a page of summaries, as ``page(prefix:after:limit:)`` does of entries, without reading the values.
   func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary]
 }
 
@@ -25,6 +26,11 @@ extension StorageSnapshot {
   }
 
   /// Calls `body` with every entry whose key starts with `prefix`, in the order of the keys.
+  /// - Parameters:
+  ///   - prefix: the prefix of the keys; `nil` for all keys.
+  ///   - pageSize: the maximum number of entries that are in memory at once; 1,000 by default.
+  ///   - body: called with one entry at a time.
+  /// - Throws: Any error of `body`; ``StorageError`` if an entry cannot be read.
   public func forEach(prefix: StoreKey? = nil, pageSize: Int = 1_000, _ body: (StoreEntry) async throws -> Void)
     async throws
   {
@@ -46,7 +52,8 @@ extension StorageSnapshot {
     }
   }
 
-  /// What a listing says of all values whose keys start with `prefix`, in the order of the keys.
+  /// Returns the summaries of all values whose keys start with `prefix`, in the order of the keys.
+  /// - Throws: ``StorageError`` if they cannot be read.
   public func allSummaries(prefix: StoreKey? = nil) async throws -> [StoreEntrySummary] {
     var all: [StoreEntrySummary] = []
     while true {

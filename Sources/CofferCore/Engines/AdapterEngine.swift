@@ -1,11 +1,11 @@
 import CofferLocks
 import Foundation
 
-/// Lifts a third party's four-method ``StorageAdapter`` to an engine, promising no more than four methods can hold.
+/// An engine over a third-party ``StorageAdapter``. It declares no capabilities.
 ///
-/// Single puts and deletes work and are announced to subscribers in this process. What the adapter cannot do is
-/// refused: batches of several steps, preconditions, listing, clearing and snapshots. ``entries(_:)`` reads key by
-/// key, so others may write in between. Entries carry ``StoreRevision/zero``.
+/// Single puts and deletes are forwarded to the adapter and delivered to subscribers in this process. Batches of more
+/// than one operation, preconditions, listing, clearing and snapshots are refused. ``entries(_:)`` reads key by key, so
+/// other writers may commit in between. Entries have the revision ``StoreRevision/zero``.
 public final class AdapterEngine: StorageEngine {
   private struct State {
     var revision = StoreRevision.zero
@@ -21,10 +21,10 @@ public final class AdapterEngine: StorageEngine {
   public let description: String
   public let capabilities = StoreCapabilities([], maximumValueSize: .max)
 
-  /// An engine over `adapter`, which is only ever called through its four methods.
+  /// Creates an engine over `adapter`, which is called only through its four methods.
   /// - Parameters:
-  ///   - adapter: where the values are.
-  ///   - name: what messages call the store; the adapter's type unless given.
+  ///   - adapter: the adapter that holds the values.
+  ///   - name: the name of the store in messages; the type of the adapter by default.
   public init(_ adapter: any StorageAdapter, name: String? = nil) {
     self.adapter = adapter
     description = "adapter:\(name ?? String(describing: type(of: adapter)))"
@@ -37,14 +37,14 @@ public final class AdapterEngine: StorageEngine {
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     try checkOpen()
     try Task.checkCancellation()
-    try batch.check(capabilities, backend: description)
+    try batch.check(capabilities, location: description)
     let now = Date().inMilliseconds
     if batch.operations.isEmpty {
       return StoreCommit(
         revision: latestRevision, transaction: batch.transaction, origin: origin, changed: .none, date: now)
     }
     guard batch.operations.count == 1, let operation = batch.operations.first else {
-      throw refuse("batches of several steps", "Write the values one by one; they will not be atomic.")
+      throw refuse("batches of more than one operation", "Write the values one by one, without atomicity.")
     }
     switch operation {
     case .put(let key, let data, _):
@@ -79,7 +79,7 @@ public final class AdapterEngine: StorageEngine {
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
     try checkOpen()
-    throw refuse("snapshots", "Read with entries(_:); others may write between two reads.")
+    throw refuse("snapshots", "Read with entries(_:); other writers may commit between two reads.")
   }
 
   public func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { feed.recentCommits(after: revision) }
@@ -103,20 +103,20 @@ public final class AdapterEngine: StorageEngine {
   }
 
   private func refuse(_ what: String, _ advice: String) -> StorageError {
-    StorageError.unsupported(what, advice: advice, backend: description)
+    StorageError.unsupported(what, advice: advice, location: description)
   }
 
-  /// Gives the adapter's own errors a code, the store's name and the key.
+  /// Runs a call to the adapter and wraps its errors with a code, the location of the store and the key.
   private func locating<R>(_ key: StoreKey, _ body: () async throws -> R) async throws -> R {
     do {
       return try await body()
     } catch let error as StorageError {
-      throw error.locating(backend: description, key: key)
+      throw error.locating(at: description, key: key)
     } catch let error as CancellationError {
       throw error
     } catch {
       throw StorageError(
-        .inputOutput, "The storage adapter failed.", backend: description, key: key,
+        .inputOutput, "The storage adapter failed.", location: description, key: key,
         underlying: .init(domain: String(reflecting: type(of: error)), code: 0, text: String(describing: error)))
     }
   }

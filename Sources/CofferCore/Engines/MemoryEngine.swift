@@ -1,7 +1,7 @@
 import CofferLocks
 import Foundation
 
-/// Keeps everything in memory: for tests, previews and caches. What it held is gone when it is released.
+/// An engine that keeps all values in memory, for tests, previews and caches. Its content is lost when it is released.
 ///
 /// ```swift
 /// let engine = MemoryEngine()
@@ -23,12 +23,13 @@ public final class MemoryEngine: StorageEngine {
   public let description: String
   public let capabilities: StoreCapabilities
 
-  /// An empty store.
+  /// Creates an empty store.
   /// - Parameters:
-  ///   - name: what messages call this store.
-  ///   - clock: where the dates of commits come from.
-  ///   - maximumValueSize: the largest value in bytes.
-  ///   - journalCapacity: how many changed keys are remembered for subscribers that start at an earlier revision.
+  ///   - name: the name of the store in messages.
+  ///   - clock: the clock that dates the commits.
+  ///   - maximumValueSize: the largest value, in bytes; 1 GiB by default.
+  ///   - journalCapacity: the number of changed keys that are kept for subscribers that start at an earlier revision;
+  ///     4,096 by default.
   public init(
     name: String = "memory", clock: StoreClock = .system, maximumValueSize: Int = 1 << 30, journalCapacity: Int = 4_096
   ) {
@@ -47,13 +48,13 @@ public final class MemoryEngine: StorageEngine {
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    try batch.check(capabilities, backend: description)
+    try batch.check(capabilities, location: description)
     try Task.checkCancellation()
     let now = clock.now().inMilliseconds
     return try state.withLock { state in
       guard !state.isClosed else { throw StorageError.closed(description) }
       let selection = batch.selection
-      try state.content.check(batch, backend: description)
+      try state.content.check(batch, location: description)
       guard !selection.isEmpty else {
         return StoreCommit(
           revision: state.content.revision, transaction: batch.transaction, origin: origin, changed: .none, date: now)
@@ -78,7 +79,7 @@ public final class MemoryEngine: StorageEngine {
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
-    let snapshot = MemorySnapshot(try content(), backend: description)
+    let snapshot = MemorySnapshot(try content(), location: description)
     defer { snapshot.end() }
     return try await body(snapshot)
   }
@@ -107,7 +108,7 @@ public final class MemoryEngine: StorageEngine {
   }
 }
 
-/// What a memory store holds. Copying it is a snapshot: the dictionary is copied when the next write comes.
+/// The content of a memory store. A copy is a snapshot: the dictionary is copied on the next write.
 struct MemoryContent: Sendable {
   private struct Value {
     let data: Data
@@ -133,12 +134,12 @@ struct MemoryContent: Sendable {
     }
   }
 
-  func check(_ batch: WriteBatch, backend: String) throws {
+  func check(_ batch: WriteBatch, location: String) throws {
     for case .require(let key, let expected) in batch.operations where values[key]?.revision != expected {
-      throw StorageError.preconditionFailed(key, backend: backend)
+      throw StorageError.preconditionFailed(key, location: location)
     }
     for case .requireRecord(let name, let expected) in batch.operations where records[name]?.revision != expected {
-      throw StorageError.preconditionFailed(name.key, backend: backend)
+      throw StorageError.preconditionFailed(name.key, location: location)
     }
   }
 
@@ -167,19 +168,19 @@ private final class MemorySnapshot: StorageSnapshot {
   }
 
   let revision: StoreRevision
-  private let backend: String
+  private let location: String
   private let state: Locked<State>
 
-  init(_ content: MemoryContent, backend: String) {
+  init(_ content: MemoryContent, location: String) {
     revision = content.revision
-    self.backend = backend
+    self.location = location
     state = Locked(State(content: content))
   }
 
   func end() { state.withLock { $0.content = nil } }
 
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
-    let content = try state.withLock { $0.content } ?? { throw StorageError.snapshotEnded(backend) }()
+    let content = try state.withLock { $0.content } ?? { throw StorageError.snapshotEnded(location) }()
     return keys.map(content.entry)
   }
 
@@ -195,7 +196,7 @@ private final class MemorySnapshot: StorageSnapshot {
     prefix: StoreKey?, after: StoreKey?, limit: Int, _ item: (MemoryContent, StoreKey) -> R?
   ) throws -> [R] {
     try state.withLock { state in
-      guard let content = state.content else { throw StorageError.snapshotEnded(backend) }
+      guard let content = state.content else { throw StorageError.snapshotEnded(location) }
       let keys = state.sortedKeys ?? content.sortedKeys
       state.sortedKeys = keys
       // The prefix itself is the smallest key that starts with it.
@@ -215,23 +216,23 @@ private final class MemorySnapshot: StorageSnapshot {
 }
 
 extension StorageError {
-  /// What a writer hears who was not the first.
-  package static func preconditionFailed(_ key: StoreKey, backend: String) -> StorageError {
+  /// Returns the error for a precondition that did not hold.
+  package static func preconditionFailed(_ key: StoreKey, location: String) -> StorageError {
     StorageError(
-      .preconditionFailed, "The value was changed by somebody else since it was read.",
-      advice: "Nothing was written. Read it again and repeat the change.", backend: backend, key: key)
+      .preconditionFailed, "Another writer changed the value after it was read.",
+      advice: "Nothing was written. Read it again and repeat the change.", location: location, key: key)
   }
 
-  /// What somebody hears who keeps a snapshot for longer than it lives.
-  package static func snapshotEnded(_ backend: String) -> StorageError {
+  /// Returns the error for a snapshot that was used after its closure had returned.
+  package static func snapshotEnded(_ location: String) -> StorageError {
     StorageError(
-      .closed, "The snapshot was used after the call that gave it had ended.",
-      advice: "Read everything you need inside withSnapshot.", backend: backend)
+      .closed, "The snapshot was used after its withSnapshot call had returned.",
+      advice: "Read everything you need inside withSnapshot.", location: location)
   }
 }
 
 extension Array {
-  /// The first index whose element satisfies `predicate`, in an array where all that do come after all that do not.
+  /// Returns the first index whose element satisfies `predicate`, in an array where all such elements come last.
   fileprivate func partitioningIndex(_ predicate: (Element) -> Bool) -> Int {
     var low = 0
     var high = count

@@ -1,16 +1,17 @@
 import CofferLocks
 
-/// Stands for a store that could not be opened, and becomes that store as soon as it can be: when the directory is
-/// mounted, the keyring unlocked, the permission given.
+/// An engine for a store that could not be opened. It opens the store once that is possible: when the directory is
+/// mounted, the keyring unlocked, or the permission granted.
 ///
 /// ```swift
-/// let engine = ReopeningEngine(error, description: "file:/mnt/archive", capabilities: promised) {
+/// let engine = ReopeningEngine(error, description: "file:/mnt/archive", capabilities: expected) {
 ///   try await SlotEngine.files(in: directory)
 /// }
 /// ```
 ///
-/// Every use tries to open it and throws why it cannot be: reads never say that there is nothing. While somebody
-/// follows ``changes(since:)`` or ``availability()``, it tries once per second by itself.
+/// Every call that can throw tries to open the store, and throws the reason if that fails; a read never returns `nil`
+/// for a store that is not open. While ``changes(since:)`` or ``availability()`` has a subscriber, it also retries at a
+/// fixed interval, once per second by default.
 public final class ReopeningEngine: EngineDecorator {
   private typealias Opening = Task<any StorageEngine, any Error>
 
@@ -22,7 +23,7 @@ public final class ReopeningEngine: EngineDecorator {
   }
 
   public let description: String
-  /// What the store promises; until it is open, what it was said to promise.
+  /// The capabilities of the store; until it is open, those that were passed to the initializer.
   public var capabilities: StoreCapabilities { opened?.capabilities ?? promised }
   private let promised: StoreCapabilities
   private let state = Locked(State())
@@ -31,13 +32,14 @@ public final class ReopeningEngine: EngineDecorator {
   private let clock: any Clock<Duration>
   private let open: @Sendable () async throws -> any StorageEngine
 
+  /// Creates an engine for a store whose first opening has failed.
   /// - Parameters:
-  ///   - error: why the store could not be opened.
-  ///   - description: how messages call it.
-  ///   - capabilities: what it promises once it is open.
-  ///   - interval: how long to wait between two attempts of its own.
-  ///   - clock: what measures that.
-  ///   - open: opens it.
+  ///   - error: the error of the first attempt to open the store.
+  ///   - description: the location of the store, for messages.
+  ///   - capabilities: the capabilities to report until the store is open.
+  ///   - interval: the time between two automatic attempts; one second by default.
+  ///   - clock: the clock that measures the interval.
+  ///   - open: opens the store.
   public init(
     _ error: any Error, description: String, capabilities: StoreCapabilities, interval: Duration = .seconds(1),
     clock: any Clock<Duration> = ContinuousClock(), open: @escaping @Sendable () async throws -> any StorageEngine
@@ -52,7 +54,7 @@ public final class ReopeningEngine: EngineDecorator {
 
   deinit { feed.finish() }
 
-  /// The store once it is open; until then an engine of which every use throws `unavailable`.
+  /// The engine of the store once it is open; until then an engine whose reads and commits throw `unavailable`.
   public var base: any StorageEngine { opened ?? UnopenedEngine(description: description, capabilities: capabilities) }
 
   public func openBase() async throws -> any StorageEngine { try await present() }
@@ -65,7 +67,7 @@ public final class ReopeningEngine: EngineDecorator {
     if let opened { return opened }
     let task: Opening = try state.withLock { state throws -> Opening in
       guard !state.isClosed else { throw StorageError.closed(description) }
-      if let engine = state.opened { return Task { engine } }  // A moment ago.
+      if let engine = state.opened { return Task { engine } }  // Opened since the check above.
       let task = state.opening ?? begin()
       state.opening = task
       return task
@@ -73,7 +75,7 @@ public final class ReopeningEngine: EngineDecorator {
     do {
       let engine = try await task.value
       let states = engine.availability()
-      // Whoever is given the engine hears of it, and not of what was before.
+      // Publish the state of the open store before returning it, so that no caller reads an outdated one.
       for await present in states {
         feed.set(present)
         break
@@ -115,7 +117,7 @@ public final class ReopeningEngine: EngineDecorator {
     return engine
   }
 
-  /// The store, once it is open; `nil` when this handle is closed first.
+  /// Waits until the store is open and returns its engine, or `nil` if this handle is closed first.
   private func whenOpened() async -> (any StorageEngine)? {
     while !Task.isCancelled {
       do { return try await present() } catch let error as StorageError where error.code == .closed {
@@ -126,7 +128,7 @@ public final class ReopeningEngine: EngineDecorator {
     return nil
   }
 
-  /// Goes on trying as long as somebody follows.
+  /// Retries to open the store for as long as the availability feed has subscribers.
   private func wait() {
     let mustStart = state.withLock { state in
       defer { state.isWaiting = true }
@@ -141,7 +143,7 @@ public final class ReopeningEngine: EngineDecorator {
         try? await clock.sleep(for: interval)
       }
       self?.state.withLock { $0.isWaiting = false }
-      if self?.feed.hasSubscribers == true { self?.wait() }  // One came while we were leaving.
+      if self?.feed.hasSubscribers == true { self?.wait() }  // A subscriber arrived after the loop had ended.
     }
   }
 
@@ -168,7 +170,8 @@ public final class ReopeningEngine: EngineDecorator {
     try await present().withSnapshot(body)
   }
 
-  /// The commits, from when the store is open; who followed before that is told to reload first.
+  /// Returns a stream of commits that begins once the store is open. Without a position, a subscriber that was waiting
+  /// before that receives a reload first.
   public func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> {
     if let opened { return opened.changes(since: position) }
     let changes = Locked<AsyncStream<StoreChange>?>(nil)
@@ -199,7 +202,7 @@ public final class ReopeningEngine: EngineDecorator {
   }
 }
 
-/// What stands behind a handle before its store is open.
+/// The engine behind a handle whose store is not open yet.
 private struct UnopenedEngine: StorageEngine {
   let description: String
   let capabilities: StoreCapabilities
@@ -208,8 +211,8 @@ private struct UnopenedEngine: StorageEngine {
 
   private var error: StorageError {
     StorageError(
-      .unavailable, "The store is not open yet.", advice: "Use the engine in front of it, which opens it.",
-      backend: description)
+      .unavailable, "The store is not open yet.", advice: "Call openBase() on the engine first.",
+      location: description)
   }
 
   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit { throw error }
@@ -227,11 +230,11 @@ private struct UnopenedEngine: StorageEngine {
 }
 
 extension StorageError {
-  /// Any error as why a store cannot be used.
+  /// Returns `error` as a `StorageError` that names the store, wrapping any other type of error as `unavailable`.
   fileprivate static func cause(_ error: any Error, _ description: String) -> StorageError {
-    (error as? StorageError)?.locating(backend: description)
+    (error as? StorageError)?.locating(at: description)
       ?? StorageError(
-        .unavailable, "The store could not be opened.", backend: description,
+        .unavailable, "The store could not be opened.", location: description,
         underlying: .init(domain: String(reflecting: type(of: error)), code: 0, text: String(describing: error)))
   }
 }

@@ -1,13 +1,13 @@
 import CofferLocks
 public import Foundation
 
-/// Names one logical change. Several commits may carry the same one.
+/// The identifier of one logical change. Several commits may carry the same identifier.
 public typealias TransactionID = UUID
 
 extension TransactionID {
-  /// A fresh identifier: 64 bits that are random for this process, then a counter, as a version 8 UUID (RFC 9562).
+  /// Returns a new identifier: 64 random bits of this process, then a counter, as a version 8 UUID (RFC 9562).
   ///
-  /// Drawing 16 random bytes for each commit would cost more than the rest of its preparation.
+  /// Generating 16 random bytes for each commit would cost more than the rest of its preparation.
   package static func next() -> TransactionID {
     let (process, number) = transactionCounter.withLock { counter in
       counter.number += 1
@@ -21,16 +21,18 @@ extension TransactionID {
 
 private let transactionCounter = Locked((process: UInt64.random(in: .min ... .max), number: UInt64(0)))
 
-/// A store's version number: every commit gets the next one.
+/// The version number of a store, which increases by one with each commit.
+///
+/// After a loss of commits, the store continues beyond every number that was announced.
 public struct StoreRevision: Hashable, Comparable, Sendable, CustomStringConvertible {
-  /// The number. A store that was never written is at 0.
+  /// The revision as a number; 0 for a store that was never written.
   public let rawValue: UInt64
 
-  /// Wraps a number that a store gave out.
+  /// Creates a revision from a number that a store has assigned.
   @inlinable
   public init(_ rawValue: UInt64) { self.rawValue = rawValue }
 
-  /// The revision of a store that was never written. For an engine that keeps no revisions: unknown.
+  /// The revision of a store that was never written. In an engine without revisions it stands for an unknown one.
   public static let zero = StoreRevision(0)
 
   /// The next revision.
@@ -41,22 +43,23 @@ public struct StoreRevision: Hashable, Comparable, Sendable, CustomStringConvert
   public var description: String { String(rawValue) }
 }
 
-/// Says which open handle made a commit, so that a subscriber can tell others' changes from its own.
+/// The writer that made a commit, by which a subscriber distinguishes its own commits from those of others.
 ///
-/// One per open handle, not per process: two handles in one process hear each other.
+/// A typed store, a vault service and an adapter each have an origin. Two of them receive each other's commits as
+/// foreign ones, even over one engine in one process, unless they are created with the same origin.
 public struct StoreOrigin: Hashable, Sendable {
-  /// The handle's own identifier.
+  /// The identifier of the writer.
   public let handle: UUID
 
-  /// A fresh origin, or a known one.
+  /// Creates a new origin, or one with a known identifier.
   public init(handle: UUID = UUID()) { self.handle = handle }
 }
 
-/// What a finished save has survived.
+/// The failures that a commit survives once it has returned.
 public enum StoreDurability: Comparable, Sendable {
-  /// A killed process: the operating system has the bytes, or the server has them in its memory. Power loss there may
-  /// take the latest commits, never part of one.
+  /// Survives the end of the process: the operating system has the bytes, or the server has them in memory. Power loss
+  /// there may lose the latest commits, but never a part of one.
   case relaxed
-  /// Power loss: the storage device has confirmed the bytes, that of the server where the engine has one.
+  /// Survives power loss: the storage device has confirmed the bytes, on the server if the engine uses one.
   case full
 }

@@ -1,7 +1,7 @@
-/// Where a subscriber is in the history of a store: what to keep in order to go on later, in another process perhaps.
+/// A position in the history of a store, from which a subscriber can resume later, also in another process.
 ///
-/// A revision alone is not enough. When an old copy of a store is put back, its numbers are given out again for other
-/// commits; the epoch tells them apart.
+/// A revision alone is not enough: after an old copy of a store is restored, the same revisions are assigned again to
+/// other commits. The epoch distinguishes the two histories.
 ///
 /// ```swift
 /// let position = engine.latestPosition
@@ -9,18 +9,18 @@
 /// for await change in engine.changes(since: position) { ... }
 /// ```
 public struct JournalPosition: Hashable, Sendable, LosslessStringConvertible {
-  /// The history, a random number that is drawn anew whenever the store is taken to another one.
+  /// The identifier of the history: a random number that changes whenever the store begins another history.
   public let epoch: UInt64
-  /// The newest commit of that history that the subscriber knows.
+  /// The newest commit of that history that the subscriber has received.
   public let revision: StoreRevision
 
-  /// A position in the history of an epoch.
+  /// Creates a position from an epoch and a revision in it.
   public init(epoch: UInt64, revision: StoreRevision) {
     self.epoch = epoch
     self.revision = revision
   }
 
-  /// Reads what ``description`` gives; `nil` for anything else.
+  /// Creates a position from its ``description``; `nil` for any other text.
   public init?(_ description: String) {
     let parts = description.split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count == 2, parts[0].utf8.count <= 16, let epoch = UInt64(parts[0], radix: 16),

@@ -1,13 +1,13 @@
-/// Whether a store can be read and written at this moment.
+/// The availability of a store for reads and writes.
 public enum StoreAvailability: Hashable, Sendable {
-  /// It can.
+  /// The store can be used.
   case available
-  /// It can, and this sentence says what was lost before: acknowledged commits that are not there any more.
+  /// The store can be used, but acknowledged commits were lost before. `reason` is a sentence that describes the loss.
   case recovered(reason: String)
-  /// It cannot, and this sentence says why. Reads throw; they never answer "absent".
+  /// The store cannot be used. `reason` is a sentence that states why. Reads throw; they never return `nil`.
   case unavailable(reason: String)
 
-  /// Whether the store can be used.
+  /// Whether the store can be read and written, which includes a store that has lost commits.
   public var isUsable: Bool {
     if case .unavailable = self { false } else { true }
   }

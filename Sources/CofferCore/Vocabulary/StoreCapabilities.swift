@@ -1,17 +1,17 @@
-/// What an engine promises. The conformance suite tests each promise, and that what is not promised is refused.
+/// The guarantees of an engine. The conformance suite tests each of them, and that undeclared operations are refused.
 public struct StoreCapabilities: Hashable, Sendable {
-  /// The promises that an engine either makes or does not.
+  /// A set of guarantees that an engine declares.
   public struct Features: OptionSet, Hashable, Sendable {
-    /// One bit for each promise. The bits are stable from release to release.
+    /// The set as one bit for each guarantee. The bits are stable across releases.
     public let rawValue: UInt32
-    /// The promises whose bits are set.
+    /// Creates the set of the guarantees whose bits are set.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// A batch of several steps happens whole or not at all.
+    /// A batch of several operations is applied as a whole or not at all.
     public static let atomicBatches = Features(rawValue: 1 << 0)
-    /// `require` steps are checked atomically with the batch.
+    /// `require` operations are checked atomically with the batch.
     public static let preconditions = Features(rawValue: 1 << 1)
-    /// `withSnapshot` reads one state of the store, whatever is written meanwhile.
+    /// `withSnapshot` reads one state of the store, unaffected by concurrent writes.
     public static let snapshots = Features(rawValue: 1 << 2)
     /// Keys can be listed in order, by prefix and page by page, and cleared by prefix.
     public static let listing = Features(rawValue: 1 << 3)
@@ -19,32 +19,32 @@ public struct StoreCapabilities: Hashable, Sendable {
     public static let persistence = Features(rawValue: 1 << 4)
     /// A subscriber may start at an earlier revision.
     public static let replay = Features(rawValue: 1 << 5)
-    /// Commits by other processes are heard.
+    /// Subscribers receive the commits of other processes.
     public static let foreignWriters = Features(rawValue: 1 << 6)
     /// `StoreDurability.full` survives power loss.
     public static let powerLossSafety = Features(rawValue: 1 << 7)
-    /// Entries carry the revision that wrote them.
+    /// Entries have the revision of the commit that wrote them.
     public static let revisions = Features(rawValue: 1 << 8)
-    /// ``ValueAttributes`` are kept with the values.
+    /// ``ValueAttributes`` are stored with the values.
     public static let attributes = Features(rawValue: 1 << 9)
-    /// ``SystemRecord``s are kept beside the values.
+    /// ``SystemRecord``s are stored beside the values.
     public static let systemRecords = Features(rawValue: 1 << 11)
-    /// `latestRevision` is never behind a commit that has returned anywhere, in whatever process: a value that was read
-    /// at it is still what the store holds. Caches ask an engine without this promise before each use.
+    /// `latestRevision` is never behind a commit that has returned in any process, so that a value cached at that
+    /// revision is current. Without this guarantee, caches must validate an entry before each use.
     public static let immediateRevisions = Features(rawValue: 1 << 10)
   }
 
-  /// What the engine does.
+  /// The features that the engine declares.
   public let features: Features
-  /// The largest value in bytes.
+  /// The size of the largest value that the engine accepts, in bytes.
   public let maximumValueSize: Int
 
-  /// What an engine says of itself. Promise only what passes the conformance suite.
+  /// Creates the declaration of an engine. Declare only what passes the conformance suite.
   public init(_ features: Features, maximumValueSize: Int) {
     self.features = features
     self.maximumValueSize = maximumValueSize
   }
 
-  /// Whether all the given promises are made.
+  /// Returns whether the engine declares all the given features.
   public func contains(_ features: Features) -> Bool { self.features.contains(features) }
 }

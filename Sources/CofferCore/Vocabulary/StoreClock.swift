@@ -1,11 +1,11 @@
 public import Foundation
 
-/// Where a store takes the date from, so that tests can set it.
+/// The source of the dates of a store, which tests can replace.
 public struct StoreClock: Sendable {
-  /// The present date.
+  /// Returns the current date.
   public let now: @Sendable () -> Date
 
-  /// A clock that asks `now` each time: tests give one that they turn by hand.
+  /// Creates a clock that calls `now` for each date. Tests pass one that they advance by hand.
   public init(now: @escaping @Sendable () -> Date) { self.now = now }
 
   /// The system's clock.

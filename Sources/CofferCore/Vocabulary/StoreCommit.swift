@@ -1,20 +1,21 @@
 public import Foundation
 
-/// A batch that happened: what the journal says of it.
+/// A committed batch, as recorded in the journal.
 public struct StoreCommit: Hashable, Sendable {
   /// The store's revision after the batch.
   public let revision: StoreRevision
-  /// The logical change that the batch belongs to; `nil` for a writer that does not know us (an editor, another tool).
+  /// The identifier of the logical change that the batch belongs to; `nil` if the writer does not use this library,
+  /// such as an editor.
   public let transaction: TransactionID?
-  /// The handle that wrote it; `nil` for a writer that does not know us.
+  /// The origin of the commit; `nil` if the writer does not use this library.
   public let origin: StoreOrigin?
-  /// What changed.
+  /// The keys and records that the batch changed.
   public let changed: StoreSelection
-  /// When the batch was accepted, in whole milliseconds, by the clock of whoever committed it; of a change by a writer
-  /// that does not know us, when it was noticed.
+  /// The date when the batch was accepted, in whole milliseconds, by the clock of the committing handle. For a change
+  /// by a writer that does not use this library, the date when it was detected.
   public let date: Date
 
-  /// What an engine tells about a batch it has applied.
+  /// Creates the commit of a batch that an engine has applied.
   public init(
     revision: StoreRevision, transaction: TransactionID?, origin: StoreOrigin?, changed: StoreSelection, date: Date
   ) {
@@ -26,14 +27,14 @@ public struct StoreCommit: Hashable, Sendable {
   }
 }
 
-/// What a subscriber hears.
+/// An element of a stream of changes.
 public enum StoreChange: Hashable, Sendable {
-  /// One commit; commits arrive in the order of their revisions, each once.
+  /// One commit. Commits are delivered in the order of their revisions, each once.
   case commit(StoreCommit)
-  /// Some commits up to this revision can no longer be told one by one: read again what you hold.
+  /// Commits up to this revision are no longer available one by one: the subscriber must read its values again.
   case reload(upTo: StoreRevision)
 
-  /// The revision up to which the subscriber knows the store.
+  /// The revision up to which the subscriber is current once it has handled this change.
   public var revision: StoreRevision {
     switch self {
     case .commit(let commit): commit.revision

@@ -1,17 +1,17 @@
 public import Foundation
 
-/// One stored value with its name.
+/// One stored value with its key, revision and attributes.
 public struct StoreEntry: Hashable, Sendable {
-  /// Its name.
+  /// The key of the value.
   public let key: StoreKey
-  /// Its bytes, as they were written.
+  /// The bytes of the value, as they were written.
   public let value: Data
-  /// The commit that wrote the value; ``StoreRevision/zero`` where the engine keeps no revisions.
+  /// The revision of the commit that wrote the value; ``StoreRevision/zero`` if the engine has no revisions.
   public let revision: StoreRevision
-  /// What was stored with the value beside its bytes.
+  /// The attributes that were stored with the value.
   public let attributes: ValueAttributes
 
-  /// What an engine answers to a read.
+  /// Creates the entry that an engine returns from a read.
   public init(key: StoreKey, value: Data, revision: StoreRevision, attributes: ValueAttributes = .none) {
     self.key = key
     self.value = value
@@ -20,20 +20,20 @@ public struct StoreEntry: Hashable, Sendable {
   }
 }
 
-/// What a listing says of a value without reading it.
+/// The metadata of a stored value, available without reading the value.
 public struct StoreEntrySummary: Hashable, Sendable {
-  /// Its name.
+  /// The key of the value.
   public let key: StoreKey
-  /// The size of the value in bytes; `nil` where it may not be told without reading the value, as with secrets.
+  /// The size of the value in bytes; `nil` if it is not disclosed without reading the value, as with secrets.
   public let size: Int?
-  /// The commit that wrote the value; ``StoreRevision/zero`` where the engine keeps no revisions.
+  /// The revision of the commit that wrote the value; ``StoreRevision/zero`` if the engine has no revisions.
   public let revision: StoreRevision
-  /// When it was committed, by the clock of whoever committed it; `nil` when the journal has forgotten it.
+  /// The date of the commit, by the clock of the committing handle; `nil` if it is no longer in the journal.
   public let date: Date?
-  /// What was stored with the value beside its bytes.
+  /// The attributes that were stored with the value.
   public let attributes: ValueAttributes
 
-  /// What an engine answers to a listing.
+  /// Creates the summary that an engine returns from a listing.
   public init(key: StoreKey, size: Int?, revision: StoreRevision, date: Date?, attributes: ValueAttributes = .none) {
     self.key = key
     self.size = size
@@ -42,7 +42,7 @@ public struct StoreEntrySummary: Hashable, Sendable {
     self.attributes = attributes
   }
 
-  /// What is told of a value that was read, where the journal was not asked.
+  /// Creates the summary of an entry that was read. Its ``date`` is `nil`, since an entry has none.
   public init(_ entry: StoreEntry) {
     self.init(
       key: entry.key, size: entry.value.count, revision: entry.revision, date: nil, attributes: entry.attributes)

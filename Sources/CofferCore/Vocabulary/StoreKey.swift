@@ -2,24 +2,24 @@ import Foundation
 
 /// The name of one stored value: 1 to 1,024 bytes of UTF-8.
 ///
-/// Two keys are the same only when their bytes are the same. Swift's `String` compares by canonical equivalence, so
-/// that `"é"` and `"e\u{301}"` are one dictionary key; here they are two keys, as they are in every file and database.
+/// Two keys are equal only if their bytes are equal. Swift's `String` compares by canonical equivalence, so that `"é"`
+/// and `"e\u{301}"` are one dictionary key; here they are two keys, as they are in databases and in most file systems.
 /// Keys sort by their bytes.
 ///
 /// ```swift
-/// let theme = try StoreKey("settings/theme")
+/// let theme = StoreKey("settings/theme")
 /// ```
 ///
-/// Every string in that range is a valid key on every backend: `../x`, `a/b`, `CON` and emoji are ordinary names.
+/// Every string of that size is a valid key in every store: `../x`, `a/b`, `CON` and emoji are ordinary keys.
 public struct StoreKey: Sendable {
-  /// The largest key, in UTF-8 bytes.
+  /// The maximum size of a key, in UTF-8 bytes.
   public static let maximumSize = 1_024
 
   /// The key as text. Compare keys, not these strings: `String` equality merges Unicode forms.
   public let string: String
 
-  /// Makes a key.
-  /// - Throws: ``StorageError`` with code ``StorageError/Code-swift.struct/invalidKey`` when the string is empty or
+  /// Creates a key from a string.
+  /// - Throws: ``StorageError`` with code ``StorageError/Code-swift.struct/invalidKey`` if the string is empty or
   ///   longer than ``maximumSize`` bytes.
   public init(_ string: String) throws {
     var contiguous = string
@@ -36,7 +36,7 @@ public struct StoreKey: Sendable {
     self.string = contiguous
   }
 
-  /// The number of UTF-8 bytes.
+  /// The size of the key, in UTF-8 bytes.
   public var size: Int { string.utf8.count }
 
   /// Calls `body` with the key's UTF-8 bytes, without copying them.
@@ -46,13 +46,25 @@ public struct StoreKey: Sendable {
     return try text.withUTF8 { try body(UnsafeRawBufferPointer($0)) }
   }
 
-  /// Whether this key starts with all bytes of `prefix`.
+  /// Returns whether the bytes of this key start with those of `prefix`.
   public func hasPrefix(_ prefix: StoreKey) -> Bool {
     withBytes { mine in
       prefix.withBytes { other in
         mine.count >= other.count && compare(mine, other, count: other.count) == 0
       }
     }
+  }
+}
+
+extension StoreKey: ExpressibleByStringLiteral {
+  /// Creates a key from a string literal, as in `engine.entry("settings/theme")`.
+  /// - Precondition: The literal has 1 to ``maximumSize`` bytes. For a string that is not written in the source code
+  ///   use `StoreKey(_:)`, which throws.
+  public init(stringLiteral literal: StaticString) {
+    let text = literal.description
+    precondition(
+      1...Self.maximumSize ~= text.utf8.count, "The literal '\(text)' is not a key: a key has 1 to 1,024 bytes.")
+    string = text
   }
 }
 

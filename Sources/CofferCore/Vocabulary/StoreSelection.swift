@@ -1,25 +1,25 @@
 /// The keys that a commit changed: single keys, whole prefixes, or everything.
 public struct StoreSelection: Hashable, Sendable {
-  /// Keys that were put or deleted, in the order of the batch.
+  /// The keys that were put or deleted, in the order of the batch.
   public let keys: [StoreKey]
-  /// Prefixes that were cleared.
+  /// The prefixes that were cleared, in the order of the batch.
   public let prefixes: [StoreKey]
-  /// Whether the whole store was cleared; then the lists are empty, since everything may have changed.
+  /// Whether the whole store was cleared. ``keys`` and ``prefixes`` are then empty, since every value may have changed.
   public let isEverything: Bool
-  /// Records of the library's own that were put or deleted, in the order of the batch.
+  /// The system records that were put or deleted, in the order of the batch.
   public let records: [SystemRecordName]
 
-  /// Nothing.
+  /// A selection of nothing.
   public static let none = StoreSelection(keys: [], prefixes: [])
-  /// The whole store.
+  /// A selection of every value in the store, without system records.
   public static let everything = everything(records: [])
 
-  /// The whole store, and records of the library's own, which clearing it leaves.
+  /// Returns a selection of every value in the store and of the given system records, which clearing does not remove.
   public static func everything(records: [SystemRecordName]) -> StoreSelection {
     StoreSelection(keys: [], prefixes: [], isEverything: true, records: records)
   }
 
-  /// Single keys and prefixes, and records of the library's own.
+  /// Creates a selection of single keys, prefixes and system records.
   public init(keys: [StoreKey], prefixes: [StoreKey] = [], records: [SystemRecordName] = []) {
     self.init(keys: keys, prefixes: prefixes, isEverything: false, records: records)
   }
@@ -28,13 +28,13 @@ public struct StoreSelection: Hashable, Sendable {
     (self.keys, self.prefixes, self.isEverything, self.records) = (keys, prefixes, isEverything, records)
   }
 
-  /// Whether nothing was changed.
+  /// Whether neither values nor system records were changed.
   public var isEmpty: Bool { !hasValues && records.isEmpty }
 
-  /// Whether a value may have been changed, and not only records of the library's own.
+  /// Whether the selection covers values, and not only system records.
   public var hasValues: Bool { isEverything || !keys.isEmpty || !prefixes.isEmpty }
 
-  /// Whether the value of `key` may have changed. Linear in the size of the selection.
+  /// Returns whether the value of `key` may have changed. Complexity: O(*n*) in the size of the selection.
   public func contains(_ key: StoreKey) -> Bool {
     isEverything || keys.contains(key) || prefixes.contains { key.hasPrefix($0) }
   }

@@ -1,18 +1,18 @@
 public import Foundation
 
-/// The name of a record that the library itself keeps in a store: settings of the router, later the state of migrations
-/// and of sync.
+/// The name of a record that the library itself keeps in a store, such as the router's overrides of sync policies.
 ///
-/// Records are committed in the same batches as values and are in the journal, but they are apart from the values:
-/// listings do not show them, clearing leaves them, nobody counts them, and no key can have their names. In a home of
-/// secrets nothing may be put into a record that depends on a value.
+/// System records are committed in the same batches as values and appear in the journal, but they are separate from the
+/// values: listings and counts omit them, clearing does not remove them, and they have their own namespace. In a store
+/// of secrets, the content of a record must not depend on any value.
 public struct SystemRecordName: Hashable, Comparable, Sendable, CustomStringConvertible {
-  /// The name as text.
+  /// The text of the name.
   public var description: String { key.string }
 
   package let key: StoreKey
 
-  /// - Parameter name: a name of the library's own, listed in `docs/formats/sqlite.md`.
+  /// Creates a name of the library.
+  /// - Parameter name: one of the names listed in `docs/formats/sqlite.md`.
   package init(_ name: String) throws { key = try StoreKey(name) }
 
   package init(_ key: StoreKey) { self.key = key }
@@ -20,14 +20,14 @@ public struct SystemRecordName: Hashable, Comparable, Sendable, CustomStringConv
   public static func < (left: SystemRecordName, right: SystemRecordName) -> Bool { left.key < right.key }
 }
 
-/// What a store keeps under the name of a record.
+/// A record that the library itself keeps in a store, with its revision.
 public struct SystemRecord: Hashable, Sendable {
-  /// Its bytes.
+  /// The bytes of the record.
   public let content: Data
-  /// The commit that wrote it.
+  /// The revision of the commit that wrote the record.
   public let revision: StoreRevision
 
-  /// What an engine answers to a read.
+  /// Creates the record that an engine returns from a read.
   public init(content: Data, revision: StoreRevision) {
     self.content = content
     self.revision = revision

@@ -1,13 +1,14 @@
 public import Foundation
 
-/// Small named facts that are stored with a value, in the same commit: the type of a preference, when a secret may be
-/// read, later the version of a value's schema or the key that it is encrypted with.
+/// Metadata that is stored with a value in the same commit, such as the type of a preference, the accessibility of a
+/// secret, or the version of a value's schema.
 ///
 /// Attributes belong to one version of a value: the next put replaces them with its own, and an edit by a program that
-/// does not know the store leaves none. They are not part of the value: ``StoreEntry/value`` has the same bytes with
-/// and without them. They take up to ``maximumSize`` bytes together, and a value without any costs nothing more.
+/// does not use this library removes them. They are not part of the value: ``StoreEntry/value`` has the same bytes with
+/// and without them. Those of an application are limited to ``maximumSize`` bytes in total; a value without attributes
+/// uses no space for them.
 ///
-/// They are no place for secrets: a home of secrets keeps them in its journal, which is not encrypted.
+/// - Warning: Do not put secrets into attributes. A store of secrets keeps them in its journal, which is not encrypted.
 ///
 /// ```swift
 /// let schemaVersion = ValueAttribute<UInt64>(applicationCode: 128)
@@ -17,19 +18,21 @@ public import Foundation
 /// let version = try await engine.entry(key)?.attributes[schemaVersion]  // 3
 /// ```
 public struct ValueAttributes: Hashable, Sendable {
-  /// How many bytes an application's attributes of one value take at most, encoded. The library's own few come on top.
+  /// The maximum encoded size of an application's attributes of one value, in bytes. Attributes of the library are not
+  /// counted.
   public static let maximumSize = 1_024
-  /// No attributes.
+  /// An empty set of attributes.
   public static let none = ValueAttributes()
 
-  /// What engines store: for each attribute, in the ascending order of the codes, its code (1 byte), the size of its
-  /// content (2 bytes, little-endian) and its content. Empty when there are none.
+  /// The encoded form that engines store: for each attribute, in ascending order of the codes, its code (1 byte), the
+  /// size of its content (2 bytes, little-endian) and its content. Empty if there are no attributes.
   public private(set) var encoded: [UInt8]
 
-  /// No attributes.
+  /// Creates an empty set of attributes.
   public init() { encoded = [] }
 
-  /// What an engine has stored; `nil` for bytes that ``encoded`` never has.
+  /// Creates attributes from their ``encoded`` form; `nil` if the bytes are malformed or larger than twice
+  /// ``maximumSize``.
   public init?(encoded bytes: some Collection<UInt8>) {
     let bytes = Array(bytes)
     guard bytes.count <= 2 * Self.maximumSize else { return nil }
@@ -41,7 +44,7 @@ public struct ValueAttributes: Hashable, Sendable {
     encoded = bytes
   }
 
-  /// How many bytes those of the application take.
+  /// The encoded size of the application's attributes, in bytes.
   package var applicationSize: Int {
     var (index, size) = (0, 0)
     while let field = Self.field(in: encoded, at: index) {
@@ -51,16 +54,16 @@ public struct ValueAttributes: Hashable, Sendable {
     return size
   }
 
-  /// Whether there are none.
+  /// Whether there are no attributes.
   public var isEmpty: Bool { encoded.isEmpty }
 
-  /// The content of one attribute; `nil` when there is none, or one of another type.
+  /// The value of one attribute; `nil` if there is none or if it has another type. Setting `nil` removes it.
   public subscript<Value>(attribute: ValueAttribute<Value>) -> Value? {
     get { content(of: attribute.code).flatMap { Value(attributeContent: $0) } }
     set { set(attribute.code, newValue?.attributeContent) }
   }
 
-  /// These, replaced by those of `others` where both have one.
+  /// Returns these attributes combined with `others`, whose values win where both have the same attribute.
   package func merging(_ others: ValueAttributes) -> ValueAttributes {
     guard !isEmpty, !others.isEmpty else { return isEmpty ? others : self }
     var merged = self
@@ -87,13 +90,13 @@ public struct ValueAttributes: Hashable, Sendable {
       if encoded[index] == code { encoded.removeSubrange(index..<field.upperBound) } else { index = field.upperBound }
     }
     guard let content else { return }
-    // What is cut here is far beyond what any store takes: the commit refuses it.
+    // Content that is truncated here is far beyond `maximumSize`, so the commit is refused.
     let kept = content.prefix(Int(UInt16.max))
     let size = [UInt8(truncatingIfNeeded: kept.count), UInt8(truncatingIfNeeded: kept.count >> 8)]
     encoded.insert(contentsOf: [code] + size + kept, at: index)
   }
 
-  /// Where the content of the attribute at an index is; `nil` at the end, and where the bytes are none of ours.
+  /// Returns the range of the content of the attribute at `index`; `nil` at the end and for malformed bytes.
   private static func field(in bytes: [UInt8], at index: Int) -> Range<Int>? {
     guard index + 3 <= bytes.count else { return nil }
     let end = index + 3 + Int(bytes[index + 1]) + Int(bytes[index + 2]) << 8
@@ -101,27 +104,27 @@ public struct ValueAttributes: Hashable, Sendable {
   }
 }
 
-/// The name and the type of one attribute.
+/// The code and type of one attribute.
 public struct ValueAttribute<Value: ValueAttributeContent>: Sendable {
-  /// What the attribute is stored under. Codes up to 127 are the library's.
+  /// The code under which the attribute is stored. Codes up to 127 are reserved for the library.
   public let code: UInt8
 
-  /// An attribute of an application's own.
-  /// - Parameter applicationCode: from 128 on. It is stored: never give it another meaning.
+  /// Creates an attribute of an application.
+  /// - Parameter applicationCode: a code from 128 to 255. Codes are persistent: never reuse one with another meaning.
   public init(applicationCode: UInt8) {
-    precondition(applicationCode >= 128, "The codes below 128 are the library's.")
+    precondition(applicationCode >= 128, "The codes below 128 are reserved for the library.")
     code = applicationCode
   }
 
-  /// One of the library's, listed in `docs/formats/sqlite.md`.
+  /// Creates an attribute of the library. Its codes are listed in `docs/formats/sqlite.md`.
   package init(code: UInt8) { self.code = code }
 }
 
-/// A type that an attribute can have.
+/// A type whose values can be stored as attributes.
 public protocol ValueAttributeContent: Sendable {
-  /// What is stored.
+  /// The bytes that are stored for this value.
   var attributeContent: [UInt8] { get }
-  /// What was stored; `nil` for bytes that are of another type.
+  /// Creates a value from its stored bytes; `nil` if they encode another type.
   init?(attributeContent: ArraySlice<UInt8>)
 }
 
@@ -134,7 +137,7 @@ extension UInt8: ValueAttributeContent {
 }
 
 extension UInt64: ValueAttributeContent {
-  /// Eight bytes, little-endian.
+  /// The number as eight bytes, little-endian.
   public var attributeContent: [UInt8] { withUnsafeBytes(of: littleEndian) { Array($0) } }
   public init?(attributeContent bytes: ArraySlice<UInt8>) {
     guard bytes.count == 8 else { return nil }
@@ -148,7 +151,7 @@ extension String: ValueAttributeContent {
 }
 
 extension Date: ValueAttributeContent {
-  /// The milliseconds since 1970, as eight bytes, little-endian.
+  /// The date in milliseconds since 1970, as eight bytes, little-endian.
   public var attributeContent: [UInt8] { UInt64(bitPattern: unixMilliseconds).attributeContent }
   public init?(attributeContent bytes: ArraySlice<UInt8>) {
     guard let milliseconds = UInt64(attributeContent: bytes) else { return nil }
@@ -157,13 +160,13 @@ extension Date: ValueAttributeContent {
 }
 
 extension Date {
-  /// Milliseconds since 1970, as stores keep dates.
+  /// The date in milliseconds since 1970, the unit in which stores keep dates; clamped if out of range.
   package var unixMilliseconds: Int64 {
     Int64(exactly: (timeIntervalSince1970 * 1_000).rounded()) ?? (timeIntervalSince1970 < 0 ? .min : .max)
   }
 
   package init(unixMilliseconds: Int64) { self.init(timeIntervalSince1970: Double(unixMilliseconds) / 1_000) }
 
-  /// The same moment as a store keeps it: in whole milliseconds.
+  /// The date rounded to whole milliseconds, the precision of stores.
   package var inMilliseconds: Date { Date(unixMilliseconds: unixMilliseconds) }
 }

@@ -1,10 +1,10 @@
 extension String {
-  /// The string with escapes in place of everything that is not seen as what it is: control characters, line
-  /// separators, marks of writing direction, tags and other invisible characters. So a key cannot forge lines of a log,
-  /// turn a terminal's text around, or look like another key.
+  /// The string with control characters, line separators, direction marks, tags and other invisible characters
+  /// replaced by escapes, so that a key cannot forge lines of a log, reverse the text of a terminal or look like
+  /// another key.
   package var escapingControlCharacters: String { escapingInvisible { _, _ in false } }
 
-  /// The same for a text of several lines: its line ends and tabs stay.
+  /// The string escaped like ``escapingControlCharacters``, but with its line ends and tabs kept.
   package var escapingInLines: String {
     escapingInvisible { scalar, next in
       scalar == "\n" || scalar == "\t" || (scalar == "\r" && next == "\n")
@@ -32,13 +32,13 @@ extension Unicode.Scalar {
     switch properties.generalCategory {
     case .control, .lineSeparator, .paragraphSeparator: true
     default:
-      // Unicode's "default ignorable" are shown as nothing: marks of direction, joiners, fillers, tags. The annotation
-      // marks are not among them.
+      // "Default ignorable" code points are invisible: direction marks, joiners, fillers, tags. The interlinear
+      // annotation marks (U+FFF9 to U+FFFB) are invisible, too, but not in that class.
       properties.isDefaultIgnorableCodePoint || properties.isBidiControl || (0xFFF9...0xFFFB).contains(value)
     }
   }
 
-  /// Whether it makes one sign of an emoji and what is beside it, as most emoji of people are written.
+  /// Returns whether this scalar joins its neighbours into one emoji: a joiner or a variation selector in a sequence.
   fileprivate func joins(_ before: Unicode.Scalar?, _ after: Unicode.Scalar?) -> Bool {
     guard let before else { return false }
     switch value {

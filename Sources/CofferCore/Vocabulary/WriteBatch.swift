@@ -1,66 +1,66 @@
 public import Foundation
 
-/// Changes that happen together or not at all.
+/// A list of operations that are applied together or not at all.
 ///
 /// ```swift
 /// var batch = WriteBatch()
-/// batch.require(counter, at: seen)      // nobody else changed it since
+/// batch.require(counter, at: seen)      // fails if another writer changed it since
 /// batch.put(counter, Data("42".utf8))
 /// try await engine.commit(batch, from: origin)
 /// ```
 public struct WriteBatch: Sendable {
-  /// One step of a batch.
+  /// One operation of a batch.
   public enum Operation: Hashable, Sendable {
-    /// Stores a value with its attributes, replacing what was there.
+    /// Stores a value with its attributes, replacing any existing ones.
     case put(StoreKey, Data, ValueAttributes = .none)
-    /// Removes a value; a missing one is no error.
+    /// Removes a value. Does nothing if there is none.
     case delete(StoreKey)
-    /// Removes every value whose key starts with the prefix; `nil` removes all.
+    /// Removes every value whose key starts with the prefix; `nil` removes all values.
     case clear(prefix: StoreKey?)
     /// Fails the batch unless the key is at this revision **before** the batch; `nil` means absent.
     case require(StoreKey, StoreRevision?)
-    /// Stores a record of the library's own.
+    /// Stores a system record, replacing any existing one.
     case putRecord(SystemRecordName, Data)
-    /// Removes a record of the library's own; a missing one is no error.
+    /// Removes a system record. Does nothing if there is none.
     case deleteRecord(SystemRecordName)
     /// Fails the batch unless the record is at this revision before the batch; `nil` means absent.
     case requireRecord(SystemRecordName, StoreRevision?)
   }
 
-  /// The steps, applied in order after every `require` has been checked.
+  /// The operations, applied in order after every `require` has been checked.
   public private(set) var operations: [Operation] = []
-  /// The logical change that this batch belongs to; `nil` lets the engine make one.
+  /// The identifier of the logical change that the batch belongs to; if it is `nil`, the engine generates one.
   public var transaction: TransactionID?
-  /// What the batch has survived when `commit` returns.
+  /// The durability that the batch has when `commit` returns.
   public var durability: StoreDurability
 
-  /// An empty batch.
+  /// Creates an empty batch.
   public init(transaction: TransactionID? = nil, durability: StoreDurability = .full) {
     self.transaction = transaction
     self.durability = durability
   }
 
-  /// A batch of the given steps.
+  /// Creates a batch of the given operations.
   public init(_ operations: [Operation], transaction: TransactionID? = nil, durability: StoreDurability = .full) {
     self.operations = operations
     self.transaction = transaction
     self.durability = durability
   }
 
-  /// Stores a value with its attributes.
+  /// Adds an operation that stores a value with its attributes, replacing any existing ones.
   public mutating func put(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes = .none) {
     operations.append(.put(key, value, attributes))
   }
-  /// Removes a value.
+  /// Adds an operation that removes a value, if there is one.
   public mutating func delete(_ key: StoreKey) { operations.append(.delete(key)) }
-  /// Removes every value whose key starts with `prefix`, or all.
+  /// Adds an operation that removes every value whose key starts with `prefix`, or all values if it is `nil`.
   public mutating func clear(prefix: StoreKey? = nil) { operations.append(.clear(prefix: prefix)) }
-  /// Fails the batch unless `key` is at `revision` (`nil`: absent) before it.
+  /// Adds a precondition: the batch fails unless `key` is at `revision` (`nil`: absent) before it.
   public mutating func require(_ key: StoreKey, at revision: StoreRevision?) {
     operations.append(.require(key, revision))
   }
 
-  /// What the batch will change.
+  /// The keys, prefixes and system records that the batch changes.
   public var selection: StoreSelection {
     var keys: [StoreKey] = []
     var prefixes: [StoreKey] = []
@@ -80,42 +80,44 @@ public struct WriteBatch: Sendable {
       ? .everything(records: records) : StoreSelection(keys: keys, prefixes: prefixes, records: records)
   }
 
-  /// Throws when a value or its attributes are more than an engine takes, naming the key.
-  package func check(_ capabilities: StoreCapabilities, backend: String) throws {
+  /// Checks the batch against the capabilities of an engine.
+  /// - Throws: ``StorageError``: `valueTooLarge` with the key if a value or its attributes exceed their limit;
+  ///   `unsupported` for attributes and system records that are not declared.
+  package func check(_ capabilities: StoreCapabilities, location: String) throws {
     let limit = capabilities.maximumValueSize
     for case .put(let key, let value, let attributes) in operations {
       guard value.count <= limit else {
         throw StorageError(
           .valueTooLarge, "The value has \(value.count) bytes; this store takes up to \(limit).",
-          advice: "Split it, or keep it in a file and store its path. Nothing was written.", backend: backend, key: key)
+          advice: "Split it, or keep it in a file and store its path. Nothing was written.", location: location,
+          key: key)
       }
-      if !attributes.isEmpty { try check(attributes, of: key, capabilities, backend) }
+      if !attributes.isEmpty { try check(attributes, of: key, capabilities, location) }
     }
     guard !capabilities.contains(.systemRecords), operations.contains(where: \.isAboutRecord) else { return }
     throw StorageError.unsupported(
-      "records of the library's own", advice: "Keep them in one of the built-in engines. Nothing was written.",
-      backend: backend)
+      "system records", advice: "Keep them in one of the built-in engines. Nothing was written.", location: location)
   }
 
   private func check(
-    _ attributes: ValueAttributes, of key: StoreKey, _ capabilities: StoreCapabilities, _ backend: String
+    _ attributes: ValueAttributes, of key: StoreKey, _ capabilities: StoreCapabilities, _ location: String
   ) throws {
     guard capabilities.contains(.attributes) else {
       throw StorageError.unsupported(
-        "attributes of values", advice: "Store what they say in the value. Nothing was written.", backend: backend
-      ).locating(backend: backend, key: key)
+        "attributes of values", advice: "Store the same data in the value. Nothing was written.", location: location
+      ).locating(at: location, key: key)
     }
     guard attributes.applicationSize <= ValueAttributes.maximumSize else {
       throw StorageError(
         .valueTooLarge,
-        "The attributes have \(attributes.applicationSize) bytes; a store takes up to \(ValueAttributes.maximumSize).",
-        advice: "Store some of them in the value. Nothing was written.", backend: backend, key: key)
+        "The attributes have \(attributes.applicationSize) bytes; the limit is \(ValueAttributes.maximumSize).",
+        advice: "Store some of them in the value. Nothing was written.", location: location, key: key)
     }
   }
 }
 
 extension WriteBatch.Operation {
-  /// Whether it is about a record of the library's own, and not about a value.
+  /// Whether the operation concerns a system record rather than a value.
   package var isAboutRecord: Bool {
     switch self {
     case .putRecord, .deleteRecord, .requireRecord: true

@@ -2,53 +2,55 @@ import CofferCOpenSSL
 package import CofferCore
 package import Foundation
 
-/// The bytes were not sealed with this key and these circumstances, or were changed since. Which, nobody is told.
+/// An error that reports that a message was not sealed with this key and this authenticated data, or was changed since.
+/// It does not distinguish these cases.
 package struct AuthenticationFailure: Error, Hashable {
   package init() {}
 }
 
-/// AES-256-GCM (NIST SP 800-38D): bytes that nobody can read or change without the key.
+/// Authenticated encryption with AES-256-GCM (NIST SP 800-38D).
 ///
-/// A sealed message is the nonce (12 bytes), as many bytes as the message has, and the tag (16 bytes). A key is good
-/// for 2^32 messages under random nonces.
+/// A sealed message consists of the nonce (12 bytes), the ciphertext, which is as long as the message, and the tag
+/// (16 bytes). With random nonces, a key may seal at most 2^32 messages.
 package struct AESGCM: Sendable {
   package static let keyCount = 32
   package static let nonceCount = 12
   package static let tagCount = 16
-  /// How much longer a message is when it is sealed.
+  /// The number of bytes that sealing adds to a message.
   package static let overhead = nonceCount + tagCount
-  /// The longest message: a value of 1 GiB and what its holder puts around it.
+  /// The maximum size of a message in bytes, which leaves room for a value of 1 GiB and its framing.
   package static let limit = 1 << 31
 
   private let key: SecretBytes
-  /// OpenSSL counts in 32 bits, so it is given a message in parts.
+  /// The maximum number of bytes passed to OpenSSL at once, since it counts in 32 bits.
   private let partSize: Int
 
   package init(key: SecretBytes, partSize: Int = 1 << 30) throws(StorageError) {
     guard key.count == Self.keyCount else {
-      throw StorageError(.unsupported, "A key of AES-256 has 32 bytes; this one has \(key.count).")
+      throw StorageError(.unsupported, "An AES-256 key has 32 bytes; this one has \(key.count).")
     }
     self.key = key
     self.partSize = min(max(1, partSize), 1 << 30)
   }
 
+  /// Encrypts and authenticates a message.
   /// - Parameters:
-  ///   - nonce: 12 bytes that were never used with this key; random ones when it is `nil`, as it should be.
-  ///   - aad: What the message belongs to. It is not in the result, and `open` needs the same.
+  ///   - nonce: 12 bytes that were never used with this key, or `nil` for random ones, which is recommended.
+  ///   - aad: additional authenticated data. It is not part of the result, and `open` requires the same data.
   package func seal(_ plaintext: Data, nonce: Data? = nil, authenticating aad: Data) throws -> Data {
     try plaintext.withUnsafeBytes { try seal($0, nonce: nonce, authenticating: aad) }
   }
 
-  /// The same for a message that is no `Data`, such as a secret.
+  /// Encrypts and authenticates a message in a buffer, such as a secret.
   package func seal(_ plaintext: UnsafeRawBufferPointer, nonce: Data? = nil, authenticating aad: Data) throws -> Data {
     guard plaintext.count <= Self.limit, aad.count <= Self.limit else {
       throw StorageError(
-        .valueTooLarge, "The value is larger than can be encrypted in one piece.",
+        .valueTooLarge, "The value is too large to be encrypted in one piece.",
         advice: "Split it. Nothing was written.")
     }
     let nonce = if let nonce { nonce } else { try randomBytes(Self.nonceCount) }
     guard nonce.count == Self.nonceCount else {
-      throw StorageError(.unsupported, "A nonce of AES-256-GCM has 12 bytes; this one has \(nonce.count).")
+      throw StorageError(.unsupported, "An AES-256-GCM nonce has 12 bytes; this one has \(nonce.count).")
     }
     var sealed = Data(count: plaintext.count + Self.overhead)
     let done = try sealed.withUnsafeMutableBytes { sealed in
@@ -64,14 +66,15 @@ package struct AESGCM: Sendable {
     return sealed
   }
 
-  /// Throws `AuthenticationFailure` unless `seal` made exactly these bytes with the same key and the same `aad`.
+  /// Decrypts a sealed message.
+  /// - Throws: `AuthenticationFailure` unless `seal` produced exactly these bytes with the same key and the same `aad`.
   package func open(_ sealed: Data, authenticating aad: Data) throws -> Data {
     var plaintext = Data(count: try plaintextCount(sealed))
     try plaintext.withUnsafeMutableBytes { try open(sealed, authenticating: aad, into: $0) }
     return plaintext
   }
 
-  /// The same for a message that is a secret.
+  /// Decrypts a sealed message that is a secret.
   package func openSecret(_ sealed: Data, authenticating aad: Data) throws -> SecretBytes {
     try SecretBytes(count: try plaintextCount(sealed)) { try open(sealed, authenticating: aad, into: $0) }
   }
@@ -94,7 +97,7 @@ package struct AESGCM: Sendable {
         && context.setTag(tag) && context.finish()
     }
     guard isAuthentic else {
-      // What was decrypted before the tag was compared is somebody else's text.
+      // Plaintext that was decrypted before the tag was verified must not be released.
       OPENSSL_cleanse(plaintext.baseAddress, plaintext.count)
       ERR_clear_error()
       throw AuthenticationFailure()

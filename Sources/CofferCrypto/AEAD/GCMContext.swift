@@ -2,12 +2,13 @@ import CofferCOpenSSL
 import CofferCore
 import Foundation
 
-/// Looked up once: it takes longer than to seal a small message. Never freed or changed, so threads can share it.
+/// The cipher, fetched once since that takes longer than sealing a small message. It is never freed or changed, so
+/// threads can share it.
 private nonisolated(unsafe) let aes256GCM: OpaquePointer? =
   OpenSSL.isReady
   ? EVP_CIPHER_fetch(nil, "AES-256-GCM", nil) : nil
 
-/// One message on its way through OpenSSL, which wipes and frees what it made of the key in the end.
+/// An OpenSSL context for one message. OpenSSL wipes the expanded key when the context is freed.
 final class GCMContext {
   enum Direction: Int32 {
     case open = 0
@@ -21,13 +22,13 @@ final class GCMContext {
     _ direction: Direction, key: SecretBytes, nonce: UnsafeRawBufferPointer, partSize: Int
   ) throws(StorageError) {
     guard let aes256GCM else { throw OpenSSL.failure("it does not have AES-256-GCM", .unsupported) }
-    guard let context = EVP_CIPHER_CTX_new() else { throw OpenSSL.failure("it has no memory") }
+    guard let context = EVP_CIPHER_CTX_new() else { throw OpenSSL.failure("it is out of memory") }
     self.context = context
     self.partSize = partSize
     let done = key.withUnsafeBytes { key in
       EVP_CipherInit_ex(context, aes256GCM, nil, key.octets, nonce.octets, direction.rawValue)
     }
-    guard done == 1 else { throw OpenSSL.failure("it does not take the key") }
+    guard done == 1 else { throw OpenSSL.failure("it rejected the key") }
   }
 
   deinit { EVP_CIPHER_CTX_free(context) }
@@ -38,7 +39,7 @@ final class GCMContext {
     update(input, into: output.baseAddress)
   }
 
-  /// Without an output, the input is authenticated only.
+  /// Processes the input in parts. Without an output, the input is only authenticated.
   private func update(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer?) -> Bool {
     var position = 0
     while position < input.count {
@@ -53,7 +54,7 @@ final class GCMContext {
     return true
   }
 
-  /// Completes the tag; when opening, compares it.
+  /// Completes the tag or, when opening, verifies it.
   func finish() -> Bool {
     var written: Int32 = 0
     return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: AESGCM.tagCount) { nothing in
@@ -66,24 +67,24 @@ final class GCMContext {
   }
 
   func setTag(_ tag: UnsafeRawBufferPointer) -> Bool {
-    // OpenSSL copies it; its function takes no `const` since it has another use for other ciphers.
+    // OpenSSL copies the tag; the parameter is not `const` because other operations write to it.
     let tag = UnsafeMutableRawBufferPointer(mutating: tag)
     return EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(tag.count), tag.baseAddress) == 1
   }
 }
 
 extension UnsafeRawBufferPointer {
-  /// The address as OpenSSL wants it.
+  /// The base address, typed as OpenSSL expects it.
   var octets: UnsafePointer<UInt8>? { baseAddress?.assumingMemoryBound(to: UInt8.self) }
 
-  /// The bytes from `start` on.
+  /// Returns `count` bytes from the offset `start` on.
   func part(_ start: Int, _ count: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: dropFirst(start).prefix(count))
   }
 }
 
 extension UnsafeMutableRawBufferPointer {
-  /// The bytes from `start` on.
+  /// Returns `count` bytes from the offset `start` on.
   func part(_ start: Int, _ count: Int) -> UnsafeMutableRawBufferPointer {
     UnsafeMutableRawBufferPointer(rebasing: dropFirst(start).prefix(count))
   }

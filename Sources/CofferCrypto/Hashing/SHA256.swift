@@ -1,7 +1,7 @@
 import CofferCOpenSSL
 package import Foundation
 
-/// SHA-256 (FIPS 180-4): 32 bytes that stand for any number of bytes.
+/// Returns the SHA-256 digest of the data (FIPS 180-4), 32 bytes.
 package func sha256(_ data: Data) -> Data {
   _ = OpenSSL.isReady
   var digest = Data(count: 32)
@@ -9,6 +9,6 @@ package func sha256(_ data: Data) -> Data {
   let done = digest.withUnsafeMutableBytes { digest in
     data.withUnsafeBytes { EVP_Digest($0.baseAddress, count, digest.baseAddress, nil, EVP_sha256(), nil) }
   }
-  precondition(done == 1, "The cryptographic library of the system cannot compute SHA-256, which it always can.")
+  precondition(done == 1, "The system's cryptographic library cannot compute SHA-256.")
   return digest
 }

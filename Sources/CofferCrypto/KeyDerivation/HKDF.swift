@@ -2,18 +2,19 @@ import CofferCOpenSSL
 import CofferCore
 package import Foundation
 
-/// HKDF with SHA-256 (RFC 5869): keys for several purposes from one key. It is no protection for a passphrase; `scrypt`
-/// is.
+/// Derives a key for one purpose from another key with HKDF-SHA-256 (RFC 5869). It does not protect a passphrase; use
+/// `scrypt` for that.
 ///
 /// - Parameters:
+///   - salt: The salt, at most 1 KiB; may be empty.
 ///   - info: The purpose, at most 1 KiB.
-///   - count: At most 8,160.
+///   - count: The size of the derived key in bytes, 1 to 8,160.
 package func hkdfSHA256(_ key: SecretBytes, salt: Data, info: Data, count: Int) throws -> SecretBytes {
   guard key.count > 0, count > 0, count <= 255 * 32, info.count <= 1024, salt.count <= 1024 else {
-    throw StorageError(.unsupported, "No key of \(count) bytes can be derived from \(key.count) bytes in this way.")
+    throw StorageError(.unsupported, "HKDF cannot derive \(count) bytes from this key of \(key.count) bytes.")
   }
   _ = OpenSSL.isReady
-  // Not by OSSL_PARAM: that keeps the addresses of its names and values, and those of Swift's do not last.
+  // OSSL_PARAM would retain the addresses of names and values, and those of Swift values do not stay valid.
   guard let context = EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, nil) else {
     throw OpenSSL.failure("it does not have HKDF", .unsupported)
   }

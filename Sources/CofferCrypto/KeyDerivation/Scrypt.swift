@@ -2,13 +2,13 @@ import CofferCOpenSSL
 package import CofferCore
 package import Foundation
 
-/// How much work and memory it takes to try one passphrase.
+/// The parameters of scrypt (RFC 7914), which determine the work and memory of trying one passphrase.
 package struct ScryptCost: Hashable, Sendable {
   /// The binary logarithm of N, the cost of memory and work together.
   package var logN: Int
-  /// The size of a block, in 128 bytes.
+  /// The block size, in units of 128 bytes.
   package var r: Int
-  /// How many times the work is done, with the same memory.
+  /// The number of times that the work is repeated, with the same memory.
   package var p: Int
 
   package init(logN: Int, r: Int, p: Int) {
@@ -17,34 +17,34 @@ package struct ScryptCost: Hashable, Sendable {
     self.p = p
   }
 
-  /// 128 MiB and a part of a second: what OWASP recommends.
+  /// The parameters that OWASP recommends: 128 MiB and a fraction of a second.
   package static let standard = ScryptCost(logN: 17, r: 8, p: 1)
 
-  /// How much work one try is: a mixing of 1 KiB is 8.
+  /// The work of one try, in units of mixing 128 bytes.
   private var work: Double { Double(r) * Double(p) * exp2(Double(logN)) }
 
-  /// In bytes. Numbers in a file can be anything, so nothing here may overflow.
+  /// The memory of one try in bytes. Parameters from a file may have any value, so nothing here may overflow.
   private var memory: Double { 128 * Double(r) * max(exp2(Double(logN)), Double(p)) }
 
-  /// How long one try takes, in seconds: estimated, as a computer of 2020 has it. A try is never made to find out.
+  /// The time of one try in seconds, estimated for a computer of 2020 and never measured.
   private var seconds: Double { work / Double(1 << 21) }
 
-  /// Refuses what costs more than is allowed, before any of it is paid, and what protects nothing.
+  /// Throws `unsupported` if the cost exceeds the limits, or is too low to protect a passphrase.
   package func validate(within limits: PassphraseLimits = PassphraseLimits()) throws(StorageError) {
     guard memory <= Double(limits.memory), seconds <= limits.seconds else {
       throw StorageError(
         .unsupported,
-        "To try a passphrase would take \(Self.text(memory / 1_048_576)) MiB of memory and about "
+        "Trying a passphrase would take \(Self.text(memory / 1_048_576)) MiB of memory and about "
           + "\(Self.text(seconds)) s (scrypt: N = 2^\(logN), r = \(r), p = \(p)); "
           + "\(limits.memory >> 20) MiB and \(Self.text(limits.seconds)) s are allowed.",
-        advice: "If you made the store with this cost, open it with larger PassphraseLimits; otherwise the file was "
-          + "changed: use a backup. Nothing was tried and nothing was changed.")
+        advice: "If you created the store with this cost, open it with larger PassphraseLimits; otherwise the file was "
+          + "modified: restore a backup. Nothing was changed.")
     }
-    // scrypt itself demands the last: N is less than 2 to the power of 128 * r / 8.
+    // The last condition is scrypt's own: N is less than 2 to the power of 128 * r / 8.
     guard logN >= 10, r >= 1, p >= 1, logN < 16 * r else {
       throw StorageError(
-        .unsupported, "The cost of trying a passphrase protects nothing: N = 2^\(logN), r = \(r), p = \(p).",
-        advice: "Was the file changed? Nothing was tried and nothing was changed.")
+        .unsupported, "The scrypt parameters do not protect a passphrase: N = 2^\(logN), r = \(r), p = \(p).",
+        advice: "Check whether the file was modified; if so, restore a backup. Nothing was changed.")
     }
   }
 
@@ -52,16 +52,16 @@ package struct ScryptCost: Hashable, Sendable {
     number < 10 ? String(format: "%.1f", number) : String(format: "%.0f", number)
   }
 
-  /// What OpenSSL is told that it may use; for numbers that were validated.
+  /// The memory limit for OpenSSL in bytes. The parameters must have been validated.
   fileprivate var memoryForLibrary: UInt64 {
-    // Besides the large table, it counts a few small ones.
+    // OpenSSL also counts a few small tables.
     (UInt64(128 * r) << UInt64(logN)) + UInt64(128 * r * p) + (1 << 20)
   }
 }
 
-/// scrypt (RFC 7914): a key from a passphrase, made slowly, so that nobody tries many of them.
+/// Derives a key from a passphrase with scrypt (RFC 7914), slowly enough to make guessing expensive.
 ///
-/// It blocks the thread, for a third of a second at the standard cost.
+/// Blocks the thread, for a third of a second at the standard cost.
 package func scrypt(
   _ passphrase: SecretBytes, salt: Data, cost: ScryptCost, count: Int, limits: PassphraseLimits = PassphraseLimits()
 ) throws -> SecretBytes {
@@ -69,7 +69,7 @@ package func scrypt(
   return try uncheckedScrypt(passphrase, salt: salt, cost: cost, count: count)
 }
 
-/// For the published examples, some of which cost less than is safe.
+/// Derives a key without validating the cost, for published test vectors, some of which are below the safe minimum.
 package func uncheckedScrypt(
   _ passphrase: SecretBytes, salt: Data, cost: ScryptCost, count: Int
 ) throws -> SecretBytes {
@@ -83,6 +83,6 @@ package func uncheckedScrypt(
           bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
       }
     }
-    guard done == 1 else { throw OpenSSL.failure("it could not make a key from the passphrase") }
+    guard done == 1 else { throw OpenSSL.failure("it could not derive a key from the passphrase") }
   }
 }

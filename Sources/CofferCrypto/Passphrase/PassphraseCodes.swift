@@ -1,6 +1,6 @@
 public import CofferCore
 
 extension StorageError.Code {
-  /// The passphrase is empty, too long, or was not the same twice.
+  /// The passphrase is empty or too long, or its two entries differ.
   public static let invalidPassphrase = Self("invalidPassphrase")
 }

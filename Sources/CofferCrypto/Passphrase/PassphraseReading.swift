@@ -3,24 +3,25 @@ import CofferLocks
 import Foundation
 
 extension PassphraseSource {
-  /// The longest passphrase.
+  /// The maximum size of a passphrase in bytes.
   package static let limit = 64 * 1024
 
-  /// The passphrase. It blocks the thread until the source has given it.
+  /// Reads the passphrase. Blocks the thread until the source provides it.
   ///
-  /// - Parameter confirming: Whether a person is asked twice, since nobody could open the store after a slip.
+  /// - Parameter confirming: Whether an interactive source prompts twice, since a store with a mistyped passphrase
+  ///   could never be opened.
   package func read(
     confirming: Bool = false, in surroundings: PassphraseSurroundings = .system
   ) throws -> SecretBytes {
     switch kind {
     case .file(let url):
-      guard url.isFileURL else { throw problem(.unsupported, "it is not a path of this machine.") }
+      guard url.isFileURL else { throw problem(.unsupported, "it is not a file URL.") }
       return try passphrase(inFile: url.path)
     case .systemdCredential(let name):
       return try passphrase(inFile: credentialPath(name, in: surroundings.credentialsDirectory()))
     case .descriptor(let descriptor):
       guard let number = descriptor.take() else {
-        throw problem(.closed, "it was read before.", "Give the passphrase again.")
+        throw problem(.closed, "it has already been read.", "Give the passphrase again.")
       }
       defer { release(number) }
       return try trimmed(contents(of: number))
@@ -31,14 +32,14 @@ extension PassphraseSource {
     }
   }
 
-  /// What to say when the source gives no passphrase.
+  /// Returns the error for a source that provides no passphrase.
   package func problem(
     _ code: StorageError.Code, _ what: String, _ advice: String = "", underlying: StorageError.Underlying? = nil
   ) -> StorageError {
-    StorageError(code, "There is no passphrase from \(self): \(what)", advice: advice, underlying: underlying)
+    StorageError(code, "No passphrase could be read from \(self): \(what)", advice: advice, underlying: underlying)
   }
 
-  /// Translates the present `errno` of a failed system call.
+  /// Returns the error for the current `errno` of a failed system call.
   private func systemProblem(_ call: String) -> StorageError {
     let number = errno
     let underlying = StorageError.Underlying(
@@ -56,7 +57,7 @@ extension PassphraseSource {
   private func credentialPath(_ name: String, in directory: String?) throws -> String {
     let isPlain = !name.isEmpty && name != "." && name != ".." && name.utf8.count <= 255
     guard isPlain, !name.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 < 0x20 }) else {
-      throw problem(.unsupported, "a credential's name is the name of a file, without a path.")
+      throw problem(.unsupported, "the name of a credential must be a file name without a path.")
     }
     guard let directory, directory.hasPrefix("/") else {
       throw problem(
@@ -67,9 +68,9 @@ extension PassphraseSource {
   }
 
   private func passphrase(inFile path: String) throws -> SecretBytes {
-    guard !path.utf8.contains(0) else { throw problem(.unavailable, "its name has a NUL.") }
+    guard !path.utf8.contains(0) else { throw problem(.unavailable, "its path contains a NUL byte.") }
     var status = stat()
-    // Looked at before it is opened: to open a device can make it do something.
+    // Check the type before opening, since opening a device can have side effects.
     guard stat(path, &status) == 0 else { throw systemProblem("stat") }
     try check(status.st_mode)
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
@@ -78,7 +79,7 @@ extension PassphraseSource {
     return try trimmed(contents(of: descriptor))
   }
 
-  /// A terminal would show what is typed, and other devices hold no passphrases.
+  /// Throws unless the file may contain a passphrase: a terminal would echo it, and other devices have none.
   private func check(_ mode: mode_t) throws {
     switch mode & S_IFMT {
     case S_IFREG, S_IFIFO, S_IFSOCK: return
@@ -86,12 +87,12 @@ extension PassphraseSource {
     case S_IFCHR:
       throw problem(
         .unsupported, "it is a terminal or another device.",
-        "Give a file or a pipe, or have the program ask at the terminal.")
+        "Give a file or a pipe, or have the program prompt at the terminal.")
     default: throw problem(.unsupported, "it is not a file or a pipe.")
     }
   }
 
-  /// Everything up to the end, but at most one byte more than a passphrase and its newline can have.
+  /// Reads up to the end, but at most one byte more than the longest passphrase with its newline.
   private func contents(of descriptor: Int32) throws -> (SecretBytes, count: Int) {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw systemProblem("fstat") }
@@ -104,7 +105,7 @@ extension PassphraseSource {
         if read == 0 { return }
         if read > 0 { count += read }
         if read < 0 && errno == EAGAIN {
-          // Whoever opened it wanted to be told instead of waiting; here, waiting is right.
+          // The descriptor was opened as non-blocking, but this function is meant to block.
           var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
           _ = poll(&request, 1, -1)
         } else if read < 0 && errno != EINTR {
@@ -122,7 +123,7 @@ extension PassphraseSource {
     } catch let error as StorageError {
       throw error
     } catch {
-      // Its text is somebody else's and could hold anything; its type cannot.
+      // The text of the error could contain the passphrase; its type cannot.
       throw problem(
         .unavailable, "its closure threw an error.",
         underlying: .init(domain: String(reflecting: type(of: error)), code: (error as NSError).code, text: "no detail")
@@ -130,7 +131,7 @@ extension PassphraseSource {
     }
   }
 
-  /// The first `count` bytes without the newline at their end.
+  /// Returns the first `count` bytes without a trailing newline.
   package func trimmed(_ input: (bytes: SecretBytes, count: Int)) throws -> SecretBytes {
     try input.bytes.withUnsafeBytes { bytes in
       var line = bytes.prefix(input.count)
@@ -140,21 +141,21 @@ extension PassphraseSource {
       }
       guard !line.isEmpty else { throw problem(.invalidPassphrase, "it is empty.") }
       guard line.count <= Self.limit else {
-        throw problem(.invalidPassphrase, "it has more than 64 KiB.", "Is it the right file?")
+        throw problem(.invalidPassphrase, "it is larger than 64 KiB.", "Check that it is the right source.")
       }
       return SecretBytes(copying: UnsafeRawBufferPointer(rebasing: line))
     }
   }
 }
 
-/// The number of an open file, for whoever comes first.
+/// A file descriptor that can be taken once.
 final class OneTimeDescriptor: Sendable {
   let number: Int32
   private let isTaken = Locked(false)
 
   init(_ number: Int32) { self.number = number }
 
-  /// The number, the first time.
+  /// Returns the descriptor the first time, and `nil` afterwards.
   func take() -> Int32? {
     isTaken.withLock { isTaken in
       defer { isTaken = true }
@@ -163,8 +164,8 @@ final class OneTimeDescriptor: Sendable {
   }
 }
 
-/// Closes it. In place of a standard stream it leaves the empty device: the next file that is opened would get its
-/// number, and what is meant for the stream.
+/// Closes a descriptor. A standard stream is replaced with `/dev/null`, since the next file opened would otherwise get
+/// its number and thus the stream's output.
 private func release(_ descriptor: Int32) {
   if (0...2).contains(descriptor) {
     let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)

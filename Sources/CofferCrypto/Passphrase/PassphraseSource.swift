@@ -1,18 +1,18 @@
 import CofferCore
 public import Foundation
 
-/// Where the passphrase of a store comes from.
+/// A source of the passphrase of a store.
 ///
 /// ```swift
 /// let source: PassphraseSource = isService ? .systemdCredential("shop-store") : .file(words)
 /// ```
 ///
-/// There is no source for an argument of a command or a variable of the environment: other users and every child
-/// process can read those.
+/// There is no source for command arguments or environment variables, since other users and every child process can
+/// read those.
 ///
-/// A newline (LF or CRLF) at the end does not belong to the passphrase, whatever the source, so the same words make the
-/// same key from a file, from a terminal and from a program. An empty passphrase is refused, and so is one of more than
-/// 64 KiB. Messages name the source and never its content.
+/// One trailing newline (LF or CRLF) is removed for every source, so the same passphrase yields the same key from a
+/// file, a terminal and a program. An empty passphrase and one of more than 64 KiB are refused. Error messages name the
+/// source and never contain the passphrase.
 public struct PassphraseSource: Sendable {
   enum Kind: Sendable {
     case file(URL)
@@ -24,33 +24,33 @@ public struct PassphraseSource: Sendable {
 
   let kind: Kind
 
-  /// A file, a named pipe, or what a shell makes of `<(pass show shop)`. It is read to its end.
+  /// A file, a named pipe or a shell's process substitution such as `<(pass show shop)`. It is read to its end.
   public static func file(_ url: URL) -> PassphraseSource { PassphraseSource(kind: .file(url)) }
 
   /// An open file, pipe or socket, such as one inherited from the process that started this one.
   ///
-  /// It is read to its end, once, and then closed. Give each descriptor away once: its number may belong to another
-  /// file afterwards.
+  /// It is read to its end, once, and then closed. Pass each descriptor to one source only, since its number may belong
+  /// to another file afterwards.
   public static func descriptor(_ descriptor: Int32) -> PassphraseSource {
     PassphraseSource(kind: .descriptor(OneTimeDescriptor(descriptor)))
   }
 
-  /// A credential that systemd gives a service (`LoadCredential=` or `LoadCredentialEncrypted=` in its unit).
+  /// A credential that systemd passes to a service (`LoadCredential=` or `LoadCredentialEncrypted=` in its unit).
   public static func systemdCredential(_ name: String) -> PassphraseSource {
     PassphraseSource(kind: .systemdCredential(name))
   }
 
-  /// A person, whom a floor above knows how to ask.
+  /// An interactive source, whose prompt a higher layer implements.
   /// - Parameters:
-  ///   - name: where the person is, such as `the terminal`.
-  ///   - ask: asks, twice when it is to confirm; it is given the source, which words its errors.
+  ///   - name: the name of the source in messages, such as `the terminal`.
+  ///   - ask: prompts for the passphrase, twice if `confirming`. It receives the source, which creates its errors.
   package static func asking(
     _ name: String, _ ask: @escaping @Sendable (PassphraseSource, _ confirming: Bool) throws -> SecretBytes
   ) -> PassphraseSource {
     PassphraseSource(kind: .asking(name, ask))
   }
 
-  /// What a program has from somewhere else, a key ring for example.
+  /// A closure of the program that returns the passphrase, for example from a key ring.
   ///
   /// ```swift
   /// let source = PassphraseSource.provided { Data(try keyRing.secret(named: "shop").utf8) }
@@ -61,7 +61,7 @@ public struct PassphraseSource: Sendable {
 }
 
 extension PassphraseSource: CustomStringConvertible {
-  /// The source, such as `the file '/run/shop/passphrase'`; never what it holds.
+  /// The name of the source, such as `the file '/run/shop/passphrase'`; never its contents.
   public var description: String {
     switch kind {
     case .file(let url): "the file '\(url.path.escapingControlCharacters)'"
@@ -73,7 +73,7 @@ extension PassphraseSource: CustomStringConvertible {
   }
 }
 
-/// What a source finds around it; tests bring their own.
+/// The environment that sources read from; tests substitute their own.
 package struct PassphraseSurroundings: Sendable {
   package var credentialsDirectory: @Sendable () -> String?
 

@@ -2,7 +2,7 @@ import CofferCOpenSSL
 package import CofferCore
 package import Foundation
 
-/// Bytes that nobody can foresee, for nonces and salts.
+/// Returns cryptographically secure random bytes, for nonces and salts.
 package func randomBytes(_ count: Int) throws(StorageError) -> Data {
   var bytes = Data(count: count)
   let done = bytes.withUnsafeMutableBytes { fillWithRandomBytes($0, by: RAND_bytes) }
@@ -11,7 +11,7 @@ package func randomBytes(_ count: Int) throws(StorageError) -> Data {
 }
 
 extension SecretBytes {
-  /// New key material. OpenSSL has a generator of its own for it, apart from the one whose bytes are shown to others.
+  /// Creates random key material, from OpenSSL's separate generator for bytes that are never public.
   package static func random(count: Int) throws -> SecretBytes {
     try SecretBytes(count: count) { bytes in
       guard fillWithRandomBytes(bytes, by: RAND_priv_bytes) else { throw noRandomBytes() }
@@ -19,7 +19,7 @@ extension SecretBytes {
   }
 }
 
-/// OpenSSL counts in 32 bits, so it is asked in parts.
+/// Fills a buffer in parts, since OpenSSL counts in 32 bits. Returns whether it succeeded.
 private func fillWithRandomBytes(
   _ bytes: UnsafeMutableRawBufferPointer, by generate: (UnsafeMutablePointer<UInt8>?, Int32) -> Int32
 ) -> Bool {
@@ -33,4 +33,4 @@ private func fillWithRandomBytes(
   return true
 }
 
-private func noRandomBytes() -> StorageError { OpenSSL.failure("it has no random bytes", .unavailable) }
+private func noRandomBytes() -> StorageError { OpenSSL.failure("it could not generate random bytes", .unavailable) }

@@ -1,16 +1,17 @@
 import CofferCOpenSSL
 package import Foundation
 
-/// Key material, and values that were decrypted. It is never copied by passing it on, never printed, kept out of swap
-/// (as far as the system lets us) and core dumps, and overwritten when its last holder releases it.
+/// A buffer for key material and decrypted values. Passing it on does not copy its bytes. They are never printed, are
+/// kept out of core dumps and, as far as the system permits, out of swap, and are overwritten when the last reference
+/// is released.
 package final class SecretBytes: Sendable {
-  // Written by init alone, before anybody else has the object, and wiped by deinit, when nobody has it any more.
+  // Written only by init and wiped only by deinit, when there is no other reference to the object.
   private nonisolated(unsafe) let pages: SecretPages
   private var bytes: UnsafeMutableRawBufferPointer { pages.bytes }
-  /// For tests, which see the memory after it was wiped and before it is given back.
+  /// Called, in tests, with the memory after it was wiped and before it is freed.
   private let whenWiped: (@Sendable (UnsafeRawBufferPointer) -> Void)?
 
-  /// So many bytes, zero until `fill` writes them. They are wiped when it throws.
+  /// Creates a buffer of `count` zero bytes and calls `fill` to write them. They are wiped if it throws.
   package init(
     count: Int, whenWiped: (@Sendable (UnsafeRawBufferPointer) -> Void)? = nil,
     fill: (UnsafeMutableRawBufferPointer) throws -> Void
@@ -20,14 +21,14 @@ package final class SecretBytes: Sendable {
     try fill(pages.bytes)
   }
 
-  /// A copy. Where it came from is its holder's to wipe.
+  /// Copies bytes. The caller remains responsible for wiping the source.
   package init(copying source: UnsafeRawBufferPointer) {
     pages = SecretPages(count: source.count)
     whenWiped = nil
     pages.bytes.copyMemory(from: source)
   }
 
-  /// A copy. `Data` cannot be wiped: use this for what was there as `Data` anyway.
+  /// Copies the bytes of a `Data`. Since `Data` cannot be wiped, use this only for bytes that exist as `Data` anyway.
   package init(copying data: Data) {
     pages = SecretPages(count: data.count)
     whenWiped = nil
@@ -42,16 +43,16 @@ package final class SecretBytes: Sendable {
 
   package var count: Int { bytes.count }
 
-  /// The bytes, for the time of the call. Copy nothing out of it that is not wiped too.
+  /// Calls `body` with the bytes, which are valid only during the call. Any copy must be wiped as well.
   package func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
-    // Without it, the optimizer could wipe the bytes after the last use of the object and before the body's end.
+    // Otherwise the optimizer could release the object, and so wipe the bytes, before `body` returns.
     defer { withExtendedLifetime(self) {} }
     return try body(UnsafeRawBufferPointer(bytes))
   }
 }
 
 extension SecretBytes: Equatable {
-  /// Takes as long for bytes that differ at once as for those that do not, so that time does not tell where they do.
+  /// Compares in constant time, so that the duration does not reveal where the bytes differ.
   package static func == (left: SecretBytes, right: SecretBytes) -> Bool {
     left.withUnsafeBytes { left in
       right.withUnsafeBytes { right in

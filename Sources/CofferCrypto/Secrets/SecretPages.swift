@@ -2,17 +2,17 @@ import CofferCOpenSSL
 import CofferLocks
 import Foundation
 
-/// Memory pages that hold nothing but one secret: locked, so that they are never written to swap, and left out of core
-/// dumps (`mlock(2)`, `madvise(2)`). Pages of their own, because both work on whole pages.
+/// Memory pages that contain a single secret, locked so that they are never written to swap, and excluded from core
+/// dumps (`mlock(2)`, `madvise(2)`). Each secret has its own pages, since both calls apply to whole pages.
 struct SecretPages {
-  /// The bytes asked for; the rest of the last page is zero.
+  /// The requested bytes; the rest of the last page is zero.
   let bytes: UnsafeMutableRawBufferPointer
-  /// The size of the mapping; zero where the system refused one and the bytes are from the heap.
+  /// The size of the mapping in bytes, or zero if mapping failed and the bytes are on the heap.
   private let mappedCount: Int
   private static let pageSize = max(1, Int(sysconf(Int32(_SC_PAGESIZE))))
   private static let lastLockFailure = Locked(Int32(0))
 
-  /// Zeroed bytes. What cannot be locked is used unlocked: ``lockFailure`` says so.
+  /// Allocates zeroed bytes. If locking fails, they are used unlocked and ``lockFailure`` is set.
   init(count: Int) {
     let whole = max(1, (count + Self.pageSize - 1) / Self.pageSize) * Self.pageSize
     let start = mmap(nil, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | Int32(MAP_ANONYMOUS), -1, 0)
@@ -41,13 +41,13 @@ struct SecretPages {
     munmap(bytes.baseAddress, mappedCount)  // unlocks, too
   }
 
-  /// The `errno` with which a secret could not be locked in this process last, or 0.
+  /// The `errno` of the last failure to lock a secret in this process, or 0.
   static var lockFailure: Int32 { lastLockFailure.withLock { $0 } }
 }
 
-/// Whether secrets stay in memory and out of core dumps.
+/// Diagnostics of the memory of secrets.
 package enum SecretMemory {
-  /// The `errno` with which a secret of this size, in bytes, could not be locked now, or 0.
+  /// Returns the `errno` of an attempt to lock a secret of `count` bytes now, or 0 if it succeeds.
   package static func lockFailure(count: Int) -> Int32 {
     let pages = SecretPages(count: count)
     defer { pages.free() }
@@ -55,10 +55,10 @@ package enum SecretMemory {
     return isLocked ? 0 : errno
   }
 
-  /// The `errno` with which a secret could not be locked in this process last, or 0.
+  /// The `errno` of the last failure to lock a secret in this process, or 0.
   package static var lastLockFailure: Int32 { SecretPages.lockFailure }
 
-  /// How many bytes this user may lock; `nil` for any number.
+  /// The number of bytes that this process may lock, or `nil` if it is not limited.
   package static var lockLimit: Int? {
     var limit = rlimit()
     #if canImport(Darwin)

@@ -6,24 +6,24 @@ package struct SecretSlice: Sendable {
   private let whole: SecretBytes
   private let range: Range<Int>
 
-  /// The part of a secret; `range` must be within it.
+  /// Creates a slice of a secret; `range` is clamped to its bounds.
   package init(_ whole: SecretBytes, _ range: Range<Int>) {
     self.whole = whole
     self.range = range.clamped(to: 0..<whole.count)
   }
 
-  /// A copy, in memory of its own.
+  /// Creates a secret by copying the bytes of a `Data`.
   package init(copying data: Data) { self.init(SecretBytes(copying: data), 0..<data.count) }
 
   package var count: Int { range.count }
 
-  /// The bytes, for the time of the call.
+  /// Calls `body` with the bytes, which are valid only during the call.
   package func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
     try whole.withUnsafeBytes { (bytes) throws(E) in try body(UnsafeRawBufferPointer(rebasing: bytes[range])) }
   }
 
-  /// A copy in ordinary memory, for the program that asked for the value. It is wiped when its last holder releases it;
-  /// what the program makes of it is the program's.
+  /// A copy in ordinary memory, for the caller of the store. It is wiped when the last reference is released; copies
+  /// that the caller makes are not.
   package var copy: Data {
     withUnsafeBytes { bytes in
       guard !bytes.isEmpty, let copy = malloc(bytes.count) else { return Data(bytes) }

@@ -2,43 +2,43 @@ package import CofferCore
 import CofferLocks
 package import Foundation
 
-/// An open directory: its files are reached through it, whatever happens to its path.
+/// An open directory, whose files are accessed relative to its descriptor, whatever happens to its path.
 ///
-/// No call follows a symbolic link in the place of a file.
+/// No method follows a symbolic link where a file is expected, unless its documentation states otherwise.
 package final class Directory: Sendable {
   private let path: String
-  private let backend: String
+  private let location: String
   private let descriptor: Int32
   private let identity: Identity
-  /// The `errno` of a sync that has failed, or 0.
+  /// The `errno` of the first failed sync, or 0.
   private let syncFailure = Locked(Int32(0))
 
-  /// Opens a directory; a link that leads to it is followed, since it is the user who gives this path.
-  package convenience init(_ path: String, backend: String) throws {
+  /// Opens a directory. Symbolic links are followed, since the user has specified the path.
+  package convenience init(_ path: String, location: String) throws {
     let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw StorageError.fileSystem("open", path: path, errno: errno, backend: backend) }
-    self.init(descriptor, path: path, backend: backend)
+    guard descriptor >= 0 else { throw StorageError.fileSystem("open", path: path, errno: errno, location: location) }
+    self.init(descriptor, path: path, location: location)
   }
 
-  /// Opens a directory for reading only. One that is missing has no files.
-  package convenience init(ifAny path: String, backend: String) throws {
+  /// Opens a directory for reading only. A missing directory is represented as one without files.
+  package convenience init(ifAny path: String, location: String) throws {
     let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
     guard descriptor >= 0 || errno == ENOENT else {
-      throw StorageError.fileSystem("open", path: path, errno: errno, backend: backend)
+      throw StorageError.fileSystem("open", path: path, errno: errno, location: location)
     }
-    self.init(descriptor, path: path, backend: backend)
+    self.init(descriptor, path: path, location: location)
   }
 
-  private init(_ descriptor: Int32, path: String, backend: String) {
+  private init(_ descriptor: Int32, path: String, location: String) {
     self.descriptor = descriptor
     self.path = path
-    self.backend = backend
+    self.location = location
     var status = stat()
-    fstat(descriptor, &status)  // It cannot fail for an open directory, and zeros are nobody's identity.
+    fstat(descriptor, &status)  // Cannot fail for an open directory, and zeros match no directory.
     identity = Identity(status)
   }
 
-  /// What tells a directory from all others.
+  /// The device and inode numbers, which identify a directory.
   private struct Identity: Equatable {
     let device, inode: UInt64
 
@@ -47,11 +47,11 @@ package final class Directory: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Whether there is no such directory: then it has no files, and nothing can be written to it.
+  /// Whether the directory does not exist, so that it has no files and cannot be written.
   private var isMissing: Bool { descriptor < 0 }
 
-  /// Opens a directory in this one, making it (0700) if it is missing.
-  /// - Parameter mayMake: `false` to make nothing: a missing one has no files then.
+  /// Opens a subdirectory, creating it with mode 0700 if it is missing.
+  /// - Parameter mayMake: `false` to create nothing; a missing directory is then represented as one without files.
   package func directory(_ name: String, mayMake: Bool = true) throws -> Directory {
     if mayMake {
       if mkdirat(descriptor, name, 0o700) == 0 {
@@ -63,22 +63,26 @@ package final class Directory: Sendable {
     let child = isMissing ? -1 : openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
     guard child >= 0 else {
       if !mayMake, isMissing || errno == ENOENT {
-        return Directory(-1, path: path + "/" + name, backend: backend)
+        return Directory(-1, path: path + "/" + name, location: location)
       }
       guard errno == ENOTDIR || errno == ELOOP else { throw failure("open", name) }
       throw StorageError(
-        .notAStore, "There should be a directory at \(path)/\(name), and there is something else.",
-        advice: "A symbolic link there is not followed. Move it away. Nothing was changed.", backend: backend)
+        .notAStore, "Expected a directory at \(path)/\(name), but found something else.",
+        advice: "A symbolic link there is not followed. Move it away. Nothing was changed.", location: location)
     }
-    return Directory(child, path: path + "/" + name, backend: backend)
+    return Directory(child, path: path + "/" + name, location: location)
   }
 
   // MARK: Reading
 
-  /// The bytes of a regular file; `nil` when there is none. One that is larger than `limit` bytes is not read.
+  /// Returns the content of a regular file, or `nil` if there is none.
+  /// - Parameters:
+  ///   - followsLink: whether a symbolic link is followed; it is refused otherwise.
+  ///   - limit: the maximum size of the file, in bytes.
+  /// - Throws: `valueTooLarge` for a larger file, `notAStore` for anything but a regular file.
   package func read(_ name: String, followsLink: Bool = false, limit: Int) throws -> FileContent? {
     if isMissing { return nil }
-    // Not blocking: somebody may have put a pipe there.
+    // Non-blocking: the name may belong to a pipe.
     let file = openat(
       descriptor, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLink ? 0 : O_NOFOLLOW))
     guard file >= 0 else {
@@ -92,7 +96,7 @@ package final class Directory: Sendable {
     guard status.st_size <= limit else {
       throw StorageError(
         .valueTooLarge, "The file has \(status.st_size) bytes; this store takes up to \(limit).",
-        advice: "Move it away, or open the store with a larger limit.", backend: backend)
+        advice: "Move it away, or open the store with a larger limit.", location: location)
     }
     return FileContent(data: try bytes(of: file, size: Int(status.st_size), name), stamp: FileStamp(status))
   }
@@ -100,7 +104,7 @@ package final class Directory: Sendable {
   private func bytes(of file: Int32, size: Int, _ name: String) throws -> Data {
     guard size > 0 else { return Data() }
     guard let buffer = malloc(size) else {
-      throw StorageError(.inputOutput, "There is no memory for a value of \(size) bytes.", backend: backend)
+      throw StorageError(.inputOutput, "Not enough memory for a value of \(size) bytes.", location: location)
     }
     var count = 0
     while count < size {
@@ -111,13 +115,14 @@ package final class Directory: Sendable {
         free(buffer)
         throw failure
       }
-      if step == 0 { break }  // Somebody has cut it short: the checksum will tell.
+      if step == 0 { break }  // The file was truncated meanwhile; the checksum detects that.
       count += step
     }
     return Data(bytesNoCopy: buffer, count: count, deallocator: .free)
   }
 
-  /// What a regular file is recognised by; `nil` when there is none. A directory is nobody's value.
+  /// Returns the stamp of a regular file, or `nil` if there is none or a directory.
+  /// - Throws: `notAStore` for any other kind of file.
   package func stamp(_ name: String) throws -> FileStamp? {
     if isMissing { return nil }
     var status = stat()
@@ -132,15 +137,15 @@ package final class Directory: Sendable {
     return FileStamp(status)
   }
 
-  /// What this directory is recognised by; it changes when a file comes or goes.
+  /// Returns the stamp of this directory, which changes when a file is created, renamed or removed.
   package func ownStamp() throws -> FileStamp {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw failure("fstat", ".") }
     return FileStamp(status)
   }
 
-  /// Throws `unavailable` unless its path leads to this directory still: one that was removed, moved or hidden by a
-  /// mount has nothing of what is at its path now.
+  /// Throws `unavailable` unless the path still leads to this directory, which may have been removed, moved or hidden
+  /// by a mount.
   package func requireInPlace() throws {
     var status = stat()
     if stat(path, &status) == 0, Identity(status) == identity { return }
@@ -149,10 +154,10 @@ package final class Directory: Sendable {
     throw StorageError(
       .unavailable,
       "The directory was moved, removed or replaced while the store was open: \(path.escapingControlCharacters)",
-      advice: "Open the store again to use what is at its path. Nothing was changed.", backend: backend)
+      advice: "Open the store again to use what is at its path. Nothing was changed.", location: location)
   }
 
-  /// The same directory for replacing files in it.
+  /// Returns this directory as an ``OpenDirectory``, for replacing files in it.
   package func opened() throws(StorageError) -> OpenDirectory {
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0 else { throw failure("open", ".") }
@@ -168,10 +173,10 @@ package final class Directory: Sendable {
     return status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// The names of the regular files in the directory.
+  /// Returns the names of the regular files in the directory, in no particular order.
   package func fileNames() throws -> [String] {
     if isMissing { return [] }
-    // A descriptor of its own: reading moves the position.
+    // A separate descriptor, since reading moves its position.
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0 else { throw failure("open", ".") }
     guard let stream = fdopendir(copy) else {
@@ -189,12 +194,12 @@ package final class Directory: Sendable {
       let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
         tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
       }
-      // What is not UTF-8 is nobody's we know.
+      // Coffer creates no names that are not UTF-8.
       if let name, try isFile(name, entry.pointee.d_type) { names.append(name) }
     }
   }
 
-  /// Some file systems do not say in the listing what an entry is.
+  /// Whether an entry is a regular file. Some file systems do not report the type in the listing.
   private func isFile(_ name: String, _ type: UInt8) throws -> Bool {
     if Int(type) == Int(DT_REG) { return true }
     guard Int(type) == Int(DT_UNKNOWN) else { return false }
@@ -206,21 +211,21 @@ package final class Directory: Sendable {
 
   // MARK: Writing
 
-  /// Makes a file (0600) with these bytes and returns when they have survived power loss; its name may not have.
+  /// Writes a file with mode 0600 and syncs its bytes, but not its name, to the device.
   package func write(_ data: Data, to name: String) throws -> FileStamp {
     try write(data, to: name, isSynced: true)
   }
 
-  /// Replaces a file by one with these bytes. It may be whole, old or empty after a power loss. One caller at a time.
-  /// The room that was made sure of with ``reserve(_:count:)`` for `<name>.new` is used.
+  /// Replaces a file without syncing it: after a power loss it may be new, old or empty. One caller at a time. Uses the
+  /// space reserved with ``reserve(_:count:)`` for `<name>.new`.
   package func replaceUnsynced(_ name: String, with data: Data) throws {
     let temporary = name + Self.unfinished
     _ = try write(data, to: temporary, isSynced: false, flags: 0)
     try rename(temporary, to: name, in: self)
   }
 
-  /// Makes sure of the room for a file of so many bytes that is to be written under this name.
-  /// - Throws: `diskFull`; then the file is gone.
+  /// Reserves disk space for a file of `count` bytes that will be written under this name.
+  /// - Throws: `diskFull`; the file is removed then.
   package func reserve(_ name: String, count: Int) throws {
     let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard file >= 0 else { throw errno == ENOENT ? removed(name) : failure("open", name) }
@@ -232,9 +237,9 @@ package final class Directory: Sendable {
     }
   }
 
-  /// Replaces a file by one with these bytes and returns when both they and its name have survived power loss. Whoever
-  /// reads it sees the old bytes or the new ones; any number of callers and processes may do it at once.
-  /// - Parameter waiting: the directory of the new file until it is whole, on the same file system.
+  /// Replaces a file atomically and syncs its bytes and its name to the device. A reader finds either the old or the
+  /// new bytes; any number of callers and processes may call this at once.
+  /// - Parameter waiting: a directory on the same file system for the temporary file.
   package func replace(_ name: String, with data: Data, through waiting: Directory) throws {
     let temporary = String(UInt64.random(in: .min ... .max), radix: 16) + Self.unfinished
     _ = try waiting.write(data, to: temporary, isSynced: true, flags: O_EXCL)
@@ -247,8 +252,8 @@ package final class Directory: Sendable {
     try sync()
   }
 
-  /// Removes what killed callers of ``replace(_:with:through:)`` have left here. A living one needs a moment, not an
-  /// hour; should it sleep for that long, its call fails and nothing is lost.
+  /// Removes temporary files that killed callers of ``replace(_:with:through:)`` have left here: those older than an
+  /// hour. If a caller is suspended for that long, its call fails and nothing is lost.
   package func removeUnfinished() throws {
     let limit = UInt64(max(0, time(nil) - 3_600))
     for name in try fileNames() where name.hasSuffix(Self.unfinished) {
@@ -256,10 +261,10 @@ package final class Directory: Sendable {
     }
   }
 
-  /// How the names of files end that are not whole yet.
+  /// The suffix of the names of temporary files.
   private static let unfinished = ".new"
 
-  /// - Parameter flags: `O_TRUNC` or `O_EXCL`; without either the room that the file has is used.
+  /// - Parameter flags: `O_TRUNC` or `O_EXCL`; without either, the space of an existing file is reused.
   private func write(_ data: Data, to name: String, isSynced: Bool, flags: Int32 = O_TRUNC) throws -> FileStamp {
     let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags
     let file = openat(descriptor, name, flags, 0o600)
@@ -275,50 +280,51 @@ package final class Directory: Sendable {
       guard fstat(file, &status) == 0 else { throw failure("fstat", name) }
       return FileStamp(status)
     } catch {
-      // After a failed sync nobody knows what is in it: it is made anew, never synced again.
+      // After a failed sync its content is unknown: remove it rather than sync it again.
       unlinkat(descriptor, name, 0)
       throw error
     }
   }
 
-  /// Gives a file another name, replacing what has it.
+  /// Renames a file, replacing any existing file of the new name.
+  /// - Throws: `notFound` if there is no such file.
   package func rename(_ name: String, to target: String, in directory: Directory) throws {
     guard renameat(descriptor, name, directory.descriptor, target) == 0 else {
       guard errno == ENOENT else { throw directory.failure("rename", target) }
       guard !directory.isRemoved else { throw directory.removed(target) }
-      throw StorageError(.notFound, "There is no file to move: \(name).", backend: backend)
+      throw StorageError(.notFound, "There is no file to move: \(name).", location: location)
     }
   }
 
-  /// Gives a file a second name, if there is a file.
+  /// Creates a hard link to a file. Does nothing if the file is missing or the new name exists.
   package func link(_ name: String, to target: String, in directory: Directory) throws {
     guard linkat(descriptor, name, directory.descriptor, target, 0) == 0 || errno == ENOENT || errno == EEXIST else {
       throw directory.failure("link", target)
     }
   }
 
-  /// Removes a file or a link. A missing one is no error; a directory is left alone.
+  /// Removes a file or a link. Does nothing if it is missing or a directory.
   package func delete(_ name: String) throws {
     guard unlinkat(descriptor, name, 0) == 0 else {
       if errno == EISDIR || errno == ENOENT { return }
       let failure = failure("unlink", name)
-      if try isDirectory(name) { return }  // which some systems call a lack of permission
+      if try isDirectory(name) { return }  // for which some systems report a lack of permission
       throw failure
     }
   }
 
-  /// Throws when this user may not make and remove files here.
+  /// Throws if this user may not create and remove files here.
   package func checkWritable() throws {
     guard faccessat(descriptor, ".", W_OK | X_OK, AT_EACCESS) == 0 else { throw failure("access", ".") }
   }
 
-  /// Returns when the names in it have survived power loss.
+  /// Syncs the directory to the device, so that the names in it survive power loss.
   package func sync() throws {
-    // A device that has failed once answers the second time with a lie.
+    // After a failed sync, a second one can report success although the data is lost.
     let known = syncFailure.withLock { $0 }
     guard known == 0 else { throw failure("fsync", ".", known) }
     let code = flush(descriptor)
-    // Some file systems have nothing to sync for a directory and say so.
+    // Some file systems do not support syncing a directory.
     guard code == 0 || code == EINVAL || code == ENOTSUP else {
       syncFailure.withLock { $0 = code }
       throw failure("fsync", ".", code)
@@ -333,17 +339,17 @@ package final class Directory: Sendable {
   private func removed(_ name: String) -> StorageError {
     StorageError(
       .inputOutput, "The directory was removed while the store was open: \(path.escapingControlCharacters)",
-      advice: "Open the store again: the directory is made anew.", backend: backend)
+      advice: "Open the store again, which creates a new directory.", location: location)
   }
 
   private func notAFile(_ name: String) -> StorageError {
     StorageError(
-      .notAStore, "There is something else than a file where the value should be: \(name).",
+      .notAStore, "Expected a file for the value, but found something else: \(name).",
       advice: "A symbolic link, directory or pipe there is not followed or read. Move it away, or write the key again.",
-      backend: backend)
+      location: location)
   }
 
   private func failure(_ call: String, _ name: String, _ code: Int32 = errno) -> StorageError {
-    .fileSystem(call, path: path + "/" + name, errno: code, backend: backend)
+    .fileSystem(call, path: path + "/" + name, errno: code, location: location)
   }
 }

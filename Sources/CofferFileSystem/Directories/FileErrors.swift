@@ -4,17 +4,17 @@ import Foundation
 extension StorageError {
   /// Translates the `errno` of a failed call on a file or directory.
   package static func fileSystem(
-    _ call: String, path: String, errno code: Int32, backend: String = ""
+    _ call: String, path: String, errno code: Int32, location: String = ""
   ) -> StorageError {
     let cause = FileFailure(code)
     let text = "\(call) \(path.escapingControlCharacters): \(String(cString: strerror(code)))"
     return StorageError(
-      cause.code, cause.message, advice: cause.advice, backend: backend,
+      cause.code, cause.message, advice: cause.advice, location: location,
       underlying: Underlying(domain: "errno", code: Int(code), text: text))
   }
 }
 
-/// What a failure means for the person who reads about it.
+/// The error code, message and advice for an `errno`.
 private struct FileFailure {
   let code: StorageError.Code
   let message: String

@@ -1,7 +1,6 @@
 package import Foundation
 
-/// What a file is recognised by: one that has the same inode, size and modification time has not been written, as far
-/// as anybody can tell.
+/// The inode, size and modification time of a file. A file with an unchanged stamp is assumed not to have been written.
 package struct FileStamp: Hashable, Sendable {
   package let inode, size, seconds, nanoseconds: UInt64
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Writes all bytes; the `errno` of what failed, or 0.
+/// Writes all bytes. Returns the `errno` of a failure, or 0.
 func writeAll(_ data: Data, to file: Int32) -> Int32 {
   data.withUnsafeBytes { bytes in
     var rest = bytes[...]
@@ -15,8 +15,8 @@ func writeAll(_ data: Data, to file: Int32) -> Int32 {
   }
 }
 
-/// Gives a file room for so many bytes; the `errno` of what failed, or 0. Where a file system cannot do that, nothing
-/// is done.
+/// Allocates disk space for `count` bytes of a file. Returns the `errno` of a failure, or 0, also if the file system
+/// does not support it.
 func allocate(_ file: Int32, _ count: Int) -> Int32 {
   #if canImport(Darwin)
     return 0
@@ -26,10 +26,10 @@ func allocate(_ file: Int32, _ count: Int) -> Int32 {
   #endif
 }
 
-/// Has the device confirm what was written; the `errno` of what failed, or 0.
+/// Syncs a file to the device. Returns the `errno` of a failure, or 0.
 func flush(_ file: Int32) -> Int32 {
   #if canImport(Darwin)
-    // `fsync` alone leaves the bytes in the device's own memory there; file systems that cannot do more say so.
+    // `fsync` alone leaves the bytes in the device's cache; file systems without `F_FULLFSYNC` return an error.
     if fcntl(file, F_FULLFSYNC) == 0 { return 0 }
   #endif
   return fsync(file) == 0 ? 0 : errno

@@ -1,7 +1,7 @@
 package import CofferCore
 package import Foundation
 
-/// A directory that is held open, so that files are replaced in this one even if its path leads elsewhere meanwhile.
+/// A directory that is held open, so that files are replaced in it even if its path leads elsewhere meanwhile.
 package struct OpenDirectory: ~Copyable {
   private let descriptor: Int32
   private let path: String
@@ -15,7 +15,7 @@ package struct OpenDirectory: ~Copyable {
     self.path = path
   }
 
-  /// Takes over an open descriptor.
+  /// Takes ownership of an open descriptor.
   init(_ descriptor: Int32, path: String) {
     self.descriptor = descriptor
     self.path = path
@@ -23,7 +23,7 @@ package struct OpenDirectory: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// Makes a directory and those above it where they are missing, for this user alone.
+  /// Creates a directory and its missing parents with access for this user only (0700).
   package static func make(_ path: String) throws(StorageError) {
     try refuseForeignLinks(in: path)
     try makeWithParents(path)
@@ -37,7 +37,7 @@ package struct OpenDirectory: ~Copyable {
       failure = mkdir(path, 0o700) == 0 ? 0 : errno
     }
     if failure == 0 { return try sync(parent) }
-    // Some systems say that the root is busy or read-only before they say that it exists.
+    // For an existing root directory, some systems report that it is busy or read-only.
     var status = stat()
     if stat(path, &status) == 0 {
       guard status.st_mode & S_IFMT == S_IFDIR else { throw .fileSystem("mkdir", path: path, errno: ENOTDIR) }
@@ -46,7 +46,7 @@ package struct OpenDirectory: ~Copyable {
     throw .fileSystem("mkdir", path: path, errno: failure)
   }
 
-  /// Makes what was created, renamed or removed in a directory survive power loss.
+  /// Syncs a directory to the device, so that files created, renamed or removed in it survive power loss.
   package static func sync(_ path: String) throws(StorageError) {
     do {
       try OpenDirectory(path).sync()
@@ -56,28 +56,28 @@ package struct OpenDirectory: ~Copyable {
     }
   }
 
-  /// Makes what was created, renamed or removed here survive power loss.
+  /// Syncs the directory to the device, so that files created, renamed or removed in it survive power loss.
   package borrowing func sync() throws(StorageError) {
-    // Some file systems have nothing to sync for a directory and say so.
+    // Some file systems do not support syncing a directory.
     let failure = fsync(descriptor) == 0 ? 0 : errno
     guard failure == 0 || failure == EINVAL || failure == ENOTSUP else {
       throw StorageError(
-        .outcomeUnknown, "The device does not confirm the change of a directory.",
+        .outcomeUnknown, "The device did not confirm the change of a directory.",
         advice: "The change may or may not survive power loss. Check the device.",
         underlying: StorageError.fileSystem("fsync", path: path, errno: failure).underlying)
     }
   }
 
-  /// Replaces the file of that name as a whole: whoever reads it, also after power loss, sees the old bytes or the new.
+  /// Replaces a file atomically and durably: a reader, even after power loss, finds either the old or the new bytes.
   ///
-  /// A new file is for this user alone (0600), an old one keeps its rights. A symbolic link of that name is replaced
-  /// itself; what it led to stays as it is.
+  /// A new file is created with mode 0600; an existing one keeps its permissions. A symbolic link is itself replaced;
+  /// its target is left unchanged.
   /// - Parameters:
-  ///   - scratch: the name that the new file has until it is whole; what a killed caller has left under it is removed,
-  ///     so no two may use it at once. A random one unless given.
-  ///   - isReserved: whether `Directory.reserve(_:count:)` may have made the scratch file, whose room is used then.
-  ///   - isWanted: asked last; when it says no, everything stays as it is.
-  /// - Returns: What the new file is recognised by; `nil` when it was not wanted.
+  ///   - scratch: the temporary name of the new file; random by default. A leftover file of that name is removed, so
+  ///     only one caller at a time may use it.
+  ///   - isReserved: whether `Directory.reserve(_:count:)` may have created the scratch file, whose space is then used.
+  ///   - isWanted: called just before the file is replaced; if it returns `false`, nothing is changed.
+  /// - Returns: The stamp of the new file, or `nil` if `isWanted` returned `false`.
   @discardableResult
   package borrowing func replace(
     _ name: String, with data: Data, scratch: String? = nil, isReserved: Bool = false,
@@ -99,8 +99,8 @@ package struct OpenDirectory: ~Copyable {
     }
   }
 
-  /// Makes a file (0600) of that name, whole or not at all; one that is there stays.
-  /// - Returns: Whether there was none.
+  /// Creates a file atomically, with mode 0600, unless one of that name exists.
+  /// - Returns: Whether the file was created.
   package borrowing func create(_ name: String, with data: Data) throws(StorageError) -> Bool {
     guard try statusOfFile(name) == nil else { return false }
     let temporary = Self.randomName
@@ -114,36 +114,36 @@ package struct OpenDirectory: ~Copyable {
 
   private static var randomName: String { ".coffer-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp" }
 
-  /// Makes a file and gives it to `place`, which returns an `errno` or 0, and what `put` is to return.
+  /// Writes a temporary file and calls `publish`, which returns an `errno` or 0, and the stamp to return.
   private borrowing func put(
     _ data: Data, as temporary: String, like old: stat?, keepsRoom: Bool = false,
-    _ place: (FileStamp) -> (failure: Int32, stamp: FileStamp?)
+    _ publish: (FileStamp) -> (failure: Int32, stamp: FileStamp?)
   ) throws(StorageError) -> FileStamp? {
-    // `O_EXCL` follows no link, whoever may have guessed the name.
+    // `O_EXCL` follows no link, even if the name was guessed.
     let flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (keepsRoom ? 0 : O_CREAT | O_EXCL)
     let file = openat(descriptor, temporary, flags, 0o600)
     guard file >= 0 else { throw .fileSystem("open", path: "\(path)/\(temporary)", errno: errno) }
-    let placed: FileStamp?
+    let published: FileStamp?
     do throws(StorageError) {
       defer { close(file) }
-      let (failure, stamp) = place(try fill(file, with: data, like: old))
+      let (failure, stamp) = publish(try fill(file, with: data, like: old))
       guard failure == 0 else { throw .fileSystem("rename", path: "\(path)/\(temporary)", errno: failure) }
-      placed = stamp
+      published = stamp
     } catch {
       unlinkat(descriptor, temporary, 0)
       throw error
     }
-    if placed != nil { try sync() }
-    return placed
+    if published != nil { try sync() }
+    return published
   }
 
-  /// Whether there is a file of this user's alone, without another name.
+  /// Whether the file is accessible to this user only and has a single hard link.
   private borrowing func isOwnFile(_ name: String) throws(StorageError) -> Bool {
     guard let status = try statusOfFile(name) else { return false }
     return status.st_nlink == 1 && status.st_uid == geteuid() && status.st_mode & 0o077 == 0
   }
 
-  /// What is there now; `nil` for nothing and for a link. A device or pipe is not something to replace.
+  /// Returns the status of a regular file; `nil` if there is none or a link. Throws for any other kind of file.
   private borrowing func statusOfFile(_ name: String) throws(StorageError) -> stat? {
     var status = stat()
     guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -166,7 +166,7 @@ package struct OpenDirectory: ~Copyable {
     if failure == 0, ftruncate(file, off_t(data.count)) != 0 { failure = errno }
     if failure == 0, let old {
       var rights = old.st_mode & 0o777
-      // The group's rights are the old group's: another one does not get them.
+      // If the group cannot be kept, its permissions are removed: another group must not receive them.
       if fchown(file, old.st_uid, old.st_gid) != 0, fchown(file, uid_t.max, old.st_gid) != 0 { rights &= ~0o070 }
       if fchmod(file, rights) != 0 { failure = errno }
     }
@@ -177,20 +177,20 @@ package struct OpenDirectory: ~Copyable {
     return FileStamp(status)
   }
 
-  /// Refuses a path through symbolic links that others have planted: they could lead our writes anywhere.
+  /// Throws if a path leads through a symbolic link of another user, which could redirect writes anywhere.
   ///
-  /// Links of this user and of the system (`/tmp` on macOS) are followed, as everywhere else.
+  /// Links of this user and of the system (`/tmp` on macOS) are followed.
   package static func refuseForeignLinks(in path: String) throws(StorageError) {
     let parts = PathParts(path)
-    var place = ""
+    var ancestor = ""
     for name in parts.names {
-      place += place.isEmpty && !parts.isAbsolute ? name : "/" + name
+      ancestor += ancestor.isEmpty && !parts.isAbsolute ? name : "/" + name
       var status = stat()
-      guard lstat(place, &status) == 0 else { return }  // What is missing is no link; the next call says what is wrong.
+      guard lstat(ancestor, &status) == 0 else { return }  // Not a link; the next call on the path reports the error.
       guard status.st_mode & S_IFMT == S_IFLNK, status.st_uid != 0, status.st_uid != geteuid() else { continue }
       throw StorageError(
-        .permissionDenied, "\(place.escapingControlCharacters) is a symbolic link of another user.",
-        advice: "Give the path that it leads to, if that is right. Nothing was changed.")
+        .permissionDenied, "\(ancestor.escapingControlCharacters) is a symbolic link of another user.",
+        advice: "If you trust its target, give the path of that. Nothing was changed.")
     }
   }
 }

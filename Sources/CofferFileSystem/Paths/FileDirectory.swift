@@ -1,28 +1,30 @@
 import CofferCore
 public import Foundation
 
-/// A directory for files: those of document 4, and the one for an application's own data.
+/// A directory for an application's files: a standard directory of the system or one of your choice.
 ///
 /// ```swift
 /// let exports = try FileDirectory.documents.url().appendingPathComponent("exports")
 /// ```
 public enum FileDirectory: Hashable, Sendable {
-  /// What the user makes and wants to find again: `~/Documents`, or what the system says instead.
+  /// The directory for the user's documents: `~/Documents` unless the system specifies another.
   ///
-  /// On Linux all applications share it, and so the caches: keep your files in a directory of your own in it.
+  /// On Linux all applications share this directory and ``caches``: append a subdirectory for your application.
   case documents
-  /// What can be made again and may vanish at any time: `$XDG_CACHE_HOME`, else `~/.cache`, on Linux.
+  /// The directory for files that can be recreated and may be deleted at any time: on Linux `$XDG_CACHE_HOME`, by
+  /// default `~/.cache`.
   case caches
-  /// What an application keeps for its user, such as its database: `$XDG_DATA_HOME`, else `~/.local/share`, on Linux.
+  /// The directory for an application's data, such as its database: on Linux `$XDG_DATA_HOME`, by default
+  /// `~/.local/share`.
   ///
-  /// There all applications share it: append a directory of your own.
+  /// On Linux all applications share it: append a subdirectory for your application.
   case applicationSupport
   /// A directory of your choice, as a file URL.
   case custom(URL)
 
-  /// Where the directory is. It is not made.
-  /// - Throws: `StorageError` with code `unavailable` when the system does not say where it is, and `unsupported` for a
-  ///   URL that is not of a file.
+  /// Returns the URL of the directory. Does not create it.
+  /// - Throws: `StorageError` with code `unavailable` if the system does not specify the directory, and `unsupported`
+  ///   if a custom URL is not a file URL.
   public func url() throws -> URL {
     switch self {
     case .documents: return try SystemDirectories.current.url(for: .documents)
@@ -32,7 +34,7 @@ public enum FileDirectory: Hashable, Sendable {
       guard url.isFileURL else {
         throw StorageError(
           .unsupported, "A directory must be a file URL, and this one begins with '\(url.scheme ?? "")'.",
-          advice: "Make it with URL(fileURLWithPath:).")
+          advice: "Create it with URL(fileURLWithPath:).")
       }
       return url
     }

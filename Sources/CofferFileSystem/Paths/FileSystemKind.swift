@@ -1,14 +1,14 @@
 import CofferCShims
 import Foundation
 
-/// What kind of file system a path is on.
+/// The kind of file system that contains a path.
 package struct FileSystemKind: Sendable {
   package let name: String
-  /// Whether other machines may have it too, without our locks.
+  /// Whether other machines may access it without respecting file locks.
   package let isRemote: Bool
   package let freeBytes: UInt64
 
-  /// `nil` when the system does not say.
+  /// Examines the file system of a path; `nil` if the system does not report it.
   package init?(_ path: String) {
     #if canImport(Darwin)
       var status = statfs()

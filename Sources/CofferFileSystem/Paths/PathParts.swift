@@ -1,8 +1,8 @@
 package import CofferCore
 import Foundation
 
-/// A path in its parts, by bytes: a slash with a combining mark after it is one character for Swift, which is no slash,
-/// and for the system it is one.
+/// The components of a path, split by bytes: a slash followed by a combining mark is a single `Character` in Swift, but
+/// a slash for the system.
 package struct PathParts: Sendable {
   /// The names between the slashes.
   package let names: [String]
@@ -16,14 +16,14 @@ package struct PathParts: Sendable {
   /// The last name; empty for `/`.
   package var last: String { names.last ?? "" }
 
-  /// The path of the directory that the last name is in.
+  /// The path of the directory that contains the last name; `/` or `.` if there is no other.
   package var parent: String {
     let rest = names.dropLast()
     if isAbsolute { return "/" + rest.joined(separator: "/") }
     return rest.isEmpty ? "." : rest.joined(separator: "/")
   }
 
-  /// Whether a name is one harmless part of a path: up to 128 letters, digits, `.`, `_` and `-`, the first not a dot.
+  /// Returns whether a name is a safe path component: up to 128 letters, digits, `.`, `_` and `-`, the first not a dot.
   package static func isPlain(_ name: String) -> Bool {
     let bytes = name.utf8
     return !bytes.isEmpty && bytes.count <= 128 && bytes.first != UInt8(ascii: ".")
@@ -37,8 +37,8 @@ package struct PathParts: Sendable {
       }
   }
 
-  /// The path itself, or where it leads if its last name is a symbolic link: one file has one name then.
-  /// - Throws: `notAStore` for a link that leads nowhere.
+  /// Returns the path, or its canonical target if its last name is a symbolic link, so that one file has one name.
+  /// - Throws: `notAStore` for a dangling link.
   package static func resolvingLink(_ path: String) throws(StorageError) -> String {
     var status = stat()
     guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return path }

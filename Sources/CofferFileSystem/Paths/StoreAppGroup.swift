@@ -1,21 +1,20 @@
 import CofferCore
 public import Foundation
 
-/// Applications of one user that share files.
+/// The directories shared by the applications of an app group.
 ///
 /// ```swift
 /// let shared = try StoreAppGroup.container("group.com.example.shop")
 /// ```
 public enum StoreAppGroup {
-  /// The directory that the applications of a group share; it is made if it is missing.
+  /// Returns the directory that the applications of a group share, creating it if it is missing.
   ///
-  /// On Apple systems it is the group's container, which needs an entitlement. Elsewhere it is
-  /// `$XDG_DATA_HOME/<group>`, by default `~/.local/share/<group>`, which only this user may read; there, nobody checks
-  /// who belongs to the group.
+  /// On Apple platforms it is the container of the group, which requires an entitlement. Elsewhere it is
+  /// `$XDG_DATA_HOME/<group>`, by default `~/.local/share/<group>`, which only this user can read; membership in the
+  /// group is not checked.
   /// - Parameter identifier: up to 128 letters, digits, `.`, `_` and `-`; the first is not a dot.
-  /// - Throws: `StorageError` with code `unsupported` when the identifier cannot be one, `permissionDenied` when there
-  ///   is something in the container's place that others control, `unavailable` when the system does not say where its
-  ///   place is.
+  /// - Throws: `StorageError` with code `unsupported` for an invalid identifier, `permissionDenied` if the path is a
+  ///   symbolic link or belongs to another user, `unavailable` if the system does not specify the directory.
   public static func container(_ identifier: String) throws -> URL {
     guard PathParts.isPlain(identifier) else {
       throw StorageError(
@@ -40,7 +39,7 @@ public enum StoreAppGroup {
   }
 
   #if !canImport(Darwin)
-    /// Secrets go into the container, so it must be this user's own directory and no way to another one.
+    /// Checks that the container, which holds secrets, is a directory of this user and not a symbolic link.
     private static func checkOwner(_ path: String, _ identifier: String) throws(StorageError) {
       var status = stat()
       guard lstat(path, &status) == 0 else { throw .fileSystem("lstat", path: path, errno: errno) }

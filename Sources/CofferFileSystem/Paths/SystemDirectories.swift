@@ -1,12 +1,12 @@
 package import CofferCore
 package import Foundation
 
-/// Where the system wants the files of this user and this application.
+/// The standard directories for the files of this user and this application.
 ///
-/// On Apple systems `FileManager` knows. Elsewhere the directories are those of the XDG specification, and the
-/// environment is asked at each call.
+/// On Apple platforms `FileManager` provides them. Elsewhere they follow the XDG Base Directory Specification, and the
+/// environment is read at each call.
 package struct SystemDirectories: Sendable {
-  /// What a directory is for.
+  /// The purpose of a directory.
   package enum Purpose: String, CaseIterable, Sendable {
     case documents = "documents"
     case caches = "caches"
@@ -14,12 +14,12 @@ package struct SystemDirectories: Sendable {
     case preferences = "preferences"
   }
 
-  /// The directories that everything in the present task uses. Tests put their own here.
+  /// The directories used in the current task. Tests replace them.
   @TaskLocal package static var current = SystemDirectories()
 
-  /// The application's registered name, such as `com.example.shop`, if it has one.
+  /// The bundle identifier of the application, such as `com.example.shop`, if it has one.
   package let bundleIdentifier: String?
-  /// The name of the running program, which any other program may have too.
+  /// The name of the running program, which need not be unique.
   package let processName: String
   private let variable: @Sendable (_ name: String) -> String?
 
@@ -33,8 +33,8 @@ package struct SystemDirectories: Sendable {
     self.variable = variable
   }
 
-  /// The directory, which may not exist yet.
-  /// - Throws: `unavailable` when nothing says where it is: what would be in it cannot be looked for.
+  /// Returns the URL of a directory, which may not exist yet.
+  /// - Throws: `unavailable` if neither the environment nor the system specifies it.
   package func url(for purpose: Purpose) throws(StorageError) -> URL {
     #if canImport(Darwin)
       var found = registered(purpose)
@@ -56,7 +56,7 @@ package struct SystemDirectories: Sendable {
     return found
   }
 
-  /// The home directory of this user in the system's list of users, whatever the environment says.
+  /// The home directory of this user in the system's user database, independent of the environment.
   package static var registeredHome: String? {
     var (entry, found) = (passwd(), UnsafeMutablePointer<passwd>?.none)
     var buffer = [CChar](repeating: 0, count: 16 << 10)
@@ -79,7 +79,7 @@ package struct SystemDirectories: Sendable {
 
   private func home(_ path: String) -> URL? { absolute("HOME")?.appendingPathComponent(path, isDirectory: true) }
 
-  /// The directory that a variable names. A relative one is invalid and ignored: so says the XDG specification.
+  /// Returns the directory that a variable names. A relative path is ignored, as the XDG specification requires.
   private func absolute(_ name: String) -> URL? {
     guard let path = variable(name), path.hasPrefix("/") else { return nil }
     return URL(fileURLWithPath: path, isDirectory: true)

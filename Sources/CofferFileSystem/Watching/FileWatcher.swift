@@ -2,31 +2,31 @@ import CofferCore
 import CofferLocks
 import Foundation
 
-/// Calls back when a file was written in place or a directory has changed, and once per interval in any case: one
-/// thread for the whole process.
+/// A watcher that reports files written in place and directories that have changed, and calls back once per interval.
+/// It uses one thread for the whole process.
 ///
-/// The calls come from the watcher's thread, so they must be short. Where the system has no inotify, the interval is
-/// all there is, and it is shorter.
+/// Callbacks run on the watcher's thread, so they must be short. Where the system has no inotify, the watcher polls at
+/// a shorter interval instead.
 package final class FileWatcher: Sendable {
   package static let shared = FileWatcher()
 
-  /// What happened to a watched path, as far as the watcher can tell.
+  /// An event of a watched path.
   package enum Event: Sendable, Equatable {
     /// A file was written in place, or may have been.
     case written
-    /// A file of this name in a directory was written, made, moved or removed.
+    /// A file of this name in the directory was written, created, moved or removed.
     case changed(name: String)
-    /// Events were lost: anything may have happened.
+    /// Events were lost: any file may have changed.
     case unknown
-    /// Some time has passed.
+    /// An interval has elapsed.
     case interval
-    /// Some time has passed, and the system tells nothing of this directory: look at it.
+    /// A polling interval has elapsed for a directory that the system does not report changes of.
     case unheard
   }
 
-  /// How long a lost event can stay unnoticed, in milliseconds.
+  /// The interval of ``Event/interval``, in milliseconds: how long a lost event can stay unnoticed.
   private static let interval: Int32 = 1_000
-  /// How often to look where the system tells nothing: it has no inotify, or this user has no more of it.
+  /// The polling interval, in milliseconds, where the system has no inotify or its limit for this user is reached.
   private static let pollInterval: Int32 = 20
 
   private struct Watch: Sendable {
@@ -36,9 +36,9 @@ package final class FileWatcher: Sendable {
     var listens = false
     let callback: @Sendable (Event) -> Void
 
-    /// Whether changes should be told at once, and the system does not tell them.
+    /// Whether immediate events are wanted but the system does not report them.
     var isDeaf: Bool { listens && descriptor < 0 }
-    /// The same, but for a directory that is not there: nothing in it can change until it is.
+    /// Whether the path must be polled: the system reports no events, and the path exists.
     var mustPoll: Bool { isDeaf && access(path, F_OK) == 0 }
   }
 
@@ -46,17 +46,17 @@ package final class FileWatcher: Sendable {
     var watches: [UInt64: Watch] = [:]
     var nextID: UInt64 = 0
     var isRunning = false
-    /// The inotify descriptor, -1 where there is none.
+    /// The inotify descriptor, or -1 if there is none.
     var queue: Int32 = -1
 
-    /// Ends the system's watch, unless the same file is watched twice: that is one descriptor.
+    /// Removes the inotify watch unless another watch of the same file uses its descriptor.
     func release(_ descriptor: Int32) {
       guard descriptor >= 0, !watches.values.contains(where: { $0.descriptor == descriptor }) else { return }
       FileWatcher.removeWatch(descriptor, from: queue)
     }
   }
 
-  /// What the system has told of one of its watches.
+  /// An inotify event.
   private struct Report {
     let descriptor: Int32
     let name: String
@@ -64,13 +64,15 @@ package final class FileWatcher: Sendable {
 
   private let state = Locked(State())
 
-  /// Calls back once per interval; and, after ``listen(_:)``, at once when somebody writes to the file that is there.
+  /// Watches a file: calls back once per interval and, after ``listen(_:)``, whenever the file is written.
+  /// - Returns: An identifier for ``unwatch(_:)`` and ``listen(_:)``.
   package func watch(_ path: String, _ callback: @escaping @Sendable (Event) -> Void) -> UInt64 {
     add(Watch(path: path, isDirectory: false, descriptor: -1, callback: callback))
   }
 
-  /// Calls back for each file of a directory that somebody has changed. Files are not watched themselves: a watch on a
-  /// file ends when an editor replaces it.
+  /// Watches a directory: calls back for each of its files that has changed. The files are not watched individually,
+  /// since such a watch ends when an editor replaces the file.
+  /// - Returns: An identifier for ``unwatch(_:)``.
   package func watch(directory path: String, _ callback: @escaping @Sendable (Event) -> Void) -> UInt64 {
     let id = add(Watch(path: path, isDirectory: true, descriptor: -1, callback: callback))
     listen(id)
@@ -99,10 +101,10 @@ package final class FileWatcher: Sendable {
     }
   }
 
-  /// Hears of the file that is at the path now; call it again after the file was replaced.
+  /// Starts immediate events for the file that is now at the path. Call it again after the file was replaced.
   package func listen(_ id: UInt64) { _ = listenAnew(id) }
 
-  /// - Returns: Whether something else is heard of now than before.
+  /// - Returns: Whether another file or directory is watched now than before.
   private func listenAnew(_ id: UInt64) -> Bool {
     state.withLock { state in
       guard let watch = state.watches[id] else { return false }
@@ -115,7 +117,7 @@ package final class FileWatcher: Sendable {
     }
   }
 
-  /// The `errno` of an attempt to watch a directory, or 0; what `coffer doctor` asks.
+  /// Returns the `errno` of an attempt to watch a directory, or 0, for `coffer doctor`.
   package static func failureToWatch(_ path: String) -> Int32 {
     #if os(Linux)
       let queue = inotify_init1(Int32(IN_CLOEXEC))
@@ -143,8 +145,8 @@ package final class FileWatcher: Sendable {
     }
   }
 
-  /// What the system had no watch for a moment ago it may have one for now, and a directory that is watched may have
-  /// been removed, moved away or hidden by a mount: then the one at its path is meant.
+  /// Retries watches that the system refused, and renews those of directories, which may have been removed, moved or
+  /// hidden by a mount, so that the directory at the path is watched.
   private func listenAgain() {
     let watches = state.withLock { $0.watches.filter { $0.value.isDeaf || $0.value.isDirectory } }
     for (id, watch) in watches where listenAnew(id) { watch.callback(watch.isDirectory ? .unknown : .written) }
@@ -171,7 +173,7 @@ package final class FileWatcher: Sendable {
   }
 
   #if os(Linux)
-    /// Files of a directory are told of once they are whole: closed, or moved into it.
+    /// Files in a directory are reported once they are complete: closed after writing, or moved into it.
     private static let directoryEvents =
       UInt32(IN_CLOSE_WRITE) | UInt32(IN_MOVED_TO) | UInt32(IN_MOVED_FROM) | UInt32(IN_DELETE) | UInt32(IN_ONLYDIR)
 
@@ -187,7 +189,7 @@ package final class FileWatcher: Sendable {
 
     private static func removeWatch(_ descriptor: Int32, from queue: Int32) { inotify_rm_watch(queue, descriptor) }
 
-    /// What has happened; `nil` after an overflow.
+    /// Waits for events and returns them; `nil` after a queue overflow.
     private static func waitForEvents(of queue: Int32, milliseconds: Int32) -> [Report]? {
       var wait = pollfd(fd: queue, events: Int16(POLLIN), revents: 0)
       guard poll(&wait, 1, milliseconds) > 0 else { return [] }
@@ -205,7 +207,7 @@ package final class FileWatcher: Sendable {
       return reports
     }
 
-    /// The first report of some; its descriptor is -1 after an overflow.
+    /// Removes and returns the first event of a buffer; its descriptor is -1 after a queue overflow.
     private static func takeReport(_ rest: inout UnsafeRawBufferPointer) -> Report? {
       let header = MemoryLayout<inotify_event>.size
       guard rest.count >= header else { return nil }

@@ -2,7 +2,7 @@ package import CofferCore
 import CofferCrypto
 import Foundation
 
-/// How a key is written as the name of a file.
+/// The file name that represents a key.
 ///
 /// ```
 /// theme                → theme
@@ -10,30 +10,30 @@ import Foundation
 /// ../a b               → %2e.%2fa%20b
 /// ```
 ///
-/// Different keys have different names on every file system, also on those that ignore case or merge Unicode forms: a
-/// name has no uppercase letter and nothing but ASCII.
+/// Different keys have different names on every file system, even on those that ignore case or normalize Unicode: a
+/// name consists of ASCII characters without uppercase letters.
 ///
 /// - `a`-`z`, `0`-`9`, `.`, `_` and `-` stand for themselves, an uppercase letter is `+` and its lowercase letter, and
 ///   every other byte is `%` and two hex digits.
-/// - The first byte is escaped where the name would otherwise start with `.` (hidden, or `..`), start with `-` (an
-///   option to the program of somebody who types `rm *` here), or be a device of Windows (`con`, `com1.log`).
+/// - The first byte is escaped if the name would otherwise start with `.` (a hidden file, or `..`) or `-` (an option to
+///   a program called as `rm *`), or be the name of a Windows device (`con`, `com1.log`).
 /// - The last byte is escaped if it is `.`, which Windows drops.
-/// - What would be longer than 200 bytes is cut after about 100, and `%h` and the key's SHA-256 follow. `%h` is no
-///   escape, so no other key has this name; the key itself cannot be read from it.
+/// - A name longer than 200 bytes is truncated to about 100, followed by `%h` and the SHA-256 of the key. `%h` is not a
+///   valid escape, so no other key has this name; the key cannot be recovered from it.
 package struct FileName: Hashable, Sendable {
-  /// At most 255 bytes, which is what file systems take; ASCII only.
+  /// The name: ASCII only, at most 255 bytes, the limit of file systems.
   package let string: String
-  /// Whether the name holds a hash in place of the whole key.
+  /// Whether the name contains a hash instead of the whole key.
   package let isHashed: Bool
 
   private static let wholeLimit = 200
   private static let prefixLimit = 100
-  /// The longest unit is `%xx`, so a cut leaves at most two bytes free.
+  /// The longest unit is `%xx`, so truncation leaves at most two bytes unused.
   private static let prefixMinimum = prefixLimit - 2
   private static let hashMark = [UInt8(ascii: "%"), UInt8(ascii: "h")]
   private static let hashDigits = 64
 
-  /// The name of the file that holds a key's value.
+  /// Creates the name of the file that holds the value of a key.
   package init(_ key: StoreKey) {
     let whole = key.withBytes { bytes in
       withUnsafeTemporaryAllocation(byteCount: Self.wholeLimit, alignment: 1) { space -> String? in
@@ -54,7 +54,7 @@ package struct FileName: Hashable, Sendable {
     }
   }
 
-  /// The first units that fit, for people to recognise the key by.
+  /// Returns the first units that fit, by which a reader can recognize the key.
   private static func encodedPrefix(of bytes: UnsafeRawBufferPointer) -> [UInt8] {
     withUnsafeTemporaryAllocation(byteCount: prefixLimit, alignment: 1) { space in
       let written = encode(bytes, into: space, isCut: true)
@@ -62,9 +62,9 @@ package struct FileName: Hashable, Sendable {
     }
   }
 
-  /// The key that is written so; `nil` for names that no key has, and for hashed ones, whose key only the file knows.
+  /// Returns the key that a name represents; `nil` for names that no key has, and for hashed names.
   ///
-  /// Only the one right spelling counts: `%61` is not `a`, so that no two files are the same key.
+  /// Only the canonical spelling is accepted: `%61` is not `a`, so that no two files represent the same key.
   package static func key(of name: String) -> StoreKey? {
     let size = name.utf8.count
     guard size > 0, size <= wholeLimit, let bytes = decode(Array(name.utf8)) else { return nil }
@@ -73,7 +73,7 @@ package struct FileName: Hashable, Sendable {
     return FileName(key).string == name ? key : nil
   }
 
-  /// Whether the name is a well-formed hashed one: a prefix that some key has, the mark and a hash.
+  /// Whether the name is a well-formed hashed name: a valid prefix, the mark and a hash.
   package static func isHashed(_ name: String) -> Bool {
     let prefixSize = name.utf8.count - hashMark.count - hashDigits
     guard (prefixMinimum...prefixLimit).contains(prefixSize) else { return false }
@@ -85,9 +85,9 @@ package struct FileName: Hashable, Sendable {
     return bytes.withUnsafeBytes { encodedPrefix(of: $0).elementsEqual(prefix) }
   }
 
-  /// Whether some text in UTF-8 starts with these bytes. The cut may be inside a character.
+  /// Whether these bytes are the start of valid UTF-8, which may be truncated inside a character.
   private static func isStartOfText(_ bytes: [UInt8]) -> Bool {
-    // Whatever the last character lacks is one of these: only E0 and F0 do not go on with 80.
+    // One of these completes any truncated character: only E0 and F0 cannot be followed by 80.
     let ends: [[UInt8]] = [[], [0x80], [0x80, 0x80], [0x80, 0x80, 0x80], [0xA0, 0x80], [0x90, 0x80, 0x80]]
     return ends.contains { end in
       let candidate = bytes + end
@@ -96,7 +96,7 @@ package struct FileName: Hashable, Sendable {
   }
 }
 
-/// Writes as many whole units as fit. With `isCut`, more of the key follows, so that its last byte is not here.
+/// Writes as many whole units as fit. With `isCut`, `bytes` is not taken to end with the last byte of the key.
 private func encode(
   _ bytes: UnsafeRawBufferPointer, into space: UnsafeMutableRawBufferPointer, isCut: Bool = false
 ) -> (size: Int, isComplete: Bool) {
@@ -127,7 +127,7 @@ private func encode(
   return (size, true)
 }
 
-/// The bytes that units stand for; `nil` when there is something else. Whether each unit is the right one is not asked.
+/// Decodes units to bytes; `nil` for an invalid unit. It does not check that each unit is the canonical one.
 private func decode(_ name: some Collection<UInt8>) -> [UInt8]? {
   var bytes: [UInt8] = []
   bytes.reserveCapacity(name.count)
@@ -154,8 +154,8 @@ private func isBadStart(_ bytes: UnsafeRawBufferPointer) -> Bool {
   }
 }
 
-/// Whether Windows takes the name for a device: by what stands before the first dot. An uppercase letter in it is
-/// written with a `+`, so only lowercase names count.
+/// Whether the part before the first dot is the name of a Windows device. An uppercase letter is written with a `+`, so
+/// only lowercase names matter.
 private func isDevice(_ bytes: UnsafeRawBufferPointer) -> Bool {
   func isStem(_ size: Int) -> Bool {
     bytes.count == size || bytes.count > size && bytes[size] == UInt8(ascii: ".")

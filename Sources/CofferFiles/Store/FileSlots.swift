@@ -4,14 +4,14 @@ import CofferLocks
 import CofferSlots
 import Foundation
 
-/// A directory with a file per key, whose bytes are the value's and nothing else.
+/// A directory with one file per key, whose content is exactly the value.
 ///
-/// Beside the files there is `.coffer`, where the journal is and where values wait: on the same file system, so that
-/// putting one into its place is a rename. Every file is opened relative to a directory that was opened once, and no
-/// symbolic link is ever followed, so that nothing outside is read or written.
+/// The subdirectory `.coffer` holds the journal and the staged values, on the same file system, so that publishing a
+/// value is a rename. Every file is opened relative to a directory descriptor, and no symbolic link is followed, so
+/// that nothing outside the directory is read or written.
 final class FileSlots: Slots {
-  /// Where a slot's file is.
-  private struct Place {
+  /// The file of a slot.
+  private struct SlotFile {
     let directory: Directory
     let name: String
   }
@@ -23,33 +23,33 @@ final class FileSlots: Slots {
   private let maximumValueSize: Int
   private let lookedAt = Locked((stamp: FileStamp?.none, time: UInt64(0)))
 
-  /// How often everything is looked at where the system tells of no changes, in nanoseconds.
+  /// The interval between full scans, in nanoseconds, where the system reports no changes.
   private static let lookInterval: UInt64 = 5_000_000_000
 
-  /// Where the journal and the values that wait are.
+  /// The name of the control directory, which holds the journal and the staged values.
   static let controlName = ".coffer"
 
-  /// Opens a directory, making what is missing of it.
-  /// - Parameter isReadOnly: whether nothing is made, since nothing can be written.
+  /// Opens an existing directory and creates the missing control directories.
+  /// - Parameter isReadOnly: whether the store cannot be written, so that nothing is created.
   init(_ path: String, name: String, maximumValueSize: Int, isReadOnly: Bool = false) throws {
     self.path = path
     self.name = name
     self.maximumValueSize = maximumValueSize
-    values = try Directory(path, backend: name)
+    values = try Directory(path, location: name)
     control = try values.directory(Self.controlName, mayMake: !isReadOnly)
     staged = try control.directory("staged", mayMake: !isReadOnly)
     retained = try control.directory("retained", mayMake: !isReadOnly)
     quarantine = try control.directory("quarantine", mayMake: !isReadOnly)
     names = try control.directory("names", mayMake: !isReadOnly)
-    if !isReadOnly { try? staged.removeUnfinished() }  // What cannot be removed is in nobody's way.
+    if !isReadOnly { try? staged.removeUnfinished() }  // Leftovers are harmless.
   }
 
-  private func place(_ slot: Slot) -> Place {
+  private func file(_ slot: Slot) -> SlotFile {
     switch slot {
-    case .value(let key): Place(directory: values, name: FileName(key).string)
-    case .staged(let id): Place(directory: staged, name: id.description)
-    case .retained(let id): Place(directory: retained, name: id.description)
-    case .quarantined(let id): Place(directory: quarantine, name: id.description)
+    case .value(let key): SlotFile(directory: values, name: FileName(key).string)
+    case .staged(let id): SlotFile(directory: staged, name: id.description)
+    case .retained(let id): SlotFile(directory: retained, name: id.description)
+    case .quarantined(let id): SlotFile(directory: quarantine, name: id.description)
     }
   }
 
@@ -66,16 +66,16 @@ final class FileSlots: Slots {
 
   func read(_ slot: Slot) throws -> SlotContent? {
     try values.requireInPlace()
-    let place = place(slot)
-    return try place.directory.read(place.name, limit: maximumValueSize).map {
+    let file = file(slot)
+    return try file.directory.read(file.name, limit: maximumValueSize).map {
       SlotContent($0.data, stamp: SlotStamp($0.stamp))
     }
   }
 
   func stamp(_ slot: Slot) throws -> SlotPresence? {
     try values.requireInPlace()
-    let place = place(slot)
-    return try place.directory.stamp(place.name).map { SlotPresence(stamp: SlotStamp($0)) }
+    let file = file(slot)
+    return try file.directory.stamp(file.name).map { SlotPresence(stamp: SlotStamp($0)) }
   }
 
   func checkWritable() throws {
@@ -83,12 +83,12 @@ final class FileSlots: Slots {
     try values.checkWritable()
   }
 
-  /// A directory where a file should be cannot be replaced by one: said before anything is stored.
+  /// Refuses a key whose file name is a directory, which a rename cannot replace, before anything is staged.
   func prepare(_ key: StoreKey) throws {
     let name = FileName(key).string
     guard try !values.isDirectory(name) else {
       throw StorageError(
-        .notAStore, "There is a directory where the value's file should be: \(name).",
+        .notAStore, "A directory has the name of the value's file: \(name).",
         advice: "Move it away. Nothing was written.")
     }
     try keepName(of: key)
@@ -112,36 +112,36 @@ final class FileSlots: Slots {
   // MARK: Writing
 
   func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
-    let place = place(slot)
+    let file = file(slot)
     if case .value(let key) = slot { try keepName(of: key) }
     guard case .staged = slot else {
-      // Only what waits may be written in place: whatever is read under its name must be whole.
-      try place.directory.replace(place.name, with: data, through: staged)
-      return try place.directory.stamp(place.name).map { SlotStamp($0) }
+      // Only a staged file may be written in place: the others must be complete whenever they are read.
+      try file.directory.replace(file.name, with: data, through: staged)
+      return try file.directory.stamp(file.name).map { SlotStamp($0) }
     }
-    return SlotStamp(try place.directory.write(data, to: place.name))
+    return SlotStamp(try file.directory.write(data, to: file.name))
   }
 
   func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
-    let (from, to) = (place(source), place(target))
-    // Somebody may have removed the key since its value was put aside.
+    let (from, to) = (file(source), file(target))
+    // Another handle may have removed the key since its value was staged.
     if case .value(let key) = target { try keepName(of: key) }
     try from.directory.rename(from.name, to: to.name, in: to.directory)
     return nil  // A file keeps its inode, size and date.
   }
 
   func copy(_ source: Slot, to target: Slot) throws {
-    let (from, to) = (place(source), place(target))
+    let (from, to) = (file(source), file(target))
     try from.directory.link(from.name, to: to.name, in: to.directory)
   }
 
   func delete(_ slot: Slot) throws {
-    let place = place(slot)
-    try place.directory.delete(place.name)
+    let file = file(slot)
+    try file.directory.delete(file.name)
     if case .value(let key) = slot { try forgetName(of: key) }
   }
 
-  /// A writer gives a file another date. Another size alone is no sign of one: a file that lost its end has it, too.
+  /// Compares inode and modification time, but not the size: a file that was truncated by damage has another size, too.
   func isUntouched(_ stamp: SlotStamp, since recorded: SlotStamp) -> Bool {
     let (inode, seconds, nanoseconds) = (stamp.words.0, stamp.words.2, stamp.words.3)
     return (inode, seconds, nanoseconds) == (recorded.words.0, recorded.words.2, recorded.words.3)
@@ -151,9 +151,9 @@ final class FileSlots: Slots {
 
   func sync() throws { try values.sync() }
 
-  // MARK: Names that do not hold their key
+  // MARK: Keys of hashed names
 
-  /// A hashed name does not tell its key, so a file under the same name in `names` holds it. A damaged one is mended.
+  /// Stores the key of a hashed name in a file of the same name in `names`. A damaged file is replaced.
   private func keepName(of key: StoreKey) throws {
     let name = FileName(key)
     guard name.isHashed, try hashedKey(name.string) == nil else { return }
@@ -165,7 +165,7 @@ final class FileSlots: Slots {
     if name.isHashed { try names.delete(name.string) }
   }
 
-  /// The key whose hash is in a name; `nil` when the file that holds it is missing or damaged.
+  /// Returns the key of a hashed name, or `nil` if the file that holds it is missing or damaged.
   private func hashedKey(_ name: String) throws -> StoreKey? {
     do {
       guard let content = try names.read(name, limit: StoreKey.maximumSize),
@@ -174,7 +174,7 @@ final class FileSlots: Slots {
       else { return nil }
       return key
     } catch let error as StorageError where error.code == .valueTooLarge || error.code == .notAStore {
-      return nil  // no key is that long, and a link is nothing that we have made
+      return nil  // no key is that long, and Coffer creates no links
     }
   }
 
@@ -191,12 +191,12 @@ final class FileSlots: Slots {
       if let key = FileName.key(of: name) {
         heard(.changed(key))
       } else if FileName.isHashed(name) {
-        // Whose it is may be known to the journal only.
+        // The key may be known to the journal only.
         heard((try? hashedKey(name)).map { .changed($0) } ?? .anything)
       }
     case .unknown: heard(.anything)
     case .unheard:
-      // Files that come and go change the directory's own date; those that are written in place do not.
+      // Creating or removing a file changes the directory's modification time; writing a file in place does not.
       let now = DispatchTime.now().uptimeNanoseconds
       guard let stamp = try? values.ownStamp() else { return }
       let isDue = lookedAt.withLock { last in

@@ -1,8 +1,8 @@
 import CofferCore
 import Foundation
 
-/// How a key is called in the keyring: as it is, unless it has a zero byte, which no attribute can have. Such a key is
-/// `%coffer:` and its bytes in hexadecimal.
+/// The `account` attribute of a key: the key itself, or `%coffer:` followed by its UTF-8 bytes in hexadecimal if it
+/// contains a zero byte, which no attribute can hold, or starts with that prefix.
 struct KeyringAccount {
   private static let prefix = "%coffer:"
 
@@ -14,7 +14,7 @@ struct KeyringAccount {
     text = isPlain ? key.string : Self.prefix + digits.joined()
   }
 
-  /// The key of a name; `nil` for one that no key has.
+  /// Returns the key of an `account` attribute, or `nil` if no key has it.
   static func key(of text: String) -> StoreKey? {
     guard text.hasPrefix(prefix) else { return try? StoreKey(text) }
     let digits = Array(text.utf8.dropFirst(prefix.utf8.count))

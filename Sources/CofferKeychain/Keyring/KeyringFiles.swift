@@ -3,7 +3,7 @@ import CofferFileSystem
 import CofferLocks
 import Foundation
 
-/// Notices that a keyring's file was written, at most every two seconds: to look at a whole keyring is not cheap.
+/// Reports writes to the keyring's files, at most every two seconds, since listing a whole keyring is expensive.
 final class KeyringFiles: Sendable {
   private struct State {
     var watch: UInt64?

@@ -5,18 +5,18 @@ import CofferLocks
   import CofferFileSystem
   import Foundation
 
-  /// Notices that a keyring was begun anew because its file could not be read, and that another one is the default now.
+  /// Detects that the keyring replaced an unreadable file with a new one, or that the default collection changed.
   ///
-  /// gnome-keyring leaves a truncated `login.keyring` as it is and begins `login_1.keyring`, under the name of the old
-  /// collection and without a word: every secret looks absent then, as it does when somebody chooses another default
-  /// keyring. So the names of the keyring files and the path of the collection are noted beside the journal when
-  /// values are stored.
+  /// gnome-keyring leaves a truncated `login.keyring` as it is and silently creates `login_1.keyring` under the name of
+  /// the old collection. Every secret then looks absent, as it does when the user chooses another default keyring. So
+  /// the names of the keyring files and the path of the collection are recorded beside the journal whenever values are
+  /// stored.
   struct KeyringHistory: Sendable {
     private static let fileName = "keyrings"
 
-    /// Where the keyring's files are.
+    /// The path of the directory of the keyring's files.
     private let keyrings: String
-    /// Where the names are noted.
+    /// The path of the directory that contains the record.
     private let control: String
     private let noted = Locked<Data?>(nil)
 
@@ -30,13 +30,13 @@ import CofferLocks
       return names.filter { $0.hasSuffix(".keyring") && !$0.contains("\n") }.sorted()
     }
 
-    /// Values are there: these files are those that hold them, and this is their collection.
+    /// Records the present keyring files and the collection that values were stored in.
     func keep(_ collection: KeyringItemPath?) {
-      // No file's name has a slash: who knows nothing of the path takes it for a file that is gone.
+      // File names contain no slash, so older versions take the path for the name of a missing file.
       let lines = present + (collection.map { [$0.description] } ?? [])
       let note = Data(lines.joined(separator: "\n").utf8)
       guard !lines.isEmpty, noted.withLock({ $0 }) != note else { return }
-      // Without the note, nothing is noticed later: no reason to refuse a secret now.
+      // Without the record a later replacement is not detected, which is no reason to fail this write.
       guard let directory = try? OpenDirectory(control) else { return }
       do {
         try directory.replace(Self.fileName, with: note)
@@ -44,18 +44,18 @@ import CofferLocks
       } catch {}
     }
 
-    /// The lines of the note; `nil` while there is none.
+    /// The lines of the record, or `nil` if there is none.
     private var note: [String]? {
       FileManager.default.contents(atPath: control + "/" + Self.fileName).map {
         String(decoding: $0, as: UTF8.self).split(separator: "\n").map(String.init)
       }
     }
 
-    /// The collection in which a value was stored last, the default one then, where that was noted.
+    /// The collection that a value was last stored in, the default one at that time, or `nil` if none is recorded.
     var collection: KeyringItemPath? { note?.lazy.compactMap { KeyringItemPath($0) }.first }
 
-    /// The error when there is a new file beside an old one that could not be read. It is to be asked when no value of
-    /// ours is found.
+    /// Returns the error for a new file beside a recorded one that could not be read, or `nil` if there is none. To be
+    /// checked when no item of Coffer is found.
     func problem() -> StorageError? {
       guard let before = note else { return nil }
       let present = present
@@ -67,9 +67,9 @@ import CofferLocks
         }
         guard let new else { continue }
         return StorageError(
-          .damaged, "The keyring could not read its file \(old) and has begun anew in \(new).",
-          advice: "End the keyring, put a backup of \(old) in its place in \(keyrings) and remove \(new). "
-            + "To begin without the old secrets, move \(old) away.")
+          .damaged, "The keyring could not read its file \(old) and created \(new) instead.",
+          advice: "Stop the keyring, restore a backup of \(old) to \(keyrings) and remove \(new). "
+            + "To start without the old secrets, move \(old) to another directory.")
       }
       return nil
     }

@@ -1,21 +1,21 @@
 package import CofferCore
 package import Foundation
 
-/// A look at the desktop's keyring that changes nothing and asks for nothing.
+/// Read-only checks of the desktop's keyring, without prompts.
 package enum KeyringInspection {
-  /// Why the keyring cannot be used; `nil` when it is open. It blocks no longer than some seconds.
+  /// Returns the reason why the keyring cannot be used, or `nil` if it is open. Blocks for a few seconds at most.
   package static func obstacle(allowsPlainSession: Bool = false) -> StorageError? {
     #if SecretService && os(Linux)
       let state = SecretServiceClient(allowsPlainSession: allowsPlainSession).state()
       return state == .open ? nil : state.error()
     #else
       return StorageError(
-        .unsupported, "This program was built without the desktop's keyring.",
+        .unsupported, "This program was built without support for the desktop's keyring.",
         advice: "Build it on Linux with the package trait 'SecretService', or use a sealed file.")
     #endif
   }
 
-  /// Whether secrets cross the bus unencrypted; `nil` where that cannot be told now.
+  /// Returns whether secrets cross the bus unencrypted, or `nil` if that cannot be determined now.
   package static func hasPlainSession() -> Bool? {
     #if SecretService && os(Linux)
       return (try? SecretServiceClient(allowsPlainSession: true).sessionAlgorithm()).map { $0 == "plain" }
@@ -24,14 +24,14 @@ package enum KeyringInspection {
     #endif
   }
 
-  /// Whether the bytes can be a file of gnome-keyring, as far as can be told without its password.
+  /// Returns whether the bytes are a complete file of gnome-keyring, as far as can be checked without its password.
   package static func isWhole(_ file: Data) -> Bool {
     if file.starts(with: Data("[keyring]".utf8)) { return true }
     var reader = Reader(rest: file[...])
     return reader.skip(over: Data("GnomeKeyring\n\r\0\n".utf8)) && reader.restIsWhole()
   }
 
-  /// gnome-keyring's own binary format, up to the encrypted part, which must be there to its end.
+  /// A reader of gnome-keyring's binary format, up to the encrypted part, which must be complete.
   private struct Reader {
     var rest: Data
 
@@ -42,7 +42,7 @@ package enum KeyringInspection {
     }
 
     mutating func restIsWhole() -> Bool {
-      // Versions; name; two times, flags, timeout, iterations, salt and what is reserved.
+      // Versions; name; two times, flags, timeout, iterations, salt and reserved bytes.
       guard skip(4), skipText(), skip(8 + 8 + 4 + 4 + 4 + 8 + 16), let items = number() else { return false }
       for _ in 0..<items {
         guard skip(8), let attributes = number() else { return false }
@@ -67,7 +67,7 @@ package enum KeyringInspection {
       return rest.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// Its length, all ones for none, and its bytes.
+    /// Skips a string: its length, all ones for none, and its bytes.
     private mutating func skipText() -> Bool {
       guard let size = number() else { return false }
       return size == .max || skip(Int(size))

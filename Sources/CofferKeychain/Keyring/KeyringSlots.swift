@@ -5,11 +5,11 @@ import CofferLocks
   import CofferSlots
   import Foundation
 
-  /// The desktop's keyring as a home: an item per value.
+  /// The slots of a store in the desktop's keyring, with an item per value.
   ///
-  /// A value is an item with the attributes `service`, `account` (the key) and `access-group`, as other programs have
-  /// them, so that they find it; `coffer-version` says who wrote it. What waits for its commit is an item of the
-  /// keyring too: no secret is ever anywhere else. `docs/formats/keychain.md` lists the attributes.
+  /// A value is an item with the attributes `service`, `account` (the key) and `access-group`, which other programs use
+  /// as well and can therefore find; `coffer-version` is the id of the version. Staged values are items of the keyring,
+  /// too: a secret is never stored anywhere else. `docs/formats/keychain.md` lists the attributes.
   final class KeyringSlots: Slots {
     private enum Attribute {
       static let schema = "xdg:schema"
@@ -21,12 +21,12 @@ import CofferLocks
       static let slot = "coffer-slot"
     }
 
-    /// How a waiting item is told from one in its place, and what it says of itself.
+    /// The value of the attribute `coffer-slot` of an item that is not the value of a key.
     private enum Waiting: String {
       case staged, retained, quarantined
     }
 
-    // A keyring takes as long as its daemon, and its daemon syncs the file and not the name of it.
+    // Calls wait for the keyring's daemon, which syncs its file but not the file's directory.
     let readsBlock = true
     let keepsSecrets = true
 
@@ -37,9 +37,9 @@ import CofferLocks
     private let defaultAccessibility: KeychainAccessibility
     private let keyringDirectory: String
     private let history: KeyringHistory
-    /// Which items were seen to hold which values: of one that is deleted only its path is told.
+    /// The keys of the items seen so far, since the signal of a deletion contains only the item's path.
     private let seen = Locked<[KeyringItemPath: StoreKey]>([:])
-    /// Whether the keyring has answered when it was asked last.
+    /// Whether the keyring answered the last query of its state.
     private let answers = Locked(true)
 
     init(
@@ -76,8 +76,8 @@ import CofferLocks
 
     private func items(with attributes: [KeyringAttribute]) throws -> [KeyringItem] {
       let wanted = scopeAttributes + attributes
-      // A search finds what has more attributes, too: another group's, say. And what it has found may have been given
-      // others before it was read: it is another key's value then.
+      // A search also returns items with more attributes, such as those of another group, and an item may be given
+      // other attributes before it is read.
       let items = try client.items(client.search(wanted)).filter { item in
         isOfGroup(item) && wanted.allSatisfy(item.attributes.contains)
       }
@@ -89,7 +89,7 @@ import CofferLocks
 
     private func isOurs(_ item: KeyringItem) -> Bool { isOfGroup(item) && Self.version(of: item) != nil }
 
-    /// Throws when the keyring is another one than that which has our values: who is absent there is not gone.
+    /// Throws if this is not the keyring that contains the values, where a missing item does not prove absence.
     private func refuseNewKeyring() throws {
       guard let problem = try history.problem() ?? otherDefault() else { return }
       let items = try client.items(client.search(scopeAttributes))
@@ -97,7 +97,7 @@ import CofferLocks
       throw problem
     }
 
-    /// The error when another collection is the default than that which has our values, or may have them: it is locked.
+    /// Returns an error if the values are in another collection than the default, or may be because it is locked.
     private func otherDefault() throws -> StorageError? {
       guard let noted = history.collection else { return nil }
       let present = try client.defaultCollection()
@@ -109,7 +109,7 @@ import CofferLocks
       return present.hides(before)
     }
 
-    /// The items that are a key's value: one, but for the moment of its replacement and where others have added some.
+    /// Returns the items of a key: one, except during its replacement or after other programs added some.
     private func items(of key: StoreKey) throws -> [KeyringItem] {
       let account = KeyringAttribute(Attribute.account, KeyringAccount(key).text)
       let items = try items(with: [account]).filter { $0.text(of: Attribute.slot) == nil }
@@ -117,8 +117,8 @@ import CofferLocks
       return items
     }
 
-    /// The item that counts. A program that does not know Coffer adds its own after ours; Coffer would have removed
-    /// ours.
+    /// Returns the item with the current value of a key. An item without a version wins: an unaware program added it
+    /// after Coffer's, which Coffer itself would have removed.
     private func item(of key: StoreKey) throws -> KeyringItem? { Self.newest(try items(of: key)) }
 
     private static func newest(_ items: [KeyringItem]) -> KeyringItem? {
@@ -158,10 +158,10 @@ import CofferLocks
       item.text(of: Attribute.version).flatMap { SlotID($0) }
     }
 
-    /// What changes whenever somebody writes the item: its version, its date, or the item itself.
+    /// Returns a stamp that changes with every write of the item: its version, its date and a hash of its path.
     private static func stamp(of item: KeyringItem) -> SlotStamp {
       let version = version(of: item) ?? SlotID(owner: 0, number: 0)
-      var path: UInt64 = 0xCBF2_9CE4_8422_2325  // FNV-1a: only to tell items of one key apart
+      var path: UInt64 = 0xCBF2_9CE4_8422_2325  // FNV-1a, to distinguish items of one key
       for byte in item.path.description.utf8 { path = (path ^ UInt64(byte)) &* 0x100_0000_01B3 }
       return SlotStamp(
         version.owner, version.number, UInt64(bitPattern: Int64(item.modified.timeIntervalSince1970)), path)
@@ -170,7 +170,7 @@ import CofferLocks
     // MARK: Reading
 
     func read(_ slot: Slot) throws -> SlotContent? {
-      // One that is replaced between the two questions is looked for again.
+      // Search again if the item is replaced between the two calls.
       for _ in 0..<8 {
         guard let item = try item(in: slot) else { return nil }
         if let secret = try client.secrets([item.path]).first {
@@ -179,7 +179,7 @@ import CofferLocks
             attributes: ValueAttributes(Self.accessibility(of: item)))
         }
       }
-      throw StorageError(.busy, "Somebody else is changing the item all the time.", advice: "Try again.")
+      throw StorageError(.busy, "The item was replaced during each of eight attempts to read it.", advice: "Try again.")
     }
 
     func stamp(_ slot: Slot) throws -> SlotPresence? {
@@ -212,7 +212,7 @@ import CofferLocks
       return stamps
     }
 
-    /// The class that an item asks for, as far as it says.
+    /// Returns the accessibility class that is recorded in an item, or `nil` if there is none.
     private static func accessibility(of item: KeyringItem) -> KeychainAccessibility? {
       let name = item.text(of: Attribute.accessibility)
       return KeychainAccessibility.allCases.first { $0.name == name }
@@ -233,9 +233,9 @@ import CofferLocks
       do {
         try create(data, .staged, id, label: "\(scope.service): \(key.string.escapingControlCharacters)", accessibility)
       } catch let error as StorageError where error.code == .outcomeUnknown {
-        // Whether or not the item was made: without its commit it means nothing, and the next open removes it.
+        // The item may exist, but has no effect without its commit, and the next open removes it.
         throw StorageError(
-          .unavailable, "The keyring did not confirm in time that it has taken the value.",
+          .unavailable, "The keyring did not confirm within the timeout that it stored the value.",
           advice: "Nothing was changed. Try again.", underlying: error.underlying)
       }
       return nil  // Moving it changes its date.
@@ -248,7 +248,7 @@ import CofferLocks
     func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
       switch slot {
       case .value, .staged:
-        throw StorageError.unsupported("to write a value past its batch", advice: "Stage and move it.", backend: "")
+        throw StorageError.unsupported("writing a value outside of a batch", advice: "Stage and move it.", location: "")
       case .retained(let id): try create(data, .retained, id, label: scope.service, defaultAccessibility)
       case .quarantined(let id): try create(data, .quarantined, id, label: scope.service, defaultAccessibility)
       }
@@ -274,7 +274,7 @@ import CofferLocks
       var attributes = item.attributes.filter { $0.name != Attribute.slot && $0.name != Attribute.account }
       switch target {
       case .value(let key):
-        // First the old ones: until the new one is in their place, readers find it where it waits.
+        // Delete the old items first: until the new one has the key, readers find it in its staged slot.
         for old in try items(of: key) { try client.delete(old.path) }
         attributes.append(KeyringAttribute(Attribute.account, KeyringAccount(key).text))
       case .staged: attributes.append(KeyringAttribute(Attribute.slot, Waiting.staged.rawValue))
@@ -282,7 +282,7 @@ import CofferLocks
       case .quarantined: attributes.append(KeyringAttribute(Attribute.slot, Waiting.quarantined.rawValue))
       }
       guard try client.setAttributes(item.path, attributes), let moved = try client.items([item.path]).first else {
-        throw StorageError(.notFound, "Somebody has removed the item \(id) from the keyring meanwhile.")
+        throw StorageError(.notFound, "Another program has removed the item \(id) from the keyring.")
       }
       note([moved])
       history.keep(moved.path.parent)
@@ -304,7 +304,7 @@ import CofferLocks
     // MARK: Watching
 
     func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)? {
-      // A keyring that has just not answered is not waited for again: once it answers, everything is looked at.
+      // Do not wait again for a keyring that just timed out: once it answers, everything is read again.
       let isAwaited = answers.withLock { $0 }
       let signals = SecretServiceWatch(address: address, timeout: timeout, isAwaited: isAwaited) { [weak self] event in
         switch event {
@@ -314,7 +314,7 @@ import CofferLocks
           heard(.anything)
         }
       }
-      // A secret that is replaced in its item is signalled by nobody, but the keyring's file is written.
+      // No signal reports a secret that is replaced within its item, but the keyring's file is written.
       let files = KeyringFiles(keyringDirectory) { heard(.anything) }
       return {
         signals.end()
@@ -324,7 +324,7 @@ import CofferLocks
 
     private func hear(_ path: KeyringItemPath, _ heard: (SlotEvent) -> Void) {
       guard let found = try? client.items([path]) else { return heard(.anything) }
-      // It may have been another key's before, or ours and is somebody else's now.
+      // The item may have belonged to another key before, or may no longer belong to this store.
       let before = seen.withLock { $0.removeValue(forKey: path) }
       note(found.filter { $0.text(of: Attribute.service) == scope.service && isOfGroup($0) })
       let present = seen.withLock { $0[path] }
@@ -334,7 +334,7 @@ import CofferLocks
   }
 
   extension Array where Element: Hashable {
-    /// Each element once, in the order of their first appearance.
+    /// The distinct elements in the order of their first appearance.
     fileprivate var uniqued: [Element] {
       var seen: Set<Element> = []
       return filter { seen.insert($0).inserted }

@@ -5,28 +5,28 @@ import CofferLocks
 package import CofferSlots
 package import Foundation
 
-/// Copies of a sealed file: as sealed as the file itself.
+/// Backup and restore of sealed files. A backup is encrypted like the file itself.
 package enum SealedBackup {
-  /// What was copied.
+  /// The result of a backup or a restore.
   package struct Report: Sendable {
-    /// The canonical path of the copy, or of the store that it was put back to.
+    /// The canonical path of the backup, or of the store that was restored.
     package let path: String
     package let values: Int
     package let fileBytes: Int
-    /// Where what was replaced is kept.
+    /// The path of the saved copy of the replaced file, or `nil` if there is none.
     package let replaced: String?
   }
 
-  /// Copies the file of an open store, of a moment when nobody commits, and opens the copy to see that it is whole.
+  /// Copies the file of an open store while no commit is in progress, after decoding the copy to verify it.
   package static func make(
     of engine: SlotEngine, at file: URL, to path: String, overwrite: Bool
   ) async throws -> Report {
     guard let slots = engine.slots as? DocumentSlots<SealedFormat> else {
       throw StorageError.unsupported(
-        "sealed backups", advice: "Only a sealed file has one.", backend: engine.description)
+        "sealed backups", advice: "Only a sealed file has one.", location: engine.description)
     }
-    let source = try place(file.path, engine.description)
-    let target = try place(path, "sealed:\(path)")
+    let source = try location(file.path, engine.description)
+    let target = try location(path, "sealed:\(path)")
     guard source.path != target.path else { throw same(engine.description) }
     let exists = try target.exists()
     guard overwrite || !exists else { throw there(target) }
@@ -37,7 +37,7 @@ package enum SealedBackup {
     return Report(path: target.path, values: values, fileBytes: bytes.count, replaced: nil)
   }
 
-  /// Inside of `alone`, so that no commit is half in the file.
+  /// Returns the document, read with exclusive access so that no commit is partially included.
   private static func wholeDocument(
     _ slots: DocumentSlots<SealedFormat>, _ engine: SlotEngine
   ) async throws -> SealedFormat.Document {
@@ -50,31 +50,31 @@ package enum SealedBackup {
     return document
   }
 
-  /// Puts a copy in the place of a sealed file, after it was opened with its passphrase.
-  /// - Parameter kept: where what is replaced is kept; `nil` to keep nothing.
+  /// Replaces a sealed file with a backup, after verifying the backup with its passphrase.
+  /// - Parameter kept: the path to save the replaced file at, or `nil` to discard it.
   package static func putBack(
     _ backup: String, at file: URL, passphrase: PassphraseSource, takesOver: Bool, keepingReplacedAs kept: String?
   ) async throws -> Report {
     let name = "sealed:\(file.path)"
-    let source = try place(backup, "sealed:\(backup)")
-    let target = try place(file.path, name)
+    let source = try location(backup, "sealed:\(backup)")
+    let target = try location(file.path, name)
     guard source.path != target.path else { throw same(name) }
     guard try source.exists() else {
       throw StorageError(
         .notFound, "There is no backup at this path.", advice: "Check the path. Nothing was changed.",
-        backend: "sealed:\(backup)")
+        location: "sealed:\(backup)")
     }
     guard let values = try await SealedInspection.inspect(source.path, passphrase: passphrase) else {
-      throw StorageError(.notFound, "There is no backup at this path.", backend: name)
+      throw StorageError(.notFound, "There is no backup at this path.", location: name)
     }
-    guard takesOver || !SlotUsage.isOpen(control: target.path + ".coffer") else {
+    guard takesOver || !SlotOwners.isOpen(control: target.path + ".coffer") else {
       throw StorageError(
         .busy, "The store is open: in this process or in another.",
-        advice: "Close it everywhere and try again, or take it over. Nothing was changed.", backend: name)
+        advice: "Close it everywhere and try again, or take it over. Nothing was changed.", location: name)
     }
     guard let bytes = try source.read() else { throw same(name) }
     let old = try target.read()
-    if let old, let kept { try place(kept, name).write(old, overwrite: false) }
+    if let old, let kept { try location(kept, name).write(old, overwrite: false) }
     try target.write(bytes, overwrite: true)
     return Report(
       path: target.path, values: values, fileBytes: bytes.count, replaced: old == nil ? nil : kept)
@@ -82,22 +82,23 @@ package enum SealedBackup {
 
   private static func same(_ name: String) -> StorageError {
     StorageError(
-      .preconditionFailed, "The backup and the store are the same file.", advice: "Nothing was changed.", backend: name)
+      .preconditionFailed, "The backup and the store are the same file.", advice: "Nothing was changed.",
+      location: name)
   }
 
-  private static func there(_ place: Place) -> StorageError {
+  private static func there(_ location: Location) -> StorageError {
     StorageError(
-      .preconditionFailed, "There is a file at \(place.path.escapingControlCharacters) already.",
-      advice: "Give another name, or allow it to be overwritten. Nothing was changed.", backend: place.name)
+      .preconditionFailed, "A file already exists at \(location.path.escapingControlCharacters).",
+      advice: "Give another name, or allow it to be overwritten. Nothing was changed.", location: location.name)
   }
 
-  private static func place(_ path: String, _ name: String) throws -> Place {
+  private static func location(_ path: String, _ name: String) throws -> Location {
     let resolved = try PathParts.resolvingLink(URL(fileURLWithPath: path).path)
-    return Place(path: resolved, name: name)
+    return Location(path: resolved, name: name)
   }
 
-  /// A file by its path.
-  private struct Place {
+  /// The path of a file, and the location of its store for errors.
+  private struct Location {
     let path: String
     let name: String
 
@@ -106,15 +107,15 @@ package enum SealedBackup {
     func read() throws -> Data? {
       guard try exists() else { return nil }
       let parts = PathParts(path)
-      return try Directory(parts.parent, backend: name).read(parts.last, limit: 1 << 30)?.data
+      return try Directory(parts.parent, location: name).read(parts.last, limit: 1 << 30)?.data
     }
 
-    /// As a whole, and synced.
+    /// Writes the file atomically and syncs it.
     func write(_ bytes: Data, overwrite: Bool) throws {
       let parts = PathParts(path)
       guard try overwrite || !exists() else { throw there(self) }
       do { try OpenDirectory(parts.parent).replace(parts.last, with: bytes) } catch {
-        throw error.locating(backend: name)
+        throw error.locating(at: name)
       }
     }
   }

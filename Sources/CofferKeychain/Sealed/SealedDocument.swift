@@ -3,9 +3,9 @@ package import CofferCrypto
 package import CofferSlots
 import Foundation
 
-/// A sealed file, opened. Its values are in memory that is locked and wiped.
+/// The decrypted contents of a sealed file. The values are in memory that is locked and wiped.
 package struct SealedDocument: Sendable {
-  /// One value, its version and what was said of it.
+  /// A value with its version and, as `tag`, its accessibility class.
   package struct Item: Equatable, Sendable {
     package let version: SlotID
     package let tag: UInt8
@@ -16,9 +16,9 @@ package struct SealedDocument: Sendable {
   var items: [StoreKey: Item] = [:]
 }
 
-/// The values of a sealed file in a row, before they are sealed: `docs/formats/sealed.md`.
+/// The serialized values of a sealed file before encryption, as described in `docs/formats/sealed.md`.
 package enum SealedPayload {
-  /// The size of what stands before the key of a value.
+  /// The size in bytes of the fields that precede a value's key.
   private static let prefixSize = 25
 
   package static func encode(_ items: [StoreKey: SealedDocument.Item]) throws -> SecretBytes {
@@ -43,7 +43,7 @@ package enum SealedPayload {
     }
   }
 
-  /// The values are parts of `bytes`, not copies.
+  /// Returns the values, as slices of `bytes` and not copies.
   /// - Throws: `damaged`.
   package static func decode(_ bytes: SecretBytes) throws(StorageError) -> [StoreKey: SealedDocument.Item] {
     var reader = SecretReader(bytes)
@@ -61,15 +61,15 @@ package enum SealedPayload {
   }
 
   static var damaged: StorageError {
-    StorageError(.damaged, "The sealed store is damaged: its values are not those that were written.")
+    StorageError(.damaged, "The sealed store is damaged: its values are corrupt.")
   }
 }
 
-/// A value that waits for its place, before it is sealed: its tag, whose it is, and its bytes.
-enum WaitingPayload {
+/// The serialized form of a staged or retained value before encryption: its tag, its key and its bytes.
+enum StagedPayload {
   static var damaged: StorageError {
     StorageError(
-      .damaged, "A value that waits for its place is damaged, or another store's.",
+      .damaged, "A staged or retained value is damaged, or belongs to another store.",
       advice: "Write the key again. Other keys are not affected.")
   }
 
@@ -85,15 +85,16 @@ enum WaitingPayload {
     }
   }
 
-  /// - Throws: `damaged`, also for bytes that were kept for people to look at.
+  /// Returns the key and the value.
+  /// - Throws: `damaged`, also for quarantined bytes, which have no key.
   static func decode(_ bytes: SecretBytes) throws(StorageError) -> (key: StoreKey, item: SealedItem) {
     var reader = SecretReader(bytes)
     let tag = try reader.integer(UInt8.self)
-    guard let key = try reader.key(size: Int(try reader.integer(UInt32.self))) else { throw WaitingPayload.damaged }
+    guard let key = try reader.key(size: Int(try reader.integer(UInt32.self))) else { throw StagedPayload.damaged }
     return (key, SealedItem(data: reader.rest, tag: tag))
   }
 
-  /// Format 1 did not say whose value it is.
+  /// Returns a value of format 1, which does not record the key.
   static func decodeFirst(_ bytes: SecretBytes) throws(StorageError) -> SealedItem {
     var reader = SecretReader(bytes)
     let tag = try reader.integer(UInt8.self)
@@ -101,13 +102,13 @@ enum WaitingPayload {
   }
 }
 
-/// A value and what was said of it.
+/// A value and, as `tag`, its accessibility class.
 struct SealedItem: Sendable {
   let data: SecretSlice
   let tag: UInt8
 }
 
-/// Takes a secret apart from its beginning on.
+/// A sequential reader of the bytes of a secret.
 private struct SecretReader {
   private let bytes: SecretBytes
   private var offset = 0
@@ -127,7 +128,7 @@ private struct SecretReader {
     try take(MemoryLayout<I>.size).withUnsafeBytes { I(bigEndian: $0.loadUnaligned(as: I.self)) }
   }
 
-  /// `nil` for what is no key.
+  /// Reads a key of `size` bytes, or returns `nil` if it is not valid.
   mutating func key(size: Int) throws(StorageError) -> StoreKey? {
     try take(size).withUnsafeBytes { String(validating: $0, as: UTF8.self) }.flatMap { try? StoreKey($0) }
   }

@@ -3,38 +3,39 @@ import CofferCrypto
 import CofferSlots
 import Foundation
 
-/// Writes secrets into a sealed file.
+/// The document format of a sealed file.
 struct SealedFormat: DocumentFormat {
   let keepsSecrets = true
-  /// What a file has that was removed while the store is open and is written again.
+  /// The header of the file when it was opened.
   private let header: SealedHeader
-  /// The header that a file of format 1 gets when it is written again.
+  /// The header for the next write, which converts a file of format 1.
   private let newest: SealedHeader
   private let storeID: Data
   private let key: SecretBytes
   private let cipher: AESGCM
-  private let place: SealedFile?
+  private let location: SealedFile?
 
-  /// - Parameter opened: what the passphrase has opened the header to.
-  init(_ header: SealedHeader, _ opened: SealedHeader.Opened, at place: SealedFile? = nil) throws {
+  /// Creates the format of an open file.
+  /// - Parameter opened: the result of opening `header` with the passphrase.
+  init(_ header: SealedHeader, _ opened: SealedHeader.Opened, at location: SealedFile? = nil) throws {
     self.header = header
-    self.place = place
+    self.location = location
     key = opened.key
     newest = opened.newest
     storeID = try header.storeID ?? SealedHeader.storeID(from: opened.key)
     cipher = try AESGCM(key: opened.key)
   }
 
-  /// A header by which another passphrase opens the same key.
+  /// Returns a header that encrypts the same data key with another passphrase.
   func header(with passphrase: SecretBytes, cost: ScryptCost) throws -> SealedHeader {
     try SealedHeader(sealing: key, of: storeID, with: passphrase, cost: cost)
   }
 
-  /// What a new file holds.
+  /// The document of a new file.
   var empty: SealedDocument { SealedDocument(header: header) }
 
-  /// A store is made with its file, so one without a file has lost it.
-  func missing() throws -> SealedDocument { throw place?.isGone ?? SealedHeader.damaged }
+  /// Throws, since a store is created together with its file: a missing file was lost.
+  func missing() throws -> SealedDocument { throw location?.isGone ?? SealedHeader.damaged }
 
   func decode(_ file: Data) throws -> SealedDocument {
     let header = try Self.header(of: file)
@@ -43,19 +44,19 @@ struct SealedFormat: DocumentFormat {
       let payload = try cipher.openSecret(Data(file.dropFirst(header.size)), authenticating: header.bytes)
       return SealedDocument(header: header, items: try SealedPayload.decode(payload))
     } catch is AuthenticationFailure {
-      // Format 1 does not say whose file it is.
+      // Format 1 has no store id.
       throw header.version == 1 && header != self.header ? isAnother : SealedPayload.damaged
     }
   }
 
-  /// There was a store: a file that does not look like one is damaged.
+  /// Returns the header of the file of an existing store, where an unknown header is damage.
   private static func header(of file: Data) throws(StorageError) -> SealedHeader {
     do { return try SealedHeader(of: file) } catch {
       throw error.code == .notAStore ? SealedHeader.damaged : error
     }
   }
 
-  /// Not taken for damage, which would be mended by writing over it.
+  /// The error for the file of another store. It is not `damaged`, since damage is repaired by overwriting the file.
   private var isAnother: StorageError {
     StorageError(
       .wrongPassphrase, "The sealed file was replaced by one that the passphrase of this handle does not open.",
@@ -96,28 +97,29 @@ struct SealedFormat: DocumentFormat {
 
   func remove(_ key: StoreKey, from document: inout SealedDocument) { document.items[key] = nil }
 
-  // MARK: Values that wait
+  // MARK: Staged and retained values
 
-  func encodeWaiting(_ data: Data, as id: SlotID, for key: StoreKey?, tag: UInt8) throws -> Data {
-    let payload = try WaitingPayload.encode(data, for: key, tag: tag)
+  func encodeStaged(_ data: Data, as id: SlotID, for key: StoreKey?, tag: UInt8) throws -> Data {
+    let payload = try StagedPayload.encode(data, for: key, tag: tag)
     return try payload.withUnsafeBytes { try cipher.seal($0, authenticating: context(id)) }
   }
 
-  func decodeWaiting(_ file: Data, of id: SlotID) throws -> (key: StoreKey?, item: SealedItem) {
+  func decodeStaged(_ file: Data, of id: SlotID) throws -> (key: StoreKey?, item: SealedItem) {
     if let payload = try? cipher.openSecret(file, authenticating: context(id)) {
-      let waiting = try WaitingPayload.decode(payload)
+      let waiting = try StagedPayload.decode(payload)
       return (waiting.key, waiting.item)
     }
-    // What a writer of format 1 has left; a store that is of format 2 takes nothing of the kind.
+    // A writer of format 1 may have left it. A store of format 2 does not accept it.
     guard header.version == 1,
       let payload = try? cipher.openSecret(file, authenticating: Data("coffer waiting \(id)".utf8))
-    else { throw WaitingPayload.damaged }
-    return (nil, try WaitingPayload.decodeFirst(payload))
+    else { throw StagedPayload.damaged }
+    return (nil, try StagedPayload.decodeFirst(payload))
   }
 
   func data(of item: SealedItem) -> Data { item.data.copy }
 
-  /// Which version of which store a value that waits is, so that none can be put in another's place.
+  /// Returns the authenticated data of a staged or retained value: its store and version, so that it cannot be
+  /// substituted for another.
   private func context(_ id: SlotID) -> Data {
     var context = Data("coffer waiting 2".utf8) + storeID
     context.append(integer: id.owner)

@@ -2,10 +2,11 @@ package import CofferCore
 import CofferCrypto
 package import Foundation
 
-/// The beginning of a sealed file: how the passphrase opens the key that everything else is sealed with.
+/// The header of a sealed file: the data key, encrypted with a key that is derived from the passphrase.
 /// `docs/formats/sealed.md` describes it byte by byte.
 ///
-/// A checksum tells damage from a wrong passphrase: without one, a changed salt and a mistyped word look alike.
+/// Its checksum distinguishes damage from a wrong passphrase: without one, a changed salt looks like a mistyped
+/// passphrase.
 package struct SealedHeader: Hashable, Sendable {
   static let magic = Data("COFFSEAL".utf8)
   static let newest: UInt8 = 2
@@ -15,15 +16,15 @@ package struct SealedHeader: Hashable, Sendable {
   private static let wrappedSize = AESGCM.keyCount + AESGCM.overhead
   private static let checksumSize = 32
 
-  /// Which format the file has: 1 or 2.
+  /// The format version of the file: 1 or 2.
   package let version: UInt8
   package let bytes: Data
   private let cost: ScryptCost
 
-  /// The size of a header of a format.
+  /// Returns the size in bytes of a header of the given format version.
   package static func size(_ version: UInt8) -> Int { version == 1 ? 96 : plainSize(2) + wrappedSize + checksumSize }
 
-  /// The size of the part that the sealing of the key vouches for.
+  /// Returns the size in bytes of the part that is authenticated together with the data key.
   private static func plainSize(_ version: UInt8) -> Int { version == 1 ? 36 : 52 }
 
   package var size: Int { bytes.count }
@@ -31,16 +32,17 @@ package struct SealedHeader: Hashable, Sendable {
   private var plain: Data { Data(bytes.prefix(Self.plainSize(version))) }
   private var wrapped: Data { Data(bytes.dropFirst(Self.plainSize(version)).prefix(Self.wrappedSize)) }
 
-  /// The random id of the store, the same in all its files; format 1 has none.
+  /// The random id of the store, the same in all its files; `nil` in format 1.
   var storeID: Data? { version == 1 ? nil : Data(bytes.dropFirst(36).prefix(Self.idSize)) }
 
   /// Reads the header of a file.
-  /// - Throws: `damaged`; `notAStore` and `newerFormat` where no damage of a file of ours is known to look so.
+  /// - Throws: `damaged`, also if the checksum shows that only the first nine bytes changed; otherwise `notAStore` or
+  ///   `newerFormat`.
   package init(of file: Data) throws(StorageError) {
     let version = try Self.version(of: file)
     guard file.count >= Self.size(version) else { throw Self.damaged }
     let bytes = Data(file.prefix(Self.size(version)))
-    // In format 1 a changed number is taken for a wrong passphrase.
+    // Format 1 has no checksum: a changed parameter is reported as a wrong passphrase.
     if version > 1, bytes.suffix(Self.checksumSize) != Self.checksum(bytes.dropLast(Self.checksumSize)) {
       throw Self.damaged
     }
@@ -51,7 +53,8 @@ package struct SealedHeader: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// Which format a file has, or would have but for its first nine bytes, which may be damaged as well.
+  /// Returns the format version of a file. Throws `damaged` if the checksum is correct once the first nine bytes are
+  /// restored.
   private static func version(of file: Data) throws(StorageError) -> UInt8 {
     let beginning = Data(file.prefix(9))
     guard beginning != magic + [newest] else { return newest }
@@ -80,7 +83,7 @@ package struct SealedHeader: Hashable, Sendable {
 
   private static func checksum(_ bytes: Data) -> Data { sha256(Data(bytes)) }
 
-  /// A header that opens a key by a passphrase.
+  /// Creates a header that encrypts a data key with a passphrase.
   init(sealing key: SecretBytes, of storeID: Data, with passphrase: SecretBytes, cost: ScryptCost) throws {
     let salt = try randomBytes(Self.saltSize)
     let wrapping = try scrypt(passphrase, salt: salt, cost: cost, count: AESGCM.keyCount)
@@ -101,23 +104,23 @@ package struct SealedHeader: Hashable, Sendable {
     bytes = plain + wrapped + Self.checksum(plain + wrapped)
   }
 
-  /// A header for a new store.
+  /// Creates a header for a new store.
   init(sealing key: SecretBytes, with passphrase: SecretBytes, cost: ScryptCost) throws {
     try self.init(sealing: key, of: randomBytes(Self.idSize), with: passphrase, cost: cost)
   }
 
-  /// Throws `unsupported` when a try of a passphrase costs more than is allowed.
+  /// Throws `unsupported` if trying a passphrase would exceed the limits.
   func validate(within limits: PassphraseLimits) throws(StorageError) { try cost.validate(within: limits) }
 
-  /// What a passphrase opens.
+  /// The result of opening a header with its passphrase.
   struct Opened: Sendable {
-    /// The key that everything else is sealed with.
+    /// The data key, which encrypts the values.
     let key: SecretBytes
-    /// The header for writing the file again: this one, or one in its place where the format is older.
+    /// The header for the next write of the file: this one, or its conversion to the current format.
     let newest: SealedHeader
   }
 
-  /// Opens the key. Takes as long and as much memory as the cost says.
+  /// Decrypts the data key. Takes the time and the memory that the cost demands.
   /// - Throws: `wrongPassphrase`; `unsupported` for a cost beyond the limits.
   func opened(with passphrase: SecretBytes, limits: PassphraseLimits = PassphraseLimits()) throws -> Opened {
     let wrapping = try scrypt(passphrase, salt: salt, cost: cost, count: AESGCM.keyCount, limits: limits)
@@ -134,18 +137,18 @@ package struct SealedHeader: Hashable, Sendable {
     }
   }
 
-  /// The id of a store whose header has none: every handle finds the same.
+  /// Derives the id of a store of format 1 from its data key, so that every handle uses the same one.
   static func storeID(from key: SecretBytes) throws -> Data {
     try hkdfSHA256(key, salt: Data(), info: Data("coffer store id".utf8), count: idSize).withUnsafeBytes { Data($0) }
   }
 
   static var damaged: StorageError {
-    StorageError(.damaged, "The sealed store is damaged: its header is not what was written.")
+    StorageError(.damaged, "The sealed store is damaged: its header is corrupt.")
   }
 }
 
 extension Data {
-  /// Four bytes, most significant first.
+  /// Returns the big-endian 32-bit integer at an offset.
   func integer(at offset: Int) -> UInt32 {
     dropFirst(offset).prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
   }

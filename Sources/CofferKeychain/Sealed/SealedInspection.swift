@@ -3,18 +3,18 @@ package import CofferCrypto
 import CofferSlots
 import Foundation
 
-/// A look at a sealed file that opens no store and changes nothing.
+/// Read-only checks of a sealed file, without opening it as a store.
 package enum SealedInspection {
-  /// Reads the header, and with a passphrase everything.
-  /// - Returns: how many values there are; `nil` without a passphrase.
-  /// - Throws: `notAStore`, `newerFormat`, `damaged`, `wrongPassphrase`, and what reading throws.
+  /// Reads the header of a sealed file and, given a passphrase, decrypts its values.
+  /// - Returns: The number of values, or `nil` without a passphrase or without a file.
+  /// - Throws: `notAStore`, `newerFormat`, `damaged`, `wrongPassphrase`, and the errors of reading the file.
   package static func inspect(_ path: String, passphrase: PassphraseSource?) async throws -> Int? {
-    try await beside {
-      let place = try SealedFile(URL(fileURLWithPath: path))
-      guard let file = try place.read() else { return nil }
+    try await runBlocking {
+      let location = try SealedFile(URL(fileURLWithPath: path))
+      guard let file = try location.read() else { return nil }
       _ = try SealedHeader(of: file)
       guard let passphrase else { return nil }
-      return try place.open(file, passphrase, PassphraseLimits()).decode(file).items.count
+      return try location.open(file, passphrase, PassphraseLimits()).decode(file).items.count
     }
   }
 }

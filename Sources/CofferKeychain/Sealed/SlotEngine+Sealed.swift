@@ -6,7 +6,8 @@ public import CofferSlots
 public import Foundation
 
 extension SlotEngine {
-  /// Opens a sealed file: all secrets in one file, under a passphrase, for machines without a desktop's keyring.
+  /// Opens a sealed file: a store that keeps all secrets in one file, encrypted with a passphrase, for machines without
+  /// a desktop's keyring.
   ///
   /// ```swift
   /// let engine = try await SlotEngine.sealed(
@@ -14,18 +15,19 @@ extension SlotEngine {
   /// try await TypedStore(engine: engine).save(token, for: "api-token")
   /// ```
   ///
-  /// The passphrase opens, through scrypt (RFC 7914; 128 MiB and about half a second), a random key, and that key seals
-  /// everything with AES-256-GCM (NIST SP 800-38D). A wrong passphrase is an error, never an empty store. Every commit
-  /// replaces the file atomically, so keep secrets in it and not much else; any number of processes can use it.
-  /// The journal is in `<file>.coffer`; it holds the names of the keys and nothing of the values.
+  /// The passphrase unlocks a random data key by means of scrypt (RFC 7914; 128 MiB and about half a second), and the
+  /// data key encrypts all values with AES-256-GCM (NIST SP 800-38D). A wrong passphrase is an error, never an empty
+  /// store. Every commit replaces the whole file atomically, so store little besides secrets in it. Any number of
+  /// processes can use it. The journal, in `<file>.coffer`, contains the names of the keys and no part of the values.
   /// - Parameters:
-  ///   - file: made if it is missing (0600), with its directory (0700), unless the configuration says otherwise.
-  ///   - passphrase: where it is read, once. A terminal is asked twice for a new store.
-  ///   - configuration: how it is opened. Values are limited to 64 KiB.
-  ///   - limits: what trying the passphrase may cost; the file says what it does cost.
+  ///   - file: the file, created with mode 0600 if it is missing, and its directory with mode 0700, unless the
+  ///     configuration disables that.
+  ///   - passphrase: the source of the passphrase, which is read once. A terminal prompts twice for a new store.
+  ///   - configuration: the options of the store. Values are limited to 64 KiB.
+  ///   - limits: the maximum cost of trying the passphrase. The actual cost is recorded in the file.
   /// - Throws: `StorageError`: `wrongPassphrase`, `damaged`, `notAStore`, `newerFormat`, `notFound`,
-  ///   `unsupported` for a cost beyond the limits, `permissionDenied`, `diskFull`, and what the source of the
-  ///   passphrase throws.
+  ///   `unsupported` for a cost beyond the limits, `permissionDenied`, `diskFull`, and the errors of the passphrase
+  ///   source.
   public static func sealed(
     at file: URL, passphrase: PassphraseSource, configuration: SlotConfiguration = SlotConfiguration(),
     limits: PassphraseLimits = PassphraseLimits()
@@ -33,37 +35,50 @@ extension SlotEngine {
     try await sealed(at: file, passphrase: passphrase, configuration: configuration, limits: limits, cost: .standard)
   }
 
-  /// The same with a cost of trying a passphrase that tests can bear.
+  /// Opens the sealed file at a path, as for a URL.
+  /// - Throws: The errors of opening a URL.
+  public static func sealed(
+    at path: String, passphrase: PassphraseSource, configuration: SlotConfiguration = SlotConfiguration(),
+    limits: PassphraseLimits = PassphraseLimits()
+  ) async throws -> SlotEngine {
+    try await sealed(
+      at: .file(atPath: path), passphrase: passphrase, configuration: configuration, limits: limits)
+  }
+
+  /// Opens a sealed file, with the given cost if it is created; tests use a low one.
   package static func sealed(
     at file: URL, passphrase: PassphraseSource, configuration: SlotConfiguration = SlotConfiguration(),
     limits: PassphraseLimits = PassphraseLimits(), cost: ScryptCost
   ) async throws -> SlotEngine {
-    let place = try SealedFile(file)
-    if let reading = try await beside({ try readOnly(place, passphrase, configuration.forSecrets, limits) }) {
+    let location = try SealedFile(file)
+    if let reading = try await runBlocking({ try readOnly(location, passphrase, configuration.forSecrets, limits) }) {
       return reading
     }
-    let slots = try await beside { try DocumentSlots.sealed(place, passphrase, configuration.forSecrets, cost, limits) }
+    let slots = try await runBlocking {
+      try DocumentSlots.sealed(location, passphrase, configuration.forSecrets, cost, limits)
+    }
     return try await open(
-      slots, journalIn: place.control, name: place.description, configuration: configuration.forSecrets)
+      slots, journalIn: location.control, name: location.description, configuration: configuration.forSecrets)
   }
 
-  /// Opens a sealed file that is there and cannot be written; `nil` for others.
+  /// Opens an existing sealed file read-only if it cannot be written, and otherwise returns `nil`.
   private static func readOnly(
-    _ place: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotConfiguration,
+    _ location: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotConfiguration,
     _ limits: PassphraseLimits
   ) throws -> SlotEngine? {
-    guard let reason = SlotObstacle.reason(control: place.control), try place.exists() else { return nil }
-    let format = try place.open(passphrase, mayCreate: false, cost: .standard, limits: limits)
+    guard let reason = SlotWriteCheck.reason(control: location.control), try location.exists() else { return nil }
+    let format = try location.open(passphrase, mayCreate: false, cost: .standard, limits: limits)
     let slots = try DocumentSlots(
-      format, at: place.path, control: place.control, name: place.description,
+      format, at: location.path, control: location.control, name: location.description,
       maximumValueSize: configuration.maximumValueSize, isReadOnly: true, onDamage: configuration.onDamage)
     return try SlotEngine(
-      readOnly: slots, journalIn: place.control, name: place.description, configuration: configuration, because: reason)
+      readOnly: slots, journalIn: location.control, name: location.description, configuration: configuration,
+      because: reason)
   }
 
-  /// Gives a sealed file another passphrase. The secrets are not sealed again: who knew the old passphrase and has kept
-  /// a copy of the file can still read that copy.
-  /// - Throws: `unsupported` on any other store; what the source of the passphrase throws. The old passphrase is valid
+  /// Changes the passphrase of a sealed file. The data key stays the same: anyone who has the old passphrase and an
+  /// earlier copy of the file can still read that copy and, with its data key, all later ones.
+  /// - Throws: `unsupported` on any other store, and the errors of the passphrase source. The old passphrase is valid
   ///   until this returns.
   public func changePassphrase(to passphrase: PassphraseSource) async throws {
     try await changePassphrase(to: passphrase, cost: .standard)
@@ -71,30 +86,31 @@ extension SlotEngine {
 
   package func changePassphrase(to passphrase: PassphraseSource, cost: ScryptCost) async throws {
     guard let slots = slots as? DocumentSlots<SealedFormat> else {
-      throw StorageError.unsupported("passphrases", advice: "Only a sealed file has one.", backend: description)
+      throw StorageError.unsupported("passphrases", advice: "Only a sealed file has one.", location: description)
     }
-    let secret = try await beside { try passphrase.read(confirming: true) }
+    let secret = try await runBlocking { try passphrase.read(confirming: true) }
     let format = slots.format
-    let header = try await beside { try format.header(with: secret, cost: cost) }
+    let header = try await runBlocking { try format.header(with: secret, cost: cost) }
     try await alone { try slots.change { $0.header = header } }
   }
 }
 
 extension DocumentSlots where Format == SealedFormat {
   fileprivate static func sealed(
-    _ place: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotConfiguration, _ cost: ScryptCost,
+    _ location: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotConfiguration, _ cost: ScryptCost,
     _ limits: PassphraseLimits
   ) throws -> DocumentSlots {
-    let format = try place.open(passphrase, mayCreate: configuration.createsIfMissing, cost: cost, limits: limits)
-    try OpenDirectory.make(place.control)
+    let format = try location.open(passphrase, mayCreate: configuration.createsIfMissing, cost: cost, limits: limits)
+    try OpenDirectory.make(location.control)
     return try DocumentSlots(
-      format, at: place.path, control: place.control, name: place.description,
+      format, at: location.path, control: location.control, name: location.description,
       maximumValueSize: configuration.maximumValueSize, onDamage: configuration.onDamage)
   }
 }
 
 extension SlotConfiguration {
-  /// A keyring and a sealed file are rewritten as a whole for each secret.
+  /// The configuration with values limited to 64 KiB, since a keyring or a sealed file is rewritten as a whole for each
+  /// change.
   var forSecrets: SlotConfiguration {
     var configuration = self
     configuration.maximumValueSize = min(maximumValueSize, 64 << 10)

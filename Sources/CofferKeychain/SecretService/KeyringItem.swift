@@ -1,11 +1,12 @@
 package import Foundation
 
-/// Where an item is on the bus. It names the item as long as the item exists, over restarts of the keyring, too.
+/// The D-Bus object path of an item. It is valid as long as the item exists, across restarts of the keyring.
 package struct KeyringItemPath: Hashable, Sendable, CustomStringConvertible {
-  /// A D-Bus object path.
+  /// The text of the path.
   package let description: String
 
-  /// Anything but `/` and parts of letters, digits and underscores is no path.
+  /// Creates a path, or returns `nil` unless the text consists of parts of letters, digits and underscores, each after
+  /// a `/`.
   package init?(_ description: String) {
     let parts = description.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst()
     guard description.utf8.first == UInt8(ascii: "/"), parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(\.isPathByte) })
@@ -13,7 +14,7 @@ package struct KeyringItemPath: Hashable, Sendable, CustomStringConvertible {
     self.description = description
   }
 
-  /// Of an item its collection.
+  /// The path of the collection, if this is the path of an item.
   var parent: KeyringItemPath? {
     description.lastIndex(of: "/").flatMap { KeyringItemPath(String(description[..<$0])) }
   }
@@ -28,7 +29,8 @@ extension UInt8 {
   }
 }
 
-/// A name and a text by which items are found. Anybody in the session can read them: no place for a secret.
+/// A name and a text that items can be searched by. Every program of the session can read them, so they must not
+/// contain secrets.
 package struct KeyringAttribute: Hashable, Sendable {
   package let name: String
   package let text: String
@@ -38,7 +40,7 @@ package struct KeyringAttribute: Hashable, Sendable {
     self.text = text
   }
 
-  /// Byte by byte, as the keyring compares.
+  /// Compares byte by byte, as the keyring does.
   package static func == (left: Self, right: Self) -> Bool {
     left.name.utf8.elementsEqual(right.name.utf8) && left.text.utf8.elementsEqual(right.text.utf8)
   }
@@ -47,29 +49,29 @@ package struct KeyringAttribute: Hashable, Sendable {
 /// An item of the keyring without its secret.
 package struct KeyringItem: Hashable, Sendable {
   package let path: KeyringItemPath
-  /// What people see in their keyring's window.
+  /// The name that keyring programs display.
   package let label: String
   /// Sorted by name, byte by byte.
   package let attributes: [KeyringAttribute]
   package let created: Date
-  /// In whole seconds.
+  /// The date of the last change, in whole seconds.
   package let modified: Date
 
-  /// The text of an attribute.
+  /// Returns the text of an attribute, or `nil` if the item does not have it.
   package func text(of name: String) -> String? {
     attributes.first { $0.name.utf8.elementsEqual(name.utf8) }?.text
   }
 }
 
-/// A keyring among several of one user.
+/// A collection of items: one of the keyrings of a user.
 struct KeyringCollection: Hashable, Sendable {
   let path: KeyringItemPath
-  /// What people call it.
+  /// The name that keyring programs display.
   let label: String
   let isLocked: Bool
 }
 
-/// The bytes that an item keeps.
+/// The secret of an item.
 package struct KeyringSecret: Hashable, Sendable {
   package let path: KeyringItemPath
   package let data: Data

@@ -5,10 +5,10 @@ import CofferLocks
   import CofferCore
   import Foundation
 
-  /// A keyring's process that answered a moment ago, and what it can be asked.
+  /// The process of a running keyring, and the calls to it.
   struct KeyringService {
     let connection: BusConnection
-    /// The unique name of its process: what is asked next is asked of the same one, or fails.
+    /// The unique bus name of the process, so that later calls reach the same process or fail.
     let owner: String
 
     static let name = "org.freedesktop.secrets"
@@ -20,14 +20,14 @@ import CofferLocks
 
     // MARK: The collection
 
-    /// The default collection. Whether it is locked is not known.
+    /// Returns the path of the default collection, whether or not it is locked.
     func defaultCollection() throws -> KeyringItemPath {
       let reply = try call(.readAlias, at: Self.path, [.string("default")])
       guard let collection = reply[0]?.itemPath else { throw NotOpen(state: .noDefaultCollection) }
       return collection
     }
 
-    /// Throws unless the collection is open now.
+    /// Throws unless the collection is unlocked now.
     func requireOpen(_ collection: KeyringItemPath) throws {
       do {
         let arguments: [BusValue] = [.string(BusMethod.collection), .string("Locked")]
@@ -38,7 +38,7 @@ import CofferLocks
       }
     }
 
-    /// What a collection says of itself; `nil` when there is none at this path.
+    /// Returns the properties of a collection, or `nil` if there is none at this path.
     func collection(_ path: KeyringItemPath) throws -> KeyringCollection? {
       do {
         let reply = try call(.getProperties, at: path.description, [.string(BusMethod.collection)])
@@ -50,7 +50,7 @@ import CofferLocks
       }
     }
 
-    /// A collection, the default one unless another one is named, open now.
+    /// Returns the path of a collection, the default one by default. Throws unless it is unlocked.
     func openCollection(_ path: KeyringItemPath? = nil) throws -> KeyringItemPath {
       let collection = try path ?? defaultCollection()
       try requireOpen(collection)
@@ -59,8 +59,8 @@ import CofferLocks
 
     // MARK: Items
 
-    /// An item without its secret; `nil` when there is none at this path, which is only proven while the collection is
-    /// open.
+    /// Returns an item without its secret, or `nil` if there is none at this path, which is only proven while the
+    /// collection is unlocked.
     func item(_ path: KeyringItemPath) throws -> KeyringItem? {
       let reply: BusValue
       do {
@@ -69,7 +69,7 @@ import CofferLocks
         return nil
       }
       guard let properties = reply[0], properties.property("Locked")?.bool == false else {
-        throw NotOpen(state: .locked)  // the attributes of a locked item are not what was stored
+        throw NotOpen(state: .locked)  // a locked item does not show the attributes that were stored
       }
       let attributes = properties.property("Attributes")?.children ?? []
       return KeyringItem(
@@ -82,7 +82,7 @@ import CofferLocks
         modified: properties.property("Modified")?.date ?? .distantPast)
     }
 
-    /// The secrets at those of the paths where the keyring gave one.
+    /// Returns the secrets of those items for which the keyring provides one.
     func secrets(_ paths: [KeyringItemPath], _ session: SecretSession) throws -> [KeyringSecret] {
       let arguments = BusValue.objectPaths(paths.map(\.description))
       let reply = try call(.getSecrets, at: Self.path, [arguments, .objectPath(session.path.description)])
@@ -94,7 +94,7 @@ import CofferLocks
       return secrets
     }
 
-    /// A keyring that wants to ask the user something is locked to us: the question is taken back, never shown.
+    /// Dismisses a prompt, so that it is never shown, and reports the keyring as locked.
     func refusePrompt(_ prompt: BusValue?) throws {
       guard let prompt = prompt?.itemPath else { return }
       _ = try? call(.dismiss, at: prompt.description)
@@ -103,7 +103,7 @@ import CofferLocks
   }
 
   extension BusValue {
-    /// A path that names something: not `/`.
+    /// The path of an object, or `nil` for `/`, which stands for none.
     var itemPath: KeyringItemPath? { text.flatMap { KeyringItemPath($0) } }
 
     /// `a{ss}`.

@@ -5,30 +5,30 @@ import CofferLocks
   import CofferCore
   package import Foundation
 
-  /// The desktop's keyring: a client of the freedesktop Secret Service.
+  /// A client of the freedesktop Secret Service: the desktop's keyring.
   ///
-  /// It uses the default collection, never asks the user anything and never waits longer than its timeout for one
-  /// answer. When the bus or the keyring has gone and come back, the next call finds it. Calls block and may come from
-  /// any number of threads at once. What is locked is an error, never "absent".
+  /// It uses the default collection, never prompts the user and never waits longer than its timeout for a reply. After
+  /// a restart of the bus or the keyring the next call connects again. Calls block and may be made from any number of
+  /// threads at once. A locked collection is an error and is never reported as absence.
   package final class SecretServiceClient: Sendable {
     private let address: String?
     private let timeout: Duration
     private let allowsPlainSession: Bool
-    // Callers share one attempt to connect and its result: a bus that hangs costs all of them one timeout.
+    // Callers share one attempt to connect and its result, so a bus that hangs costs all of them one timeout.
     private let connections = SharedAttempt<BusConnection>()
     private let sessions = SharedAttempt<SecretSession>()
-    /// When the keyring was last asked to start.
+    /// The time of the last attempt to start the keyring.
     private let lastStart = Locked<ContinuousClock.Instant?>(nil)
 
-    /// The largest secret: keyrings rewrite their whole file with each change, and a bus closes the connection of
-    /// somebody who sends too much.
+    /// The maximum size of a secret in bytes: keyrings rewrite their whole file with each change, and a bus disconnects
+    /// clients that send too much.
     package static let largestSecret = 64 * 1_024
 
-    /// Connects when it is first asked for something.
+    /// Creates a client, which connects on first use.
     /// - Parameters:
-    ///   - address: of the bus; `nil` for the session's, looked up for each new connection.
-    ///   - timeout: for each call.
-    ///   - allowsPlainSession: whether secrets may cross the bus unencrypted where the keyring cannot do better.
+    ///   - address: the address of the bus, or `nil` for the session's, which is looked up for each new connection.
+    ///   - timeout: the timeout of each call.
+    ///   - allowsPlainSession: whether secrets may cross the bus unencrypted if the keyring supports no encryption.
     package init(address: String? = nil, timeout: Duration = .seconds(2), allowsPlainSession: Bool = false) {
       self.address = address
       self.allowsPlainSession = allowsPlainSession
@@ -37,7 +37,7 @@ import CofferLocks
 
     // MARK: State
 
-    /// Whether the keyring can be used now. Never asks the user for anything.
+    /// Returns whether the keyring can be used now. Never prompts the user.
     package func state() -> SecretServiceState {
       do {
         try withService { service in
@@ -54,14 +54,14 @@ import CofferLocks
       }
     }
 
-    /// How secrets are encrypted on the bus.
+    /// Returns the algorithm that encrypts secrets on the bus; `plain` for none.
     package func sessionAlgorithm() throws -> String {
       try inWords { try withService { try anySession(with: $0).algorithm } }
     }
 
     // MARK: Reading
 
-    /// The default collection.
+    /// Returns the default collection.
     func defaultCollection() throws -> KeyringCollection {
       try inWords {
         try withService { service in
@@ -73,12 +73,12 @@ import CofferLocks
       }
     }
 
-    /// A collection, the default one or not; `nil` when there is none at this path.
+    /// Returns a collection, or `nil` if there is none at this path.
     func collection(_ path: KeyringItemPath) throws -> KeyringCollection? {
       try inWords { try withService { try $0.collection(path) } }
     }
 
-    /// The items that have all of these attributes, in the default collection unless another one is named.
+    /// Returns the items that have all of these attributes, in the default collection by default.
     package func search(
       _ attributes: [KeyringAttribute], in collection: KeyringItemPath? = nil
     ) throws -> [KeyringItemPath] {
@@ -87,13 +87,13 @@ import CofferLocks
         try withService { service in
           let collection = try service.openCollection(collection)
           let reply = try service.call(.searchItems, at: collection.description, arguments)
-          try service.requireOpen(collection)  // still: only then an empty answer means that there is none
+          try service.requireOpen(collection)  // still open: only then does an empty reply prove absence
           return reply[0]?.children.compactMap(\.itemPath) ?? []
         }
       }
     }
 
-    /// Those of the items that exist, without their secrets, in the order of the paths.
+    /// Returns those of the items that exist, without their secrets, in the order of the paths.
     package func items(_ paths: [KeyringItemPath], in collection: KeyringItemPath? = nil) throws -> [KeyringItem] {
       try inWords { try withService { try items(paths, in: collection, of: $0) } }
     }
@@ -106,7 +106,7 @@ import CofferLocks
       return items
     }
 
-    /// The secrets of those of the items that exist.
+    /// Returns the secrets of those of the items that exist.
     package func secrets(_ paths: [KeyringItemPath]) throws -> [KeyringSecret] {
       try inWords { try withService { try secrets(paths, of: $0) } }
     }
@@ -121,7 +121,7 @@ import CofferLocks
         }
         let present = Set(found.map(\.path))
         rest.removeAll(where: present.contains)
-        // No secret comes from a deleted item, and none from a locked one: only the first may be called absent.
+        // Neither deleted nor locked items yield a secret, but only deleted ones may be reported as absent.
         if !rest.isEmpty { rest = try items(rest, of: service).map(\.path) }
       }
       guard rest.isEmpty else { throw NotOpen(state: .locked) }
@@ -130,18 +130,18 @@ import CofferLocks
 
     // MARK: Changing
 
-    /// Makes an item in the default collection.
+    /// Creates an item in the default collection.
     /// - Parameters:
-    ///   - label: what people see in their keyring's window; not a secret.
-    ///   - replace: whether an item with exactly these attributes is replaced, if there is one.
+    ///   - label: the name that keyring programs display; it is not secret.
+    ///   - replace: whether to replace an existing item with exactly these attributes.
     package func create(
       label: String, _ attributes: [KeyringAttribute], secret: Data, replace: Bool
     ) throws -> KeyringItemPath {
       guard secret.count <= Self.largestSecret else {
         throw StorageError(
           .valueTooLarge,
-          "The secret has \(secret.count) bytes; the keyring takes \(Self.largestSecret) here.",
-          advice: "Keep a key in the keyring, and what it encrypts in a file.", backend: keyringBackend)
+          "The secret has \(secret.count) bytes; the keyring accepts at most \(Self.largestSecret).",
+          advice: "Store an encryption key in the keyring and the encrypted data in a file.", location: keyringLocation)
       }
       let properties = BusValue.properties([
         ("org.freedesktop.Secret.Item.Label", .string(try checked(label))),
@@ -162,8 +162,8 @@ import CofferLocks
       }
     }
 
-    /// Gives an item other attributes; its secret stays.
-    /// - Returns: Whether there is such an item.
+    /// Replaces the attributes of an item and keeps its secret.
+    /// - Returns: Whether the item exists.
     @discardableResult
     package func setAttributes(_ path: KeyringItemPath, _ attributes: [KeyringAttribute]) throws -> Bool {
       let value = try BusValue.variant(.attributes(checked(attributes)))
@@ -171,7 +171,7 @@ import CofferLocks
     }
 
     /// Deletes an item.
-    /// - Returns: Whether there was such an item.
+    /// - Returns: Whether the item existed.
     @discardableResult
     package func delete(_ path: KeyringItemPath) throws -> Bool { try change(path, .delete, []) }
 
@@ -183,7 +183,7 @@ import CofferLocks
             try service.refusePrompt(reply[0])
             return true
           } catch let failure as BusFailure where failure.isOfNoObject {
-            _ = try service.openCollection()  // absent is only who is absent from an open keyring
+            _ = try service.openCollection()  // absence is proven only while the collection is open
             return false
           }
         }
@@ -192,7 +192,7 @@ import CofferLocks
 
     // MARK: Connecting
 
-    /// Asks a keyring that runs, and once more when the one that was known has gone.
+    /// Calls `body` with a running keyring, and once more if the known process or session has ended.
     private func withService<R>(_ body: (KeyringService) throws -> R) throws -> R {
       do {
         return try body(service())
@@ -202,7 +202,7 @@ import CofferLocks
       }
     }
 
-    /// A keyring that runs now, started if the bus knows how.
+    /// Returns a running keyring, which is started if the bus can activate it.
     private func service() throws -> KeyringService {
       let connection = try connected()
       do {
@@ -216,48 +216,48 @@ import CofferLocks
       } catch let failure as BusFailure where !failure.isOfLostConnection {
         throw failure.notOnBus
       }
-      throw NotOpen(state: .noAnswer(reason: "it was started, but offers nothing"))
+      throw NotOpen(state: .noAnswer(reason: "it was started but does not offer the Secret Service"))
     }
 
     private func connected() throws -> BusConnection {
-      let place = try keyringBus(at: address)
+      let location = try keyringBus(at: address)
       do {
         return try connections.result(
           within: timeout, isUsable: { !$0.isClosed },
           make: {
             sessions.forget()
-            return try BusConnection(address: place, timeout: timeout)
+            return try BusConnection(address: location, timeout: timeout)
           })
       } catch let failure as BusFailure {
-        throw failure.notConnected(to: place)
+        throw failure.notConnected(to: location)
       }
     }
 
-    /// Starts the keyring where a desktop would start it on demand, twice a minute at most.
+    /// Starts the keyring if the bus can activate it, twice a minute at most.
     private func start(_ connection: BusConnection) throws {
       guard try connection.activatableNames().contains(KeyringService.name) else {
-        throw NotOpen(state: .noService(reason: "no keyring runs, and none can be started on demand"))
+        throw NotOpen(state: .noService(reason: "no keyring is running, and none can be started on demand"))
       }
       try lastStart.withLock { lastStart in
-        // Somebody else may have started it while we waited for the lock.
+        // Another thread may have started it while this one waited for the lock.
         guard try connection.owner(of: KeyringService.name) == nil else { return }
         let now = ContinuousClock.now
         if let last = lastStart, now - last < .seconds(30) {
-          throw NotOpen(state: .noAnswer(reason: "no keyring runs, and one that was just started has ended"))
+          throw NotOpen(state: .noAnswer(reason: "no keyring is running, and one that was just started has exited"))
         }
         lastStart = now
         do {
           try connection.start(KeyringService.name)
         } catch let failure as BusFailure {
-          // A keyring that the bus can start is installed, whatever has kept it from starting.
+          // A keyring that the bus can activate is installed, whatever the reason for the failure.
           throw NotOpen(state: .noAnswer(reason: "the keyring could not be started"), underlying: failure.underlying)
         }
       }
     }
 
-    /// The session with this keyring; a keyring that was started again gets a new one.
+    /// Returns the session with this keyring; a restarted keyring requires a new one.
     ///
-    /// Libsecret takes an unencrypted one without a word where the keyring offers nothing else.
+    /// libsecret silently falls back to an unencrypted session if the keyring offers nothing else.
     private func session(with service: KeyringService) throws -> SecretSession {
       let session = try anySession(with: service)
       guard allowsPlainSession || !session.isPlain else { throw NotOpen(state: .plainSession) }
@@ -274,12 +274,12 @@ import CofferLocks
     }
   }
 
-  /// D-Bus ends a text at its first zero byte: two texts that differ behind it would be one.
+  /// Refuses zero bytes: D-Bus ends a string at the first one, so strings that differ only after it would be equal.
   private func checked(_ text: String) throws -> String {
     guard !text.utf8.contains(0) else {
       throw StorageError(
         .unsupported, "A keyring item cannot have a zero byte in its label or attributes.",
-        advice: "Escape it.", backend: keyringBackend)
+        advice: "Escape it.", location: keyringLocation)
     }
     return text
   }

@@ -5,11 +5,11 @@ package import CofferCore
 #endif
 
 extension SecretServiceState {
-  /// What to say to somebody who needs the keyring open.
+  /// Returns the error for an operation that requires an open keyring.
   package func error(_ underlying: StorageError.Underlying? = nil) -> StorageError {
     let (message, advice) = words
     return StorageError(
-      .unavailable, message, advice: advice, backend: keyringBackend, underlying: underlying)
+      .unavailable, message, advice: advice, location: keyringLocation, underlying: underlying)
   }
 
   private var words: (message: String, advice: String) {
@@ -29,47 +29,47 @@ extension SecretServiceState {
     case .noAnswer(let reason):
       (
         "The keyring cannot be reached: \(reason).",
-        "Try again in a moment. If it stays so, log out and in, or end the keyring's process and start it again."
+        "Try again in a moment. If the problem persists, log out and in, or restart the keyring's process."
       )
     case .noDefaultCollection:
       (
         "The keyring has no default collection, or has not loaded it yet.",
-        "Log in to the desktop, or make a default keyring in its keyring program (for GNOME: 'seahorse')."
+        "Log in to the desktop, or create a default keyring in its keyring program (for GNOME: 'seahorse')."
       )
     case .locked:
       (
-        "The login keyring is locked: what it holds cannot be told.",
+        "The login keyring is locked, so its contents cannot be read.",
         "Unlock it: log in to the desktop, or use its keyring program (for GNOME: 'seahorse')."
       )
     case .plainSession:
       (
-        "The keyring takes secrets only unencrypted over the session bus, where other programs may be able to read "
+        "The keyring accepts secrets only unencrypted over the session bus, where other programs may be able to read "
           + "them.",
         "Use a keyring that can encrypt them (gnome-keyring, KeePassXC and KWallet do), or a sealed file. To allow it "
-          + "all the same: KeychainConfiguration.allowsPlainSession, or COFFER_ALLOW_PLAIN_KEYRING=1 for the command."
+          + "anyway, set KeychainConfiguration.allowsPlainSession, or COFFER_ALLOW_PLAIN_KEYRING=1 for the command."
       )
     case .open:
-      ("The keyring's state has changed meanwhile.", "Try again.")
+      ("The keyring's state changed in the meantime.", "Try again.")
     }
   }
 }
 
 extension KeyringCollection {
-  /// What to say when this is the default collection and another one has the values.
+  /// Returns the error for the case that this is the default collection while the values are in another one.
   func hides(_ before: KeyringCollection) -> StorageError {
     let (name, nameBefore) = (label.escapingControlCharacters, before.label.escapingControlCharacters)
     return StorageError(
-      .unavailable, "The default keyring is now '\(name)', and the values are in '\(nameBefore)'.",
+      .unavailable, "The default keyring is now '\(name)', but the values are in '\(nameBefore)'.",
       advice: "In the keyring program (for GNOME: 'seahorse'), make '\(nameBefore)' the default again, or move the "
-        + "secrets to '\(name)'.", backend: keyringBackend)
+        + "secrets to '\(name)'.", location: keyringLocation)
   }
 }
 
-/// How errors name this place.
-package let keyringBackend = "keyring:org.freedesktop.secrets"
+/// The location in errors of the keyring.
+package let keyringLocation = "keyring:org.freedesktop.secrets"
 
 #if SecretService && os(Linux)
-  /// The keyring cannot be used now.
+  /// An error that reports that the keyring cannot be used now.
   struct NotOpen: Error {
     let state: SecretServiceState
     var underlying: StorageError.Underlying?
@@ -79,8 +79,8 @@ package let keyringBackend = "keyring:org.freedesktop.secrets"
     var storageError: StorageError { state.error(underlying) }
   }
 
-  /// Where the bus of the keyring is.
-  /// - Parameter address: `nil` for the session's.
+  /// Returns the address of the keyring's bus.
+  /// - Parameter address: the address of a bus, or `nil` for the session's.
   func keyringBus(at address: String?) throws(NotOpen) -> String {
     do throws(SessionBus.Absence) {
       guard let address else { return try SessionBus.address() }
@@ -93,13 +93,13 @@ package let keyringBackend = "keyring:org.freedesktop.secrets"
   extension BusFailure {
     private static let noSession = "org.freedesktop.Secret.Error.NoSession"
 
-    /// There is no such object.
+    /// Whether the called object does not exist.
     var isOfNoObject: Bool { kind == .noObject || name == "org.freedesktop.Secret.Error.NoSuchObject" }
 
-    /// The connection or the called process has gone before it answered.
+    /// Whether the connection or the called process ended before it replied.
     var isOfLostConnection: Bool { kind == .closed || kind == .gone }
 
-    /// Whether the same call on a new connection or session cannot do harm and may succeed.
+    /// Whether the same call on a new connection or session is safe and may succeed.
     var isWorthAnotherTry: Bool {
       kind == .noOwner || name == Self.noSession || (isOfLostConnection && !mayHaveHappened)
     }
@@ -108,41 +108,41 @@ package let keyringBackend = "keyring:org.freedesktop.secrets"
 
     var underlying: StorageError.Underlying { .init(domain: name ?? domain, code: code, text: text) }
 
-    /// What to say to the user.
+    /// The failure as the error of a keyring operation.
     var storageError: StorageError {
       if mayHaveHappened {
         return StorageError(
           .outcomeUnknown, "The keyring has not confirmed the change: it may or may not have happened.",
-          advice: "Read the value to see, or write it again.", backend: keyringBackend, underlying: underlying)
+          advice: "Read the value to see, or write it again.", location: keyringLocation, underlying: underlying)
       }
       if isOfLockedKeyring || name == Self.noSession { return notOpen.storageError }
       switch kind {
       case .denied:
         return StorageError(
-          .permissionDenied, "This program may not use the keyring.",
-          advice: "In a sandbox, allow it to talk to org.freedesktop.secrets.", backend: keyringBackend,
+          .permissionDenied, "This program is not allowed to use the keyring.",
+          advice: "In a sandbox, allow it to talk to org.freedesktop.secrets.", location: keyringLocation,
           underlying: underlying)
       case .unreachable, .noObject, .invalid, .other:
         return StorageError(
-          .inputOutput, "The keyring refused a request.", advice: "What it holds is as it was.",
-          backend: keyringBackend, underlying: underlying)
+          .inputOutput, "The keyring refused a request.", advice: "Its contents are unchanged.",
+          location: keyringLocation, underlying: underlying)
       case .noLibrary, .timedOut, .closed, .gone, .noOwner: return notOpen.storageError
       }
     }
 
-    /// What the failure of a question says of the keyring: never that there is none.
+    /// The state of the keyring that the failure of a query implies, which is never that there is none.
     var notOpen: NotOpen {
       switch kind {
       case _ where isOfLockedKeyring: NotOpen(state: .locked, underlying: underlying)
       case .noLibrary: NotOpen(state: .noLibrary(reason: text), underlying: underlying)
       case .timedOut: noAnswer("it does not answer")
       case .closed, .gone: noAnswer("it has ended")
-      case .noOwner: noAnswer("it has ended meanwhile")
+      case .noOwner: noAnswer("it ended in the meantime")
       case .unreachable, .noObject, .denied, .invalid, .other: noAnswer("it refused a request (\(underlying.text))")
       }
     }
 
-    /// What the failure of a question to the bus itself says.
+    /// The state of the keyring that the failure of a query to the bus itself implies.
     var notOnBus: NotOpen {
       switch kind {
       case .noLibrary: notOpen
@@ -152,10 +152,10 @@ package let keyringBackend = "keyring:org.freedesktop.secrets"
       }
     }
 
-    /// What the failure to connect to a bus says.
-    func notConnected(to place: String) -> NotOpen {
+    /// Returns the state of the keyring that a failure to connect to the bus implies.
+    func notConnected(to location: String) -> NotOpen {
       guard kind == .unreachable else { return notOnBus }
-      return NotOpen(state: .noBus(reason: "no session bus answers at '\(place)'"), underlying: underlying)
+      return NotOpen(state: .noBus(reason: "no session bus answers at '\(location)'"), underlying: underlying)
     }
 
     private func noAnswer(_ reason: String) -> NotOpen {
@@ -163,7 +163,7 @@ package let keyringBackend = "keyring:org.freedesktop.secrets"
     }
   }
 
-  /// Runs a request and tells failures in words for people.
+  /// Runs a request and converts its failures to storage errors.
   func inWords<R>(_ body: () throws -> R) throws -> R {
     do { return try body() } catch let failure as BusFailure { throw failure.storageError } catch let notOpen as NotOpen
     {

@@ -1,30 +1,30 @@
 /// Whether the desktop's keyring can be used now, and why not.
 package enum SecretServiceState: Hashable, Sendable {
-  /// A library through which keyrings are spoken to is not installed: there may be a keyring, but not for this process.
+  /// A library that keyrings are reached with is not installed. A keyring may exist, but this process cannot use it.
   case noLibrary(reason: String)
-  /// There is no session bus to ask: nobody listens.
+  /// There is no session bus, or no process listens at its address.
   case noBus(reason: String)
-  /// Nobody on the bus keeps secrets, and the bus can start nobody who does.
+  /// No keyring is running on the bus, and the bus cannot activate one.
   case noService(reason: String)
-  /// The bus, or the keyring on it, gives no answer that tells: a keyring may be there.
+  /// The bus, or the keyring on it, gives no conclusive reply. A keyring may exist.
   case noAnswer(reason: String)
   /// The keyring has no default collection yet, or has not loaded it.
   case noDefaultCollection
-  /// The default collection is locked: nothing can be told about what it holds.
+  /// The default collection is locked, so its contents are unknown.
   case locked
-  /// The keyring encrypts nothing on the bus, and that was not allowed.
+  /// The keyring supports no encryption on the bus, and unencrypted sessions are not allowed.
   case plainSession
-  /// Everything can be read and written.
+  /// The keyring can be read and written.
   case open
 
-  /// Whether asking again would wait as long in vain.
+  /// Whether another call would probably time out as well.
   package var isSilent: Bool { if case .noAnswer = self { true } else { false } }
 }
 
-/// What a watch has noticed.
+/// An event that a watch delivers.
 package enum SecretServiceEvent: Hashable, Sendable {
-  /// This item was made, changed or deleted; collections other than the default one are told of, too.
+  /// An item was created, changed or deleted, in the default collection or in another one.
   case item(KeyringItemPath)
-  /// Ask for the state again and look at everything: signals may have been missed.
+  /// The state may have changed and signals may have been missed: query the state and read everything again.
   case availability
 }

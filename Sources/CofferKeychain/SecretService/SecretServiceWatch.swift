@@ -5,18 +5,20 @@ import CofferLocks
   import CofferCore
   import Foundation
 
-  /// Tells of changes in the keyring until it is ended or goes.
+  /// A subscription to changes in the keyring, which lasts until ``end()`` or its deallocation.
   ///
-  /// It has a connection and a thread of its own, connects again when the bus has gone and come back, and then says
-  /// ``SecretServiceEvent/availability``, since nobody knows what happened in between.
+  /// It has its own connection and thread. After a restart of the bus it connects again and delivers
+  /// ``SecretServiceEvent/availability``, since changes in between are unknown.
   package final class SecretServiceWatch: Sendable {
     private let listener: KeyringListener
 
+    /// Subscribes to changes.
     /// - Parameters:
-    ///   - address: of the bus; `nil` for the session's.
-    ///   - timeout: for connecting, and for how long this waits until everything that follows will be heard.
-    ///   - isAwaited: whether this waits for it at all; who does not is told ``SecretServiceEvent/availability`` then.
-    ///   - callback: comes on a queue of its own, one call after the other, and may use the keyring.
+    ///   - address: the address of the bus, or `nil` for the session's.
+    ///   - timeout: the timeout for connecting, and the longest time that this waits for the subscription.
+    ///   - isAwaited: whether this waits for the subscription. Otherwise ``SecretServiceEvent/availability`` is
+    ///     delivered once it is active.
+    ///   - callback: receives the events serially on a private queue; it may use the keyring.
     package init(
       address: String? = nil, timeout: Duration = .seconds(2), isAwaited: Bool = true,
       _ callback: @escaping @Sendable (SecretServiceEvent) -> Void
@@ -30,22 +32,22 @@ import CofferLocks
 
     deinit { end() }
 
-    /// Does not wait for a callback that is under way.
+    /// Ends the subscription, without waiting for a callback in progress.
     package func end() { listener.end() }
   }
 
-  /// What the watch's thread does. It stays until that thread has ended.
+  /// The loop of the watch's thread, which retains it until the thread ends.
   final class KeyringListener: Sendable {
-    /// The longest wait between two attempts to connect.
+    /// The maximum backoff between two attempts to connect.
     private static let longestPause = Duration.seconds(15)
 
     private let address: String?
     private let timeout: Duration
     private let callback: @Sendable (SecretServiceEvent) -> Void
     private let isEnded = Locked(false)
-    /// Whether nobody has gone on believing that everything is heard, or that nothing is.
+    /// Whether the initializer of the watch still waits for the first subscription.
     private let isAwaited: Locked<Bool>
-    /// `nil` where no bus can be listened to: what would be needed for it is not installed.
+    /// The context that receives the signals, or `nil` if a required library is not installed.
     private let context = try? MainContext()
     private let queue = DispatchQueue(label: "coffer.keyring.watch")
     private let ended = DispatchSemaphore(value: 0)
@@ -60,7 +62,7 @@ import CofferLocks
       self.callback = callback
     }
 
-    /// Until the first attempt to listen has succeeded or failed.
+    /// Waits until the first attempt to subscribe has succeeded or failed, or the timeout has passed.
     func waitUntilReady() {
       _ = ready.wait(timeout: .now() + .milliseconds(Int(timeout.wholeMilliseconds)))
       isAwaited.withLock { $0 = false }
@@ -102,11 +104,11 @@ import CofferLocks
     }
 
     private func connect(_ context: MainContext) -> BusConnection? {
-      guard let place = try? keyringBus(at: address) else { return nil }
-      return try? BusConnection(address: place, timeout: timeout, context: context)
+      guard let location = try? keyringBus(at: address) else { return nil }
+      return try? BusConnection(address: location, timeout: timeout, context: context)
     }
 
-    /// Until the bus goes or the watch ends.
+    /// Delivers signals until the connection or the watch ends.
     private func listen(on connection: BusConnection, _ context: MainContext, isFirst: Bool) {
       let hear = { @Sendable (signal: BusSignal) in
         if let event = signal.keyringEvent { self.tell(event) }
@@ -119,7 +121,7 @@ import CofferLocks
         connection.unsubscribe(owner)
         context.drain()  // releases what the subscriptions hold
       }
-      // The bus answers in order: with this answer, it has taken note of both subscriptions.
+      // The bus processes calls in order, so this reply confirms both subscriptions.
       guard (try? connection.activatableNames()) != nil else { return }
       if isFirst, isAwaited.withLock({ $0 }) { ready.signal() } else { tell(.availability) }
       while goesOn, !connection.isClosed { context.iterate() }
@@ -128,7 +130,7 @@ import CofferLocks
   }
 
   extension BusSignal {
-    /// What a signal means to the watch, if anything.
+    /// The event that a signal stands for, or `nil` if it is not relevant.
     var keyringEvent: SecretServiceEvent? {
       switch (interface, member) {
       case ("org.freedesktop.Secret.Collection", "ItemCreated"), ("org.freedesktop.Secret.Collection", "ItemChanged"),
@@ -139,7 +141,7 @@ import CofferLocks
         ("org.freedesktop.Secret.Service", "CollectionDeleted"), ("org.freedesktop.DBus", "NameOwnerChanged"):
         .availability
       case ("org.freedesktop.DBus.Properties", "PropertiesChanged"):
-        // A collection lists its items in a property that changes with each of them: that was told already.
+        // A collection's property that lists its items changes with each item, for which there are other signals.
         arguments[0]?.text == BusMethod.collection && arguments[1]?.property("Locked") != nil ? .availability : nil
       default: nil
       }

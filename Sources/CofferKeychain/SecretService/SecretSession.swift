@@ -12,24 +12,24 @@ import CofferLocks
       "libsecret-1.so.0", of: "libsecret-1-0", coffer_secret_load
     ).map { (functions: $0, type: coffer_secret_service_register($0)) }
 
-    /// The library's functions, and the type of our sessions.
+    /// Returns the library's functions and the GObject type of sessions.
     /// - Throws: `BusFailure` of kind `noLibrary`.
     static func functions() throws(BusFailure) -> (functions: UnsafePointer<coffer_secret>, type: Int) {
       try loaded.get()
     }
   }
 
-  /// An agreement with one running keyring on a key, so that secrets cross the bus encrypted.
+  /// A session with one keyring process, whose negotiated key encrypts secrets on the bus.
   // Every use of the pointer is under the lock.
   final class SecretSession: @unchecked Sendable {
     private let service: OpaquePointer
     private let secret: UnsafePointer<coffer_secret>
     private let gio: UnsafePointer<coffer_gio>
     private let lock = NSLock()
-    // Where the proxy leaves what is to be released at its end.
+    // The context in which the proxy schedules the release of its resources.
     private let context: MainContext
     let connection: BusConnection
-    /// The unique name of the keyring's process: another process knows nothing of this session.
+    /// The unique bus name of the keyring's process; the session is not valid for any other process.
     let owner: String
     /// The session's path on the bus.
     let path: KeyringItemPath
@@ -73,18 +73,18 @@ import CofferLocks
       context.drain()
     }
 
-    /// How secrets are encrypted on the bus; `plain` where the keyring cannot.
+    /// The algorithm that encrypts secrets on the bus; `plain` if the keyring supports none.
     var algorithm: String {
       lock.withLock { secret.pointee.secret_service_get_session_algorithms(service).map { String(cString: $0) } ?? "" }
     }
 
-    /// Whether secrets cross the bus as they are.
+    /// Whether secrets cross the bus unencrypted.
     var isPlain: Bool { algorithm == "plain" }
 
-    /// A secret as `(oayays)`.
+    /// Returns a secret, encrypted, as `(oayays)`.
     func encode(_ data: Data) throws -> BusValue {
       let encoded = lock.withLock { () -> BusValue? in
-        // In memory that is not swapped out and is wiped. Without bytes there may be no address either.
+        // libsecret keeps the value in memory that is locked and wiped. Empty data may have no address.
         let value = data.withUnsafeBytes { bytes in
           let (start, type) = (bytes.baseAddress?.assumingMemoryBound(to: CChar.self), "application/octet-stream")
           return start.map { secret.pointee.secret_value_new($0, bytes.count, type) }
@@ -101,7 +101,7 @@ import CofferLocks
       return encoded
     }
 
-    /// The secret in an `(oayays)`.
+    /// Returns the decrypted secret of an `(oayays)`.
     func decode(_ encoded: BusValue) throws -> Data {
       let variant = try gio.pointee.g_variant_take_ref(encoded.makeVariant(gio))
       defer { gio.pointee.g_variant_unref(variant) }

@@ -4,10 +4,10 @@ import CofferLocks
   import CofferBus
   import Foundation
 
-  /// Something that takes a while to make, is made by one caller at a time, and serves all of them.
+  /// A value that is slow to create, is created by one caller at a time and is shared by all of them.
   ///
-  /// Callers that come during an attempt wait for its result, be it an error, and no longer than their own deadline:
-  /// what hangs costs all callers together one deadline, and not one after the other.
+  /// Callers that arrive during an attempt wait for its result or error, but not beyond their own deadline. An attempt
+  /// that hangs therefore costs concurrent callers one deadline in total, not one after the other.
   final class SharedAttempt<Value: Sendable>: Sendable {
     /// One caller's attempt: the group is empty once there is a result.
     private struct Attempt: Sendable {
@@ -28,11 +28,11 @@ import CofferLocks
 
     private let state = Locked(State())
 
-    /// What is there already, or what this caller or another one makes now.
+    /// Returns the existing value, or the one that this caller or another one creates now.
     /// - Parameters:
-    ///   - timeout: for the wait for another caller; `make` keeps to a deadline of its own.
-    ///   - isUsable: whether what is there will do for this caller.
-    ///   - make: makes a new one.
+    ///   - timeout: the longest wait for another caller; `make` enforces its own deadline.
+    ///   - isUsable: returns whether the existing value is usable for this caller.
+    ///   - make: creates a new value.
     func result(
       within timeout: Duration, isUsable: (Value) -> Bool, make: () throws -> Value
     ) throws -> Value {
@@ -43,7 +43,7 @@ import CofferLocks
         case .own(let attempt): return try carryOut(attempt, make)
         case .others(let attempt):
           guard attempt.end.wait(timeout: deadline) == .success, let result = attempt.result.withLock({ $0 }) else {
-            throw BusFailure(.timedOut, "another caller still waits for the same answer")
+            throw BusFailure(.timedOut, "another caller is still waiting for the same reply")
           }
           let value = try result.get()
           if isUsable(value) { return value }
@@ -51,13 +51,13 @@ import CofferLocks
       }
     }
 
-    /// The next caller makes a new one.
+    /// Discards the value, so that the next caller creates a new one.
     func forget() {
       let old = state.withLock { state in
         defer { state.value = nil }
         return state.value
       }
-      withExtendedLifetime(old) {}  // its end may take a moment: not under the lock
+      withExtendedLifetime(old) {}  // its deinitializer may take time, so it runs outside of the lock
     }
 
     private func turn(_ isUsable: (Value) -> Bool) -> Turn {

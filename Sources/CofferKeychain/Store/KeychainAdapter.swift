@@ -3,33 +3,34 @@ import CofferFileSystem
 import CofferSlots
 public import Foundation
 
-/// A `StorageAdapter` that keeps secrets in the system's keychain (documents 1 and 4).
+/// A `StorageAdapter` that stores secrets in the system's keychain.
 ///
 /// ```swift
 /// let adapter = KeychainAdapter(service: "com.example.shop")
 /// try await adapter.set(Data("s3cret".utf8), for: "api-token", accessibility: .afterFirstUnlock)
 /// ```
 ///
-/// On Linux it is the desktop's keyring. A locked or missing keyring is an error, never "there is no such secret"; it
-/// never asks the user anything. Where no desktop is, use a sealed file, or ``SecretChain`` for both.
+/// On Linux this is the desktop's keyring. A locked or missing keyring is an error and is never reported as a missing
+/// secret. The user is never prompted. On machines without a desktop use a sealed file, or a ``SecretChain``, which
+/// supports both.
 ///
-/// It is a thin actor over `SlotEngine`; use the engine directly for batches and changes.
+/// The adapter is a thin actor over `SlotEngine`; use the engine directly for batches and changes.
 public actor KeychainAdapter: EngineBacked {
   public nonisolated let engine: any StorageEngine
   public nonisolated let origin = StoreOrigin()
 
-  /// A handle on an open engine: a keychain or a sealed file.
+  /// Creates an adapter on the open engine of a keychain or a sealed file.
   public init(engine: any StorageEngine) { self.engine = engine }
 
-  /// Opens the secrets of a service, and blocks while it does: some milliseconds, and where the keyring or its bus does
-  /// not answer, the configuration's timeout once. Who opens another store does not wait for it.
+  /// Opens the secrets of a service and blocks meanwhile: for some milliseconds, or once for the configuration's
+  /// timeout if the keyring or its bus does not answer. Callers that open other stores are not delayed.
   ///
-  /// It does not throw, as in the project that document 1 comes from: while the keyring cannot be used, every use of
-  /// the adapter tries again and throws why. In asynchronous code prefer ``open(service:accessGroup:configuration:)``.
+  /// Opening never throws. While the keyring cannot be used, every operation of the adapter tries to open it again and
+  /// throws the reason. In asynchronous code prefer ``open(service:accessGroup:configuration:)``.
   /// - Parameters:
-  ///   - service: whose secrets they are, 1 to 256 bytes.
-  ///   - accessGroup: a group of applications that share them. Nothing on Linux keeps others out.
-  ///   - configuration: how it is opened.
+  ///   - service: the service that the secrets belong to, 1 to 256 bytes.
+  ///   - accessGroup: a group of applications that share the secrets. It is not enforced on Linux.
+  ///   - configuration: the options of the keychain.
   public init(
     service: String, accessGroup: String? = nil, configuration: KeychainConfiguration = KeychainConfiguration()
   ) {
@@ -58,13 +59,14 @@ public actor KeychainAdapter: EngineBacked {
         service: service, accessGroup: accessGroup, configuration: configuration))
   }
 
-  /// Stores a secret and the class that it asks for.
+  /// Stores a secret with an accessibility class, replacing any existing one.
   /// - Parameters:
-  ///   - data: up to 64 KiB. Keep a key here and what it encrypts in a file.
-  ///   - key: of the secret; every program of the session can read it.
-  ///   - accessibility: when it may be read; the configuration's class unless given.
-  ///   - accessControl: who must be there when it is read: refused, since nothing here can enforce it yet.
-  ///   - transaction: the commit's transaction id; a new one unless given.
+  ///   - data: the secret, at most 64 KiB. For larger data store an encryption key here and the ciphertext in a file.
+  ///   - key: the key of the secret, which every program of the session can read.
+  ///   - accessibility: when the secret may be read; the configuration's class by default.
+  ///   - accessControl: the user confirmation required to read the secret. Any value but `nil` is refused, since no
+  ///     authenticator can enforce it yet.
+  ///   - transaction: the transaction id of the commit; a new one by default.
   /// - Throws: `StorageError`: `unavailable`, `valueTooLarge`, `unsupported` for an access control.
   @discardableResult
   public func set(
@@ -74,26 +76,27 @@ public actor KeychainAdapter: EngineBacked {
     let key = try StoreKey(key)
     if let accessControl {
       throw StorageError(
-        .unsupported, "No authenticator is here that could enforce '\(accessControl)'.",
+        .unsupported, "No authenticator that could enforce '\(accessControl)' is available.",
         advice: "Store the secret without access control, if that is enough for it. Nothing was written.",
-        backend: engine.description, key: key)
+        location: engine.description, key: key)
     }
     let batch = WriteBatch([.put(key, data, ValueAttributes(accessibility))], transaction: transaction)
     return try await engine.commit(batch, from: origin)
   }
 
-  /// The secret; `nil` when there is none.
-  /// - Throws: `StorageError`; `unavailable` when nobody can tell.
+  /// Returns the secret of a key, or `nil` if there is none.
+  /// - Throws: `StorageError`; `unavailable` if its existence cannot be determined.
   public func get(_ key: String) async throws -> Data? { try await engine.entry(StoreKey(key))?.value }
 
-  /// The class that a secret was stored with; `nil` when there is none, or when another program has stored it.
+  /// Returns the accessibility class of a secret, or `nil` if there is no such secret or another program stored it.
   /// - Throws: `StorageError`.
   public func accessibility(of key: String) async throws -> KeychainAccessibility? {
     let key = try StoreKey(key)
     return try await engine.entry(key)?.attributes.accessibility
   }
 
-  /// The keys that start with `prefix`, in the order of their bytes. Linear in their number; reads no secret.
+  /// Returns the keys that start with `prefix`, sorted by their UTF-8 bytes, without reading any secret. Takes time
+  /// linear in the number of keys.
   /// - Throws: `StorageError`.
   public func list(prefix: String? = nil) async throws -> [String] {
     try await engine.summaries(prefix: prefix.map { try StoreKey($0) }).map(\.key.string)
@@ -105,15 +108,15 @@ public actor KeychainAdapter: EngineBacked {
 }
 
 extension ValueAttribute<UInt8> {
-  /// When a secret may be read: a ``KeychainAccessibility``.
+  /// The raw value of a secret's ``KeychainAccessibility``.
   static let accessibility = ValueAttribute(code: 2)
 }
 
 extension ValueAttributes {
-  /// When a secret may be read; `nil` unless it was said.
+  /// The accessibility class of a secret, or `nil` if none was recorded.
   package var accessibility: KeychainAccessibility? { self[.accessibility].flatMap(KeychainAccessibility.init) }
 
-  /// What says when a secret may be read.
+  /// Creates attributes with an accessibility class.
   package init(_ accessibility: KeychainAccessibility?) {
     self.init()
     self[.accessibility] = accessibility?.rawValue

@@ -1,10 +1,10 @@
 import CofferFileSystem
 
-/// A look at keychains that opens none and changes nothing.
+/// Read-only checks of keychains, without opening them.
 package enum KeychainInspection {
-  /// Whether this user has opened the keychain of a service by this library.
-  /// - Throws: `StorageError` where that cannot be told.
+  /// Returns whether this user has opened the keychain of a service with this library before.
+  /// - Throws: `StorageError` if that cannot be determined.
   package static func wasUsed(service: String, accessGroup: String?) throws -> Bool {
-    try KeychainPlace(service: service, accessGroup: accessGroup, in: .current).wasUsed()
+    try KeychainLocation(service: service, accessGroup: accessGroup, in: .current).wasUsed()
   }
 }

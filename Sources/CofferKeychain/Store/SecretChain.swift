@@ -4,8 +4,8 @@ import CofferFileSystem
 public import CofferSlots
 public import Foundation
 
-/// Homes for secrets in the order in which an application wants them: the desktop's keyring, say, and a sealed file
-/// where no desktop is.
+/// A list of stores for secrets in order of preference: the desktop's keyring, for example, and a sealed file for
+/// machines without a desktop.
 ///
 /// ```swift
 /// let chain = SecretChain(
@@ -14,21 +14,23 @@ public import Foundation
 /// let adapter = try await KeychainAdapter.open(chain)
 /// ```
 ///
-/// The first home that holds secrets already is taken, whatever its state: one that is locked is unavailable, and no
-/// reason to begin an empty store somewhere else. Where none does, the first that can be begun is: a keyring is passed
-/// over only where there is none or no library to reach it with, and not where it does not answer. Without HOME and
-/// XDG_DATA_HOME there is no place for the keyring's journal: it is passed over, unless the home directory that the
-/// system's list of users has for this user holds one.
-/// ``choose(configuration:)`` says which and why, and `coffer info` prints it.
+/// The first store that already contains secrets is selected, whatever its state: a locked keyring is unavailable, and
+/// no empty store is created elsewhere because of that. If none contains secrets, the first one that can be created is
+/// selected. A keyring is skipped only if it provably cannot be used: no bus, no keyring, no default collection, no
+/// library to reach it, or no encryption on the bus. One that does not answer is an error instead.
+///
+/// Without HOME and XDG_DATA_HOME the keyring's journal has no directory and the keyring is skipped, unless the
+/// home directory in the user database contains such a journal: then the keyring is unavailable.
+/// ``choose(configuration:)`` returns the selected store and the reason, and `coffer info` prints them.
 public struct SecretChain: Sendable {
-  /// One home of a chain.
+  /// A store in a chain.
   public enum Link: Sendable, CustomStringConvertible {
     /// The desktop's keyring.
     case keychain(service: String, accessGroup: String? = nil)
-    /// A sealed file, and where its passphrase is read.
+    /// A sealed file and the source of its passphrase.
     case sealed(URL, passphrase: PassphraseSource)
 
-    /// As the `coffer` command calls it.
+    /// The location of the store, in the notation of the `coffer` command.
     public var description: String {
       switch self {
       case .keychain(let service, let group): "keychain:\(service)\(group.map { "@\($0)" } ?? "")"
@@ -37,31 +39,31 @@ public struct SecretChain: Sendable {
     }
   }
 
-  /// Which home was taken.
+  /// The store that a chain selects.
   public struct Choice: Sendable {
-    /// Its place in the chain, from 0.
+    /// The zero-based position of the store in the chain.
     public let index: Int
-    /// The home.
+    /// The selected store.
     public let link: Link
-    /// Why this one, in a sentence that begins small.
+    /// The reason for the selection: a lower-case clause, or the messages of the stores that were skipped.
     public let reason: String
   }
 
-  /// The homes in their order.
+  /// The stores in order of preference.
   public let links: [Link]
 
-  /// A chain of at least one home.
+  /// Creates a chain of one or more stores in order of preference.
   public init(_ first: Link, _ others: Link...) { links = [first] + others }
 
-  /// A chain of homes in their order; `nil` for none.
+  /// Creates a chain of stores in order of preference, or returns `nil` if the array is empty.
   public init?(_ links: [Link]) {
     guard !links.isEmpty else { return nil }
     self.links = links
   }
 
-  /// Says which home is taken now. Changes nothing.
-  /// - Throws: `StorageError` with code `unavailable`: when none can be used, and why, and when a keyring that may be
-  ///   there does not answer.
+  /// Returns the store that ``open(configuration:)`` would open now, without changing anything.
+  /// - Throws: `StorageError` with code `unavailable` if no store can be used, or if a keyring that may exist does not
+  ///   answer.
   public func choose(configuration: KeychainConfiguration = KeychainConfiguration()) async throws -> Choice {
     for (index, link) in links.enumerated() where try await holdsSecrets(link) {
       return Choice(index: index, link: link, reason: "it holds secrets already")
@@ -69,18 +71,18 @@ public struct SecretChain: Sendable {
     var obstacles: [String] = []
     for (index, link) in links.enumerated() {
       guard let obstacle = try await obstacle(to: link, configuration) else {
-        let reason = obstacles.isEmpty ? "it is the first" : obstacles.joined(separator: " ")
+        let reason = obstacles.isEmpty ? "it is the first in the chain" : obstacles.joined(separator: " ")
         return Choice(index: index, link: link, reason: reason)
       }
       obstacles.append(obstacle)
     }
     throw StorageError(
-      .unavailable, "No home for secrets can be used. \(obstacles.joined(separator: " "))",
-      advice: "Unlock or install a keyring, or add a sealed file to the chain.", backend: description)
+      .unavailable, "No store for secrets can be used. \(obstacles.joined(separator: " "))",
+      advice: "Unlock or install a keyring, or add a sealed file to the chain.", location: description)
   }
 
-  /// Opens the home that is taken.
-  /// - Throws: What ``choose(configuration:)`` throws, and what opening the home throws.
+  /// Opens the selected store.
+  /// - Throws: The errors of ``choose(configuration:)`` and those of opening the store.
   public func open(configuration: KeychainConfiguration = KeychainConfiguration()) async throws -> SlotEngine {
     switch try await choose(configuration: configuration).link {
     case .keychain(let service, let group):
@@ -93,55 +95,55 @@ public struct SecretChain: Sendable {
 
   private var description: String { links.map(\.description).joined(separator: ", then ") }
 
-  /// Whether somebody has begun to use a home.
+  /// Returns whether a sealed file exists or existed, or whether a keychain's journal lists any keys.
   private func holdsSecrets(_ link: Link) async throws -> Bool {
     switch link {
     case .sealed(let file, _):
       let file = try SealedFile(file)
       return try file.exists() || file.wasUsed()
     case .keychain(let service, let group):
-      guard let place = try KeychainPlace.ifAny(service: service, accessGroup: group, in: .current) else {
+      guard let location = try KeychainLocation.ifAny(service: service, accessGroup: group, in: .current) else {
         return false
       }
-      guard try place.wasUsed() else { return false }
-      return try await place.journalHasKeys()
+      guard try location.wasUsed() else { return false }
+      return try await location.journalHasKeys()
     }
   }
 
-  /// Why a home cannot be begun, which is proven; `nil` when it can.
-  /// - Throws: `unavailable` when nobody can tell.
+  /// Returns the proven reason why a store cannot be created, or `nil` if it can.
+  /// - Throws: `unavailable` if that cannot be determined.
   private func obstacle(to link: Link, _ configuration: KeychainConfiguration) async throws -> String? {
     switch link {
     case .sealed: return nil
     case .keychain(let service, let group):
-      guard try KeychainPlace.ifAny(service: service, accessGroup: group, in: .current) != nil else {
-        return KeychainPlace.noHome
+      guard try KeychainLocation.ifAny(service: service, accessGroup: group, in: .current) != nil else {
+        return KeychainLocation.noJournalDirectory
       }
       #if SecretService && os(Linux)
         let client = SecretServiceClient(
           address: configuration.address, timeout: configuration.timeout,
           allowsPlainSession: configuration.allowsPlainSession)
-        let state = try await beside { client.state() }
+        let state = try await runBlocking { client.state() }
         switch state {
         case .open, .locked: return nil
         case .noLibrary, .noBus, .noService, .noDefaultCollection, .plainSession: return state.error().message
         case .noAnswer:
           let error = state.error()
           throw StorageError(
-            .unavailable, "\(error.message) It may be there, so no other home for secrets was begun.",
-            advice: error.advice + " To do without it for good, take it out of the chain.", backend: description,
+            .unavailable, "\(error.message) It may exist, so no other store for secrets was created.",
+            advice: error.advice + " To stop using it, remove it from the chain.", location: description,
             underlying: error.underlying)
         }
       #else
-        return "This program was built without the desktop's keyring."
+        return "This program was built without support for the desktop's keyring."
       #endif
     }
   }
 }
 
 extension KeychainAdapter {
-  /// Opens the home of a chain that is taken.
-  /// - Throws: What ``SecretChain/open(configuration:)`` throws.
+  /// Opens the store that a chain selects.
+  /// - Throws: The errors of ``SecretChain/open(configuration:)``.
   public static func open(
     _ chain: SecretChain, configuration: KeychainConfiguration = KeychainConfiguration()
   ) async throws -> KeychainAdapter {

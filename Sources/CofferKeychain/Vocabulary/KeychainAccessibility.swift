@@ -1,45 +1,45 @@
-/// When a secret may be read (document 4), in Apple's seven classes.
+/// The condition under which a secret may be read: one of Apple's seven accessibility classes.
 ///
-/// Every item keeps its class, and Apple systems enforce it. The keyring of a Linux desktop enforces one thing: while
-/// it is locked, nobody reads. That is ``whenUnlocked``, and the other classes are not stricter there than it: once the
-/// keyring was unlocked at log-in, it usually stays so while the screen is locked. Nothing leaves the device by itself
-/// there; whoever copies the home directory copies the keyring, too.
+/// Every item records its class, and Apple systems enforce it. The keyring of a Linux desktop enforces only that
+/// nothing can be read while it is locked. That is ``whenUnlocked``, and the other classes are not stricter there. A
+/// keyring that was unlocked at log-in usually stays unlocked while the screen is locked. It is not synchronized to
+/// other devices, but copying the home directory copies the keyring as well.
 public enum KeychainAccessibility: UInt8, CaseIterable, Hashable, Sendable {
   // The numbers are written to disk: never renumber.
   /// While the device is unlocked.
   case whenUnlocked = 1
-  /// From the first time on that the device is unlocked after its start.
+  /// From the first unlocking of the device after its start.
   case afterFirstUnlock = 2
   /// While the device is unlocked; not in backups for other devices.
   case whenUnlockedThisDeviceOnly = 3
-  /// From the first unlocking on; not in backups for other devices.
+  /// From the first unlocking of the device after its start; not in backups for other devices.
   case afterFirstUnlockThisDeviceOnly = 4
-  /// While the device is unlocked, and only if it has a passcode; gone with the passcode.
+  /// While the device is unlocked, and only if it has a passcode; deleted with the passcode.
   case whenPasscodeSetThisDeviceOnly = 5
-  /// Always. On Linux a locked keyring cannot be read for it either.
+  /// Always. On Linux a locked keyring cannot be read nevertheless.
   case always = 6
   /// Always; not in backups for other devices.
   case alwaysThisDeviceOnly = 7
 
-  /// The case's name, as items of a keyring keep it.
+  /// The name of the case, as recorded in keyring items.
   package var name: String { "\(self)" }
 }
 
-/// How the user must confirm that a secret is read.
+/// The confirmation by the user that is required to read a secret.
 ///
-/// Nothing on Linux enforces it without an authenticator, which this version does not have. A key that asks for one is
-/// refused; it is never stored with less protection than it asks for.
+/// On Linux it requires an authenticator, which this version does not have. A secret with an access control is refused;
+/// it is never stored with less protection than requested.
 public enum KeychainAccessControl: UInt8, CaseIterable, Hashable, Sendable {
-  /// The person who uses the device, however it is shown.
+  /// The presence of the device's user, confirmed in any way.
   case userPresence = 1
-  /// Any face or finger that the device knows.
+  /// Any face or finger that is enrolled on the device.
   case biometryAny = 2
-  /// A face or finger that the device knew when the secret was stored.
+  /// A face or finger that was enrolled when the secret was stored.
   case biometryCurrentSet = 3
   /// The device's passcode.
   case devicePasscode = 4
-  /// Any face or finger that the device knows, or the passcode.
+  /// Any face or finger that is enrolled on the device, or the passcode.
   case biometryAnyOrDevicePasscode = 5
-  /// A face or finger that the device knew when the secret was stored, or the passcode.
+  /// A face or finger that was enrolled when the secret was stored, or the passcode.
   case biometryCurrentSetOrDevicePasscode = 6
 }

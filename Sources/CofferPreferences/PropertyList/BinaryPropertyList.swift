@@ -1,16 +1,16 @@
 import Foundation
 
-/// A look at the object table of a binary property list before Foundation reads it.
+/// A validator of the object table of a binary property list, for use before Foundation decodes the file.
 ///
-/// Its collections refer to each other by number. Foundation takes each reference apart anew, so thirty arrays of which
-/// each names the next one twice become a billion, and the process hangs. Nobody writes such files: every collection is
-/// named once, and only text, numbers and the like are shared. And Foundation crashes over some damaged files: over
-/// sets, which are no property lists but which the format has a mark for, and over names that are no text.
+/// Collections refer to their elements by number. Foundation decodes every reference separately, so thirty arrays each
+/// of which refers to the next one twice expand to a billion, and the process hangs. No real writer makes such files:
+/// they refer to each collection once and share only scalars. Foundation also crashes on some damaged files: on sets,
+/// which the format has a marker for although property lists have none, and on dictionary keys that are not strings.
 struct BinaryPropertyList {
   private let file: Data
   private let offsetSize, referenceSize, count, tableOffset: Int
 
-  /// `nil` for a file whose trailer cannot be.
+  /// Reads the trailer; `nil` if it is invalid.
   init?(_ file: Data) {
     guard file.count >= 40 else { return nil }
     self.file = file
@@ -25,16 +25,16 @@ struct BinaryPropertyList {
     tableOffset = table
   }
 
-  /// What the marks of objects mean, by their first four bits.
+  /// The meaning of object markers, by their first four bits.
   private enum Kind {
-    static let simple: Set<UInt8> = [0x00, 0x10, 0x20, 0x30, 0x40]  // yes and no, numbers, dates, bytes
+    static let simple: Set<UInt8> = [0x00, 0x10, 0x20, 0x30, 0x40]  // Booleans, integers, reals, dates, data
     static let text: Set<UInt8> = [0x50, 0x60]
     static let array: UInt8 = 0xA0
     static let dictionary: UInt8 = 0xD0
   }
 
-  /// Whether it is made of what property lists are made of, no collection is named twice or names itself, and all names
-  /// are texts. Linear in the size of the file.
+  /// Whether the file contains only property list types, refers to each collection at most once and never to itself,
+  /// and all dictionary keys are strings. Linear in the size of the file.
   var isTree: Bool {
     var isNamed = [Bool](repeating: false, count: count)
     for object in 0..<count {
@@ -58,37 +58,38 @@ struct BinaryPropertyList {
       .flatMap { $0 < file.count ? file.startIndex + $0 : nil }
   }
 
-  /// The first four bits of an object's mark; `nil` for none, and for the marks of nothing, of fillers and the like.
+  /// Returns the first four bits of an object's marker; `nil` for no object and for the markers of null and fill bytes.
   private func kind(of object: Int) -> UInt8? {
     guard let mark = offset(of: object).map({ file[$0] }) else { return nil }
     return mark >= 0x10 || mark == 0x08 || mark == 0x09 ? mark & 0xF0 : nil
   }
 
-  /// What a collection names: the elements of an array, the names and values of a dictionary. Empty for other objects.
+  /// Returns the references of a collection: the elements of an array, or the keys and then the values of a dictionary.
+  /// Empty for other objects.
   private func references(of object: Int) -> [Int]? {
     guard let start = offset(of: object) else { return nil }
     let kind = file[start] & 0xF0
     guard kind == Kind.array || kind == Kind.dictionary else { return [] }
-    var (place, elements) = (start + 1, Int(file[start] & 0x0F))
+    var (offset, elements) = (start + 1, Int(file[start] & 0x0F))
     if elements == 0x0F {
-      // The number is an object of its own: 0x1n, then 2 to the power of n bytes.
-      guard place < file.endIndex, file[place] & 0xF0 == 0x10, file[place] & 0x0F <= 3 else { return nil }
-      let size = 1 << Int(file[place] & 0x0F)
-      guard let number = Self.number(file, place + 1, size) else { return nil }
-      (place, elements) = (place + 1 + size, number)
+      // The count is a separate integer object: 0x1n, then 2 to the power of n bytes.
+      guard offset < file.endIndex, file[offset] & 0xF0 == 0x10, file[offset] & 0x0F <= 3 else { return nil }
+      let size = 1 << Int(file[offset] & 0x0F)
+      guard let number = Self.number(file, offset + 1, size) else { return nil }
+      (offset, elements) = (offset + 1 + size, number)
     }
     guard elements <= file.count else { return nil }
     let references = kind == Kind.dictionary ? elements * 2 : elements
-    guard references * referenceSize <= file.endIndex - place else { return nil }
+    guard references * referenceSize <= file.endIndex - offset else { return nil }
     var numbers: [Int] = []
     for index in 0..<references {
-      guard let number = Self.number(file, place + index * referenceSize, referenceSize) else { return nil }
+      guard let number = Self.number(file, offset + index * referenceSize, referenceSize) else { return nil }
       numbers.append(number)
     }
     return numbers
   }
 
-  /// Bytes as a number, most significant first; `nil` beyond the end and beyond `Int`.
+  /// Reads a big-endian number; `nil` beyond the end of the file or the range of `Int`.
   private static func number(_ file: Data, _ start: Int, _ size: Int) -> Int? {
     guard start >= file.startIndex, start <= file.endIndex - size else { return nil }
     return Int(exactly: file[start..<(start + size)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) })

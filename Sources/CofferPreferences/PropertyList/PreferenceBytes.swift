@@ -2,13 +2,13 @@ import CofferCore
 import Foundation
 
 extension ValueAttribute<UInt8> {
-  /// Which type a preference is to have, or has: a ``PreferenceKind``.
+  /// The requested or present type of a preference: a ``PreferenceKind``.
   static let preferenceKind = ValueAttribute(code: 1)
 }
 
-/// The types that a preference can be asked to have. They are written to disk: never renumber.
+/// The types that can be requested for a preference. The numbers are part of the file format: never renumber them.
 enum PreferenceKind: UInt8 {
-  /// The type that the preference has already, if the bytes can be one of it; else bytes.
+  /// The type of the existing preference, if it can represent the bytes exactly; otherwise bytes.
   case asBefore = 0
   case data = 1
   case string = 2
@@ -19,7 +19,7 @@ enum PreferenceKind: UInt8 {
 }
 
 extension PreferenceValue {
-  /// What its home tells of the value.
+  /// The attributes that the store reports for the value.
   var attributes: ValueAttributes {
     var attributes = ValueAttributes()
     attributes[.preferenceKind] = kind.rawValue
@@ -37,7 +37,7 @@ extension PreferenceValue {
     }
   }
 
-  /// The value as the bytes that `TypedStore` reads it from: text as it is, numbers and collections as JSON.
+  /// The value as the bytes that `TypedStore` decodes: text unchanged, numbers and collections as JSON.
   var bytes: Data {
     switch self {
     case .data(let data): data
@@ -51,7 +51,7 @@ extension PreferenceValue {
     }
   }
 
-  /// The value of a kind that these bytes are, exactly; `nil` when they are none.
+  /// Creates a value of a kind from its ``bytes``; `nil` if the kind does not represent them exactly.
   init?(_ bytes: Data, as kind: PreferenceKind) {
     let value: PreferenceValue?
     switch kind {
@@ -65,8 +65,8 @@ extension PreferenceValue {
     self = value
   }
 
-  /// Bytes in the place of a preference, which keeps its type where that loses nothing: a tool that writes `light` over
-  /// the text `dark` leaves text behind.
+  /// Creates a value from bytes with the type of the preference that it replaces, if that represents them exactly: a
+  /// tool that overwrites the text `dark` with `light` leaves text behind.
   init(_ bytes: Data, like old: PreferenceValue?) {
     if let old, old.bytes == bytes {
       self = old
@@ -99,7 +99,7 @@ extension PreferenceValue {
   }
 }
 
-/// A collection as JSON: bytes in base 64, dates as seconds, as `JSONEncoder` writes them.
+/// A collection as JSON: bytes in Base64, dates as seconds, as `JSONEncoder` writes them.
 private struct JSONTree: Codable {
   let value: PreferenceValue
 

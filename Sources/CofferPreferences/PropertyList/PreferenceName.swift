@@ -1,10 +1,10 @@
 package import CofferCore
 import Foundation
 
-/// How a key is called in a property list.
+/// The name that represents a key in a property list.
 ///
-/// Most are called what they are. The others, which a property list or Swift's `String` would change or confuse with
-/// one another, are written as `%coffer:` and their bytes in percent encoding: `docs/formats/preferences.md`.
+/// Most keys are used unchanged. Keys that a property list would alter, or that `String` would compare as equal, are
+/// written as `%coffer:` followed by their percent-encoded bytes, as `docs/formats/preferences.md` describes.
 package struct PreferenceName {
   private static let prefix = "%coffer:"
 
@@ -14,7 +14,7 @@ package struct PreferenceName {
     string = Self.isPlain(key.string) ? key.string : Self.escaped(key)
   }
 
-  /// The key of a name; `nil` for one that no key has: empty, too long, or not as ``init(_:)`` writes it.
+  /// Returns the key of a name; `nil` for a name that no key has: empty, too long, or not as ``init(_:)`` writes it.
   package static func key(of name: String) -> StoreKey? {
     guard let key = try? name.hasPrefix(prefix) ? decoded(name.dropFirst(prefix.count)) : StoreKey(name) else {
       return nil
@@ -22,17 +22,17 @@ package struct PreferenceName {
     return PreferenceName(key).string.utf8.elementsEqual(name.utf8) ? key : nil
   }
 
-  /// The name that a key has where somebody else uses another form of its plain one, which Foundation cannot tell
-  /// apart.
+  /// Returns the escaped name of a key. It is used if another program uses a canonically equivalent form of its plain
+  /// name, which Foundation cannot distinguish.
   package static func escaped(_ key: StoreKey) -> String { prefix + encoded(key) }
 
-  /// The key of a name as ``escaped(_:)`` writes it.
+  /// Returns the key of a name that ``escaped(_:)`` has written.
   package static func escapedKey(of name: String) -> StoreKey? {
     guard name.hasPrefix(prefix), let key = try? decoded(name.dropFirst(prefix.count)) else { return nil }
     return escaped(key).utf8.elementsEqual(name.utf8) ? key : nil
   }
 
-  /// Whether a property list gives the name back byte for byte, and no other name is equal to it.
+  /// Whether a property list preserves the name byte for byte, and no other name is canonically equivalent to it.
   private static func isPlain(_ name: String) -> Bool {
     guard !name.hasPrefix(prefix) else { return false }
     guard !name.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else { return true }
@@ -40,7 +40,8 @@ package struct PreferenceName {
       && name.precomposedStringWithCanonicalMapping.utf8.elementsEqual(name.utf8)
   }
 
-  /// XML has no control characters and non-characters, and marks of byte order and writing direction get lost.
+  /// Whether a scalar survives in XML, which has no control characters or noncharacters and drops byte order marks and
+  /// direction marks.
   private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .format: scalar.properties.isJoinControl
@@ -64,7 +65,7 @@ package struct PreferenceName {
     return byte < 16 ? "%0" + digits : "%" + digits
   }
 
-  /// Not by Foundation, which takes a mark of byte order away.
+  /// Decodes percent encoding, without Foundation, which drops a byte order mark.
   private static func decoded(_ text: Substring) throws -> StoreKey? {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]

@@ -1,33 +1,33 @@
 public import Foundation
 
-/// A value of a property list: what `UserDefaults` keeps.
+/// A property list value, as `UserDefaults` stores it.
 ///
 /// ```swift
 /// try await adapter.set("dark", for: "theme")            // UserDefaults(suiteName:)?.string(forKey: "theme")
 /// try await adapter.set(.date(Date()), for: "lastSync")  // keeps the fraction of the second
 /// ```
 public enum PreferenceValue: Hashable, Sendable {
-  /// Text.
+  /// A string (`<string>`).
   case string(String)
-  /// A whole number.
+  /// An integer (`<integer>`).
   case integer(Int64)
-  /// A whole number that is too large for ``integer(_:)``.
+  /// An integer that is too large for ``integer(_:)``.
   case unsigned(UInt64)
-  /// Any other number.
+  /// A floating-point number (`<real>`).
   case real(Double)
-  /// Yes or no.
+  /// A Boolean value (`<true/>` or `<false/>`).
   case boolean(Bool)
-  /// A moment, exact to the fraction of a second that `Date` holds.
+  /// A date, with the full precision of `Date`.
   case date(Date)
-  /// Bytes.
+  /// Raw bytes (`<data>`).
   case data(Data)
-  /// Several values.
+  /// An array of values, which may differ in type.
   case array([PreferenceValue])
-  /// Values with names, in the order of the names; each name once.
+  /// A dictionary: its entries with unique names, sorted by name.
   case dictionary([PreferenceEntry])
 
-  /// An URL as `UserDefaults` keeps it: a path for a file, archived bytes for any other.
-  /// - Throws: What `NSKeyedArchiver` throws.
+  /// Creates the value that `UserDefaults` stores for a URL: a path for a file URL, archived bytes for any other.
+  /// - Throws: The errors of `NSKeyedArchiver`.
   public init(_ url: URL) throws {
     self =
       url.isFileURL
@@ -35,21 +35,21 @@ public enum PreferenceValue: Hashable, Sendable {
       : .data(try NSKeyedArchiver.archivedData(withRootObject: url as NSURL, requiringSecureCoding: true))
   }
 
-  /// A decimal number as its digits: property lists have no decimal numbers, and a ``real(_:)`` would round it.
+  /// Creates a string of the digits of a decimal number, since property lists have no decimals and ``real(_:)`` rounds.
   public init(_ decimal: Decimal) { self = .string(decimal.description) }
 
-  /// The text, if it is one.
+  /// The value as a string, or `nil` if it has another type.
   public var string: String? { if case .string(let value) = self { value } else { nil } }
-  /// Yes or no, if it is that.
+  /// The value as a Boolean, or `nil` if it has another type.
   public var boolean: Bool? { if case .boolean(let value) = self { value } else { nil } }
-  /// The moment, if it is one.
+  /// The value as a date, or `nil` if it has another type.
   public var date: Date? { if case .date(let value) = self { value } else { nil } }
-  /// The bytes, if it is some.
+  /// The value as raw bytes, or `nil` if it has another type.
   public var data: Data? { if case .data(let value) = self { value } else { nil } }
-  /// The values, if it is several.
+  /// The value as an array, or `nil` if it has another type.
   public var array: [PreferenceValue]? { if case .array(let values) = self { values } else { nil } }
 
-  /// The whole number, if it is one that fits.
+  /// The value as an integer, or `nil` if it has another type or does not fit into `Int`.
   public var integer: Int? {
     switch self {
     case .integer(let value): Int(exactly: value)
@@ -58,7 +58,8 @@ public enum PreferenceValue: Hashable, Sendable {
     }
   }
 
-  /// The number, if it is one; a whole number beyond 2⁵³ only if it is exact.
+  /// The value as a floating-point number, or `nil` if it is no number or an integer that `Double` cannot represent
+  /// exactly.
   public var real: Double? {
     switch self {
     case .real(let value): value
@@ -68,7 +69,8 @@ public enum PreferenceValue: Hashable, Sendable {
     }
   }
 
-  /// The URL that ``init(_:)-(URL)`` or `UserDefaults` has stored; text that is no absolute path is read as an URL.
+  /// The URL that ``init(_:)-(URL)`` or `UserDefaults` has stored, or `nil` if it is none. A string that is not an
+  /// absolute path is parsed as a URL.
   public var url: URL? {
     switch self {
     case .string(let text): text.hasPrefix("/") ? URL(fileURLWithPath: text) : URL(string: text)
@@ -77,7 +79,7 @@ public enum PreferenceValue: Hashable, Sendable {
     }
   }
 
-  /// The decimal number, if it is a number or the digits of one.
+  /// The value as a decimal number, or `nil` if it is neither a number nor the digits of one.
   public var decimal: Decimal? {
     switch self {
     case .string(let text): Decimal(exactly: text)
@@ -90,7 +92,7 @@ public enum PreferenceValue: Hashable, Sendable {
 }
 
 extension PreferenceValue {
-  /// The same with the entries of each dictionary in the order of their names; `nil` when one has a name twice.
+  /// The value with the entries of each dictionary sorted by name; `nil` if a dictionary has a duplicate name.
   var ordered: PreferenceValue? {
     switch self {
     case .array(let values):
@@ -106,14 +108,14 @@ extension PreferenceValue {
   }
 }
 
-/// A value and its name in a ``PreferenceValue/dictionary(_:)``.
+/// An entry of a ``PreferenceValue/dictionary(_:)``.
 public struct PreferenceEntry: Hashable, Sendable {
-  /// Its name.
+  /// The name of the entry, unique in its dictionary.
   public let name: String
-  /// The value.
+  /// The value of the entry, of any property list type.
   public let value: PreferenceValue
 
-  /// A value with a name.
+  /// Creates an entry of a dictionary.
   public init(_ name: String, _ value: PreferenceValue) {
     self.name = name
     self.value = value
@@ -134,7 +136,7 @@ extension PreferenceValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiter
 }
 
 extension Decimal {
-  /// The number that some digits are, whole: `Decimal(string:)` reads as far as it understands.
+  /// Parses a whole string as a decimal number. `Decimal(string:)` accepts trailing text.
   fileprivate init?(exactly text: String) {
     let digits = text.utf8.allSatisfy { (0x30...0x39).contains($0) || [0x2B, 0x2D, 0x2E, 0x45, 0x65].contains($0) }
     guard digits, !text.isEmpty, let value = Decimal(string: text, locale: nil) else { return nil }

@@ -5,12 +5,12 @@ package import Foundation
 /// A property list with a dictionary at its root, as `UserDefaults` writes it.
 package struct PropertyListDocument: Sendable {
   package var values: [StoreKey: PreferenceValue] = [:]
-  /// What has a name that no key can have. It is kept as it is.
+  /// The entries whose names no key can have. They are preserved unchanged.
   package var others: [PreferenceEntry] = []
   package var isBinary = false
 }
 
-/// Writes preferences into a property list.
+/// The file format of preferences: a property list.
 package struct PropertyListFormat: DocumentFormat {
   package let keepsSecrets = false
 
@@ -46,8 +46,8 @@ package struct PropertyListFormat: DocumentFormat {
     return document
   }
 
-  /// Whether it can be XML or binary. Foundation reads any text as an older kind of property list: of a few blanks,
-  /// which a broken disk may leave of a file, it makes a dictionary without entries.
+  /// Whether the file can be an XML or binary property list. Foundation reads any other text in the old OpenStep
+  /// format: a few blanks, which a failing disk may leave of a file, become an empty dictionary.
   private static func isPropertyList(_ file: Data) -> Bool {
     if file.starts(with: Array("bplist".utf8)) { return BinaryPropertyList(file)?.isTree ?? false }
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
@@ -55,9 +55,9 @@ package struct PropertyListFormat: DocumentFormat {
     return text.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "<")
   }
 
-  /// The file is of the kind it was: XML unless it was binary, or unless XML would lose something.
+  /// Encodes the document in its original format: XML unless it was binary, or unless XML would lose information.
   package func encode(_ document: PropertyListDocument) throws -> Data {
-    // A Swift dictionary: of two names that are equal to Unicode, Foundation's ends the process.
+    // A Swift dictionary: an `NSDictionary` with two canonically equivalent names crashes the process.
     var root = PreferenceValue.dictionary(document.others).entries
     for (key, value) in document.values {
       let name = PreferenceName(key)
@@ -99,14 +99,14 @@ package struct PropertyListFormat: DocumentFormat {
 
   package func remove(_ key: StoreKey, from document: inout PropertyListDocument) { document.values[key] = nil }
 
-  // MARK: Values that wait
+  // MARK: Staged values
 
-  /// One byte of kind, then the value.
-  package func encodeWaiting(_ data: Data, as id: SlotID, for key: StoreKey?, tag: UInt8) -> Data { Data([tag]) + data }
+  /// Encodes a staged value as one byte for its kind, followed by its bytes.
+  package func encodeStaged(_ data: Data, as id: SlotID, for key: StoreKey?, tag: UInt8) -> Data { Data([tag]) + data }
 
-  package func decodeWaiting(_ file: Data, of id: SlotID) throws -> (key: StoreKey?, item: PreferenceItem) {
+  package func decodeStaged(_ file: Data, of id: SlotID) throws -> (key: StoreKey?, item: PreferenceItem) {
     guard let first = file.first, let kind = PreferenceKind(rawValue: first) else {
-      throw StorageError(.damaged, "A value that waits for its place is damaged.")
+      throw StorageError(.damaged, "The kind of a staged preference is damaged.")
     }
     return (nil, PreferenceItem(data: Data(file.dropFirst()), kind: kind))
   }
@@ -116,12 +116,12 @@ package struct PropertyListFormat: DocumentFormat {
   package func stamp(of id: SlotID) -> SlotStamp? { nil }
 }
 
-/// Bytes and which type of preference they are to be.
+/// The bytes of a staged preference and its requested type.
 package struct PreferenceItem: Sendable {
   let data: Data
   let kind: PreferenceKind
 
-  /// What takes the place of a preference.
+  /// Returns the value that replaces a preference.
   func value(replacing old: PreferenceValue?) -> PreferenceValue {
     let asked = kind == .asBefore ? nil : PreferenceValue(data, as: kind)
     return asked ?? PreferenceValue(data, like: old)
@@ -129,8 +129,8 @@ package struct PreferenceItem: Sendable {
 }
 
 extension PreferenceValue {
-  /// What Foundation has read from a file of so many bytes; `nil` when it is more than the file can hold. (A binary one
-  /// can name one array in many places, and that in many places more.)
+  /// Converts what Foundation has decoded from a file of `size` bytes; `nil` if it has more values than the file can
+  /// hold. (A binary file can refer to one array many times.)
   init?(propertyList value: Any, of size: Int) {
     var budget = size
     self.init(propertyList: value, &budget)
@@ -140,7 +140,7 @@ extension PreferenceValue {
     budget -= 1
     guard budget >= 0 else { return nil }
     switch value {
-    case let number as Bool where type(of: value) == Bool.self: self = .boolean(number)  // Not the numbers 0 and 1.
+    case let number as Bool where type(of: value) == Bool.self: self = .boolean(number)  // not the numbers 0 and 1
     case let value as String: self = .string(value)
     case let value as Data: self = .data(value)
     case let value as Date: self = .date(value)
@@ -152,7 +152,7 @@ extension PreferenceValue {
         elements.append(element)
       }
       self = .array(elements)
-    case let values as [AnyHashable: Any]:  // Foundation's own ends the process over a name that is not a number.
+    case let values as [AnyHashable: Any]:  // `NSDictionary` crashes on a key that is NaN.
       var entries: [PreferenceEntry] = []
       for (name, value) in values {
         guard let name = name as? String, let value = PreferenceValue(propertyList: value, &budget) else {
@@ -165,7 +165,7 @@ extension PreferenceValue {
     }
   }
 
-  /// Which number it is, Foundation tells by the letter of its C type.
+  /// Creates a number of the type that its Objective-C type encoding specifies.
   private init(_ number: NSNumber) {
     switch number.objCType.pointee {
     case CChar(bitPattern: UInt8(ascii: "c")), CChar(bitPattern: UInt8(ascii: "B")): self = .boolean(number.boolValue)
@@ -176,7 +176,7 @@ extension PreferenceValue {
     }
   }
 
-  /// What Foundation writes.
+  /// The value as an object that Foundation can encode.
   var propertyList: Any {
     switch self {
     case .string(let value): value
@@ -191,14 +191,14 @@ extension PreferenceValue {
     }
   }
 
-  /// What Foundation writes of a dictionary.
+  /// The entries of a dictionary as objects that Foundation can encode; empty for other values.
   fileprivate var entries: [String: Any] {
     guard case .dictionary(let entries) = self else { return [:] }
     return entries.reduce(into: [:]) { $0[$1.name] = $1.value.propertyList }
   }
 
-  /// XML has no fractions of seconds, no control characters, no years of five digits and no negative zero; Foundation's
-  /// drops them without a word.
+  /// Whether an XML property list represents the value exactly. It has no fractions of seconds, control characters,
+  /// five-digit years or negative zero; Foundation drops them silently.
   var fitsIntoXML: Bool {
     switch self {
     case .string(let text): text.unicodeScalars.allSatisfy(\.isXML)
@@ -218,7 +218,7 @@ extension PreferenceEntry {
 }
 
 extension Unicode.Scalar {
-  /// Whether it is a character of XML 1.0 that its readers leave as it is.
+  /// Whether the scalar is a character of XML 1.0 that parsers preserve.
   fileprivate var isXML: Bool {
     self == "\t" || self == "\n" || (value >= 0x20 && ![0xFEFF, 0xFFFE, 0xFFFF].contains(value))
   }

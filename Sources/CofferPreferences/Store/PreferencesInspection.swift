@@ -2,20 +2,21 @@ import CofferCore
 import CofferFileSystem
 import Foundation
 
-/// A look at preferences that opens no store and changes nothing.
+/// An inspection of preferences that opens no store and changes nothing.
 package enum PreferencesInspection {
-  /// Where the preferences of a name are, and where Coffer's own directory for them is.
-  package static func place(of suite: String) throws -> (path: String, control: String) {
-    let place = try PreferenceSuite(suite, in: .current)
-    return (place.path, place.control)
+  /// Returns the paths of a suite's file and of its control directory.
+  package static func paths(of suite: String) throws -> (path: String, control: String) {
+    let paths = try PreferenceSuite(suite, in: .current)
+    return (paths.path, paths.control)
   }
 
-  /// - Returns: how many values there are; `nil` when there is no file.
-  /// - Throws: `damaged`, and what reading throws.
+  /// Counts the values in a file of preferences.
+  /// - Returns: The number of values, or `nil` if there is no file.
+  /// - Throws: `damaged` if the file is no valid property list, and the errors of reading it.
   package static func inspect(_ path: String) throws -> Int? {
     guard try PathParts.exists(path) else { return nil }
     let parts = PathParts(try PathParts.resolvingLink(path))
-    guard let content = try Directory(parts.parent, backend: "prefs:\(path)").read(parts.last, limit: 1 << 30) else {
+    guard let content = try Directory(parts.parent, location: "prefs:\(path)").read(parts.last, limit: 1 << 30) else {
       return nil
     }
     return try PropertyListFormat().decode(content.data).values.count

@@ -3,7 +3,7 @@ import CofferFileSystem
 public import CofferSlots
 public import Foundation
 
-/// A `StorageAdapter` that keeps preferences where `UserDefaults` does (document 1), and loses none.
+/// A `StorageAdapter` that stores preferences in the files of `UserDefaults`, durably.
 ///
 /// ```swift
 /// let adapter = UserDefaultsAdapter(suiteName: "com.example.shop")
@@ -11,28 +11,28 @@ public import Foundation
 /// UserDefaults(suiteName: "com.example.shop")?.string(forKey: "theme")   // "dark"
 /// ```
 ///
-/// Foundation's own `UserDefaults` on Linux writes nothing until `synchronize()`, and then overwrites the file in
-/// place: what it has not synchronised is lost when the process ends, and a kill leaves half a file. This adapter
-/// writes the same file, whole and at once, tells every change with key and transaction, and reads what other programs
-/// write. Do not write one suite by both at the same time: `UserDefaults` takes no locks and writes back what it has
-/// read.
+/// Foundation's `UserDefaults` on Linux writes nothing until `synchronize()`, and then overwrites the file in place:
+/// values that are not synchronized are lost when the process ends, and a kill leaves a truncated file. This adapter
+/// replaces the same file atomically at each commit, reports every change with its key and transaction, and reads what
+/// other programs write. Do not write to one suite with both at the same time: `UserDefaults` takes no locks and writes
+/// back values that it has read earlier.
 ///
-/// It is a thin actor over `SlotEngine`; use the engine directly for batches and changes.
+/// It is a thin wrapper of `SlotEngine`; use the engine directly for batches and changes.
 public actor UserDefaultsAdapter: EngineBacked {
   public nonisolated let engine: any StorageEngine
   public nonisolated let origin = StoreOrigin()
 
-  /// A handle on an open engine of preferences.
+  /// Creates an adapter for an open engine of preferences.
   public init(engine: any StorageEngine) { self.engine = engine }
 
-  /// Opens a suite, and blocks while it does: a few milliseconds.
+  /// Opens a suite. Blocks the calling thread for a few milliseconds.
   ///
-  /// It does not throw, as in the project that document 1 comes from: while the suite cannot be opened, every use of
-  /// the adapter tries again and throws why. In asynchronous code prefer ``open(suiteName:configuration:)``.
+  /// This initializer does not throw: while the suite cannot be opened, every method of the adapter tries again and
+  /// throws the reason. In asynchronous code prefer ``open(suiteName:configuration:)``.
   /// - Parameters:
-  ///   - suiteName: up to 128 letters, digits, `.`, `_` and `-`; `nil` for the application's own. The identifier of an
-  ///     app group is the suite that its applications share.
-  ///   - configuration: how it is opened.
+  ///   - suiteName: up to 128 letters, digits, `.`, `_` and `-`; `nil` for the application's own suite. The identifier
+  ///     of an app group is the suite that its applications share.
+  ///   - configuration: the options for opening the store.
   public init(suiteName: String? = nil, configuration: SlotConfiguration = SlotConfiguration()) {
     do {
       engine = try SlotEngine.preferencesBlocking(suite: suiteName, configuration: configuration)
@@ -47,21 +47,21 @@ public actor UserDefaultsAdapter: EngineBacked {
     }
   }
 
-  /// Opens a suite without blocking the caller.
-  /// - Throws: What `SlotEngine.preferences(suite:configuration:)` throws.
+  /// Opens a suite without blocking the calling thread.
+  /// - Throws: The errors of `SlotEngine.preferences(suite:configuration:)`.
   public static func open(
     suiteName: String? = nil, configuration: SlotConfiguration = SlotConfiguration()
   ) async throws -> UserDefaultsAdapter {
     UserDefaultsAdapter(engine: try await SlotEngine.preferences(suite: suiteName, configuration: configuration))
   }
 
-  /// Stores a value as its own type, so that `UserDefaults` reads it with the method of that type.
+  /// Stores a value with its property list type, so that `UserDefaults` reads it with the method for that type.
   /// - Parameters:
-  ///   - value: collections of text, numbers and yes or no are kept exactly.
-  ///   - key: of the preference.
-  ///   - transaction: the commit's transaction id; a new one unless given.
-  /// - Throws: `StorageError`: `unsupported` for a collection with dates or bytes in it, which can be stored as `Data`
-  ///   of your own coding, and for a dictionary that has a name twice.
+  ///   - value: the value. Collections of strings, numbers and Booleans are stored exactly.
+  ///   - key: the key of the preference.
+  ///   - transaction: the transaction id of the commit; a new one by default.
+  /// - Throws: `StorageError`: `unsupported` for a collection that contains dates, bytes or fractions that are whole
+  ///   numbers, which you can encode and store as `Data`, and for a dictionary with a duplicate name.
   @discardableResult
   public func set(_ value: PreferenceValue, for key: String, transaction: TransactionID? = nil) async throws
     -> StoreCommit
@@ -70,33 +70,33 @@ public actor UserDefaultsAdapter: EngineBacked {
     guard let value = value.ordered else {
       throw StorageError.unsupported(
         "two values of one name in a dictionary", advice: "Remove one of them. Nothing was written.",
-        backend: engine.description
-      ).locating(backend: engine.description, key: key)
+        location: engine.description
+      ).locating(at: engine.description, key: key)
     }
     if value.kind == .collection, PreferenceValue(value.bytes, as: .collection) != value {
       throw StorageError.unsupported(
         "collections with dates, bytes or fractions that are whole numbers in them",
         advice: "Encode the collection yourself and store it as Data. Nothing was written.",
-        backend: engine.description
-      ).locating(backend: engine.description, key: key)
+        location: engine.description
+      ).locating(at: engine.description, key: key)
     }
     let batch = WriteBatch([.put(key, value.bytes, value.attributes)], transaction: transaction)
     return try await engine.commit(batch, from: origin)
   }
 
-  /// A value with its type, whoever has written it; `nil` when there is none.
+  /// Returns a value with its type, whichever program wrote it, or `nil` if there is none.
   /// - Throws: `StorageError`.
-  public func value(for key: String) async throws -> PreferenceValue? {
+  public func get(_ key: String) async throws -> PreferenceValue? {
     let key = try StoreKey(key)
     guard let entry = try await engine.entry(key) else { return nil }
-    // Collections that others have written may have more in them than their bytes can say.
+    // A collection written by another program may contain more than its JSON bytes can represent.
     let slots = engine.as(SlotEngine.self)?.slots as? DocumentSlots<PropertyListFormat>
     if let present = try slots?.document().values[key], present.bytes == entry.value { return present }
     let kind = entry.attributes[.preferenceKind].flatMap(PreferenceKind.init) ?? .data
     return PreferenceValue(entry.value, as: kind) ?? .data(entry.value)
   }
 
-  /// The keys that start with `prefix`, in the order of their bytes. Linear in their number.
+  /// Returns the keys that start with `prefix`, sorted by their bytes. Linear in their number.
   /// - Throws: `StorageError`.
   public func keys(prefix: String? = nil) async throws -> [String] {
     try await engine.summaries(prefix: prefix.map { try StoreKey($0) }).map(\.key.string)

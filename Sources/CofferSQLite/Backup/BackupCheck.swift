@@ -2,9 +2,9 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-/// Reads a whole database that nobody else uses and proves that it is a store with nothing damaged or missing.
+/// A verification of a whole database, not used by others meanwhile, as a store with nothing damaged or missing.
 struct BackupCheck {
-  /// What was found.
+  /// The content of a verified database.
   struct Content: Sendable {
     var revision = StoreRevision.zero
     var epoch: UInt64 = 0
@@ -29,20 +29,20 @@ struct BackupCheck {
     let kind = try connection.number("SELECT count(*) FROM sqlite_schema WHERE name = 'coffer_meta'")
     guard kind == 1 else {
       throw StorageError(
-        .notAStore, "The file is no backup of a store: it is empty, or a database of another application.",
-        advice: "Give a file that 'coffer backup' has made. Nothing was changed.", backend: backend)
+        .notAStore, "The file is not a backup of a store: it is empty, or a database of another application.",
+        advice: "Give a file made by 'coffer backup'. Nothing was changed.", location: location)
     }
     guard try !connection.isJournalOnly() else {
       throw StorageError(
-        .notAStore, "The file is the journal of a store whose values are elsewhere, and no backup of one.",
-        advice: "Give a file that 'coffer backup' has made. Nothing was changed.", backend: backend)
+        .notAStore, "The file is the journal of a store whose values are kept elsewhere, not a backup.",
+        advice: "Give a file made by 'coffer backup'. Nothing was changed.", location: location)
     }
     let format = try connection.number("SELECT value FROM coffer_meta WHERE name = 'format'") ?? 0
     guard format <= Schema.format else {
       throw StorageError(
         .newerFormat,
         "The backup was made by a newer version: format \(format), this one reads up to \(Schema.format).",
-        advice: "Update the application. Nothing was changed.", backend: backend)
+        advice: "Update the application. Nothing was changed.", location: location)
     }
   }
 
@@ -50,7 +50,7 @@ struct BackupCheck {
     let statement = try connection.prepare("PRAGMA integrity_check(1)")
     defer { statement.reset() }
     guard try statement.step(), statement.text(0) == "ok" else {
-      throw damaged("its pages do not fit together (\(statement.text(0).prefix(200)))")
+      throw damaged("its pages are inconsistent (\(statement.text(0).prefix(200)))")
     }
   }
 
@@ -61,18 +61,18 @@ struct BackupCheck {
     defer { statement.reset() }
     var live = LiveRows()
     let records = try connection.countRecords()
-    if let name = records.damaged.first { throw damaged("the record '\(name)' of the library's own is not whole") }
+    if let name = records.damaged.first { throw damaged("the system record '\(name)' is damaged") }
     live = records.rows
     while try statement.step() {
       try work.checkCancellation()
       guard let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? StoreKey(name) else {
-        throw damaged("it has a key that is no UTF-8")
+        throw damaged("it has a key that is not valid UTF-8")
       }
       let row = ValueRow(statement, 1)
       guard row.isWhole(key) else {
         throw StorageError(
-          .damaged, "The value does not have the checksum that was stored with it.",
-          advice: "Nothing was kept of the copy. Write the key again or remove it, then try again.", backend: backend,
+          .damaged, "The value does not match the checksum that was stored with it.",
+          advice: "The copy was discarded. Write the key again or remove it, then try again.", location: location,
           key: key)
       }
       live.add(row.digest)
@@ -85,27 +85,27 @@ struct BackupCheck {
     return live
   }
 
-  /// Each row by its own checksum; the newest says how many values there are and which.
+  /// Checks each journal row against its checksum, and the values against the count and digest in the newest row.
   private func checkJournal(_ live: LiveRows, _ content: inout Content) throws {
     let statement = try connection.prepare("SELECT \(JournalRow.columns) FROM coffer_journal ORDER BY revision")
     defer { statement.reset() }
     var last: LiveRows?
     while try statement.step() {
       let (row, isWhole) = JournalRow.read(statement)
-      guard isWhole else { throw damaged("the entry of revision \(row.revision) in its journal is not whole") }
+      guard isWhole else { throw damaged("the journal entry of revision \(row.revision) is damaged") }
       (content.revision, last) = (row.revision, row.live)
     }
     guard (last ?? LiveRows()) == live else {
-      throw damaged("it has \(live.count) values, which are not those that its journal counts (\(last?.count ?? 0))")
+      throw damaged("its \(live.count) values do not match its journal, which counts \(last?.count ?? 0)")
     }
     content.epoch = try History.firstEpoch(connection)
   }
 
-  private var backend: String { connection.place.description }
+  private var location: String { connection.file.description }
 
   private func damaged(_ what: String) -> StorageError {
     StorageError(
       .damaged, "The copy is damaged: \(what).",
-      advice: "Nothing was put in its place. 'coffer verify' says what can still be read.", backend: backend)
+      advice: "Nothing was replaced. Run 'coffer verify' to find out what can still be read.", location: location)
   }
 }

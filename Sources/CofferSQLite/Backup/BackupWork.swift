@@ -2,7 +2,7 @@ import CofferCore
 import CofferLocks
 import Foundation
 
-/// A long piece of work on a thread of its own, which a cancelled task stops between two steps.
+/// A long-running operation on a background thread that stops between two steps once its task is cancelled.
 final class BackupWork: Sendable {
   private static let queue = DispatchQueue(label: "coffer.backup", attributes: .concurrent)
 
@@ -11,7 +11,7 @@ final class BackupWork: Sendable {
 
   private init(_ progress: (@Sendable (BackupProgress) -> Void)?) { self.progress = progress }
 
-  /// Runs `body` beside the threads that tasks share.
+  /// Runs `body` on a background thread, outside Swift's cooperative thread pool.
   static func run<R: Sendable>(
     _ progress: (@Sendable (BackupProgress) -> Void)?, _ body: @escaping @Sendable (BackupWork) throws -> R
   ) async throws -> R {
@@ -34,20 +34,20 @@ final class BackupWork: Sendable {
   }
 }
 
-/// How far a backup or its restoration has come.
+/// The progress of a backup or a restoration.
 public struct BackupProgress: Hashable, Sendable {
-  /// What is being done.
+  /// A phase of a backup or a restoration.
   public enum Phase: Hashable, Sendable {
-    /// Pages are copied.
+    /// The pages of the database are being copied.
     case copying
-    /// What was copied is read and checked.
+    /// The copy is being read and verified.
     case verifying
   }
 
-  /// What is being done.
+  /// The current phase.
   public let phase: Phase
-  /// How many bytes of it are done.
+  /// The number of bytes that this phase has processed.
   public let bytes: Int
-  /// How many there are in all; it may change while the copy runs.
+  /// The number of bytes that this phase has to process; it may change while the copy is being made.
   public let totalBytes: Int
 }

@@ -2,20 +2,20 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-/// Copies one state of a database into a new file, some pages at a time, while others go on writing.
+/// A copy of one state of a database into a new file, a few pages at a time, while other connections keep writing.
 ///
-/// It runs on one thread, which it blocks. A read transaction holds the state; without one SQLite would begin again
-/// whenever somebody commits.
+/// The copy blocks the thread that it runs on. A read transaction holds the state; without it, SQLite would restart the
+/// copy after every commit.
 struct PageCopy {
-  /// The database that is read.
-  let source: StorePlace
-  /// The file that is written: empty and nobody else's.
-  let target: StorePlace
+  /// The database to copy.
+  let source: StoreFile
+  /// The file to write: empty, and not used by another connection.
+  let target: StoreFile
   let work: BackupWork
 
   private static let pagesPerStep: Int32 = 256
 
-  /// Leaves one file that needs no log beside it and is not synced yet.
+  /// Copies the database. The result is a single file without a write-ahead log, which is not synced yet.
   func run() throws {
     let from = try Connection(source)
     try from.execute("PRAGMA query_only = ON; BEGIN")
@@ -23,15 +23,15 @@ struct PageCopy {
     _ = try from.number("SELECT count(*) FROM sqlite_schema")
     if from.isSealed { try prepareSeals(from.pageSize) }
     let into = try Connection(target)
-    // Nobody needs half of it: it is synced once, when it is whole.
+    // An incomplete copy is of no use, so the file is synced once, when it is complete.
     try into.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF")
     try Self.copy(from, into, work) { work.report(.copying, $0, of: $1, from.pageSize) }
-    // Written in the mode of the source, and opened in it: from here on it is one file.
+    // The copy has the journal mode of the source; switching it leaves a single file.
     guard try into.number("PRAGMA main.page_count") != nil else { return }
     try into.execute("PRAGMA journal_mode = DELETE")
   }
 
-  /// An empty database whose pages have room for checksums, so that each page is written with its own.
+  /// Creates an empty database whose pages reserve space for checksums, so that each page is written with one.
   private func prepareSeals(_ pageSize: Int) throws {
     let empty = try Connection(target)
     _ = coffer_sqlite_reserve(empty.handle, PageFile.reserve)
@@ -43,8 +43,8 @@ struct PageCopy {
 
   /// Copies all pages in one transaction of `into`.
   /// - Parameters:
-  ///   - locked: called once nobody else can write to `into`, before anything is copied.
-  ///   - progress: called with the pages that are copied and all of them.
+  ///   - locked: called once `into` is locked against other writers, before the first page is copied.
+  ///   - progress: called after each step with the number of pages copied and the total number of pages.
   static func copy(
     _ from: Connection, _ into: Connection, _ work: BackupWork, locked: () throws -> Void = {},
     progress: (Int, Int) -> Void
@@ -53,7 +53,7 @@ struct PageCopy {
       throw into.error(sqlite3_extended_errcode(into.handle))
     }
     var isFinished = false
-    defer { if !isFinished { sqlite3_backup_finish(backup) } }  // undoes what was copied
+    defer { if !isFinished { sqlite3_backup_finish(backup) } }  // rolls the copy back
     var code = sqlite3_backup_step(backup, 0)
     if code == SQLITE_OK { try locked() }
     while code == SQLITE_OK {

@@ -2,34 +2,34 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-/// Puts a backup in the place of a store.
+/// A restoration of a backup, which replaces a store.
 struct Restoration {
-  private let source: StorePlace
-  private let target: StorePlace
+  private let source: StoreFile
+  private let target: StoreFile
   private let options: RestoreOptions
   private let work: BackupWork
 
   init(from backup: String, to path: String, options: RestoreOptions, work: BackupWork) throws {
-    source = try StorePlace.ofBackup(backup)
-    target = try StorePlace.forReplacing(path)
+    source = try StoreFile.ofBackup(backup)
+    target = try StoreFile.forReplacing(path)
     self.options = options
     self.work = work
     guard FileIdentity(source.path) != FileIdentity(target.path) else {
       throw StorageError(
         .preconditionFailed, "The backup and the store are the same file.", advice: "Nothing was changed.",
-        backend: target.description)
+        location: target.description)
     }
   }
 
   func run() throws -> RestoreReport {
-    let file = try StagedFile(for: target.path, suffix: ".coffer-restore", backend: target.description)
+    let file = try StagedFile(for: target.path, suffix: ".coffer-restore", location: target.description)
     defer { file.discard() }
     let content = try prepare(file)
     try work.checkCancellation()
     guard FileIdentity(target.path) != nil else {
-      // A log without its database would destroy another one.
+      // A log left over from a missing database would corrupt the new one.
       try target.setLogAside(as: options.keepsReplaced ? target.nameForReplaced : nil)
-      try file.place(overwriting: false)
+      try file.publish(overwriting: false)
       options.atStep?(.placed)
       unlink(target.wakePath)
       return report(content, replaced: nil)
@@ -50,12 +50,12 @@ struct Restoration {
 
   // MARK: The new state
 
-  /// Copies the backup beside the store and makes a state of it that can take the store's place.
+  /// Copies the backup to the staged file, and upgrades, verifies and syncs it, with a new epoch and revision.
   private func prepare(_ file: StagedFile) throws -> BackupCheck.Content {
-    let staged = StorePlace(path: file.staged, busyTimeout: 1, name: target.description)
+    let staged = StoreFile(path: file.temporaryPath, busyTimeout: 1, name: target.description)
     try PageCopy(source: source, target: staged, work: work).run()
     options.atStep?(.copied)
-    let connection = try Connection(StorePlace(path: file.staged, busyTimeout: 1, name: source.description))
+    let connection = try Connection(StoreFile(path: file.temporaryPath, busyTimeout: 1, name: source.description))
     try connection.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF")
     try upgrade(connection)
     var content = try BackupCheck(connection: connection, work: work).run()
@@ -74,7 +74,7 @@ struct Restoration {
     try FormatUpgrade.run(connection)
   }
 
-  /// A number beyond what the store may give out before it is replaced.
+  /// Returns a revision greater than any that the store may assign before it is replaced.
   private func newestNumber() -> StoreRevision {
     let words = WakeWords(ofFileAt: target.wakePath)
     let found = try? Connection(target).number("SELECT max(revision) FROM coffer_journal")
@@ -83,10 +83,10 @@ struct Restoration {
     return newest == .zero ? .zero : StoreRevision(newest.rawValue + Self.margin)
   }
 
-  /// How many commits others may make meanwhile.
+  /// The number of commits that others may make while the backup is prepared.
   private static let margin: UInt64 = 1_000_000
 
-  // MARK: A store that nobody else has open
+  // MARK: A store that is not open elsewhere
 
   private func replace(
     _ old: ReplacedStore, by file: StagedFile, _ content: BackupCheck.Content
@@ -98,10 +98,10 @@ struct Restoration {
     if let kept {
       try file.exchange(keepingReplacedAs: kept)
     } else {
-      try file.place(overwriting: true)
+      try file.publish(overwriting: true)
     }
     options.atStep?(.placed)
-    // They belong to the other file; new ones are made when the store is opened.
+    // Both belong to the replaced file; new ones are created when the store is opened.
     for path in [target.wakePath, target.lockPath] { unlink(path) }
     withExtendedLifetime(old) {}
     return report(content, replaced: kept)
@@ -109,16 +109,16 @@ struct Restoration {
 
   // MARK: A store that is open
 
-  /// Writes the new state into the open store, as one transaction of SQLite's: open snapshots keep their state, and no
-  /// file that is in use is taken away.
+  /// Writes the new state into the open store in one SQLite transaction: open snapshots keep their state, and no file
+  /// in use is replaced.
   private func takeOver(_ file: StagedFile, _ content: BackupCheck.Content) throws -> RestoreReport {
-    let from = try Connection(StorePlace(path: file.staged, busyTimeout: 1, name: target.description))
+    let from = try Connection(StoreFile(path: file.temporaryPath, busyTimeout: 1, name: target.description))
     let into = try Connection(target)
     try into.execute("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON")
     guard from.isSealed == into.isSealed, from.pageSize == into.pageSize else { throw otherPages }
     let kept = options.keepsReplaced ? target.nameForReplaced : nil
     try PageCopy.copy(from, into, work) {
-      // From here on nobody commits.
+      // From here on no other connection can commit.
       options.atStep?(.locked)
       let newest = try Connection(target).number("SELECT max(revision) FROM coffer_journal") ?? 0
       guard UInt64(bitPattern: newest) < content.revision.rawValue else { throw isBusy }
@@ -128,7 +128,7 @@ struct Restoration {
       work.report(.copying, $0, of: $1, from.pageSize)
     }
     options.atStep?(.placed)
-    // Else those who have it open find it out with their next look, a second later.
+    // Without this, open handles detect the replacement only at their next check, up to a second later.
     if let wake = try? WakeFile(target) {
       wake.raise(to: content.revision)
       wake.ring()
@@ -136,14 +136,14 @@ struct Restoration {
     return report(content, replaced: kept)
   }
 
-  /// Copies the state that is about to be replaced.
+  /// Copies the state that is about to be replaced to `path`.
   private func keep(as path: String) throws {
-    let file = try StagedFile(for: path, suffix: ".coffer-backup", backend: target.description)
-    defer { file.discard() }
-    let place = StorePlace(path: file.staged, busyTimeout: 1, name: target.description)
-    try PageCopy(source: target, target: place, work: work).run()
-    try file.sync()
-    try file.place(overwriting: false)
+    let staged = try StagedFile(for: path, suffix: ".coffer-backup", location: target.description)
+    defer { staged.discard() }
+    let file = StoreFile(path: staged.temporaryPath, busyTimeout: 1, name: target.description)
+    try PageCopy(source: target, target: file, work: work).run()
+    try staged.sync()
+    try staged.publish(overwriting: false)
   }
 
   // MARK: Refusals
@@ -151,25 +151,26 @@ struct Restoration {
   private var isOpen: StorageError {
     StorageError(
       .busy, "The store is open: in this process or in another.",
-      advice: "Close it everywhere and try again, or take it over. Nothing was changed.", backend: target.description)
+      advice: "Close it everywhere and try again, or take it over. Nothing was changed.", location: target.description)
   }
 
   private var isBusy: StorageError {
     StorageError(
-      .busy, "The store was written to all the time.", advice: "Try again. Nothing was changed.",
-      backend: target.description)
+      .busy, "The store received too many commits during the restoration.", advice: "Try again. Nothing was changed.",
+      location: target.description)
   }
 
   private var otherPages: StorageError {
     StorageError(
-      .busy, "The store is open, and its pages are of another kind than those of the backup.",
-      advice: "Close it everywhere and try again. Nothing was changed.", backend: target.description)
+      .busy, "The store is open, and its page format differs from that of the backup.",
+      advice: "Close it everywhere and try again. Nothing was changed.", location: target.description)
   }
 }
 
-extension StorePlace {
-  /// The canonical place of a backup, which exists.
-  static func ofBackup(_ path: String) throws -> StorePlace {
+extension StoreFile {
+  /// Returns the canonical file of an existing backup.
+  /// - Throws: `notFound` if there is none.
+  static func ofBackup(_ path: String) throws -> StoreFile {
     var configuration = SQLiteConfiguration()
     configuration.createsIfMissing = false
     do {
@@ -177,24 +178,24 @@ extension StorePlace {
     } catch let error as StorageError where error.code == .notFound {
       throw StorageError(
         .notFound, "There is no backup at this path.", advice: "Check the path. Nothing was changed.",
-        backend: error.backend, underlying: error.underlying)
+        location: error.location, underlying: error.underlying)
     }
   }
 
-  /// The canonical place of a store that may be missing or damaged.
-  fileprivate static func forReplacing(_ path: String) throws -> StorePlace {
+  /// Returns the canonical file of a store that may be missing or damaged.
+  fileprivate static func forReplacing(_ path: String) throws -> StoreFile {
     var configuration = SQLiteConfiguration()
     configuration.createsIfMissing = false
     do {
       return try resolve(path, configuration: configuration)
     } catch let error as StorageError where [.notFound, .damaged].contains(error.code) {
-      // Missing, emptied, or a log without its database: all of it is what a backup is for.
-      let place = try BackupPlace(path)
-      return StorePlace(path: place.path, busyTimeout: max(0, configuration.busyTimeout))
+      // A missing or emptied database, or a log without its database, is a reason to restore a backup.
+      let file = try BackupTarget(path)
+      return StoreFile(path: file.path, busyTimeout: max(0, configuration.busyTimeout))
     }
   }
 
-  /// What the store is called that is replaced now: a name that nothing has.
+  /// The path at which the replaced store is kept: an unused name with the current date.
   fileprivate var nameForReplaced: String {
     var time = time_t(Date().timeIntervalSince1970)
     var parts = tm()

@@ -1,33 +1,32 @@
 public import CofferCore
 import Foundation
 
-/// How a backup is put back.
+/// The options with which a backup is restored.
 public struct RestoreOptions: Sendable {
-  /// Whether the state is replaced although the store is open somewhere: the handles that are open then end with
-  /// `closed`, within about a second.
+  /// Whether the store is replaced even if it is open. Its open handles then end with `closed` within about a second.
   public var takesOver = false
 
-  /// Whether what was there is kept beside the store, under the name that the report says.
+  /// Whether the replaced state is kept in a file beside the store; see ``RestoreReport/replaced``.
   public var keepsReplaced = true
 
-  /// Called after each step: where tests kill the process.
+  /// Called after each step, for tests that kill the process there.
   package var atStep: (@Sendable (RestoreStep) -> Void)?
 
-  /// The usual settings: refuse to replace a store that is open, and keep what is replaced.
+  /// Creates the default options: a store that is open is not replaced, and the replaced state is kept.
   public init() {}
 }
 
-/// What was put back.
+/// The result of a restoration.
 public struct RestoreReport: Hashable, Sendable {
   /// The canonical path of the store.
   public let path: String
-  /// The store's revision now: beyond every number that it had given out before.
+  /// The revision of the restored store, greater than every revision that it had assigned before.
   public let revision: StoreRevision
-  /// How many values it holds.
+  /// The number of values in the store.
   public let values: Int
-  /// The sum of their sizes in bytes.
+  /// The total size of the values in bytes.
   public let valueBytes: Int
-  /// Where what was there before is kept; `nil` when nothing was, or it was not to be kept.
+  /// The path of the file that keeps the replaced state; `nil` if there was none, or if it was not kept.
   public let replaced: String?
 
   package init(path: String, revision: StoreRevision, values: Int, valueBytes: Int, replaced: String?) {
@@ -39,36 +38,36 @@ public struct RestoreReport: Hashable, Sendable {
   }
 }
 
-/// Where a restoration is.
+/// A step of a restoration.
 package enum RestoreStep: String, CaseIterable, Sendable {
   /// The backup was copied beside the store.
   case copied
-  /// The copy is whole, has its own history, and has survived power loss.
+  /// The copy was verified, has a new epoch, and was synced.
   case prepared
-  /// Nobody else can use the store, or write to it.
+  /// The store was locked against other users, or against other writers if it is taken over.
   case locked
-  /// What was there is kept.
+  /// The replaced state was kept, if ``RestoreOptions/keepsReplaced`` is set.
   case kept
-  /// The new state is in its place.
+  /// The new state was published at the path of the store.
   case placed
-  /// Nothing is left of the old one's wake-up file.
+  /// The wake-up file of the replaced store was removed or updated.
   case finished
 }
 
 extension SQLiteEngine {
-  /// Puts a backup in the place of a store, or makes a store of it where there is none.
+  /// Replaces a store with a backup, or creates a store from it if there is none.
   ///
-  /// The backup is copied beside the store and checked as a whole before anything is touched. A process that is killed
-  /// at any moment leaves the old state or the new one. The store begins another history: whoever has followed the old
-  /// one is told to reload.
+  /// The backup is copied beside the store and verified as a whole before the store is touched. A process that is
+  /// killed at any moment leaves either the old state or the new one. The store begins a new epoch: subscribers that
+  /// resume from a position in the old one receive a request to reload.
   /// - Parameters:
-  ///   - backup: a file that ``backup(to:overwrite:progress:)`` has made, or any store. It is not changed.
-  ///   - path: the store.
-  ///   - options: what happens to a store that is open, and to what is replaced.
-  ///   - progress: called on a thread of the restoration's own after each step of about 1 MiB.
-  /// - Throws: `StorageError`: `damaged`, `notAStore`, `newerFormat` or `notFound` for the backup; `busy` when somebody
-  ///   has the store open; `diskFull`, `permissionDenied`. The store is untouched then. `CancellationError` when the
-  ///   task is cancelled.
+  ///   - backup: the path of a file made by ``backup(to:overwrite:progress:)``, or of any store. It is not changed.
+  ///   - path: the path of the store.
+  ///   - options: what happens to a store that is open, and to the replaced state.
+  ///   - progress: called on a background thread after each step of about 1 MiB.
+  /// - Throws: `StorageError`: `damaged`, `notAStore`, `newerFormat` or `notFound` for the backup; `busy` if the store
+  ///   is open; `diskFull`; `permissionDenied`. `CancellationError` if the task is cancelled. The store is unchanged
+  ///   in all these cases.
   @discardableResult
   public static func restore(
     from backup: String, to path: String, options: RestoreOptions = RestoreOptions(),

@@ -3,102 +3,105 @@ import CofferCore
 import CofferFileSystem
 import Foundation
 
-/// A file that is made beside its place and put there when it is whole.
+/// A temporary file that is written beside its final path and renamed to it when it is complete.
 ///
-/// One at a time for each place: it is locked. What a killed process has left of it is removed by the next.
+/// The file is locked, so there is at most one for each final path. The remains of a killed process are removed by the
+/// next one.
 struct StagedFile {
-  /// Where it is to be.
+  /// The final path.
   let path: String
-  /// Where it is made.
-  let staged: String
+  /// The path of the temporary file, in the same directory.
+  let temporaryPath: String
   private let directory: String
-  private let backend: String
+  private let location: String
   private let lock: LockFile
 
-  /// Of the file and of what SQLite and a store have beside it.
+  /// The suffixes of the file and of the files that SQLite and a store keep beside it.
   private static let suffixes = ["", "-journal", "-wal", "-shm", "-wake", "-lock"]
 
-  /// Begins an empty file for this user alone. The directory must exist.
+  /// Creates an empty temporary file that only this user can access. The directory must exist.
   /// - Parameters:
-  ///   - path: its place, in a canonical directory.
-  ///   - suffix: what it is called by until then.
-  init(for path: String, suffix: String, backend: String) throws {
+  ///   - path: the final path, in a canonical directory.
+  ///   - suffix: the suffix of the temporary file's name.
+  ///   - location: the location that errors name.
+  /// - Throws: `StorageError`: `busy` if another process is writing the same file.
+  init(for path: String, suffix: String, location: String) throws {
     let url = URL(fileURLWithPath: path)
     self.path = path
-    self.backend = backend
+    self.location = location
     directory = url.deletingLastPathComponent().path
-    staged = directory + "/." + url.lastPathComponent + suffix
-    lock = try Self.begin(staged, backend)
+    temporaryPath = directory + "/." + url.lastPathComponent + suffix
+    lock = try Self.begin(temporaryPath, location)
   }
 
-  private static func begin(_ staged: String, _ backend: String) throws -> LockFile {
+  private static func begin(_ temporaryPath: String, _ location: String) throws -> LockFile {
     while true {
-      guard let lock = try LockFile(staged, .exclusive, backend: backend) else {
+      guard let lock = try LockFile(temporaryPath, .exclusive, location: location) else {
         throw StorageError(
-          .busy, "Another process is writing this file just now.", advice: "Try again when it is done.",
-          backend: backend)
+          .busy, "Another process is writing this file.", advice: "Try again when it has finished.",
+          location: location)
       }
       guard lock.isAtPath else { continue }
       var status = stat()
-      if lstat(staged, &status) == 0, status.st_size == 0, status.st_nlink == 1 { return lock }
-      for suffix in Self.suffixes { unlink(staged + suffix) }
+      if lstat(temporaryPath, &status) == 0, status.st_size == 0, status.st_nlink == 1 { return lock }
+      for suffix in Self.suffixes { unlink(temporaryPath + suffix) }
     }
   }
 
-  /// Removes it, unless it was put into its place.
+  /// Removes the temporary file, unless it was published.
   func discard() {
     guard lock.isAtPath else { return }
-    for suffix in Self.suffixes { unlink(staged + suffix) }
+    for suffix in Self.suffixes { unlink(temporaryPath + suffix) }
   }
 
-  /// Returns when its content has survived power loss.
+  /// Syncs the content of the file to disk.
   func sync() throws {
-    let descriptor = open(staged, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw failure("open", staged) }
+    let descriptor = open(temporaryPath, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure("open", temporaryPath) }
     defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw failure("fsync", staged) }
+    guard fsync(descriptor) == 0 else { throw failure("fsync", temporaryPath) }
   }
 
-  /// Puts it into its place, of which nobody ever sees half, and syncs the directory.
-  /// - Parameter overwrites: whether a file that is there is replaced; else that is an error.
-  func place(overwriting overwrites: Bool) throws {
+  /// Renames the file to its final path atomically, and syncs the directory.
+  /// - Parameter overwrites: whether an existing file is replaced; otherwise it is an error.
+  func publish(overwriting overwrites: Bool) throws {
     if overwrites {
-      guard rename(staged, path) == 0 else { throw failure("rename", path) }
-    } else if coffer_rename(staged, path, coffer_rename_no_replace) != 0 {
+      guard rename(temporaryPath, path) == 0 else { throw failure("rename", path) }
+    } else if coffer_rename(temporaryPath, path, coffer_rename_no_replace) != 0 {
       guard errno == EINVAL || errno == ENOSYS else {
-        throw errno == EEXIST ? Self.exists(path, backend) : failure("rename", path)
+        throw errno == EEXIST ? Self.exists(path, location) : failure("rename", path)
       }
-      // The file system cannot refuse by itself.
-      guard access(path, F_OK) != 0 else { throw Self.exists(path, backend) }
-      guard rename(staged, path) == 0 else { throw failure("rename", path) }
+      // The file system does not support a rename that never replaces.
+      guard access(path, F_OK) != 0 else { throw Self.exists(path, location) }
+      guard rename(temporaryPath, path) == 0 else { throw failure("rename", path) }
     }
     try syncDirectory()
   }
 
-  /// Puts it into its place and what was there under another name, both at once.
+  /// Exchanges the file with the one at its final path atomically, and keeps that one under the name `kept`.
   func exchange(keepingReplacedAs kept: String) throws {
-    guard coffer_rename(staged, kept, coffer_rename_no_replace) == 0 || rename(staged, kept) == 0 else {
+    guard coffer_rename(temporaryPath, kept, coffer_rename_no_replace) == 0 || rename(temporaryPath, kept) == 0 else {
       throw failure("rename", kept)
     }
     guard coffer_rename(kept, path, coffer_rename_exchange) == 0 else {
       let error = failure("rename", path)
-      rename(kept, staged)
+      rename(kept, temporaryPath)
       throw error
     }
     try syncDirectory()
   }
 
   private func syncDirectory() throws {
-    do { try OpenDirectory.sync(directory) } catch { throw error.locating(backend: backend) }
+    do { try OpenDirectory.sync(directory) } catch { throw error.locating(at: location) }
   }
 
   private func failure(_ call: String, _ path: String) -> StorageError {
-    .system(call, path: path, errno: errno, backend: backend)
+    .system(call, path: path, errno: errno, location: location)
   }
 
-  static func exists(_ path: String, _ backend: String) -> StorageError {
+  static func exists(_ path: String, _ location: String) -> StorageError {
     StorageError(
-      .preconditionFailed, "There is a file at \(path.escapingControlCharacters) already.",
-      advice: "Give another name, or allow it to be overwritten. Nothing was changed.", backend: backend)
+      .preconditionFailed, "A file already exists at \(path.escapingControlCharacters).",
+      advice: "Give another name, or allow it to be overwritten. Nothing was changed.", location: location)
   }
 }

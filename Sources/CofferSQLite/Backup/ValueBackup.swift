@@ -1,26 +1,26 @@
 package import CofferCore
 package import Foundation
 
-/// A backup of values that are kept elsewhere: a store that is filled with them one by one.
+/// A backup of values that another engine keeps: a new store that is filled with them one by one.
 package enum ValueBackup {
-  /// Makes a backup and checks it. Nothing is left at `path` when it fails.
+  /// Makes a backup and verifies it. A failed backup leaves `path` unchanged.
   /// - Parameters:
-  ///   - path: where the file is to be, in an existing directory.
-  ///   - overwrite: whether a file at `path` is replaced.
-  ///   - source: how messages call what the backup is of.
+  ///   - path: the path of the backup, in an existing directory.
+  ///   - overwrite: whether an existing file at `path` is replaced.
+  ///   - source: the location of the store in messages.
   ///   - journal: a store that the backup must not replace.
-  ///   - fill: puts the values into a new store, and gives the revision of the state that they are.
+  ///   - fill: stores the values in a new store, and returns the revision of their state.
   package static func make(
     at path: String, overwrite: Bool, of source: String, journal: SQLiteEngine?,
     fill: (SQLiteEngine) async throws -> StoreRevision
   ) async throws -> BackupReport {
-    let target = try BackupPlace(path)
-    if let journal { try target.checkFree(from: journal.place, overwrites: overwrite) }
-    let file = try StagedFile(for: target.path, suffix: ".coffer-backup", backend: target.description)
-    defer { file.discard() }
+    let target = try BackupTarget(path)
+    if let journal { try target.checkFree(from: journal.file, overwrites: overwrite) }
+    let staged = try StagedFile(for: target.path, suffix: ".coffer-backup", location: target.description)
+    defer { staged.discard() }
     var configuration = SQLiteConfiguration()
     configuration.name = target.description
-    let copy = try await SQLiteEngine.open(at: file.staged, configuration: configuration)
+    let copy = try await SQLiteEngine.open(at: staged.temporaryPath, configuration: configuration)
     let revision: StoreRevision
     do {
       revision = try await fill(copy)
@@ -30,32 +30,32 @@ package enum ValueBackup {
       throw error
     }
     return try await BackupWork.run(nil) { work in
-      let place = StorePlace(path: file.staged, busyTimeout: 5, name: source)
-      try Backup.makeOneFile(place)
-      let content = try Backup.check(place, work)
-      try file.sync()
-      let size = FileManager.default.sizeOfFile(file.staged)
-      try file.place(overwriting: overwrite)
+      let file = StoreFile(path: staged.temporaryPath, busyTimeout: 5, name: source)
+      try Backup.makeOneFile(file)
+      let content = try Backup.check(file, work)
+      try staged.sync()
+      let size = FileManager.default.sizeOfFile(staged.temporaryPath)
+      try staged.publish(overwriting: overwrite)
       return BackupReport(
         path: target.path, revision: revision, values: content.values, valueBytes: content.valueBytes, fileBytes: size)
     }
   }
 
-  /// What a backup holds.
+  /// The content of a backup.
   package struct Content: Sendable {
     package var values: [StoreEntry] = []
-    /// The records of the library's own.
+    /// The system records.
     package var records: [SystemRecordName: Data] = [:]
   }
 
-  /// Reads and checks all of a backup, with all of its values in memory.
+  /// Reads and verifies a whole backup, loading all of its values into memory.
   package static func content(of path: String) async throws -> Content {
     try await BackupWork.run(nil) { try read(path, $0) }
   }
 
   private static func read(_ path: String, _ work: BackupWork) throws -> Content {
-    let place = try StorePlace.ofBackup(path)
-    let connection = try Connection(place)
+    let file = try StoreFile.ofBackup(path)
+    let connection = try Connection(file)
     try connection.execute("PRAGMA query_only = ON; BEGIN")
     defer { connection.rollBack() }
     _ = try BackupCheck(connection: connection, work: work).run()
@@ -70,7 +70,7 @@ package enum ValueBackup {
         let attributes = ValueAttributes(encoded: row.attributes)
       else {
         throw StorageError(
-          .damaged, "The backup has a key that is no UTF-8, or attributes that are none.", backend: place.description)
+          .damaged, "The backup has a key that is invalid UTF-8, or malformed attributes.", location: file.description)
       }
       let all = attributes.merging(kinds[key] ?? .none)
       content.values.append(StoreEntry(key: key, value: Data(row.value), revision: row.revision, attributes: all))
@@ -78,7 +78,7 @@ package enum ValueBackup {
     return content
   }
 
-  /// The types of preferences, which backups of the second format have in a table of their own.
+  /// Returns the types of preferences, which backups of the second format keep in a separate table.
   private static func earlierKinds(_ connection: Connection) throws -> [StoreKey: ValueAttributes] {
     guard try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_tags'") != nil else { return [:] }
     let rows = try connection.prepare("SELECT key, tag FROM coffer_tags")

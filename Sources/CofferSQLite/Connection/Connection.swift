@@ -2,71 +2,73 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-/// One SQLite connection with its statements.
+/// A connection to an SQLite database, with its statements.
 ///
-/// A connection is not thread-safe and takes no lock of its own: whoever holds it is alone with it. The writer and the
-/// reader pool see to that.
+/// A connection is not thread-safe and takes no lock. The writer and the reader pool guarantee that each
+/// connection is used by one caller at a time.
 final class Connection {
   let handle: OpaquePointer
-  let place: StorePlace
-  /// What SQLite's busy handler counts with.
+  let file: StoreFile
+  /// The state of SQLite's busy handler.
   private let wait: UnsafeMutablePointer<LockWait>
 
   /// Opens an existing database file.
-  init(_ place: StorePlace) throws {
-    self.place = place
-    try Self.checkLibrary(sqlite3_libversion_number(), place)
+  init(_ file: StoreFile) throws {
+    self.file = file
+    try Self.checkLibrary(sqlite3_libversion_number(), file)
     var handle: OpaquePointer?
     guard PageVFS.registration == SQLITE_OK else {
-      throw StorageError(.inputOutput, "SQLite cannot be set up in this process.", backend: place.description)
+      throw StorageError(.inputOutput, "SQLite cannot be set up in this process.", location: file.description)
     }
-    let access = place.reading == nil ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+    let access = file.reading == nil ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
     let flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-    let system = place.ignoresPageFaults ? PageVFS.salvagingName : PageVFS.name
+    let system = file.ignoresPageFaults ? PageVFS.salvagingName : PageVFS.name
     let code = sqlite3_open_v2(
-      place.reading?.name(of: place) ?? place.path, &handle, flags, place.reading?.fileSystem ?? system)
+      file.reading?.name(of: file) ?? file.path, &handle, flags, file.reading?.fileSystem ?? system)
     guard let handle else {
-      throw StorageError(.inputOutput, "SQLite has no memory for a connection.", backend: place.description)
+      throw StorageError(.inputOutput, "SQLite cannot allocate memory for a connection.", location: file.description)
     }
     self.handle = handle
     wait = .allocate(capacity: 1)
-    wait.initialize(to: LockWait(milliseconds: place.busyTimeout))
+    wait.initialize(to: LockWait(milliseconds: file.busyTimeout))
     guard code == SQLITE_OK else { throw error(code) }
     setBusyHandler()
     _ = coffer_sqlite_defensive(handle)
-    allowsUnsealedPages = place.allowsUnsealedPages
-    // Whoever copies the log holds a lock of ours meanwhile (``Checkpointer``): no commit does it by itself.
+    allowsUnsealedPages = file.allowsUnsealedPages
+    // A checkpoint requires the checkpoint lock (``Checkpointer``), so commits must not start one by themselves.
     sqlite3_wal_autocheckpoint(handle, 0)
-    try place.reading?.prepare(self)
+    try file.reading?.prepare(self)
   }
 
-  /// Opens the file that is at a place, and not one that is being replaced there by a backup just now.
-  static func toFile(at place: StorePlace) throws -> Connection {
+  /// Opens the file that is at a path now, rather than one that is being replaced by a backup meanwhile.
+  /// - Throws: `busy` if the file was replaced eight times in a row.
+  static func toFile(at file: StoreFile) throws -> Connection {
     for _ in 0..<8 {
-      let connection = try Connection(place)
-      // Waits for whoever is replacing it. What is wrong with the file is found by the first who looks for something.
+      let connection = try Connection(file)
+      // Waits for a process that is replacing the file. Errors in the file are reported by the first real read.
       _ = try? connection.number("SELECT count(*) FROM sqlite_schema")
       if coffer_sqlite_has_moved(connection.handle) == 0 { return connection }
     }
     throw StorageError(
-      .busy, "The store is being replaced all the time.", advice: "Try again. Nothing was changed.",
-      backend: place.description)
+      .busy, "The store was replaced repeatedly during the opening.", advice: "Try again. Nothing was changed.",
+      location: file.description)
   }
 
-  /// The oldest SQLite that has what is used here: STRICT tables, and `sqlite3_total_changes64`.
+  /// The oldest SQLite version with the features that are used here: STRICT tables and `sqlite3_total_changes64`.
   private static let oldestLibrary: Int32 = 3_037_000
 
-  /// Refuses a library that is too old, before anything is written with it.
-  static func checkLibrary(_ number: Int32, _ place: StorePlace) throws(StorageError) {
+  /// Checks the version of the SQLite library before anything is written with it.
+  /// - Throws: `unsupported` if the library is too old.
+  static func checkLibrary(_ number: Int32, _ file: StoreFile) throws(StorageError) {
     guard number < oldestLibrary else { return }
     func version(_ number: Int32) -> String { "\(number / 1_000_000).\(number / 1_000 % 1_000).\(number % 1_000)" }
     throw StorageError(
       .unsupported, "The SQLite library is too old: \(version(number)); version \(version(oldestLibrary)) is needed.",
-      advice: "Install a newer SQLite library. Nothing was changed.", backend: place.description)
+      advice: "Install a newer SQLite library. Nothing was changed.", location: file.description)
   }
 
   deinit {
-    // Statements outlive the connection by an instant when both are released together; v2 waits for them.
+    // Statements may outlive the connection briefly if both are released together; `close_v2` waits for them.
     sqlite3_busy_handler(handle, nil, nil)
     sqlite3_close_v2(handle)
     wait.deallocate()
@@ -81,7 +83,7 @@ final class Connection {
     sqlite3_busy_handler(handle, waitsForLock ? waitWhileBusy : nil, wait)
   }
 
-  /// Lets `body` wait for locks as `limit` says, not as long as the store is configured to.
+  /// Runs `body` with `limit` as the time to wait for locks, instead of the store's configured timeout.
   func waiting<R>(_ limit: LockWait, _ body: () throws -> R) rethrows -> R {
     let usual = wait.pointee
     wait.pointee = limit
@@ -98,21 +100,22 @@ final class Connection {
     guard code == SQLITE_OK else { throw error(code) }
   }
 
-  /// Compiles a statement that is kept for the life of the connection.
+  /// Compiles a statement that is meant to be reused.
   func prepare(_ sql: String) throws -> Statement {
     try Statement(sql, on: self)
   }
 
-  /// Runs a statement that yields one number.
+  /// Runs a query and returns the first column of its first row as a number, or `nil` if there is no row.
   func number(_ sql: String) throws -> Int64? {
     let statement = try prepare(sql)
     return try statement.step() ? statement.integer(0) : nil
   }
 
-  /// Makes the file keep a write-ahead log, whatever it was before; waits while another process does the same.
+  /// Switches the file to a write-ahead log, waiting for other processes that do the same.
+  /// - Throws: `unsupported` if SQLite cannot keep a write-ahead log for the file; `busy` after the busy timeout.
   func requireWriteAheadLog() throws {
-    // SQLite does not call its busy handler here: the switch needs a lock that it already half holds.
-    var wait = LockWait(milliseconds: place.busyTimeout)
+    // SQLite does not call its busy handler here, since the switch upgrades a lock that the connection holds.
+    var wait = LockWait(milliseconds: file.busyTimeout)
     while true {
       do {
         let statement = try prepare("PRAGMA journal_mode = WAL")
@@ -120,8 +123,8 @@ final class Connection {
         guard try statement.step(), statement.text(0) == "wal" else {
           throw StorageError(
             .unsupported, "SQLite cannot keep a write-ahead log for this file.",
-            advice: "Put the store on a local file system that other processes can map. Nothing was changed.",
-            backend: place.description)
+            advice: "Move the store to a local file system that supports shared memory. Nothing was changed.",
+            location: file.description)
         }
         return
       } catch let error as StorageError where error.code == .busy && wait.pause() {
@@ -130,24 +133,24 @@ final class Connection {
     }
   }
 
-  /// Leaves the transaction, if one is open, undoing it. Never throws: SQLite has already undone it when this fails.
+  /// Rolls back the open transaction, if any. Does not throw: if this fails, SQLite has already rolled it back.
   func rollBack() {
     if isInTransaction { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
   }
 
-  /// What a failed call means, in words.
+  /// Returns the error for the result code of a failed call.
   func error(_ code: Int32, key: StoreKey? = nil) -> StorageError {
     if code == coffer_sqlite_damaged_page { return damagedPage(key) }
     if code == SQLITE_BUSY, waitsForLock {
-      return .busy(code, text: String(cString: sqlite3_errmsg(handle)), waited: place.busyTimeout, place: place)
+      return .busy(code, text: String(cString: sqlite3_errmsg(handle)), waited: file.busyTimeout, file: file)
     }
     return StorageError.sqlite(
-      code, text: String(cString: sqlite3_errmsg(handle)), systemError: sqlite3_system_errno(handle), place: place,
+      code, text: String(cString: sqlite3_errmsg(handle)), systemError: sqlite3_system_errno(handle), file: file,
       key: key)
   }
 }
 
-/// Waits a little and lets SQLite try again, until the connection's deadline.
+/// SQLite's busy handler: pauses before SQLite tries again, until the connection's deadline.
 private nonisolated func waitWhileBusy(_ context: UnsafeMutableRawPointer?, _ attempts: Int32) -> Int32 {
   guard let wait = context?.assumingMemoryBound(to: LockWait.self) else { return 0 }
   if attempts == 0 { wait.pointee.restart() }

@@ -2,7 +2,7 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-/// A compiled statement, reset after every use so that it holds no lock.
+/// A compiled statement. Reset it after every use, so that it holds no lock.
 final class Statement {
   private let pointer: OpaquePointer
   private let connection: Connection
@@ -21,8 +21,8 @@ final class Statement {
     guard !hasMore else {
       sqlite3_finalize(pointer)
       throw StorageError(
-        .unsupported, "The SQL holds more than one statement.",
-        advice: "Run them one by one, or without arguments.", backend: connection.place.description)
+        .unsupported, "The SQL contains more than one statement.",
+        advice: "Run them one by one, or without arguments.", location: connection.file.description)
     }
     self.pointer = pointer
     self.connection = connection
@@ -34,7 +34,7 @@ final class Statement {
 
   func bindNull(_ index: Int32) { sqlite3_bind_null(pointer, index) }
 
-  /// Binds bytes without copying them: they must stay valid until `reset`.
+  /// Binds bytes without copying them. They must stay valid until the statement is reset or rebound.
   func bind(_ index: Int32, borrowing bytes: UnsafeRawBufferPointer) {
     if let start = bytes.baseAddress, bytes.count > 0 {
       sqlite3_bind_blob64(pointer, index, start, UInt64(bytes.count), nil)
@@ -65,7 +65,9 @@ final class Statement {
 
   func bind(_ index: Int32, _ value: Double) { sqlite3_bind_double(pointer, index, value) }
 
-  /// Whether there is a row. On an error the statement is reset and the error thrown.
+  /// Advances to the next row.
+  /// - Returns: Whether there is a row.
+  /// - Throws: The error of the statement, which is reset before.
   func step() throws -> Bool {
     switch sqlite3_step(pointer) {
     case SQLITE_ROW: return true
@@ -83,11 +85,11 @@ final class Statement {
     reset()
   }
 
-  /// Ends the use of the present row and releases its locks.
+  /// Ends the use of the current row and releases the statement's locks.
   func reset() { sqlite3_reset(pointer) }
 
-  /// Also forgets the bound values, so that nothing dangles between uses.
-  func resetAndForget() {
+  /// Resets the statement and clears its bindings, so that no borrowed bytes stay bound.
+  func resetAndClearBindings() {
     sqlite3_reset(pointer)
     sqlite3_clear_bindings(pointer)
   }
@@ -100,7 +102,7 @@ final class Statement {
 
   var parameterCount: Int { Int(sqlite3_bind_parameter_count(pointer)) }
 
-  /// The column's bytes, valid until the next step or reset.
+  /// Returns the bytes of a column, valid until the next step or reset.
   func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
     let start = sqlite3_column_blob(pointer, column)
     return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column)))
@@ -114,11 +116,11 @@ final class Statement {
   func text(_ column: Int32) -> String { String(decoding: bytes(column), as: UTF8.self) }
 }
 
-/// SQLITE_TRANSIENT, a cast that the importer does not bring over: "copy the bytes before you return".
+/// SQLITE_TRANSIENT, which makes SQLite copy the bound bytes. Swift does not import the macro, since it is a cast.
 private let copyBoundBytes = unsafeBitCast(-1 as Int, to: sqlite3_destructor_type.self)
 
-/// SQLite wants an address even for no bytes. Allocated once for the process and never written after that, so any
-/// number of threads may read it.
+/// The address of an empty string, which SQLite requires even for no bytes. Allocated once per process and never
+/// written afterwards, so any number of threads may read it.
 private nonisolated(unsafe) let emptyText: UnsafePointer<CChar> = {
   let text = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
   text.initialize(to: 0)

@@ -3,7 +3,7 @@ import Dispatch
 extension SQLiteEngine {
   private static let readQueue = DispatchQueue(label: "coffer.read", attributes: .concurrent)
 
-  /// Runs a closure on one state of the tables, beside the writer and off the threads that tasks share.
+  /// Runs a closure in a read transaction, concurrently with the writer and outside Swift's cooperative thread pool.
   package func withReadTransaction<R: Sendable>(
     _ body: @escaping @Sendable (SQLiteReadTransaction) throws -> R
   ) async throws -> R {

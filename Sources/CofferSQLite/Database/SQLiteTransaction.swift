@@ -1,50 +1,50 @@
 public import CofferCore
 public import Foundation
 
-/// A write transaction over an application's own tables and the store's keys.
+/// A write transaction on the application's own tables and the store's keys.
 ///
-/// Use it only inside the closure that was given it, and on its thread: afterwards it throws `closed`. Statements are
-/// compiled once per connection, so give values as arguments, not as parts of the SQL.
+/// Use it only inside the closure that receives it, and on the closure's thread; afterwards it throws `closed`.
+/// Statements are compiled once per connection, so pass values as arguments instead of including them in the SQL.
 ///
-/// An error of a statement undoes what the statement has done. Let it end the closure, which undoes the transaction, or
-/// catch it and go on.
+/// A statement that fails leaves no changes. Let its error end the closure, which rolls back the transaction, or catch
+/// it and continue.
 public final class SQLiteTransaction {
   private let committer: GroupCommitter
   private var isOpen = true
-  /// The changes of keys so far, for the journal.
+  /// The changes to keys so far, for the journal.
   private(set) var operations: [WriteBatch.Operation] = []
 
   init(_ committer: GroupCommitter) { self.committer = committer }
 
-  /// The revision that the transaction will have.
+  /// The revision that the transaction receives when it commits.
   package var revision: StoreRevision { committer.revision.next }
 
   func end() { isOpen = false }
 
-  /// Runs a statement that returns nothing of interest; without arguments there may be several, divided by `;`.
+  /// Runs a statement and ignores its rows. Without arguments, `sql` may contain several statements separated by `;`.
   /// - Parameters:
   ///   - sql: a statement with the parameters `?1`, `?2` and so on.
   ///   - arguments: a value for each parameter.
-  /// - Throws: `StorageError`: `statementFailed` when the SQL is wrong, breaks a constraint or ends the transaction,
-  ///   `diskFull`, `damaged`.
+  /// - Throws: `StorageError`: `statementFailed` if the SQL is invalid, violates a constraint or ends the transaction;
+  ///   `diskFull`; `damaged`.
   public func execute(_ sql: String, _ arguments: [SQLiteValue] = []) throws {
     try statements().execute(sql, arguments)
   }
 
-  /// Runs a query and collects what `row` makes of each row. Sees the changes made before it in the transaction.
+  /// Runs a query and returns the results of `row` for each row. The query sees the transaction's earlier changes.
   /// - Parameters:
   ///   - sql: a statement with the parameters `?1`, `?2` and so on.
   ///   - arguments: a value for each parameter.
-  ///   - row: called once for each row; it may query, too.
-  /// - Throws: What `row` throws, and what ``execute(_:_:)`` does.
+  ///   - row: called once for each row; it may run queries itself.
+  /// - Throws: The errors of `row` and those of ``execute(_:_:)``.
   public func query<R>(
     _ sql: String, _ arguments: [SQLiteValue] = [], _ row: (SQLiteRow) throws -> R
   ) throws -> [R] {
     try statements().query(sql, arguments, row)
   }
 
-  /// The value of a key as it is in this transaction; `nil` when it is absent.
-  /// - Throws: `StorageError`: `damaged` when the value is.
+  /// Returns the value of a key in this transaction, or `nil` if the key is absent.
+  /// - Throws: `StorageError`: `damaged` if the value does not match its checksum.
   public func value(_ key: StoreKey) throws -> Data? {
     let name = Data(key.string.utf8)
     let rows = try query("SELECT \(ValueRow.columns) FROM coffer_values WHERE key = ?1", [.blob(name)]) { row in
@@ -52,31 +52,32 @@ public final class SQLiteTransaction {
     }
     guard let found = rows.first else { return nil }
     guard let value = found else {
-      throw StorageError.damagedValue(key, backend: committer.connection.place.description)
+      throw StorageError.damagedValue(key, location: committer.connection.file.description)
     }
     return value
   }
 
-  /// Stores a value with its attributes under a key, replacing what was there.
+  /// Stores a value with its attributes under a key, replacing any existing value.
   /// - Throws: `StorageError`: `valueTooLarge`, `diskFull`.
   public func put(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes = .none) throws {
     try apply(.put(key, value, attributes))
   }
 
-  /// Removes a key. An absent one is no error.
+  /// Removes a key and its value. Does nothing if the key is absent.
   public func delete(_ key: StoreKey) throws { try apply(.delete(key)) }
 
-  /// Removes the keys that start with a prefix; all keys for `nil`. Tables are not touched.
+  /// Removes all keys that start with a prefix, or all keys if `prefix` is `nil`. The application's own tables are not
+  /// changed.
   public func clear(_ prefix: StoreKey?) throws { try apply(.clear(prefix: prefix)) }
 
-  /// Puts or removes a record of the library's own.
+  /// Stores or removes a system record.
   package func change(_ operation: WriteBatch.Operation) throws { try apply(operation) }
 
   private func apply(_ operation: WriteBatch.Operation) throws {
     _ = try statements()
     try WriteBatch([operation]).check(
       StoreCapabilities(SQLiteEngine.features, maximumValueSize: committer.maximumValueSize),
-      backend: committer.connection.place.description)
+      location: committer.connection.file.description)
     try committer.applyNow(operation)
     operations.append(operation)
   }
@@ -84,24 +85,24 @@ public final class SQLiteTransaction {
   private func statements() throws -> StatementCache {
     guard isOpen else {
       throw StorageError(
-        .closed, "The transaction was used after the call that gave it had ended.",
-        advice: "Do everything inside the closure.", backend: committer.connection.place.description)
+        .closed, "The transaction was used after its closure had returned.",
+        advice: "Use it only inside the closure.", location: committer.connection.file.description)
     }
     guard committer.connection.isInTransaction else { throw committer.endedTransaction }
     return committer.statements
   }
 }
 
-/// A read transaction: one state of the tables. Use it only inside the closure that was given it.
+/// A read transaction, which sees one state of the tables. Use it only inside the closure that receives it.
 public struct SQLiteReadTransaction {
   let statements: StatementCache
 
-  /// Runs a query and collects what `row` makes of each row.
+  /// Runs a query and returns the results of `row` for each row.
   /// - Parameters:
-  ///   - sql: a statement with the parameters `?1`, `?2` and so on. One that would write is refused.
+  ///   - sql: a statement with the parameters `?1`, `?2` and so on. A statement that writes fails.
   ///   - arguments: a value for each parameter.
-  ///   - row: called once for each row; it may query, too.
-  /// - Throws: What `row` throws. `StorageError`: `statementFailed`, `damaged`.
+  ///   - row: called once for each row; it may run queries itself.
+  /// - Throws: The errors of `row`. `StorageError`: `statementFailed`, `damaged`.
   public func query<R>(
     _ sql: String, _ arguments: [SQLiteValue] = [], _ row: (SQLiteRow) throws -> R
   ) throws -> [R] {

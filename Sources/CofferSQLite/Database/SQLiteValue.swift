@@ -1,16 +1,16 @@
 public import Foundation
 
-/// A value in a column or a parameter of a statement. Literals of Swift can stand for it: `["tea", 250, nil]`.
+/// A value of a column or of a statement's parameter. It can be written as a Swift literal: `["tea", 250, nil]`.
 public enum SQLiteValue: Hashable, Sendable {
-  /// No value.
+  /// The SQL value `NULL`.
   case null
-  /// A whole number.
+  /// A signed 64-bit integer.
   case integer(Int64)
-  /// A floating-point number; SQLite stores one that is no number as `NULL`.
+  /// A floating-point number; SQLite stores NaN as `NULL`.
   case real(Double)
-  /// Text.
+  /// A text, stored as UTF-8.
   case text(String)
-  /// Bytes.
+  /// A sequence of bytes.
   case blob(Data)
 }
 
@@ -23,26 +23,26 @@ extension SQLiteValue: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, E
   public init(nilLiteral: ()) { self = .null }
 }
 
-/// The present row of a query. Use it only inside the closure that was given it.
+/// The current row of a query. Use it only inside the closure that receives it.
 ///
-/// Columns are numbered from 0. A column of another type is converted as SQLite does it: `NULL` reads as 0, `""` and no
-/// bytes.
+/// Columns are numbered from 0. A column of another type is converted by SQLite's rules: `NULL` reads as 0, `""` or
+/// empty data.
 public struct SQLiteRow {
   private let statement: Statement
 
   init(_ statement: Statement) { self.statement = statement }
 
-  /// Whether a column is `NULL`.
+  /// Returns whether a column is `NULL`.
   public func isNull(_ column: Int) -> Bool { statement.isNull(Int32(column)) }
-  /// A column as a whole number.
+  /// Returns the value of a column as an integer.
   public func integer(_ column: Int) -> Int64 { statement.integer(Int32(column)) }
-  /// A column as a floating-point number.
+  /// Returns the value of a column as a floating-point number.
   public func real(_ column: Int) -> Double { statement.double(Int32(column)) }
-  /// A column as text; bytes that are no UTF-8 are replaced.
+  /// Returns the value of a column as text, with replacement characters for invalid UTF-8.
   public func text(_ column: Int) -> String { statement.text(Int32(column)) }
-  /// A column as bytes.
+  /// Returns the value of a column as bytes.
   public func blob(_ column: Int) -> Data { statement.data(Int32(column)) }
 
-  /// The row of a query for ``ValueRow/columns``.
+  /// The value row of a query that selects ``ValueRow/columns``.
   var value: ValueRow { ValueRow(statement, 0) }
 }

@@ -1,7 +1,8 @@
 import CofferCore
 import Foundation
 
-/// The statements that an application runs, compiled once per connection. Not thread-safe, as the connection.
+/// A cache of the statements that an application runs, compiled once per connection. Not thread-safe, like its
+/// connection.
 package final class StatementCache {
   private static let limit = 128
 
@@ -11,24 +12,24 @@ package final class StatementCache {
   init(_ connection: Connection) { self.connection = connection }
 
   func statement(_ sql: String, _ arguments: [SQLiteValue]) throws -> Statement {
-    // Taken out while it is used: a closure that runs the same SQL for a row gets another one.
+    // Removed while in use, so that a closure that runs the same SQL for a row receives another statement.
     let statement = try statements.removeValue(forKey: Array(sql.utf8)) ?? connection.prepare(sql)
     guard arguments.count == statement.parameterCount else {
       throw StorageError(
-        .statementFailed, "The SQL has \(statement.parameterCount) parameters and \(arguments.count) were given.",
-        advice: "Give one value for each parameter. Nothing was run.", backend: connection.place.description)
+        .statementFailed, "The SQL has \(statement.parameterCount) parameters, but \(arguments.count) were given.",
+        advice: "Give one value for each parameter. Nothing was run.", location: connection.file.description)
     }
     for (index, argument) in arguments.enumerated() { statement.bind(Int32(index + 1), argument) }
     return statement
   }
 
   private func giveBack(_ statement: Statement, _ sql: String) {
-    statement.resetAndForget()
+    statement.resetAndClearBindings()
     if statements.count >= Self.limit { statements.removeAll() }
     statements[Array(sql.utf8)] = statement
   }
 
-  /// Runs one statement, or any number of them without arguments.
+  /// Runs one statement, or several statements separated by `;` if there are no arguments.
   package func execute(_ sql: String, _ arguments: [SQLiteValue]) throws {
     if arguments.isEmpty { return try connection.execute(sql) }
     let statement = try statement(sql, arguments)

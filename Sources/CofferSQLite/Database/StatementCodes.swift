@@ -1,6 +1,6 @@
 public import CofferCore
 
 extension StorageError.Code {
-  /// A statement of an application's own tables failed.
+  /// A statement on the application's own tables failed.
   public static let statementFailed = Self("statementFailed")
 }

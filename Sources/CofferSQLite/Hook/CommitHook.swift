@@ -1,29 +1,31 @@
 package import CofferCore
 package import Dispatch
 
-/// How a batch is committed whose values are kept elsewhere, with the store as their journal.
+/// The steps that commit a batch whose values are kept outside the store, with the store as their journal.
 ///
-/// Such a batch shares its transaction and its sync with its neighbours in the queue, as any other.
+/// Like any other batch, it shares its transaction and its sync with its neighbours in the queue.
 package struct CommitHook: Sendable {
-  /// Runs before the batch has its turn: on ``queue``, so that many callers prepare at once. One small batch for an
-  /// idle writer is prepared on the writer's own thread, since every thread that a save passes costs a tenth of it.
+  /// Runs before the batch is committed, on ``queue``, so that many callers prepare concurrently. A single small batch
+  /// for an idle writer is prepared on the writer's thread, since each thread switch costs a tenth of a save.
   let prepare: @Sendable () throws -> Void
   let queue: DispatchQueue
-  /// Runs inside the transaction of the commit, in place of the batch's operations.
+  /// Runs inside the transaction of the commit, instead of the batch's operations.
   let apply: @Sendable (SQLiteTransaction) throws -> Void
   /// Runs on the writer's thread after the commit of a group, once for all of the group's batches with a hook.
   let finish: @Sendable (_ committer: GroupCommitter, _ resume: Resume) throws -> Void
 
-  /// Resumes the callers of a group, with what has gone wrong for each selection of keys after the commit.
+  /// A function that resumes the callers of a group; `failure` returns the error after the commit for a selection of
+  /// keys, or `nil`.
   package typealias Resume = (_ failure: @escaping (StoreSelection) -> (any Error)?) -> Void
 
+  /// Creates a hook.
   /// - Parameters:
-  ///   - queue: where `prepare` runs.
-  ///   - prepare: puts the values aside. If it throws, the batch is not committed.
-  ///   - apply: writes into the transaction what the journal is to know of the batch. If it throws, the batch fails
-  ///     alone, with the same error.
-  ///   - finish: puts the values into their places. It calls `resume` once, when all that callers wait for is done; if
-  ///     it throws before that, each batch of the group fails with ``UnfinishedBatch``.
+  ///   - queue: the queue on which `prepare` runs.
+  ///   - prepare: stages the values. If it throws, the batch is not committed.
+  ///   - apply: writes the journal's record of the batch into the transaction. If it throws, only this batch fails,
+  ///     with the same error.
+  ///   - finish: publishes the staged values. It calls `resume` once, when all that callers wait for is done. If it
+  ///     throws before that, each batch of the group fails with ``UnfinishedBatch``.
   package init(
     on queue: DispatchQueue, prepare: @escaping @Sendable () throws -> Void,
     apply: @escaping @Sendable (SQLiteTransaction) throws -> Void,
@@ -36,8 +38,8 @@ package struct CommitHook: Sendable {
   }
 }
 
-/// A batch was committed, and what comes after that has failed.
+/// An error of a batch that was committed but whose values could not be published.
 package struct UnfinishedBatch: Error {
-  /// What has failed.
+  /// The error that occurred after the commit.
   package let cause: any Error
 }

@@ -2,23 +2,23 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-/// Brings a store of an earlier format up, in one commit.
+/// The upgrade of a store from an earlier format, in one transaction.
 ///
-/// Of the first, pages had no checksums, journal rows neither, and the checksum of a value did not cover its revision.
-/// The second had no attributes, no records of the library's own, and all values in the rows of their keys.
+/// In format 1, neither pages nor journal rows have checksums, and the checksum of a value does not cover its revision.
+/// In format 2, there are no attributes and no system records, and all values are in the rows of their keys.
 enum FormatUpgrade {
   static func run(_ connection: Connection) throws {
     try upgradeTables(connection)
-    // Without the space or the quiet that it needs the store works, and `coffer verify --upgrade` tries again.
+    // The store works without page checksums if disk space or locks are missing; `coffer verify --upgrade` tries again.
     do { try seal(connection) } catch let error as StorageError where error.code != .damaged {}
   }
 
-  /// Gives the pages of a database room for their checksums, by writing all of it anew.
+  /// Rewrites a database so that its pages reserve space for their checksums.
   static func seal(_ connection: Connection) throws {
     guard !connection.isSealed else { return }
     _ = coffer_sqlite_reserve(connection.handle, PageFile.reserve)
     try connection.execute("VACUUM")
-    // The first page says so once the log has been copied.
+    // The first page in the database file is updated when the log is copied.
     try connection.emptyLog()
     if connection.isSealed { try connection.execute("INSERT OR REPLACE INTO coffer_meta VALUES ('sealed', 1)") }
   }
@@ -33,9 +33,10 @@ enum FormatUpgrade {
     try connection.execute("INSERT OR REPLACE INTO coffer_meta VALUES ('format', \(Schema.format)); COMMIT")
   }
 
-  /// Gives values columns for attributes and their own rows, and makes the tables of records and large values. No row
-  /// is touched, so a damaged page stays its own affair; a value moves when it is written again. Handles of an earlier
-  /// version that are still open end: what they write would keep old attributes.
+  /// Adds the columns for attributes and large values, and the tables of system records and large values.
+  ///
+  /// No row is rewritten, so a damaged page does not prevent the upgrade; a large value moves when it is next written.
+  /// Open handles of an earlier version end, since their writes would keep outdated attributes.
   private static func addAttributes(_ connection: Connection) throws {
     try connection.execute(
       """
@@ -55,7 +56,7 @@ enum FormatUpgrade {
       "SELECT revision, transaction_id, origin, committed_at, changed FROM coffer_journal_1 ORDER BY revision")
     let insert = try connection.prepare(JournalRow.insert)
     while try old.step() {
-      // How many values there were at older revisions is not known; nothing asks.
+      // The count and digest at older revisions are unknown, and only those of the newest one are used.
       JournalRow(
         revision: StoreRevision(UInt64(bitPattern: old.integer(0))), epoch: UInt64(bitPattern: epoch),
         transaction: old.bytes(1), origin: old.bytes(2), committedAt: old.integer(3), changed: old.bytes(4), live: live
@@ -70,7 +71,7 @@ enum FormatUpgrade {
       """)
   }
 
-  /// Writes the checksums anew. What was damaged stays damaged.
+  /// Recomputes the checksums of all values. A damaged value receives a wrong checksum, so that it stays damaged.
   private static func upgradeValues(_ connection: Connection) throws -> LiveRows {
     let page = try connection.prepare(
       "SELECT key, revision, checksum, value FROM coffer_values WHERE key > ?1 ORDER BY key LIMIT 64")

@@ -2,19 +2,19 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-/// Which history a store is in, and what a comparison of its journal with its wake-up file says about it.
+/// The history of a store, and the comparison of its journal with its wake-up file.
 ///
-/// A history is named by its epoch, a random number that is drawn anew by whatever takes the store to another one: an
-/// old copy that was put back, a lost wake-up file, accepted loss. Positions that travel carry it.
+/// A history is identified by its epoch, a random number. A new epoch is drawn when the store leaves its history: an
+/// older copy was restored, the wake-up file was lost, or commits were lost. Journal positions contain the epoch.
 struct History {
   let store: UInt64
   var epoch: UInt64
-  /// The newest revision of the journal.
+  /// The newest revision in the journal.
   var revision: StoreRevision
-  /// What was lost since somebody looked last, if anything.
+  /// The loss that was not accepted yet, if any.
   var loss: LossReport?
 
-  /// Reads what the database says, in the present transaction.
+  /// Reads the history from the database, in the current transaction if there is one.
   init(_ connection: Connection) throws {
     store = try connection.word("SELECT value FROM coffer_meta WHERE name = 'store'").map(Self.fold) ?? 0
     epoch = try Self.firstEpoch(connection)
@@ -26,7 +26,7 @@ struct History {
     UInt64(bitPattern: try connection.number("SELECT value FROM coffer_meta WHERE name = 'epoch'") ?? 0)
   }
 
-  /// The name of a store as one number.
+  /// Returns the 64-bit FNV-1a hash of a store's name.
   private static func fold(_ name: String) -> UInt64 {
     name.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
   }
@@ -37,15 +37,16 @@ struct History {
 
   // MARK: Opening
 
-  /// Makes the wake-up file say what the journal says, and draws a new epoch where they do not belong together. What
-  /// the file knows beyond the journal was lost, and is noted in the database.
+  /// Reconciles the wake-up file with the journal, and draws a new epoch if they do not belong to one history.
+  ///
+  /// Revisions that the file announces beyond the journal were lost; the loss is recorded in the database.
   static func agree(
     _ connection: Connection, _ wake: WakeFile, file: UInt64, now: Int64
   ) throws -> History {
     let found = try History(connection)
     if found.continues(wake.words, file) { return found.resume(wake, file) }
     guard try connection.beginWithoutWaitingLong() else {
-      // Somebody is writing and hangs, perhaps: reading must go on. The next one who opens the store comes back to it.
+      // A writer may hang; reads must stay possible. The next opening of the store reconciles again.
       return found.resume(wake, file)
     }
     defer { connection.rollBack() }
@@ -58,20 +59,21 @@ struct History {
         foundAt: Date(unixMilliseconds: now))
       history.loss = history.loss.map { $0.joined(loss) } ?? loss
       try history.loss?.write(connection)
-      // No number that was given out is given out again.
+      // A revision that was announced is never assigned again.
       try history.append(after: announced, connection, now)
     }
     history.epoch = .random(in: 1...UInt64(Int64.max))
     try connection.execute("UPDATE coffer_meta SET value = \(history.epoch) WHERE name = 'epoch'")
     try connection.execute("COMMIT")
-    // What is in the log now may not have been synced; the marks begin with the next sync.
+    // The present content of the log may not be synced; the durable mark is set by the next sync.
     var fresh = history.words(file)
     fresh.durable = .zero
     wake.reset(to: fresh)
     return history
   }
 
-  /// Whether the file's numbers are those of this history, up to what a writer had no time to announce.
+  /// Whether the words of the wake-up file belong to this history. The journal may contain commits that a writer did
+  /// not announce.
   private func continues(_ words: WakeWords, _ file: UInt64) -> Bool {
     guard words.store == store, words.epoch == epoch, words.file == file, let announced = words.announced else {
       return false
@@ -84,7 +86,7 @@ struct History {
     return self
   }
 
-  /// Adds a commit of nobody's that has changed everything, for whoever has seen the numbers before it.
+  /// Appends a commit without origin that selects everything as changed, for subscribers that saw earlier revisions.
   mutating func append(after announced: StoreRevision, _ connection: Connection, _ now: Int64) throws {
     let newest = try connection.prepare(JournalRow.newest)
     let live = try newest.step() ? JournalRow.read(newest).row.live : LiveRows()
@@ -103,16 +105,17 @@ struct History {
 
   // MARK: In use
 
-  /// The journal of an open store has fewer commits than it had: somebody has put an older state in its place.
-  static func wentBack(from known: StoreRevision, to found: StoreRevision, _ place: StorePlace) -> StorageError {
+  /// Returns the error of an open store whose journal has fewer commits than before: an older state replaced it.
+  static func wentBack(from known: StoreRevision, to found: StoreRevision, _ file: StoreFile) -> StorageError {
     StorageError(
-      .closed, "An older state was put in the place of the store while it was open: revision \(found) after \(known).",
-      advice: "Open the store again. What was committed after that state is not in it.", backend: place.description)
+      .closed, "The store was replaced by an older state while it was open: revision \(found) after \(known).",
+      advice: "Open the store again. Commits after that state are not in it.", location: file.description)
   }
 }
 
 extension Connection {
-  /// Takes the write lock, if nobody holds it for more than a second.
+  /// Begins a write transaction, waiting for the write lock for about a second.
+  /// - Returns: `false` if the lock was not available.
   fileprivate func beginWithoutWaitingLong() throws -> Bool {
     waitsForLock = false
     defer { waitsForLock = true }

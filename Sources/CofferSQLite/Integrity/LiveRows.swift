@@ -1,11 +1,12 @@
 import CofferCSQLite
 import CofferCore
 
-/// How many values a store has, and a digest of the set of their rows: each commit writes both into its journal row, so
-/// that a row that is gone, or there twice, shows.
+/// The number of rows in a store and a digest of their set.
+///
+/// Each commit records both in its journal row, so that missing and duplicate rows are detected.
 struct LiveRows: Hashable {
   var count: Int64 = 0
-  /// The sum of the digests of all rows; adding and removing one are one addition each, in any order.
+  /// The sum of the digests of all rows, modulo 2^64. Independent of their order; adding or removing a row is O(1).
   var digest: UInt64 = 0
 
   mutating func add(_ row: UInt64) {
@@ -20,7 +21,8 @@ struct LiveRows: Hashable {
 
   func adding(_ others: LiveRows) -> LiveRows { LiveRows(count: count + others.count, digest: digest &+ others.digest) }
 
-  /// The digest of one row. Its checksum covers key, revision and value; mixing keeps sums of rows apart.
+  /// Returns the digest of one row. The checksum covers key, revision and value; the mixing keeps the sums of different
+  /// sets of rows apart.
   static func digest(revision: Int64, checksum: Int64) -> UInt64 {
     var mixed = UInt64(bitPattern: revision) &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(bitPattern: checksum)
     mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
@@ -29,20 +31,21 @@ struct LiveRows: Hashable {
   }
 }
 
-/// Follows the rows that the statements of one connection replace and remove: SQL calls it with each row as it was,
-/// which spares looking the row up before.
+/// A counter of the rows that the statements of one connection replace and remove.
+///
+/// Its SQL function receives each row as it was, which avoids looking the row up before the statement.
 final class LiveRowCounter {
   fileprivate struct State {
     var rows = LiveRows()
-    /// The large values that no row needs any more.
+    /// The large values that no row refers to any more.
     var large: [LargeValue] = []
   }
 
-  /// Changed by SQLite's calls, on the thread that runs the statement, and by the committer there.
+  /// The state, changed by SQLite's calls on the thread that runs the statement, and by the committer on that thread.
   private let state: UnsafeMutablePointer<State>
   private let connection: Connection
 
-  /// What a statement says for each row that it removes; true.
+  /// The SQL expression that a statement evaluates for each row that it removes; its value is true.
   static let removing = "coffer_removing(revision, checksum, large, key)"
 
   init(_ connection: Connection) throws {
@@ -66,7 +69,7 @@ final class LiveRowCounter {
     set { state.pointee.rows = newValue }
   }
 
-  /// The large values of the rows that were removed since the last call.
+  /// Returns the large values of the rows removed since the last call.
   func takeLarge() -> [LargeValue] {
     guard !state.pointee.large.isEmpty else { return [] }
     defer { state.pointee.large = [] }
@@ -90,12 +93,13 @@ private nonisolated func noteRemovedRow(
 }
 
 extension Connection {
-  /// Whether values have attributes, and whether there are records: from the third format on.
+  /// Whether the database has attributes and system records, as it does from format 3 on.
   var keepsAttributes: Bool {
     get throws { try number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_records'") != nil }
   }
 
-  /// Reads the records of the library's own: their rows, and the names of those that are damaged.
+  /// Reads all system records.
+  /// - Returns: The count and digest of their rows, and the names of those that are damaged.
   func countRecords() throws -> (rows: LiveRows, damaged: [String]) {
     guard try keepsAttributes else { return (LiveRows(), []) }
     let rows = try prepare("SELECT key, \(ValueRow.columns) FROM coffer_records")

@@ -1,38 +1,39 @@
 public import CofferCore
 public import Foundation
 
-/// Acknowledged commits that a store does not have any more: the end of its log was cut or damaged, or an older copy of
-/// the store was put in its place.
+/// A report of acknowledged commits that a store no longer has, because the end of its log was cut or damaged, or
+/// because the store was replaced by an older copy.
 ///
-/// The wake-up file beside the store proves it: it says how far the commits had come. The store opens and reports the
-/// loss until somebody accepts it, with `coffer verify --accept-loss` or ``SQLiteEngine/acceptLoss()``.
+/// The loss is detected by the wake-up file beside the store, which contains the newest announced revision. The store
+/// opens and reports the loss until it is accepted with `coffer verify --accept-loss` or ``SQLiteEngine/acceptLoss()``.
 public struct LossReport: Hashable, Sendable {
-  /// The newest commit that is there; those after it are gone.
+  /// The revision of the newest commit before the lost ones.
   public let after: StoreRevision
-  /// The newest commit that was announced.
+  /// The revision of the newest commit that was announced, which is the last lost one.
   public let upTo: StoreRevision
-  /// The newest commit whose sync had returned. When it is not beyond `after`, only `.relaxed` commits were lost, which
-  /// power loss may take.
+  /// The revision of the newest commit that had been synced.
+  ///
+  /// If it is not greater than `after`, only `.relaxed` commits were lost, which power loss can cause.
   public let durableUpTo: StoreRevision
-  /// When it was noticed.
+  /// The time at which the loss was detected.
   public let foundAt: Date
 
   init(after: StoreRevision, upTo: StoreRevision, durableUpTo: StoreRevision, foundAt: Date) {
     (self.after, self.upTo, self.durableUpTo, self.foundAt) = (after, upTo, durableUpTo, foundAt)
   }
 
-  /// Whether commits are gone that were promised to survive power loss.
+  /// Whether commits were lost that had been acknowledged as surviving power loss.
   public var includesDurable: Bool { durableUpTo > after }
 
-  /// What was lost, as a sentence.
+  /// A description of the loss, as a sentence.
   public var message: String {
     let range = after.next == upTo ? "revision \(upTo)" : "revisions \(after.next) to \(upTo)"
     return includesDurable
-      ? "Commits that were stored are gone: \(range), of which those up to \(durableUpTo) had survived power loss."
-      : "The latest relaxed commits are gone, as after power loss: \(range)."
+      ? "Acknowledged commits were lost: \(range); those up to \(durableUpTo) had been synced to disk."
+      : "The latest relaxed commits were lost, as after a power failure: \(range)."
   }
 
-  /// Two losses, of which the second was found before the first was accepted.
+  /// Returns the union with a later loss that was detected before this one was accepted.
   func joined(_ later: LossReport) -> LossReport {
     LossReport(
       after: min(after, later.after), upTo: later.upTo, durableUpTo: max(durableUpTo, later.durableUpTo),

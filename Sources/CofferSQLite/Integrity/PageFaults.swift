@@ -8,22 +8,22 @@ extension Connection {
   /// Whether each page of the database ends with its checksum.
   var isSealed: Bool { coffer_sqlite_main_file(handle).map { CofferSQLite.isSealed($0) } ?? false }
 
-  /// The size of the database's pages in bytes; 0 while it is not known.
+  /// The page size of the database in bytes; 0 while it is unknown.
   var pageSize: Int { Int(pages?.pointee.pageSize ?? 0) }
 
-  /// Takes pages that have no checksum as they are.
+  /// Whether pages without a checksum are accepted.
   var allowsUnsealedPages: Bool {
     get { pages?.pointee.allowsUnsealed ?? false }
     set { pages?.pointee.allowsUnsealed = newValue }
   }
 
-  /// Takes pages of nothing but zeros, and pages beyond the end of the file, as they are: free ones may be so.
+  /// Whether all-zero pages and pages beyond the end of the file are accepted, as free pages may be either.
   var allowsHoles: Bool {
     get { pages?.pointee.allowsHoles ?? false }
     set { pages?.pointee.allowsHoles = newValue }
   }
 
-  /// What a read has failed with whose page is not what was written. Forgets the page.
+  /// Returns the error for the damaged page that a read has recorded, and clears the record.
   func damagedPage(_ key: StoreKey? = nil) -> StorageError {
     var (text, number) = ("the database file", Int64(0))
     if let page = logPages, page.pointee.faultyPage != 0 {
@@ -37,13 +37,13 @@ extension Connection {
     return StorageError(
       .damaged, "Page \(number) in \(text) is damaged: its checksum does not match.",
       advice: "Values on other pages can be read. Keep a copy of the file and its -wal file, then restore a backup; "
-        + "'coffer verify' names what is damaged.", backend: place.description, key: key,
+        + "'coffer verify' names what is damaged.", location: file.description, key: key,
       underlying: .init(domain: "SQLite", code: Int(coffer_sqlite_damaged_page), text: "checksum of page \(number)"))
   }
 }
 
 extension StorageError {
-  /// Whether a page is damaged, and with it what lies on it.
+  /// Whether the error reports a damaged page.
   var isDamagedPage: Bool {
     code == .damaged && underlying?.domain == "SQLite" && underlying?.code == Int(coffer_sqlite_damaged_page)
   }

@@ -1,34 +1,34 @@
 import CofferCSQLite
 import Foundation
 
-/// An open database file or write-ahead log whose pages are checked as SQLite reads them.
+/// An open database file or write-ahead log whose pages are verified as SQLite reads them.
 ///
-/// SQLite allocates it (`szOsFile` bytes) with the file of the system's VFS right behind it, and uses it from one
-/// thread at a time, as the connection that it belongs to.
+/// SQLite allocates it (`szOsFile` bytes), directly followed by the file of the system's VFS, and uses it from one
+/// thread at a time, like the connection that it belongs to.
 struct PageFile {
-  /// What SQLite sees; has to be the first field.
+  /// SQLite's view of the file. It must be the first field.
   var base = sqlite3_file()
   var isLog = false
-  /// Of the database; 0 while it is not known.
+  /// The page size of the database in bytes; 0 while it is unknown.
   var pageSize: Int32 = 0
   /// Whether each page of the database ends with its checksum.
   var isSealed = false
-  /// Whether a page without a checksum is taken as it is: another program may have copied the log into the database.
+  /// Whether a page without a checksum is accepted: another program may have copied the log into the database.
   var allowsUnsealed = false
-  /// Whether a page of nothing but zeros is taken as it is: one that was freed before it was ever written.
+  /// Whether an all-zero page is accepted: it may have been freed before it was ever written.
   var allowsHoles = false
-  /// Whether every page is taken as it is: what is read is proven by the checksums of rows, and nothing is absent.
+  /// Whether every page is accepted. Only the checksums of rows then prove what is read, and absence is not proven.
   var ignoresFaults = false
-  /// Whether the log's checksums are those of a big-endian machine.
+  /// Whether the log's checksums use big-endian words.
   var isSwapped = false
-  /// Where a frame of the present transaction was overwritten in place; from there on the log's checksums are wrong
-  /// until SQLite has written them anew.
+  /// The offset of the first frame that the current transaction has overwritten; from there on, the log's checksums are
+  /// invalid until SQLite rewrites them.
   var overwrittenFrom = Int64.max
   var lastHeader: Int64 = -1
-  /// The first page found damaged since ``Connection`` asked; 0 when there is none.
+  /// The number of the first page found damaged since the last error was reported; 0 if there is none.
   var faultyPage: Int64 = 0
 
-  /// The bytes at the end of each page that hold its checksum.
+  /// The number of bytes reserved for the checksum at the end of each page.
   static let reserve: Int32 = 8
   static let frameHeader: Int64 = 24
   static let logHeader: Int64 = 32
@@ -47,14 +47,15 @@ extension FilePointer {
 
   var realMethods: sqlite3_io_methods { real.pointee.pMethods.pointee }
 
-  /// Reads past the checks; whether all bytes were there.
+  /// Reads bytes without verifying them.
+  /// - Returns: Whether all bytes could be read.
   func readRaw(_ buffer: UnsafeMutableRawPointer, _ count: Int32, _ offset: Int64) -> Bool {
     realMethods.xRead(real, buffer, count, offset) == SQLITE_OK
   }
 }
 
 extension FilePointer {
-  /// What the file says of its pages; `nil` while it is empty.
+  /// Returns the header of the database file, or `nil` if it cannot be read or is not a database header.
   func readHeader() -> DatabaseHeader? {
     withUnsafeTemporaryAllocation(byteCount: 104, alignment: 8) { bytes in
       guard let start = bytes.baseAddress, readRaw(start, 100, 0) else { return nil }
@@ -63,19 +64,19 @@ extension FilePointer {
   }
 }
 
-/// The checksum of a page's content, as SQLite's checksum VFS has it: never zero, which means that there is none.
+/// Returns the checksum of a page's content in the format of SQLite's checksum VFS. A stored zero means no checksum.
 func pageChecksum(_ page: UnsafeRawPointer, _ size: Int32) -> UInt64 {
   var (first, second) = (UInt32(0), UInt32(0))
   coffer_sqlite_checksum(page, size - PageFile.reserve, 0, &first, &second)
   return UInt64(first.littleEndian) | UInt64(second.littleEndian) << 32
 }
 
-/// What a database file's first 100 bytes say of its pages.
+/// The description of the pages in the first 100 bytes of a database file.
 struct DatabaseHeader {
   let pageSize: Int32
   let reserve: UInt8
 
-  /// `nil` when they are no header of SQLite's.
+  /// Parses a header; `nil` if the bytes are not an SQLite header.
   init?(_ bytes: UnsafeRawPointer) {
     guard memcmp(bytes, "SQLite format 3", 16) == 0 else { return nil }
     let size =
@@ -87,7 +88,7 @@ struct DatabaseHeader {
   }
 }
 
-// MARK: What SQLite calls
+// MARK: Callbacks of SQLite
 
 nonisolated func pageFileClose(_ file: FilePointer?) -> Int32 {
   guard let file else { return SQLITE_OK }
@@ -103,7 +104,7 @@ nonisolated func pageFileRead(
     return file.page.pointee.isLog
       ? checkFrame(file, buffer, count, offset) : checkPage(file, buffer, count, offset)
   }
-  // SQLite takes what lies beyond the end for zeros: a file that was cut would have empty pages.
+  // SQLite reads zeros beyond the end of a file, so the missing pages of a truncated file would look empty.
   let page = file.page
   if code == coffer_sqlite_short_read, page.pointee.isSealed, count == page.pointee.pageSize, offset > 0,
     !page.pointee.isLog, !page.pointee.allowsHoles, !page.pointee.ignoresFaults
@@ -113,8 +114,10 @@ nonisolated func pageFileRead(
   return code
 }
 
-/// Compares a page of the database with its checksum. SQLite sees zeros where the checksum is, so that a page in the
-/// log has none and one that another program copies from there is told from a damaged one.
+/// Verifies a page of the database by its checksum, and zeroes the checksum in `buffer`.
+///
+/// Pages in the log thus have a checksum of zero, so a page that another program copies from there is distinguishable
+/// from a damaged one.
 private func checkPage(
   _ file: FilePointer, _ buffer: UnsafeMutableRawPointer, _ count: Int32, _ offset: Int64
 ) -> Int32 {
@@ -135,7 +138,8 @@ private func checkPage(
   return fault(page, offset / Int64(count) + 1)
 }
 
-/// Whether the first page would be whole if its header said that it has a checksum: then that bit is what is damaged.
+/// Whether the first page matches its checksum once its header is set to declare checksums. If so, the damage is in the
+/// header's declaration.
 private func hasLostItsMark(_ buffer: UnsafeMutableRawPointer, _ count: Int32) -> Bool {
   let reserve = buffer.load(fromByteOffset: 20, as: UInt8.self)
   buffer.storeBytes(of: UInt8(PageFile.reserve), toByteOffset: 20, as: UInt8.self)
@@ -148,8 +152,9 @@ func isZero(_ buffer: UnsafeRawPointer, _ count: Int32) -> Bool {
   buffer.load(as: UInt8.self) == 0 && memcmp(buffer, buffer + 1, Int(count) - 1) == 0
 }
 
-/// Whether the pages of the database carry checksums. One that was empty when it was opened, or had none, is looked at
-/// again: another process may have made it meanwhile.
+/// Whether the pages of the database have checksums.
+///
+/// A database that had none when it was opened is checked again, since another process may have created it meanwhile.
 func isSealed(_ file: FilePointer) -> Bool {
   if !file.page.pointee.isSealed { learn(file.readHeader(), file.page) }
   return file.page.pointee.isSealed
@@ -167,7 +172,7 @@ private func fault(_ page: UnsafeMutablePointer<PageFile>, _ number: Int64) -> I
   return coffer_sqlite_damaged_page
 }
 
-/// Compares a page of the log with the checksum of its frame, which goes on from that of the frame before.
+/// Verifies a page of the log by the checksum of its frame, which continues that of the preceding frame.
 private func checkFrame(
   _ file: FilePointer, _ buffer: UnsafeMutableRawPointer, _ count: Int32, _ offset: Int64
 ) -> Int32 {
@@ -224,7 +229,7 @@ nonisolated func pageFileWrite(
   guard isSealed(file), count == page.pointee.pageSize, offset % Int64(count) == 0 else {
     return file.realMethods.xWrite(file.real, buffer, count, offset)
   }
-  // The buffer is SQLite's page, which is nobody else's while it is written; its end is as before afterwards.
+  // The buffer is SQLite's page, which is used exclusively while it is written; its end is restored afterwards.
   let end = UnsafeMutableRawPointer(mutating: buffer) + Int(count - PageFile.reserve)
   let before = end.loadUnaligned(as: UInt64.self)
   end.storeBytes(of: pageChecksum(buffer, count).littleEndian, as: UInt64.self)
@@ -232,8 +237,8 @@ nonisolated func pageFileWrite(
   return file.realMethods.xWrite(file.real, buffer, count, offset)
 }
 
-/// Follows what SQLite writes into the log. A page without its header before it overwrites a frame of the same
-/// transaction; the headers from there on are wrong until they are written, beginning with that one.
+/// Tracks SQLite's writes to the log. A page that is written without its frame header overwrites a frame of the same
+/// transaction; the checksums from there on are invalid until the headers are rewritten, beginning with that frame's.
 private func noteFrame(_ page: UnsafeMutablePointer<PageFile>, _ count: Int32, _ offset: Int64) {
   if Int64(count) == PageFile.frameHeader {
     page.pointee.lastHeader = offset

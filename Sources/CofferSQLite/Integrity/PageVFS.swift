@@ -1,23 +1,23 @@
 import CofferCSQLite
 import Foundation
 
-/// Stands between SQLite and the system's files: each page of a database carries a checksum, which is compared when the
-/// page is read, and each page of the log is compared with the checksum of its frame.
+/// An SQLite VFS that wraps the system's. Each page of a database has a checksum, which is verified when the page is
+/// read, and each page of the log is verified by the checksum of its frame.
 ///
 /// `docs/formats/sqlite.md`, "Pages". The page format is that of SQLite's own checksum VFS.
 package enum PageVFS {
   static let name = "coffer"
-  /// The same, for what must go on past damaged pages.
+  /// The name of the VFS that reads damaged pages without an error.
   static let salvagingName = "coffer-salvage"
 
-  /// Makes both known to SQLite, once per process; SQLite's result code.
+  /// The result code of registering both with SQLite, which happens once per process.
   static let registration: Int32 = {
     let code = register(name, pageFileOpen)
     return code == SQLITE_OK ? register(salvagingName, pageFileOpenForSalvage) : code
   }()
 
-  /// Its name for `sqlite3_open_v2`, for tools that write to a store's database behind the store's back; `nil` when it
-  /// could not be set up.
+  /// The name of the VFS for `sqlite3_open_v2`, for tools that write to a store's database directly; `nil` if it could
+  /// not be registered.
   package static var registeredName: String? { registration == SQLITE_OK ? name : nil }
 
   private typealias Open =
@@ -28,7 +28,7 @@ package enum PageVFS {
   private static func register(_ name: String, _ open: @escaping Open) -> Int32 {
     guard let system = sqlite3_vfs_find(nil), let label = strdup(name) else { return SQLITE_ERROR }
     let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
-    // All but opening is the system's own: it finds its data where it has them.
+    // All functions but `xOpen` are the system's, and find their data in the copied structure.
     vfs.initialize(to: system.pointee)
     vfs.pointee.iVersion = min(system.pointee.iVersion, 3)
     vfs.pointee.szOsFile = Int32(PageFile.offsetOfReal) + system.pointee.szOsFile
@@ -38,9 +38,9 @@ package enum PageVFS {
     return sqlite3_vfs_register(vfs, 0)
   }
 
-  /// Without `xFetch`: pages that are mapped would be read past the checks.
+  /// The I/O methods of wrapped files. `xFetch` is missing, since memory-mapped pages would bypass verification.
   fileprivate nonisolated(unsafe) static let methods: UnsafePointer<sqlite3_io_methods> = {
-    // Written here and nowhere else, so any number of threads may read it.
+    // Never written after this initialization, so any number of threads may read it.
     let methods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
     methods.initialize(to: sqlite3_io_methods())
     methods.pointee.iVersion = 2
@@ -87,7 +87,7 @@ private nonisolated func pageFileOpenForSalvage(
   return code
 }
 
-/// Opens a file with the system's VFS; wraps databases and logs, and nothing else.
+/// Opens a file with the system's VFS, wrapping only databases and logs.
 private nonisolated func pageFileOpen(
   _: UnsafeMutablePointer<sqlite3_vfs>?, _ path: UnsafePointer<CChar>?, _ file: FilePointer?, _ flags: Int32,
   _ flagsOut: UnsafeMutablePointer<Int32>?
@@ -95,7 +95,7 @@ private nonisolated func pageFileOpen(
   openPageFile(sqlite3_vfs_find(nil), path, file, flags, flagsOut)
 }
 
-/// Opens a file with a VFS of SQLite's own, wrapping databases and logs.
+/// Opens a file with the given VFS of SQLite, wrapping only databases and logs.
 nonisolated func openPageFile(
   _ system: UnsafeMutablePointer<sqlite3_vfs>?, _ path: UnsafePointer<CChar>?, _ file: FilePointer?, _ flags: Int32,
   _ flagsOut: UnsafeMutablePointer<Int32>?
@@ -106,7 +106,7 @@ nonisolated func openPageFile(
   file.page.pointee.isLog = flags & SQLITE_OPEN_WAL != 0
   file.real.initialize(to: sqlite3_file())
   let code = open(system, path, file.real, flags, flagsOut)
-  // SQLite closes what has methods, also after an error; the system's file may need that.
+  // SQLite closes a file that has methods even after an error, which the system's file may require.
   if file.real.pointee.pMethods != nil { file.pointee.pMethods = PageVFS.methods }
   guard code == SQLITE_OK, !file.page.pointee.isLog else { return code }
   if let header = file.readHeader() {

@@ -1,22 +1,23 @@
 import CofferCore
 import Foundation
 
-/// What the rows of one revision prove by themselves, whatever the pages are worth that they lie on.
+/// The facts that the rows of one revision prove by themselves, independently of the pages that contain them.
 struct RowProof {
   let revision: StoreRevision
-  /// Whether count and digest are those that the newest commit has noted: no row is missing, and none is there twice.
+  /// Whether count and digest match those that the newest commit recorded: no row is missing or duplicated.
   let isComplete: Bool
-  /// Whether the keys follow each other in the order in which SQLite looks them up: then a key that it does not find
-  /// is in no whole row.
+  /// Whether the keys are in the order of SQLite's lookups. If so, a key that a lookup does not find is in no intact
+  /// row.
   let isOrdered: Bool
-  /// How many rows have a wrong checksum, whose keys may be others than they say.
+  /// The number of rows whose checksum does not match; their keys may be wrong.
   let damaged: Int
-  /// Whether each value that has a row of its own is found there, damaged or not: then others can be written there.
-  let largeAreInPlace: Bool
+  /// Whether each large value is found in its row, damaged or not. If so, others can be written to that table.
+  let largeValuesAreReachable: Bool
 }
 
 extension Reader {
-  /// Reads all rows; linear in their size.
+  /// Reads all rows and proves them.
+  /// - Complexity: Linear in the total size of the rows.
   func proveRows() throws -> RowProof {
     let newest = try connection.prepare(JournalRow.newest)
     defer { newest.reset() }
@@ -25,7 +26,7 @@ extension Reader {
       "SELECT key, \(try ValueRow.columns(in: connection)), \(inPlace) FROM coffer_values")
     defer { rows.reset() }
     var found = try connection.countRecords().rows
-    var (last, isOrdered, damaged, largeAreInPlace) = ([UInt8](), true, 0, true)
+    var (last, isOrdered, damaged, largeValuesAreReachable) = ([UInt8](), true, 0, true)
     while try rows.step() {
       found.add(ValueRow(rows, 1).digest)
       let name = Array(rows.bytes(0))
@@ -33,24 +34,26 @@ extension Reader {
       last = name
       let key = String(validating: name, as: UTF8.self).flatMap { try? StoreKey($0) }
       if key.map(ValueRow(rows, 1).isWhole) != true { damaged += 1 }
-      if rows.isNull(5) { largeAreInPlace = false }
+      if rows.isNull(5) { largeValuesAreReachable = false }
     }
     guard try newest.step() else {
       return RowProof(
         revision: .zero, isComplete: found == LiveRows(), isOrdered: isOrdered, damaged: damaged,
-        largeAreInPlace: largeAreInPlace)
+        largeValuesAreReachable: largeValuesAreReachable)
     }
     let (row, isWhole) = JournalRow.read(newest)
     return RowProof(
       revision: row.revision, isComplete: isWhole && row.live == found, isOrdered: isOrdered, damaged: damaged,
-      largeAreInPlace: largeAreInPlace)
+      largeValuesAreReachable: largeValuesAreReachable)
   }
 
-  /// Reads a key on a damaged page. A value whose own checksum holds is what was written, wherever it was found. That
-  /// there is none is proven where all rows are there and whole.
-  /// - Parameter page: what the reader is told who cannot be told more.
+  /// Reads a key on a damaged page.
+  ///
+  /// A value that matches its own checksum is what was written, wherever it was found. A key is proven to be absent if
+  /// all rows are present and intact.
+  /// - Parameter page: the error of the damaged page, thrown if neither can be proven.
   func salvage(_ key: StoreKey, _ page: StorageError, proof: () throws -> RowProof) throws -> StoreEntry? {
-    let page = page.locating(backend: connection.place.description, key: key)
+    let page = page.locating(at: connection.file.description, key: key)
     do {
       if let entry = try entry(key) { return entry }
       let proof = try proof()

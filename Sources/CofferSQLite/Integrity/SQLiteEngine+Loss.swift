@@ -4,52 +4,51 @@ import CofferLocks
 import Foundation
 
 extension SQLiteEngine {
-  /// Acknowledged commits that the store does not have any more, until somebody accepts the loss; `nil` when there are
-  /// none.
+  /// Returns the loss of acknowledged commits that was not accepted yet, or `nil` if there is none.
   public func loss() async throws -> LossReport? {
     if let readOnlyStore { return readOnlyStore.loss }
     return try openStore().loss.withLock { $0 }
   }
 
-  /// Accepts what is lost: what can be read is all that there is, and the store does not speak of the rest any more.
+  /// Accepts a loss: the readable rows become the complete store, and the loss is no longer reported.
   ///
-  /// Damaged pages are written anew from what can be read of them, which takes a copy of the whole store. Values whose
-  /// own checksums are wrong stay damaged.
-  /// - Throws: `StorageError`; `damaged` when too little can be read: then restore a backup. Nothing was changed.
+  /// If pages are damaged, the store is rewritten from what can be read, which needs disk space for a copy of the whole
+  /// store. Values that do not match their own checksums stay damaged.
+  /// - Throws: `StorageError`: `damaged` if too little can be read; then restore a backup. Nothing was changed.
   public func acceptLoss() async throws {
     let store = try openStore()
     do {
       try await store.writer.perform { try $0.acceptLoss() }
     } catch let error as StorageError where error.isDamagedPage {
-      let place = store.salvagingPlace
-      try await store.writer.perform { _ in try Connection(place).writeAnew() }
+      let file = store.salvagedFile
+      try await store.writer.perform { _ in try Connection(file).writeAnew() }
       try await store.writer.perform { try $0.acceptLoss() }
     }
     store.acceptLoss()
   }
 
-  /// Writes a store anew that cannot be opened any more since the pages are damaged which every opening reads.
+  /// Rewrites a store that can no longer be opened because a page that every opening reads is damaged.
   ///
-  /// What can be read is all that there is then; ``verify()`` says what is missing. Keep a copy of the files before.
-  /// - Throws: `StorageError`; `damaged` when too little can be read, `busy` while others use it. Nothing was changed.
+  /// Only what can be read is kept; ``verify()`` reports what is missing afterwards. Copy the files first.
+  /// - Throws: `StorageError`: `damaged` if too little can be read; `busy` while others use it. Nothing was changed.
   public static func salvage(at path: String) async throws {
     var configuration = SQLiteConfiguration()
     configuration.createsIfMissing = false
-    var place = try StorePlace.resolve(path, configuration: configuration)
-    place.ignoresPageFaults = true
+    var file = try StoreFile.resolve(path, configuration: configuration)
+    file.ignoresPageFaults = true
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-      salvageQueue.async { [place] in continuation.resume(with: Result { try Connection(place).writeAnew() }) }
+      salvageQueue.async { [file] in continuation.resume(with: Result { try Connection(file).writeAnew() }) }
     }
   }
 
-  /// Gives all pages checksums, those of a store that an older version or another program has written.
+  /// Adds the missing page checksums of a store that was written by an older version or by another program.
   ///
-  /// A store whose pages have no room for them is written anew, which takes a copy of the whole store.
-  /// - Throws: `StorageError`: `busy` while others read or write, `diskFull`.
+  /// A store whose pages reserve no space for them is rewritten, which needs disk space for a copy of the whole store.
+  /// - Throws: `StorageError`: `busy` while others read or write; `diskFull`.
   public func upgrade() async throws {
     let store = try openStore()
-    try await store.writer.perform { [place = store.place] _ in
-      let connection = try Connection(place)
+    try await store.writer.perform { [file = store.file] _ in
+      let connection = try Connection(file)
       try FormatUpgrade.seal(connection)
       _ = try connection.sealPages()
     }
@@ -59,7 +58,7 @@ extension SQLiteEngine {
 private let salvageQueue = DispatchQueue(label: "coffer.salvage", qos: .utility, attributes: .concurrent)
 
 extension Connection {
-  /// Writes all that can be read into fresh pages.
+  /// Rewrites all readable content into new pages, and copies the log into the database.
   fileprivate func writeAnew() throws {
     try execute("VACUUM")
     try emptyLog()
@@ -75,7 +74,7 @@ extension SQLiteStore {
 }
 
 extension GroupCommitter {
-  /// Deletes the report of the loss, and counts the rows that are there as the complete store.
+  /// Records the present rows as the complete store, and deletes the loss report.
   fileprivate func acceptLoss() throws {
     try recount()
     try housekeep { try LossReport.forget(connection) }

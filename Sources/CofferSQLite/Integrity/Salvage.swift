@@ -2,8 +2,8 @@ import CofferCore
 import CofferLocks
 import Foundation
 
-/// Reads past damaged pages where something else proves the result: the checksum of a row proves its content; the count
-/// and digest of all rows, as noted by the newest commit, prove that none is missing.
+/// Reads past damaged pages whose results are proven otherwise: the checksum of a row proves its content; the count and
+/// digest of all rows, as recorded by the newest commit, prove that none is missing.
 extension SQLiteStore {
   /// Reads a key on a damaged page.
   func salvage(_ key: StoreKey, after error: any Error) throws -> StoreEntry? {
@@ -14,8 +14,8 @@ extension SQLiteStore {
     return try reader.salvage(key, page) { try proof(reader, at: revision) }
   }
 
-  /// Lists what is on damaged pages, if all rows of that revision are there.
-  /// - Parameter needsWholeRows: whether the list does not prove each row by itself.
+  /// Lists keys or values past damaged pages, if all rows of the revision are present.
+  /// - Parameter needsWholeRows: whether all rows must be intact, because `list` does not verify each row itself.
   func salvageList<R>(
     at revision: StoreRevision, after error: any Error, needsWholeRows: Bool, _ list: (Reader) throws -> R
   ) throws -> R {
@@ -28,19 +28,20 @@ extension SQLiteStore {
     return try list(reader)
   }
 
-  /// Whether a batch may be written past damaged pages: the tables that it changes prove themselves row by row, and no
-  /// row is passed over that it replaces.
+  /// Whether a batch may be written past damaged pages: the rows of the tables that it changes are proven, and lookups
+  /// find each row that it replaces.
   func maySalvage(_ error: any Error) -> Bool {
     guard let page = try? StorageError.damagedPage(error), let reader = try? salvagingReader() else { return false }
     defer { reader.endSnapshot() }
-    // The first page is the schema's, which has no rows of ours.
+    // The first page contains the schema, which has no checksums of rows.
     guard page.underlying?.text.hasSuffix(" page 1") == false, let revision = try? reader.beginSnapshot(),
       let proof = try? proof(reader, at: revision)
     else { return false }
-    return proof.isComplete && proof.isOrdered && proof.largeAreInPlace
+    return proof.isComplete && proof.isOrdered && proof.largeValuesAreReachable
   }
 
-  /// Linear in the size of the values, once for each revision.
+  /// Returns the proof of a revision's rows, cached for the latest one.
+  /// - Complexity: Linear in the total size of the values, once for each revision.
   private func proof(_ reader: Reader, at revision: StoreRevision) throws -> RowProof {
     if let known = provenRows.withLock({ $0 }), known.revision == revision { return known }
     let proof = try reader.proveRows()
@@ -48,20 +49,21 @@ extension SQLiteStore {
     return proof
   }
 
-  /// A reader past damaged pages. Not for the pool: its memory holds pages that nothing has proven.
+  /// Opens a reader that reads past damaged pages. It must not enter the pool: its cache contains unproven pages.
   func salvagingReader() throws -> Reader {
-    try Reader(salvagingPlace, onDamage: { [quarantine] in quarantine.report($0) })
+    try Reader(salvagedFile, onDamage: { [quarantine] in quarantine.report($0) })
   }
 
-  var salvagingPlace: StorePlace {
-    var place = place
-    place.ignoresPageFaults = true
-    return place
+  var salvagedFile: StoreFile {
+    var file = file
+    file.ignoresPageFaults = true
+    return file
   }
 }
 
 extension StorageError {
-  /// An error as that of a damaged page; throws any other.
+  /// Returns `error` if it reports a damaged page.
+  /// - Throws: `error` itself, if it is any other.
   static func damagedPage(_ error: any Error) throws -> StorageError {
     guard let error = error as? StorageError, error.isDamagedPage else { throw error }
     return error

@@ -2,9 +2,9 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-extension StorePlace {
-  /// Whether a page without a checksum has to be taken as it is when the store is opened: another program, which knows
-  /// nothing of checksums, may have copied the log into the database after a crash, or have written all of it anew.
+extension StoreFile {
+  /// Whether pages without a checksum must be accepted when the store is opened: another program, which does not write
+  /// checksums, may have copied the log into the database after a crash, or rewritten the whole database.
   var mayHaveUnsealedPages: Bool {
     if let words = WakeWords(ofFileAt: wakePath), let count = words.closedAt, count == changeCount {
       return false
@@ -13,8 +13,8 @@ extension StorePlace {
     return !(stat(logPath, &status) == 0 && status.st_size > 0)
   }
 
-  /// What SQLite counts up in a database's header when it writes there, whichever program it is in. It is read through
-  /// SQLite: to close a descriptor of one's own would take away the locks that this process has on the file.
+  /// The file change counter in the database header, which SQLite increments in every program; `nil` if it cannot be
+  /// read. It is read through SQLite, since closing another descriptor would release the file locks of this process.
   var changeCount: UInt32? {
     guard let connection = try? Connection(self), let file = coffer_sqlite_main_file(connection.handle) else {
       return nil
@@ -24,20 +24,20 @@ extension StorePlace {
   }
 }
 
-/// What came of giving pages checksums.
+/// The result of adding checksums to pages.
 enum Sealing {
-  /// All pages have one.
+  /// All pages have a checksum.
   case sealed
-  /// Somebody copies the log into the database: not now.
+  /// Another connection is copying the log into the database, or the sync failed; try again later.
   case busy
-  /// The rows do not prove themselves: pages without a checksum are damaged.
+  /// The rows could not be proven, so the pages without a checksum count as damaged.
   case unproven
 }
 
 extension Connection {
-  /// Gives each page of the database that has no checksum one. Reads the whole file.
+  /// Adds a checksum to each page of the database that has none. Reads the whole file.
   ///
-  /// Pages whose ends were zeroed have none, either: so the rows have to prove themselves before.
+  /// A damaged page whose end is zeroed looks the same, so the rows are proven first.
   func sealPages() throws -> Sealing {
     guard isSealed, let file = coffer_sqlite_main_file(handle) else { return .sealed }
     try execute("BEGIN")
@@ -45,7 +45,7 @@ extension Connection {
     _ = try number("SELECT count(*) FROM sqlite_schema")  // maps the index of the log, where the lock is
     guard coffer_sqlite_checkpoint_lock(handle, 1) == SQLITE_OK else { return .busy }
     defer { _ = coffer_sqlite_checkpoint_lock(handle, 0) }
-    // Only checkpoints write to the database, and nobody else makes one now.
+    // Only checkpoints write to the database file, and the lock excludes them.
     let size = file.page.pointee.pageSize
     let buffer = UnsafeMutableRawPointer.allocate(byteCount: Int(size), alignment: 8)
     defer { buffer.deallocate() }
@@ -69,9 +69,9 @@ extension Connection {
     return .sealed
   }
 
-  /// Whether all rows are there, in order and as they were written.
+  /// Whether all rows are present, ordered and intact.
   private var rowsAreWhole: Bool {
-    guard let proof = try? Reader(place, onDamage: { _ in }).proveRows() else { return false }
+    guard let proof = try? Reader(file, onDamage: { _ in }).proveRows() else { return false }
     return proof.isComplete && proof.isOrdered && proof.damaged == 0
   }
 }

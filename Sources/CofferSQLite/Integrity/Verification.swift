@@ -4,19 +4,20 @@ import CofferLocks
 import Foundation
 
 extension SQLiteEngine {
-  /// Checks everything that the store has: each page, each row, each commit in the journal, and that no row is missing.
+  /// Verifies the whole store: each page, each row, each commit in the journal, and that no row is missing.
   ///
-  /// It reads the whole file, beside the writer and off the threads that tasks share. Linear in the size of the store.
-  /// - Throws: `StorageError` when the file cannot be read at all; `CancellationError`.
+  /// Runs concurrently with the writer, outside Swift's cooperative thread pool.
+  /// - Complexity: Linear in the size of the store; the whole file is read.
+  /// - Throws: `StorageError` if the file cannot be read at all; `CancellationError` if the task is cancelled.
   public func verify() async throws -> IntegrityReport {
-    let (place, loss) = try readOnlyStore?.toVerify() ?? toVerify()
+    let (file, loss) = try readOnlyStore?.toVerify() ?? toVerify()
     let isCancelled = Locked(false)
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         verificationQueue.async {
           continuation.resume(
             with: Result {
-              var verification = Verification(place, loss) { isCancelled.withLock { $0 } }
+              var verification = Verification(file, loss) { isCancelled.withLock { $0 } }
               return try verification.run()
             })
         }
@@ -26,22 +27,22 @@ extension SQLiteEngine {
     }
   }
 
-  private func toVerify() throws -> (StorePlace, LossReport?) {
+  private func toVerify() throws -> (StoreFile, LossReport?) {
     let store = try openStore()
-    return (store.place, store.loss.withLock { $0 })
+    return (store.file, store.loss.withLock { $0 })
   }
 }
 
 private let verificationQueue = DispatchQueue(label: "coffer.verify", qos: .utility, attributes: .concurrent)
 
-/// One check of a whole store.
+/// A single verification of a whole store.
 private struct Verification {
-  private let place: StorePlace
+  private let file: StoreFile
   private let isCancelled: () -> Bool
   private var report = IntegrityReport()
 
-  init(_ place: StorePlace, _ loss: LossReport?, isCancelled: @escaping () -> Bool) {
-    self.place = place
+  init(_ file: StoreFile, _ loss: LossReport?, isCancelled: @escaping () -> Bool) {
+    self.file = file
     self.isCancelled = isCancelled
     report.loss = loss
   }
@@ -60,7 +61,7 @@ private struct Verification {
   // MARK: Pages
 
   private mutating func checkPages() throws {
-    let connection = try Connection(place)
+    let connection = try Connection(file)
     // Also maps the index of the log, where the lock is.
     do { _ = try connection.number("SELECT count(*) FROM sqlite_schema") } catch let error as StorageError {
       guard error.isDamagedPage else { throw error }
@@ -83,9 +84,9 @@ private struct Verification {
 
   // MARK: Rows
 
-  /// Past damaged pages: what can be read of the rest is worth knowing.
+  /// Checks the rows, reading past damaged pages so that the report covers everything that is readable.
   private mutating func checkRows() throws {
-    var salvaging = place
+    var salvaging = file
     salvaging.ignoresPageFaults = true
     let reader = try Reader(salvaging) { _ in }
     _ = try reader.beginSnapshot()
@@ -126,15 +127,15 @@ private struct Verification {
       live = row.live
     }
     let records = try connection.countRecords()
-    for name in records.damaged { report.structure.append("The record '\(name)' of the library's own is damaged.") }
-    let lost = try connection.keepsAttributes ? connection.number(Self.forgottenValues) ?? 0 : 0
+    for name in records.damaged { report.structure.append("The system record '\(name)' is damaged.") }
+    let lost = try connection.keepsAttributes ? connection.number(Self.orphanedValues) ?? 0 : 0
     if lost > 0 { report.structure.append("\(lost) of the large values belong to no key.") }
     let all = found.adding(records.rows)
     report.rowsAreComplete = live == all
     report.missing = live.count - all.count
   }
 
-  private static let forgottenValues = """
+  private static let orphanedValues = """
     SELECT count(*) FROM coffer_large AS l
     WHERE NOT EXISTS (SELECT 1 FROM coffer_values AS v WHERE v.key = l.key AND v.large = l.id)
     """
@@ -142,18 +143,18 @@ private struct Verification {
   // MARK: Structure
 
   private mutating func checkStructure() throws {
-    let connection = try Connection(place)
+    let connection = try Connection(file)
     do {
       let check = try connection.prepare("PRAGMA quick_check(100)")
       defer { check.reset() }
       while try check.step() {
         try checkCancellation()
-        // A row is one sentence or several lines, of which the first is a heading.
+        // A row is a single message or several lines, the first of which is a heading.
         report.structure += check.text(0).split(separator: "\n").filter { $0 != "ok" && !$0.hasPrefix("***") }
           .map(String.init)
       }
     } catch let error as StorageError where error.code == .damaged {
-      // The check itself cannot go on; what it has said before says where.
+      // SQLite cannot continue the check; its earlier messages name the location.
       if report.structure.isEmpty, report.damagedPages.isEmpty {
         report.structure.append(error.underlying?.text ?? error.message)
       }
@@ -161,19 +162,19 @@ private struct Verification {
   }
 }
 
-/// Whether a page ends with its checksum. One of nothing but zeros was freed before it was ever written; where such a
-/// page is in use, the check of the structure finds it.
+/// Whether a page matches its checksum. An all-zero page is accepted, since it may have been freed before it was ever
+/// written; one that is in use is found by the structure check.
 private func isWhole(_ page: UnsafeMutableRawPointer, _ size: Int) -> Bool {
   let word = page.loadUnaligned(fromByteOffset: size - Int(PageFile.reserve), as: UInt64.self).littleEndian
   return word == pageChecksum(page, Int32(size)) || (word == 0 && isZero(page, Int32(size)))
 }
 
 extension Connection {
-  /// The same once more while nobody copies the log into the database: half a page may have been one that was written.
+  /// Whether a page matches its checksum while no checkpoint runs: the first read may have seen a partial write.
   fileprivate func isWholeAtRest(
     _ file: FilePointer, _ number: Int64, _ buffer: UnsafeMutableRawPointer, _ size: Int
   ) -> Bool {
-    guard place.reading?.takesLocks ?? true else { return false }
+    guard self.file.reading?.takesLocks ?? true else { return false }
     var isLocked = false
     for _ in 0..<200 where !isLocked {
       isLocked = coffer_sqlite_checkpoint_lock(handle, 1) == SQLITE_OK
@@ -183,9 +184,9 @@ extension Connection {
     return file.readRaw(buffer, Int32(size), (number - 1) * Int64(size)) && isWhole(buffer, size)
   }
 
-  /// Copies the log into the database where that is possible now: a page that has a newer state in the log is not read.
+  /// Copies the log into the database if no lock prevents it, since pages superseded in the log are not verified.
   fileprivate func copyLogIfFree() {
-    guard place.reading == nil, let lock = try? place.checkpointLock(.exclusive) else { return }
+    guard file.reading == nil, let lock = try? file.checkpointLock(.exclusive) else { return }
     withExtendedLifetime(lock) { _ = checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
   }
 

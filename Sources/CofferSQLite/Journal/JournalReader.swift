@@ -5,17 +5,17 @@ import Foundation
 /// Reads commits back from the journal.
 struct JournalReader {
   private let statement: Statement
-  private let place: StorePlace
+  private let file: StoreFile
 
   init(_ connection: Connection) throws {
-    place = connection.place
+    file = connection.file
     statement = try connection.prepare(
       """
       SELECT \(JournalRow.columns) FROM coffer_journal WHERE revision > ?1 ORDER BY revision LIMIT ?2
       """)
   }
 
-  /// Up to `limit` commits after `revision`.
+  /// Returns up to `limit` commits after `revision`.
   func page(after revision: StoreRevision, limit: Int) throws -> JournalPage {
     statement.bind(1, Int64(bitPattern: revision.rawValue))
     statement.bind(2, Int64(limit))
@@ -25,7 +25,7 @@ struct JournalReader {
     while try statement.step() {
       let (row, isWhole) = JournalRow.read(statement)
       guard row.revision == expected, isWhole, let commit = commit(row) else {
-        // A hole is what the retention has taken; an unreadable row is damage. Either way its content is unknown.
+        // A gap was left by retention; an unreadable row is damage. Either way its content is unknown.
         return JournalPage(commits: commits, isContiguous: !commits.isEmpty)
       }
       commits.append(commit)
@@ -34,7 +34,7 @@ struct JournalReader {
     return JournalPage(commits: commits, isContiguous: true)
   }
 
-  /// The epoch of the commit with this revision; `nil` when the journal does not have it.
+  /// Returns the epoch of the commit with this revision, or `nil` if the journal does not contain it.
   func epoch(of revision: StoreRevision) throws -> UInt64? {
     guard revision > .zero else { return nil }
     statement.bind(1, Int64(bitPattern: revision.rawValue) - 1)
@@ -48,7 +48,7 @@ struct JournalReader {
   private func commit(_ row: JournalRow) -> StoreCommit? {
     guard let changed = StoreSelection(decoding: row.changed) else { return nil }
     let date = Date(unixMilliseconds: row.committedAt)
-    // Both are empty for a change by a writer that does not know us.
+    // Both are empty for a change by an unaware writer.
     if row.transaction.isEmpty, row.origin.isEmpty {
       return StoreCommit(revision: row.revision, transaction: nil, origin: nil, changed: changed, date: date)
     }

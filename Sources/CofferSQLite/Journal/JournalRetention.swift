@@ -1,22 +1,22 @@
 import CofferCore
 
-/// Keeps the journal from growing without bound. Not thread-safe; the committer owns it.
+/// The retention policy of the journal, which bounds its growth. Not thread-safe; owned by the committer.
 struct JournalRetention {
-  /// What the rows' lists of changed keys may weigh together.
+  /// The maximum total size of the rows' lists of changed keys, in bytes.
   private static let maximumBytes = 64 << 20
 
   private let commits: Int
   private var trimmedAt = StoreRevision.zero
-  /// What has been written since the rows were last weighed: weighing reads them all.
+  /// The bytes written since the total size was last computed, which reads every row.
   private var unweighedBytes = 0
 
-  /// - Parameter commits: how many rows stay.
+  /// - Parameter commits: The number of rows to keep; at least one is kept.
   init(commits: Int) { self.commits = max(1, commits) }
 
-  /// Notes a row that was written.
+  /// Records the size of a row that was written.
   mutating func count(bytes: Int) { unweighedBytes += bytes }
 
-  /// Whether it is time to trim. Only once per some commits: taking them one by one would cost a page each.
+  /// Whether trimming is due, which is once per several commits: trimming each row alone would write a page each time.
   mutating func takeDue(at revision: StoreRevision) -> Bool {
     let step = UInt64(max(1, min(1_024, commits / 4)))
     guard revision.rawValue >= trimmedAt.rawValue + step || unweighedBytes > Self.maximumBytes / 8 else { return false }
@@ -24,7 +24,7 @@ struct JournalRetention {
     return revision.rawValue > UInt64(commits) || unweighedBytes > Self.maximumBytes / 8
   }
 
-  /// Deletes the oldest rows beyond the limits. The newest row always stays: it is the store's revision.
+  /// Deletes the oldest rows beyond the limits. The newest row is always kept: it holds the store's revision.
   mutating func trim(_ connection: Connection, newest: StoreRevision) throws {
     var oldest = Int64(newest.rawValue) - Int64(commits)
     if unweighedBytes > Self.maximumBytes / 8 {

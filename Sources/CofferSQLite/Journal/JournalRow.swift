@@ -2,11 +2,11 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-/// One row of the journal: `docs/formats/sqlite.md`, "coffer_journal".
+/// A row of the journal: `docs/formats/sqlite.md`, "coffer_journal".
 struct JournalRow {
   let revision: StoreRevision
   let epoch: UInt64
-  /// Empty for a writer that does not know us, as `origin` is.
+  /// The transaction identifier; empty for an unaware writer, as is `origin`.
   let transaction: UnsafeRawBufferPointer
   let origin: UnsafeRawBufferPointer
   let committedAt: Int64
@@ -16,14 +16,14 @@ struct JournalRow {
   static let columns =
     "revision, epoch, transaction_id, origin, committed_at, changed, live_count, live_digest, checksum"
   static let insert = "INSERT INTO coffer_journal (\(columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
-  /// Writes into a row what the store holds now, and the row's new checksum.
+  /// The statement that updates a row's live count, digest and checksum.
   static let rewriteLive = """
     UPDATE coffer_journal SET live_count = ?2, live_digest = ?3, checksum = ?4 WHERE revision = ?1
     """
-  /// The newest row: it says what the store holds.
+  /// The query of the newest row, which holds the live count and digest of the store.
   static let newest = "SELECT \(columns) FROM coffer_journal ORDER BY revision DESC LIMIT 1"
 
-  /// Binds a row to ``insert``; its bytes are borrowed.
+  /// Binds the row to ``insert``; its bytes are borrowed.
   func bind(to statement: Statement) {
     statement.bind(1, Int64(bitPattern: revision.rawValue))
     statement.bind(2, Int64(bitPattern: epoch))
@@ -36,8 +36,8 @@ struct JournalRow {
     statement.bind(9, Int64(checksum))
   }
 
-  /// The row that a statement over ``columns`` is at, and whether it is as it was written; its bytes are valid until
-  /// the next step.
+  /// Returns the current row of a statement over ``columns``, and whether its checksum matches. Its bytes are valid
+  /// until the next step.
   static func read(_ statement: Statement) -> (row: JournalRow, isWhole: Bool) {
     let row = JournalRow(
       revision: StoreRevision(UInt64(bitPattern: statement.integer(0))),
@@ -48,14 +48,14 @@ struct JournalRow {
     return (row, Int64(row.checksum) == statement.integer(8))
   }
 
-  /// The same row for a store whose rows have changed.
+  /// Returns the row with a different live count and digest.
   func holding(_ live: LiveRows) -> JournalRow {
     var row = self
     row.live = live
     return row
   }
 
-  /// Of everything in the row, each part behind its size where that varies.
+  /// The checksum of all columns, with the size of each variable-length column before its bytes.
   var checksum: UInt32 {
     var sum = crc(0, revision.rawValue.littleEndian)
     sum = crc(sum, epoch.littleEndian)
@@ -67,11 +67,11 @@ struct JournalRow {
 }
 
 extension StorageError {
-  /// What whoever needs the journal's newest row is told when that row is damaged.
-  static func damagedJournal(_ place: StorePlace) -> StorageError {
+  /// The error of an operation that needs the newest journal row when that row is damaged.
+  static func damagedJournal(_ file: StoreFile) -> StorageError {
     StorageError(
-      .damaged, "The newest entry of the journal is damaged: what the store should hold is not known.",
-      advice: "Values can be read. Keep a copy, then run 'coffer verify --accept-loss' to go on with what is there.",
-      backend: place.description)
+      .damaged, "The newest journal entry is damaged, so the expected contents of the store are unknown.",
+      advice: "Values can be read. Keep a copy, then run 'coffer verify --accept-loss' to accept the present contents.",
+      location: file.description)
   }
 }

@@ -4,57 +4,59 @@ import Foundation
 
 /// The tables of a store. `docs/formats/sqlite.md` describes them byte by byte.
 enum Schema {
-  /// What this build writes and the newest that it reads.
+  /// The format that this build writes, and the newest one that it reads.
   static let format: Int64 = 3
-  /// "CFFR", so that `file` and other tools can tell what the database is.
+  /// "CFFR", which lets `file` and other tools identify the database.
   private static let applicationID = 0x4346_4652
 
-  /// Leaves the connection with the tables of a store that this build understands, making them in an empty database.
+  /// Prepares the tables of a store that this build supports: creates them in an empty database, upgrades older ones.
   static func prepare(_ connection: Connection, mayCreate: Bool, clock: StoreClock) throws {
     if try isEmpty(connection) {
-      try requireNeverUsed(connection.place)
-      guard mayCreate else { throw missing(connection.place.description) }
+      try requireNeverUsed(connection.file)
+      guard mayCreate else { throw missing(connection.file.description) }
       _ = coffer_sqlite_reserve(connection.handle, PageFile.reserve)
       try connection.requireWriteAheadLog()
       try create(connection, clock: clock)
     }
     let found = try checkFormat(connection)
-    // Another tool may have taken it away (VACUUM INTO, a backup): readers and writers would block each other.
+    // Another tool may have disabled it (VACUUM INTO, a backup): readers and writers would block each other.
     try connection.requireWriteAheadLog()
     if found < format { try FormatUpgrade.run(connection) }
     try requireSeals(connection)
   }
 
-  /// The format of a store, which this build understands.
+  /// Returns the format of a store.
+  /// - Throws: `notAStore`, or `newerFormat` if this build does not support it.
   static func checkFormat(_ connection: Connection) throws -> Int64 {
     guard try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_meta'") != nil else {
       throw StorageError(
         .notAStore, "The file is an SQLite database of another application.",
         advice: "Give the path of a store, or of a file that does not exist yet. Nothing was changed.",
-        backend: connection.place.description)
+        location: connection.file.description)
     }
     let found = try connection.number("SELECT value FROM coffer_meta WHERE name = 'format'") ?? 0
     guard found <= format else {
       throw StorageError(
         .newerFormat, "The store was written by a newer version: format \(found), this one reads up to \(format).",
-        advice: "Update the application that opens it. Nothing was changed.", backend: connection.place.description)
+        advice: "Update the application that opens it. Nothing was changed.", location: connection.file.description)
     }
     return found
   }
 
-  /// Whether the pages of the database have checksums; throws when they had and have none now.
+  /// Verifies that page checksums are still enabled in a database that was created with them.
+  /// - Throws: `damaged` if they are not.
   static func requireSeals(_ connection: Connection) throws {
     guard try connection.number("SELECT 1 FROM coffer_meta WHERE name = 'sealed'") != nil, !connection.isSealed else {
       return
     }
     throw StorageError(
-      .damaged, "The header of the database file is damaged: it does not say any more that pages have checksums.",
+      .damaged, "The header of the database file is damaged: it no longer indicates page checksums.",
       advice: "Keep a copy of the file and its -wal file, then restore a backup.",
-      backend: connection.place.description)
+      location: connection.file.description)
   }
 
-  /// Makes sure that a store of values is not used as the journal of an engine that keeps them elsewhere, or the other
-  /// way round.
+  /// Verifies that a store of values is not opened as the journal of an engine that keeps its values elsewhere, or the
+  /// reverse.
   static func checkKind(_ connection: Connection, companionTables: String?) throws {
     let isJournal = try connection.isJournalOnly()
     guard isJournal != (companionTables != nil) else { return }
@@ -65,14 +67,15 @@ enum Schema {
     throw StorageError(
       .notAStore,
       isJournal
-        ? "The file is the journal of a store whose values are elsewhere, in files for example."
-        : "The journal's file is a store of its own.",
+        ? "The file is the journal of a store that keeps its values elsewhere, for example in files."
+        : "The file at the path of the journal is a separate store.",
       advice: isJournal
         ? "Open that store by its directory. Nothing was changed." : "Move it away. Nothing was changed.",
-      backend: connection.place.description)
+      location: connection.file.description)
   }
 
-  /// A value that is `large` is in `coffer_large`, under that number, and `value` is empty.
+  /// Returns the definition of a value table. If `large` is set, `value` is empty and the value is the row of
+  /// `coffer_large` with that identifier.
   static func valueTable(_ name: String) -> String {
     """
     CREATE TABLE \(name) (
@@ -82,8 +85,8 @@ enum Schema {
     """
   }
 
-  /// Where SQLite looks for a key it reads the rows that it compares with as a whole: large ones are not among them.
-  /// The key is there so that a damaged number leads to nobody else's value when it is replaced or removed.
+  /// The table of large values. They are stored apart because a key lookup in SQLite reads whole rows to compare them.
+  /// The key column keeps a damaged identifier from replacing or removing the value of another key.
   static let largeTable =
     "CREATE TABLE coffer_large (id INTEGER PRIMARY KEY NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL) STRICT"
 
@@ -95,10 +98,10 @@ enum Schema {
     ) STRICT
     """
 
-  static func missing(_ backend: String) -> StorageError {
+  static func missing(_ location: String) -> StorageError {
     StorageError(
       .notFound, "There is no store at this path.", advice: "Check the path, or create the store by writing to it.",
-      backend: backend)
+      location: location)
   }
 
   static func isEmpty(_ connection: Connection) throws -> Bool {
@@ -108,7 +111,7 @@ enum Schema {
   private static func create(_ connection: Connection, clock: StoreClock) throws {
     try connection.execute("BEGIN IMMEDIATE")
     defer { connection.rollBack() }
-    // Another process may have been first.
+    // Another process may have created the tables meanwhile.
     guard try isEmpty(connection) else { return }
     try connection.execute(
       """
@@ -133,6 +136,6 @@ enum Schema {
 }
 
 extension Connection {
-  /// Whether the database is the journal of values that are kept elsewhere.
+  /// Whether the database is the journal of a store that keeps its values elsewhere.
   func isJournalOnly() throws -> Bool { try number("SELECT 1 FROM coffer_meta WHERE name = 'slots'") != nil }
 }

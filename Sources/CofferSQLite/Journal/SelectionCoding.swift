@@ -1,9 +1,9 @@
 package import CofferCore
 
-/// How a journal row writes what its batch changed: `docs/formats/sqlite.md`, "changed".
+/// The encoding of the selection that a batch changed, as a journal row stores it: `docs/formats/sqlite.md`, "changed".
 ///
-/// One version byte, one flag byte, then the keys and the prefixes, and the records where there are any: each list as a
-/// count and each name as a length and its bytes. Numbers are LEB128.
+/// One version byte and one flag byte, then the keys, the prefixes and, if there are any, the records. Each list is a
+/// count followed by its names, and each name a length followed by its bytes. Numbers are LEB128.
 extension StoreSelection {
   private static let version: UInt8 = 1
   private static let everythingFlag: UInt8 = 1
@@ -26,7 +26,7 @@ extension StoreSelection {
     return bytes
   }
 
-  /// Reads what ``encoded()`` wrote; `nil` for anything else. Never reads or allocates beyond what the bytes hold.
+  /// Decodes the output of ``encoded()``; `nil` for anything else. Never reads or allocates beyond the given bytes.
   package init?(decoding bytes: UnsafeRawBufferPointer) {
     var reader = ByteReader(bytes)
     guard reader.byte() == Self.version, let flags = reader.byte(),

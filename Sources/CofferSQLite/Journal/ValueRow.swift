@@ -1,6 +1,6 @@
 import CofferCore
 
-/// One row of `coffer_values`, as a statement over ``columns`` has it; its bytes are valid until the next step.
+/// A row of `coffer_values`, read by a statement over ``columns``; its bytes are valid until the next step.
 package struct ValueRow {
   let revision: StoreRevision
   let checksum: Int64
@@ -9,31 +9,32 @@ package struct ValueRow {
 
   static let columns = "revision, checksum, attributes, \(value)"
 
-  /// The value, wherever it is; NULL where a large one is missing.
+  /// The expression of the value, from `coffer_values` or `coffer_large`; NULL if a large value is missing.
   package static let value = """
     CASE WHEN large IS NULL THEN value ELSE (SELECT l.value FROM coffer_large l WHERE l.id = large) END
     """
 
-  /// The size of the value, of which nothing is read.
+  /// The expression of the value's size in bytes; the value itself is not read.
   static let size = """
     CASE WHEN large IS NULL THEN length(value) ELSE (SELECT length(l.value) FROM coffer_large l WHERE l.id = large) END
     """
 
-  /// Whether a value that has a row of its own is found there: 1 or NULL.
+  /// The expression that checks that a large value has its row in `coffer_large`: 1 or NULL.
   static let isInPlace = """
     CASE WHEN large IS NULL THEN 1
     ELSE (SELECT 1 FROM coffer_large l WHERE l.id = large AND l.key = coffer_values.key) END
     """
 
-  /// Values of more bytes than this have a row of their own. Up to it a row lies on one page.
+  /// The largest value stored inline, in bytes, so that its row fits on one page; larger ones go to `coffer_large`.
   static let largestInPlace = 800
 
-  /// The same of a database that may be of an earlier format, in which values had no attributes and were all in place.
+  /// Returns the columns for a database that may have an earlier format, without attributes or large-value rows.
   static func columns(in connection: Connection) throws -> String {
     try connection.keepsAttributes ? columns : "revision, checksum, NULL, value"
   }
 
-  /// - Parameter first: the column of the revision.
+  /// Reads the current row of a statement.
+  /// - Parameter first: The index of the revision column.
   init(_ statement: Statement, _ first: Int32) {
     revision = StoreRevision(UInt64(bitPattern: statement.integer(first)))
     checksum = statement.integer(first + 1)
@@ -41,11 +42,11 @@ package struct ValueRow {
     value = statement.bytes(first + 3)
   }
 
-  /// Whether the row is as it was written, under this key.
+  /// Whether the checksum of the row matches its contents under this key.
   func isWhole(_ key: StoreKey) -> Bool {
     Int64(bound(including(attributes, in: CofferSQLite.checksum(key, value)), to: revision)) == checksum
   }
 
-  /// What the row adds to the digest of all rows.
+  /// The contribution of the row to the digest of all rows.
   var digest: UInt64 { LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: checksum) }
 }

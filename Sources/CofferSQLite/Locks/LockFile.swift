@@ -1,29 +1,30 @@
 import CofferCore
 import Foundation
 
-/// A file that is locked as long as this object lives; the kernel lets go when the process dies, however it dies.
+/// A file that is locked for the lifetime of this object; the kernel releases the lock when the process ends.
 ///
-/// The lock belongs to the open file (`flock(2)`), so two of these in one process exclude each other, too.
+/// The lock belongs to the open file description (`flock(2)`), so two instances in one process exclude each other, too.
 package final class LockFile: Sendable {
   package enum Mode: Sendable {
     case shared, exclusive
-    /// Exclusive, after waiting for others for so many milliseconds at most.
+    /// An exclusive lock, waiting at most this many milliseconds for other holders.
     case patient(milliseconds: Int)
   }
 
   let path: String
   private let descriptor: Int32
 
-  /// Locks the file, making it if it is missing; `nil` when somebody else's lock is in the way.
-  package init?(_ path: String, _ mode: Mode, backend: String) throws {
+  /// Locks the file, creating it if it is missing; `nil` if a conflicting lock is held.
+  /// - Throws: The error of `open(2)` or `flock(2)`.
+  package init?(_ path: String, _ mode: Mode, location: String) throws {
     self.path = path
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw StorageError.system("open", path: path, errno: errno, backend: backend) }
+    guard descriptor >= 0 else { throw StorageError.system("open", path: path, errno: errno, location: location) }
     guard Self.lock(descriptor, mode) else {
       let failure = errno
       Foundation.close(descriptor)
       guard failure == EWOULDBLOCK else {
-        throw StorageError.system("flock", path: path, errno: failure, backend: backend)
+        throw StorageError.system("flock", path: path, errno: failure, location: location)
       }
       return nil
     }
@@ -34,7 +35,7 @@ package final class LockFile: Sendable {
     switch mode {
     case .exclusive: return flock(descriptor, LOCK_EX | LOCK_NB) == 0
     case .shared:
-      // Exclusive locks are held for an instant only where others share, so waiting for a shared one is short.
+      // Where locks are shared, exclusive ones are held only briefly, so this wait is short.
       while flock(descriptor, LOCK_SH) != 0 {
         guard errno == EINTR else { return false }
       }
@@ -52,17 +53,17 @@ package final class LockFile: Sendable {
 
   deinit { Foundation.close(descriptor) }
 
-  /// Whether the path still leads to the locked file.
+  /// Whether the path still refers to the locked file.
   package var isAtPath: Bool {
     var mine = stat()
     var present = stat()
     return fstat(descriptor, &mine) == 0 && lstat(path, &present) == 0 && mine.st_ino == present.st_ino
   }
 
-  /// Deletes the file while it is locked, so that nobody can take it for a live one.
+  /// Deletes the file while it is locked, so that no other process can mistake it for one in use.
   package func remove() { unlink(path) }
 
-  /// Whether somebody holds the lock of an existing file. What cannot be looked at is taken for held.
+  /// Whether the lock of an existing file is held. A file that cannot be opened counts as held.
   package static func isHeld(_ path: String) -> Bool {
     let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
     guard descriptor >= 0 else { return errno != ENOENT }

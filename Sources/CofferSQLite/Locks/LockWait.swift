@@ -1,14 +1,14 @@
 import Dispatch
 import Foundation
 
-/// A wait for a lock that ends at a deadline by the clock.
+/// A wait for a lock, with a deadline on the uptime clock.
 struct LockWait {
-  /// The nanoseconds that each wait takes at most; `nil` when the deadline stays where it is.
+  /// The maximum duration of each wait in nanoseconds; `nil` if the deadline is fixed.
   private let patience: UInt64?
   private var deadline: UInt64
   private var attempts = 0
 
-  /// Begins a wait.
+  /// Begins a wait of at most this many milliseconds.
   init(milliseconds: Int) {
     let patience = UInt64(clamping: milliseconds).multipliedReportingOverflow(by: 1_000_000)
     self.patience = patience.overflow ? .max : patience.partialValue
@@ -16,10 +16,10 @@ struct LockWait {
     restart()
   }
 
-  /// Begins a wait until a moment of the system's clock of uptime, in nanoseconds.
+  /// Begins a wait until a deadline, in nanoseconds of system uptime.
   init(until deadline: UInt64) { (patience, self.deadline) = (nil, deadline) }
 
-  /// Begins the wait anew.
+  /// Restarts the wait; a fixed deadline stays.
   mutating func restart() {
     attempts = 0
     guard let patience else { return }
@@ -27,9 +27,9 @@ struct LockWait {
     deadline = end.overflow ? .max : end.partialValue
   }
 
-  /// Sleeps before the next attempt, 0.1 ms at first and 5 ms in the end.
+  /// Sleeps before the next attempt: 0.1 ms at first, doubling up to 5 ms.
   ///
-  /// - Returns: `false`, without having slept, when the deadline has passed.
+  /// - Returns: `false`, without sleeping, if the deadline has passed.
   mutating func pause() -> Bool {
     let now = DispatchTime.now().uptimeNanoseconds
     guard now < deadline else { return false }

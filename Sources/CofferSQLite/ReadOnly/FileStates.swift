@@ -2,33 +2,33 @@ import CofferCore
 import CofferFileSystem
 import Foundation
 
-/// The files of a store as they are at one moment: while none of them has changed, what was read between is one state.
+/// The metadata of a store's files at one moment. If two of these are equal, everything read between is one state.
 struct FileStates: Hashable {
   let database: FileStamp
-  /// `nil` where there is no log.
+  /// The write-ahead log; `nil` if it does not exist.
   let log: FileStamp?
-  /// Whether the index of the log is there.
+  /// Whether the index of the log (`-shm`) exists.
   let hasIndex: Bool
-  /// Whether another program has died in the middle of a transaction without a write-ahead log.
+  /// Whether a rollback journal exists: another program ended during a transaction without a write-ahead log.
   let hasRollback: Bool
   private let changedAt: [Int64]
 
-  /// How long a file must have been left alone before its date tells one change from the next, in nanoseconds: the
-  /// clock of a file system ticks every few milliseconds.
+  /// How long a file must be unchanged before its date distinguishes one change from the next, in nanoseconds: the
+  /// timestamps of a file system advance every few milliseconds.
   private static let settling: Int64 = 20_000_000
 
-  init(of place: StorePlace) throws {
-    guard let database = try Self.status(place.path, place) else {
+  init(of file: StoreFile) throws {
+    guard let database = try Self.status(file.path, file) else {
       throw StorageError(
         .closed, "The database file was moved or deleted while the store was open.",
-        advice: "Open the store again. The latest values may be in the file that was there before.",
-        backend: place.description)
+        advice: "Open the store again. The latest values may be in the previous file.",
+        location: file.description)
     }
-    let log = try Self.status(place.logPath, place)
+    let log = try Self.status(file.logPath, file)
     self.database = FileStamp(database)
     self.log = log.map { FileStamp($0) }
-    hasIndex = try Self.status(place.path + "-shm", place) != nil
-    hasRollback = try Self.status(place.path + "-journal", place).map { $0.st_size > 0 } ?? false
+    hasIndex = try Self.status(file.path + "-shm", file) != nil
+    hasRollback = try Self.status(file.path + "-journal", file).map { $0.st_size > 0 } ?? false
     changedAt = [database, log].compactMap { $0 }.map {
       #if canImport(Darwin)
         let time = $0.st_ctimespec
@@ -39,10 +39,10 @@ struct FileStates: Hashable {
     }
   }
 
-  /// Whether a log has anything in it.
+  /// Whether the log exists and is not empty.
   var hasLog: Bool { log.map { $0.size > 0 } ?? false }
 
-  /// Whether another change would have another date.
+  /// Whether a further change would be given a different date.
   var isSettled: Bool {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
@@ -50,11 +50,11 @@ struct FileStates: Hashable {
     return changedAt.allSatisfy { !(present - Self.settling...present + Self.settling).contains($0) }
   }
 
-  private static func status(_ path: String, _ place: StorePlace) throws -> stat? {
+  private static func status(_ path: String, _ file: StoreFile) throws -> stat? {
     var status = stat()
     if stat(path, &status) == 0 { return status }
     guard errno == ENOENT else {
-      throw StorageError.system("stat", path: path, errno: errno, backend: place.description)
+      throw StorageError.system("stat", path: path, errno: errno, location: file.description)
     }
     return nil
   }

@@ -2,7 +2,7 @@ import CofferCore
 import CofferLocks
 import Foundation
 
-/// One state of a store that cannot be written.
+/// A snapshot of a store that is open for reading only.
 final class ReadOnlySnapshot: RecordSnapshot {
   let revision: StoreRevision
   private let reader: Locked<Reader?>
@@ -48,34 +48,34 @@ final class ReadOnlySnapshot: RecordSnapshot {
     }
   }
 
-  /// What was read counts only if nobody has written meanwhile.
+  /// Performs a read, and fails if the files changed meanwhile.
   private func read<R: Sendable>(_ body: (Reader) throws -> R) throws -> R {
     let result = try reader.withLock { reader in
-      guard let reader else { throw StorageError.snapshotEnded(view.place.description) }
+      guard let reader else { throw StorageError.snapshotEnded(view.file.description) }
       return Result { try body(reader) }
     }
-    guard try view.isCurrent() else { throw StorageError.changedMeanwhile(view.place.description) }
+    guard try view.isCurrent() else { throw StorageError.changedMeanwhile(view.file.description) }
     return try result.mapError { $0.withoutQuarantine }.get()
   }
 }
 
 extension StorageError {
-  /// What the reader of a store hears that somebody writes to all the time, where SQLite's locks cannot be taken.
-  static func changedMeanwhile(_ backend: String) -> StorageError {
+  /// The error of a read during which the store kept changing, where SQLite's locks cannot be taken.
+  static func changedMeanwhile(_ location: String) -> StorageError {
     StorageError(
-      .unavailable, "Somebody has written to the store while it was read, where nobody can be kept from that.",
-      advice: "Read again with a new snapshot.", backend: backend)
+      .unavailable, "The store changed while it was read, and locks that would prevent that are not available.",
+      advice: "Read again with a new snapshot.", location: location)
   }
 }
 
 extension Error {
-  /// The same error, where damaged bytes could not be kept.
+  /// The same error with advice for a store in which damaged bytes cannot be quarantined.
   var withoutQuarantine: any Error {
     guard let error = self as? StorageError, error.code == .damaged, error.key != nil, error.underlying == nil else {
       return self
     }
     return StorageError(
       error.code, error.message, advice: "Its bytes stay where they are. Other keys are not affected.",
-      backend: error.backend, key: error.key)
+      location: error.location, key: error.key)
   }
 }

@@ -4,9 +4,9 @@ import CofferLocks
 import Foundation
 
 extension ReadOnlyStore {
-  /// Opens a store for reading only, where that is wanted or all that can be had.
-  /// - Parameter error: why it could not be opened for writing; `nil` before that was tried.
-  /// - Returns: `nil` where it is to be opened for writing, or could not be opened because of something else.
+  /// Opens a store for reading only if the configuration requires it, or allows it and writing is not possible.
+  /// - Parameter error: The error of opening it for writing; `nil` before that was tried.
+  /// - Returns: `nil` if the store is to be opened for writing, or if opening it failed for another reason.
   static func instead(
     of path: String, _ configuration: SQLiteConfiguration, after error: StorageError?
   ) async throws -> ReadOnlyStore? {
@@ -17,13 +17,13 @@ extension ReadOnlyStore {
       openQueue.async {
         continuation.resume(
           with: Result {
-            if isForced { return try open(path, configuration, because: "that was asked for.") }
+            if isForced { return try open(path, configuration, because: "read-only access was requested.") }
             guard let reason = obstacle(at: path, after: error) else { return nil }
             do {
               return try open(path, configuration, because: reason)
             } catch let failure as StorageError {
               guard failure.code == .notFound, let error else { throw failure }
-              throw error  // There is none, and none can be made.
+              throw error  // No store exists, and none can be created.
             }
           })
       }
@@ -32,18 +32,18 @@ extension ReadOnlyStore {
 
   private static let openQueue = DispatchQueue(label: "coffer.readonly.open", attributes: .concurrent)
 
-  /// Opens an existing store for reading only. It blocks.
+  /// Opens an existing store for reading only. Blocks the calling thread.
   static func open(
     _ path: String, _ configuration: SQLiteConfiguration, because reason: String
   ) throws -> ReadOnlyStore {
     var existing = configuration
     existing.createsIfMissing = false
-    let place = try StorePlace.resolve(path, configuration: existing)
-    return try ReadOnlyStore(place, configuration, because: reason)
+    let file = try StoreFile.resolve(path, configuration: existing)
+    return try ReadOnlyStore(file, configuration, because: reason)
   }
 
-  /// What keeps this user from writing, as the end of a sentence; `nil` when nothing does. An existing file says it
-  /// at once; its directory only after it was tried, since a store whose files are all there needs no new ones.
+  /// Returns why this user cannot write, as the end of a sentence, or `nil`. The permissions of an existing file are
+  /// checked at once, those of its directory only after a failure, since a store with all its files creates none.
   private static func obstacle(at path: String, after error: StorageError?) -> String? {
     let url = URL(fileURLWithPath: path)
     if let reason = WriteRefusal.reason(url.path, W_OK, "the file") { return reason }
@@ -56,7 +56,7 @@ extension ReadOnlyStore {
 }
 
 extension History {
-  /// What is missing of the commits that a wake-up file knows of, besides what is noted in the database.
+  /// Returns the loss recorded in the database, joined with the commits that a wake-up file announces beyond it.
   func loss(knowing words: WakeWords?, foundAt now: Date) -> LossReport? {
     guard let words, words.store == store, let announced = words.announced, announced > revision else { return loss }
     let found = LossReport(
@@ -66,11 +66,11 @@ extension History {
 }
 
 extension Connection {
-  /// The largest value that fits into a row: SQLite counts the whole row; the other columns fit into a page.
+  /// The largest value that fits into a row, in bytes: SQLite limits the whole row, and the other columns fit a page.
   var maximumValueSize: Int { Int(sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, -1)) - 4_096 }
 }
 
-/// Tells of each damaged value once.
+/// A filter that reports each damaged value once.
 final class DamageReports: Sendable {
   private struct Identity: Hashable {
     let key: StoreKey
@@ -78,11 +78,11 @@ final class DamageReports: Sendable {
   }
 
   private let told = Locked<Set<Identity>>([])
-  private let place: StorePlace
+  private let file: StoreFile
   private let configuration: SQLiteConfiguration
 
-  init(_ place: StorePlace, _ configuration: SQLiteConfiguration) {
-    (self.place, self.configuration) = (place, configuration)
+  init(_ file: StoreFile, _ configuration: SQLiteConfiguration) {
+    (self.file, self.configuration) = (file, configuration)
   }
 
   func report(_ finding: Finding) {
@@ -90,6 +90,6 @@ final class DamageReports: Sendable {
     guard told.withLock({ $0.insert(identity).inserted }) else { return }
     configuration.onDamage?(
       DamageReport(
-        key: finding.key, revision: finding.revision, size: finding.value.count, backend: place.description))
+        key: finding.key, revision: finding.revision, size: finding.value.count, location: file.description))
   }
 }

@@ -4,23 +4,23 @@ import CofferFileSystem
 import CofferLocks
 import Foundation
 
-/// A store that is open for reading only. It writes nothing and makes no file; what others write is looked for.
+/// A store that is open for reading only. It writes nothing, creates no file and polls for the commits of others.
 final class ReadOnlyStore: Sendable {
   private struct State {
     var view: ReadOnlyView?
     var known: StoreRevision
     var epoch: UInt64
-    /// Why nothing is read any more.
+    /// The error of every further use; `nil` while the store is open.
     var end: StorageError?
     var watch: UInt64?
     var isLooking = false
   }
 
-  let place: StorePlace
+  let file: StoreFile
   let maximumValueSize: Int
-  /// What whoever wants to write is told.
+  /// The error of every attempt to write.
   let refusal: StorageError
-  /// The history that the store is in.
+  /// The epoch of the store's history.
   var epoch: UInt64 { state.withLock { $0.epoch } }
   let loss: LossReport?
   private let identity: FileIdentity
@@ -29,36 +29,36 @@ final class ReadOnlyStore: Sendable {
   private let onDamage: @Sendable (Finding) -> Void
   private let state: Locked<State>
 
-  /// How often something is read again that somebody has written to meanwhile.
+  /// How many times a read is attempted while other processes change the store.
   private static let attempts = 16
   private static let queue = DispatchQueue(label: "coffer.readonly", attributes: .concurrent)
 
-  /// Opens an existing store. Slow, so not for a thread that tasks share.
-  init(_ place: StorePlace, _ configuration: SQLiteConfiguration, because reason: String) throws {
-    guard let identity = FileIdentity(place.path) else {
-      throw StorageError.system("stat", path: place.path, errno: errno, backend: place.description)
+  /// Opens an existing store. Blocks, so do not call it on a thread of the cooperative pool.
+  init(_ file: StoreFile, _ configuration: SQLiteConfiguration, because reason: String) throws {
+    guard let identity = FileIdentity(file.path) else {
+      throw StorageError.system("stat", path: file.path, errno: errno, location: file.description)
     }
-    // Read before the journal, which a writer may go on with.
-    let words = WakeWords(ofFileAt: place.wakePath)
-    let damage = DamageReports(place, configuration)
+    // Read before the journal, to which a writer may append meanwhile.
+    let words = WakeWords(ofFileAt: file.wakePath)
+    let damage = DamageReports(file, configuration)
     let report: @Sendable (Finding) -> Void = { damage.report($0) }
-    let view = try ReadOnlyView(place, onDamage: report)
+    let view = try ReadOnlyView(file, onDamage: report)
     let (history, limit) = try view.readers.read { reader in
       try Schema.checkKind(reader.connection, companionTables: configuration.companionTables)
       return (try History(reader.connection), reader.connection.maximumValueSize)
     }
     let loss = history.loss(knowing: words, foundAt: configuration.clock.now())
-    self.place = place
+    self.file = file
     self.identity = identity
     self.loss = loss
     maximumValueSize = min(configuration.maximumValueSize, limit)
     refusal = StorageError(
       .permissionDenied, "The store is open for reading only: \(reason)",
-      advice: "Nothing was written. Open it again where it may be written.", backend: place.description)
+      advice: "Nothing was written. Reopen it with write access.", location: file.description)
     onDamage = report
     let state = Locked(State(view: view, known: history.revision, epoch: history.epoch))
     self.state = state
-    // The feed reads the journal by what is open then.
+    // The feed is created before `self` can be captured.
     let journal = Locked<(@Sendable (StoreRevision, Int) throws -> JournalPage)?>(nil)
     feed = ChangeFeed(latest: history.revision, capacity: 0) { revision, limit in
       guard let read = journal.withLock({ $0 }) else { throw StorageError.closed("") }
@@ -71,7 +71,7 @@ final class ReadOnlyStore: Sendable {
         return try read { try $0.journalPage(after: revision, limit: limit) }
       }
     }
-    let watch = FileWatcher.shared.watch(place.path) { [weak self] event in
+    let watch = FileWatcher.shared.watch(file.path) { [weak self] event in
       if event == .interval { self?.lookBesides() }
     }
     state.withLock { $0.watch = watch }
@@ -89,8 +89,8 @@ final class ReadOnlyStore: Sendable {
     try read({ try $0.summary(of: key) }, past: { try $0.salvage(key, after: $1).map(StoreEntrySummary.init) })
   }
 
-  /// Reads one state of the store.
-  /// - Parameter salvage: tries again after an error.
+  /// Performs a read on one state of the store, again if the files change meanwhile.
+  /// - Parameter salvage: Recovers from an error of `body`; by default it is rethrown.
   func read<R>(
     _ body: (Reader) throws -> R, past salvage: (ReadOnlyView, any Error) throws -> R = { throw $1 }
   ) throws -> R {
@@ -99,14 +99,14 @@ final class ReadOnlyStore: Sendable {
       let result = Result {
         do { return try view.readers.read(body) } catch { return try salvage(view, error) }
       }
-      // While nobody can be kept from writing, what was read counts only if nobody has.
+      // Without locks a result is valid only if the files have not changed.
       if try view.isCurrent() { return try result.mapError { $0.withoutQuarantine }.get() }
     }
-    throw StorageError.changedMeanwhile(place.description)
+    throw StorageError.changedMeanwhile(file.description)
   }
 
-  /// The files as they are opened now, and what is known to be lost.
-  func toVerify() throws -> (StorePlace, LossReport?) { (try view().place, loss) }
+  /// Returns the files as they are opened at present, and the known loss.
+  func toVerify() throws -> (StoreFile, LossReport?) { (try view().file, loss) }
 
   func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
     let view = try view()
@@ -117,14 +117,14 @@ final class ReadOnlyStore: Sendable {
     }
   }
 
-  /// The readers of the present state.
+  /// Returns the readers of the present state, opening the files again if they have changed.
   private func view() throws -> ReadOnlyView {
     let open = try state.withLock { state in
       if let end = state.end { throw end }
       return state.view
     }
     if let open, try open.isCurrent() { return open }
-    let fresh = try ReadOnlyView(place, onDamage: onDamage)
+    let fresh = try ReadOnlyView(file, onDamage: onDamage)
     try requireSameHistory(fresh)
     try state.withLock { state in
       if let end = state.end { throw end }
@@ -134,25 +134,25 @@ final class ReadOnlyStore: Sendable {
   }
 
   private func requireSameHistory(_ view: ReadOnlyView) throws {
-    guard FileIdentity(place.path) == identity else {
+    guard FileIdentity(file.path) == identity else {
       throw ended(
         StorageError(
           .closed, "The database file was moved, deleted or replaced while the store was open.",
-          advice: "Open the store again. The latest values may be in the file that was there before.",
-          backend: place.description))
+          advice: "Open the store again. The latest values may be in the previous file.",
+          location: file.description))
     }
     let (known, epoch) = state.withLock { ($0.known, $0.epoch) }
     let (history, then) = try view.readers.read { (try History($0.connection), try $0.epoch(of: known)) }
-    // A new epoch goes on with this history when the commit that is known is still one of the old one's.
+    // A new epoch continues this history if the last known commit still belongs to the old epoch.
     guard history.revision >= known, history.epoch == epoch || known == .zero || then == epoch else {
-      throw ended(History.wentBack(from: known, to: history.revision, place))
+      throw ended(History.wentBack(from: known, to: history.revision, file))
     }
     state.withLock { $0.epoch = history.epoch }
   }
 
   // MARK: Following
 
-  /// The newest revision of the journal, read from it; what was known last while it cannot be read.
+  /// The newest revision in the journal, or the last known one if the journal cannot be read.
   var latestRevision: StoreRevision {
     guard let found = try? read({ try $0.revision() }) else { return state.withLock { $0.known } }
     return state.withLock { state in
@@ -177,7 +177,7 @@ final class ReadOnlyStore: Sendable {
     return feed.subscribe(since: position?.revision, isForeign: position.map(isForeign) ?? false)
   }
 
-  /// Whether a position is of another history than this store's.
+  /// Whether a position belongs to another history.
   private func isForeign(_ position: JournalPosition) -> Bool {
     guard position.epoch != epoch else { return false }
     let found = try? read { try $0.epoch(of: position.revision) }
@@ -186,7 +186,7 @@ final class ReadOnlyStore: Sendable {
 
   func availability() -> AsyncStream<StoreAvailability> { availabilityFeed.subscribe() }
 
-  /// Looks for what others have written, beside the watcher's thread.
+  /// Polls for commits of other processes on a queue, so that the watcher's thread is not blocked.
   private func lookBesides() {
     let isFree = state.withLock { state in
       defer { state.isLooking = true }
@@ -213,9 +213,9 @@ final class ReadOnlyStore: Sendable {
 
   // MARK: The end
 
-  func close() { _ = ended(StorageError.closed(place.description), finally: true) }
+  func close() { _ = ended(StorageError.closed(file.description), finally: true) }
 
-  /// Ends the use of the store, because of an error or of its closing.
+  /// Ends the use of the store and returns the error, which every further use throws unless there is an earlier one.
   private func ended(_ error: StorageError, finally: Bool = false) -> StorageError {
     let (watch, view) = state.withLock { state in
       defer { (state.watch, state.view, state.end) = (nil, nil, state.end ?? error) }

@@ -3,62 +3,62 @@ import CofferCore
 import CofferFileSystem
 import Foundation
 
-/// The readers of a store that cannot be written, for one state of its files.
+/// The readers of a store that is open for reading only, for one state of its files.
 final class ReadOnlyView: Sendable {
-  let place: StorePlace
+  let file: StoreFile
   let readers: ReaderPool
   private let mode: ReadingMode
   private let files: FileStates
 
-  /// Opens the files as they are now, with SQLite's locks where those can be taken.
-  init(_ asked: StorePlace, onDamage: @escaping @Sendable (Finding) -> Void) throws {
+  /// Opens the files in their present state, with SQLite's locks if they can be taken.
+  init(_ asked: StoreFile, onDamage: @escaping @Sendable (Finding) -> Void) throws {
     let files = try Self.settled(asked)
-    // Where another program has died in the middle of a transaction, SQLite says that it cannot be read.
+    // If another program ended during a transaction, SQLite reports that the database cannot be read.
     let modes: [ReadingMode] = files.hasRollback ? [.locked] : files.hasLog ? [.locked, .withLog] : [.withoutLog]
     var failure: (any Error)?
     for mode in modes where mode != .locked || files.hasIndex || files.hasRollback {
-      var place = asked
-      place.reading = mode
-      place.allowsUnsealedPages = asked.mayHaveUnsealedPages
+      var file = asked
+      file.reading = mode
+      file.allowsUnsealedPages = asked.mayHaveUnsealedPages
       do {
         guard mode != .withLog || UnlockedVFS.registration == SQLITE_OK else { continue }
-        try Schema.checkReadable(Connection(place))
+        try Schema.checkReadable(Connection(file))
       } catch let error as StorageError where mode == .locked && !files.hasRollback && error.isAboutAccess {
         failure = error
         continue
       }
-      (self.place, self.mode, self.files) = (place, mode, files)
-      readers = ReaderPool { [place] in try Reader(place, onDamage: onDamage) }
+      (self.file, self.mode, self.files) = (file, mode, files)
+      readers = ReaderPool { [file] in try Reader(file, onDamage: onDamage) }
       return
     }
     throw failure
       ?? StorageError(
-        .unavailable, "The store has a write-ahead log that cannot be read without writing beside it.",
-        advice: "Open the store once where it may be written.", backend: asked.description)
+        .unavailable, "The store has a write-ahead log that cannot be read without creating its index.",
+        advice: "Open the store once with write access.", location: asked.description)
   }
 
-  /// The state of the files, once their dates can be trusted.
-  private static func settled(_ place: StorePlace) throws -> FileStates {
-    var files = try FileStates(of: place)
+  /// Returns the state of the files once their dates are reliable; waits up to 0.2 s.
+  private static func settled(_ file: StoreFile) throws -> FileStates {
+    var files = try FileStates(of: file)
     for _ in 0..<40 where !files.isSettled {
       var pause = timespec(tv_sec: 0, tv_nsec: 5_000_000)
       nanosleep(&pause, nil)
-      files = try FileStates(of: place)
+      files = try FileStates(of: file)
     }
     return files
   }
 
-  /// Whether what is read through this view is the present state of the store.
+  /// Whether reads through this view return the present state of the store.
   func isCurrent() throws -> Bool {
-    let present = try FileStates(of: place)
+    let present = try FileStates(of: file)
     return mode.takesLocks ? present.database.inode == files.database.inode : present == files
   }
 
-  deinit { readers.close(StorageError.closed(place.description)) }
+  deinit { readers.close(StorageError.closed(file.description)) }
 }
 
 extension StorageError {
-  /// Whether a file could not be opened, mapped or locked, which says nothing of its content.
+  /// Whether a file could not be opened, mapped or locked, which does not imply damage.
   fileprivate var isAboutAccess: Bool { [.permissionDenied, .inputOutput, .busy, .diskFull].contains(code) }
 }
 
@@ -72,7 +72,7 @@ extension ReadOnlyView {
     return try reader.salvage(key, page) { try reader.proveRows() }
   }
 
-  /// Lists keys on damaged pages, if count and digest prove that all rows are there.
+  /// Lists keys on damaged pages, if count and digest prove that no row is missing.
   func salvageList<R>(
     after error: any Error, needsWholeRows: Bool, _ list: (Reader) throws -> R
   ) throws -> R {
@@ -84,8 +84,8 @@ extension ReadOnlyView {
   }
 
   private func salvagingReader() throws -> Reader {
-    var place = place
-    place.ignoresPageFaults = true
-    return try Reader(place) { _ in }
+    var file = file
+    file.ignoresPageFaults = true
+    return try Reader(file) { _ in }
   }
 }

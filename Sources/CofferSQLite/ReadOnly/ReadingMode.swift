@@ -2,27 +2,27 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-/// How a database is read that cannot be written.
+/// How a database is read when it is open for reading only.
 ///
-/// SQLite reads a database with a write-ahead log only where it can map the log's index beside it. Where it cannot, it
-/// takes no locks, and whoever reads compares the files before and after: ``ReadOnlyView``.
+/// SQLite reads a database with a write-ahead log only if it can map the log's index (`-shm`). Otherwise no locks are
+/// taken, and the files are compared before and after each read; see ``ReadOnlyView``.
 enum ReadingMode: Hashable {
-  /// With SQLite's locks: the log and its index are there.
+  /// With SQLite's locks: the log and its index exist.
   case locked
-  /// Without locks and without a log: there is none.
+  /// Without locks: there is no log.
   case withoutLog
-  /// Without locks; the index of the log is made in memory.
+  /// Without locks: the index of the log is built in memory.
   case withLog
 
   var takesLocks: Bool { self == .locked }
 
-  /// The VFS to open the database with, where it is not the usual one.
+  /// The name of the VFS to open the database with; `nil` for the default one.
   var fileSystem: String? { self == .withLog ? UnlockedVFS.name : nil }
 
-  /// The name to open the database by, as a URI.
-  func name(of place: StorePlace) -> String {
+  /// Returns the URI to open the database with.
+  func name(of file: StoreFile) -> String {
     var name = "file:"
-    for byte in place.path.utf8 {
+    for byte in file.path.utf8 {
       switch byte {
       case UInt8(ascii: "/"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
         UInt8(ascii: "a")...UInt8(ascii: "z"):
@@ -33,20 +33,20 @@ enum ReadingMode: Hashable {
     return name + (self == .withoutLog ? "?mode=ro&immutable=1" : "?mode=ro")
   }
 
-  /// Sets a connection up before it reads anything.
+  /// Configures a connection before its first read.
   func prepare(_ connection: Connection) throws {
     guard self == .withLog else { return }
     _ = coffer_sqlite_leave_log(connection.handle)
-    // Its index in memory is what an exclusive connection has.
+    // Only an exclusive connection keeps the index in memory.
     try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
   }
 }
 
-/// SQLite's file system without locks, under the checks of ``PageVFS``.
+/// A VFS without locks that applies the page checks of ``PageVFS``.
 enum UnlockedVFS {
   static let name = "coffer-unlocked"
 
-  /// Makes it known to SQLite, once per process; SQLite's result code.
+  /// SQLite's result code of registering the VFS, which happens once per process.
   static let registration: Int32 = {
     guard PageVFS.registration == SQLITE_OK, let checked = sqlite3_vfs_find(PageVFS.name),
       sqlite3_vfs_find(system) != nil, let label = strdup(name)
@@ -59,6 +59,6 @@ enum UnlockedVFS {
     return sqlite3_vfs_register(vfs, 0)
   }()
 
-  /// SQLite's own VFS whose locks do nothing.
+  /// The VFS of SQLite whose locks have no effect.
   fileprivate static let system = "unix-none"
 }

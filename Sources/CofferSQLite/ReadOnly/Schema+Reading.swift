@@ -2,30 +2,31 @@ import CofferCSQLite
 import CofferCore
 
 extension Schema {
-  /// Makes sure that a store can be read as it is.
+  /// Verifies that a store can be read without changing it.
   static func checkReadable(_ connection: Connection) throws {
     if try isEmpty(connection) {
-      try requireNeverUsed(connection.place)
-      throw missing(connection.place.description)
+      try requireNeverUsed(connection.file)
+      throw missing(connection.file.description)
     }
-    // The second format had neither attributes nor records; its rows are those of the third.
+    // Format 2 lacked attributes and records; its rows are otherwise those of format 3.
     guard try checkFormat(connection) >= 2 else {
       throw StorageError(
-        .unavailable, "The store was written by an older version and cannot be read before it was brought up.",
-        advice: "Open it once, or a copy of it, where it may be written.", backend: connection.place.description)
+        .unavailable, "The store was written by an older version and must be upgraded before it can be read.",
+        advice: "Open it, or a copy of it, once with write access.", location: connection.file.description)
     }
     try requireSeals(connection)
   }
 
-  /// A database without tables is a new one, unless its wake-up file knows of a store: then the log that had the tables
-  /// is gone or cannot be read.
-  static func requireNeverUsed(_ place: StorePlace) throws {
-    guard let words = WakeWords(ofFileAt: place.wakePath), words.store != 0 else { return }
+  /// Verifies that a database without tables is new. If its wake-up file identifies a store, the log that contained the
+  /// tables is missing or unreadable.
+  /// - Throws: `damaged`.
+  static func requireNeverUsed(_ file: StoreFile) throws {
+    guard let words = WakeWords(ofFileAt: file.wakePath), words.store != 0 else { return }
     let commits = words.announced.map { $0 == .zero ? "" : ", which had \($0.rawValue) commits" } ?? ""
     throw StorageError(
-      .damaged, "The database file has no tables, although a store was made in it\(commits).",
+      .damaged, "The database file has no tables, although a store was created in it\(commits).",
       advice:
-        "Its log is gone or damaged. Keep a copy of the files, then restore a backup; move them away to start with "
-        + "an empty store. Nothing was changed.", backend: place.description)
+        "Its log is missing or damaged. Keep a copy of the files, then restore a backup; move them away to start with "
+        + "an empty store. Nothing was changed.", location: file.description)
   }
 }

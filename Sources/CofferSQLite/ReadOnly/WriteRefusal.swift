@@ -1,11 +1,12 @@
 import Foundation
 
-/// Why the system does not let this user use a file or directory.
+/// The reasons why the system denies this user access to a file or directory.
 package enum WriteRefusal {
-  /// The reason as the end of a sentence; `nil` when there is none.
+  /// Returns the reason as the end of a sentence, or `nil` if access is granted or fails for another reason.
   /// - Parameters:
-  ///   - rights: what is asked for, as for `access(2)`.
-  ///   - what: what may not be written, for the message.
+  ///   - path: The file or directory.
+  ///   - rights: The mode to check, as for `access(2)`.
+  ///   - what: A phrase for the file or directory, for the message.
   package static func reason(_ path: String, _ rights: Int32, _ what: String) -> String? {
     guard faccessat(AT_FDCWD, path, rights, AT_EACCESS) != 0 else { return nil }
     return switch errno {

@@ -2,14 +2,14 @@ import CofferCSQLite
 package import CofferCore
 import Foundation
 
-/// A connection that reads, with its statements.
+/// A read connection and its prepared statements.
 ///
-/// Sendable by protocol of use: the ``ReaderPool`` lends a reader to one borrower at a time and a borrower uses it from
-/// one place at a time, so no two threads are ever inside. The pool's lock orders one borrower after the other.
+/// Sendable by convention: the ``ReaderPool`` lends a reader to one borrower at a time, and a borrower never uses it
+/// concurrently, so no two threads are ever inside. The pool's lock orders one borrower after the other.
 package final class Reader: @unchecked Sendable {
   let connection: Connection
   private let get: Statement
-  /// The columns of values; a store that cannot be written may be of a format without attributes.
+  /// The columns of a value row; a store that is open for reading only may have a format without attributes.
   private let columns: String
   private let newestRevision: Statement
   package private(set) lazy var statements = StatementCache(connection)
@@ -18,19 +18,19 @@ package final class Reader: @unchecked Sendable {
   private var pages = [Statement?](repeating: nil, count: 8)
   private let onDamage: @Sendable (Finding) -> Void
 
-  /// How many bytes of values a page holds at most, so that a page of large values stays small.
+  /// The size of a page's values in bytes at which the page ends, which bounds pages of large values.
   private static let pageBytes = 16 << 20
 
-  init(_ place: StorePlace, onDamage: @escaping @Sendable (Finding) -> Void) throws {
-    connection = try Connection(place)
+  init(_ file: StoreFile, onDamage: @escaping @Sendable (Finding) -> Void) throws {
+    connection = try Connection(file)
     self.onDamage = onDamage
     try connection.execute("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -8192")
-    columns = place.reading == nil ? ValueRow.columns : try ValueRow.columns(in: connection)
+    columns = file.reading == nil ? ValueRow.columns : try ValueRow.columns(in: connection)
     get = try connection.prepare("SELECT \(columns) FROM coffer_values WHERE key = ?1")
     newestRevision = try connection.prepare("SELECT max(revision) FROM coffer_journal")
   }
 
-  /// Starts to read one state; returns its revision.
+  /// Begins a read transaction and returns the revision of its state.
   func beginSnapshot() throws -> StoreRevision {
     try connection.execute("BEGIN")
     do {
@@ -51,37 +51,38 @@ package final class Reader: @unchecked Sendable {
   func entry(_ key: StoreKey) throws -> StoreEntry? {
     try key.withBytes { name in
       get.bind(1, borrowing: name)
-      defer { get.resetAndForget() }
+      defer { get.resetAndClearBindings() }
       guard try get.step() else { return nil }
       return try entry(key, in: get, firstColumn: 0)
     }
   }
 
-  /// Reads a key wherever its row is, without relying on the order of the rows. Linear in their number.
+  /// Returns the entry of a key without relying on the order of the rows. Linear in their number.
   func entryInAnyOrder(_ key: StoreKey) throws -> StoreEntry? {
     let scan = try connection.prepare("SELECT \(columns) FROM coffer_values WHERE +key = ?1")
     return try key.withBytes { name in
       scan.bind(1, borrowing: name)
-      defer { scan.resetAndForget() }
+      defer { scan.resetAndClearBindings() }
       return try scan.step() ? try entry(key, in: scan, firstColumn: 0) : nil
     }
   }
 
-  /// Looks at a value in place, without copying it.
+  /// Calls `body` with the revision and bytes of a value, without copying them; `nil` if the key is absent. A damaged
+  /// value is passed as revision zero and no bytes.
   package func withValue<R>(_ key: StoreKey, _ body: (StoreRevision, UnsafeRawBufferPointer) throws -> R) throws -> R? {
     try key.withBytes { name in
       get.bind(1, borrowing: name)
-      defer { get.resetAndForget() }
+      defer { get.resetAndClearBindings() }
       guard try get.step() else { return nil }
       let row = ValueRow(get, 0)
       return try row.isWhole(key) ? body(row.revision, row.value) : body(.zero, .init(start: nil, count: 0))
     }
   }
 
-  /// Looks at every value in place, in the order of the keys; `nil` for one whose row is damaged.
+  /// Calls `body` with every key, in order, and the bytes of its value; `nil` for a damaged row.
   package func forEachValue(_ body: (StoreKey, UnsafeRawBufferPointer?) throws -> Void) throws {
     let statement = try pageStatement(.entries, isAfter: false, hasEnd: false)
-    defer { statement.resetAndForget() }
+    defer { statement.resetAndClearBindings() }
     try [UInt8]().withUnsafeBytes { start in
       statement.bind(1, borrowing: start)
       while try statement.step() {
@@ -96,14 +97,14 @@ package final class Reader: @unchecked Sendable {
     try journal.get().page(after: revision, limit: limit)
   }
 
-  /// The history in which a commit was made; `nil` when the journal does not have it.
+  /// Returns the epoch in which a commit was made, or `nil` if the journal does not contain the commit.
   func epoch(of revision: StoreRevision) throws -> UInt64? { try journal.get().epoch(of: revision) }
 
   package func summary(of key: StoreKey) throws -> StoreEntrySummary? {
     let statement = try oneSummary.get()
     return try key.withBytes { name in
       statement.bind(1, borrowing: name)
-      defer { statement.resetAndForget() }
+      defer { statement.resetAndClearBindings() }
       return try statement.step() ? try summary(in: statement) : nil
     }
   }
@@ -112,7 +113,7 @@ package final class Reader: @unchecked Sendable {
     try list(prefix: prefix, after: after, .entries) { try collect($0, limit: limit) }
   }
 
-  /// Reads the names, sizes and attributes of values, and when their commits were made.
+  /// Returns the keys, sizes, revisions, attributes and commit dates of values.
   func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) throws -> [StoreEntrySummary] {
     try list(prefix: prefix, after: after, .summaries) { statement in
       var summaries: [StoreEntrySummary] = []
@@ -129,7 +130,7 @@ package final class Reader: @unchecked Sendable {
   private func summary(in statement: Statement) throws -> StoreEntrySummary {
     let key = try key(in: statement)
     guard let attributes = ValueAttributes(encoded: statement.bytes(3)), !statement.isNull(2) else {
-      throw StorageError.damagedValue(key, backend: connection.place.description)
+      throw StorageError.damagedValue(key, location: connection.file.description)
     }
     return StoreEntrySummary(
       key: key, size: Int(statement.integer(2)), revision: StoreRevision(UInt64(bitPattern: statement.integer(1))),
@@ -156,7 +157,7 @@ package final class Reader: @unchecked Sendable {
   private func list<R>(
     prefix: StoreKey?, after: StoreKey?, _ listed: Listed, _ body: (Statement) throws -> R
   ) throws -> R {
-    // One bound from below, whichever is higher: SQLite seeks to the first and then tests the second row by row.
+    // Only the higher of the lower bounds: given two, SQLite seeks to the first and tests the second row by row.
     let isAfter = after.map { after in prefix.map { after >= $0 } ?? true } ?? false
     let lower = (isAfter ? after : prefix).map { Array($0.string.utf8) } ?? []
     let upper = prefix?.successor
@@ -165,7 +166,7 @@ package final class Reader: @unchecked Sendable {
       try (upper ?? []).withUnsafeBytes { upperBytes in
         statement.bind(1, borrowing: lowerBytes)
         if upper != nil { statement.bind(2, borrowing: upperBytes) }
-        defer { statement.resetAndForget() }
+        defer { statement.resetAndClearBindings() }
         return try body(statement)
       }
     }
@@ -192,7 +193,7 @@ package final class Reader: @unchecked Sendable {
         entries.append(entry)
         bytes += entry.value.count
       } catch {
-        // The entries before a damaged one are good: the damage is the next page's business.
+        // The entries before a damaged one are intact; the next page reports the damage.
         guard entries.isEmpty else { break }
         throw error
       }
@@ -200,20 +201,20 @@ package final class Reader: @unchecked Sendable {
     return entries
   }
 
-  /// The key of a row. No writer of ours makes another name than UTF-8 of 1 to 1,024 bytes: any other is damage.
+  /// Returns the key of a row. Names are written as UTF-8 of 1 to 1,024 bytes, so any other name is damage.
   private func key(in statement: Statement) throws -> StoreKey {
     if let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? StoreKey(name) { return key }
     throw StorageError(
       .damaged, "The name of a key is damaged: it is not UTF-8 of 1 to 1,024 bytes.",
       advice: "Other keys can be read by their names; 'coffer verify' counts what is damaged.",
-      backend: connection.place.description)
+      location: connection.file.description)
   }
 
   private func entry(_ key: StoreKey, in statement: Statement, firstColumn: Int32) throws -> StoreEntry {
     let row = ValueRow(statement, firstColumn)
     guard row.isWhole(key), let attributes = ValueAttributes(encoded: row.attributes) else {
       onDamage(Finding(key: key, revision: row.revision, checksum: row.checksum, value: Data(row.value)))
-      throw StorageError.damagedValue(key, backend: connection.place.description)
+      throw StorageError.damagedValue(key, location: connection.file.description)
     }
     return StoreEntry(
       key: key, value: row.value.isEmpty ? Data() : Data(row.value), revision: row.revision, attributes: attributes)
@@ -221,11 +222,11 @@ package final class Reader: @unchecked Sendable {
 }
 
 extension StorageError {
-  /// What the reader of a value hears whose bytes are not those that were written.
-  static func damagedValue(_ key: StoreKey, backend: String) -> StorageError {
+  /// The error of reading a value whose checksum does not match.
+  static func damagedValue(_ key: StoreKey, location: String) -> StorageError {
     StorageError(
       .damaged, "The stored value is damaged: its checksum does not match.",
-      advice: "Its bytes were kept in the quarantine; write the key again to go on. Other keys are not affected.",
-      backend: backend, key: key)
+      advice: "Its bytes were kept in quarantine. Write the key again to replace it. Other keys are not affected.",
+      location: location, key: key)
   }
 }

@@ -2,32 +2,31 @@ import CofferCore
 import CofferLocks
 import Dispatch
 
-/// Lends connections that read, in two ways that never wait for each other.
+/// A pool of read connections, lent in two ways that never wait for each other.
 ///
-/// - ``read(_:)`` lends one for a single synchronous read. Its holder runs on a thread and cannot suspend, so it ends
-///   without waiting for anything; the few who find all of them in use block for that moment.
-/// - ``withReader(_:)`` lends one for as long as an asynchronous closure runs. Beyond the limit callers suspend in a
-///   line, first in, first out; a cancelled task leaves the line with `CancellationError`.
+/// - ``read(_:)`` lends one for a single synchronous read. The borrower cannot suspend, so it finishes without waiting;
+///   further callers block briefly while all of these readers are in use.
+/// - ``withReader(_:)`` lends one while an asynchronous closure runs. Beyond the limit callers suspend in a first-in,
+///   first-out queue; a cancelled task leaves the queue with `CancellationError`.
 ///
-/// A holder may ask for another, of this pool or of another store's: what is asked for inside of a loan waits in a line
-/// of its own, one for each depth, and so never for a loan of its own depth or above. At the deepest line in which
-/// anybody waits, no holder waits for a reader; so some loan always ends, and every line moves. That covers the task of
-/// the closure and the tasks that it starts, but for detached ones: a closure must not wait for a task from elsewhere
-/// that itself waits for a reader.
+/// A borrower may borrow another reader, of this pool or of another store's. Nested loans wait in a separate queue for
+/// each depth, and so never for a loan of their own depth or above. At the deepest depth with waiters, no borrower is
+/// waiting for a reader; so some loan always ends, and every queue advances. This covers the closure's task and
+/// those that it starts, but not detached ones: a closure must not wait for an unrelated task that waits for a reader.
 final class ReaderPool: Sendable {
   fileprivate static let idleLimit = 4
-  /// How many may be lent at each depth: each has some file descriptors, of which a process often has only 1,024.
+  /// The maximum number of loans at each depth: a reader uses several file descriptors, often limited to 1,024.
   private static let limits = [64, 16, 8]
   private static let deepLimit = 4
-  /// How many single reads run at once; as many threads rarely exist.
+  /// The maximum number of concurrent single reads; processes rarely have as many threads.
   private static let singleLimit = 64
 
-  /// How many loans the present task is inside of.
+  /// The number of loans that the current task runs inside of.
   @TaskLocal static var depth = 0
 
   fileprivate struct Waiter {
     let id: UInt64
-    /// Gets an idle reader, or `nil` for the right to open one.
+    /// Resumed with an idle reader, or with `nil` for permission to open one.
     let continuation: CheckedContinuation<Reader?, any Error>
   }
 
@@ -53,15 +52,15 @@ final class ReaderPool: Sendable {
 
   // MARK: Single reads
 
-  /// Reads something at once, on the caller's thread: cheaper than switching threads. `body` must not read through the
-  /// pool again.
+  /// Performs a read on the caller's thread, which is cheaper than switching threads. `body` must not use the pool
+  /// again.
   func read<R>(_ body: (Reader) throws -> R) throws -> R {
     singles.wait()
     defer { singles.signal() }
     return try readNow(body)
   }
 
-  /// The same for callers that must not wait; `nil` when all readers for single reads are in use.
+  /// Performs a read for callers that must not block; returns `nil` if all readers for single reads are in use.
   func readWithoutWaiting<R>(_ body: (Reader) throws -> R) throws -> R? {
     guard singles.wait(timeout: .now()) == .success else { return nil }
     defer { singles.signal() }
@@ -80,8 +79,8 @@ final class ReaderPool: Sendable {
 
   // MARK: Loans
 
-  /// Lends a reader while `body` runs, waiting for one in line where too many are lent.
-  /// - Throws: `CancellationError` when the task is cancelled while it waits; why the pool is closed.
+  /// Lends a reader while `body` runs, suspending while the maximum number is lent.
+  /// - Throws: `CancellationError` if the task is cancelled while it waits, or the error that the pool was closed with.
   func withReader<R>(_ body: (Reader) async throws -> R) async throws -> R {
     let depth = Self.depth
     let reader = try await borrow(depth)
@@ -89,7 +88,7 @@ final class ReaderPool: Sendable {
     return try await Self.$depth.withValue(depth + 1) { try await body(reader) }
   }
 
-  /// How many callers wait in line.
+  /// The number of callers that wait for a reader.
   var waiting: Int { state.withLock { $0.lines.reduce(0) { $0 + $1.waiters.count } } }
 
   private func borrow(_ depth: Int) async throws -> Reader {
@@ -110,7 +109,7 @@ final class ReaderPool: Sendable {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let answer = state.withLock { state -> Result<Reader?, any Error>? in
-          // A cancellation before this point found nobody in the line; one after it finds the waiter.
+          // A cancellation before this point found no waiter in the queue; a later one finds it.
           if Task.isCancelled { return .failure(CancellationError()) }
           return state.enter(depth, Waiter(id: id, continuation: continuation))
         }
@@ -123,7 +122,7 @@ final class ReaderPool: Sendable {
 
   private func giveBack(_ reader: Reader?, _ depth: Int) {
     let next = state.withLock { state -> (waiter: Waiter, reader: Reader?)? in
-      // Whoever is first in line takes over the place, so that nobody who comes now is before them.
+      // The first waiter takes over the loan, so that no later caller overtakes it.
       if let waiter = state.takeFirst(depth) { return (waiter, reader ?? state.idle.popLast()) }
       state.lines[depth].lent -= 1
       if let reader { state.keep(reader) }
@@ -132,7 +131,7 @@ final class ReaderPool: Sendable {
     next?.waiter.continuation.resume(returning: next?.reader)
   }
 
-  /// Lends no more and closes what is idle; what is lent is closed when it comes back. Whoever waits is refused.
+  /// Closes the pool: idle readers at once, lent ones on return. Waiting and later callers receive `refusal`.
   func close(_ refusal: StorageError) {
     let waiters = state.withLock { state -> [Waiter] in
       state.refusal = state.refusal ?? refusal
@@ -147,9 +146,9 @@ final class ReaderPool: Sendable {
 }
 
 extension ReaderPool {
-  fileprivate enum Place {
+  fileprivate enum Admission {
     case lent(Reader?)
-    /// The number under which the caller may wait.
+    /// The identifier under which the caller waits.
     case full(UInt64)
   }
 
@@ -157,7 +156,7 @@ extension ReaderPool {
 }
 
 extension ReaderPool.State {
-  fileprivate mutating func borrow(_ depth: Int) throws -> ReaderPool.Place {
+  fileprivate mutating func borrow(_ depth: Int) throws -> ReaderPool.Admission {
     if let refusal { throw refusal }
     while lines.count <= depth { lines.append(ReaderPool.Line()) }
     guard lines[depth].lent < ReaderPool.limit(depth) else {
@@ -168,7 +167,7 @@ extension ReaderPool.State {
     return .lent(idle.popLast())
   }
 
-  /// Puts a waiter at the end of the line, unless something has changed since it was told to wait.
+  /// Appends a waiter to the queue, unless a reader has become available or the pool was closed meanwhile.
   fileprivate mutating func enter(_ depth: Int, _ waiter: ReaderPool.Waiter) -> Result<Reader?, any Error>? {
     if let refusal { return .failure(refusal) }
     if lines[depth].lent < ReaderPool.limit(depth) {

@@ -1,20 +1,20 @@
 package import CofferCore
 package import Foundation
 
-/// A snapshot that lists the records of the library's own, for backups.
+/// A snapshot that also lists the system records, for backups.
 package protocol RecordSnapshot: StorageSnapshot {
-  /// All records of the state, by name.
-  /// - Throws: `damaged` when one of them is.
+  /// Returns all system records of the snapshot, by name.
+  /// - Throws: `damaged` if one of them is damaged.
   func systemRecords() throws -> [SystemRecordName: Data]
 }
 
 extension Reader {
-  /// All records of the library's own.
+  /// Returns all system records, by name.
   func systemRecords() throws -> [SystemRecordName: Data] { try connection.systemRecords() }
 }
 
 extension Connection {
-  /// All records of the library's own; none in a database of an earlier format.
+  /// Returns all system records, by name; none in a database of an earlier format.
   func systemRecords() throws -> [SystemRecordName: Data] {
     guard try keepsAttributes else { return [:] }
     let rows = try prepare("SELECT key, \(ValueRow.columns) FROM coffer_records")
@@ -24,7 +24,7 @@ extension Connection {
       let row = ValueRow(rows, 1)
       let name = String(validating: rows.bytes(0), as: UTF8.self)
       guard let key = name.flatMap({ try? StoreKey($0) }), row.isWhole(key) else {
-        throw StorageError.damagedRecord(named: rows.text(0), backend: place.description)
+        throw StorageError.damagedRecord(named: rows.text(0), location: file.description)
       }
       records[SystemRecordName(key)] = Data(row.value)
     }
@@ -33,9 +33,9 @@ extension Connection {
 }
 
 extension StorageError {
-  static func damagedRecord(named name: String, backend: String) -> StorageError {
+  static func damagedRecord(named name: String, location: String) -> StorageError {
     StorageError(
-      .damaged, "A record of the library's own is damaged: '\(name.escapingControlCharacters)'.",
-      advice: "Values are not affected. Restore a backup, or set again what the record keeps.", backend: backend)
+      .damaged, "A system record is damaged: '\(name.escapingControlCharacters)'.",
+      advice: "Values are not affected. Restore a backup, or set again what the record holds.", location: location)
   }
 }

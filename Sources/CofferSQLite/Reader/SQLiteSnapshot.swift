@@ -2,7 +2,7 @@ import CofferCore
 import CofferLocks
 import Foundation
 
-/// One state of a store, held by a read transaction on a borrowed reader.
+/// A snapshot of a store, held by a read transaction on a borrowed reader.
 final class SQLiteSnapshot: RecordSnapshot {
   let revision: StoreRevision
   private let reader: Locked<Reader?>
@@ -53,7 +53,7 @@ final class SQLiteSnapshot: RecordSnapshot {
 
   private func read<R: Sendable>(_ body: (Reader) throws -> R) throws -> R {
     try reader.withLock { reader in
-      guard let reader else { throw StorageError.snapshotEnded(store.place.description) }
+      guard let reader else { throw StorageError.snapshotEnded(store.file.description) }
       return try body(reader)
     }
   }

@@ -1,12 +1,12 @@
 import CofferCore
 import Foundation
 
-/// Which file a path leads to: two paths of one file are one store.
+/// The device and inode of a file. Two paths with the same identity are the same store.
 struct FileIdentity: Hashable, Sendable {
   let device: UInt64
   let inode: UInt64
 
-  /// The identity of an existing file; `nil` when there is none.
+  /// Creates the identity of the file at `path`, following symbolic links; `nil` if it cannot be looked up.
   init?(_ path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }

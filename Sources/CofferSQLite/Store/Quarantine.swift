@@ -3,7 +3,7 @@ import CofferCore
 import CofferLocks
 import Foundation
 
-/// Keeps damaged bytes aside and reports each damage once.
+/// Keeps copies of damaged values in the quarantine table, and reports each damaged value once.
 final class Quarantine: Sendable {
   private struct Identity: Hashable {
     let key: StoreKey
@@ -16,19 +16,19 @@ final class Quarantine: Sendable {
   }
 
   private let state = Locked(State())
-  private let place: StorePlace
+  private let file: StoreFile
   private let configuration: SQLiteConfiguration
 
-  init(_ place: StorePlace, configuration: SQLiteConfiguration) {
-    self.place = place
+  init(_ file: StoreFile, configuration: SQLiteConfiguration) {
+    self.file = file
     self.configuration = configuration
   }
 
-  /// The writer keeps the bytes; weakly, since it is the store's.
+  /// Sets the writer that stores the copies. The reference is weak, since the store owns the writer.
   func connect(_ writer: Writer) { state.withLock { $0.writer = writer } }
 
-  /// Called by a reader that has found a wrong checksum, with the bytes that it has read: they are kept even if the key
-  /// is written again before the writer comes to it.
+  /// Reports a value whose checksum does not match, with the bytes that were read: they are kept even if the key is
+  /// written again before the writer runs.
   func report(_ finding: Finding) {
     let identity = Identity(key: finding.key, revision: finding.revision)
     let writer = state.withLock { $0.reported.insert(identity).inserted ? $0.writer : nil }
@@ -44,11 +44,11 @@ final class Quarantine: Sendable {
     }
     configuration.onDamage?(
       DamageReport(
-        key: finding.key, revision: finding.revision, size: finding.value.count, backend: place.description))
+        key: finding.key, revision: finding.revision, size: finding.value.count, location: file.description))
   }
 }
 
-/// A value with a wrong checksum, as it was read.
+/// A value whose checksum does not match, as it was read.
 struct Finding: Sendable {
   let key: StoreKey
   let revision: StoreRevision

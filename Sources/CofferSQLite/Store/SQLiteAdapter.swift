@@ -1,17 +1,25 @@
 public import CofferCore
+public import Foundation
 
-/// A `StorageAdapter` over a ``SQLiteEngine`` (document 1): the embedded default.
+/// A `StorageAdapter` that uses a ``SQLiteEngine``. This is the default embedded adapter.
 public actor SQLiteAdapter: EngineBacked {
   public nonisolated let engine: any StorageEngine
   public nonisolated let origin = StoreOrigin()
 
-  /// A handle on an open engine.
+  /// Creates an adapter for an open engine.
   public init(engine: SQLiteEngine) {
     self.engine = engine
   }
 
-  /// Opens the store at `path`; throws what ``SQLiteEngine/open(at:configuration:)`` throws.
+  /// Opens the store at `path` with the default configuration.
+  /// - Throws: The errors of ``SQLiteEngine/open(at:configuration:)``.
   public init(path: String) async throws {
     engine = try await SQLiteEngine.open(at: path)
+  }
+
+  /// Opens the store at a file URL with the default configuration.
+  /// - Throws: The errors of opening a path; `StorageError` with code `inputOutput` if `url` is not a file URL.
+  public init(url: URL) async throws {
+    engine = try await SQLiteEngine.open(at: url)
   }
 }

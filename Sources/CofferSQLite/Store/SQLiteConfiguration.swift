@@ -1,77 +1,85 @@
 public import CofferCore
 
-/// How a store is opened. The settings of the first open in a process hold for all that share it.
+/// The settings with which a store is opened.
+///
+/// Handles of one process that share a database file use the settings of the handle that opened it first.
 public struct SQLiteConfiguration: Sendable {
   /// Whether a missing store is created; otherwise opening it throws `notFound`.
   public var createsIfMissing = true
 
-  /// Whether the store is opened for writing.
+  /// The access with which the store is opened. By default, a store that cannot be written is opened for reading only.
   public var access = Access.readWriteOrReadOnly
 
-  /// What a store is opened for.
+  /// A kind of access to a store.
   public enum Access: Hashable, Sendable {
-    /// Reading and writing. Where the file or its directory cannot be written (a read-only file system, missing
-    /// rights, a full disk), an existing store is opened for reading only, as ``SQLiteEngine/isReadOnly`` tells.
+    /// Reading and writing, with a fallback to reading.
+    ///
+    /// If the file or its directory cannot be written (a read-only file system, missing permissions, a full disk), an
+    /// existing store is opened for reading only; see ``SQLiteEngine/isReadOnly``.
     case readWriteOrReadOnly
-    /// Reading and writing; opening throws `permissionDenied` where that cannot be.
+    /// Reading and writing; opening throws `permissionDenied` if the store cannot be written.
     case readWrite
-    /// Reading only. Nothing is written, made or locked that others would notice, and nothing is mended: the store must
-    /// exist, in the present format.
+    /// Reading only.
+    ///
+    /// Opening creates and writes no files, takes no lock that blocks writers, and repairs nothing. The
+    /// store must exist in the current format.
     case readOnly
   }
 
-  /// How many commits the journal keeps for subscribers that fall behind, at least 1.
+  /// The number of commits that the journal keeps for subscribers that fall behind: at least 1, and 10,000 by default.
   ///
-  /// A subscriber that is further behind is told to reload. The journal also stays below 64 MiB.
+  /// A subscriber that falls further behind receives a request to reload. The journal also stays below 64 MiB.
   public var journalRetention = 10_000
 
-  /// The largest value in bytes; never more than the SQLite library takes (just below 1,000,000,000 on Debian).
+  /// The size limit of a value in bytes, 1 GiB by default. The limit of the SQLite library applies too (just below
+  /// 1,000,000,000 on Debian).
   public var maximumValueSize = 1 << 30
 
-  /// How long a commit waits, in milliseconds, while another process holds the write lock, before it fails with `busy`.
+  /// How many milliseconds a commit waits for a write lock held by another process before it throws `busy`;
+  /// 5,000 by default.
   public var busyTimeout = 5_000
 
-  /// Where the journal takes its dates from.
+  /// The clock that dates the commits in the journal.
   public var clock = StoreClock.system
 
-  /// Is told, once for each damaged value, what was found. The bytes are kept in the quarantine.
+  /// A handler that is called once for each damaged value that is found. The bytes are kept in the quarantine.
   public var onDamage: (@Sendable (DamageReport) -> Void)?
 
-  /// What messages call the store in place of `sqlite:` and its path.
+  /// The location of the store in messages; `nil` for `sqlite:` and its path.
   package var name: String?
 
-  /// SQL that makes the tables which an engine has beside the store that is its journal, since it keeps the values
-  /// elsewhere; `nil` for a store of its own.
+  /// SQL that creates the additional tables of an engine that uses the store as its journal only and keeps the values
+  /// elsewhere; `nil` for a store that keeps its own values.
   package var companionTables: String?
 
-  /// Runs on the writer between a commit and its announcement: where tests kill the process.
+  /// A hook that runs on the writer between a commit and its announcement, for tests that kill the process there.
   package var afterCommit: (@Sendable (StoreRevision) -> Void)?
 
-  /// The usual settings.
+  /// Creates a configuration with the default settings.
   public init() {}
 }
 
-/// A value whose bytes are not those that were written.
+/// A report of a value whose bytes no longer match what was written.
 ///
-/// Reading it throws `damaged`; its bytes were copied to the quarantine, where nothing changes them, so that writing
+/// Reading the value throws `damaged`. Its bytes are copied to the quarantine, where they stay unchanged, so writing
 /// the key again loses nothing.
 public struct DamageReport: Hashable, Sendable {
-  /// The key whose value is damaged; `nil` when a whole file with many values is.
+  /// The key of the damaged value; `nil` if a whole file with many values is damaged.
   public let key: StoreKey?
-  /// The commit that wrote the value; zero for a whole file.
+  /// The revision of the commit that wrote the value; zero for a whole file.
   public let revision: StoreRevision
-  /// The size of the damaged bytes.
+  /// The number of damaged bytes.
   public let size: Int
-  /// The store.
-  public let backend: String
-  /// Whether a copy of the whole file is used in its place.
+  /// The location of the store, such as `sqlite:/var/lib/app.db`.
+  public let location: String
+  /// Whether a copy of the damaged file is used instead of it.
   public let isCopyUsed: Bool
 
-  package init(key: StoreKey?, revision: StoreRevision, size: Int, backend: String, isCopyUsed: Bool = false) {
+  package init(key: StoreKey?, revision: StoreRevision, size: Int, location: String, isCopyUsed: Bool = false) {
     self.key = key
     self.revision = revision
     self.size = size
-    self.backend = backend
+    self.location = location
     self.isCopyUsed = isCopyUsed
   }
 }

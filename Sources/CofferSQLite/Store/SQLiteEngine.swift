@@ -1,44 +1,47 @@
 public import CofferCore
 import CofferLocks
 
-/// The embedded default: a store in one SQLite database file, safe with any number of tasks, handles and processes.
+/// A storage engine that keeps a store in one SQLite database file. This is the default embedded engine.
+///
+/// Any number of tasks, handles and processes may use the same store concurrently.
 ///
 /// ```swift
 /// let engine = try await SQLiteEngine.open(at: "/var/lib/app/store.db")
 /// let store = TypedStore(engine: engine)
 /// ```
 ///
-/// A second open of the same file in a process shares the first one's connections and is a handle of its own.
-/// Commits that arrive together share one sync to disk. A `.full` commit has survived power loss when it returns.
-/// Reads run on the caller; they cost about as much as the SQLite statement.
+/// Opening the same file again in a process returns a separate handle that shares the connections of the first.
+/// Commits that arrive together share one sync to disk. A `.full` commit survives power loss once it has returned.
+/// Reads run on the caller's thread and cost about as much as the SQLite statement.
 ///
-/// Beside the file there are SQLite's `-wal` and `-shm` files and a small `-wake` file. Do not put a store on a
-/// network file system: SQLite's locks and the mapped file need a local one.
+/// SQLite's `-wal` and `-shm` files and a small `-wake` file are kept beside the database file. Do not put a store on
+/// a network file system: SQLite's locks and the memory-mapped file require a local one.
 public final class SQLiteEngine: StorageEngine {
   private let core: Core
   private let isClosed = Locked(false)
   private let group = SubscriptionGroup()
 
   public let capabilities: StoreCapabilities
-  public var description: String { place.description }
+  public var description: String { file.description }
 
   /// The canonical path of the database file.
-  public var path: String { place.path }
+  public var path: String { file.path }
 
-  /// Whether nothing can be written: the configuration says so, or the place does not allow it. Commits throw
-  /// `permissionDenied` then, and what other processes write is looked for once per second.
+  /// Whether the store is open for reading only, because of its configuration or because the file cannot be written.
+  ///
+  /// If so, commits throw `permissionDenied`, and the engine polls for the commits of other processes once per second.
   public var isReadOnly: Bool {
     if case .readOnly = core { true } else { false }
   }
 
-  /// Why nothing can be written; `nil` when it can.
+  /// The error that commits throw in a store that is open for reading only; `nil` if the store can be written.
   package var obstacleToWriting: StorageError? { readOnlyStore?.refusal }
 
-  /// Opens a store, creating it, its directory (0700) and its file (0600) unless the configuration says otherwise.
+  /// Opens a store, creating its directory (0700) and its file (0600) if they are missing.
   ///
-  /// Where it cannot be written it is opened for reading only, unless the configuration says otherwise.
+  /// A store that cannot be written is opened for reading only. Both defaults can be changed by `configuration`.
   /// - Throws: `StorageError`: `permissionDenied`, `diskFull`, `notAStore` (a directory, another application's
-  ///   database, no database), `damaged` (an emptied or truncated file), `newerFormat`, `notFound`, `inputOutput`.
+  ///   database, not a database), `damaged` (an emptied or truncated file), `newerFormat`, `notFound`, `inputOutput`.
   public static func open(
     at path: String, configuration: SQLiteConfiguration = SQLiteConfiguration()
   ) async throws -> SQLiteEngine {
@@ -55,12 +58,13 @@ public final class SQLiteEngine: StorageEngine {
     }
   }
 
-  /// The same for callers that cannot suspend: it blocks their thread while the file is opened.
+  /// Opens a store, blocking the caller's thread, for callers that cannot suspend.
   package static func openBlocking(at path: String, configuration: SQLiteConfiguration) throws -> SQLiteEngine {
     SQLiteEngine(try StoreRegistry.shared.openBlocking(path, configuration: configuration))
   }
 
-  /// Opens an existing store for reading only; it blocks, too.
+  /// Opens an existing store for reading only, blocking the caller's thread.
+  /// - Parameter reason: the reason that commits to the store report.
   package static func openBlocking(
     at path: String, configuration: SQLiteConfiguration, readOnlyBecause reason: String
   ) throws -> SQLiteEngine {
@@ -78,16 +82,16 @@ public final class SQLiteEngine: StorageEngine {
     capabilities = StoreCapabilities(features, maximumValueSize: store.maximumValueSize)
   }
 
-  /// What the engine stands on.
+  /// The store that the engine is a handle on.
   private enum Core {
     case full(SQLiteStore)
     case readOnly(ReadOnlyStore)
   }
 
-  var place: StorePlace {
+  var file: StoreFile {
     switch core {
-    case .full(let store): store.place
-    case .readOnly(let store): store.place
+    case .full(let store): store.file
+    case .readOnly(let store): store.file
     }
   }
 
@@ -102,7 +106,7 @@ public final class SQLiteEngine: StorageEngine {
     switch core {
     case .full(let store):
       store.finishChanges(group)
-      _ = store.release()  // The last one takes the store with it.
+      _ = store.release()  // The store is deallocated with its last handle.
     case .readOnly(let store): store.close()
     }
   }
@@ -126,7 +130,7 @@ public final class SQLiteEngine: StorageEngine {
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     let store = try openStore()
-    try batch.check(capabilities, backend: store.place.description)
+    try batch.check(capabilities, location: store.file.description)
     return try await store.writer.commit(
       PreparedBatch(batch, origin: origin, at: store.clock.now()), durability: batch.durability)
   }
@@ -160,7 +164,8 @@ public final class SQLiteEngine: StorageEngine {
     return try await withSnapshot(after: { nil }, body)
   }
 
-  /// Reads one state, which begins after `announce` has returned; what that gives lives until the state has ended.
+  /// Reads one state of the store, taken after `announce` has returned.
+  /// - Parameter announce: called first; the object that it returns is kept alive until the snapshot has ended.
   package func withSnapshot<R: Sendable>(
     after announce: @Sendable () throws -> (any AnyObject & Sendable)?,
     _ body: @Sendable (any StorageSnapshot) async throws -> R
@@ -175,10 +180,10 @@ public final class SQLiteEngine: StorageEngine {
     }
   }
 
-  /// Whether the present task is inside of a snapshot of any store.
+  /// Whether the current task is inside a snapshot of any store.
   package static var isInsideSnapshot: Bool { ReaderPool.depth > 0 }
 
-  /// How many tasks wait in line for a snapshot.
+  /// The number of tasks that wait for a snapshot.
   package var waitingSnapshots: Int { (try? openStore())?.readers.waiting ?? 0 }
 
   public func recentCommits(after revision: StoreRevision) -> [StoreCommit]? {
@@ -223,8 +228,8 @@ public final class SQLiteEngine: StorageEngine {
     if store.release() { await store.close() } else { await store.writer.drain() }
   }
 
-  /// The store with its writer.
-  /// - Throws: `closed`, and `permissionDenied` where the store is open for reading only.
+  /// Returns the store and its writer.
+  /// - Throws: `closed`, or `permissionDenied` if the store is open for reading only.
   func openStore() throws -> SQLiteStore {
     guard !isClosed.withLock({ $0 }) else { throw StorageError.closed(description) }
     switch core {
@@ -233,13 +238,13 @@ public final class SQLiteEngine: StorageEngine {
     }
   }
 
-  /// The store while it is open for reading only.
+  /// The store, if it is open for reading only and the engine is not closed; otherwise `nil`.
   var readOnlyStore: ReadOnlyStore? {
     guard case .readOnly(let store) = core, !isClosed.withLock({ $0 }) else { return nil }
     return store
   }
 
-  /// Reads one state of the store, on the caller's thread.
+  /// Runs `body` with a reader, on the caller's thread.
   package func read<R>(_ body: (Reader) throws -> R) throws -> R {
     if let readOnlyStore { return try readOnlyStore.read(body) }
     return try openStore().readers.read(body)

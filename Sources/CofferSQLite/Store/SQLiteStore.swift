@@ -4,7 +4,7 @@ import CofferFileSystem
 import CofferLocks
 import Foundation
 
-/// What all handles of one process on one database file share: the writer, the readers and the feeds.
+/// The writer, readers and feeds that all handles of one process on one database file share.
 final class SQLiteStore: Sendable {
   private struct State {
     var handles = 1
@@ -13,7 +13,7 @@ final class SQLiteStore: Sendable {
     var isChecking = false
   }
 
-  let place: StorePlace
+  let file: StoreFile
   let identity: FileIdentity
   let token = StoreToken()
   let maximumValueSize: Int
@@ -22,34 +22,34 @@ final class SQLiteStore: Sendable {
   let readers: ReaderPool
   private let feed: ChangeFeed
   let availabilityFeed: AvailabilityFeed
-  /// The history that the store was opened in.
+  /// The epoch of the history in which the store was opened.
   let epoch: UInt64
-  /// What was lost, until somebody accepts it.
+  /// The loss of acknowledged commits that was not accepted yet, if any.
   let loss: Locked<LossReport?>
-  /// Whether all rows of a revision are there, for reads past damaged pages.
+  /// The latest proof that the rows of a revision are complete, cached for reads past damaged pages.
   let provenRows = Locked<RowProof?>(nil)
-  /// The last restoration that the store has seen.
+  /// The random number of the last restoration at the time of opening; `nil` if there was none.
   private let restoration: Int64?
   private let wake: WakeFile
   let quarantine: Quarantine
   private let state = Locked(State())
   private let checks = DispatchQueue(label: "coffer.check", qos: .utility)
 
-  /// Opens the file for this process. Slow, so not for a thread that tasks share.
-  init(place: StorePlace, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
-    let opening = try Opening(place, configuration: configuration, mustVerify: mustVerify)
-    let place = opening.place
-    self.place = place
+  /// Opens the file for this process. Blocks on disks and locks, so call it outside Swift's cooperative thread pool.
+  init(file: StoreFile, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
+    let opening = try Opening(file, configuration: configuration, mustVerify: mustVerify)
+    let file = opening.file
+    self.file = file
     identity = opening.identity
     maximumValueSize = opening.maximumValueSize
     clock = configuration.clock
     let wake = opening.wake
-    let quarantine = Quarantine(place, configuration: configuration)
+    let quarantine = Quarantine(file, configuration: configuration)
     let opened = opening.identity
     let readers = ReaderPool {
-      do { return try Reader(place) { quarantine.report($0) } } catch {
-        // A file that is gone in the middle of its use is not one that cannot be opened.
-        throw place.isReplaced(opened) ? StorageError.replaced(place) : error
+      do { return try Reader(file) { quarantine.report($0) } } catch {
+        // A file replaced or removed while in use is reported as such, not as one that cannot be opened.
+        throw file.isReplaced(opened) ? StorageError.replaced(file) : error
       }
     }
     let feed = ChangeFeed(
@@ -69,25 +69,25 @@ final class SQLiteStore: Sendable {
         feed.publish(commits)
         wake.ring()
       },
-      failure: FailureSign(isGiven: { wake.hasFailed }, give: { wake.fail() }),
+      failure: SyncFailureFlag(isGiven: { wake.hasFailed }, give: { wake.fail() }),
       fail: { error in
         StoreRegistry.shared.remove(identity, token, mustVerify: true)
         readers.close(error)
-        // So that listeners in other processes look at the failure sign at once.
+        // Other processes check the failure mark as soon as they are notified.
         wake.ring()
         availability.set(.unavailable(reason: error.message))
         feed.finish()
       })
     var writing = configuration
     writing.maximumValueSize = opening.maximumValueSize
-    writer = try Writer(place, configuration: writing, listener: listener)
+    writer = try Writer(file, configuration: writing, listener: listener)
     self.wake = wake
     self.quarantine = quarantine
     self.readers = readers
     self.feed = feed
     quarantine.connect(writer)
     writer.maySalvage.withLock { $0 = { [weak self] error in self?.maySalvage(error) ?? false } }
-    let watch = FileWatcher.shared.watch(place.wakePath) { [weak self] event in self?.hear(event) }
+    let watch = FileWatcher.shared.watch(file.wakePath) { [weak self] event in self?.handle(event) }
     state.withLock { $0.watch = watch }
   }
 
@@ -102,7 +102,7 @@ final class SQLiteStore: Sendable {
     let latest = latestRevision
     guard revision < latest else { return [] }
     if let commits = feed.recentCommits(after: revision), commits.last?.revision == latest { return commits }
-    // Somebody else's: as quick to read as a value. Too many are not worth it for a cache.
+    // Commits of other processes are as cheap to read as a value; beyond the limit, invalidating a cache is cheaper.
     let limit = 256
     guard latest.rawValue - revision.rawValue <= UInt64(limit),
       let page = (try? readers.readWithoutWaiting { try $0.journalPage(after: revision, limit: limit) }) ?? nil,
@@ -113,13 +113,13 @@ final class SQLiteStore: Sendable {
 
   func changes(since position: JournalPosition?, group: SubscriptionGroup) -> AsyncStream<StoreChange> {
     listen()
-    // What others have committed just now and nobody has heard yet comes before "from now on".
+    // Commits that other processes have made but this one has not delivered yet precede the subscription.
     feed.advance(to: latestRevision)
     return feed.subscribe(since: position?.revision, isForeign: position.map(isForeign) ?? false, group: group)
   }
 
-  /// Whether a position is of another history than this store's. One of an earlier epoch is not, as long as that
-  /// epoch's commit is in the journal.
+  /// Whether a position belongs to another history than this store's. A position of an earlier epoch does not, as long
+  /// as the journal still contains its commit with that epoch.
   private func isForeign(_ position: JournalPosition) -> Bool {
     guard position.epoch != epoch else { return false }
     let found = try? readers.read { try $0.epoch(of: position.revision) }
@@ -132,7 +132,8 @@ final class SQLiteStore: Sendable {
 
   // MARK: Handles
 
-  /// Counts one more handle, unless the last one has just been closed.
+  /// Increments the number of handles.
+  /// - Returns: `false` if the last handle was closed already.
   func retain() -> Bool {
     state.withLock { state in
       guard state.handles > 0 else { return false }
@@ -141,7 +142,8 @@ final class SQLiteStore: Sendable {
     }
   }
 
-  /// Counts one handle less; whether it was the last.
+  /// Decrements the number of handles.
+  /// - Returns: Whether it was the last handle.
   func release() -> Bool {
     state.withLock { state in
       state.handles -= 1
@@ -149,13 +151,13 @@ final class SQLiteStore: Sendable {
     }
   }
 
-  /// Finishes what was accepted and closes everything, after the last handle was closed.
+  /// Commits all pending batches and closes the store, after its last handle was closed.
   func close() async {
     StoreRegistry.shared.remove(identity, token, mustVerify: false)
     if let watch = state.withLock({ $0.watch }) { FileWatcher.shared.unwatch(watch) }
     await writer.close()
     await withCheckedContinuation { continuation in checks.async { continuation.resume() } }
-    readers.close(StorageError.closed(place.description))
+    readers.close(StorageError.closed(file.description))
     feed.finish()
     availabilityFeed.finish()
     wake.noteClosed()
@@ -163,7 +165,8 @@ final class SQLiteStore: Sendable {
 
   // MARK: Other processes
 
-  /// Hears the bell from now on. Before the first subscriber nobody needs it, and our own commits would ring it.
+  /// Starts listening for commits of other processes. Deferred until the first subscriber, since the commits of this
+  /// process cause notifications too.
   private func listen() {
     let watch = state.withLock { state -> UInt64? in
       guard !state.listens else { return nil }
@@ -175,8 +178,9 @@ final class SQLiteStore: Sendable {
     wake.giveSignOfLife()
   }
 
-  /// On the watcher's thread, which all stores share: whatever may wait for the file goes to the store's own queue.
-  private func hear(_ event: FileWatcher.Event) {
+  /// Handles an event of the wake-up file. Runs on the watcher's thread, which all stores share, so work that may block
+  /// on the file is dispatched to the store's own queue.
+  private func handle(_ event: FileWatcher.Event) {
     feed.advance(to: latestRevision)
     guard event == .interval || wake.hasFailed else { return }
     let isFirst = state.withLock { state in
@@ -193,9 +197,10 @@ final class SQLiteStore: Sendable {
     }
   }
 
-  /// Finds what nobody has rung for: a writer that died between its commit and the bell, or a deleted wake-up file.
+  /// Detects changes without a notification: a writer that died between its commit and the notification, a deleted
+  /// wake-up file, or a replaced store.
   private func checkWakeFile() {
-    if place.isReplaced(identity) { return endAfterReplacement() }
+    if file.isReplaced(identity) { return endAfterReplacement() }
     if wake.hasFailed { return writer.closeAfterFailureElsewhere() }
     if wake.reattach(), let watch = state.withLock({ $0.listens ? $0.watch : nil }) {
       FileWatcher.shared.listen(watch)
@@ -204,59 +209,60 @@ final class SQLiteStore: Sendable {
     guard
       let (revision, restored) = try? readers.read({ (try $0.revision(), try History.restoration($0.connection)) })
     else { return }
-    if restored != restoration { return end(History.wasRestored(place)) }
-    if revision < known { return end(History.wentBack(from: known, to: revision, place)) }
+    if restored != restoration { return end(History.wasRestored(file)) }
+    if revision < known { return end(History.wentBack(from: known, to: revision, file)) }
     wake.raise(to: revision)
   }
 }
 
 extension SQLiteStore {
-  /// Somebody has moved, deleted or replaced the file under us: what is written now would go nowhere.
+  /// Ends the use of a store whose file was moved, deleted or replaced: further writes would be lost.
   private func endAfterReplacement() {
-    end(.replaced(place))
+    end(.replaced(file))
   }
 
-  /// Ends the use of the store in this process.
+  /// Ends the use of the store in this process; its handles report `error`.
   private func end(_ error: StorageError) {
     StoreRegistry.shared.remove(identity, token, mustVerify: false)
     writer.refuse(error)
   }
 }
 
-/// What opening a file finds out, on a connection that is closed again.
+/// The state of a database file as opening determines it, on a connection that is closed again.
 private struct Opening {
-  let place: StorePlace
+  let file: StoreFile
   let identity: FileIdentity
   let history: History
   let restoration: Int64?
   let wake: WakeFile
   let maximumValueSize: Int
 
-  init(_ asked: StorePlace, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
-    var place = asked
-    place.allowsUnsealedPages = asked.mayHaveUnsealedPages
-    let connection = try Connection.toFile(at: place)
+  init(_ asked: StoreFile, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
+    var file = asked
+    file.allowsUnsealedPages = asked.mayHaveUnsealedPages
+    let connection = try Connection.toFile(at: file)
     try Schema.prepare(connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock)
     try Schema.checkKind(connection, companionTables: configuration.companionTables)
-    guard let identity = FileIdentity(place.path) else {
-      throw StorageError.system("stat", path: place.path, errno: errno, backend: place.description)
+    guard let identity = FileIdentity(file.path) else {
+      throw StorageError.system("stat", path: file.path, errno: errno, location: file.description)
     }
     self.identity = identity
-    if place.allowsUnsealedPages { place.allowsUnsealedPages = try connection.sealPages() == .busy }
-    self.place = place
+    if file.allowsUnsealedPages { file.allowsUnsealedPages = try connection.sealPages() == .busy }
+    self.file = file
     // SQLite counts the whole row; the other columns fit into a page.
     let limit = Int(sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, -1)) - 4_096
     maximumValueSize = min(configuration.maximumValueSize, limit)
     restoration = try History.restoration(connection)
-    wake = try WakeFile(place)
+    wake = try WakeFile(file)
     if mustVerify || wake.hasFailed { try Self.verify(connection, wake) }
     history = try History.agree(
       connection, wake, file: identity.inode, now: configuration.clock.now().unixMilliseconds)
   }
 
-  /// After a failed sync the log is not to be trusted on the device, whatever memory says of it: its content is written
-  /// to the database and synced there, and the log emptied, before the structure is checked. Then the sign of the
-  /// failure is taken away, under the write lock.
+  /// Recovers from a failed sync, after which the log on the device cannot be trusted, whatever the page cache holds.
+  ///
+  /// The log is copied into the database, synced there and emptied, before the structure is checked. Then the failure
+  /// mark is removed, under the write lock.
   private static func verify(_ connection: Connection, _ wake: WakeFile) throws {
     try connection.emptyLog()
     try connection.execute("BEGIN IMMEDIATE")
@@ -265,27 +271,27 @@ private struct Opening {
     defer { statement.reset() }
     guard try statement.step(), statement.text(0) == "ok" else {
       throw StorageError(
-        .damaged, "The database file is damaged: its pages do not fit together.",
+        .damaged, "The database file is damaged: its pages are inconsistent.",
         advice: "Keep a copy of the file and its -wal file, then restore a backup.",
-        backend: connection.place.description)
+        location: connection.file.description)
     }
     wake.clearFailure()
   }
 }
 
 extension StorageError {
-  /// The database file of an open store is not at its path any more.
-  fileprivate static func replaced(_ place: StorePlace) -> StorageError {
+  /// Returns the error of an open store whose database file is no longer at its path.
+  fileprivate static func replaced(_ file: StoreFile) -> StorageError {
     StorageError(
       .closed, "The database file was moved, deleted or replaced while the store was open.",
       advice: "Open the store again. The latest values may be in the file that was there before.",
-      backend: place.description)
+      location: file.description)
   }
 }
 
-extension StorePlace {
-  /// Whether the path leads to another file or to none. That it cannot be looked up now (a permission was taken away)
-  /// says nothing: the open file still works.
+extension StoreFile {
+  /// Whether the path leads to another file or to none. If it cannot be looked up, for example because a permission was
+  /// revoked, the result is `false`: the open file still works.
   fileprivate func isReplaced(_ opened: FileIdentity) -> Bool {
     if let present = FileIdentity(path) { return present != opened }
     return errno == ENOENT

@@ -2,30 +2,31 @@ import CofferCore
 import CofferFileSystem
 import Foundation
 
-/// The names that lead to a new database: a commit must not be acknowledged before they would survive power loss, too.
+/// Syncing of the directory entries that lead to a new database: they must survive power loss before a commit may be
+/// acknowledged.
 ///
-/// Nothing is made in a directory whose own name may be lost, whoever has made it: a process that was killed between
-/// making and syncing one leaves that to the next.
-extension StorePlace {
-  /// Makes the names of a database survive that nobody has written to yet, and of its directory.
+/// Nothing is created in a directory whose own entry may be lost, whichever process created it: a process that was
+/// killed between creating and syncing a directory leaves the sync to the next one.
+extension StoreFile {
+  /// Syncs the directory entries of a database that was not written to yet, and of its directory.
   func syncNamesIfNew() throws {
     var status = stat()
     guard stat(path, &status) == 0, status.st_size == 0 else { return }
     let directory = PathParts(path).parent
-    try Self.sync(directory, backend: description)
-    try Self.syncName(of: directory, backend: description)
+    try Self.sync(directory, location: description)
+    try Self.syncName(of: directory, location: description)
   }
 
-  /// Makes the name of a directory survive power loss.
-  static func syncName(of directory: String, backend: String) throws {
+  /// Syncs the entry of a directory in its parent, so that it survives power loss.
+  static func syncName(of directory: String, location: String) throws {
     guard let canonical = realpath(directory, nil) else {
-      throw StorageError.system("realpath", path: directory, errno: errno, backend: backend)
+      throw StorageError.system("realpath", path: directory, errno: errno, location: location)
     }
     defer { free(canonical) }
-    try sync(PathParts(String(cString: canonical)).parent, backend: backend)
+    try sync(PathParts(String(cString: canonical)).parent, location: location)
   }
 
-  private static func sync(_ directory: String, backend: String) throws {
-    do { try OpenDirectory.sync(directory) } catch { throw error.locating(backend: backend) }
+  private static func sync(_ directory: String, location: String) throws {
+    do { try OpenDirectory.sync(directory) } catch { throw error.locating(at: location) }
   }
 }

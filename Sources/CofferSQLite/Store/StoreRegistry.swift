@@ -2,7 +2,7 @@ import CofferCore
 import CofferLocks
 import Foundation
 
-/// The stores that this process has open, one for each file, however its path is written.
+/// The registry of the stores that this process has open, one for each file, however its path is spelled.
 final class StoreRegistry: Sendable {
   static let shared = StoreRegistry()
 
@@ -11,32 +11,32 @@ final class StoreRegistry: Sendable {
     let token: StoreToken
   }
 
-  /// Where the openings of one file wait for each other, so that it is opened once.
+  /// A serial queue that all openings of one file pass, so that the file is opened once.
   private struct Gate {
     let queue = DispatchQueue(label: "coffer.open")
-    /// How many openings wait or are under way; the gate goes with the last.
+    /// The number of openings that wait or are under way; the gate is removed after the last.
     var visitors = 0
   }
 
   private struct State {
     var stores: [FileIdentity: Registration] = [:]
-    /// Files whose device has failed while this process wrote them.
+    /// The files with a failed write or sync in this process, which the next opening verifies.
     var suspects: Set<FileIdentity> = []
     var gates: [FileIdentity: Gate] = [:]
   }
 
   private let state = Locked(State())
 
-  /// A store with one handle counted for the caller.
+  /// Returns the store at `path`, opening it if necessary, with one handle counted for the caller.
   ///
-  /// Opening waits for disks and locks, so it has threads of its own, and no file waits for another one.
+  /// Opening blocks on disks and locks, so it runs on dispatch queues, and different files do not block each other.
   func open(_ path: String, configuration: SQLiteConfiguration) async throws -> SQLiteStore {
     try await withCheckedThrowingContinuation { continuation in
       DispatchQueue(label: "coffer.resolve").async { [self] in
         do {
-          let (place, identity) = try resolve(path, configuration)
+          let (file, identity) = try resolve(path, configuration)
           enter(identity).async { [self] in
-            let result = Result { try openNow(place, configuration: configuration) }
+            let result = Result { try openNow(file, configuration: configuration) }
             leave(identity)
             continuation.resume(with: result)
           }
@@ -47,22 +47,22 @@ final class StoreRegistry: Sendable {
     }
   }
 
-  /// The same for callers that cannot suspend: it blocks their thread while the file is opened.
+  /// Returns the store at `path`, blocking the caller's thread, for callers that cannot suspend.
   func openBlocking(_ path: String, configuration: SQLiteConfiguration) throws -> SQLiteStore {
-    let (place, identity) = try resolve(path, configuration)
+    let (file, identity) = try resolve(path, configuration)
     let queue = enter(identity)
     defer { leave(identity) }
-    return try queue.sync { try openNow(place, configuration: configuration) }
+    return try queue.sync { try openNow(file, configuration: configuration) }
   }
 
   private func resolve(
     _ path: String, _ configuration: SQLiteConfiguration
-  ) throws -> (place: StorePlace, identity: FileIdentity) {
-    let place = try StorePlace.resolve(path, configuration: configuration)
-    guard let identity = FileIdentity(place.path) else {
-      throw StorageError.system("stat", path: place.path, errno: errno, backend: place.description)
+  ) throws -> (file: StoreFile, identity: FileIdentity) {
+    let file = try StoreFile.resolve(path, configuration: configuration)
+    guard let identity = FileIdentity(file.path) else {
+      throw StorageError.system("stat", path: file.path, errno: errno, location: file.description)
     }
-    return (place, identity)
+    return (file, identity)
   }
 
   private func enter(_ identity: FileIdentity) -> DispatchQueue {
@@ -79,16 +79,16 @@ final class StoreRegistry: Sendable {
     }
   }
 
-  private func openNow(_ place: StorePlace, configuration: SQLiteConfiguration) throws -> SQLiteStore {
-    if let identity = FileIdentity(place.path),
+  private func openNow(_ file: StoreFile, configuration: SQLiteConfiguration) throws -> SQLiteStore {
+    if let identity = FileIdentity(file.path),
       let store = state.withLock({ $0.stores[identity]?.store }), store.retain()
     {
       return store
     }
-    let mustVerify = FileIdentity(place.path).map { identity in
+    let mustVerify = FileIdentity(file.path).map { identity in
       state.withLock { $0.suspects.contains(identity) }
     }
-    let store = try SQLiteStore(place: place, configuration: configuration, mustVerify: mustVerify ?? false)
+    let store = try SQLiteStore(file: file, configuration: configuration, mustVerify: mustVerify ?? false)
     state.withLock { state in
       state.stores[store.identity] = Registration(store: store, token: store.token)
       state.suspects.remove(store.identity)
@@ -96,18 +96,21 @@ final class StoreRegistry: Sendable {
     return store
   }
 
-  /// Whether this process has that file open as a store.
+  /// Whether this process has a file open as a store.
   func hasOpen(_ identity: FileIdentity) -> Bool { state.withLock { $0.stores[identity]?.store != nil } }
 
-  /// Shows the thread sanitizer that a store was made before it is used: it does not see that a continuation, resumed
-  /// before anybody waits for it, orders its two sides, but it sees the lock that both take.
+  /// Orders the creation of a store before its use for the thread sanitizer.
+  ///
+  /// The sanitizer does not detect the ordering by a continuation that is resumed before it is awaited, but it detects
+  /// the lock that both sides take.
   func showOrder() {
     #if COFFER_TSAN
       state.withLock { _ in }
     #endif
   }
 
-  /// Removes a store that ends from the registry, unless another one is registered in its place by now.
+  /// Removes a store from the registry, unless the file was opened again since and another store is registered for it.
+  /// - Parameter mustVerify: whether the next opening of the file verifies it.
   func remove(_ identity: FileIdentity, _ token: StoreToken, mustVerify: Bool) {
     state.withLock { state in
       if state.stores[identity]?.token === token { state.stores[identity] = nil }
@@ -116,5 +119,5 @@ final class StoreRegistry: Sendable {
   }
 }
 
-/// Tells one opening of a file from the next.
+/// An object whose identity distinguishes one opening of a file from the next.
 final class StoreToken: Sendable {}

@@ -5,31 +5,31 @@ import Foundation
 
 /// A small file beside the database that holds the newest revision, mapped by every process that has the store open.
 ///
-/// The writer raises the number right after its commit and then writes one byte, which is what watchers hear. A read
-/// of the number costs a load from memory. The file is a hint: the journal is the truth, and the file can be deleted
-/// at any time. What it says beyond the journal proves loss. `docs/formats/sqlite.md`, "The wake-up file".
+/// The writer raises the revision right after its commit and then writes one byte, which notifies watchers. Reading the
+/// revision is one load from memory. The file is a hint: the journal is authoritative, and the file can be deleted at
+/// any time. A revision beyond the journal proves loss. See `docs/formats/sqlite.md`, "The wake-up file".
 final class WakeFile: Sendable {
   private static let size = WakeWords.size
   private static let revisionOffset = WakeWords.announced
   private static let bellOffset: off_t = 16
   private static let listenedOffset = 24
-  /// How long after a listener's last sign of life the bell is still rung, in seconds. Listeners give one per second.
+  /// How long after a listener's last heartbeat the bell is still rung, in seconds. Listeners send one per second.
   private static let listenerPatience: UInt64 = 5
   private static let magic = WakeWords.magic
 
-  private let place: StorePlace
+  private let file: StoreFile
   private let descriptor: Locked<Int32>
-  /// Where the file is mapped: the same address for the life of this object, so that reading takes no lock.
+  /// The address of the mapping, constant for the lifetime of this object so that reading takes no lock.
   private let address: UInt
-  /// The newest revision that this process knows: what it goes by when somebody has written over the file's number.
+  /// The newest revision that this process has seen, used if the revision in the file is overwritten.
   private nonisolated(unsafe) let known: UnsafeMutablePointer<UInt64>
 
-  init(_ place: StorePlace) throws {
-    self.place = place
-    let (descriptor, mapping) = try Self.map(place, at: nil)
+  init(_ file: StoreFile) throws {
+    self.file = file
+    let (descriptor, mapping) = try Self.map(file, at: nil)
     self.descriptor = Locked(descriptor)
     address = UInt(bitPattern: mapping)
-    // Changed atomically only, and freed with this object, so any number of threads may use it.
+    // Accessed only atomically and freed with this object, so any number of threads may use it.
     known = .allocate(capacity: 1)
     known.initialize(to: 0)
   }
@@ -41,22 +41,22 @@ final class WakeFile: Sendable {
     descriptor.withLock { _ = Foundation.close($0) }
   }
 
-  /// Notes that nobody has the store open, when the last connection of all has deleted the log: from here on nobody but
-  /// us should have written to the database.
+  /// Records that the store is closed, if the last connection of all processes has deleted the log. A change of the
+  /// database while this mark is set was made by an unaware writer.
   func noteClosed() {
-    guard access(place.logPath, F_OK) != 0, errno == ENOENT else { return }
-    coffer_atomic_store(field(WakeWords.closed), WakeWords.closedWord(place.changeCount))
+    guard access(file.logPath, F_OK) != 0, errno == ENOENT else { return }
+    coffer_atomic_store(field(WakeWords.closed), WakeWords.closedWord(file.changeCount))
   }
 
-  /// Opens the file, makes it whole and maps it, over the mapping that is there if `address` is given.
+  /// Opens, completes and maps the file, replacing the mapping at `address` if given.
   private static func map(
-    _ place: StorePlace, at address: UnsafeMutableRawPointer?
+    _ file: StoreFile, at address: UnsafeMutableRawPointer?
   ) throws -> (descriptor: Int32, mapping: UnsafeMutableRawPointer) {
-    let descriptor = Foundation.open(place.wakePath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw error("open", place) }
+    let descriptor = Foundation.open(file.wakePath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw error("open", file) }
     do {
-      try makeWhole(descriptor, place)
-      return (descriptor, try map(descriptor, place, at: address))
+      try makeWhole(descriptor, file)
+      return (descriptor, try map(descriptor, file, at: address))
     } catch {
       Foundation.close(descriptor)
       throw error
@@ -64,44 +64,44 @@ final class WakeFile: Sendable {
   }
 
   private static func map(
-    _ descriptor: Int32, _ place: StorePlace, at address: UnsafeMutableRawPointer?
+    _ descriptor: Int32, _ file: StoreFile, at address: UnsafeMutableRawPointer?
   ) throws -> UnsafeMutableRawPointer {
     let flags = MAP_SHARED | (address == nil ? 0 : MAP_FIXED)
     let mapping = mmap(address, size, PROT_READ | PROT_WRITE, flags, descriptor, 0)
-    guard let mapping, mapping != MAP_FAILED else { throw error("mmap", place) }
+    guard let mapping, mapping != MAP_FAILED else { throw error("mmap", file) }
     return mapping
   }
 
-  /// Writes what a new file lacks, and nothing over a file that is somebody else's. It never makes a file shorter, not
-  /// even for a moment: whoever has it mapped would be killed.
-  private static func makeWhole(_ descriptor: Int32, _ place: StorePlace) throws {
+  /// Initializes a new file, and rejects one that is not a wake-up file. It never truncates a file, not even briefly:
+  /// a process that has it mapped would be killed by SIGBUS.
+  private static func makeWhole(_ descriptor: Int32, _ file: StoreFile) throws {
     var found = [UInt8](repeating: 0, count: magic.count)
     let count = pread(descriptor, &found, found.count, 0)
-    // Of one whose mark is damaged the words still count, since each proves itself. The first format had other words.
+    // With a damaged magic the words are still used, since each carries a check. Format 1 had other words.
     let isOurs = count <= 0 || found.allSatisfy { $0 == 0 } || zip(found, magic).filter(==).count >= 4
     guard isOurs else {
       throw StorageError(
-        .notAStore, "There is another file where the store keeps its wake-up file.",
-        advice: "Move \(place.wakePath) away. Nothing was changed.", backend: place.description)
+        .notAStore, "Another file exists at the path of the store's wake-up file.",
+        advice: "Move \(file.wakePath) away. Nothing was changed.", location: file.description)
     }
     var status = stat()
     guard fstat(descriptor, &status) == 0,
       status.st_size >= off_t(size) || ftruncate(descriptor, off_t(size)) == 0
-    else { throw error("ftruncate", place) }
+    else { throw error("ftruncate", file) }
     if found == WakeWords.firstMagic {
       let nothing = [UInt8](repeating: 0, count: size - magic.count)
       guard pwrite(descriptor, nothing, nothing.count, off_t(magic.count)) == nothing.count else {
-        throw error("write", place)
+        throw error("write", file)
       }
     }
-    guard pwrite(descriptor, magic, magic.count, 0) == magic.count else { throw error("write", place) }
+    guard pwrite(descriptor, magic, magic.count, 0) == magic.count else { throw error("write", file) }
   }
 
   private func field(_ offset: Int) -> UnsafeMutableRawPointer? {
     UnsafeMutableRawPointer(bitPattern: address + UInt(offset))
   }
 
-  /// The newest revision that any process has announced. It never goes back, whatever somebody writes into the file.
+  /// The newest revision that any process has announced. It never decreases, even if the file is overwritten.
   var revision: StoreRevision {
     let known = coffer_atomic_load(known)
     guard let announced = WakeWords.revision(coffer_atomic_load(field(WakeWords.announced))), announced.rawValue > known
@@ -110,13 +110,13 @@ final class WakeFile: Sendable {
     return announced
   }
 
-  /// Announces a revision; never takes one back.
+  /// Announces a revision; never lowers the announced one.
   func raise(to revision: StoreRevision) {
     coffer_atomic_raise(known, revision.rawValue)
     raise(WakeWords.announced, to: revision)
   }
 
-  /// Notes the newest revision whose sync has returned.
+  /// Records the newest revision whose sync has returned.
   func raiseDurable(to revision: StoreRevision) { raise(WakeWords.durable, to: revision) }
 
   private func raise(_ offset: Int, to revision: StoreRevision) {
@@ -124,60 +124,60 @@ final class WakeFile: Sendable {
     let word = WakeWords.word(revision)
     while true {
       let seen = coffer_atomic_load(address)
-      // A number that somebody else has written over is replaced.
+      // An overwritten word, whose check fails, is replaced.
       if let there = WakeWords.revision(seen), there >= revision { return }
       if coffer_atomic_compare_exchange(address, seen, word) == 1 { return }
     }
   }
 
-  /// What the file says now.
+  /// The present words of the file.
   var words: WakeWords {
     WakeWords { coffer_atomic_load(field($0)) }
   }
 
-  /// Goes on with what the file says, from a revision that the journal has.
+  /// Marks the store as open and announces a revision of the journal; the other words stay.
   func resume(at revision: StoreRevision) {
     raise(to: revision)
     coffer_atomic_store(field(WakeWords.closed), 0)
   }
 
-  /// Makes the file say what the journal says. Only while the write lock is held.
+  /// Replaces the words by those of the journal. Call it only while the write lock is held.
   func reset(to words: WakeWords) {
     coffer_atomic_store(known, words.announced?.rawValue ?? 0)
     for (offset, word) in words.encoded { coffer_atomic_store(field(offset), word) }
   }
 
-  /// Wakes the watchers, unless nobody has been watching lately: ringing costs as much as a third of a relaxed commit.
+  /// Wakes the watchers, unless none has been active lately: this costs as much as a third of a relaxed commit.
   func ring() {
     let now = Self.uptime
     let heard = coffer_atomic_load(field(Self.listenedOffset))
     guard now < heard &+ Self.listenerPatience else { return }
     var byte: UInt8 = 0
-    // A lost ring is found by the watchers' slow poll.
+    // A lost notification is made up for by the watchers' slow poll.
     descriptor.withLock { _ = pwrite($0, &byte, 1, Self.bellOffset) }
   }
 
-  /// Tells the writers in all processes that somebody is watching now.
+  /// Records a heartbeat, by which writers in all processes detect an active watcher.
   func giveSignOfLife() { coffer_atomic_store(field(Self.listenedOffset), Self.uptime) }
 
   // MARK: The failure sign
 
-  /// Whether a sync has failed, in this or another process, and nobody has looked at what the device holds since.
+  /// Whether a sync has failed, in any process, and the store has not been checked since.
   var hasFailed: Bool { isFailure(coffer_atomic_load(field(WakeWords.failure))) }
 
-  /// A number and its check, so that a flipped bit closes no store.
+  /// Whether a word is a failure sign: a number with a valid check, so that a flipped bit closes no store.
   private func isFailure(_ word: UInt64) -> Bool { word != 0 && WakeWords.revision(word) != nil }
 
-  /// Tells all processes that a sync has failed.
+  /// Sets the failure sign, which is shared by all processes.
   func fail() {
     guard !hasFailed else { return }
     coffer_atomic_store(field(WakeWords.failure), WakeWords.word(StoreRevision(.random(in: 1..<(1 << 48)))))
   }
 
-  /// Takes the failure sign away. Only while the write lock is held.
+  /// Clears the failure sign. Call it only while the write lock is held.
   func clearFailure() { coffer_atomic_store(field(WakeWords.failure), 0) }
 
-  /// Seconds on a clock that all processes share; cheap, since it need not be exact.
+  /// The seconds of a clock that all processes share; coarse, and so cheap to read.
   private static var uptime: UInt64 {
     var time = timespec()
     #if os(Linux)
@@ -185,26 +185,27 @@ final class WakeFile: Sendable {
     #else
       clock_gettime(CLOCK_MONOTONIC, &time)
     #endif
-    return UInt64(time.tv_sec) + 1  // never zero, which is what a new file says
+    return UInt64(time.tv_sec) + 1  // never zero, the value in a new file
   }
 
-  /// Follows the path to another file, after somebody has deleted or replaced this one. Whether that had happened.
+  /// Attaches to the file now at the path if this one was deleted or replaced.
+  /// - Returns: Whether another file was attached.
   func reattach() -> Bool {
     descriptor.withLock { descriptor in
       var mine = stat()
       var present = stat()
       let isAttached =
-        fstat(descriptor, &mine) == 0 && stat(place.wakePath, &present) == 0 && mine.st_ino == present.st_ino
+        fstat(descriptor, &mine) == 0 && stat(file.wakePath, &present) == 0 && mine.st_ino == present.st_ino
         && mine.st_dev == present.st_dev
       guard !isAttached else { return false }
-      // The new file knows everything before readers see it.
-      guard let (fresh, mapping) = try? Self.map(place, at: nil) else { return false }
+      // The new file receives all words before readers see it.
+      guard let (fresh, mapping) = try? Self.map(file, at: nil) else { return false }
       for (offset, word) in words.encoded where coffer_atomic_load(mapping + offset) < word {
         coffer_atomic_store(mapping + offset, word)
       }
       if hasFailed { coffer_atomic_store(mapping + WakeWords.failure, coffer_atomic_load(field(WakeWords.failure))) }
       munmap(mapping, Self.size)
-      guard (try? Self.map(fresh, place, at: UnsafeMutableRawPointer(bitPattern: address))) != nil else {
+      guard (try? Self.map(fresh, file, at: UnsafeMutableRawPointer(bitPattern: address))) != nil else {
         Foundation.close(fresh)
         return false
       }
@@ -214,7 +215,7 @@ final class WakeFile: Sendable {
     }
   }
 
-  private static func error(_ call: String, _ place: StorePlace) -> StorageError {
-    .system(call, path: place.wakePath, errno: errno, backend: place.description)
+  private static func error(_ call: String, _ file: StoreFile) -> StorageError {
+    .system(call, path: file.wakePath, errno: errno, location: file.description)
   }
 }

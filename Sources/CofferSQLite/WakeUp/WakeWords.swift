@@ -1,18 +1,19 @@
 package import CofferCore
 import Foundation
 
-/// What a wake-up file says besides its bell: `docs/formats/sqlite.md`, "The wake-up file".
+/// The words of a wake-up file, without its bell: `docs/formats/sqlite.md`, "The wake-up file".
 package struct WakeWords: Hashable {
-  /// The newest revision that a process has announced; `nil` when the word is damaged.
+  /// The newest revision that a process has announced; `nil` if the word is damaged.
   var announced: StoreRevision?
-  /// The newest revision whose sync has returned: never ahead of the truth. `nil` when the word is damaged.
+  /// The newest revision whose sync has returned, never a later one; `nil` if the word is damaged.
   var durable: StoreRevision?
-  /// Which store it belongs to and in which history: numbers of another one mean something else.
+  /// The identity of the store that the revisions belong to; zero if unknown.
   var store: UInt64
+  /// The epoch of the history that the revisions belong to.
   var epoch: UInt64
-  /// The database's inode: a copy of all files is another history.
+  /// The inode of the database: a copy of all files is another history.
   var file: UInt64
-  /// What the database's header counted when everybody had closed the store; `nil` while it is open.
+  /// The change counter of the database header when the last process closed the store; `nil` while it is open.
   var closedAt: UInt32?
 
   static let size = 128
@@ -42,7 +43,7 @@ package struct WakeWords: Hashable {
     closedAt = mark & ~0xFFFF_FFFF == Self.closedMark ? UInt32(truncatingIfNeeded: mark) : nil
   }
 
-  /// Reads a file without opening it for use; `nil` when there is none that says anything.
+  /// Reads the words of a file without mapping it; `nil` if there is no valid wake-up file.
   init?(ofFileAt path: String) {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
     guard descriptor >= 0 else { return nil }
@@ -59,22 +60,23 @@ package struct WakeWords: Hashable {
     ]
   }
 
-  /// What stands for a store that everybody has closed when its header had counted so far.
+  /// Returns the word of a closed store whose database header has this change counter; zero for `nil`.
   static func closedWord(_ changeCount: UInt32?) -> UInt64 { changeCount.map { closedMark | UInt64($0) } ?? 0 }
 
   // MARK: Revisions
 
-  /// A revision and a check of it in one word, which can be read and written at once: any one flipped bit shows.
+  /// Returns a revision and its check in one word, read and written atomically. Any single flipped bit is detected.
   package static func word(_ revision: StoreRevision) -> UInt64 {
     revision == .zero ? 0 : revision.rawValue << 16 | check(revision.rawValue)
   }
 
-  /// The revision in a word; `nil` for a word that nobody of us has written.
+  /// Returns the revision in a word, or `nil` if its check fails.
   package static func revision(_ word: UInt64) -> StoreRevision? {
     let number = word >> 16
     return word == 0 || (number > 0 && check(number) == word & 0xFFFF) ? StoreRevision(number) : nil
   }
 
-  /// The factor has no sixteen equal bits in a row, so a flipped bit of the number changes the product's upper ones.
+  /// Returns the check of a number. The factor has no sixteen equal bits in a row, so flipping one bit of the number
+  /// changes the upper bits of the product.
   private static func check(_ number: UInt64) -> UInt64 { (number &* 0x9E37_79B9_7F4A_7C15) >> 48 ^ 0x5A3C }
 }

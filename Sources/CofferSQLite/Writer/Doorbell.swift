@@ -1,10 +1,10 @@
 import CofferCShims
 import Dispatch
 
-/// Wakes one thread that has gone to sleep for want of work.
+/// A wake-up signal for one thread that waits for work.
 ///
-/// The sleeper looks out for a moment before it sleeps: who saves one value after the other comes back within
-/// microseconds, and waking a thread costs more than that.
+/// The thread spins briefly before it sleeps: a caller that saves one value after another returns within microseconds,
+/// and waking a thread costs more than that.
 final class Doorbell: Sendable {
   private enum State {
     static let quiet: UInt64 = 0
@@ -12,10 +12,10 @@ final class Doorbell: Sendable {
     static let rung: UInt64 = 2
   }
 
-  /// How long the sleeper looks out, in nanoseconds.
+  /// How long the thread spins before it sleeps, in nanoseconds.
   private static let patience: UInt64 = 20_000
 
-  /// One number that both threads change, atomically, and that lives as long as this object.
+  /// The state, changed only atomically and allocated for the lifetime of this object.
   private nonisolated(unsafe) let state: UnsafeMutablePointer<UInt64>
   private let semaphore = DispatchSemaphore(value: 0)
 
@@ -26,12 +26,12 @@ final class Doorbell: Sendable {
 
   deinit { state.deallocate() }
 
-  /// Lets the next `wait` return, or the one that is under way.
+  /// Makes the `wait` under way, or the next one, return.
   func ring() {
     if coffer_atomic_exchange(state, State.rung) == State.asleep { semaphore.signal() }
   }
 
-  /// Returns once it was rung since the last `wait`. For one thread only.
+  /// Blocks until `ring` was called since the last `wait`. Call it from one thread only.
   func wait() {
     let end = DispatchTime.now().uptimeNanoseconds + Self.patience
     repeat {

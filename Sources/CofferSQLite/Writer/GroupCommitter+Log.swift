@@ -2,12 +2,13 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-/// How the one connection that writes keeps the write-ahead log short.
+/// Bounding the length of the write-ahead log.
 extension GroupCommitter {
-  /// Copies the rest of the log into the database and starts the log again with a short commit: starting it syncs,
-  /// which must not happen in a relaxed commit on a caller's thread.
+  /// Copies the rest of the log into the database and restarts the log with a short commit: a restart syncs, which must
+  /// not happen in a relaxed commit on a caller's thread.
   ///
-  /// - Parameter code: what came of copying most of it beside the writer.
+  /// - Parameter code: The result of the concurrent copying of most of the log.
+  /// - Throws: `outcomeUnknown` if a sync has failed.
   func finishCheckpoint(_ code: Int32) throws {
     if coffer_sqlite_is_lost_sync(code) == 1 { throw lostSync(code) }
     guard let log = connection.log, log.frames >= Checkpointer.threshold else { return }
@@ -23,15 +24,16 @@ extension GroupCommitter {
     }
   }
 
-  /// Copies all of the log while nobody writes and waits until nobody reads it, so that the next commit, of whatever
-  /// process, writes to its beginning.
+  /// Copies all of the log while it excludes writers, and waits for readers of the log, so that the next commit of any
+  /// process writes to its beginning.
   ///
-  /// - Parameter isTooLong: whether commits wait for it.
+  /// - Parameter isTooLong: Whether commits wait for it.
+  /// - Throws: `outcomeUnknown` if a sync has failed.
   func startLogAgain(isTooLong: Bool) throws {
     let patience = logLimits.patience(isTooLong: isTooLong)
     let mode: LockFile.Mode = isTooLong ? .patient(milliseconds: patience) : .exclusive
-    let lock = try connection.place.checkpointLock(mode)
-    // Another process that copies now does it for all.
+    let lock = try connection.file.checkpointLock(mode)
+    // A process that is copying now does so for all of them.
     let code =
       lock == nil
       ? SQLITE_BUSY

@@ -2,9 +2,9 @@ import CofferCSQLite
 package import CofferCore
 package import Foundation
 
-/// The one connection of this process that writes: takes a group of batches and commits them with one sync.
+/// The write connection of this process, which commits a group of batches with one sync.
 ///
-/// Not thread-safe; the ``Writer`` gives it to one thread at a time.
+/// Not thread-safe; the ``Writer`` lends it to one thread at a time.
 package final class GroupCommitter {
   let connection: Connection
   let clock: StoreClock
@@ -15,38 +15,38 @@ package final class GroupCommitter {
   let maximumValueSize: Int
   private var retention: JournalRetention
   private(set) var revision = StoreRevision.zero
-  /// The history that this connection writes on with.
+  /// The epoch of the history that this connection continues.
   private(set) var epoch: UInt64 = 0
-  /// The newest revision whose sync has returned, until somebody has taken it.
+  /// The newest revision whose sync has returned, until ``takeDurableRevision()`` takes it.
   private var durableRevision: StoreRevision?
-  /// Whether an older state was put in the place of the one that this connection knows.
+  /// Whether the database was replaced by an older state than this connection has seen.
   private(set) var hasLostItsHistory = false
-  /// Whether rows were changed without a commit of their own, so that the newest journal row must be written again.
+  /// Whether rows were changed without a commit, so that the newest journal row must be updated.
   private var mustRewriteNewestRow = false
   private var isRecounting = false
   private var seenDataVersion: UInt32?
   private var isSynchronous = true
-  /// Whether there are relaxed commits that no sync has covered yet.
+  /// Whether there are relaxed commits not covered by a sync yet.
   private var hasUnsyncedCommits = false
   private static let fullCommitsBeforeExtension = 32
   private var fullCommits = 0
-  /// How many own commits have written to the log; counted by its hook.
+  /// The number of commits of this connection that have written to the log, counted by its hook.
   private let writes: UnsafeMutablePointer<UInt64>
 
-  /// The size that the log is filled up to once, so that commits overwrite it instead of growing it: a growing file
-  /// makes a durable commit 1.6 times slower. Enough for the checkpoint threshold.
+  /// The size in bytes that the log is extended to once, so that commits overwrite it instead of growing it: a growing
+  /// file makes a durable commit 1.6 times slower. It suffices for the checkpoint threshold.
   private static let logSize: Int64 = 32 + Int64(Checkpointer.threshold + 256) * (4_096 + 24)
 
-  private let failure: FailureSign
+  private let failure: SyncFailureFlag
 
-  init(_ place: StorePlace, configuration: SQLiteConfiguration, failure: FailureSign) throws {
+  init(_ file: StoreFile, configuration: SQLiteConfiguration, failure: SyncFailureFlag) throws {
     self.failure = failure
-    connection = try Connection(place)
+    connection = try Connection(file)
     clock = configuration.clock
     maximumValueSize = configuration.maximumValueSize
     retention = JournalRetention(commits: configuration.journalRetention)
     try connection.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
-    // A log that one large value has blown up shrinks again. (`fullfsync` is what Apple's systems need to mean it.)
+    // A log that a large value has grown shrinks again. (Apple's systems flush the device only with `fullfsync`.)
     try connection.execute(
       "PRAGMA cache_size = -8192; PRAGMA journal_size_limit = \(Self.logSize); PRAGMA fullfsync = ON")
     rows = try RowWriter(connection)
@@ -67,20 +67,20 @@ package final class GroupCommitter {
 
   var logLimits = LogLimits()
 
-  /// Whether the log has grown enough to be copied into the database; says so once per threshold.
+  /// Whether the log has grown enough to be copied into the database; `true` once per threshold.
   func takeCheckpointDue() -> Bool { logLimits.takeDue(connection.log) }
 
-  /// Whether the journal has become longer than it should be.
+  /// Whether trimming the journal is due.
   func takeTrimDue() -> Bool { retention.takeDue(at: revision) }
 
-  /// Deletes the oldest journal rows, those beyond the retention.
+  /// Deletes the journal rows beyond the retention.
   func trimJournal() throws {
     try housekeep { try retention.trim(connection, newest: revision) }
   }
 
-  /// Commits a batch now, or says `nil` when another process is writing.
+  /// Commits a batch at once; returns `nil` if another process is writing or the log has to be copied first.
   func commitWithoutWaiting(_ batch: PreparedBatch) -> Result<StoreRevision, any Error>? {
-    // Copying the log and starting it again sync, so they are the thread's.
+    // Copying and restarting the log sync, which only the writer's thread may do.
     guard let log = connection.log, log.copied < log.frames, !logLimits.isTooLong(log) else { return nil }
     connection.waitsForLock = false
     defer { connection.waitsForLock = true }
@@ -89,15 +89,15 @@ package final class GroupCommitter {
     return result
   }
 
-  /// Commits a group and answers with the revision after each batch. A batch that cannot be applied fails alone.
+  /// Commits a group and returns the revision after each batch. A batch that cannot be applied fails alone.
   func commit(_ group: [PreparedBatch], durability: StoreDurability) -> [Result<StoreRevision, any Error>] {
     do {
       return try write(durability: durability) { try group.map(apply) }
     } catch let error as StorageError where group.count > 1 && ![.outcomeUnknown, .busy, .closed].contains(error.code) {
-      // Something that only the transaction as a whole could find out (no space, say): find the batch that it is.
+      // The transaction as a whole failed (no space left, for example): find the batch that causes it.
       var results: [Result<StoreRevision, any Error>] = []
       for batch in group {
-        // After a failed sync nothing more is asked of the device.
+        // After a failed sync nothing more is written.
         if let failure = results.last?.lostSync {
           results.append(.failure(failure))
         } else {
@@ -110,7 +110,7 @@ package final class GroupCommitter {
     }
   }
 
-  /// Runs `body` in a transaction and, if it changed anything, journals it as one commit.
+  /// Runs `body` in a transaction and, if it changed anything, appends one commit to the journal.
   func transact<R>(_ header: TransactionHeader, _ body: (SQLiteTransaction) throws -> R) throws -> (R, StoreCommit?) {
     try write(durability: header.durability) {
       let changesBefore = sqlite3_total_changes64(connection.handle)
@@ -126,13 +126,13 @@ package final class GroupCommitter {
     }
   }
 
-  /// Runs `body` in a transaction that the journal does not mention: housekeeping.
+  /// Runs `body` in a relaxed transaction that is not journaled, for housekeeping.
   package func housekeep(_ body: () throws -> Void) throws {
     try write(durability: .relaxed, body)
   }
 
-  /// Lets the revisions of a store that has none begin after a number: positions of an earlier life of the store must
-  /// not mean something else in this one.
+  /// Starts the revisions of a store without commits after `base`, so that positions from an earlier incarnation of the
+  /// store cannot denote other commits.
   func beginRevisions(after base: StoreRevision) throws {
     try write(durability: .full) {
       guard revision == .zero else { return }
@@ -141,6 +141,7 @@ package final class GroupCommitter {
   }
 
   /// Makes all relaxed commits survive power loss.
+  /// - Throws: `outcomeUnknown` if the sync fails.
   func sync() throws {
     guard hasUnsyncedCommits else { return }
     let code = coffer_sqlite_log_sync(connection.handle)
@@ -163,16 +164,16 @@ package final class GroupCommitter {
     let (revisionBefore, liveBefore) = (revision, rows.live)
     let writesBefore = writes.pointee
     do {
-      if failure.isGiven() { throw StorageError.failureElsewhere(connection.place) }
+      if failure.isGiven() { throw StorageError.failureElsewhere(connection.file) }
       try refreshRevision()
       let result = try body()
       guard connection.isInTransaction else { throw endedTransaction }
       if mustRewriteNewestRow { try rewriteNewestRow() }
       try finish()
-      // The failing process lets go of the write lock an instant before it can give the sign.
+      // The failing process releases the write lock an instant before it can set the flag.
       if failure.isGiven() { throw unknownOutcome(nil) }
       seenDataVersion = coffer_sqlite_data_version(connection.handle)
-      // A commit that wrote nothing has synced nothing; SQLite counts no changes of the schema as changes of rows.
+      // A commit that wrote nothing has synced nothing; SQLite's count of changed rows omits changes of the schema.
       if writes.pointee != writesBefore {
         hasUnsyncedCommits = durability == .relaxed
         if durability == .full { durableRevision = revision }
@@ -188,12 +189,12 @@ package final class GroupCommitter {
     }
   }
 
-  /// What somebody hears whose statements have ended the transaction, or whose error had made SQLite end it.
+  /// The error of a closure whose statements, or whose error, made SQLite end the transaction.
   var endedTransaction: StorageError {
     StorageError(
-      .statementFailed, "The transaction has ended before its work was done.",
-      advice: "Nothing of it was stored. Let errors of statements end the closure, and do not commit inside it.",
-      backend: connection.place.description)
+      .statementFailed, "The transaction ended before its closure returned.",
+      advice: "Nothing of it was stored. Rethrow statement errors from the closure, and do not commit inside it.",
+      location: connection.file.description)
   }
 
   private func finish() throws {
@@ -205,7 +206,8 @@ package final class GroupCommitter {
     }
   }
 
-  /// After a failed sync nobody knows which bytes the device has; asking again would be answered with a lie.
+  /// Sets the failure sign and returns the error. After a failed sync the contents of the device are unknown, and a
+  /// second sync could report success wrongly.
   func lostSync(_ code: Int32) -> StorageError {
     failure.give()
     return unknownOutcome(connection.error(code))
@@ -213,9 +215,9 @@ package final class GroupCommitter {
 
   private func unknownOutcome(_ cause: StorageError?) -> StorageError {
     StorageError(
-      .outcomeUnknown, "The device failed while it confirmed a commit: it may or may not have been stored.",
-      advice: "The store has closed itself. Check the device, open the store again and look at what it holds.",
-      backend: connection.place.description, underlying: cause?.underlying)
+      .outcomeUnknown, "The device failed while confirming a commit, which may or may not have been stored.",
+      advice: "The store was closed. Check the device, then reopen the store and check its contents.",
+      location: connection.file.description, underlying: cause?.underlying)
   }
 
   private func setSynchronous(_ isFull: Bool) throws {
@@ -224,14 +226,14 @@ package final class GroupCommitter {
     isSynchronous = isFull
   }
 
-  /// Reads what the store holds when somebody else has committed since our last commit.
+  /// Reads the newest journal row if another connection has committed since the last commit of this one.
   private func refreshRevision() throws {
     let dataVersion = coffer_sqlite_data_version(connection.handle)
     guard dataVersion != seenDataVersion else { return }
     defer { newestRow.reset() }
     if try newestRow.step() {
       let (row, isWhole) = JournalRow.read(newestRow)
-      guard isWhole || isRecounting else { throw StorageError.damagedJournal(connection.place) }
+      guard isWhole || isRecounting else { throw StorageError.damagedJournal(connection.file) }
       try requireHistory(upTo: row.revision)
       (revision, rows.live) = (row.revision, row.live)
     } else {
@@ -244,17 +246,17 @@ package final class GroupCommitter {
   private func requireHistory(upTo found: StoreRevision) throws {
     guard found < revision else { return }
     hasLostItsHistory = true
-    throw History.wentBack(from: revision, to: found, connection.place)
+    throw History.wentBack(from: revision, to: found, connection.file)
   }
 
-  /// The newest revision whose sync has returned, if that is news.
+  /// Returns the newest revision whose sync has returned, or `nil` if it was returned before.
   func takeDurableRevision() -> StoreRevision? {
     defer { durableRevision = nil }
     return durableRevision
   }
 
-  /// Fills the log up with zeros once this process has shown that it commits often: overwriting costs one flush,
-  /// growing more. Who saves a value or two does not pay for it.
+  /// Extends the log with zeros after several durable commits of this process: overwriting costs one flush, growing
+  /// costs more. A process that saves only a few values avoids the cost.
   private func extendLogIfBusy() throws {
     fullCommits += 1
     guard fullCommits == Self.fullCommitsBeforeExtension,
@@ -262,7 +264,7 @@ package final class GroupCommitter {
     else { return }
     try begin.run()
     defer { connection.rollBack() }
-    // Without the space for it everything still works, only slower. A failed sync is another matter.
+    // If there is no space for it, commits are only slower. A failed sync is an error.
     let code = coffer_sqlite_log_extend(connection.handle, Self.logSize)
     if coffer_sqlite_is_lost_sync(code) == 1 { throw lostSync(code) }
   }
@@ -271,11 +273,11 @@ package final class GroupCommitter {
 
   private func apply(_ batch: PreparedBatch) throws -> Result<StoreRevision, any Error> {
     for case .require(let key, let expected) in batch.operations where try rows.revision(of: key) != expected {
-      return .failure(StorageError.preconditionFailed(key, backend: connection.place.description))
+      return .failure(StorageError.preconditionFailed(key, location: connection.file.description))
     }
     for case .requireRecord(let name, let expected) in batch.operations
     where try rows.recordRevision(of: name) != expected {
-      return .failure(StorageError.preconditionFailed(name.key, backend: connection.place.description))
+      return .failure(StorageError.preconditionFailed(name.key, location: connection.file.description))
     }
     guard batch.isChange else { return .success(revision) }
     let next = revision.next
@@ -291,7 +293,7 @@ package final class GroupCommitter {
     return .success(next)
   }
 
-  /// Applies one operation inside the present transaction, at the revision that the transaction will have.
+  /// Applies one operation inside the current transaction, at the revision that the transaction will have.
   func applyNow(_ operation: WriteBatch.Operation) throws {
     var sum: UInt32 = 0
     if case .put(let key, let value, let attributes) = operation {
@@ -299,7 +301,7 @@ package final class GroupCommitter {
     } else if case .putRecord(let name, let content) = operation {
       sum = checksum(name.key, content)
     }
-    // Whoever goes on after an error has a transaction in which this statement has done nothing.
+    // A closure that continues after the error has a transaction without any effect of this statement.
     let before = rows.live
     do {
       try rows.apply(operation, checksum: sum, at: revision.next)
@@ -309,12 +311,12 @@ package final class GroupCommitter {
     }
   }
 
-  /// Changes a value that is no user's, without a commit: the revision stays.
+  /// Replaces an internal value without a commit; its revision stays.
   package func rewrite(_ key: StoreKey, _ value: Data) throws {
     if try rows.rewrite(key, value) { mustRewriteNewestRow = true }
   }
 
-  /// Takes the rows that are there for all there are.
+  /// Recounts the rows and stores the result as the expected contents, accepting any loss.
   func recount() throws {
     isRecounting = true
     defer { isRecounting = false }
@@ -359,21 +361,21 @@ package final class GroupCommitter {
 }
 
 extension Result {
-  /// The error of a device that has not confirmed a commit.
+  /// The error of a commit that the device did not confirm; `nil` for any other result.
   var lostSync: StorageError? {
     guard case .failure(let error as StorageError) = self, error.code == .outcomeUnknown else { return nil }
     return error
   }
 }
 
-/// The origin, the id and the durability of a transaction.
+/// The origin, the identifier and the durability of a transaction.
 package struct TransactionHeader: Sendable {
-  /// `nil` for a writer that does not know us.
+  /// `nil` for an unaware writer.
   let origin: StoreOrigin?
   let transaction: TransactionID?
   let durability: StoreDurability
 
-  /// A transaction of this origin and durability, under a fresh id unless one is given.
+  /// Creates a header, with a new identifier unless `transaction` is given.
   package init(origin: StoreOrigin?, transaction: TransactionID? = nil, durability: StoreDurability) {
     self.origin = origin
     self.transaction = transaction
@@ -381,7 +383,7 @@ package struct TransactionHeader: Sendable {
   }
 }
 
-/// Called by SQLite after each commit that wrote something.
+/// Called by SQLite after each commit that wrote to the log.
 private nonisolated func countWrites(
   _ context: UnsafeMutableRawPointer?, _: OpaquePointer?, _: UnsafePointer<CChar>?, _: Int32
 ) -> Int32 {

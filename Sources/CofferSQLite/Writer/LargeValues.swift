@@ -2,13 +2,13 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-/// A large value, by its number and whose it is.
+/// The row identifier and key of a large value.
 struct LargeValue {
   let id: Int64
   let key: [UInt8]
 }
 
-/// Writes the rows of large values, which the rows of their keys name by number.
+/// Writes the rows of `coffer_large`, which the rows of their keys refer to by identifier.
 final class LargeValues {
   private let connection: Connection
   private let find, insert, update, delete, deleteAll: Statement
@@ -22,13 +22,13 @@ final class LargeValues {
     deleteAll = try connection.prepare("DELETE FROM coffer_large")
   }
 
-  /// Writes a value over the one that the key has, if that is large, too: its pages are used again.
-  /// - Returns: its number.
+  /// Stores a large value, reusing the row and pages of the key's present large value if there is one.
+  /// - Returns: The row identifier.
   func put(_ value: Data, for key: StoreKey) throws -> Int64 {
     try key.withBytes { name in
       if let id = try number(of: name) {
         try write(value, for: name, with: update, id: id)
-        if sqlite3_changes(connection.handle) == 1 { return id }  // else it is not where the row says
+        if sqlite3_changes(connection.handle) == 1 { return id }  // otherwise the row it refers to is missing
       }
       try write(value, for: name, with: insert, id: nil)
       return sqlite3_last_insert_rowid(connection.handle)
@@ -39,7 +39,7 @@ final class LargeValues {
     try value.key.withUnsafeBytes { name in
       delete.bind(1, value.id)
       delete.bind(2, borrowing: name)
-      defer { delete.resetAndForget() }
+      defer { delete.resetAndClearBindings() }
       _ = try delete.step()
     }
   }
@@ -48,7 +48,7 @@ final class LargeValues {
 
   private func number(of name: UnsafeRawBufferPointer) throws -> Int64? {
     find.bind(1, borrowing: name)
-    defer { find.resetAndForget() }
+    defer { find.resetAndClearBindings() }
     return try find.step() && !find.isNull(0) ? find.integer(0) : nil
   }
 
@@ -59,7 +59,7 @@ final class LargeValues {
       statement.bind(1, borrowing: name)
       statement.bind(2, borrowing: content)
       if let id { statement.bind(3, id) }
-      defer { statement.resetAndForget() }
+      defer { statement.resetAndClearBindings() }
       _ = try statement.step()
     }
   }

@@ -1,30 +1,30 @@
 import CofferCSQLite
 import Dispatch
 
-/// When a writer copies the write-ahead log, and how long it waits for readers that hold the log back.
+/// The policy of when a writer copies the write-ahead log, and how long it waits for readers that hold the log back.
 struct LogLimits {
-  /// How long commits wait for others while a log that is too long is started again, in milliseconds: longer than a
-  /// process on a busy machine waits for its turn.
+  /// How long commits wait for other processes while an overlong log is restarted, in milliseconds: longer than the
+  /// scheduling delay of a process on a busy machine.
   private static let usualPatience = 500
-  /// How long they wait while somebody is known to hold the log back, and before the log is too long.
+  /// How long they wait while a reader is known to hold the log back, and before the log is too long, in milliseconds.
   private static let shortPatience = 20
-  /// How long after a wait in vain there is none again, in nanoseconds: at most a tenth of the time is waited.
+  /// The pause after an unsuccessful wait, in nanoseconds, so that at most a tenth of the time is spent waiting.
   private static let rest: UInt64 = 5_000_000_000
 
   private var nextCheckpoint = Checkpointer.threshold
   private var nextLimit = Checkpointer.limit
   private var restsUntil: UInt64 = 0
 
-  /// How long to wait for locks while the log is started again, in milliseconds.
+  /// Returns how long to wait for locks while the log is restarted, in milliseconds.
   func patience(isTooLong: Bool) -> Int {
     isTooLong && DispatchTime.now().uptimeNanoseconds >= restsUntil ? Self.usualPatience : Self.shortPatience
   }
 
-  /// Whether copying beside the commits is due; once per threshold.
+  /// Whether copying concurrently with commits is due; `true` once per threshold.
   mutating func takeDue(_ log: coffer_sqlite_log?) -> Bool {
     guard let log, log.copied < log.frames else { return false }
     let frames = Int(log.frames)
-    if frames < Checkpointer.threshold {  // The log has started again.
+    if frames < Checkpointer.threshold {  // The log has been restarted.
       (nextCheckpoint, nextLimit) = (Checkpointer.threshold, Checkpointer.limit)
     }
     guard frames >= nextCheckpoint else { return false }
@@ -32,15 +32,15 @@ struct LogLimits {
     return true
   }
 
-  /// Whether the next commit waits until the log was copied. Frames that are all copied do not count: that commit
-  /// starts the log again.
+  /// Whether the next commit waits until the log is copied. A log whose frames are all copied is not too long, since
+  /// that commit restarts it.
   func isTooLong(_ log: coffer_sqlite_log?) -> Bool {
     guard let log, log.copied < log.frames else { return false }
     return Int(log.frames) >= nextLimit
   }
 
-  /// Notes what came of an attempt to start a log again that was too long. One that is held back is tried again when
-  /// it has grown by a threshold.
+  /// Records the outcome of an attempt to restart an overlong log. After a failure the next attempt is made once the
+  /// log has grown by another threshold.
   mutating func wasTried(_ log: coffer_sqlite_log?, succeeded: Bool) {
     guard !succeeded else {
       nextLimit = Checkpointer.limit

@@ -1,29 +1,29 @@
 import CofferCore
 import Foundation
 
-/// A batch with everything that can be computed on the caller's thread, so that the writer only writes.
+/// A batch with everything that can be computed on the caller's thread, so that the write transaction stays short.
 ///
-/// A class, since it passes through several hands and a copy of its fields would count five references each time.
+/// A class, since it is passed along often and each copy of its fields would update five reference counts.
 final class PreparedBatch: Sendable {
   let operations: [WriteBatch.Operation]
-  /// One for each operation, of which those of puts are used; none when the operations were applied already.
+  /// The checksum of each operation, used for puts only; empty if the operations are already applied or have a hook.
   let checksums: [UInt32]
   let transaction: TransactionID
   let origin: StoreOrigin
-  /// Whether the journal shall say that a writer that does not know us made it.
+  /// Whether the journal records the batch as made by an unaware writer.
   let isForeign: Bool
-  /// What to do in place of the operations; `nil` to apply them.
+  /// The hook that is applied instead of the operations; `nil` to apply the operations.
   let hook: CommitHook?
   let selection: StoreSelection
   let journalEntry: [UInt8]
   /// Whether there is anything to write.
   let isChange: Bool
-  /// The bytes of all values.
+  /// The total size of the values in bytes.
   let size: Int
-  /// When it was accepted, in whole milliseconds.
+  /// The date of acceptance, in whole milliseconds.
   let date: Date
 
-  /// - Parameter isApplied: whether only the journal is still to be written.
+  /// - Parameter isApplied: Whether the operations are already applied and only the journal row is to be written.
   init(
     _ batch: WriteBatch, origin: StoreOrigin, at date: Date, isApplied: Bool = false, isForeign: Bool = false,
     hook: CommitHook? = nil

@@ -1,11 +1,11 @@
 import CofferCore
 import Foundation
 
-/// Writes the rows of records of the library's own, beside those of values (``RowWriter``).
+/// Writes the rows of system records; ``RowWriter`` writes those of values.
 final class RecordRows {
   private let write, remove, find: Statement
 
-  /// The counter of removed rows has been made on the connection.
+  /// Prepares the statements, on a connection that already has a ``LiveRowCounter``.
   init(_ connection: Connection) throws {
     write = try connection.prepare(
       """
@@ -24,7 +24,7 @@ final class RecordRows {
         write.bind(2, Int64(bitPattern: revision.rawValue))
         write.bind(3, checksum)
         write.bind(4, borrowing: bytes)
-        defer { write.resetAndForget() }
+        defer { write.resetAndClearBindings() }
         _ = try write.step()
       }
     }
@@ -33,7 +33,7 @@ final class RecordRows {
   func delete(_ name: SystemRecordName) throws {
     try name.key.withBytes { key in
       remove.bind(1, borrowing: key)
-      defer { remove.resetAndForget() }
+      defer { remove.resetAndClearBindings() }
       _ = try remove.step()
     }
   }
@@ -41,24 +41,25 @@ final class RecordRows {
   func revision(of name: SystemRecordName) throws -> StoreRevision? {
     try name.key.withBytes { key in
       find.bind(1, borrowing: key)
-      defer { find.resetAndForget() }
+      defer { find.resetAndClearBindings() }
       return try find.step() ? StoreRevision(UInt64(bitPattern: find.integer(0))) : nil
     }
   }
 }
 
 extension Reader {
-  /// A record of the library's own.
+  /// Returns a system record, or `nil` if it is absent.
+  /// - Throws: `damaged` if its checksum does not match.
   func record(_ name: SystemRecordName) throws -> SystemRecord? {
     guard try connection.keepsAttributes else { return nil }
     let statement = try connection.prepare("SELECT \(ValueRow.columns) FROM coffer_records WHERE key = ?1")
     return try name.key.withBytes { key in
       statement.bind(1, borrowing: key)
-      defer { statement.resetAndForget() }
+      defer { statement.resetAndClearBindings() }
       guard try statement.step() else { return nil }
       let row = ValueRow(statement, 0)
       guard row.isWhole(name.key) else {
-        throw StorageError.damagedRecord(named: name.description, backend: connection.place.description)
+        throw StorageError.damagedRecord(named: name.description, location: connection.file.description)
       }
       return SystemRecord(content: Data(row.value), revision: row.revision)
     }

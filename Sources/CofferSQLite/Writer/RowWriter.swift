@@ -1,7 +1,7 @@
 package import CofferCore
 import Foundation
 
-/// Writes the rows of values, and follows how many there are and which (``LiveRows``).
+/// Writes the rows of values, and maintains their count and digest (``LiveRows``).
 ///
 /// Not thread-safe; the committer owns it.
 final class RowWriter {
@@ -37,13 +37,13 @@ final class RowWriter {
     findRevision = try connection.prepare("SELECT revision FROM coffer_values WHERE key = ?1")
   }
 
-  /// What the present transaction has left so far. Whoever undoes it puts the earlier state back.
+  /// The count and digest as changed by the current transaction; a caller that rolls back must restore them.
   var live: LiveRows {
     get { counter.rows }
     set { counter.rows = newValue }
   }
 
-  /// Counts the rows that are there, whatever was noted. Linear in their number.
+  /// Recomputes count and digest from the existing rows. Linear in their number.
   func count() throws -> LiveRows {
     try count(in: "coffer_values", from: count(in: "coffer_records"))
   }
@@ -56,7 +56,8 @@ final class RowWriter {
     return found
   }
 
-  /// Changes a value under its present revision; whether there is one.
+  /// Replaces a value and keeps its revision.
+  /// - Returns: Whether the key exists.
   func rewrite(_ key: StoreKey, _ value: Data) throws -> Bool {
     guard let revision = try revision(of: key) else { return false }
     let sum = Int64(bound(checksum(key, value), to: revision))
@@ -66,7 +67,7 @@ final class RowWriter {
         statement.bind(1, borrowing: name)
         statement.bind(2, borrowing: content)
         statement.bind(3, sum)
-        defer { statement.resetAndForget() }
+        defer { statement.resetAndClearBindings() }
         _ = try statement.step()
       }
     }
@@ -75,22 +76,23 @@ final class RowWriter {
     return true
   }
 
-  /// Removes the large values of rows that were removed, but for one that was written meanwhile.
+  /// Removes the large values of removed rows, except one that was just written.
   private func removeLarge(keeping kept: Int64? = nil) throws {
     let removed = counter.takeLarge()
     guard !removed.isEmpty else { return }
     for value in removed where value.id != kept { try large.get().remove(value) }
   }
 
-  /// Applies one operation; of a put with the checksum of key, value and attributes.
+  /// Applies one operation.
+  /// - Parameter checksum: For puts, the checksum of key, value and attributes.
   func apply(_ operation: WriteBatch.Operation, checksum: UInt32, at revision: StoreRevision) throws {
     switch operation {
     case .put(let key, let value, let attributes):
       let sum = Int64(bound(checksum, to: revision))
-      let place = value.count > ValueRow.largestInPlace ? try large.get().put(value, for: key) : nil
+      let id = value.count > ValueRow.largestInPlace ? try large.get().put(value, for: key) : nil
       try key.withBytes { name in
-        try (place == nil ? value : Data()).withUnsafeBytes { content in
-          if let place { put.bind(6, place) } else { put.bindNull(6) }
+        try (id == nil ? value : Data()).withUnsafeBytes { content in
+          if let id { put.bind(6, id) } else { put.bindNull(6) }
           if attributes.isEmpty {
             put.bindNull(5)
           } else {
@@ -104,7 +106,7 @@ final class RowWriter {
           _ = try put.step()
         }
       }
-      try removeLarge(keeping: place)
+      try removeLarge(keeping: id)
       live.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
     case .delete(let key):
       try run(delete, with: key)
@@ -133,7 +135,7 @@ final class RowWriter {
       try prefix.successor.withUnsafeBytes { upper in
         statement.bind(1, borrowing: lower)
         statement.bind(2, borrowing: upper)
-        defer { statement.resetAndForget() }
+        defer { statement.resetAndClearBindings() }
         _ = try statement.step()
       }
     }
@@ -142,23 +144,23 @@ final class RowWriter {
   private func run(_ statement: Statement, with key: StoreKey) throws {
     try key.withBytes { name in
       statement.bind(1, borrowing: name)
-      defer { statement.resetAndForget() }
+      defer { statement.resetAndClearBindings() }
       _ = try statement.step()
     }
   }
 
-  /// The revision of a key; `nil` when there is no row.
+  /// Returns the revision of a key, or `nil` if it is absent.
   func revision(of key: StoreKey) throws -> StoreRevision? {
     try key.withBytes { name in
       findRevision.bind(1, borrowing: name)
-      defer { findRevision.resetAndForget() }
+      defer { findRevision.resetAndClearBindings() }
       return try findRevision.step() ? StoreRevision(UInt64(bitPattern: findRevision.integer(0))) : nil
     }
   }
 }
 
 extension StoreKey {
-  /// The smallest byte string that is larger than every key with this prefix. UTF-8 has no byte 0xFF, so it exists.
+  /// The smallest byte string greater than every key with this prefix; it exists, since UTF-8 has no byte 0xFF.
   package var successor: [UInt8] {
     var bytes = Array(string.utf8)
     bytes[bytes.count - 1] += 1

@@ -1,22 +1,22 @@
 import CofferCore
 
-/// One thing that the writer is asked to do.
+/// A unit of work in the writer's queue.
 struct WriteRequest: Sendable {
   enum Kind: Sendable {
-    /// A batch, which shares a transaction with its neighbours in the queue.
+    /// A batch, which shares a transaction with adjacent batches in the queue.
     case batch(PreparedBatch, StoreDurability, CheckedContinuation<StoreRevision, any Error>)
-    /// Anything else, which has a transaction of its own. `run` resumes its own waiter, if it has one.
+    /// Other work, in a separate transaction. `run` resumes its continuation, if it has one.
     case work(run: @Sendable (GroupCommitter) -> WorkOutcome, refuse: @Sendable (any Error) -> Void)
   }
 
   let id: UInt64
   let kind: Kind
-  /// When it stops to wait for the write lock, as the system's uptime in nanoseconds.
+  /// When waiting for the write lock ends, in nanoseconds of system uptime.
   var deadline = UInt64.max
-  /// What comes before a batch on the writer's thread; such a batch is committed alone.
+  /// Preparation of a batch, run first on the writer's thread; such a batch is committed alone.
   var prepare: (@Sendable () throws -> Void)?
 
-  /// Tells the waiter that the request was not carried out.
+  /// Fails the request with an error.
   func refuse(_ error: any Error) {
     switch kind {
     case .batch(_, _, let continuation): continuation.resume(throwing: error)
@@ -25,7 +25,7 @@ struct WriteRequest: Sendable {
   }
 }
 
-/// What came of a piece of work: the commit to announce, or why there is none.
+/// The outcome of work: the commit to announce, or the error; neither if nothing was committed.
 struct WorkOutcome {
   var commit: StoreCommit?
   var error: (any Error)?

@@ -2,14 +2,14 @@ import CofferCore
 import CofferLocks
 import Dispatch
 
-/// What the writer does when commits wait for too long, and when the device fails.
+/// Timeouts and device failures.
 extension Writer {
-  /// So many milliseconds from now.
+  /// Returns the uptime in nanoseconds at this many milliseconds from now.
   func deadline(milliseconds: Int) -> UInt64 {
     DispatchTime.now().uptimeNanoseconds &+ UInt64(clamping: milliseconds) &* 1_000_000
   }
 
-  /// Refuses those whose time is up; the others wait for the lock again.
+  /// Fails the requests past their deadline; the others wait for the lock again.
   func answerBusy(_ group: [WriteRequest], _ results: [Result<StoreRevision, any Error>]) {
     let limit = deadline(milliseconds: 10)
     let rest = group.filter { $0.deadline > limit }
@@ -35,17 +35,17 @@ extension Writer {
     }
     refuse(
       StorageError(
-        .closed, "The store closed itself after the device failed to confirm a commit.",
-        advice: "Check the device, open the store again and look at what it holds.", backend: place.description,
+        .closed, "The store was closed after the device failed to confirm a commit.",
+        advice: "Check the device, then reopen the store and check its contents.", location: file.description,
         underlying: error.underlying))
   }
 
-  /// Closes the store since another process has found the device failing: what is in memory may be lost on the device.
+  /// Closes the store after a failed sync in another process: cached contents may be lost on the device.
   func closeAfterFailureElsewhere() {
-    if queue.withLock({ $0.refusal == nil }) { refuse(.failureElsewhere(place)) }
+    if queue.withLock({ $0.refusal == nil }) { refuse(.failureElsewhere(file)) }
   }
 
-  /// Takes nothing more, and refuses what is waiting.
+  /// Rejects all further requests and fails the waiting ones.
   func refuse(_ refusal: StorageError) {
     let requests = queue.withLock { queue in
       queue.refusal = refusal

@@ -2,9 +2,9 @@ import CofferCore
 import CofferLocks
 import Foundation
 
-/// What the writer's thread is asked to do besides committing batches.
+/// Work on the writer's thread other than committing batches.
 extension Writer {
-  /// Runs a closure in a transaction of its own on the writer's thread.
+  /// Runs a closure in a separate transaction on the writer's thread.
   func transact<R: Sendable>(
     _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
   ) async throws -> R {
@@ -29,7 +29,7 @@ extension Writer {
   /// Makes every earlier relaxed commit survive power loss.
   func flush() async throws { try await perform { try $0.sync() } }
 
-  /// Does something with the connection on the writer's thread.
+  /// Runs a closure with the committer on the writer's thread.
   func perform<R: Sendable>(_ body: @escaping @Sendable (GroupCommitter) throws -> R) async throws -> R {
     try await enqueue { (continuation: CheckedContinuation<R, any Error>) in
       .work(
@@ -45,7 +45,7 @@ extension Writer {
     }
   }
 
-  /// The same for callers that cannot suspend: it blocks their thread.
+  /// Runs a closure with the committer on the writer's thread, blocking the calling thread until it returns.
   func performBlocking(_ body: @escaping @Sendable (GroupCommitter) throws -> Void) throws {
     let isDone = DispatchSemaphore(value: 0)
     let result = Locked<Result<Void, any Error>>(.success(()))
@@ -64,7 +64,7 @@ extension Writer {
       isDone.signal()
     }
     let request = WriteRequest(
-      id: 0, kind: .work(run: run, refuse: refuse), deadline: deadline(milliseconds: place.busyTimeout))
+      id: 0, kind: .work(run: run, refuse: refuse), deadline: deadline(milliseconds: file.busyTimeout))
     if let refusal = submit(request) { throw refusal }
     isDone.wait()
     try result.withLock { $0 }.get()
@@ -72,7 +72,7 @@ extension Writer {
 
   private static let housekeepingPatience = 100
 
-  /// Runs housekeeping some time soon; if it fails, a later run will do it.
+  /// Schedules housekeeping. An error is ignored, since a later run makes up for it.
   func housekeep(_ body: @escaping @Sendable (GroupCommitter) throws -> Void) {
     let run: @Sendable (GroupCommitter) -> WorkOutcome = { committer in
       do {
@@ -82,13 +82,13 @@ extension Writer {
         return WorkOutcome(error: error)
       }
     }
-    // It waits for the lock a moment only: callers are behind it.
+    // It waits for the lock only briefly, since it delays callers.
     let request = WriteRequest(
       id: 0, kind: .work(run: run, refuse: { _ in }), deadline: deadline(milliseconds: Self.housekeepingPatience))
     _ = submit(request)
   }
 
-  /// Returns when everything that was accepted before has been done.
+  /// Returns once all previously accepted requests are finished.
   func drain() async {
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       let run: @Sendable (GroupCommitter) -> WorkOutcome = { _ in

@@ -2,24 +2,24 @@ import CofferCore
 import CofferLocks
 import Foundation
 
-/// The queue in front of the one connection that writes.
+/// The queue of commits, which owns the write connection.
 ///
-/// There is no timer: whatever has arrived while a commit was running is the next group. The connection belongs to
-/// whoever has set `isBusy`: the writer's own thread, or, for a relaxed commit on an idle writer, the caller, since
-/// handing over would cost more than the commit. A commit that syncs never runs on the caller, whose thread is one
-/// of the few that Swift's tasks share.
+/// There is no timer: the requests that arrive during a commit form the next group. The thread that sets `isBusy` owns
+/// the connection: the writer's own thread, or, for a relaxed commit on an idle writer, the caller's, since switching
+/// threads would cost more than the commit. A commit that syncs never runs on the caller's thread, which is one of the
+/// few in Swift's cooperative pool.
 final class Writer: Sendable {
-  /// What the store does with commits that have happened.
+  /// The callbacks of the store after a commit.
   struct Listener: Sendable {
-    /// Makes the revision known, before the waiters are resumed: what a task was told of, it can read.
+    /// Publishes the revision, before callers are resumed, so that a caller can read its own commit.
     let raise: @Sendable (StoreRevision) -> Void
-    /// Notes the newest revision whose sync has returned.
+    /// Records the newest revision whose sync has returned.
     let raiseDurable: @Sendable (StoreRevision) -> Void
-    /// Tells the subscribers, in the order of the revisions, after the waiters were resumed.
+    /// Notifies subscribers, in the order of revisions, after callers are resumed.
     let announce: @Sendable ([StoreCommit]) -> Void
-    /// The sign by which all processes know that a sync has failed.
-    let failure: FailureSign
-    /// Called once when the device has failed and the store must not be used any more.
+    /// The flag, shared by all processes, that a sync has failed.
+    let failure: SyncFailureFlag
+    /// Called once when the store must no longer be used, for example after a failed sync.
     let fail: @Sendable (StorageError) -> Void
   }
 
@@ -27,38 +27,38 @@ final class Writer: Sendable {
     var requests: [WriteRequest] = []
     var isBusy = false
     var hasThread = false
-    /// Why nothing is accepted any more.
+    /// The error of every further request; `nil` while requests are accepted.
     var refusal: StorageError?
   }
 
-  /// How many batches share a commit at most, so that the first of them does not wait for ever more of them.
+  /// The maximum number of batches in a group, which bounds the wait of its first one.
   private static let groupLimit = 1_024
-  /// The same in bytes of values.
+  /// The size of values in bytes at which a group ends.
   private static let groupBytes = 4 << 20
-  /// What a caller's thread commits itself, in bytes of values.
+  /// The largest batch that is committed on a caller's thread, in bytes of values.
   private static let inlineLimit = 64 << 10
 
   let queue = Locked(Queue())
-  private let lastID = Locked(UInt64(0))  // apart from the queue, whose lock is the one that everybody wants
+  private let lastID = Locked(UInt64(0))  // not in the queue, whose lock is contended
   private let committer: Locked<GroupCommitter?>
   private let doorbell = Doorbell()
   private let checkpointer: Checkpointer
-  let place: StorePlace
+  let file: StoreFile
   let listener: Listener
   private let configuration: SQLiteConfiguration
-  /// Whether batches may be written past damaged pages; set by the store, which can prove that no row is missing.
+  /// Returns whether batches may be written past damaged pages; set by the store, which can prove that all rows exist.
   let maySalvage = Locked<(@Sendable (any Error) -> Bool)?>(nil)
 
-  init(_ place: StorePlace, configuration: SQLiteConfiguration, listener: Listener) throws {
-    let committer = try GroupCommitter(place, configuration: configuration, failure: listener.failure)
+  init(_ file: StoreFile, configuration: SQLiteConfiguration, listener: Listener) throws {
+    let committer = try GroupCommitter(file, configuration: configuration, failure: listener.failure)
     self.committer = Locked(committer)
-    checkpointer = Checkpointer(place)
-    self.place = place
+    checkpointer = Checkpointer(file)
+    self.file = file
     self.listener = listener
     self.configuration = configuration
   }
 
-  /// Commits a batch: alone and at once, or with the next group.
+  /// Commits a batch, either at once on the caller's thread or with the next group.
   func commit(_ batch: PreparedBatch, durability: StoreDurability) async throws -> StoreCommit {
     try Task.checkCancellation()
     if durability == .relaxed, batch.size <= Self.inlineLimit, let result = try commitInline(batch) {
@@ -67,10 +67,10 @@ final class Writer: Sendable {
     return batch.commit(at: try await enqueue { .batch(batch, durability, $0) })
   }
 
-  /// Commits a batch that its hook prepares first; from the hook's queue it goes straight to the writer.
+  /// Commits a batch after its hook has prepared it, on the hook's queue or, for a small one, on the writer's thread.
   func commit(_ batch: PreparedBatch, _ hook: CommitHook) async throws -> StoreCommit {
     try Task.checkCancellation()
-    // Said before anything is prepared, which may fail in a less telling way: in a directory that is gone, say.
+    // Checked first, since preparation may fail with a less specific error, such as a missing directory.
     if let refusal = queue.withLock({ $0.refusal }) { throw refusal }
     let isCancelled = Locked(false)
     let bring: (WriteRequest) -> Void = { [self] request in
@@ -89,7 +89,7 @@ final class Writer: Sendable {
     return batch.commit(at: revision)
   }
 
-  /// Finishes what was accepted, then closes the connections.
+  /// Finishes the accepted requests, then closes the connections.
   func close() async {
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       stop { continuation.resume() }
@@ -97,13 +97,13 @@ final class Writer: Sendable {
     await checkpointer.close()
   }
 
-  /// The same without waiting, for a store that nobody closed.
+  /// Starts closing without waiting, for a store that is released without being closed.
   func abandon() {
     let hasThread = queue.withLock { queue in
-      queue.refusal = queue.refusal ?? StorageError.closed(place.description)
+      queue.refusal = queue.refusal ?? StorageError.closed(file.description)
       return queue.hasThread
     }
-    // Without a thread nothing refers to this object any more, and the connection goes with it.
+    // Without a thread nothing retains this object, and its deinitialization closes the connection.
     if hasThread { stop {} }
   }
 
@@ -113,13 +113,13 @@ final class Writer: Sendable {
     _ kind: (CheckedContinuation<R, any Error>) -> WriteRequest.Kind
   ) async throws -> R {
     let bring: (WriteRequest) -> Void = { [self] request in
-      // A cancellation that came before this point found nothing to call back.
+      // An earlier cancellation found no request to remove.
       if let refusal = submit(request, isCancelled: Task.isCancelled) { request.refuse(refusal) }
     }
     return try await enqueue(nil, through: bring, kind)
   }
 
-  /// Makes a request that a cancellation calls back, and lets `bring` take it to the queue.
+  /// Creates a cancellable request and passes it to `bring`, which submits it.
   private func enqueue<R: Sendable>(
     _ isCancelled: Locked<Bool>?, through bring: (WriteRequest) -> Void,
     _ kind: (CheckedContinuation<R, any Error>) -> WriteRequest.Kind
@@ -128,12 +128,12 @@ final class Writer: Sendable {
       lastID += 1
       return lastID
     }
-    let deadline = deadline(milliseconds: place.busyTimeout)
+    let deadline = deadline(milliseconds: file.busyTimeout)
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { bring(WriteRequest(id: id, kind: kind($0), deadline: deadline)) }
     } onCancel: {
       isCancelled?.withLock { $0 = true }
-      // Only what no group has taken yet can be called back.
+      // Only a request that is not yet part of a group can be removed.
       let request = queue.withLock { queue -> WriteRequest? in
         guard let index = queue.requests.firstIndex(where: { $0.id == id }) else { return nil }
         return queue.requests.remove(at: index)
@@ -142,7 +142,8 @@ final class Writer: Sendable {
     }
   }
 
-  /// Adds a request and wakes the thread if nobody is working; or says why not.
+  /// Adds a request and wakes the writer's thread if it is idle.
+  /// - Returns: The error if the request was not accepted; `nil` on success.
   func submit(_ request: WriteRequest, isCancelled: Bool = false) -> (any Error)? {
     let (refusal, mustWake) = queue.withLock { queue -> ((any Error)?, Bool) in
       if let refusal = queue.refusal { return (refusal, false) }
@@ -156,11 +157,11 @@ final class Writer: Sendable {
   }
 
   private func stop(_ completion: @escaping @Sendable () -> Void) {
-    // Its turn comes after everything that was accepted; the thread sees it by its number.
+    // It follows all accepted requests; the thread recognizes it by its identifier.
     let request = WriteRequest(
       id: Self.stopID, kind: .work(run: { _ in WorkOutcome() }, refuse: { _ in completion() }))
     let mustWake = queue.withLock { queue in
-      queue.refusal = queue.refusal ?? StorageError.closed(place.description)
+      queue.refusal = queue.refusal ?? StorageError.closed(file.description)
       queue.requests.append(request)
       defer { queue.isBusy = true }
       return !queue.isBusy
@@ -172,7 +173,7 @@ final class Writer: Sendable {
 
   // MARK: Committing on the caller
 
-  /// Commits on the caller's thread; `nil` when somebody else is writing, here or in another process.
+  /// Commits on the caller's thread; returns `nil` if another caller or process is writing.
   private func commitInline(_ batch: PreparedBatch) throws -> Result<StoreRevision, any Error>? {
     let isMine = try queue.withLock { queue in
       if let refusal = queue.refusal { throw refusal }
@@ -183,7 +184,7 @@ final class Writer: Sendable {
     guard isMine else { return nil }
     let result = committer.withLock { committer -> Result<StoreRevision, any Error>? in
       guard let committer, let result = committer.commitWithoutWaiting(batch) else { return nil }
-      // A damaged page is looked into on the thread.
+      // A damaged page is handled on the writer's thread.
       if (result.error as? StorageError)?.isDamagedPage == true { return nil }
       if case .success(let revision) = result, batch.isChange {
         raise(revision)
@@ -198,7 +199,7 @@ final class Writer: Sendable {
     return result
   }
 
-  /// Gives the connection back, or on to the thread if requests have arrived meanwhile.
+  /// Releases the connection, or passes it to the writer's thread if requests have arrived meanwhile.
   private func release() {
     let mustWake = queue.withLock { queue in
       queue.isBusy = !queue.requests.isEmpty
@@ -228,19 +229,19 @@ final class Writer: Sendable {
       while let group = takeGroup() {
         if let first = group.first, first.id == Self.stopID {
           committer.withLock { $0 = nil }
-          first.refuse(StorageError.closed(place.description))
+          first.refuse(StorageError.closed(file.description))
           return
         }
         committer.withLock { committer in
           guard let committer else { return }
-          // What has waited longest has to be answered first.
+          // The first request has waited longest, so its deadline applies.
           committer.connection.waiting(LockWait(until: group.first?.deadline ?? .max)) { process(group, committer) }
         }
       }
     }
   }
 
-  /// The next work, or as many batches as are there; gives the connection back when there is nothing.
+  /// Returns the next work, or a group of waiting batches; if there is none, releases the connection and returns `nil`.
   private func takeGroup() -> [WriteRequest]? {
     queue.withLock { queue in
       guard let first = queue.requests.first else {
@@ -292,7 +293,7 @@ final class Writer: Sendable {
     let results = salvaging(committer.commit(batches, durability: durability), batches, durability)
     if results.first?.isBusy == true { return answerBusy(group, results) }
     noteDurable(committer)
-    // First the store closes, then its callers hear why: what they do next must not slip through.
+    // The store is closed before its callers are resumed, so that their next request is rejected.
     closeIfDeviceFailed(results)
     if committer.hasLostItsHistory, let error = results.first?.error as? StorageError { refuse(error) }
     if case .success(let newest)? = results.last(where: { $0.error == nil }) { raise(newest) }
@@ -314,15 +315,15 @@ final class Writer: Sendable {
     lookAfter(committer)
   }
 
-  /// Writes batches that have met a damaged page once more, past it, where every row proves itself: so that a damaged
-  /// value can be replaced.
+  /// Retries batches that failed at a damaged page, ignoring page checksums, if the row checksums prove that no row is
+  /// missing. This allows a damaged value to be replaced.
   private func salvaging(
     _ results: [Result<StoreRevision, any Error>], _ batches: [PreparedBatch], _ durability: StoreDurability
   ) -> [Result<StoreRevision, any Error>] {
     guard let failure = results.lazy.compactMap({ $0.error as? StorageError }).first(where: \.isDamagedPage),
       maySalvage.withLock({ $0 })?(failure) == true
     else { return results }
-    var past = place
+    var past = file
     past.ignoresPageFaults = true
     guard let committer = try? GroupCommitter(past, configuration: configuration, failure: listener.failure) else {
       return results
@@ -333,7 +334,7 @@ final class Writer: Sendable {
     }
   }
 
-  /// Resumes the waiters, with what went wrong after the commit of a batch. What a hook has to do comes before that.
+  /// Finishes the hook of a committed batch, then resumes the callers, with the hook's error if it failed.
   private func finish(
     _ batches: [PreparedBatch], _ results: [Result<StoreRevision, any Error>], _ committer: GroupCommitter,
     resume: ((PreparedBatch) -> (any Error)?) -> Void
@@ -359,7 +360,7 @@ final class Writer: Sendable {
 
   // MARK: After a commit
 
-  /// Before the waiters are resumed: what a task was told of must show when it is lost.
+  /// Records the durable revision. Call it before callers are resumed, so that a loss of their commits is detectable.
   func noteDurable(_ committer: GroupCommitter) {
     if let revision = committer.takeDurableRevision() { listener.raiseDurable(revision) }
   }
@@ -375,7 +376,7 @@ final class Writer: Sendable {
 }
 
 extension WriteRequest {
-  /// The bytes of a batch's values; `nil` for what is done alone.
+  /// The size of a batch's values in bytes; `nil` for a request that is processed alone.
   fileprivate var batchSize: Int? {
     guard prepare == nil else { return nil }
     return if case .batch(let batch, _, _) = kind { batch.size } else { nil }

@@ -2,40 +2,40 @@ import CofferCore
 import CofferSQLite
 import Foundation
 
-/// A home that keeps a copy of itself, which serves while the home is damaged.
+/// A store that keeps a copy of its contents and serves reads from it while the original is damaged.
 ///
-/// The copy can be older than what the journal has acknowledged. Then a value that is not the recorded version was not
-/// edited by anybody: its newest version is lost.
+/// The copy can be older than the last acknowledged commit. A value in it that does not match its record was therefore
+/// not edited: its newest version is lost.
 package protocol CopyServing: Slots {
-  /// Whether values come from the copy now.
+  /// Whether reads are currently served from the copy.
   var servesCopy: Bool { get }
 
-  /// Lets the home be written anew from its copy: the journal knows now which values that loses.
+  /// Allows the store to be rewritten from its copy. Call it once the journal records which values that loses.
   func acceptCopy()
 }
 
-/// A home that can make sure of the room that a commit will take.
+/// A store that can reserve the disk space that a commit needs.
 package protocol RoomReserving: Slots {
-  /// Makes sure of the room that it takes to put these versions into their places. Called before they are committed,
-  /// under the write lock of the journal, with all that wait.
-  /// - Throws: `diskFull`; then nothing is kept for it.
+  /// Reserves the space needed to publish these versions. Called before the commit, under the write lock of the
+  /// journal, with every staged version.
+  /// - Throws: `diskFull`; nothing stays reserved then.
   func reserve(placing staged: [SlotID]) throws
 
-  /// Whether there is room that was made sure of and not used.
+  /// Whether reserved space is still unused.
   var hasRoom: Bool { get }
 
-  /// Gives back the room, since nothing was committed.
+  /// Releases the reserved space after a commit that did not happen.
   func release()
 }
 
-/// A home that can be examined beyond its values.
+/// A store whose structure can be checked apart from its values.
 package protocol Examinable: Slots {
-  /// What is damaged besides single values, a sentence each.
+  /// Returns a sentence for each kind of damage that does not concern a single value.
   func problems() throws -> [String]
 }
 
 extension SlotEngine {
-  /// What is damaged of the home besides single values, a sentence each. Changes nothing.
+  /// Returns a sentence for each damage of the store that does not concern a single value. Changes nothing.
   package func problems() async throws -> [String] {
     guard let slots = slots as? any Examinable else { return [] }
     return try await withCheckedThrowingContinuation { continuation in
@@ -44,8 +44,8 @@ extension SlotEngine {
   }
 }
 
-extension SlotHome {
-  /// Gives back the room for a commit that did not happen, unless another commit needs it.
+extension SlotHandle {
+  /// Releases the space reserved for a commit that did not happen, unless another commit needs it.
   func releaseRoom(_ committer: GroupCommitter) throws {
     guard let slots = slots as? any RoomReserving, slots.hasRoom else { return }
     try committer.housekeep {
@@ -53,20 +53,20 @@ extension SlotHome {
     }
   }
 
-  /// Whether values come from a copy now, because the home is damaged.
+  /// Whether reads are currently served from a copy because the store is damaged.
   var servesCopy: Bool { slots.isCopyServed }
 
-  /// What is in the place of a key, and whether it may come from a copy.
-  func place(of key: StoreKey) throws -> (content: SlotContent?, isCopy: Bool) {
-    // Asked on both sides: the home can be damaged in between.
+  /// Returns the content of a key's value slot, and whether it may come from a copy.
+  func content(of key: StoreKey) throws -> (content: SlotContent?, isCopy: Bool) {
+    // Checked before and after the read: the store can be damaged in between.
     let before = servesCopy
     let content = try locating(key) { try slots.read(.value(key)) }
     return (content, before || servesCopy)
   }
 
-  /// Has the journal say which values are lost with the home, before the home is written anew from its copy.
+  /// Records in the journal which values are lost, before a damaged store is rewritten from its copy.
   ///
-  /// What the journal does not know was removed after the copy was made, and is removed from it, too.
+  /// A value without a record was removed after the copy was made; it is removed from the copy as well.
   func acknowledgeCopy(_ committer: GroupCommitter) throws {
     guard let slots = slots as? any CopyServing, slots.servesCopy else { return }
     let waiting = Set(try SlotJournal.intents(committer.statements, of: name).map(\.key))
@@ -85,7 +85,7 @@ extension SlotHome {
     slots.acceptCopy()
   }
 
-  /// What to record of a version that a copy does not have; `nil` when there is nothing new to record.
+  /// The record of a version that is missing from the copy, or `nil` when there is nothing new to record.
   func record(_ record: SlotRecord, lostIn content: SlotContent?, _ key: StoreKey) -> SlotRecord? {
     if let content, matches(record, key, content) { return nil }
     guard !isStillLost(record, key, content) else { return nil }
@@ -99,10 +99,10 @@ extension SlotHome {
 }
 
 extension Slots {
-  /// Whether values come from a copy now, because the home is damaged.
+  /// Whether reads are currently served from a copy because the store is damaged.
   var isCopyServed: Bool { (self as? any CopyServing)?.servesCopy ?? false }
 
-  /// Whether the place of a value that was lost is as it was when that was found.
+  /// Whether the slot of a lost value is unchanged since the loss was recorded.
   func isStillLost(_ record: SlotRecord, _ key: StoreKey, _ content: SlotContent?) -> Bool {
     switch record.loss {
     case .none: return false

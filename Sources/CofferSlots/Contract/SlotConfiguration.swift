@@ -1,86 +1,86 @@
 public import CofferCore
 public import CofferSQLite
 
-/// How a ``SlotEngine`` is opened.
+/// The options for opening a ``SlotEngine``.
 public struct SlotConfiguration: Sendable {
-  /// Whether a missing home is made; otherwise opening it throws `notFound`. A missing journal is always made.
+  /// Whether a missing store is created; otherwise opening it throws `notFound`. A missing journal is always created.
   public var createsIfMissing = true
 
-  /// The largest value in bytes.
+  /// The maximum size of a value, in bytes. 1 GiB by default.
   public var maximumValueSize = 1 << 30
 
-  /// How many commits the journal keeps for subscribers that fall behind, at least 1.
+  /// The number of commits that the journal retains for subscribers that fall behind; at least 1.
   public var journalRetention = 10_000
 
-  /// How long a commit waits, in milliseconds, while another process holds the write lock, before it fails with `busy`.
+  /// The time, in milliseconds, that a commit waits for a write lock held by another process before it throws `busy`.
   public var busyTimeout = 5_000
 
-  /// The total size in bytes of the replaced values that this handle keeps for open snapshots. Beyond it the oldest are
-  /// removed, and a snapshot that still asks for one throws `unavailable`.
+  /// The total size, in bytes, of the replaced values that this handle retains for open snapshots. Beyond it the oldest
+  /// are removed, and a snapshot that reads one of them throws `unavailable`.
   public var retainedBytes = 256 << 20
 
-  /// How many replaced values this handle keeps for open snapshots, as ``retainedBytes``. Homes of secrets, which
-  /// record no sizes, are limited by this alone.
+  /// The number of replaced values that this handle retains for open snapshots; the oldest are removed as for
+  /// ``retainedBytes``. For stores of secrets, which record no sizes, this is the only limit.
   public var retainedCount = 10_000
 
-  /// Where the journal takes its dates from.
+  /// The clock that dates the commits of the journal.
   public var clock = StoreClock.system
 
-  /// Is told, once for each damaged value, what was found. The bytes are kept in the quarantine.
+  /// Called once for each damaged value that is found. The damaged bytes are kept in the quarantine.
   public var onDamage: (@Sendable (DamageReport) -> Void)?
 
-  /// Is told what opening had to mend, if there was anything.
+  /// Called after opening if there was anything to recover.
   public var onRecovery: (@Sendable (RecoveryReport) -> Void)?
 
-  /// Runs at each step of a commit and of a recovery: where tests kill the process.
+  /// Called at each step of a commit and of a recovery, so that tests can kill the process there.
   package var atStep: (@Sendable (SlotStep) -> Void)?
 
-  /// The usual settings.
+  /// Creates a configuration with the default settings.
   public init() {}
 }
 
-/// What opening a store had to mend.
+/// The repairs that opening a store has made.
 public struct RecoveryReport: Hashable, Sendable {
-  /// The store.
-  public let backend: String
-  /// How many values were put into their places for a writer that was killed after its commit.
+  /// The location of the store, such as `file:/var/lib/shop`.
+  public let location: String
+  /// The number of values rolled forward for a writer that was killed after its commit.
   public let completed: Int
-  /// How many values others had added, edited or removed while nobody had the store open.
+  /// The number of values that other programs had added, edited or removed while no process had the store open.
   public let edited: Int
-  /// How many values a killed writer had put aside whose journal is gone. Nobody knows whether they were stored, so
-  /// they are in the quarantine.
+  /// The number of staged values whose journal is missing, so that it is unknown whether they were committed. They are
+  /// in the quarantine.
   public let quarantined: Int
   /// The keys whose newest values are lost.
   ///
-  /// Either such a value was gone or damaged before it was put into its place, after a killed writer had committed it:
-  /// the key then has the value before it, which is announced as a change like any other, and what there is of the new
-  /// one is in the quarantine. Or the home was damaged, and the copy that took its place has an older value of the key
-  /// or none: reading it throws `damaged` until it is written again.
+  /// Either a committed value was missing or damaged before a killed writer could publish it: the key then keeps its
+  /// previous value, which is announced as a change, and any remains of the new one are in the quarantine. Or the store
+  /// was damaged, and the copy that replaced it has an older value or none: reading the key throws `damaged` until it
+  /// is written again.
   public let lost: [StoreKey]
-  /// Whether there was no journal although there were values: it was made anew from them. Revisions start again, and
-  /// transaction ids of earlier commits are gone.
+  /// Whether the journal was missing and was rebuilt from the values. Revisions start again, and the transaction ids of
+  /// earlier commits are lost.
   public let wasRebuilt: Bool
 }
 
-/// Where a commit is.
+/// The steps of a commit, in order.
 package enum SlotStep: String, Sendable {
-  /// A value was put aside.
+  /// A value was staged.
   case staged
-  /// The journal's rows are written, not yet committed.
+  /// The journal rows are written but not yet committed.
   case recorded
-  /// The batch is committed; its values are still aside.
+  /// The batch is committed; its values are still staged.
   case committed
-  /// A value was put into its place, or removed.
+  /// A value was published or removed.
   case placed
-  /// All places have survived power loss.
+  /// Every published value is synced to the device.
   case synced
-  /// The journal knows that nothing is left to do.
+  /// The journal lists no pending work any more.
   case finished
 }
 
 extension SQLiteConfiguration {
-  /// The usual settings of a journal of values in slots.
-  /// - Parameter name: how messages call the store.
+  /// The default configuration of the journal of a store in slots.
+  /// - Parameter name: the name of the store in error messages.
   package static func slotJournal(named name: String) -> SQLiteConfiguration {
     var configuration = SQLiteConfiguration()
     configuration.name = name
@@ -90,7 +90,7 @@ extension SQLiteConfiguration {
 }
 
 extension SlotConfiguration {
-  /// The settings of the journal.
+  /// The configuration of the journal database.
   func forJournal(named name: String) -> SQLiteConfiguration {
     var journal = SQLiteConfiguration.slotJournal(named: name)
     journal.journalRetention = journalRetention

@@ -2,29 +2,29 @@ package import CofferCore
 import CofferSQLite
 package import Foundation
 
-/// What the journal knows of one value in its slot: `docs/formats/files.md`, "The record".
+/// The journal record of one value in its slot. `docs/formats/files.md` ("The record") describes its bytes.
 package struct SlotRecord: Hashable, Sendable {
-  /// Without the attributes.
+  /// The size of an encoded record without its attributes, in bytes.
   package static let size = 62
   private static let version: UInt8 = 1
 
   package let id: SlotID
-  /// Of the key and the value.
+  /// The checksum of the key and the value.
   package let checksum: UInt32
-  /// The value's size in bytes.
+  /// The size of the value, in bytes.
   package let size: Int
   package var stamp: SlotStamp?
-  /// Whether the version is lost. If so, checksum, size and stamp are those of what is in its place.
+  /// Whether and how the version is lost. If it is, `checksum`, `size` and `stamp` describe the slot's present content.
   package private(set) var loss = Loss.none
-  /// What was stored with the version, and what the home reports for it.
+  /// The attributes stored with the version, merged with those that the store reports.
   package var attributes = ValueAttributes.none
 
-  /// What became of a version with a home that was damaged.
+  /// How a version was lost when its store was damaged.
   package enum Loss: UInt8, Sendable {
     case none
-    /// Its place has an older value, from a copy of the home.
+    /// The slot holds an older value, from a copy of the store.
     case older
-    /// Its place is empty.
+    /// The slot is empty.
     case missing
   }
 
@@ -40,22 +40,22 @@ package struct SlotRecord: Hashable, Sendable {
     self.init(id: id, checksum: checksum, size: content.data.count, stamp: content.stamp)
   }
 
-  /// Whether these are the bytes that were recorded.
+  /// Whether the version is not lost and these are its bytes.
   func matches(_ key: StoreKey, _ data: Data) -> Bool { loss == .none && describes(key, data) }
 
-  /// Whether the checksum and the size are those of these bytes.
+  /// Whether the recorded checksum and size match these bytes.
   func describes(_ key: StoreKey, _ data: Data) -> Bool {
     data.count == size && CofferSQLite.checksum(key, data) == checksum
   }
 
-  /// The same, with another loss.
+  /// Returns a copy of the record with another loss.
   func lost(_ loss: Loss) -> SlotRecord {
     var record = self
     record.loss = loss
     return record
   }
 
-  /// Reads what ``encoded`` wrote; `nil` for anything else.
+  /// Decodes a record from its ``encoded`` form; `nil` for anything else.
   package init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count >= Self.size, bytes[0] == Self.version,
       let loss = Loss(rawValue: bytes[29] >> 1)
@@ -92,7 +92,7 @@ package struct SlotRecord: Hashable, Sendable {
 }
 
 extension SlotID {
-  /// Sixteen bytes, most significant first.
+  /// The owner and the number as 16 bytes, most significant first.
   var bytes: Data { withUnsafeBytes(of: (owner.bigEndian, number.bigEndian)) { Data($0) } }
 
   init?(_ bytes: UnsafeRawBufferPointer) {

@@ -1,11 +1,11 @@
 package import CofferCore
 package import Foundation
 
-/// A home that can read, write and delete one named thing: a file, a preference, a keyring item.
+/// A store that can read, write and delete single named items: files, preferences or keyring items.
 ///
-/// ``SlotEngine`` makes a whole storage engine of it: atomic batches, transaction ids, checksums, revisions, changes
-/// and recovery come from a small journal database beside the home. No value is ever written to that database: what a
-/// batch stores waits in slots of the home itself, where it is as secret as any other value there.
+/// ``SlotEngine`` builds a complete storage engine on it: atomic batches, transaction ids, checksums, revisions, change
+/// notifications and recovery come from a small journal database beside the store. No value is ever written to that
+/// database: a batch stages its values in slots of the store itself, where they are as secret as any other value.
 ///
 /// ```swift
 /// final class ShelfSlots: Slots {
@@ -19,93 +19,93 @@ package import Foundation
 /// }
 /// ```
 ///
-/// Calls come from several threads at once, but never two writes to one slot. They may block; none comes from a thread
-/// that Swift's tasks share, except `read` and `stamp` of a home whose ``readsBlock`` is false, which are called where
-/// the value is asked for.
+/// Methods are called from several threads at once, but two writes to one slot never overlap. They may block: none is
+/// called on a thread of Swift's cooperative pool, except `read` and `stamp` when ``readsBlock`` is false, which are
+/// called on the thread of the reader.
 package protocol Slots: Sendable {
-  /// Whether what ``sync()`` has returned for survives power loss. Without it the engine does not promise it either.
+  /// Whether changes survive power loss once ``sync()`` has returned. The engine reports `powerLossSafety` only then.
   var survivesPowerLoss: Bool { get }
 
-  /// Whether to read takes long enough to hold a thread up: another process is asked, say.
+  /// Whether a read may block its thread, for instance because it calls another process.
   var readsBlock: Bool { get }
 
-  /// Whether nothing that depends on a value may be written elsewhere, not even its checksum or size, since a short
-  /// secret could be guessed by them. Such a home tells the version of what it reads, or a stamp that changes with it.
+  /// Whether nothing derived from a value may be written elsewhere, not even its checksum or size, since a short secret
+  /// could be guessed from them. Such a store reports the version of each value, or a stamp that changes with it.
   var keepsSecrets: Bool { get }
 
-  /// Whether the home can be read and written now. It must not wait for long, and never for a person.
+  /// Returns whether the store can be read and written now. It must not block for long, and never wait for the user.
   func availability() -> StoreAvailability
 
-  /// What a slot holds; `nil` only when it is proven empty. Throw when it cannot be told.
+  /// Returns the content of a slot, or `nil` only when the slot is proven empty. Throws when that cannot be determined.
   func read(_ slot: Slot) throws -> SlotContent?
 
-  /// Fills a slot, whole or not at all, replacing what was there.
-  /// - Returns: A stamp that the slot keeps, wherever it is moved, until somebody writes it again; `nil` where the home
-  ///   has none or where ``move(_:to:)`` changes it.
+  /// Writes the content of a slot atomically, replacing any existing content.
+  /// - Returns: A stamp that the slot keeps, wherever it is moved, until it is written again; `nil` if the store has
+  ///   no stamps or ``move(_:to:)`` changes them.
   func write(_ data: Data, to slot: Slot) throws -> SlotStamp?
 
-  /// Fills the slot of a version that waits for its batch to be committed.
+  /// Stages a version until its batch is committed.
   /// - Parameters:
-  ///   - data: the value's bytes.
+  ///   - data: the bytes of the value.
   ///   - id: the version.
-  ///   - key: whose value it is.
-  ///   - attributes: what is stored with the value. The journal keeps them; a home needs those only that it has a place
-  ///     for, such as the type of a preference, and tells them with ``SlotContent/attributes``.
-  /// - Returns: What ``write(_:to:)`` returns.
+  ///   - key: the key of the value.
+  ///   - attributes: the attributes stored with the value. The journal keeps them; a store keeps only those that it can
+  ///     represent, such as the type of a preference, and reports them as ``SlotContent/attributes``.
+  /// - Returns: The stamp that ``write(_:to:)`` returns.
   func stage(_ data: Data, as id: SlotID, for key: StoreKey, attributes: ValueAttributes) throws -> SlotStamp?
 
-  /// The ``SlotContent/attributes`` that the home will report for a value that is staged now, once the value is in its
-  /// place. The journal records them, so that a listing reports what a read reports.
+  /// Returns the ``SlotContent/attributes`` that the store will report for a value staged now, once it is published.
+  /// The journal records them, so that a listing reports the same attributes as a read.
   func attributes(staging data: Data, for key: StoreKey, attributes: ValueAttributes) throws -> ValueAttributes
 
-  /// Empties a slot. An empty one is no error.
+  /// Removes the content of a slot. Does nothing if the slot is empty.
   func delete(_ slot: Slot) throws
 
-  /// Every slot that is filled, in any order.
+  /// Returns every slot that has content, in any order.
   func list() throws -> [Slot]
 
-  /// Puts what `source` holds into `target`, replacing what was there, and empties `source`. Reading `target` meanwhile
-  /// gives the old content or the new.
-  /// - Returns: The new stamp of `target` where moving changes it.
-  /// - Throws: `notFound` when `source` is empty; then `target` is as it was.
+  /// Moves the content of `source` to `target`, replacing any existing content. A concurrent read of `target` returns
+  /// either the old or the new content.
+  /// - Returns: The new stamp of `target` if moving changes it.
+  /// - Throws: `notFound` when `source` is empty; `target` is unchanged then.
   func move(_ source: Slot, to target: Slot) throws -> SlotStamp?
 
-  /// Puts what `source` holds into `target` too, if it holds anything.
+  /// Copies the content of `source` to `target`. Does nothing if `source` is empty.
   func copy(_ source: Slot, to target: Slot) throws
 
-  /// The stamp of a slot without its content; `nil` when it is empty.
+  /// Returns the stamp of a slot without reading its content, or `nil` if the slot is empty.
   func stamp(_ slot: Slot) throws -> SlotPresence?
 
-  /// Whether nobody has written a slot between two stamps of it: bytes that differ all the same are damaged.
+  /// Whether a slot was not written between two of its stamps, so that bytes that differ nevertheless are damaged.
   func isUntouched(_ stamp: SlotStamp, since recorded: SlotStamp) -> Bool
 
-  /// The stamps of all values at once, where that is quicker than asking for each; else `nil`.
+  /// Returns the stamps of all values at once if that is faster than one call per value; otherwise `nil`.
   func stamps() throws -> [StoreKey: SlotPresence]?
 
-  /// Throws when no value could be put into its place or removed now. Called before anything is stored.
+  /// Throws if no value could be published or removed now. Called before anything is staged.
   func checkWritable() throws
 
-  /// Makes what the place of this key's value needs, or throws when the value could not be put there now. Called before
-  /// anything is stored.
+  /// Prepares the slot of a key's value, or throws if the value could not be published now. Called before anything is
+  /// staged.
   func prepare(_ key: StoreKey) throws
 
-  /// Returns when everything that was put aside so far would be found after power loss, by its name, too.
+  /// Syncs everything staged so far to the device, including the names.
   func syncStaged() throws
 
-  /// Carries out the moves to and the removals from slots of values that have only been noted so far: a home that is
-  /// one file writes it here, once for a whole batch. When it throws, none of them has happened, unless the code is
-  /// `outcomeUnknown`.
+  /// Applies the pending moves to and removals from value slots: a store that is one file writes it here, once for a
+  /// whole batch. When it throws, none of them has been applied, unless the code is `outcomeUnknown`.
   func flush() throws
 
-  /// Returns when every change to a slot of a value so far has survived power loss.
+  /// Syncs every change to a value slot so far to the device.
   func sync() throws
 
-  /// Tells of what others do to the home. Own changes may be told, too. The calls must be short.
-  /// - Returns: What ends it; `nil` where the home cannot tell.
+  /// Reports changes that other programs make to the store. It may report this process's own changes as well. The
+  /// calls of `heard` must be short.
+  /// - Returns: A closure that ends the watch; `nil` if the store cannot report changes.
   func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)?
 }
 
-/// What a home tells of what others have done to it.
+/// A change that another program may have made to a store.
 package enum SlotEvent: Hashable, Sendable {
   /// The value of this key may have been changed.
   case changed(StoreKey)
@@ -132,7 +132,7 @@ extension Slots {
 
   package func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
     guard let content = try read(source) else {
-      throw StorageError(.notFound, "There is nothing to move: the slot is empty.", backend: "\(source)")
+      throw StorageError(.notFound, "There is nothing to move: the slot is empty.", location: "\(source)")
     }
     let stamp = try write(content.data, to: target)
     try delete(source)
@@ -157,32 +157,32 @@ extension Slots {
   package func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)? { nil }
 }
 
-/// One named place in a home.
+/// A named location in a store that holds the bytes of one value.
 package enum Slot: Hashable, Sendable {
-  /// Where people find the value of a key.
+  /// The published value of a key, under its public name.
   case value(StoreKey)
-  /// A value that waits for its batch to be committed and then to be moved to its place.
+  /// A value that is published once its batch is committed.
   case staged(SlotID)
-  /// A value that was replaced while a snapshot was reading.
+  /// A replaced value that an open snapshot may still read.
   case retained(SlotID)
-  /// Damaged bytes that are kept for people to look at. Nothing here reads or changes them again.
+  /// Damaged bytes that are kept for inspection. The engine never reads or changes them again.
   case quarantined(SlotID)
 }
 
-/// Names one version of one value: who wrote it and the how-manieth of theirs it was.
+/// The identifier of one version of a value: the handle that wrote it and the ordinal of the version within it.
 package struct SlotID: Hashable, Sendable, CustomStringConvertible, LosslessStringConvertible {
-  /// The open handle that made it.
+  /// The random number of the open handle that wrote the version.
   package let owner: UInt64
-  /// Its number there.
+  /// The ordinal of the version within its handle, from 1.
   package let number: UInt64
 
-  /// The version with this number of this handle.
+  /// Creates an identifier from a handle and an ordinal.
   package init(owner: UInt64, number: UInt64) {
     self.owner = owner
     self.number = number
   }
 
-  /// The 32 lowercase hexadecimal digits of ``description``; `nil` for anything else.
+  /// Parses the 32 lowercase hexadecimal digits of ``description``; `nil` for anything else.
   package init?(_ description: String) {
     let digits = Array(description.utf8)
     let isHexadecimal = digits.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
@@ -192,19 +192,19 @@ package struct SlotID: Hashable, Sendable, CustomStringConvertible, LosslessStri
     self.init(owner: owner, number: number)
   }
 
-  /// 32 lowercase hexadecimal digits.
+  /// The owner and the number as 32 lowercase hexadecimal digits.
   package var description: String { owner.hexadecimal + number.hexadecimal }
 }
 
-/// What a home says of a slot's content without reading it: for a file its inode, size and date.
+/// Metadata that identifies the content of a slot without reading it: for a file its inode, size and modification time.
 ///
-/// A value that does not match its checksum under an unchanged stamp is damaged; under a changed one it was edited by
-/// somebody else (``Slots/isUntouched(_:since:)``). A home that has no stamps takes every such value for edited.
+/// A value that does not match its checksum is damaged if its stamp is unchanged, and was edited by another program if
+/// the stamp has changed (``Slots/isUntouched(_:since:)``). Without stamps every such value counts as edited.
 package struct SlotStamp: Hashable, Sendable {
-  /// Four numbers that mean something to the home only.
+  /// Four numbers whose meaning is private to the store.
   package let words: (UInt64, UInt64, UInt64, UInt64)
 
-  /// A stamp of up to four numbers.
+  /// Creates a stamp of up to four numbers.
   package init(_ first: UInt64, _ second: UInt64 = 0, _ third: UInt64 = 0, _ fourth: UInt64 = 0) {
     words = (first, second, third, fourth)
   }
@@ -219,21 +219,21 @@ package struct SlotStamp: Hashable, Sendable {
   }
 }
 
-/// What a filled slot holds.
+/// The content of a slot.
 package struct SlotContent: Sendable {
-  /// The value's bytes.
+  /// The bytes of the value.
   package let data: Data
-  /// The stamp under which they were read.
+  /// The stamp under which the bytes were read, if the store has stamps.
   package let stamp: SlotStamp?
-  /// Which version they are, where the home keeps that with them.
+  /// The version of the value, if the store records it.
   package let version: SlotID?
-  /// Whose value they are, where the home keeps that with a value that waits and nobody can change it. It is compared
-  /// with the key that is read: a waiting value of another key is damage.
+  /// The key of a staged or retained value, if the store records it tamper-proof. It is compared with the key that is
+  /// read: a staged value of another key is damage.
   package let key: StoreKey?
-  /// What the home itself says of the value, such as the type of a preference.
+  /// The attributes that the store itself reports for the value, such as the type of a preference.
   package let attributes: ValueAttributes
 
-  /// Bytes, the stamp under which they were read, their version, whose value they are, and what the home says of them.
+  /// Creates the content of a slot.
   package init(
     _ data: Data, stamp: SlotStamp? = nil, version: SlotID? = nil, key: StoreKey? = nil,
     attributes: ValueAttributes = .none
@@ -246,17 +246,17 @@ package struct SlotContent: Sendable {
   }
 }
 
-/// That a slot is filled, and under which stamp.
+/// Proof that a slot has content, with its stamp.
 package struct SlotPresence: Hashable, Sendable {
-  /// The stamp, where the home has one.
+  /// The stamp of the slot, if the store has stamps.
   package let stamp: SlotStamp?
 
-  /// A filled slot.
+  /// Creates the presence of a slot that has content.
   package init(stamp: SlotStamp?) { self.stamp = stamp }
 }
 
 extension UInt64 {
-  /// Sixteen lowercase hexadecimal digits.
+  /// The number as 16 lowercase hexadecimal digits.
   var hexadecimal: String {
     let digits = String(self, radix: 16)
     return String(repeating: "0", count: 16 - digits.utf8.count) + digits

@@ -4,17 +4,17 @@ import CofferLocks
 import CofferSQLite
 import Foundation
 
-/// The file of a ``DocumentSlots``: read once per change of it, replaced atomically.
+/// The file of a ``DocumentSlots``. It is read once per change and replaced atomically.
 final class DocumentFile<Format: DocumentFormat>: Sendable {
   private struct State {
-    /// What the file said when it was read or written last.
+    /// The content when the file was last read or written.
     var read: Reading?
-    /// The state of the file whose every change is known: written by us, or told to who listens.
+    /// The stamp of the latest state that was written here or reported to the watcher.
     var known: FileStamp?
-    /// What was in it, for the moments when its stamp does not tell one change from the next.
+    /// The hash of that state's bytes, for changes that are too close together for their stamps to differ.
     var knownHash: Int?
     var reported: Set<FileStamp> = []
-    /// The damaged state of the file that may be replaced by what the copy says.
+    /// The stamp of a damaged state that may be replaced by the copy.
     var accepted: FileStamp?
   }
 
@@ -22,16 +22,16 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     let stamp: FileStamp
     let bytes: Data
     let document: Format.Document
-    /// Whether the stamp alone tells this state of the file from the next.
+    /// Whether the stamp alone distinguishes this state of the file from the next.
     let isSettled: Bool
-    /// Whether the file is damaged, and this is what its copy says.
+    /// Whether the file is damaged and this is the content of its copy.
     var isCopy = false
   }
 
-  /// How long a file must have been left alone before its date can be trusted, in nanoseconds: the clock of a file
-  /// system ticks every few milliseconds.
+  /// The age, in nanoseconds, from which a modification time identifies a state of the file: the clock of a file system
+  /// ticks every few milliseconds.
   private let settling: UInt64 = 20_000_000
-  /// Half a file may be one that is being written: how often and how long to wait for the other half.
+  /// The number of retries and the pause between them for a file that may still be being written.
   private let patience = (rounds: 40, microseconds: UInt32(5_000))
   private let maximumSize = 1 << 30
 
@@ -40,7 +40,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private let fileName: String
   private let name: String
   private let parent, control, staged: Directory
-  /// Where damaged bytes are kept; `nil` where nothing can be written, nor overwritten.
+  /// The directory for damaged bytes; `nil` in a read-only store, which overwrites nothing.
   private let quarantine: Directory?
   private let onDamage: (@Sendable (DamageReport) -> Void)?
   private let state = Locked(State())
@@ -55,12 +55,12 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     self.quarantine = quarantine
     self.name = name
     self.onDamage = onDamage
-    // A link to the file, as people make for files that they keep elsewhere, stays a link: what it leads to is ours.
+    // A symbolic link to the file stays a link; its target is read and replaced.
     self.path = try PathParts.resolvingLink(path)
     let parts = PathParts(self.path)
     fileName = parts.last
     try OpenDirectory.refuseForeignLinks(in: parts.parent)
-    parent = try Directory(parts.parent, backend: name)
+    parent = try Directory(parts.parent, location: name)
     let stamp = try? parent.stamp(fileName)
     state.withLock { $0.known = stamp }
   }
@@ -72,15 +72,15 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
 
   // MARK: Reading
 
-  /// What the file says now. A file that makes no sense gives what we have written last, if that was kept; else throws
-  /// `damaged`.
+  /// Returns the current content of the file. For a damaged file it returns the content written last, if the copy of
+  /// that is intact, and throws `damaged` otherwise.
   func document() throws -> Format.Document {
     try parent.requireInPlace()
     if let read = try unchanged() { return read.document }
     return try readAgain().document
   }
 
-  /// Whether ``document()`` needs not look into the file, nor wait for somebody who is writing it.
+  /// Whether ``document()`` would return without reading the file or waiting for a writer.
   var isRead: Bool { ((try? unchanged()) ?? nil) != nil }
 
   private func unchanged() throws -> Reading? {
@@ -100,16 +100,16 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
       } catch let error as StorageError where error.code == .damaged {
         failure = (content, error)
       }
-      // An old one does not become whole by waiting.
+      // A file that was last written more than a second ago is not being written.
       if isSettled(content.stamp, for: 1_000_000_000), round > 0 { break }
       usleep(patience.microseconds)
     }
-    guard let failure else { throw StorageError(.inputOutput, "The file could not be read.", backend: name) }
+    guard let failure else { throw StorageError(.inputOutput, "The file could not be read.", location: name) }
     return (failure.content.stamp, try lastCopy(insteadOf: failure.content, failure.error), true)
   }
 
-  /// Takes a file apart, unless its bytes are those that were taken apart last: while somebody else writes all the
-  /// time, its date is always too young to be trusted.
+  /// Decodes a file, unless its bytes are those decoded last: while another program keeps writing, its modification
+  /// time is always too recent to identify its content.
   private func document(of content: FileContent) throws -> Format.Document {
     let isSettled = isSettled(content.stamp)
     let last = state.withLock { $0.read }
@@ -125,8 +125,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     return document
   }
 
-  /// Whether the clock has ticked since, so that another change would have another date; one that is in the future is
-  /// no date that a change made now would have.
+  /// Whether the stamp is old enough that a change made now would have another modification time. So is one far enough
+  /// in the future.
   private func isSettled(_ stamp: FileStamp, for age: UInt64? = nil) -> Bool {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
@@ -140,21 +140,21 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private let copyName = "copy"
   private let sealName = "seal"
 
-  /// What is known of the file that was written last.
+  /// Returns the seal of the file that was written last.
   private func seal() throws -> DocumentSeal? {
     try control.read(sealName, limit: 4_096).flatMap { DocumentSeal($0.data) }
   }
 
   private var altered: StorageError {
-    StorageError(.damaged, "The file is damaged: its bytes are not those that were written, and nobody has edited it.")
+    StorageError(.damaged, "The file is damaged: its bytes are not those that were written, and it was not edited.")
   }
 
-  /// Keeps the damaged bytes, once, and gives what was written last.
+  /// Quarantines the damaged bytes, once, and returns the content written last.
   private func lastCopy(insteadOf content: FileContent, _ error: StorageError) throws -> Format.Document {
     let kept = try keep(content)
     let seal = (try? seal()) ?? nil
     let copy = try? control.read(copyName, limit: maximumSize).flatMap { copy -> Format.Document? in
-      // Of a file that only we have written, no other state may take its place.
+      // A file that only Coffer has written is replaced by exactly that state or none.
       if let seal, seal.isBroken(by: content), !seal.isOf(copy.data) { return nil }
       return try format.decode(copy.data)
     }
@@ -162,13 +162,13 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     if isFirst {
       onDamage?(
         DamageReport(
-          key: nil, revision: .zero, size: content.data.count, backend: name, isCopyUsed: copy.flatMap { $0 } != nil))
+          key: nil, revision: .zero, size: content.data.count, location: name, isCopyUsed: copy.flatMap { $0 } != nil))
     }
     guard let document = copy ?? nil else {
       throw StorageError(
         .damaged, "\(error.message) \(path.escapingControlCharacters)",
-        advice: "\(kept) Put a backup in its place, or move it away to begin anew.",
-        backend: name)
+        advice: "\(kept) Restore a backup of the file, or move it away to start with an empty store.",
+        location: name)
     }
     let reading = Reading(
       stamp: content.stamp, bytes: content.data, document: document, isSettled: isSettled(content.stamp), isCopy: true)
@@ -176,26 +176,26 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     return document
   }
 
-  /// Whether the file is damaged now, and what it says is what its copy says.
+  /// Whether the file is damaged and reads are served from its copy.
   var servesCopy: Bool {
     guard (try? document()) != nil else { return false }
     return state.withLock { $0.read?.isCopy ?? false }
   }
 
-  /// Lets the damaged file be replaced by what its copy says.
+  /// Allows the damaged file to be replaced by the content of its copy.
   func acceptCopy() {
     state.withLock { state in
       if let read = state.read, read.isCopy { state.accepted = read.stamp }
     }
   }
 
-  /// What is damaged of the file and its copy, a sentence each.
+  /// Returns a sentence for each of the file and its copy that is damaged.
   func problems() -> [String] {
     let files = [(what: "The file", parent, fileName), (what: "The copy", control, copyName)]
     return files.compactMap { what, directory, name in
       do {
         guard let content = try directory.read(name, limit: maximumSize) else {
-          if directory === parent { _ = try format.missing() }  // A store to which nothing was written has no copy.
+          if directory === parent { _ = try format.missing() }  // A store that was never written has no copy.
           return nil
         }
         _ = try format.decode(content.data)
@@ -207,42 +207,43 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     }
   }
 
-  /// - Returns: Where they are, as a sentence.
-  /// - Throws: When they cannot be kept: then nothing may be written over them.
+  /// Quarantines damaged bytes.
+  /// - Returns: A sentence that states where they are.
+  /// - Throws: An error if they cannot be kept; the file must not be overwritten then.
   private func keep(_ content: FileContent) throws -> String {
     guard let quarantine else { return "Its bytes stay where they are." }
     let name = "damaged-\(content.stamp.inode)-\(content.stamp.seconds)-\(content.stamp.nanoseconds)"
-    // Through another directory: several readers may do this at once, or be killed in its middle.
+    // Written elsewhere and renamed: several readers may do this at once, and each can be killed halfway.
     if try quarantine.stamp(name) == nil { try quarantine.replace(name, with: content.data, through: staged) }
     return "Its bytes were kept as quarantine/\(name)."
   }
 
   // MARK: Writing
 
-  /// Replaces the file by a changed one, keeping what others have written into it meanwhile. Only one process at a time
-  /// does this.
+  /// Replaces the file by a changed one, preserving what other programs have written to it meanwhile. Only one process
+  /// at a time may call this.
   func change(_ body: (inout Format.Document) throws -> Void) throws {
-    // Others take no locks: the file is looked at once more just before it is replaced.
+    // Other programs take no locks: the stamp is compared once more just before the file is replaced.
     for _ in 0..<16 where try changeOnce(body) { return }
     throw StorageError(
-      .busy, "Somebody else is writing the file all the time.", advice: "Try again.", backend: name)
+      .busy, "Another process keeps writing the file.", advice: "Try again.", location: name)
   }
 
-  /// - Returns: Whether nobody else has changed the file meanwhile.
+  /// - Returns: Whether the file was replaced; `false` if another program has changed it meanwhile.
   private func changeOnce(_ body: (inout Format.Document) throws -> Void) throws -> Bool {
     let before = try readAgain()
     guard !before.isCopy || state.withLock({ $0.accepted == before.stamp }) else {
       throw StorageError(
-        .damaged, "The file was damaged while a commit was about to be written to it.", advice: "", backend: name)
+        .damaged, "The file was damaged while a commit was about to be written to it.", advice: "", location: name)
     }
     var document = before.document
     try body(&document)
     let (bytes, written) = try encoded(document)
-    // Before the file itself: whoever is killed in between has committed it, and the next one puts it into the file.
-    // Not synced: it serves when somebody else breaks the file, not when the power goes.
+    // The copy first: after a kill in between, roll forward writes the file. It is not synced, since it protects
+    // against other programs that damage the file, not against power loss.
     do { try control.replaceUnsynced(copyName, with: bytes) } catch let error as StorageError {
       throw StorageError(
-        error.code, "The copy of the file could not be written: \(error.message)", advice: error.advice, backend: name,
+        error.code, "The copy of the file could not be written: \(error.message)", advice: error.advice, location: name,
         underlying: error.underlying)
     }
     let after: FileStamp?
@@ -251,12 +252,12 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
         fileName, with: bytes, scratch: scratchName, isReserved: true,
         onlyIf: { [parent, fileName] in (try? parent.stamp(fileName)) == before.stamp })
     } catch {
-      throw error.locating(backend: name)
+      throw error.locating(at: name)
     }
     guard let after else { return false }
-    // Not synced either: without it the file is trusted, as one that somebody else has written.
+    // Not synced either: without its seal the file is trusted, like one that another program has written.
     try? control.replaceUnsynced(sealName, with: DocumentSeal(bytes, after).encoded)
-    // The stamp is that of the file that was put there, whatever somebody has put there since.
+    // The stamp is that of the file just published, even if another program has replaced it since.
     let reading = Reading(stamp: after, bytes: bytes, document: written, isSettled: false)
     state.withLock { state in
       state.read = reading
@@ -267,7 +268,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
 
   private var scratchName: String { ".\(fileName).coffer-new" }
 
-  /// Makes sure of the room for the file and its copy, were both so much larger than they are.
+  /// Reserves disk space for the file and its copy, each with `count` more bytes than the larger of them has now.
   func reserve(additional count: Int) throws {
     let sizes = [try parent.stamp(fileName)?.size, try control.stamp(copyName)?.size]
     let size = Int(sizes.compactMap { $0 }.max() ?? 0) + count
@@ -278,20 +279,20 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     }
   }
 
-  /// Whether there is room that was made sure of and not used.
+  /// Whether reserved space is still unused.
   var hasRoom: Bool {
     let copy = try? control.stamp(copyName + ".new")
     let file = try? parent.stamp(scratchName)
     return copy.flatMap { $0 } != nil || file.flatMap { $0 } != nil
   }
 
-  /// Gives back the room that ``reserve(additional:)`` has made sure of.
+  /// Releases the space that ``reserve(additional:)`` has reserved.
   func release() {
     try? control.delete(copyName + ".new")
     try? parent.delete(scratchName)
   }
 
-  /// What cannot be read back must not replace what can.
+  /// Encodes a document and decodes the result, so that an unreadable file never replaces a readable one.
   private func encoded(_ document: Format.Document) throws -> (bytes: Data, document: Format.Document) {
     do {
       let bytes = try format.encode(document)
@@ -302,11 +303,11 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     } catch {
       throw StorageError(
         .encodingFailed, "The values cannot be written as one file: \((error as? StorageError)?.message ?? "\(error)")",
-        advice: "Remove the value that was stored last.", backend: name)
+        advice: "Remove the value that was stored last.", location: name)
     }
   }
 
-  /// Returns when the file's name has survived power loss.
+  /// Syncs the name of the file to the device.
   func syncName() throws { try parent.sync() }
 
   // MARK: Watching
@@ -329,7 +330,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     return hasher.finalize()
   }
 
-  /// Tells of a state of the file that is not known yet.
+  /// Reports the present state of the file unless it is known.
   private func compare(_ heard: @Sendable (SlotEvent) -> Void) {
     let stamp: FileStamp?
     do { stamp = try parent.stamp(fileName) } catch {

@@ -3,13 +3,14 @@ import CofferFileSystem
 import CofferSQLite
 import Foundation
 
-/// What we know of a file that we have written, kept beside it: by which stamp it is recognised, and its checksum.
+/// The stamp and the checksum of a file that Coffer has written, kept beside it to distinguish damage from edits.
 ///
-/// A property list with a flipped bit can still be one, with another value. As long as the file has the stamp that it
-/// was written with, nobody has written it since, and other bytes are damage. Under another stamp they are an edit.
+/// A property list with a flipped bit can still be valid, with another value. As long as the file has the stamp that it
+/// was written with, it was not edited, and other bytes are damage. Under another stamp they are an edit.
 struct DocumentSeal: Equatable {
   private static let magic = Array("COFSEAL1".utf8)
-  /// The magic, four numbers of the stamp, the size and the checksum of the file, and the checksum of all that.
+  /// The size of an encoded seal in bytes: the magic, the four numbers of the stamp, the size and the checksum of the
+  /// file, and the checksum of the preceding bytes.
   private static let size = 8 + 6 * 8 + 4
 
   private let stamp: FileStamp
@@ -22,7 +23,7 @@ struct DocumentSeal: Equatable {
     checksum = UInt64(bytes.withUnsafeBytes { checksumOfBytes($0) })
   }
 
-  /// Reads what ``encoded`` wrote; `nil` for anything else, which says nothing of the file.
+  /// Decodes a seal from its ``encoded`` form; `nil` for anything else, which leaves the file without a seal.
   init?(_ data: Data) {
     guard data.count == Self.size, data.starts(with: Self.magic) else { return nil }
     let (words, sum) = data.withUnsafeBytes { bytes in
@@ -45,8 +46,8 @@ struct DocumentSeal: Equatable {
     return data
   }
 
-  /// Whether a file is the one that was written, and says something else. Another size is no sign of a writer: a file
-  /// that has lost its end has it, too.
+  /// Whether a file has the inode and modification time of the sealed one but other bytes. The size is not compared: a
+  /// file that was truncated by damage has another size, too.
   func isBroken(by content: FileContent) -> Bool {
     let isUntouched =
       content.stamp.inode == stamp.inode && content.stamp.seconds == stamp.seconds
@@ -54,7 +55,7 @@ struct DocumentSeal: Equatable {
     return isUntouched && !isOf(content.data)
   }
 
-  /// Whether these are the bytes that were written.
+  /// Whether these are the sealed bytes.
   func isOf(_ bytes: Data) -> Bool {
     UInt64(bytes.count) == count && UInt64(bytes.withUnsafeBytes { checksumOfBytes($0) }) == checksum
   }

@@ -4,11 +4,10 @@ import CofferLocks
 package import CofferSQLite
 package import Foundation
 
-/// A home that is one file with all values in it, rewritten as a whole for each batch.
+/// A store that keeps all values in one file, which is rewritten as a whole for each batch.
 ///
-/// Beside it there is a directory of ours, where the journal is, where values wait in files of their own, and where a
-/// copy of what we have written last is kept: other programs write such files in place, and one that is killed at it
-/// leaves half of one.
+/// A control directory beside the file holds the journal, a file for each staged value, and a copy of the content
+/// written last: other programs overwrite such files in place, and leave a truncated file when they are killed.
 package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomReserving, Examinable {
   private enum Step {
     case put(StoreKey, Format.Item, SlotID)
@@ -17,9 +16,9 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
 
   private struct Pending {
     var steps: [Step] = []
-    /// What waited for these steps and is not needed after them.
+    /// The staged versions that are removed after these steps.
     var placed: [SlotID] = []
-    /// Whether the file was replaced, and its name synced, since somebody has asked for that.
+    /// Whether the file was replaced and its name synced since the last call of `sync`.
     var isSynced = false
   }
 
@@ -31,12 +30,12 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
   private let maximumValueSize: Int
   private let pending = Locked(Pending())
 
-  /// Opens a home, making the directories that are missing.
+  /// Opens a store and creates the missing directories.
   /// - Parameters:
-  ///   - path: of the file, in an existing directory.
-  ///   - control: the path of the directory of ours, whose parent exists.
-  ///   - isReadOnly: whether nothing is made, since nothing can be written.
-  ///   - onDamage: told once of each damaged state of the file.
+  ///   - path: the path of the file, in an existing directory.
+  ///   - control: the path of the control directory, whose parent exists.
+  ///   - isReadOnly: whether the store cannot be written, so that nothing is created.
+  ///   - onDamage: called once for each damaged state of the file.
   package init(
     _ format: Format, at path: String, control: String, name: String, maximumValueSize: Int,
     isReadOnly: Bool = false, onDamage: (@Sendable (DamageReport) -> Void)?
@@ -44,18 +43,18 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
     self.format = format
     self.maximumValueSize = maximumValueSize
     controlPath = control
-    let directory = isReadOnly ? try Directory(ifAny: control, backend: name) : try Directory(control, backend: name)
+    let directory = isReadOnly ? try Directory(ifAny: control, location: name) : try Directory(control, location: name)
     staged = try directory.directory("staged", mayMake: !isReadOnly)
     retained = try directory.directory("retained", mayMake: !isReadOnly)
     quarantine = try directory.directory("quarantine", mayMake: !isReadOnly)
-    if !isReadOnly { try? staged.removeUnfinished() }  // What cannot be removed is in nobody's way.
+    if !isReadOnly { try? staged.removeUnfinished() }  // Leftovers are harmless.
     file = try DocumentFile(
       format, at: path, copyIn: directory, staged: staged, quarantine: isReadOnly ? nil : quarantine, name: name,
       onDamage: onDamage)
   }
 
   package var keepsSecrets: Bool { format.keepsSecrets }
-  /// A large file takes milliseconds to be taken apart, and one that is being written takes longer.
+  /// Decoding a large file takes milliseconds, and a read may wait for a writer.
   package var readsBlock: Bool { !file.isRead }
 
   package func availability() -> StoreAvailability {
@@ -69,10 +68,10 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
 
   // MARK: Reading
 
-  /// What the file says now.
+  /// Returns the current content of the file.
   package func document() throws -> Format.Document { try file.document() }
 
-  /// Changes what the file says beside its values; inside of ``SlotEngine/alone(_:)``.
+  /// Changes content of the file other than its values. Call it only inside ``SlotEngine/alone(_:)``.
   package func change(_ body: (inout Format.Document) throws -> Void) throws { try file.change(body) }
 
   private func directory(_ slot: Slot) -> (directory: Directory, id: SlotID)? {
@@ -91,9 +90,9 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
   }
 
   private func waiting(_ id: SlotID, in directory: Directory) throws -> (key: StoreKey?, item: Format.Item)? {
-    // Its envelope is larger than the value by a little.
+    // The encoded form is slightly larger than the value.
     guard let content = try directory.read(id.description, limit: maximumValueSize + 4_096) else { return nil }
-    return try format.decodeWaiting(content.data, of: id)
+    return try format.decodeStaged(content.data, of: id)
   }
 
   package func stamp(_ slot: Slot) throws -> SlotPresence? {
@@ -112,14 +111,14 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
 
   package func checkWritable() throws {
     try file.checkWritable()
-    _ = try file.document()  // What cannot be read must not be replaced.
+    _ = try file.document()  // An unreadable file must not be replaced.
   }
 
   package func stage(
     _ data: Data, as id: SlotID, for key: StoreKey, attributes: ValueAttributes
   ) throws -> SlotStamp? {
     let tag = format.tag(of: attributes)
-    _ = try staged.write(try format.encodeWaiting(data, as: id, for: key, tag: tag), to: id.description)
+    _ = try staged.write(try format.encodeStaged(data, as: id, for: key, tag: tag), to: id.description)
     return format.stamp(of: id)
   }
 
@@ -136,9 +135,9 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
 
   private func write(_ data: Data, to slot: Slot, for key: StoreKey?) throws {
     guard let (directory, id) = directory(slot) else {
-      throw StorageError.unsupported("to write a value past its batch", advice: "Stage and move it.", backend: "")
+      throw StorageError.unsupported("to write a value past its batch", advice: "Stage and move it.", location: "")
     }
-    let waiting = try format.encodeWaiting(data, as: id, for: key, tag: 0)
+    let waiting = try format.encodeStaged(data, as: id, for: key, tag: 0)
     try directory.replace(id.description, with: waiting, through: staged)
   }
 
@@ -146,16 +145,16 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
 
   package func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
     guard let (from, id) = directory(source) else {
-      throw StorageError.unsupported("to move a value", advice: "Copy it.", backend: "")
+      throw StorageError.unsupported("to move a value", advice: "Copy it.", location: "")
     }
     if let (directory, other) = directory(target) {
       try from.rename(id.description, to: other.description, in: directory)
     } else if case .value(let key) = target {
       guard let waiting = try waiting(id, in: from) else {
-        throw StorageError(.notFound, "There is nothing to move: no value waits as \(id).")
+        throw StorageError(.notFound, "There is nothing to move: no value is staged as \(id).")
       }
       guard waiting.key ?? key == key else {
-        throw StorageError(.damaged, "The value that waits for this place is another key's.", key: key)
+        throw StorageError(.damaged, "The staged value of this key belongs to another key.", key: key)
       }
       pending.withLock { pending in
         pending.steps.append(.put(key, waiting.item, id))
@@ -194,7 +193,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
     for id in pending.placed { try? staged.delete(id.description) }
   }
 
-  /// Whoever was killed after it had replaced the file may not have synced its name.
+  /// Syncs the name of the file unless `flush` has just done so: a writer killed after replacing it may not have.
   package func sync() throws {
     let isSynced = pending.withLock { pending in
       defer { pending.isSynced = false }
@@ -203,8 +202,8 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
     if !isSynced { try file.syncName() }
   }
 
-  /// The file and its copy are written anew as a whole, while those that they replace are still there. Where only we
-  /// write the file, how large it becomes is known.
+  /// Reserves space for the new file and its copy, which exist beside the old ones for a moment. Only for formats that
+  /// no other program writes, since the new size is known in advance only for those.
   package func reserve(placing versions: [SlotID]) throws {
     guard format.keepsSecrets else { return }
     let sizes = try versions.map { Int(try staged.stamp($0.description)?.size ?? 0) + StoreKey.maximumSize + 64 }
@@ -225,7 +224,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
     for (directory, what) in [(staged, "staged"), (retained, "retained")] {
       for id in try directory.fileNames().compactMap({ SlotID($0) }) {
         do { _ = try waiting(id, in: directory) } catch let error as StorageError {
-          problems.append("\(what)/\(id), which waits for its place, is damaged: \(error.message)")
+          problems.append("The value \(what)/\(id) is damaged: \(error.message)")
         }
       }
     }

@@ -2,18 +2,18 @@ import CofferCore
 import CofferSQLite
 import Foundation
 
-/// What the journal database says of values in slots: their records, and what is still to be put into its place.
+/// The journal database of a store in slots: the records of its values, and the intents that are not yet carried out.
 ///
-/// The records are the values of the database's own store, so revisions, preconditions, listings and the feed of
-/// changes are those of ``SQLiteEngine``. `docs/formats/files.md` describes both tables.
+/// The records are stored as the values of an ``SQLiteEngine``, which provides revisions, preconditions, listings and
+/// the feed of changes. `docs/formats/files.md` describes both tables.
 struct SlotJournal {
-  /// One value that a committed batch has stored or removed, until it is so in the home.
+  /// A committed change of one value that may not yet have been carried out in the store.
   struct Intent {
     let position: Int64
-    /// The commit that it is part of.
+    /// The revision of the commit that it is part of.
     let revision: StoreRevision
     let key: StoreKey
-    /// Where the new value waits; `nil` when the value is removed.
+    /// The staged version; `nil` for a removal.
     let staged: SlotID?
     /// The version that it replaces.
     let previous: SlotRecord?
@@ -31,7 +31,7 @@ struct SlotJournal {
     static let intents = "SELECT position, revision, key, staged, previous FROM coffer_intents ORDER BY position"
   }
 
-  /// What the journal has beside the records: what is still to be put into its place.
+  /// The table of intents, which the journal has beside the records.
   static let tables = """
     CREATE TABLE IF NOT EXISTS coffer_intents (
       position INTEGER PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, key BLOB NOT NULL, staged BLOB, previous BLOB
@@ -40,7 +40,7 @@ struct SlotJournal {
 
   // MARK: In the transaction of a commit
 
-  /// Records a batch whose values were put aside, and forgets what is done up to a revision.
+  /// Records a batch whose values are staged, and deletes the intents that are done up to a revision.
   static func record(
     _ operations: [WriteBatch.Operation], _ staged: [SlotRecord?], done: StoreRevision,
     in transaction: SQLiteTransaction
@@ -71,15 +71,15 @@ struct SlotJournal {
     }
   }
 
-  /// What the journal says of a key.
+  /// The row of a key in the journal.
   enum Line {
     case none
     case record(SlotRecord)
-    /// The row is damaged: it says nothing but that there is one.
+    /// A row that is damaged.
     case unreadable
   }
 
-  /// The line of a key in the state of a transaction.
+  /// Returns the row of a key, as seen by a transaction.
   static func line(of key: StoreKey, in transaction: SQLiteTransaction) throws -> Line {
     do {
       guard let value = try transaction.value(key) else { return .none }
@@ -89,46 +89,46 @@ struct SlotJournal {
     }
   }
 
-  /// The record of a key on the writer's connection.
+  /// Returns the record of a key, read on the writer's connection.
   static func record(of key: StoreKey, _ committer: GroupCommitter) throws -> SlotRecord? {
     let sql = "SELECT \(ValueRow.value) FROM coffer_values WHERE key = ?1"
     return try committer.statements.query(sql, [key.blob]) { $0.blob(0) }.first
       .flatMap { $0.withUnsafeBytes { SlotRecord($0) } }
   }
 
-  /// All records on the writer's connection; `nil` for one that is damaged.
+  /// Returns all records, read on the writer's connection; `nil` for a damaged one.
   static func records(_ committer: GroupCommitter) throws -> [(key: StoreKey, record: SlotRecord?)] {
     try committer.statements.query("SELECT key, \(ValueRow.value) FROM coffer_values", []) { row in
       row.blob(0).key.map { ($0, row.blob(1).withUnsafeBytes { SlotRecord($0) }) }
     }.compactMap { $0 }
   }
 
-  /// The versions that wait for being put into their places.
+  /// Returns the staged versions that are not yet published.
   static func stagedVersions(in transaction: SQLiteTransaction) throws -> [SlotID] {
     try transaction.query("SELECT staged FROM coffer_intents WHERE staged IS NOT NULL") { SlotID($0.blob(0)) }
       .compactMap { $0 }
   }
 
-  /// The keys that wait for being put into their places.
+  /// Returns the keys of the intents that are not yet carried out.
   static func intendedKeys(in transaction: SQLiteTransaction, of name: String) throws -> Set<StoreKey> {
     Set(try transaction.query("SELECT key FROM coffer_intents") { try $0.blob(0).key.or(.damagedIntent(name)) })
   }
 
   // MARK: After the commit
 
-  /// What is still to be done, or has been done and not been forgotten yet, in its order.
-  static func intents(_ statements: StatementCache, of backend: String) throws -> [Intent] {
+  /// Returns the intents in commit order, including those carried out but not yet deleted.
+  static func intents(_ statements: StatementCache, of location: String) throws -> [Intent] {
     try statements.query(SQL.intents, []) { row in
-      let key = try row.blob(2).key.or(.damagedIntent(backend))
-      // A version that cannot be read must not be taken for none, which would be a removal.
+      let key = try row.blob(2).key.or(.damagedIntent(location))
+      // An unreadable version must not be read as `NULL`, which means a removal.
       return Intent(
         position: row.integer(0), revision: StoreRevision(UInt64(bitPattern: row.integer(1))), key: key,
-        staged: row.isNull(3) ? nil : try SlotID(row.blob(3)).or(.damagedIntent(backend)),
+        staged: row.isNull(3) ? nil : try SlotID(row.blob(3)).or(.damagedIntent(location)),
         previous: row.isNull(4) ? nil : row.blob(4).withUnsafeBytes { SlotRecord($0) })
     }
   }
 
-  /// Removes the work that is done. What has failed stays.
+  /// Deletes the intents that were carried out. Those of failed keys stay.
   static func forget(_ intents: [Intent], except failed: Set<StoreKey>, _ committer: GroupCommitter) throws {
     guard let last = intents.last else { return }
     if failed.isEmpty {
@@ -140,7 +140,7 @@ struct SlotJournal {
     }
   }
 
-  /// Notes the stamp that a version has in its place, if the version is still the newest.
+  /// Records the stamp of a published version, if it is still the newest version of its key.
   static func note(_ stamp: SlotStamp?, of id: SlotID, _ key: StoreKey, _ committer: GroupCommitter) throws {
     guard let record = try record(of: key, committer), record.id == id, record.stamp != stamp else { return }
     var noted = record
@@ -148,7 +148,7 @@ struct SlotJournal {
     try committer.rewrite(key, noted.encoded)
   }
 
-  /// Notes what became of a version, if the version is still the newest.
+  /// Replaces the record of a version, if it is still the newest version of its key.
   static func note(_ noted: SlotRecord, _ key: StoreKey, _ committer: GroupCommitter) throws {
     guard let record = try record(of: key, committer), record.id == noted.id, record != noted else { return }
     try committer.rewrite(key, noted.encoded)
@@ -164,7 +164,7 @@ extension StoreKey {
 }
 
 extension Data {
-  /// The key that these bytes are. No writer of ours makes others.
+  /// The bytes as a key, or `nil` if they are none.
   fileprivate var key: StoreKey? { String(validating: self, as: UTF8.self).flatMap { try? StoreKey($0) } }
 }
 
@@ -176,11 +176,11 @@ extension Optional {
 }
 
 extension StorageError {
-  fileprivate static func damagedIntent(_ backend: String) -> StorageError {
+  fileprivate static func damagedIntent(_ location: String) -> StorageError {
     StorageError(
-      .damaged, "The journal is damaged: what it lists as still to be put into its place cannot be read.",
+      .damaged, "The journal is damaged: its list of values to publish cannot be read.",
       advice:
-        "Copy the store, then delete the journal while nobody has the store open: it is made anew from the values.",
-      backend: backend)
+        "Copy the store, then delete the journal while no process has the store open: it is rebuilt from the values.",
+      location: location)
   }
 }

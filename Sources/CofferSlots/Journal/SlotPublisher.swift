@@ -2,53 +2,52 @@ import CofferCore
 import CofferSQLite
 import Foundation
 
-extension SlotHome {
-  /// Puts everything that was committed into its place, whoever committed it: a writer that was killed in between
-  /// leaves it to the next. Doing it twice does no harm.
+extension SlotHandle {
+  /// Publishes every committed value, including those that a killed writer has left (roll forward). Idempotent.
   ///
   /// Runs on the writer's thread and under the write lock of the journal, so that no two processes do it at once.
   /// - Parameters:
-  ///   - isLazy: whether the journal may forget what is done with the next commit: that saves a page of the log.
-  ///   - resume: called when all is in its place and has survived power loss, with what could not be put into its
-  ///     place. That stays committed and readable, and is tried again with the next commit.
-  func publish(_ committer: GroupCommitter, isLazy: Bool = false, resume: (Unplaced) -> Void = { _ in }) throws {
+  ///   - isLazy: whether completed intents may be deleted with the next commit, which saves a page of the log.
+  ///   - resume: called once the published values are synced, with those that could not be published. These stay
+  ///     committed and readable, and the next commit tries again.
+  func publish(_ committer: GroupCommitter, isLazy: Bool = false, resume: (Unpublished) -> Void = { _ in }) throws {
     reached(.committed)
     var isResumed = false
     do {
       try committer.housekeep {
         let intents = try SlotJournal.intents(committer.statements, of: name)
-        let unplaced = try place(intents, committer)
+        let unpublished = try publish(intents, committer)
         isResumed = true
-        resume(unplaced)
-        // A removal is forgotten at once: carried out again, it would take a file that somebody has put back.
-        if isLazy, unplaced.waiting.isEmpty, intents.allSatisfy({ $0.staged != nil }) {
+        resume(unpublished)
+        // Delete removals at once: carried out again, one would remove a file that was restored meanwhile.
+        if isLazy, unpublished.waiting.isEmpty, intents.allSatisfy({ $0.staged != nil }) {
           noteDone(intents.last?.revision ?? .zero)
         } else {
-          try SlotJournal.forget(intents, except: unplaced.waiting, committer)
+          try SlotJournal.forget(intents, except: unpublished.waiting, committer)
         }
       }
     } catch let error as StorageError where error.code != .outcomeUnknown {
-      // Either all is in its place, and only the journal still lists it, which the next commit mends; or the lock of
-      // the journal could not be had, and nothing is in its place.
-      if !isResumed { resume(Unplaced(all: unfinished(error))) }
+      // Either everything is published and only its intents remain, which the next commit deletes; or the lock of the
+      // journal was not acquired, and nothing is published.
+      if !isResumed { resume(Unpublished(all: unfinished(error))) }
     }
     reached(.finished)
     discardRetained()
   }
 
-  private func place(_ intents: [SlotJournal.Intent], _ committer: GroupCommitter) throws -> Unplaced {
-    var unplaced = Unplaced()
-    guard !intents.isEmpty else { return unplaced }
+  private func publish(_ intents: [SlotJournal.Intent], _ committer: GroupCommitter) throws -> Unpublished {
+    var unpublished = Unpublished()
+    guard !intents.isEmpty else { return unpublished }
     try acknowledgeCopy(committer)
     let mustRetain = control.hasSnapshots
-    // Only the last intent of a key is carried out: whoever does all of this again after a kill would find the last
-    // value in its place already, and remove it for a deletion that came before it.
+    // Only the last intent of a key is carried out: repeated after a kill, an earlier deletion would remove the last
+    // value, which is published already.
     let keys = Dictionary(grouping: intents, by: \.key).sorted { $0.value[0].position < $1.value[0].position }
     var absence: StorageError?
     for (key, steps) in keys {
       do {
-        if let absence { throw absence }  // A home that is away is not asked for each key: each would take a deadline.
-        // Whichever of its versions is in the place: some of the steps may have been carried out before.
+        if let absence { throw absence }  // Every further call to an unavailable store would wait for a timeout.
+        // Any of its versions may be in the slot, since some of the steps may have been carried out before.
         if mustRetain,
           let held = steps.compactMap(\.previous).first(where: { (try? holds(key, one: [$0])) == true })
         {
@@ -63,48 +62,48 @@ extension SlotHome {
           }
         }
         if let staged = steps.last?.staged {
-          switch try place(staged, key, committer) {
-          case .moved: unplaced.completed += 1
+          switch try publish(staged, key, committer) {
+          case .moved: unpublished.completed += 1
           case .wasThere: break
           case .isLost:
-            unplaced.failures[key] = lost(key)
-            unplaced.lost.append(key)
+            unpublished.failures[key] = lost(key)
+            unpublished.lost.append(key)
           }
         } else {
-          unplaced.completed += try remove(key, versions: steps.compactMap(\.previous)) ? 1 : 0
+          unpublished.completed += try remove(key, versions: steps.compactMap(\.previous)) ? 1 : 0
         }
         reached(.placed)
       } catch let error as StorageError {
-        unplaced.failures[key] = unfinished(error.locating(backend: name, key: key))
-        unplaced.waiting.insert(key)
+        unpublished.failures[key] = unfinished(error.locating(at: name, key: key))
+        unpublished.waiting.insert(key)
         if error.isAbsence { absence = error }
       }
     }
-    try carryOut(keys.map(\.key), &unplaced)
-    try syncPlaces()
+    try carryOut(keys.map(\.key), &unpublished)
+    try syncPublished()
     reached(.synced)
-    return unplaced
+    return unpublished
   }
 
-  /// Has a home do what it has only noted so far; all of it stays to be done when that fails.
-  private func carryOut(_ keys: [StoreKey], _ unplaced: inout Unplaced) throws {
+  /// Applies the changes that the store has deferred. If that fails, all of them stay pending.
+  private func carryOut(_ keys: [StoreKey], _ unpublished: inout Unpublished) throws {
     do {
       try slots.flush()
     } catch let error as StorageError where error.code != .outcomeUnknown {
-      for key in keys where unplaced.failures[key] == nil {
-        unplaced.failures[key] = unfinished(error.locating(backend: name, key: key))
-        unplaced.waiting.insert(key)
+      for key in keys where unpublished.failures[key] == nil {
+        unpublished.failures[key] = unfinished(error.locating(at: name, key: key))
+        unpublished.waiting.insert(key)
       }
-      unplaced.completed = 0
+      unpublished.completed = 0
     }
   }
 
-  private enum Placing {
+  private enum PublishResult {
     case moved, wasThere, isLost
   }
 
-  /// Moves a value to its place.
-  private func place(_ staged: SlotID, _ key: StoreKey, _ committer: GroupCommitter) throws -> Placing {
+  /// Publishes a staged value, or quarantines it if it is damaged.
+  private func publish(_ staged: SlotID, _ key: StoreKey, _ committer: GroupCommitter) throws -> PublishResult {
     do {
       guard try isWhole(staged, key, committer) else {
         _ = try slots.move(.staged(staged), to: .quarantined(staged))
@@ -114,8 +113,8 @@ extension SlotHome {
       if let stamp { try SlotJournal.note(stamp, of: staged, key, committer) }
       return .moved
     } catch let error as StorageError where error.code == .notFound {
-      // It was moved before; or it is gone, with a power loss that came before its name had survived, and then nobody
-      // was told that it was stored.
+      // It was published before; or it was lost to a power loss before its name was synced, and then the commit was
+      // never acknowledged.
       guard let record = try SlotJournal.record(of: key, committer), record.id == staged else { return .wasThere }
       guard try holds(key, one: [record]) else { return .isLost }
       // The process that moved it was killed before it recorded the stamp that later edits are compared with.
@@ -126,8 +125,8 @@ extension SlotHome {
     }
   }
 
-  /// Whether what waits may be put into its place: where a value has no stamp, nobody could tell there that it is
-  /// damaged. (What keeps secrets can tell by itself.)
+  /// Whether a staged value is intact. Checked only for values without a stamp, whose damage could not be told from an
+  /// edit once published. Stores of secrets detect damage themselves.
   private func isWhole(_ staged: SlotID, _ key: StoreKey, _ committer: GroupCommitter) throws -> Bool {
     guard !slots.keepsSecrets, let record = try SlotJournal.record(of: key, committer), record.id == staged,
       record.stamp == nil
@@ -139,27 +138,27 @@ extension SlotHome {
     }
   }
 
-  /// Empties the place of a value, unless somebody has put something else there since it was removed.
-  /// - Returns: Whether there was anything.
+  /// Removes the value of a key, unless another program has replaced it since.
+  /// - Returns: Whether a value was removed.
   private func remove(_ key: StoreKey, versions: [SlotRecord]) throws -> Bool {
     do {
       guard try slots.stamp(.value(key)) != nil else {
-        try slots.delete(.value(key))  // with what may be left of it elsewhere
+        try slots.delete(.value(key))  // together with any remains elsewhere
         return false
       }
-      // What a copy holds is ours, however old it is.
+      // A value from the copy is one of ours, however old it is.
       guard try servesCopy || holds(key, one: versions) else { return false }
     } catch let error as StorageError where error.code == .notAStore {
-      // A link, say, that somebody has put in the place of a value: it goes. In an empty place it is no value of ours.
+      // A symbolic link, say, that replaced the value: remove it, unless the key had no value before.
       if versions.isEmpty { return false }
     } catch let error as StorageError where error.code == .valueTooLarge {
-      return false  // None of these versions was; its readers are told.
+      return false  // None of these versions was too large; reading the key throws.
     }
     try slots.delete(.value(key))
     return true
   }
 
-  /// Whether the place of a key holds one of these versions.
+  /// Whether the value slot of a key holds one of these versions.
   private func holds(_ key: StoreKey, one versions: [SlotRecord]) throws -> Bool {
     guard let presence = try slots.stamp(.value(key)) else { return false }
     if let stamp = presence.stamp, versions.contains(where: { $0.stamp == stamp }) { return true }
@@ -167,46 +166,46 @@ extension SlotHome {
     return versions.contains { matches($0, key, content) || isStillLost($0, key, content) }
   }
 
-  private func syncPlaces() throws {
+  private func syncPublished() throws {
     do {
       try slots.sync()
     } catch let error as StorageError {
       throw StorageError(
         .outcomeUnknown, "The device failed while it confirmed a commit: it may or may not have been stored.",
         advice: "The store has closed itself. Check the device, open the store again and look at what it holds.",
-        backend: name, underlying: error.underlying)
+        location: name, underlying: error.underlying)
     }
   }
 
-  /// The batch has happened, so nobody may think that nothing was written.
+  /// The error for a committed change that could not be published; it must not suggest that nothing was written.
   private func unfinished(_ error: StorageError) -> StorageError {
     StorageError(
-      .unfinished, "The change is stored, but it could not be carried out in its place: \(error.message)",
-      advice: "Reads see it, and the next commit tries again.", backend: name, key: error.key,
+      .unfinished, "The change is stored, but could not be published: \(error.message)",
+      advice: "Reads return the new value. The next commit tries again.", location: name, key: error.key,
       underlying: error.underlying)
   }
 
   private func lost(_ key: StoreKey) -> StorageError {
     StorageError(
-      .unfinished, "The value is gone or damaged that was to be put into its place.",
-      advice: "Read the key to see what it holds, and write it again.", backend: name, key: key)
+      .unfinished, "The staged value is gone or damaged and could not be published.",
+      advice: "Read the key to check its present value, and write it again.", location: name, key: key)
   }
 }
 
-/// What was committed and is not in its place.
-struct Unplaced: Sendable {
-  /// Why nothing is.
+/// The committed changes that could not be published.
+struct Unpublished: Sendable {
+  /// The error that prevented publishing anything.
   var all: StorageError?
-  /// Why single values are not.
+  /// The errors of single keys.
   var failures: [StoreKey: StorageError] = [:]
-  /// Those that are not there any more, or damaged.
+  /// The keys whose staged values are missing or damaged.
   var lost: [StoreKey] = []
-  /// Which of them are tried again.
+  /// The failed keys that the next commit tries again.
   var waiting: Set<StoreKey> = []
-  /// How many values were put into their places or removed, and were not so before.
+  /// The number of values that were published or removed and had not been before.
   var completed = 0
 
-  /// What concerns a batch that has changed these keys.
+  /// Returns the error for a batch that has changed these keys, or `nil` if all its changes are published.
   func failure(of selection: StoreSelection) -> StorageError? {
     all ?? (failures.isEmpty ? nil : failures.first { selection.contains($0.key) }?.value)
   }

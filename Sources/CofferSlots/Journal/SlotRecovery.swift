@@ -1,22 +1,23 @@
 import CofferCore
 import CofferLocks
 
-/// What opening a store has to mend, done once in the background; who needs it waits for it.
+/// The recovery that opening a store starts. It runs once, in the background; callers that depend on it await it.
 final class SlotRecovery: Sendable {
   private let task = Locked<Task<RecoveryReport, any Error>?>(nil)
   private let start: @Sendable () -> Task<RecoveryReport, any Error>
 
-  /// Begins with the first caller.
+  /// Creates a recovery that starts with the first call of ``begin()`` or ``done()``.
   init(_ run: @escaping @Sendable () async throws -> RecoveryReport) {
     start = { Task { try await run() } }
   }
 
   func begin() { task.withLock { $0 = $0 ?? start() } }
 
-  /// Returns when what is under way has ended, however it ends.
+  /// Waits for a recovery in progress to end, whether or not it succeeds.
   func settled() async { _ = try? await task.withLock { $0 }?.value }
 
-  /// Returns when it is done. One that has failed, for want of space or of a lock, begins again with the next caller.
+  /// Returns the report once recovery has succeeded. A failed recovery, for instance for lack of space, starts again
+  /// with the next call.
   @discardableResult
   func done() async throws -> RecoveryReport {
     let task = task.withLock { task in

@@ -3,18 +3,18 @@ import CofferLocks
 import CofferSQLite
 import Foundation
 
-/// One state of a home in slots that cannot be written: what its journal says, and what others have added.
+/// A snapshot of a read-only store in slots: the state in its journal and the values that other programs have added.
 final class ReadOnlySlotSnapshot: RecordSnapshot {
-  /// How many bytes of values a page holds at most, so that a page of large values stays small.
+  /// The maximum total size of the values in a page, in bytes.
   private static let pageBytes = 16 << 20
 
-  /// `nil` where there is no journal.
+  /// The snapshot of the journal, or `nil` if there is no journal.
   private let records: (any StorageSnapshot)?
   private let reader: ReadOnlySlotReader
   private let name: String
   private let queue: DispatchQueue
   private let isEnded = Locked(false)
-  /// The keys of the values that are there, in their order; listed once.
+  /// The sorted keys of the published values, listed once.
   private let keys = Locked<[StoreKey]?>(nil)
 
   init(_ records: (any StorageSnapshot)?, _ reader: ReadOnlySlotReader, name: String, queue: DispatchQueue) {
@@ -43,13 +43,13 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
       let candidates = try await candidates(prefix: prefix, after: last, limit: limit)
       guard let end = candidates.last else { return [] }
       let entries = try await reading { [self] in try collect(candidates) }
-      // A page of nothing but values that are gone is not the end.
+      // A page whose values are all gone is not the last page.
       if !entries.isEmpty { return entries }
       last = end.key
     }
   }
 
-  /// Every value is read: nothing else proves here that it is there. A damaged one is listed; its readers are told.
+  /// Reads every value, since nothing else proves here that it exists. A damaged value is listed; reading it throws.
   func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
     var last = after
     while true {
@@ -81,18 +81,18 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
 
   private struct Candidate {
     let key: StoreKey
-    /// `nil` for a key that the journal does not have.
+    /// The journal entry, or `nil` for a key without one.
     let record: StoreEntry?
   }
 
-  /// The next keys that may have a value, in their order.
+  /// Returns the next keys that may have a value, sorted.
   private func candidates(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [Candidate] {
     let recorded = try await records?.page(prefix: prefix, after: after, limit: limit) ?? []
-    let inPlace = try await reading { [self] in try keysInPlace() }
+    let published = try await reading { [self] in try publishedKeys() }
     var found = recorded.map { Candidate(key: $0.key, record: $0) }
     let known = Set(recorded.map(\.key))
-    for key in inPlace[firstIndex(of: after, in: inPlace)...] where prefix.map(key.hasPrefix) ?? true {
-      // Beyond the last record there may be more of them.
+    for key in published[firstIndex(of: after, in: published)...] where prefix.map(key.hasPrefix) ?? true {
+      // Keys beyond the last record belong to a later page.
       if let last = recorded.last, key > last.key { break }
       if recorded.isEmpty, found.count >= limit { break }
       if !known.contains(key) { found.append(Candidate(key: key, record: nil)) }
@@ -100,7 +100,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
     return Array(found.sorted { $0.key < $1.key }.prefix(limit))
   }
 
-  /// Where the keys after one begin.
+  /// Returns the index of the first key after `after`, by binary search.
   private func firstIndex(of after: StoreKey?, in keys: [StoreKey]) -> Int {
     guard let after else { return 0 }
     var (low, high) = (0, keys.count)
@@ -111,13 +111,13 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
     return low
   }
 
-  private func keysInPlace() throws -> [StoreKey] {
+  private func publishedKeys() throws -> [StoreKey] {
     if let known = keys.withLock({ $0 }) { return known }
     let listed: [StoreKey]
     do {
       listed = try reader.slots.list().compactMap { if case .value(let key) = $0 { key } else { nil } }.sorted()
     } catch let error as StorageError {
-      throw error.locating(backend: name)
+      throw error.locating(at: name)
     }
     keys.withLock { $0 = listed }
     return listed
@@ -134,7 +134,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
         entries.append(content.entry(candidate.key))
         bytes += content.data.count
       } catch {
-        // The entries before a damaged one are good: the damage is the next page's business.
+        // Return the entries before a damaged value; the next page throws its error.
         guard entries.isEmpty else { break }
         throw error
       }
@@ -147,10 +147,10 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
     guard let known = record.value.withUnsafeBytes({ SlotRecord($0) }) else {
       throw StorageError.damagedRecord(key, name)
     }
-    return try reader.value(key, at: SlotHome.Recorded(revision: record.revision, record: known))
+    return try reader.value(key, at: SlotHandle.Recorded(revision: record.revision, record: known))
   }
 
-  /// Reads from the home: here where that is quick, else where it holds nobody up.
+  /// Reads from the store, on a dispatch queue if reads can block.
   private func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
     guard !isEnded.withLock({ $0 }) else { throw StorageError.snapshotEnded(name) }
     guard reader.slots.readsBlock else { return try body() }
@@ -161,7 +161,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
 }
 
 extension SlotContent {
-  /// What a reader gets who is told no revisions.
+  /// The content as an entry without a revision.
   func entry(_ key: StoreKey) -> StoreEntry {
     StoreEntry(key: key, value: data, revision: .zero, attributes: attributes)
   }

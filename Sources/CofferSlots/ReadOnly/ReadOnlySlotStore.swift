@@ -4,9 +4,9 @@ import CofferLocks
 import CofferSQLite
 import Foundation
 
-/// A home in slots that is open for reading only. It writes nothing and makes no file.
+/// A store in slots that is open for reading only. It writes nothing and creates no file.
 ///
-/// Entries have no revisions: what others edit is read as it is, and no commit says so.
+/// Entries have no revisions: edits by other programs are read but not recorded as commits.
 final class ReadOnlySlotStore: SlotCore {
   let capabilities: StoreCapabilities
   let description: String
@@ -21,7 +21,7 @@ final class ReadOnlySlotStore: SlotCore {
   private let isClosed = Locked(false)
   private let feed = AvailabilityFeed(.available)
 
-  /// Opens the journal, if there is one. Slow, so not for a thread that tasks share.
+  /// Opens the journal, if there is one. This blocks, so do not call it on Swift's cooperative thread pool.
   init(
     _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration,
     because reason: String
@@ -36,7 +36,7 @@ final class ReadOnlySlotStore: SlotCore {
     reader = ReadOnlySlotReader(slots, journal, name: name, onDamage: configuration.onDamage)
     refusal = StorageError(
       .permissionDenied, "The store is open for reading only: \(reason)",
-      advice: "Nothing was written. Open it again where it may be written.", backend: name)
+      advice: "Nothing was written. Open it again where it may be written.", location: name)
     var features: StoreCapabilities.Features = [
       .snapshots, .listing, .persistence, .attributes, .systemRecords,
     ]
@@ -92,11 +92,11 @@ final class ReadOnlySlotStore: SlotCore {
 
   private func requireOpen() throws {
     guard !isClosed.withLock({ $0 }) else { throw StorageError.closed(description) }
-    // With a journal there are values that wait, and only it knows which of them count.
+    // With a journal there may be staged values, and only the journal records which of them are committed.
     if journal == nil, try control.hasJournal() {
       throw StorageError(
-        .unavailable, "The store has had no journal, and now somebody has made one.",
-        advice: "Open the store again.", backend: description)
+        .unavailable, "The store had no journal when it was opened, and another process has created one.",
+        advice: "Open the store again.", location: description)
     }
   }
 
@@ -110,7 +110,7 @@ final class ReadOnlySlotStore: SlotCore {
   func alone(_ body: @escaping @Sendable () throws -> Void) async throws { throw refusal }
 
   func recoveryReport() async throws -> RecoveryReport {
-    RecoveryReport(backend: description, completed: 0, edited: 0, quarantined: 0, lost: [], wasRebuilt: false)
+    RecoveryReport(location: description, completed: 0, edited: 0, quarantined: 0, lost: [], wasRebuilt: false)
   }
 
   // MARK: Following
@@ -121,7 +121,7 @@ final class ReadOnlySlotStore: SlotCore {
 
   func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { journal?.recentCommits(after: revision) }
 
-  /// Without a journal nothing can be told, so the stream ends at once.
+  /// Without a journal there are no changes to deliver, and the stream ends at once.
   func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> {
     journal?.changes(since: position) ?? AsyncStream { $0.finish() }
   }

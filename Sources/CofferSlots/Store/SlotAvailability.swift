@@ -2,22 +2,22 @@ import CofferCore
 import CofferLocks
 import Foundation
 
-/// Knows whether a home can be used, tells subscribers, and takes in what has changed in it once it can be again.
+/// The availability of a store. It notifies subscribers, and starts reconciliation once the store can be used again.
 final class SlotAvailability: Sendable {
   private struct State {
-    var home = StoreAvailability.available
+    var handle = StoreAvailability.available
     var journal = StoreAvailability.available
     var isLooking = false
     var mustLookAgain = false
     var isLookScheduled = false
-    /// Whether a look at what has changed in the home has failed, so that it must be taken again.
+    /// Whether a reconciliation has failed because the store was unavailable and must be repeated.
     var hasMissed = false
     var isEnded = false
 
-    var whole: StoreAvailability { journal == .available || (journal.isUsable && !home.isUsable) ? home : journal }
+    var whole: StoreAvailability { journal == .available || (journal.isUsable && !handle.isUsable) ? handle : journal }
   }
 
-  /// How often a home that is away is asked whether it is back, in milliseconds. Most tell by themselves.
+  /// The interval, in milliseconds, at which an unavailable store is polled. Most stores report changes themselves.
   private static let interval = 1_000
 
   private let slots: any Slots
@@ -27,10 +27,10 @@ final class SlotAvailability: Sendable {
   private let recovered: @Sendable () -> Void
 
   /// - Parameters:
-  ///   - slots: the home.
-  ///   - present: what it has said just now.
-  ///   - queue: where it is asked again.
-  ///   - recovered: called when the home can be used again.
+  ///   - slots: the underlying store.
+  ///   - present: its availability at present.
+  ///   - queue: the queue on which it is polled.
+  ///   - recovered: called when the store can be used again.
   init(
     _ slots: any Slots, _ present: StoreAvailability, queue: DispatchQueue, recovered: @escaping @Sendable () -> Void
   ) {
@@ -38,13 +38,13 @@ final class SlotAvailability: Sendable {
     self.queue = queue
     self.recovered = recovered
     feed = AvailabilityFeed(present)
-    state.withLock { $0.home = present }
+    state.withLock { $0.handle = present }
     if !present.isUsable { lookLater() }
   }
 
   func subscribe() -> AsyncStream<StoreAvailability> { feed.subscribe() }
 
-  /// The journal's own part: without it the home is no store.
+  /// Follows the availability of the journal, without which the store cannot be used.
   func follow(_ journal: AsyncStream<StoreAvailability>) {
     Task { [weak self] in
       for await availability in journal { self?.set { $0.journal = availability } }
@@ -56,7 +56,7 @@ final class SlotAvailability: Sendable {
     feed.finish()
   }
 
-  /// Asks the home soon.
+  /// Schedules a check of the store's availability.
   func look() {
     let mustStart = state.withLock { state in
       guard !state.isEnded else { return false }
@@ -67,7 +67,7 @@ final class SlotAvailability: Sendable {
     if mustStart { queue.async { [weak self] in self?.lookNow() } }
   }
 
-  /// A look at what has changed has failed: it is taken again when the home can be used, at the earliest in a moment.
+  /// Records a failed reconciliation. It is repeated when the store can be used, at the earliest after one interval.
   func miss() {
     let isFirst = state.withLock { state in
       defer { state.hasMissed = true }
@@ -76,7 +76,7 @@ final class SlotAvailability: Sendable {
     if isFirst { lookLater() }
   }
 
-  /// One timer, however often the home was found away.
+  /// Schedules the next poll unless one is scheduled already.
   private func lookLater() {
     let mustStart = state.withLock { state in
       defer { state.isLookScheduled = true }
@@ -91,12 +91,12 @@ final class SlotAvailability: Sendable {
 
   private func lookNow() {
     let present = slots.availability()
-    set(asked: true) { $0.home = present }
+    set(asked: true) { $0.handle = present }
     let mustLookAgain = state.withLock { state in
       defer { (state.mustLookAgain, state.isLooking) = (false, false) }
       return state.mustLookAgain
     }
-    // Questions that came meanwhile are answered by the next look: a home that is away is not asked more often.
+    // An unavailable store is polled at its interval only, even if checks were requested meanwhile.
     if !present.isUsable { lookLater() } else if mustLookAgain { look() }
   }
 
@@ -105,7 +105,7 @@ final class SlotAvailability: Sendable {
       let before = state.whole
       change(&state)
       let present = state.whole
-      // Told under the lock, so that two changes are told in their order.
+      // Delivered under the lock, so that changes are delivered in order.
       if !state.isEnded { feed.set(present) }
       let isBack = !before.isUsable || (asked && state.hasMissed)
       if present.isUsable, isBack { state.hasMissed = false }

@@ -3,17 +3,17 @@ import CofferFileSystem
 import CofferSQLite
 import Foundation
 
-/// The directory beside a home where its journal and its locks are.
+/// The control directory beside a store, which holds its journal and its locks.
 struct SlotControl: Sendable {
   let directory: String
-  /// How messages call the store.
+  /// The name of the store in error messages.
   let name: String
 
   var journal: String { directory + "/journal.db" }
   private var owners: String { directory + "/owners" }
   private var snapshots: String { directory + "/snapshots" }
 
-  /// Uses a directory that exists, never following a link that was planted in it.
+  /// Opens an existing directory. Symbolic links in it are refused.
   init(_ directory: String, name: String) throws {
     self.directory = directory
     self.name = name
@@ -22,7 +22,7 @@ struct SlotControl: Sendable {
     try requireJournalFiles()
   }
 
-  /// Looks at a directory that may be missing, and makes nothing.
+  /// Opens a directory for reading only. It may be missing; nothing is created.
   init(readOnly directory: String, name: String) throws {
     self.directory = directory
     self.name = name
@@ -43,19 +43,19 @@ struct SlotControl: Sendable {
     }
     guard status.st_mode & S_IFMT == kind else {
       throw StorageError(
-        .notAStore, "There should be \(what) at \(path), and there is something else.",
-        advice: "A symbolic link there is not followed. Move it away; the journal is made anew from the values.",
-        backend: name)
+        .notAStore, "Expected \(what) at \(path), but found something else.",
+        advice: "A symbolic link there is not followed. Move it away; the journal is rebuilt from the values.",
+        location: name)
     }
   }
 
   private func failure(_ call: String, _ path: String) -> StorageError {
-    .fileSystem(call, path: path, errno: errno, backend: name)
+    .fileSystem(call, path: path, errno: errno, location: name)
   }
 
   // MARK: Journal
 
-  /// Whether the journal is there. Throws where that cannot be told: a journal that is taken for lost is made anew.
+  /// Whether the journal exists. Throws if that cannot be determined, since a missing journal is rebuilt.
   func hasJournal() throws -> Bool {
     var status = stat()
     if lstat(journal, &status) == 0 { return status.st_size > 0 }
@@ -63,17 +63,17 @@ struct SlotControl: Sendable {
     return false
   }
 
-  /// One process at a time looks for the journal and makes it: another would move the new one's log aside.
+  /// Acquires the lock under which one process at a time looks for the journal and creates it. Without it, a second
+  /// process could move the write-ahead log of the new journal aside.
   func beginOpening(busyTimeout: Int) throws -> LockFile {
     let path = directory + "/opening"
-    if let lock = try LockFile(path, .patient(milliseconds: busyTimeout), backend: name) { return lock }
+    if let lock = try LockFile(path, .patient(milliseconds: busyTimeout), location: name) { return lock }
     throw StorageError(
       .busy, "Another process has been opening the store for too long.",
-      advice: "Try again, or look for a process that hangs.", backend: name)
+      advice: "Try again, or look for a process that hangs.", location: name)
   }
 
-  /// Moves aside what belongs to a journal that somebody has deleted: it means nothing without it. What was lost before
-  /// is kept.
+  /// Renames the leftover files of a deleted journal, which mean nothing without it. Files renamed earlier are kept.
   func setLeftoversAside() throws {
     for suffix in ["-wal", "-shm", "-wake"] {
       let path = journal + suffix
@@ -88,38 +88,39 @@ struct SlotControl: Sendable {
 
   // MARK: Owners
 
-  /// A lock under a fresh number: as long as it is held, what this number has put aside belongs to a living handle.
+  /// Acquires an owner lock under a random number. While it is held, values staged under this number belong to a living
+  /// handle.
   func becomeOwner() throws -> (lock: LockFile, id: UInt64) {
     while true {
       let id = UInt64.random(in: .min ... .max)
-      let lock = try LockFile(owners + "/" + id.hexadecimal, .exclusive, backend: name)
-      // Between its making and its locking somebody may have taken it for a dead one's.
+      let lock = try LockFile(owners + "/" + id.hexadecimal, .exclusive, location: name)
+      // Another process may have removed it as stale between its creation and its locking.
       if let lock, lock.isAtPath { return (lock, id) }
     }
   }
 
-  /// Whether the handle of that number is gone.
+  /// Whether the handle with this number no longer exists.
   func isGone(_ owner: UInt64) -> Bool { !LockFile.isHeld(owners + "/" + owner.hexadecimal) }
 
-  /// Whether another handle than that of this number lives.
+  /// Whether a living handle other than the one with this number has the store open.
   func hasOwners(besides own: UInt64) throws -> Bool {
-    let files = try Directory(owners, backend: name).fileNames()
+    let files = try Directory(owners, location: name).fileNames()
     return files.contains { $0 != own.hexadecimal && LockFile.isHeld(owners + "/" + $0) }
   }
 
-  /// Removes the signs of life of the dead.
+  /// Removes the lock files of handles that no longer exist.
   func forgetGoneOwners() {
-    // Those that cannot be listed now stay for the next open.
-    for file in (try? Directory(owners, backend: name).fileNames()) ?? [] {
+    // Files that cannot be listed now are left to the next open.
+    for file in (try? Directory(owners, location: name).fileNames()) ?? [] {
       let path = owners + "/" + file
-      if let lock = try? LockFile(path, .exclusive, backend: name) { lock.remove() }
+      if let lock = try? LockFile(path, .exclusive, location: name) { lock.remove() }
     }
   }
 
   // MARK: Snapshots
 
-  /// Says, as long as it lives, that a snapshot is open.
-  func announceSnapshot() throws -> LockFile? { try LockFile(snapshots, .shared, backend: name) }
+  /// Acquires the shared lock that signals an open snapshot to every process while it is held.
+  func announceSnapshot() throws -> LockFile? { try LockFile(snapshots, .shared, location: name) }
 
   /// Whether a snapshot is open in any process.
   var hasSnapshots: Bool { LockFile.isHeld(snapshots) }

@@ -3,16 +3,16 @@ public import CofferSQLite
 import Foundation
 
 extension SlotEngine {
-  /// Copies the values of one snapshot into a new file, a store of its own, and checks it.
+  /// Copies the values of one snapshot into a new SQLite store and verifies it.
   ///
-  /// The file holds each value with its attributes, such as the type of a preference, and the library's own records.
-  /// It can be put back with ``restore(from:keepingReplacedAt:)``, into a home of any kind. Nothing is left at `path`
-  /// when it fails.
+  /// The backup holds each value with its attributes, such as the type of a preference, and the library's own records.
+  /// ``restore(from:keepingReplacedAt:)`` restores it into a store of any kind. If the backup fails, no file is left at
+  /// `path`.
   /// - Parameters:
-  ///   - path: where the file is to be, in an existing directory.
-  ///   - overwrite: whether a file at `path` is replaced.
-  /// - Throws: `StorageError`: `unsupported` for a home of secrets, whose values would be in the file as they are; what
-  ///   reading the home and `SQLiteEngine.backup(to:overwrite:progress:)` throw.
+  ///   - path: the path of the new file, in an existing directory.
+  ///   - overwrite: whether an existing file at `path` is replaced.
+  /// - Throws: `StorageError`: `unsupported` for a store of secrets, whose values would be unencrypted in the file; the
+  ///   errors of reading the store and of `SQLiteEngine.backup(to:overwrite:progress:)`.
   @discardableResult
   public func backup(to path: String, overwrite: Bool = false) async throws -> BackupReport {
     guard !slots.keepsSecrets else { throw secretsStay }
@@ -20,15 +20,15 @@ extension SlotEngine {
       at: path, overwrite: overwrite, of: description, journal: journal, fill: copyValues(into:))
   }
 
-  /// Makes the home hold exactly what a backup holds, in one commit, which every subscriber receives.
+  /// Replaces the content of the store with that of a backup, in one commit, which every subscriber receives.
   ///
-  /// The backup is checked as a whole before anything is changed. All of its values are in memory at once.
+  /// The whole backup is verified before anything is changed. All of its values are in memory at once.
   /// - Parameters:
-  ///   - backup: a file that ``backup(to:overwrite:)`` or `SQLiteEngine.backup(to:overwrite:progress:)` has made. It
-  ///     is not changed.
-  ///   - kept: where a backup of what is replaced is made before; `nil` for none.
-  /// - Throws: `StorageError`: `damaged`, `notAStore`, `newerFormat` or `notFound` for the backup, and what a commit
-  ///   throws. The home is as it was then.
+  ///   - backup: a file made by ``backup(to:overwrite:)`` or `SQLiteEngine.backup(to:overwrite:progress:)`. It is not
+  ///     changed.
+  ///   - kept: the path of a backup made of the present content first; `nil` for none.
+  /// - Throws: `StorageError`: `damaged`, `notAStore`, `newerFormat` or `notFound` for the backup, and the errors of a
+  ///   commit. The store is unchanged then.
   @discardableResult
   public func restore(from backup: String, keepingReplacedAt kept: String? = nil) async throws -> RestoreReport {
     guard !slots.keepsSecrets else { throw secretsStay }
@@ -47,11 +47,12 @@ extension SlotEngine {
 
   private var secretsStay: StorageError {
     StorageError.unsupported(
-      "backups of secrets, which would be in the file as they are",
-      advice: "Copy them into a sealed file: coffer cp FROM sealed:PATH. Nothing was written.", backend: description)
+      "backups of secrets, which would be unencrypted in the file",
+      advice: "Copy them into a sealed file: coffer cp FROM sealed:PATH. Nothing was written.", location: description)
   }
 
-  /// - Returns: The revision of the home's state.
+  /// Copies every value and record of one snapshot.
+  /// - Returns: The revision of the snapshot.
   private func copyValues(into copy: SQLiteEngine) async throws -> StoreRevision {
     let (origin, transaction) = (StoreOrigin(), TransactionID())
     return try await withSnapshot { snapshot in
@@ -71,13 +72,13 @@ extension SlotEngine {
 }
 
 extension StorageSnapshot {
-  /// The records of the library's own; none where they cannot be listed.
+  /// The library's own records; empty if the snapshot cannot list them.
   fileprivate var systemRecords: [SystemRecordName: Data] {
     get throws { try (self as? any RecordSnapshot)?.systemRecords() ?? [:] }
   }
 }
 
 extension [SystemRecordName: Data] {
-  /// The steps that store the records, in the order of their names.
+  /// The operations that store the records, sorted by name.
   fileprivate var puts: [WriteBatch.Operation] { sorted { $0.key < $1.key }.map { .putRecord($0.key, $0.value) } }
 }

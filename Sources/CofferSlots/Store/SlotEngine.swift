@@ -1,44 +1,42 @@
 public import CofferCore
 package import CofferSQLite
 
-/// A storage engine over a home that can only read, write and delete one named thing.
+/// A storage engine over a store that can only read, write and delete single named items, such as files or preferences.
 ///
-/// The order of a commit: the new values are put aside in the home; the journal commits what belongs where, at once for
-/// the whole batch; the values are moved to their places; the journal notes that nothing is left to do. From the commit
-/// of the journal on the batch has happened: who reads finds the new values, in their places or aside, and whoever
-/// writes or opens the store next moves what a killed writer has left.
+/// A commit stages the new values in the store, commits the whole batch to a journal, publishes the staged values, and
+/// marks the journal entry as done. The batch is committed once the journal is: from then on readers receive the new
+/// values, whether published or still staged, and the next writer or open rolls forward what a killed writer has left.
 ///
-/// What others do to the home, who do not know this engine, is heard as a commit without transaction and origin.
-/// `.relaxed` commits are as durable as `.full` ones: a batch whose values are not all on the device could be left half
-/// done by a power loss.
+/// Changes that other programs make to the store are delivered as commits without transaction and origin. `.relaxed`
+/// commits are as durable as `.full` ones, since a power loss could otherwise leave a batch half done.
 ///
-/// Where the journal's directory cannot be written, a home is opened for reading only, as ``isReadOnly`` tells. Commits
-/// throw `permissionDenied` then, commits by other processes are looked for once per second, and edits by others are
-/// read and not heard. A snapshot cannot keep a value that is replaced meanwhile: reading it throws `unavailable`.
+/// If the journal's directory cannot be written, the store is opened for reading only (``isReadOnly``). Commits throw
+/// `permissionDenied` then, commits by other processes are polled for once per second, and edits by other programs are
+/// readable but not delivered. A snapshot cannot retain a value that is replaced: reading it throws `unavailable`.
 public final class SlotEngine: StorageEngine {
   private let core: any SlotCore
 
   public var capabilities: StoreCapabilities { core.capabilities }
 
-  /// How messages call the store.
+  /// The location of the store, as error messages print it.
   public var description: String { core.description }
 
-  /// Whether nothing can be written, since the place does not allow it.
+  /// Whether the store is open for reading only because its location cannot be written.
   public var isReadOnly: Bool { core.obstacleToWriting != nil }
 
-  /// Why nothing can be written; `nil` when it can.
+  /// The error that commits throw in a read-only store; `nil` if the store can be written.
   package var obstacleToWriting: StorageError? { core.obstacleToWriting }
 
-  /// Opens a home, finishing what a killed writer has left and taking in what others have changed meanwhile.
+  /// Opens a store, rolls forward the commits of killed writers and records the changes of other programs.
   ///
-  /// A home that is not available now is opened, too: its uses throw `unavailable` until it is.
+  /// A store that is unavailable is opened as well: its methods throw `unavailable` until it becomes available.
   /// - Parameters:
-  ///   - slots: the home.
-  ///   - directory: where the journal is kept, an existing directory of this engine's own on a local file system.
-  ///   - name: what messages call the store, such as `file:/var/lib/shop`.
-  ///   - configuration: how it is opened.
-  /// - Throws: `StorageError` as ``SQLiteEngine/open(at:configuration:)`` does, for the journal, and what the home
-  ///   throws but `unavailable`.
+  ///   - slots: the underlying store.
+  ///   - directory: an existing directory for the journal, on a local file system and used by this engine only.
+  ///   - name: the name of the store in messages, such as `file:/var/lib/shop`.
+  ///   - configuration: the options for opening the store.
+  /// - Throws: `StorageError` as ``SQLiteEngine/open(at:configuration:)`` does, for the journal, and the errors of the
+  ///   underlying store except `unavailable`.
   package static func open(
     _ slots: any Slots, journalIn directory: String, name: String,
     configuration: SlotConfiguration = SlotConfiguration()
@@ -46,18 +44,18 @@ public final class SlotEngine: StorageEngine {
     SlotEngine(try await SlotStore.open(slots, journalIn: directory, name: name, configuration: configuration))
   }
 
-  /// The same for callers that cannot suspend. It blocks their thread while the journal is opened; recovery goes on
-  /// afterwards, and listings wait for it.
+  /// Opens a store for callers that cannot suspend. It blocks the calling thread while the journal is opened; recovery
+  /// continues afterwards, and listings wait for it.
   package convenience init(
     _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration
   ) throws {
     self.init(try SlotStore(slots, journalIn: directory, name: name, configuration: configuration))
   }
 
-  /// Opens a home for reading only. It blocks the caller while the journal is opened, if there is one.
+  /// Opens a store for reading only. It blocks the calling thread while the journal, if any, is opened.
   /// - Parameters:
-  ///   - slots: the home, opened without making anything.
-  ///   - reason: what ``SlotObstacle/reason(control:)`` gives.
+  ///   - slots: the underlying store, opened without creating anything.
+  ///   - reason: the reason that ``SlotWriteCheck/reason(control:)`` returned.
   package convenience init(
     readOnly slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration,
     because reason: String
@@ -68,7 +66,7 @@ public final class SlotEngine: StorageEngine {
 
   private init(_ core: any SlotCore) { self.core = core }
 
-  /// Stands for a home that could not be opened until it can be.
+  /// Creates an engine that stands for a store that could not be opened and tries again on each use.
   package static func reopening(
     after error: any Error, description: String, _ configuration: SlotConfiguration,
     open: @escaping @Sendable () async throws -> SlotEngine
@@ -77,7 +75,7 @@ public final class SlotEngine: StorageEngine {
     return ReopeningEngine(error, description: description, capabilities: capabilities, open: open)
   }
 
-  /// What opening had to mend.
+  /// Returns the repairs that opening the store has made. Waits for recovery to end.
   public func recoveryReport() async throws -> RecoveryReport { try await core.recoveryReport() }
 
   public var latestRevision: StoreRevision { core.latestRevision }
@@ -100,16 +98,16 @@ public final class SlotEngine: StorageEngine {
 
   public func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await core.summary(of: key) }
 
-  /// How many replaced values are kept for snapshots, by all processes that have the store open.
+  /// Returns the number of replaced values retained for snapshots, by all processes that have the store open.
   package func retainedCount() async throws -> Int { try await core.retainedCount() }
 
-  /// Does something to the home while no process carries out a commit.
+  /// Runs a closure while no process publishes a commit.
   package func alone(_ body: @escaping @Sendable () throws -> Void) async throws { try await core.alone(body) }
 
-  /// The home, for what only its kind can do.
+  /// The underlying store, for operations that only its kind supports.
   package var slots: any Slots { core.slots }
 
-  /// The journal, for tools that look at its file; `nil` where there is none, and none can be made.
+  /// The journal, for tools that inspect its file; `nil` if there is none and none can be created.
   package var journal: SQLiteEngine? { core.journal }
 
   public func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { core.recentCommits(after: revision) }
@@ -119,7 +117,7 @@ public final class SlotEngine: StorageEngine {
   public func close() async throws { try await core.close() }
 }
 
-/// What a ``SlotEngine`` stands on: a home that can be written, or one that can only be read.
+/// The implementation of a ``SlotEngine``: a store that can be written, or one that can only be read.
 protocol SlotCore: StorageEngine {
   var slots: any Slots { get }
   var journal: SQLiteEngine? { get }

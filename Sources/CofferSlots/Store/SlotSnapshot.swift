@@ -2,26 +2,26 @@ import CofferCore
 import CofferSQLite
 import Foundation
 
-/// One state of a home: the records of a read transaction, and the values where they were or where they are kept.
+/// A snapshot of a store: the records of a read transaction, and the values that they describe, wherever they are now.
 final class SlotSnapshot: RecordSnapshot {
-  /// How many bytes of values a page holds at most, so that a page of large values stays small.
+  /// The maximum total size of the values in a page, in bytes.
   private static let pageBytes = 16 << 20
 
   private let records: any StorageSnapshot
-  private let home: SlotHome
+  private let handle: SlotHandle
   private let journal: SQLiteEngine
   private let quarantine: SlotQuarantine
   private let queue: DispatchQueue
   private let isStuck: @Sendable (StoreKey) async throws -> Bool
 
-  /// - Parameter isStuck: tells whether a value is still in its place although its removal was committed.
+  /// - Parameter isStuck: returns whether a value still exists although its removal was committed.
   init(
-    _ records: any StorageSnapshot, home: SlotHome, journal: SQLiteEngine, quarantine: SlotQuarantine,
+    _ records: any StorageSnapshot, handle: SlotHandle, journal: SQLiteEngine, quarantine: SlotQuarantine,
     queue: DispatchQueue, isStuck: @escaping @Sendable (StoreKey) async throws -> Bool
   ) {
     self.isStuck = isStuck
     self.records = records
-    self.home = home
+    self.handle = handle
     self.journal = journal
     self.quarantine = quarantine
     self.queue = queue
@@ -31,12 +31,12 @@ final class SlotSnapshot: RecordSnapshot {
 
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     let found = try await records.entries(keys)
-    // What was added by others meanwhile is not in this state; what could not be removed is not absent.
+    // A value added by another program since is not part of the snapshot; one that could not be removed is not absent.
     let absent = zip(keys, found).filter { $0.1 == nil }.map(\.0)
-    let filled = try await reading { [home] in
-      try absent.filter { key in try home.locating(key) { try home.slots.stamp(.value(key)) } != nil }
+    let filled = try await reading { [handle] in
+      try absent.filter { key in try handle.locating(key) { try handle.slots.stamp(.value(key)) } != nil }
     }
-    for key in filled where try await isStuck(key) { throw home.stillThere(key) }
+    for key in filled where try await isStuck(key) { throw handle.stillThere(key) }
     return try await reading { [self] in try found.map { try $0.flatMap(value) } }
   }
 
@@ -46,7 +46,7 @@ final class SlotSnapshot: RecordSnapshot {
       let found = try await records.page(prefix: prefix, after: last, limit: limit)
       guard let end = found.last else { return [] }
       let entries = try await reading { [self] in try collect(found) }
-      // A page of nothing but files that were removed under us is not the end.
+      // A page whose values were all removed meanwhile is not the last page.
       if !entries.isEmpty { return entries }
       last = end.key
     }
@@ -56,7 +56,7 @@ final class SlotSnapshot: RecordSnapshot {
     let listed = try await records.summaries(prefix: prefix, after: after, limit: limit)
     var summaries: [StoreEntrySummary] = []
     for (summary, record) in zip(listed, try await recorded(listed.map(\.key))) {
-      summaries.append(summary.of(record, keepsSecrets: home.slots.keepsSecrets))
+      summaries.append(summary.of(record, keepsSecrets: handle.slots.keepsSecrets))
     }
     return summaries
   }
@@ -65,10 +65,10 @@ final class SlotSnapshot: RecordSnapshot {
     try (records as? any RecordSnapshot)?.systemRecords() ?? [:]
   }
 
-  /// The records of keys that the journal has; `nil` for one that is damaged, whose value may be whole.
+  /// Returns the records of keys in the journal; `nil` for a damaged record, whose value may be intact.
   private func recorded(_ keys: [StoreKey]) async throws -> [SlotRecord?] {
     do {
-      return try await records.entries(keys).map { try $0.map { try home.recorded($0).record } }
+      return try await records.entries(keys).map { try $0.map { try handle.recorded($0).record } }
     } catch let error as StorageError where error.code == .damaged && error.key != nil {
       guard keys.count > 1 else { return [nil] }
       var single: [SlotRecord?] = []
@@ -77,9 +77,9 @@ final class SlotSnapshot: RecordSnapshot {
     }
   }
 
-  /// Reads from the home: here where that is quick, else where it holds nobody up.
+  /// Reads from the store, on a dispatch queue if reads can block.
   private func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-    guard home.slots.readsBlock else { return try body() }
+    guard handle.slots.readsBlock else { return try body() }
     return try await withCheckedThrowingContinuation { continuation in
       queue.async { continuation.resume(with: Result { try body() }) }
     }
@@ -94,7 +94,7 @@ final class SlotSnapshot: RecordSnapshot {
         entries.append(entry)
         bytes += entry.value.count
       } catch {
-        // The entries before a damaged one are good: the damage is the next page's business.
+        // Return the entries before a damaged value; the next page throws its error.
         guard entries.isEmpty else { break }
         throw error
       }
@@ -103,7 +103,7 @@ final class SlotSnapshot: RecordSnapshot {
   }
 
   private func value(_ entry: StoreEntry) throws -> StoreEntry? {
-    let recorded = try home.recorded(entry)
-    return try home.look(entry.key, at: recorded, journal, quarantine)
+    let recorded = try handle.recorded(entry)
+    return try handle.look(entry.key, at: recorded, journal, quarantine)
   }
 }

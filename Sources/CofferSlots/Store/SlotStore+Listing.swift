@@ -12,20 +12,20 @@ extension SlotStore {
       }
       guard let summary = found.0 else { return nil }
       if case .some(.some(let record)) = found.1, record.loss == .none {
-        return summary.of(record, keepsSecrets: home.slots.keepsSecrets)
+        return summary.of(record, keepsSecrets: handle.slots.keepsSecrets)
       }
     }
-    // What is there is not what the journal says: it is looked at as a whole, and taken in.
+    // The slot differs from its record: read the value, which also records the edit.
     guard let entry = try await entry(key) else { return nil }
     let recorded = try? records.read { try $0.summary(of: key) }
     return StoreEntrySummary(
-      key: key, size: home.slots.keepsSecrets ? nil : entry.value.count, revision: entry.revision,
+      key: key, size: handle.slots.keepsSecrets ? nil : entry.value.count, revision: entry.revision,
       date: recorded?.revision == entry.revision ? recorded?.date : nil, attributes: entry.attributes)
   }
 }
 
 extension StoreEntrySummary {
-  /// What the summary of a record says of the value that the record describes; less when the record is damaged.
+  /// Returns the summary of the value that a record describes, without size and attributes if the record is damaged.
   func of(_ record: SlotRecord?, keepsSecrets: Bool) -> StoreEntrySummary {
     StoreEntrySummary(
       key: key, size: keepsSecrets ? nil : record?.size, revision: revision, date: date,

@@ -3,31 +3,30 @@ import CofferLocks
 import CofferSQLite
 import Foundation
 
-/// A home in slots that can be written, with its journal and everything that keeps the two together.
+/// A writable store in slots, with its journal and the recovery that keeps the two consistent.
 final class SlotStore: SlotCore {
   let records: SQLiteEngine
-  let home: SlotHome
+  let handle: SlotHandle
   private let quarantine: SlotQuarantine
   let reconciler: SlotReconciler
   private let queue: DispatchQueue
   private let endWatch: Locked<(@Sendable () -> Void)?>
-  private let homeAvailability: SlotAvailability
-  private let gate = UsageGate()
+  private let slotAvailability: SlotAvailability
+  private let gate = CommitGate()
   private let closing = Locked<Task<Void, any Error>?>(nil)
-  /// What opening has still to look at: listings wait for it.
+  /// The recovery that opening starts. Listings wait for it.
   private let recovery: SlotRecovery
 
   let capabilities: StoreCapabilities
 
-  var description: String { home.name }
+  var description: String { handle.name }
 
-  /// Opens a home, finishing what a killed writer has left and taking in what others have changed meanwhile: see
-  /// ``SlotEngine/open(_:journalIn:name:configuration:)``.
+  /// Opens a store, as ``SlotEngine/open(_:journalIn:name:configuration:)`` describes.
   static func open(
     _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration
   ) async throws -> SlotStore {
-    // Handed over under a lock: the thread sanitizer does not see that a continuation, resumed before anybody waits for
-    // it, orders its two sides.
+    // The lock is for the thread sanitizer: it does not see that a continuation resumed before it is awaited orders its
+    // two sides.
     let opened = Locked<Result<SlotStore, any Error>>(.failure(StorageError.closed(name)))
     await withCheckedContinuation { continuation in
       openQueue.async {
@@ -39,47 +38,47 @@ final class SlotStore: SlotCore {
     let engine = try opened.withLock { $0 }.get()
     do {
       try await engine.recovery.done()
-    } catch let error as StorageError where error.code == .unavailable {}  // It begins again with the next use.
+    } catch let error as StorageError where error.code == .unavailable {}  // The next use starts it again.
     return engine
   }
 
   private static let openQueue = DispatchQueue(label: "coffer.slots.open", attributes: .concurrent)
 
-  /// The same for callers that cannot suspend. It blocks their thread while the journal is opened; recovery goes on
-  /// afterwards, and listings wait for it.
+  /// Opens a store for callers that cannot suspend. It blocks the calling thread while the journal is opened; recovery
+  /// continues afterwards, and listings wait for it.
   init(
     _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration
   ) throws {
     let control = try SlotControl(directory, name: name)
-    // The one question that a home which does not answer is asked here, and before others who open it wait for us.
+    // The only call here that an unresponsive store can block; before the lock that other processes wait for.
     let present = slots.readsBlock ? slots.availability() : nil
     let isAway = present.map { !$0.isUsable } ?? false
     let opening = try control.beginOpening(busyTimeout: configuration.busyTimeout)
     defer { withExtendedLifetime(opening) {} }
     let isNew = try !control.hasJournal()
-    let home = try SlotHome(
+    let handle = try SlotHandle(
       slots: slots, name: name, control: control, configuration: configuration, hasNewJournal: isNew)
     var quarantined: Int?
     if isNew {
       try control.setLeftoversAside()
-      quarantined = isAway ? nil : try home.ifAvailable { try home.quarantineOrphans() }
+      quarantined = isAway ? nil : try handle.ifAvailable { try handle.quarantineOrphans() }
     }
     records = try SQLiteEngine.openBlocking(at: control.journal, configuration: configuration.forJournal(named: name))
-    // Where others use the journal, it is not one that was lost: they are about to take in the first values.
-    if try isNew || !home.hasNeighbours() { try Self.beginRevisions(of: records, home, isAway: isAway) }
+    // A journal that other handles use was not lost: they are about to record its first values.
+    if try isNew || !handle.hasNeighbours() { try Self.beginRevisions(of: records, handle, isAway: isAway) }
     let queue = DispatchQueue(label: "coffer.slots", attributes: .concurrent)
-    let quarantine = SlotQuarantine(home)
-    let reconciler = SlotReconciler(home: home, journal: records, quarantine: quarantine, queue: queue)
-    self.home = home
+    let quarantine = SlotQuarantine(handle)
+    let reconciler = SlotReconciler(handle: handle, journal: records, quarantine: quarantine, queue: queue)
+    self.handle = handle
     self.queue = queue
     self.quarantine = quarantine
     self.reconciler = reconciler
     var features = records.capabilities.features
     if !slots.survivesPowerLoss { features.remove(.powerLossSafety) }
     capabilities = StoreCapabilities(features, maximumValueSize: configuration.maximumValueSize)
-    // First the watch, then the look at everything: so nothing is missed in between.
+    // The watch starts before the scan, so that no change is missed in between.
     let recovery = SlotRecovery { [quarantined] in
-      let orphans = isNew ? try quarantined ?? home.quarantineOrphans() : nil
+      let orphans = isNew ? try quarantined ?? handle.quarantineOrphans() : nil
       let report = try await reconciler.recover(quarantined: orphans)
       let isWorthTelling =
         report.completed > 0 || report.edited > 0 || report.quarantined > 0 || !report.lost.isEmpty
@@ -99,23 +98,23 @@ final class SlotStore: SlotCore {
         if event == .availability { availability?.look() } else { reconciler?.hear(event) }
       })
     self.recovery = recovery
-    homeAvailability = availability
+    slotAvailability = availability
     recovery.begin()
   }
 
-  /// A home that has values and a journal that has none: the journal was lost, and with it how far its revisions had
-  /// come. They go on far beyond, before anybody else can use the new one.
-  private static func beginRevisions(of journal: SQLiteEngine, _ home: SlotHome, isAway: Bool) throws {
+  /// Starts the revisions of an empty journal far beyond any earlier one if the store has values: the previous journal
+  /// was lost, and its last revision is unknown. Runs before other handles can use the new journal.
+  private static func beginRevisions(of journal: SQLiteEngine, _ handle: SlotHandle, isAway: Bool) throws {
     guard journal.latestRevision == .zero else { return }
-    // One that cannot tell now may have some.
+    // A store that is unavailable may have values.
     let hasValues =
       isAway
       ? nil
-      : try home.ifAvailable {
-        try home.slots.list().contains { if case .value = $0 { true } else { false } }
+      : try handle.ifAvailable {
+        try handle.slots.list().contains { if case .value = $0 { true } else { false } }
       }
     guard hasValues ?? true else { return }
-    try journal.beginRevisions(after: StoreRevision(UInt64(max(1, home.configuration.clock.now().unixMilliseconds))))
+    try journal.beginRevisions(after: StoreRevision(UInt64(max(1, handle.configuration.clock.now().unixMilliseconds))))
   }
 
   deinit { end() }
@@ -126,7 +125,7 @@ final class SlotStore: SlotCore {
       return endWatch
     }
     endWatch?()
-    homeAvailability.end()
+    slotAvailability.end()
   }
 
   func recoveryReport() async throws -> RecoveryReport { try await recovery.done() }
@@ -148,51 +147,51 @@ final class SlotStore: SlotCore {
     guard gate.enter() else { throw StorageError.closed(description) }
     defer { gate.leave() }
     try records.requireWritable()
-    try batch.check(capabilities, backend: description)
+    try batch.check(capabilities, location: description)
     try Task.checkCancellation()
     try await reconcileBefore(batch)
-    // Records are in the journal alone, so the home need not be there for them.
+    // System records are in the journal alone, so the store need not be available for them.
     guard batch.selection.hasValues else {
       var batch = batch
       batch.durability = .full
       return try await records.commit(batch, from: origin)
     }
-    let (home, operations) = (home, batch.operations)
+    let (handle, operations) = (handle, batch.operations)
     let staged = Locked<[SlotRecord?]>([])
     let hook = CommitHook(
       on: queue,
       prepare: {
-        let records = try home.stage(operations)
+        let records = try handle.stage(operations)
         staged.withLock { $0 = records }
       },
       apply: { transaction in
-        try SlotJournal.record(operations, staged.withLock { $0 }, done: home.done, in: transaction)
-        if let slots = home.slots as? any RoomReserving {
+        try SlotJournal.record(operations, staged.withLock { $0 }, done: handle.done, in: transaction)
+        if let slots = handle.slots as? any RoomReserving {
           try slots.reserve(placing: SlotJournal.stagedVersions(in: transaction))
         }
-        home.reached(.recorded)
+        handle.reached(.recorded)
       },
       finish: { committer, resume in
-        try home.publish(committer, isLazy: true) { unplaced in resume { unplaced.failure(of: $0) } }
+        try handle.publish(committer, isLazy: true) { unpublished in resume { unpublished.failure(of: $0) } }
       })
     do {
       return try await records.commit(batch, from: origin, hook: hook)
     } catch let unfinished as UnfinishedBatch {
       throw unfinished.cause
     } catch let error as StorageError where error.code == .outcomeUnknown {
-      throw error  // The values aside may be the only ones.
+      throw error  // The staged values may be the only copies.
     } catch {
       let aside = staged.withLock { $0 }
-      if !aside.isEmpty { try? await onQueue { home.discard(aside) } }
+      if !aside.isEmpty { try? await onQueue { handle.discard(aside) } }
       if let error = error as? StorageError, error.code == .diskFull {
-        try? await records.perform { [home] in try home.releaseRoom($0) }
+        try? await records.perform { [handle] in try handle.releaseRoom($0) }
       }
       throw error
     }
   }
 
-  /// A precondition must see what others have edited; a removal removes what is there now; a clear must know what
-  /// others have added.
+  /// Records the edits of other programs that a batch depends on: those to required and removed keys, and for a clear
+  /// those to every key.
   private func reconcileBefore(_ batch: WriteBatch) async throws {
     var required: [StoreKey] = []
     var removed: [StoreKey] = []
@@ -209,7 +208,7 @@ final class SlotStore: SlotCore {
     required = try await suspects(in: required)
     if !required.isEmpty { try await reconciler.reconcile(required) }
     removed = try await suspects(in: removed)
-    // A link in the place of a value goes with it.
+    // A symbolic link that replaced a value is removed with it.
     if !removed.isEmpty { try await reconciler.reconcile(removed, skipping: [.notAStore]) }
   }
 
@@ -218,14 +217,14 @@ final class SlotStore: SlotCore {
     return try await reading { [reconciler] in keys.filter(reconciler.isSuspect) }
   }
 
-  /// Reads from the home: here where that is quick, else where it holds nobody up.
+  /// Reads from the store, on a dispatch queue if reads can block.
   func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-    home.slots.readsBlock ? try await onQueue(body) : try body()
+    handle.slots.readsBlock ? try await onQueue(body) : try body()
   }
 
-  /// An error of the home may be the first sign that it is away.
+  /// Schedules a check of the store's availability if an error is `unavailable`, and returns the error.
   private func noticing(_ error: any Error) -> any Error {
-    if let error = error as? StorageError, error.code == .unavailable { homeAvailability.look() }
+    if let error = error as? StorageError, error.code == .unavailable { slotAvailability.look() }
     return error
   }
 
@@ -248,19 +247,19 @@ final class SlotStore: SlotCore {
   private func presentEntry(_ key: StoreKey) async throws -> StoreEntry? {
     try records.requireWritable()
     for _ in 0..<16 {
-      switch try await reading({ [home, records, quarantine] in try home.look(key, records, quarantine) }) {
+      switch try await reading({ [handle, records, quarantine] in try handle.look(key, records, quarantine) }) {
       case .entry(let entry): return entry
       case .absent: return nil
       case .differs: try await reconciler.reconcile([key])
       case .unrecorded:
-        if try await isStuck(key) { throw home.stillThere(key) }
+        if try await isStuck(key) { throw handle.stillThere(key) }
       }
     }
     throw StorageError(
-      .busy, "Somebody else is changing the value all the time.", advice: "Try again.", backend: description, key: key)
+      .busy, "Another process keeps changing the value.", advice: "Try again.", location: description, key: key)
   }
 
-  /// Whether a value is still in its place although its removal was committed.
+  /// Whether a value still exists although its removal was committed.
   private func isStuck(_ key: StoreKey) async throws -> Bool {
     try await reconciler.reconcile([key]).waiting.contains(key)
   }
@@ -270,27 +269,28 @@ final class SlotStore: SlotCore {
   ) async throws -> R {
     try records.requireWritable()
     try await requireAvailable()
-    defer { if home.retainsAny { queue.async { [home] in home.discardRetained() } } }
-    return try await records.withSnapshot(after: home.announceSnapshot) { [self] snapshot in
+    defer { if handle.retainsAny { queue.async { [handle] in handle.discardRetained() } } }
+    return try await records.withSnapshot(after: handle.announceSnapshot) { [self] snapshot in
       try await body(
-        SlotSnapshot(snapshot, home: home, journal: records, quarantine: quarantine, queue: queue, isStuck: isStuck))
+        SlotSnapshot(
+          snapshot, handle: handle, journal: records, quarantine: quarantine, queue: queue, isStuck: isStuck))
     }
   }
 
   func retainedCount() async throws -> Int {
-    try await onQueue { [home] in
-      try home.slots.list().count { if case .retained = $0 { true } else { false } }
+    try await onQueue { [handle] in
+      try handle.slots.list().count { if case .retained = $0 { true } else { false } }
     }
   }
 
-  /// A listing comes from the journal, which does not know that the home is away.
+  /// Throws `unavailable` if the store is. A listing reads the journal alone and would not detect it.
   func requireAvailable() async throws {
     do {
       try await recovery.done()
-      guard home.slots.readsBlock else { return }
-      let slots = home.slots
+      guard handle.slots.readsBlock else { return }
+      let slots = handle.slots
       if case .unavailable(let reason) = try await onQueue({ slots.availability() }) {
-        throw StorageError(.unavailable, reason, advice: "Try again when it is back.", backend: description)
+        throw StorageError(.unavailable, reason, advice: "Try again when it is available.", location: description)
       }
     } catch {
       throw noticing(error)
@@ -300,16 +300,16 @@ final class SlotStore: SlotCore {
   func alone(_ body: @escaping @Sendable () throws -> Void) async throws {
     guard gate.enter() else { throw StorageError.closed(description) }
     defer { gate.leave() }
-    try await records.perform { [home] committer in
+    try await records.perform { [handle] committer in
       try committer.housekeep {
-        try home.acknowledgeCopy(committer)
+        try handle.acknowledgeCopy(committer)
         try body()
       }
     }
   }
 
   var obstacleToWriting: StorageError? { nil }
-  var slots: any Slots { home.slots }
+  var slots: any Slots { handle.slots }
   var journal: SQLiteEngine? { records }
 
   // MARK: Following
@@ -318,7 +318,7 @@ final class SlotStore: SlotCore {
 
   func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> { records.changes(since: position) }
 
-  func availability() -> AsyncStream<StoreAvailability> { homeAvailability.subscribe() }
+  func availability() -> AsyncStream<StoreAvailability> { slotAvailability.subscribe() }
 
   func flush() async throws { try await records.flush() }
 
@@ -335,8 +335,8 @@ final class SlotStore: SlotCore {
     end()
     await gate.close()
     await recovery.settled()
-    try? await records.perform { [home] in try home.publish($0) }  // so that the next one finds nothing to do
+    try? await records.perform { [handle] in try handle.publish($0) }  // leaves nothing for the next open
     try await records.close()
-    home.close()
+    handle.close()
   }
 }

@@ -1,9 +1,9 @@
 import Foundation
 
-/// One argument as the system gave it: any bytes but NUL.
+/// A command-line argument with its original bytes, which may be any but NUL.
 ///
-/// `CommandLine.arguments` replaces what is not UTF-8. An argument keeps its bytes, so that a value or the name of a
-/// file can be used as it was typed. Two arguments are equal when their bytes are.
+/// `CommandLine.arguments` replaces bytes that are not valid UTF-8. An argument keeps them, so that a value or a file
+/// name can be used as it was typed. Two arguments are equal if their bytes are equal.
 public struct Argument: Equatable, Sendable {
   /// The bytes, without the NUL byte that ends them in C.
   public let bytes: [UInt8]
@@ -14,10 +14,10 @@ public struct Argument: Equatable, Sendable {
   /// Creates an argument from the UTF-8 bytes of `text`.
   public init(_ text: String) { bytes = Array(text.utf8) }
 
-  /// The argument as text; `nil` when it is not valid UTF-8.
+  /// The argument as text; `nil` if it is not valid UTF-8.
   public var text: String? { String(validating: bytes, as: UTF8.self) }
 
-  /// The arguments of this process, without its name.
+  /// Returns the arguments of this process, without its name.
   static func ofThisProcess() -> [Argument] {
     CommandLine.unsafeArgv.advanced(by: CommandLine.argc > 0 ? 1 : 0).sequence.map(Argument.init(bytes:))
   }

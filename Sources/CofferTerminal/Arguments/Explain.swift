@@ -1,9 +1,9 @@
-/// The commands that every program has. They read nothing but the table.
+/// The commands that every program has. They use nothing but the table of commands.
 extension Invocation {
   /// Performs `help`: prints the help of the command that the first operand names, or the overview without one.
   ///
   /// - Returns: ``ExitStatus/ok``.
-  /// - Throws: ``UsageError`` when there is no such command, and what ``Output`` throws.
+  /// - Throws: ``UsageError`` if there is no such command, and what ``Output`` throws.
   public func explain() throws -> ExitStatus {
     let output = Output.standard
     let help = Help<Command>(style: output.style)
@@ -33,13 +33,13 @@ extension Invocation {
   /// Performs `completions`: prints the completion script of the ``Shell`` that the first operand names.
   ///
   /// - Returns: ``ExitStatus/ok``.
-  /// - Throws: ``UsageError`` when there are no completions for such a shell, and what ``Output`` throws.
+  /// - Throws: ``UsageError`` if the shell is not supported, and what ``Output`` throws.
   public func printCompletions() throws -> ExitStatus {
     let word = operands.first?.argument.text ?? ""
     guard let shell = Shell(rawValue: word) else {
       let names = Shell.allCases.map(\.rawValue)
       let hint = suggestion(for: word, among: names).map { " Did you mean '\($0)'?" } ?? ""
-      throw Command.mistake("There are completions for \(names.joined(separator: ", ")).\(hint)", .completions)
+      throw Command.mistake("Completions exist for \(names.joined(separator: ", ")).\(hint)", .completions)
     }
     try printLine(shell.script(for: Command.self))
     return .ok

@@ -1,7 +1,6 @@
 /// The help of a program, generated from its table of commands.
 ///
-/// ``Invocation/explain()`` prints it. Use this type where help is needed as text, as in a test that no line of it is
-/// wider than a terminal:
+/// ``Invocation/explain()`` prints it. Use this type to obtain help as text, for example in a test of its line widths:
 ///
 /// ```swift
 /// let help = Help<Command>(style: Style(isOn: false))
@@ -18,8 +17,8 @@ public struct Help<Command: ProgramCommand>: Sendable {
   /// - Parameter style: the style of headings (bold) and of remarks on examples (dim).
   public init(style: Style) { self.style = style }
 
-  /// What `help` prints without a command: purpose, commands, common options, the program's own sections, exit
-  /// statuses, and the examples that introduce the program. It ends with a line end.
+  /// The text that `help` prints without a command: purpose, commands, common options, the program's own sections, exit
+  /// statuses, and introductory examples. It ends with a newline.
   public var overview: String {
     var parts = [program.purpose, "\(heading("Usage:")) \(program.name) COMMAND [OPTIONS] [ARGUMENTS]"]
     parts.append(heading("Commands") + "\n" + table(Command.allCases.map { ($0.rawValue, $0.syntax.summary) }))
@@ -37,7 +36,8 @@ public struct Help<Command: ProgramCommand>: Sendable {
     return parts.joined(separator: "\n\n")
   }
 
-  /// What `help COMMAND` prints: usage, summary, details, arguments, options and examples. It ends with a line end.
+  /// Returns the text that `help COMMAND` prints: usage, summary, details, arguments, options and examples. It ends
+  /// with a newline.
   public func text(for command: Command) -> String {
     let syntax = command.syntax
     var parts = ["\(heading("Usage:")) \(command.usage)", syntax.summary.capitalizedFirst + "."]

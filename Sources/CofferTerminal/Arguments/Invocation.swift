@@ -18,17 +18,17 @@
 public struct Invocation<Command: ProgramCommand>: Equatable, Sendable {
   /// An argument that is neither the command nor an option.
   public struct Operand: Equatable, Sendable {
-    /// The argument, byte by byte.
+    /// The argument with its original bytes.
     public let argument: Argument
-    /// Whether it came after `--`, so that a leading dash is part of the operand: `-- -` is a name, and `-` alone by
-    /// custom standard input.
+    /// Whether the operand followed `--`, so that a leading dash is part of it: by convention, `-` alone means standard
+    /// input, but `-- -` is a name.
     public let isLiteral: Bool
 
     /// Creates an operand.
     ///
     /// - Parameters:
     ///   - argument: the argument.
-    ///   - isLiteral: whether it came after `--`.
+    ///   - isLiteral: whether it followed `--`.
     public init(argument: Argument, isLiteral: Bool = false) {
       self.argument = argument
       self.isLiteral = isLiteral
@@ -37,19 +37,19 @@ public struct Invocation<Command: ProgramCommand>: Equatable, Sendable {
 
   /// The command to perform.
   public let command: Command
-  /// The options that were given, each with its last value: an empty string for a switch.
+  /// The options that were given, each with its last value; the value of a switch is an empty string.
   public private(set) var options: [Command.Option: String] = [:]
-  /// All values of the options that were given more than once, in their order.
+  /// All values of the options that were given more than once, in the order of the command line.
   private var repeated: [Command.Option: [String]] = [:]
-  /// The operands, in the order in which they were typed.
+  /// The operands, in the order of the command line.
   public private(set) var operands: [Operand] = []
 
   /// Creates an invocation without checking it against the command's ``Syntax``.
   ///
   /// - Parameters:
   ///   - command: the command to perform.
-  ///   - options: the options that are given, each with its last value: an empty string for a switch.
-  ///   - repeated: all values of the options that are given more than once; these are in `options`, too.
+  ///   - options: the options, each with its last value; the value of a switch is an empty string.
+  ///   - repeated: all values of the options that are given more than once. These options are also in `options`.
   ///   - operands: the operands.
   public init(
     _ command: Command, options: [Command.Option: String] = [:], repeated: [Command.Option: [String]] = [:],
@@ -61,7 +61,7 @@ public struct Invocation<Command: ProgramCommand>: Equatable, Sendable {
     self.operands = operands
   }
 
-  /// Whether an option was given.
+  /// Returns whether an option was given.
   public func has(_ option: Command.Option) -> Bool { options[option] != nil }
 
   /// Returns every value of an option that may be given more than once, in the order of the command line.
@@ -74,30 +74,30 @@ public struct Invocation<Command: ProgramCommand>: Equatable, Sendable {
   /// - Throws: ``UsageError`` for the first operand that is not valid UTF-8.
   public func texts() throws -> [String] { try operands.indices.compactMap { try text(at: $0) } }
 
-  /// Returns an operand as text; `nil` where there is none.
+  /// Returns an operand as text, or `nil` if there is none.
   ///
   /// - Parameters:
-  ///   - index: the position of the operand; the first is 0.
-  ///   - name: the subject of the error message; the name that help shows, unless given.
-  /// - Throws: ``UsageError`` when the operand is not valid UTF-8.
+  ///   - index: the index of the operand; the first is 0.
+  ///   - name: the subject of the error message; the placeholder that help shows by default.
+  /// - Throws: ``UsageError`` if the operand is not valid UTF-8.
   public func text(at index: Int, as name: String? = nil) throws -> String? {
     guard operands.indices.contains(index) else { return nil }
     if let text = operands[index].argument.text { return text }
     throw Command.mistake("\(name ?? operandName(at: index)) is not valid UTF-8.", command)
   }
 
-  /// Returns what help calls an operand. The last one may repeat.
+  /// Returns the placeholder of an operand in help. That of the last operand also applies to its repetitions.
   package func operandName(at index: Int) -> String {
     let known = command.syntax.operands
     return known.indices.contains(index) ? known[index].name : known.last?.name ?? "The argument"
   }
 
-  /// Returns the value of an option that takes a whole number; `nil` when the option was not given.
+  /// Returns the value of an option that takes a whole number, or `nil` if the option was not given.
   ///
   /// - Parameters:
-  ///   - option: the option.
+  ///   - option: the option to read.
   ///   - minimum: the smallest number that is allowed.
-  /// - Throws: ``UsageError`` when the value is not a number of 64 bits, or smaller than `minimum`.
+  /// - Throws: ``UsageError`` if the value is not an unsigned 64-bit number, or is smaller than `minimum`.
   public func number(_ option: Command.Option, minimum: UInt64) throws -> UInt64? {
     guard let text = options[option] else { return nil }
     guard let number = UInt64(text), number >= minimum else {

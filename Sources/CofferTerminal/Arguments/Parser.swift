@@ -1,12 +1,12 @@
 extension Invocation {
   /// Parses the arguments of a process, without its name.
   ///
-  /// The first operand names the command. Options may stand before and after it: `--name VALUE`, `--name=VALUE`, or
-  /// letters, of which several may follow one dash. Everything after `--` is an operand, and so is `-`. `--help`
+  /// The first operand names the command. Options may precede and follow it: `--name VALUE`, `--name=VALUE`, or
+  /// letters, several of which may share one dash. Everything after `--` is an operand, and so is `-`. `--help`
   /// becomes the command `help`, and `--version` the command `version`.
   ///
-  /// - Throws: ``UsageError`` when the command, an option or a value is unknown, missing or too many. It suggests what
-  ///   was probably meant.
+  /// - Throws: ``UsageError`` if the command, an option, a value or an operand is unknown, missing or surplus. Its
+  ///   message suggests similar names.
   public init(parsing arguments: [Argument]) throws {
     var parser = Parser<Command>(arguments)
     self = try parser.parse()
@@ -27,7 +27,7 @@ private struct Parser<Command: ProgramCommand> {
   mutating func parse() throws -> Invocation<Command> {
     var onlyOperands = false
     while let argument = rest.popFirst() {
-      // What is not UTF-8 is no option; a value may be any bytes.
+      // An argument that is not valid UTF-8 cannot be an option, but it can be a value.
       guard !onlyOperands, let text = argument.text, text.utf8.first == UInt8(ascii: "-"), text.utf8.count > 1 else {
         try take(argument, isLiteral: onlyOperands)
         continue
@@ -97,7 +97,7 @@ private struct Parser<Command: ProgramCommand> {
       "'\(command.rawValue)' has no option \(option.name); \(takers.joined(separator: ", ")) \(verb).", command)
   }
 
-  /// Says what is wrong without repeating a word that may be a value: `coffer set key -secret`.
+  /// Returns an error whose message does not repeat a word that may be a secret value: `coffer set key -secret`.
   private func unknownOption(_ text: String) -> UsageError {
     let known = command?.syntax.allOptions ?? Option.allCases
     if let close = suggestion(for: text, among: known.map(\.name)) {
@@ -115,7 +115,7 @@ private struct Parser<Command: ProgramCommand> {
       return Invocation(.help, operands: words ?? [])
     }
     guard let command = command ?? Command.program.defaultCommand else {
-      throw Command.mistake("Say what to do: \(Command.program.name) COMMAND.")
+      throw Command.mistake("Name a command: \(Command.program.name) COMMAND.")
     }
     for option in options.keys.sorted(by: { $0.rawValue < $1.rawValue }) { try check(option, for: command) }
     let allowed = command.syntax.operands
@@ -136,7 +136,9 @@ private struct Parser<Command: ProgramCommand> {
 }
 
 extension ProgramCommand {
-  /// Returns the command that a word names.
+  /// Returns the command with the given name.
+  ///
+  /// - Throws: ``UsageError`` if there is none.
   static func named(_ word: String?) throws -> Self {
     if let command = word.flatMap(Self.init(rawValue:)) { return command }
     let shown = word?.oneLine(limit: 40) ?? "?"

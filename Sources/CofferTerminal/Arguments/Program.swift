@@ -1,4 +1,4 @@
-/// What help, errors and completions say of a program as a whole.
+/// The description of a program as a whole, for help, errors and completions.
 ///
 /// Every program has one, as the static property ``ProgramCommand/program`` of its commands:
 ///
@@ -16,27 +16,27 @@ public struct Program<Command: ProgramCommand>: Sendable {
   public let name: String
   /// The version, as `version` prints it.
   public let version: String
-  /// What the program is for, in one sentence: the first line of the overview.
+  /// The purpose of the program, in one sentence: the first line of the overview.
   public let purpose: String
-  /// The command to perform where none is named. With `nil`, a program without arguments prints the overview on
-  /// standard error and ends with ``ExitStatus/usage``.
+  /// The command to perform if none is named. If it is `nil`, the program without arguments prints the overview on
+  /// standard error and exits with ``ExitStatus/usage``.
   public let defaultCommand: Command?
-  /// The options that most commands take, for the overview, and for completions where no command is typed yet.
+  /// The options that most commands take, for the overview, and for completions before a command is typed.
   public let commonOptions: [Command.Option]
   /// The commands whose first example the overview shows.
   public let introduction: [Command]
-  /// What may begin with a dash and so needs `--` before it, for error messages: `a key or value`.
+  /// The kind of operand that may begin with a dash and then needs `--` before it, for error messages:
+  /// `a key or value`.
   public let dashed: String
-  /// The parts of the overview that only this program has.
+  /// Additional sections of the overview that are specific to this program.
   public let sections: [HelpSection]
-  /// The command that lists what completions offer for ``Completion/listed``.
+  /// The command that lists the candidates for ``Completion/listed``.
   public let lister: Lister<Command.Option>?
-  /// The members that an error in JSON has besides its code, message and advice.
+  /// The members that a JSON error has in addition to its code, message and advice.
   public let subjects: [CommandError.Subject]
-  /// Returns what a status means to this program, for the overview; empty for a status that it never ends with.
+  /// Returns the meaning of an exit status for the overview; empty for a status that the program never exits with.
   public let meaning: @Sendable (ExitStatus) -> String
-  /// Converts the program's own errors; `nil` for an error that it does not know, which ``CommandError/init(_:)``
-  /// converts.
+  /// Converts the program's own errors. Returns `nil` for other errors, which ``CommandError/init(_:)`` converts.
   public let explanation: @Sendable (any Error) -> CommandError?
 
   /// Creates the description of a program.
@@ -44,16 +44,16 @@ public struct Program<Command: ProgramCommand>: Sendable {
   /// - Parameters:
   ///   - name: the word that starts the program.
   ///   - version: the version, such as `1.2.0`.
-  ///   - purpose: what the program is for, in one sentence.
-  ///   - defaultCommand: the command to perform where none is named.
+  ///   - purpose: the purpose of the program, in one sentence.
+  ///   - defaultCommand: the command to perform if none is named.
   ///   - commonOptions: the options that most commands take.
   ///   - introduction: the commands whose first example the overview shows.
-  ///   - dashed: what may begin with a dash, with its article, for error messages.
-  ///   - sections: parts of the overview that only this program has.
-  ///   - lister: the command that lists what completions offer.
-  ///   - subjects: the members that an error in JSON has besides its code, message and advice.
-  ///   - meaning: returns what a status means, as a lower-case clause; empty for one that the program never ends with.
-  ///   - explanation: converts the program's own errors; `nil` for those that it does not know.
+  ///   - dashed: the kind of operand that may begin with a dash, with an article, for error messages.
+  ///   - sections: additional sections of the overview.
+  ///   - lister: the command that lists candidates for completions.
+  ///   - subjects: the members that a JSON error has in addition to its code, message and advice.
+  ///   - meaning: returns the meaning of a status as a lower-case clause; empty if the program never exits with it.
+  ///   - explanation: converts the program's own errors; returns `nil` for others.
   public init(
     name: String, version: String, purpose: String, defaultCommand: Command? = nil,
     commonOptions: [Command.Option] = [.json, .help], introduction: [Command], dashed: String = "an argument",
@@ -76,11 +76,11 @@ public struct Program<Command: ProgramCommand>: Sendable {
   }
 }
 
-/// A part of the overview that only one program has.
+/// An additional section of the overview.
 public struct HelpSection: Sendable {
   /// The heading, without a colon.
   public let heading: String
-  /// The paragraph below the heading, in lines that fit a terminal: help is never wrapped.
+  /// The paragraph below the heading, in lines that fit a terminal, since help is not wrapped.
   public let text: String
   /// The table below the paragraph, in two columns.
   public let rows: [(String, String)]
@@ -89,7 +89,7 @@ public struct HelpSection: Sendable {
   ///
   /// - Parameters:
   ///   - heading: the heading, without a colon.
-  ///   - text: one or more lines, each at most about 75 columns wide; two blanks of indentation are added.
+  ///   - text: one or more lines, each at most about 75 columns wide. They are indented by two spaces.
   ///   - rows: a table of two columns below the text.
   public init(heading: String, text: String, rows: [(String, String)] = []) {
     self.heading = heading

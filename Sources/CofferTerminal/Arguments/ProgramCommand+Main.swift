@@ -20,25 +20,25 @@ extension ProgramCommand {
   /// }
   /// ```
   ///
-  /// An error is printed on standard error, after the program's name, in one sentence or two; with `--json` on the
-  /// command line as `{"error": {"code": ..., "message": ..., "advice": ...}}`. Its status is that of the
-  /// ``CommandError`` that ``Program/explanation`` or ``CommandError/init(_:)`` makes of it. ``OutputClosed`` is no
-  /// error: the status is ``ExitStatus/ok``.
+  /// An error is printed on standard error, after the program's name, in one or two sentences; with `--json` on the
+  /// command line, as `{"error": {"code": ..., "message": ..., "advice": ...}}`. ``Program/explanation`` or
+  /// ``CommandError/init(_:)`` converts the error to a ``CommandError``, which determines the exit status.
+  /// ``OutputClosed`` is not reported: the status is ``ExitStatus/ok``.
   ///
-  /// The process ignores `SIGPIPE` from then on. Standard streams that are closed are opened on `/dev/null`, so that no
-  /// other file gets their numbers.
+  /// From then on the process ignores `SIGPIPE`. Closed standard streams are opened on `/dev/null`, so that no other
+  /// file is assigned their descriptors.
   ///
   /// - Parameter perform: performs the command of an invocation and returns the status to exit with.
   public static func main(_ perform: (Invocation<Self>) async throws -> ExitStatus) async -> Never {
-    signal(SIGPIPE, SIG_IGN)  // A reader who leaves is an error of `write`, which is quieter.
+    signal(SIGPIPE, SIG_IGN)  // `write` reports a closed pipe as EPIPE instead of the signal ending the process.
     keepStandardStreams()
     exit(await run(Argument.ofThisProcess(), perform).rawValue)
   }
 
-  /// Where a standard stream was closed (`>&-`), the files that are opened would take its number and get what we print.
+  /// Opens closed standard streams (`>&-`) on `/dev/null`. Otherwise a file opened later would receive their output.
   private static func keepStandardStreams() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
-      _ = open("/dev/null", O_RDONLY)  // It takes the lowest free number; writing to it fails, as it should.
+      _ = open("/dev/null", O_RDONLY)  // It takes the lowest free descriptor; writing to it must fail.
     }
   }
 
@@ -62,10 +62,10 @@ extension ProgramCommand {
     }
   }
 
-  /// Says on standard error, in one line that a terminal may wrap, why the command ends.
+  /// Prints an error on standard error, as one line that is wrapped to the terminal.
   private static func report(_ error: CommandError, asJSON: Bool) {
     let output = Output.error
-    // Where standard error is closed, the status has to do.
+    // If standard error is closed, only the exit status reports the error.
     if asJSON {
       try? output.writeLine(error.json(program.subjects).line)
       try? output.flush()

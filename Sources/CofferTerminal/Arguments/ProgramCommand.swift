@@ -1,6 +1,6 @@
 /// The commands of a program: an enumeration with a case for each, whose raw value is the word that is typed.
 ///
-/// The commands are declared as data. The parser, help, completions and "did you mean" all read that table, and the
+/// The commands are declared as data. The parser, help, completions and suggestions all use that table, and the
 /// program's own `switch` over its commands stays exhaustive.
 ///
 /// ```swift
@@ -14,7 +14,7 @@
 ///     switch self {
 ///     case .greet:
 ///       Syntax(
-///         summary: "greet somebody", operands: [.init(name: "NAME", summary: "the name", isRequired: true)],
+///         summary: "greet a person", operands: [.init(name: "NAME", summary: "the name", isRequired: true)],
 ///         options: [.json], examples: [.init("hello greet Ann", "say hello to Ann")])
 ///     case .completions:
 ///       Syntax(
@@ -34,9 +34,8 @@
 /// ```
 ///
 /// `Option` is the program's ``ProgramOption``. ``main(_:)`` runs the process.
-// This folder is the seam where swift-argument-parser could take over: it would replace it and `Completions`, and the
-// commands would go on taking an invocation. It is not used because the package has no dependencies, and these few
-// files start faster than it links.
+// swift-argument-parser could replace this folder and `Completions`; the commands would still receive an invocation.
+// It is not used because the package has no dependencies.
 public protocol ProgramCommand: CaseIterable, Hashable, RawRepresentable, Sendable
 where RawValue == String, AllCases == [Self] {
   /// The options of the program.
@@ -45,19 +44,19 @@ where RawValue == String, AllCases == [Self] {
   /// The program that has the commands.
   static var program: Program<Self> { get }
 
-  /// Prints a completion script: ``Invocation/printCompletions()``.
+  /// The command that prints a completion script: ``Invocation/printCompletions()``.
   static var completions: Self { get }
-  /// Explains a command: ``Invocation/explain()``. `--help` is another way to write it.
+  /// The command that explains a command: ``Invocation/explain()``. `--help` is equivalent.
   static var help: Self { get }
-  /// Prints the version: ``Invocation/printVersion()``. `--version` is another way to write it.
+  /// The command that prints the version: ``Invocation/printVersion()``. `--version` is equivalent.
   static var version: Self { get }
 
-  /// What the command takes and what its help says.
+  /// The operands and options of the command, and the text of its help.
   var syntax: Syntax<Option> { get }
 }
 
 extension ProgramCommand {
-  /// The command line in short, as help shows it: `coffer set [OPTIONS] KEY [VALUE]`.
+  /// The synopsis of the command, as help shows it: `coffer set [OPTIONS] KEY [VALUE]`.
   package var usage: String {
     let operands = syntax.operands.map { operand in
       let name = operand.name + (operand.repeats ? "..." : "")
@@ -66,29 +65,29 @@ extension ProgramCommand {
     return ([Self.program.name, rawValue, "[OPTIONS]"] + operands).joined(separator: " ")
   }
 
-  /// Creates an error about what was typed, whose advice names the help to read.
+  /// Creates an error about the command line, with advice that refers to the help of a command.
   ///
   /// - Parameters:
   ///   - message: what is wrong, as a sentence. Never repeat a value, which may be a secret.
-  ///   - command: the command whose help to read; the overview, unless given.
+  ///   - command: the command whose help the advice names; the overview by default.
   public static func mistake(_ message: String, _ command: Self? = nil) -> UsageError {
     UsageError(message, advice: "Try '\(program.name) help\(command.map { " \($0.rawValue)" } ?? "")'.")
   }
 }
 
-/// An error about what was typed; the program ends with ``ExitStatus/usage``.
+/// An error in the command line. The program exits with ``ExitStatus/usage``.
 ///
 /// ``ProgramCommand/mistake(_:_:)`` creates one with advice:
 ///
 /// ```swift
-/// guard until > Date() else { throw Command.mistake("--until takes a date to come.", invocation.command) }
+/// guard until > Date() else { throw Command.mistake("--until takes a future date.", invocation.command) }
 /// ```
 ///
 /// The parser never repeats a value in a message, since it may be a secret.
 public struct UsageError: Error, Equatable {
   /// What is wrong, as a sentence.
   public let message: String
-  /// Where to read more, as a sentence.
+  /// How to find the correct usage, as a sentence.
   public let advice: String
 
   /// Creates an error from two sentences.

@@ -1,6 +1,6 @@
 /// The options of a program: an enumeration with a case for each, whose raw value is the name without its dashes.
 ///
-/// An option means the same to every command that takes it.
+/// An option has the same meaning in every command that takes it.
 ///
 /// ```swift
 /// enum Option: String, ProgramOption {
@@ -18,7 +18,7 @@
 ///
 ///   var summary: String {
 ///     switch self {
-///     case .output: "write into a file"
+///     case .output: "write to a file"
 ///     case .quiet: "print nothing"
 ///     case .json: "print JSON, errors too"
 ///     case .help: "show help"
@@ -29,18 +29,18 @@
 /// ```
 public protocol ProgramOption: CaseIterable, Hashable, RawRepresentable, Sendable
 where RawValue == String, AllCases == [Self] {
-  /// The switch for output as JSON. With it, errors are printed as JSON, too.
+  /// The switch for JSON output. With it, errors are printed as JSON as well.
   static var json: Self { get }
   /// The switch that shows the help of a command, which every command takes.
   static var help: Self { get }
   /// The switch that shows the version, with or without a command.
   static var version: Self { get }
 
-  /// The letter of the short form, such as `l` for `-l`; `nil` where there is none. Only switches can have one.
+  /// The letter of the short form, such as `l` for `-l`; `nil` if there is none. Only switches can have one.
   var letter: Character? { get }
-  /// The value that follows; `nil` for a switch.
+  /// The value that follows the option; `nil` for a switch.
   var value: OptionValue? { get }
-  /// What the option does, in one line for help and completions: a lower-case clause.
+  /// The effect of the option, in one line for help and completions: a lower-case clause.
   var summary: String { get }
 }
 
@@ -48,14 +48,14 @@ where RawValue == String, AllCases == [Self] {
 public struct OptionValue: Sendable {
   /// The placeholder in help, such as `PATH`.
   public let name: String
-  /// What a shell offers for the value.
+  /// The candidates that a shell offers for the value.
   public let completion: Completion
 
   /// Creates a value.
   ///
   /// - Parameters:
-  ///   - name: the placeholder in help, by custom in capital letters.
-  ///   - completion: what a shell offers for the value.
+  ///   - name: the placeholder in help, by convention in capital letters.
+  ///   - completion: the candidates that a shell offers for the value.
   public init(name: String, completion: Completion) {
     self.name = name
     self.completion = completion
@@ -66,7 +66,7 @@ extension ProgramOption {
   /// The option as it is typed: `--file`.
   public var name: String { "--\(rawValue)" }
 
-  /// What `--help` shows on the left: `-l, --long`.
+  /// The left column of the options in help: `-l, --long`.
   var synopsis: String {
     (letter.map { "-\($0), " } ?? "") + name + (value.map { " \($0.name)" } ?? "")
   }

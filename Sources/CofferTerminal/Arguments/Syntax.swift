@@ -1,26 +1,26 @@
-/// What a command takes and what its help says.
+/// The operands and options of a command, and the text of its help.
 ///
 /// ```swift
 /// Syntax(
 ///   summary: "remove notes",
 ///   operands: [.init(name: "NAME", completion: .listed, summary: "the notes to remove", repeats: true)],
 ///   options: [.yes, .json],
-///   details: ["A note that does not exist is no error."],
+///   details: ["Removing a note that does not exist is not an error."],
 ///   examples: [.init("notes remove today", "remove one"), .init("notes remove --yes a b", "without asking")],
 ///   aliases: ["rm", "delete"])
 /// ```
 public struct Syntax<Option: ProgramOption>: Sendable {
-  /// What the command does, in one line for help and completions: a lower-case clause without a full stop.
+  /// The effect of the command, in one line for help and completions: a lower-case clause without a full stop.
   public let summary: String
   /// The operands, in their order. Required ones come first, and only the last may repeat.
   public let operands: [Operand]
   /// The options that the command takes, without `--help`, which every command takes.
   public let options: [Option]
-  /// The paragraphs of the command's help, in lines that fit a terminal: help is never wrapped.
+  /// The paragraphs of the command's help, in lines that fit a terminal, since help is not wrapped.
   public let details: [String]
   /// Command lines that show how the command is used.
   public let examples: [Example]
-  /// What other tools call the command, in lower case. They are no names of it: "did you mean" answers them.
+  /// The names of the command in other tools, in lower case. They are not accepted, but suggestions use them.
   public let aliases: [String]
 
   /// Creates the syntax of a command.
@@ -31,7 +31,7 @@ public struct Syntax<Option: ProgramOption>: Sendable {
   ///   - options: the options, without `--help`.
   ///   - details: paragraphs for the command's help.
   ///   - examples: command lines that show how the command is used. The overview shows the first.
-  ///   - aliases: what other tools call the command, in lower case.
+  ///   - aliases: the names of the command in other tools, in lower case.
   public init(
     summary: String, operands: [Operand] = [], options: [Option] = [], details: [String] = [], examples: [Example],
     aliases: [String] = []
@@ -47,30 +47,30 @@ public struct Syntax<Option: ProgramOption>: Sendable {
   /// All options, including those that every command takes.
   package var allOptions: [Option] { options + [.help] }
 
-  /// An operand of a command, or several where it repeats.
+  /// An operand of a command, or several if it repeats.
   public struct Operand: Sendable {
     /// The placeholder in help and in errors, such as `FILE`.
     public let name: String
-    /// What a shell offers for the operand. bash and fish complete only by the first operand of a command.
+    /// The candidates that a shell offers for the operand. bash and fish use only those of the first operand.
     public let completion: Completion
-    /// What the operand is, in one line for help: a lower-case clause.
+    /// The meaning of the operand, in one line for help: a lower-case clause.
     public let summary: String
-    /// Whether the command needs it.
+    /// Whether the command requires the operand.
     public let isRequired: Bool
-    /// Whether it may be given more than once.
+    /// Whether the operand may be given more than once.
     public let repeats: Bool
-    /// Whether it is data, which may be a secret and may begin with a dash: no error repeats it.
+    /// Whether the operand is data, which may be a secret and may begin with a dash. Errors never repeat it.
     public let isValue: Bool
 
     /// Creates an operand.
     ///
     /// - Parameters:
-    ///   - name: the placeholder in help and in errors, by custom in capital letters.
-    ///   - completion: what a shell offers for it.
-    ///   - summary: what it is, as a lower-case clause.
-    ///   - isRequired: whether the command needs it.
-    ///   - repeats: whether it may be given more than once, which only the last operand may.
-    ///   - isValue: whether it is data, which no error may repeat.
+    ///   - name: the placeholder in help and in errors, by convention in capital letters.
+    ///   - completion: the candidates that a shell offers for it.
+    ///   - summary: the meaning of the operand, as a lower-case clause.
+    ///   - isRequired: whether the command requires it.
+    ///   - repeats: whether it may be given more than once. Only the last operand may repeat.
+    ///   - isValue: whether it is data, which errors must not repeat.
     public init(
       name: String, completion: Completion = .nothing, summary: String, isRequired: Bool = false, repeats: Bool = false,
       isValue: Bool = false
@@ -84,14 +84,14 @@ public struct Syntax<Option: ProgramOption>: Sendable {
     }
   }
 
-  /// A command line that works as it stands, and what it is for.
+  /// A complete command line with its purpose.
   public struct Example: Sendable {
-    /// The line to type, including the program's name.
+    /// The command line, including the program's name.
     public let line: String
-    /// What it is for: a lower-case clause that help shows behind `#`.
+    /// The purpose of the command line: a lower-case clause that help shows after `#`.
     public let purpose: String
 
-    /// Creates an example from a command line and what it is for.
+    /// Creates an example from a command line and its purpose.
     public init(_ line: String, _ purpose: String) {
       self.line = line
       self.purpose = purpose

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Dates as people read them, no longer than the span of a chart needs. They are the same in every locale.
+/// A formatter of dates for charts, no more precise than the span of the chart requires. It ignores the locale.
 struct ChartDates: Sendable {
   private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
@@ -9,7 +9,7 @@ struct ChartDates: Sendable {
   private let calendar: Calendar
   private let form: Form
   private let isLong: Bool
-  /// What ticks begin with.
+  /// The unit of time that ticks are rounded to.
   private let unit: Calendar.Component
 
   init(from start: Date, to end: Date, timeZone: TimeZone) {
@@ -23,13 +23,13 @@ struct ChartDates: Sendable {
     unit = form == .times ? (span < 3 * 3_600 ? .minute : .hour) : form == .daysOfYears && isLong ? .month : .day
   }
 
-  /// The nearest beginning of an hour, a day or a month, so that a tick stands where its text says.
+  /// Returns the nearest start of a minute, hour, day or month, so that a tick is at the date of its label.
   func rounded(_ date: Date) -> Date {
     guard let interval = calendar.dateInterval(of: unit, for: date) else { return date }
     return date.timeIntervalSince(interval.start) < interval.duration / 2 ? interval.start : interval.end
   }
 
-  /// For the axis: "14:05", "3 Jan" or "Jan 2026".
+  /// Returns the label of a date on the axis: "14:05", "3 Jan" or "Jan 2026".
   func tick(_ date: Date) -> String {
     let parts = parts(of: date)
     return switch form {
@@ -39,7 +39,7 @@ struct ChartDates: Sendable {
     }
   }
 
-  /// For a sentence: "3 Jan", "3 Jan 2026" or "3 Jan 14:05".
+  /// Returns a date for use in a sentence: "3 Jan", "3 Jan 2026" or "3 Jan 14:05".
   func text(_ date: Date) -> String {
     let parts = parts(of: date)
     return switch form {
@@ -49,7 +49,7 @@ struct ChartDates: Sendable {
     }
   }
 
-  /// "5-7 Jan", "28 Jan - 2 Feb 2026", or one date where both are the same.
+  /// Returns a range of dates: "5-7 Jan", "28 Jan - 2 Feb 2026", or one date if both texts are the same.
   func range(_ start: Date, _ end: Date) -> String {
     let (first, last) = (text(start), text(end))
     if first == last { return first }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A chart in cells, before it becomes text.
+/// A chart as a grid of cells, from which its lines of text are made.
 struct ChartPlot {
   private enum Ink { case none, line, faint, low, high }
 
@@ -9,7 +9,7 @@ struct ChartPlot {
     var ink = Ink.none
   }
 
-  /// What a series does within one column.
+  /// The course of a series within one column: its first, last, lowest and highest value.
   private struct Span {
     var enter: Int64
     var exit: Int64
@@ -34,19 +34,19 @@ struct ChartPlot {
   private let legend: [[Cell]]
   private var grid: [[Cell]]
 
-  /// `nil` where there is nothing to draw.
+  /// Draws a chart; `nil` if there is nothing to draw.
   init?(_ chart: StepChart, width: Int, height: Int, glyphs: ChartGlyphs) {
     guard let first = chart.points.first else { return nil }
     self.chart = chart
     self.glyphs = glyphs
     let legend = Self.legend(chart, glyphs, width: width)
-    // A price that never changed is one line, whatever the height.
+    // A constant price is one line, regardless of the height.
     let constant = chart.constantRows
     self.legend = height - 2 - legend.count >= constant ?? 2 ? legend : []
     let rows = min(constant ?? .max, height - 2 - self.legend.count)
     let draft = ChartScale(chart, from: first.date, columns: width, rows: rows)
     let widest = draft.ticks.map { chart.label($0.value).count }.max() ?? 0
-    // Where labels would leave no room for the line, the legend has to do.
+    // If labels would leave no room for the line, only the legend is drawn.
     margin = width - widest - 2 >= 8 ? widest + 1 : 0
     scale = ChartScale(chart, from: first.date, columns: width - margin - 1, rows: rows)
     grid = Array(repeating: Array(repeating: Cell(), count: scale.columns), count: rows)
@@ -54,14 +54,14 @@ struct ChartPlot {
     draw(spans(of: \.compareAt), glyphs.dashed, .faint)
     let spans = spans(of: \.value)
     draw(spans, glyphs.line, .line)
-    // Without rows between, the shade takes the line's place; there is nowhere else for it.
+    // A constant price has no other rows to shade, so the shade replaces the line.
     if constant != nil, let value = chart.points.first?.value { shade(in: [scale.row(value)]) }
     mark(spans)
   }
 
   // MARK: The line
 
-  /// What a series does in each column; `nil` where it has no value.
+  /// Returns the course of a series in each column; `nil` for columns without a value.
   private func spans(of value: (StepChart.Point) -> Int64?) -> [Span?] {
     var spans: [Span?] = Array(repeating: nil, count: scale.columns)
     var current: Int64?
@@ -100,7 +100,7 @@ struct ChartPlot {
     }
   }
 
-  /// Marks the lowest and the highest value on the line, where it runs straight if it does.
+  /// Marks the lowest and the highest value on the line, preferably in columns where it is horizontal.
   private mutating func mark(_ spans: [Span?]) {
     guard let extremes = chart.extremes else { return }
     for (index, glyph, ink) in [(extremes.high, glyphs.high, Ink.high), (extremes.low, glyphs.low, .low)] {
@@ -137,7 +137,7 @@ struct ChartPlot {
     return lines
   }
 
-  /// The columns that have a date, with it: as many as have room.
+  /// Returns the columns that are labelled with a date, as many as there is room for.
   private var timeTicks: [(column: Int, start: Int, text: String)] {
     let last = scale.columns - 1
     let (first, end) = (chart.dates.tick(scale.date(0)), chart.dates.tick(scale.date(last)))
@@ -179,7 +179,7 @@ struct ChartPlot {
     return (lines + legend).map { text($0, style) }
   }
 
-  /// One line, with one colour for each run of cells that share it, and no blanks at its end.
+  /// Returns a row as text, with one escape sequence for each run of equal colour and without trailing blanks.
   private func text(_ cells: [Cell], _ style: Style) -> String {
     let end = cells.lastIndex { $0.glyph != " " }.map { $0 + 1 } ?? 0
     var text = ""

@@ -1,10 +1,9 @@
 extension StepChart {
-  /// What the chart shows, for those who cannot see it: "From 206.00 on 3 Jan to 137.60 on 13 Jan; lowest 137.60,
-  /// highest 206.00; sold out 5-7 Jan." Without points it says that there is no price yet.
+  /// A description of the chart as text, for accessibility: "From 206.00 on 3 Jan to 137.60 on 13 Jan; lowest 137.60,
+  /// highest 206.00; sold out 5-7 Jan." For a chart without points: "There is no price yet."
   public var sentence: String { gluedSentence.loosened }
 
-  /// Returns the sentence with line ends in it, so that a line has at most `width` columns. Amounts and dates are not
-  /// broken.
+  /// Returns the sentence wrapped to lines of at most `width` columns. Lines are not broken within amounts and dates.
   public func sentence(width: Int) -> String { gluedSentence.wrapped(to: width).loosened }
 
   private func amount(_ value: Int64) -> String { label(value).glued }
@@ -13,7 +12,7 @@ extension StepChart {
     guard let first = points.first, let last = points.last else { return "There is no price yet." }
     var parts: [String] = []
     if let extremes {
-      // The last change of the value, which a change of something else may have followed.
+      // Later points may differ only in availability or compare-at price.
       let start = points.lastIndex { $0.value != last.value }.map { $0 + 1 } ?? 0
       let end = dates.text(points[start].date).glued
       parts.append("From \(amount(first.value)) on \(dates.text(first.date).glued) to \(amount(last.value)) on \(end)")

@@ -1,7 +1,7 @@
 public import Foundation
 
-/// A history of prices for a terminal: a line of steps, since a price holds until the next one. Prices that differ are
-/// in different rows as long as there are enough of these, so that no step is lost, and a row's label is its own price.
+/// A step chart of a price history for a terminal. Different prices are in different rows as long as there are enough
+/// rows, so that every step is visible, and the label of a row is the exact price that is drawn in it.
 ///
 /// ```text
 /// 206.00 ┤───▲──┐╌┐
@@ -12,8 +12,8 @@ public import Foundation
 ///         3 Jan 17 Jan
 /// ```
 ///
-/// Times that nobody could buy are shaded, a compare-at price is dashed, and however many points share a column, the
-/// lowest and the highest of them are in it.
+/// Times without availability are shaded, and a compare-at price is dashed. If several points share a column, it
+/// includes the lowest and the highest of them.
 ///
 /// ```swift
 /// let points = [
@@ -28,23 +28,23 @@ public import Foundation
 /// try output.flush()
 /// ```
 public struct StepChart: Sendable {
-  /// What holds from a moment on, until the next point.
+  /// A price and availability that apply from a date until the next point.
   public struct Point: Hashable, Sendable {
-    /// The moment from which it holds.
+    /// The date from which the point applies.
     public let date: Date
     /// The price, in a unit of your choice, such as cents.
     public let value: Int64
-    /// Whether anybody could buy; times when nobody could are shaded.
+    /// Whether the product is available; the time until the next point is shaded if it is not.
     public let isAvailable: Bool
-    /// The crossed-out price, in the unit of ``value``; `nil` where there is none.
+    /// The crossed-out price, in the unit of ``value``; `nil` if there is none.
     public let compareAt: Int64?
 
     /// Creates a point.
     ///
     /// - Parameters:
-    ///   - date: the moment from which it holds.
+    ///   - date: the date from which the point applies.
     ///   - value: the price, in a unit of your choice, such as cents.
-    ///   - isAvailable: whether anybody could buy.
+    ///   - isAvailable: whether the product is available.
     ///   - compareAt: the crossed-out price, in the unit of `value`.
     public init(_ date: Date, value: Int64, isAvailable: Bool = true, compareAt: Int64? = nil) {
       self.date = date
@@ -54,7 +54,7 @@ public struct StepChart: Sendable {
     }
   }
 
-  /// In the order of their dates.
+  /// The points, sorted by date.
   let points: [Point]
   let until: Date
   let dates: ChartDates
@@ -63,30 +63,31 @@ public struct StepChart: Sendable {
   /// Creates a chart.
   ///
   /// - Parameters:
-  ///   - points: the history, in any order. Of two points at one moment, the later in the array holds.
-  ///   - until: where the chart ends, as a rule now; the last point, if that is later.
-  ///   - timeZone: the reader's time zone.
-  ///   - label: returns a value as people read it, such as `137.60`.
+  ///   - points: the history, in any order. Of two points with the same date, the later one in the array applies.
+  ///   - until: the end of the chart, usually now. If the last point is later, the chart ends there.
+  ///   - timeZone: the time zone of the displayed dates.
+  ///   - label: formats a value for display, such as `137.60`.
   public init(
     _ points: [Point], until: Date, timeZone: TimeZone = .current, label: @escaping @Sendable (Int64) -> String
   ) {
-    // Swift's sort is stable: of two points at one moment, the one that was given last holds.
+    // The sort is stable, so of two points with the same date the one that was passed last applies.
     self.points = points.sorted { $0.date < $1.date }
     self.until = max(until, self.points.last?.date ?? until)
     self.label = label
     dates = ChartDates(from: self.points.first?.date ?? until, to: self.until, timeZone: timeZone)
   }
 
-  /// Returns the chart as lines without their ends; the sentence where there are no points, or no room to draw.
+  /// Returns the chart as lines without newlines. If there are no points or there is no room to draw, returns the
+  /// sentence instead.
   ///
   /// - Parameters:
-  ///   - width: the number of columns that a line has at most. A chart needs 12 and takes 240 at most.
-  ///   - height: the number of lines with axes and legend. A chart needs 3 and takes 100 at most; one with fewer than
-  ///     five has no legend. A price that never changed takes fewer lines.
+  ///   - width: the maximum number of columns. A chart needs at least 12 and uses at most 240.
+  ///   - height: the maximum number of lines, including axes and legend. A chart needs at least 3 and uses at most 100;
+  ///     with fewer than five it has no legend. A constant price takes fewer lines.
   ///   - glyphs: the characters to draw with.
-  ///   - style: the colours. They carry nothing that the characters do not say too.
+  ///   - style: the colours, which only repeat information that the glyphs carry.
   public func lines(width: Int, height: Int, glyphs: ChartGlyphs = .unicode, style: Style) -> [String] {
-    // Where there is no terminal, its width is no limit at all.
+    // Without a terminal, the width of the output is `Int.max`.
     let (width, height) = (min(width, 240), min(height, 100))
     guard width >= 12, height >= 3, let plot = ChartPlot(self, width: width, height: height, glyphs: glyphs) else {
       return sentence(width: max(1, width)).split(separator: "\n").map(String.init)
@@ -94,14 +95,13 @@ public struct StepChart: Sendable {
     return plot.lines(style)
   }
 
-  /// How many lines the values need where nothing ever moves: one, or another for the compare-at price. `nil` where
-  /// there are steps to see.
+  /// The number of rows of a chart without steps: one, or two if the compare-at price differs. `nil` with steps.
   var constantRows: Int? {
     guard Set(points.map(\.value)).count < 2, Set(points.map(\.compareAt)).count < 2 else { return nil }
     return Set(points.flatMap { [$0.value, $0.compareAt ?? $0.value] }).count
   }
 
-  /// The points with the lowest and the highest value, the first of each; `nil` where all are the same.
+  /// The indices of the first points with the lowest and the highest value; `nil` if all values are equal.
   var extremes: (low: Int, high: Int)? {
     guard let low = points.indices.min(by: { points[$0].value < points[$1].value }),
       let high = points.indices.min(by: { points[$0].value > points[$1].value }),
@@ -110,7 +110,7 @@ public struct StepChart: Sendable {
     return (low, high)
   }
 
-  /// When nobody could buy; the end is `nil` where that is still so.
+  /// The spans without availability; the end is `nil` for a span that has not ended.
   var soldOut: [(start: Date, end: Date?)] {
     var spans: [(start: Date, end: Date?)] = []
     var start: Date?

@@ -1,11 +1,11 @@
-/// Completions for bash, from the table.
+/// The generator of the completion script for bash.
 struct BashCompletion<Command: ProgramCommand> {
   private typealias Option = Command.Option
 
   private let program = Command.program
   private var name: String { program.name }
   private var lister: Lister<Option>? { program.lister }
-  /// The option that says where the listed words are, and the shell's variable for it.
+  /// The option that selects the store whose words are listed, and the shell variable for it.
   private var scope: (name: String, variable: String)? { lister?.scope.map { ($0.name, $0.rawValue) } }
 
   var script: String {
@@ -69,7 +69,7 @@ struct BashCompletion<Command: ProgramCommand> {
     """
   }
 
-  /// What each word before the one that is typed means.
+  /// The cases that interpret each word before the current one.
   private var words: [String] {
     var lines = scope.map { ["      \($0.name)) \($0.variable)=${COMP_WORDS[++index]/#\\~/$HOME} ;;"] } ?? []
     let skipped = Option.allCases.filter { $0.value != nil && $0 != lister?.scope }.map(\.name)
@@ -90,7 +90,7 @@ struct BashCompletion<Command: ProgramCommand> {
     words.count == 1 ? words[0] : "@(\(words.joined(separator: "|")))"
   }
 
-  /// What is offered for the value of an option.
+  /// The cases that complete the value of an option.
   private var values: [String] {
     var lines: [String] = []
     for (kind, options) in groups {
@@ -111,7 +111,7 @@ struct BashCompletion<Command: ProgramCommand> {
     return lines.isEmpty ? ["    *) ;;"] : lines
   }
 
-  /// The options with a value, by what completes it.
+  /// The options with a value, grouped by the completion of the value.
   private var groups: [(Completion, [String])] {
     var groups: [(Completion, [String])] = []
     let order: [Completion] = [.files, .listed, .nothing]
@@ -137,14 +137,14 @@ struct BashCompletion<Command: ProgramCommand> {
         case .words(let words): words.joined(separator: " ")
         case .commands: Command.names
         }
-      // To bash `sqlite:PATH` is three words, so the position of a location says nothing.
+      // bash splits `sqlite:PATH` into three words, so the index of a location cannot be used.
       let condition = operand.repeats || operand.completion == .locations ? "" : "((count == 0)) && "
       lines.append("      \(condition)operand='\(words)'")
     }
     return lines.joined(separator: "\n") + "\n      ;;"
   }
 
-  /// Operands that are more than a list of words.
+  /// The branches for operands that cannot be completed from a fixed list of words.
   private var offers: [String] {
     var lines: [String] = []
     if let lister {

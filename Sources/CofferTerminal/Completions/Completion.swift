@@ -1,46 +1,46 @@
-/// What a shell offers for an operand, or for the value of an option.
+/// The candidates that a shell offers for an operand or for the value of an option.
 public enum Completion: Hashable, Sendable {
-  /// Nothing: it can be anything.
+  /// No candidates, for arbitrary text.
   case nothing
-  /// Names of files and folders.
+  /// The names of files and directories.
   case files
-  /// Files, also after a scheme: `sqlite:app.db`.
+  /// The names of files, also after a scheme: `sqlite:app.db`.
   case locations
-  /// Some fixed words, without blanks or quotes in them.
+  /// A fixed list of words, without blanks or quotes in them.
   case words([String])
   /// The names of the program's commands.
   case commands
-  /// What the program itself lists: see ``Lister``.
+  /// The words that the program itself lists: see ``Lister``.
   case listed
 }
 
-/// A command of the program that lists, for completions, the words that can be typed.
+/// A command of the program that lists candidates for completions.
 ///
 /// ```swift
 /// Lister(item: "note", command: "list -0", scope: .folder)
 /// ```
 ///
-/// When somebody presses the tabulator key after `notes show --folder Work to`, the shell runs
-/// `notes list -0 --folder Work -- to` and offers what that prints: words that begin with `to`, each ended by a NUL
-/// byte. What it prints on standard error is not shown.
+/// When the Tab key is pressed after `notes show --folder Work to`, the shell runs `notes list -0 --folder Work -- to`
+/// and offers the words in its output. The command must print the words that begin with `to`, each terminated by a NUL
+/// byte. Its standard error is discarded.
 public struct Lister<Option: ProgramOption>: Sendable {
   /// The noun for one of the words, such as `note`. It becomes the name of a shell variable.
   public let item: String
   /// The command with its options, such as `list -0`. The beginning of the word follows it and `--`.
   public let command: String
-  /// The option that says where to look, which is passed on; `nil` where there is none. Its name becomes that of a
-  /// shell variable.
+  /// The option that selects where to look, which is passed to the command; `nil` if there is none. Its name becomes
+  /// that of a shell variable.
   public let scope: Option?
-  /// An assignment that keeps the program from asking in the middle of a line, such as `NOTES_NEVER_ASK=1`; `nil` where
-  /// it never asks.
+  /// An environment assignment that prevents the program from prompting during completion, such as
+  /// `NOTES_NEVER_ASK=1`; `nil` if it never prompts.
   public let environment: String?
 
   /// Creates a lister.
   ///
   /// - Parameters:
-  ///   - item: the noun for one of the words, in the singular; its plural is made with an `s`.
+  ///   - item: the noun for one of the words, in the singular. Its plural is formed with an `s`.
   ///   - command: the command with its options.
-  ///   - scope: the option that says where to look.
+  ///   - scope: the option that selects where to look.
   ///   - environment: an assignment of an environment variable for the command.
   public init(item: String, command: String, scope: Option? = nil, environment: String? = nil) {
     self.item = item
@@ -49,6 +49,6 @@ public struct Lister<Option: ProgramOption>: Sendable {
     self.environment = environment
   }
 
-  /// "keys": all of them.
+  /// The plural of ``item``, such as `keys`.
   var items: String { item + "s" }
 }

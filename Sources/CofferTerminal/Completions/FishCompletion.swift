@@ -1,4 +1,4 @@
-/// Completions for fish, from the table.
+/// The generator of the completion script for fish.
 struct FishCompletion<Command: ProgramCommand> {
   private let program = Command.program
   private var name: String { program.name }
@@ -27,7 +27,7 @@ struct FishCompletion<Command: ProgramCommand> {
     let environment = lister.environment == nil ? "" : "env \(Command.listerEnvironment)"
     guard let scope = lister.scope else {
       return """
-        # The \(lister.items) that \(name) knows.
+        # Lists the \(lister.items) of \(name).
         function __\(name)_\(lister.items)
           set -l words (commandline -opc)
           \(environment)$words[1] \(lister.command) -- (commandline -ct) 2>/dev/null | string split0
@@ -36,7 +36,7 @@ struct FishCompletion<Command: ProgramCommand> {
     }
     let variable = scope.rawValue
     return """
-      # The \(lister.items) of the \(variable) that is named on the line.
+      # Lists the \(lister.items) of the \(variable) on the command line.
       function __\(name)_\(lister.items)
         set -l words (commandline -opc)
         set -l \(variable)
@@ -49,7 +49,7 @@ struct FishCompletion<Command: ProgramCommand> {
       """
   }
 
-  /// What gives the words of a kind.
+  /// Returns the argument of `-a` that produces the candidates.
   private func source(_ completion: Completion) -> String {
     switch completion {
     case .listed: program.lister.map { "(__\(name)_\($0.items))" } ?? ""

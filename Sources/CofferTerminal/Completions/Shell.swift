@@ -1,4 +1,4 @@
-/// The shells that completion scripts are made for.
+/// The shells for which completion scripts can be generated.
 public enum Shell: String, CaseIterable, Sendable {
   /// GNU Bash 4 or later.
   case bash
@@ -7,10 +7,10 @@ public enum Shell: String, CaseIterable, Sendable {
   /// The friendly interactive shell.
   case fish
 
-  /// The names of all shells, for an operand that takes one.
+  /// The completion of an operand that takes the name of a shell.
   public static let completion = Completion.words(allCases.map(\.rawValue))
 
-  /// Returns the script that makes the shell complete a program, without the last line end.
+  /// Returns the completion script of a program for the shell, without the last newline.
   ///
   /// ``Invocation/printCompletions()`` prints it.
   ///
@@ -25,31 +25,31 @@ public enum Shell: String, CaseIterable, Sendable {
 }
 
 extension ProgramOption {
-  /// The option's names as a shell sees them: `-l`, `--long`.
+  /// The forms of the option on the command line: `-l`, `--long`.
   var words: [String] { (letter.map { ["-\($0)"] } ?? []) + [name] }
 }
 
 extension String {
-  /// For the inside of single quotes.
+  /// The string escaped for use inside single quotes of a shell.
   var quoted: String { replacing("'", with: #"'\''"#) }
 }
 
 extension ProgramCommand {
-  /// The names of all commands.
+  /// The names of all commands, separated by spaces.
   static var names: String { allCases.map(\.rawValue).joined(separator: " ") }
 
-  /// What can be offered before a command is typed.
+  /// The options to offer before a command is typed.
   static var leadingOptions: [Option] { program.commonOptions + [.version] }
 
-  /// What is typed in front of a lister's command, with the blank after it.
+  /// The environment assignment in front of the lister's command, with a trailing space; empty if there is none.
   static var listerEnvironment: String { program.lister?.environment.map { $0 + " " } ?? "" }
 
-  /// Whether a command takes its scope as an operand, so that what is listed comes from there.
+  /// Whether the command takes its scope as its first operand, so that words are listed from there.
   var hasScopeOperand: Bool {
     syntax.operands.first?.completion == .locations && syntax.options.contains { $0.value?.completion == .listed }
   }
 
-  /// Whether an operand of any command is of a kind.
+  /// Returns whether an operand of any command has the given completion.
   static func takes(_ completion: Completion) -> Bool {
     allCases.contains { $0.syntax.operands.contains { $0.completion == completion } }
   }

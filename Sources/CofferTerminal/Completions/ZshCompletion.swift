@@ -1,4 +1,4 @@
-/// Completions for zsh, from the table.
+/// The generator of the completion script for zsh.
 struct ZshCompletion<Command: ProgramCommand> {
   private let program = Command.program
   private var name: String { program.name }
@@ -17,7 +17,7 @@ struct ZshCompletion<Command: ProgramCommand> {
     let call = "\(Command.listerEnvironment)$words[1] \(lister.command)"
     guard let scope = lister.scope else {
       return """
-        # The \(lister.items) that \(name) knows.
+        # Lists the \(lister.items) of \(name).
         _\(name)_\(lister.items)() {
           local -a \(lister.items)
           \(lister.items)=(${(0)"$(\(call) -- "$PREFIX" 2>/dev/null)"})
@@ -27,7 +27,7 @@ struct ZshCompletion<Command: ProgramCommand> {
     }
     let variable = scope.rawValue
     return """
-      # The \(lister.items) of the \(variable) that is named on the line.
+      # Lists the \(lister.items) of the \(variable) on the command line.
       _\(name)_\(lister.items)() {
         local -a \(lister.items)
         local \(variable)=${opt_args[\(scope.name)]}
@@ -39,7 +39,7 @@ struct ZshCompletion<Command: ProgramCommand> {
 
   private var locations: String {
     """
-    # Files, after sqlite: too.
+    # Completes files, also after a scheme such as sqlite:
     _\(name)_stores() {
       compset -P '[a-z]*:'
       _files
@@ -83,7 +83,7 @@ struct ZshCompletion<Command: ProgramCommand> {
     return "\(names)\(quote)[\(option.summary.quoted.replacing(":", with: "\\:"))]\(value)'"
   }
 
-  /// An option's path has no scheme that could stand before it on its own.
+  /// Returns the action for the value of an option, where a scheme cannot precede the path.
   private func optionAction(_ completion: Completion) -> String {
     completion == .locations ? "_files" : action(completion)
   }

@@ -1,6 +1,6 @@
 public import CofferCore
 
-/// An error that ends a command: what to print, and the status to exit with.
+/// An error that ends a command, with the text to print and the status to exit with.
 ///
 /// ```swift
 /// guard let note = notes[name] else {
@@ -13,26 +13,26 @@ public import CofferCore
 public struct CommandError: Error {
   /// The status to exit with.
   public let status: ExitStatus
-  /// What kind of failure it is, for scripts: a word that never changes, such as `noteNotFound`.
+  /// The kind of the failure, for scripts: a stable word such as `noteNotFound`.
   public let code: String
   /// What happened, as a sentence.
   public let message: String
-  /// What to do about it, as a sentence; may be empty.
+  /// What to do next, as a sentence; may be empty.
   public var advice = ""
-  /// The key that the error is about.
+  /// The key that the error is about, if any.
   public var key: StoreKey?
-  /// The store that the error is about.
+  /// The location of the store that the error is about, if any.
   public var store: String?
-  /// The whole in one sentence or two, for people: message and advice, unless it is set to something else.
+  /// The complete text for people, in one or two sentences; the message and the advice by default.
   public var text: String
 
   /// Creates an error.
   ///
   /// - Parameters:
   ///   - status: the status to exit with.
-  ///   - code: what kind of failure it is, for scripts.
-  ///   - message: what happened, as a sentence. Escape what others have written with `oneLine()`.
-  ///   - advice: what to do about it, as a sentence.
+  ///   - code: the kind of the failure, for scripts.
+  ///   - message: what happened, as a sentence. Escape foreign text in it with `oneLine()`.
+  ///   - advice: what to do next, as a sentence.
   ///   - key: the key that the error is about.
   ///   - store: the store that the error is about.
   public init(
@@ -48,26 +48,26 @@ public struct CommandError: Error {
     text = advice.isEmpty ? message : "\(message) \(advice)"
   }
 
-  /// Converts any error.
+  /// Creates a command error from any error.
   ///
-  /// A ``CommandError`` stays as it is. A ``UsageError`` has the status ``ExitStatus/usage``, any other error
-  /// ``ExitStatus/failure``. A `StorageError` keeps its code, message and advice; an error of another type has the code
+  /// A ``CommandError`` is unchanged. A ``UsageError`` has the status ``ExitStatus/usage``, any other error
+  /// ``ExitStatus/failure``. A `StorageError` keeps its code, message and advice. An error of another type has the code
   /// `unknown` and its description as the message.
   public init(_ error: any Error) {
     switch error {
     case let error as CommandError: self = error
     case let error as UsageError: self.init(.usage, "usage", error.message, advice: error.advice)
     case let error as StorageError:
-      // Not even `notFound` is "there is no such thing": whoever has looked says that by itself.
+      // `notFound` does not become `ExitStatus.notFound` either: a command that looks for something throws that itself.
       self.init(
         .failure, error.code.description, error.message, advice: error.advice,
-        key: error.key, store: error.backend.isEmpty ? nil : error.backend)
+        key: error.key, store: error.location.isEmpty ? nil : error.location)
       text = error.description
     default: self.init(.failure, "unknown", "\(error)")
     }
   }
 
-  /// What an error may be about: a member of its JSON, for ``Program/subjects``.
+  /// A subject of errors, which is a member of their JSON if ``Program/subjects`` declares it.
   public enum Subject: Sendable {
     /// The member `key`: ``CommandError/key``.
     case key
@@ -75,7 +75,8 @@ public struct CommandError: Error {
     case store
   }
 
-  /// `{"error": ...}`, with these subjects even where there are none, so that a script finds them.
+  /// Returns the error as `{"error": ...}`. The members of `subjects` are always present; those that are not set are
+  /// `null`.
   package func json(_ subjects: [Subject]) -> JSON {
     let members = subjects.map { subject -> (StaticString, JSON) in
       switch subject {
@@ -88,7 +89,7 @@ public struct CommandError: Error {
   }
 }
 
-/// The error of ``Output`` when the reader of a pipe has closed it, as `head` does.
+/// The error that ``Output`` throws if the reader of a pipe has closed it, as `head` does.
 ///
-/// Let it pass: ``ProgramCommand/main(_:)`` ends the process with ``ExitStatus/ok`` and prints nothing.
+/// Do not catch it: ``ProgramCommand/main(_:)`` then exits with ``ExitStatus/ok`` and prints nothing.
 public struct OutputClosed: Error {}

@@ -1,4 +1,4 @@
-/// How a command ends, for scripts.
+/// The exit status of a command, for scripts.
 ///
 /// | status | meaning |
 /// |---|---|
@@ -6,26 +6,26 @@
 /// | 1 | it failed |
 /// | 2 | the command line is wrong |
 /// | 3 | there is no such thing |
-/// | 75 | it is too early: the same later may work |
+/// | 75 | a temporary failure: the same command may work later |
 /// | 130 | it was interrupted |
 ///
 /// A command returns one, or throws a ``CommandError`` that has one. ``ProgramCommand/main(_:)`` exits with it.
 public enum ExitStatus: Int32, CaseIterable, Sendable {
-  /// It worked.
+  /// The command succeeded.
   case ok = 0
-  /// It failed.
+  /// The command failed.
   case failure = 1
-  /// The command line is wrong: the status of every ``UsageError``.
+  /// The command line is invalid: the status of every ``UsageError``.
   case usage = 2
-  /// What was asked for does not exist.
+  /// The requested item does not exist.
   case notFound = 3
-  /// It is too early, or something is not available for the moment: the same command may work later. `EX_TEMPFAIL` of
-  /// `sysexits.h`, which mail programs and service managers know.
+  /// A temporary failure: the same command may succeed later. `EX_TEMPFAIL` of `sysexits.h`, which mail programs and
+  /// service managers recognise.
   case tryAgain = 75
-  /// Somebody interrupted it: 128 and the number of `SIGINT`, as shells report it.
+  /// The command was interrupted: 128 plus the number of `SIGINT`, as shells report it.
   case interrupted = 130
 
-  /// What the status means to every program, as a lower-case clause; empty for ``tryAgain``, which few programs use.
+  /// The default meaning of the status, as a lower-case clause; empty for ``tryAgain``, which few programs use.
   public var defaultMeaning: String {
     switch self {
     case .ok: "it worked"

@@ -1,9 +1,9 @@
-/// One result of a command that looks for what keeps a program from working.
+/// A result of a diagnostic command, which checks whether everything that a program needs works.
 ///
 /// ```swift
 /// let findings: [Finding] = [
 ///   .ok("network", "connected"),
-///   .problem("database", "Nothing can be written in \(folder).", fix: "chmod u+rwx '\(folder)'"),
+///   .problem("database", "The directory \(folder) cannot be written.", fix: "chmod u+rwx '\(folder)'"),
 /// ]
 /// let output = Output.standard
 /// for finding in findings { try output.write(finding.text(output.style, width: 8, columns: output.columns)) }
@@ -11,63 +11,63 @@
 /// return findings.contains { $0.verdict == .problem } ? .failure : .ok
 /// ```
 public struct Finding: Sendable {
-  /// How bad it is.
+  /// The severity of a finding.
   public enum Verdict: String, Sendable {
-    /// Nothing is wrong.
+    /// The subject works as it should.
     case ok
-    /// Something is wrong that keeps nothing from working.
+    /// The subject has a defect that does not keep anything from working.
     case warning
-    /// Something does not work.
+    /// The subject does not work.
     case problem
   }
 
-  /// What was looked at, in a word or two.
+  /// The subject that was checked, in one or two words.
   public let subject: String
-  /// How bad it is.
+  /// The severity of the finding.
   public let verdict: Verdict
   /// What was found, as a sentence.
   public let message: String
-  /// What to do; empty where nothing is wrong.
+  /// What to do; empty if the verdict is ``Verdict/ok``.
   public let fix: String
 
-  /// Creates a finding of something that works.
+  /// Creates a finding about a subject that works.
   public static func ok(_ subject: String, _ message: String) -> Finding {
     Finding(subject: subject, verdict: .ok, message: message, fix: "")
   }
 
-  /// Creates a finding of something wrong that keeps nothing from working.
+  /// Creates a finding about a defect that does not keep anything from working.
   ///
   /// - Parameters:
-  ///   - subject: what was looked at, in a word or two.
+  ///   - subject: the subject that was checked, in one or two words.
   ///   - message: what is wrong.
   ///   - fix: what to do about it.
   public static func warning(_ subject: String, _ message: String, fix: String) -> Finding {
     Finding(subject: subject, verdict: .warning, message: message, fix: fix)
   }
 
-  /// Creates a finding of something that does not work.
+  /// Creates a finding about a subject that does not work.
   ///
   /// - Parameters:
-  ///   - subject: what was looked at, in a word or two.
+  ///   - subject: the subject that was checked, in one or two words.
   ///   - message: what is wrong.
   ///   - fix: what to do about it.
   public static func problem(_ subject: String, _ message: String, fix: String) -> Finding {
     Finding(subject: subject, verdict: .problem, message: message, fix: fix)
   }
 
-  /// The same finding, with a warning in place of a problem.
+  /// The finding, as a warning if it is a problem.
   package var asWarning: Finding {
     verdict == .problem ? .warning(subject, message, fix: fix) : self
   }
 
-  /// Returns the finding as lines for people, with their ends.
+  /// Returns the finding as lines for people, each with its newline.
   ///
-  /// A finding that is ``Finding/Verdict/ok`` is one line; any other has its message and what to do below its subject.
-  /// Lines are broken between words where they have more than `columns`. Control characters are escaped.
+  /// A finding that is ``Finding/Verdict/ok`` is one line; any other has its message and advice below its subject.
+  /// Lines longer than `columns` are wrapped between words. Control characters are escaped.
   ///
   /// - Parameters:
   ///   - style: the colours.
-  ///   - width: the columns that subjects are padded to, so that the messages are below each other.
+  ///   - width: the column to which subjects are padded, so that messages are aligned.
   ///   - columns: the width of the terminal, such as ``Output/columns``.
   public func text(_ style: Style, width: Int, columns: Int) -> String {
     let name = subject.oneLine()
@@ -83,7 +83,7 @@ public struct Finding: Sendable {
       let room = columns == .max ? columns : max(20, columns - (isNarrow ? 9 : start))
       let broken = message.oneLine().wrapped(to: room).loosened.split(separator: "\n").map(String.init)
       let begin = "\(mark)  \(name.padded(to: width))"
-      // Where the message would be a narrow column, it is below its subject.
+      // A message that would be a narrow column is placed below its subject.
       if isNarrow, start + message.columns > columns { return broken.below("\(mark)  \(name)", indent: 9) }
       let text = broken.joined(separator: "\n" + String(repeating: " ", count: start))
       return "\(begin)  \(text)\n"
@@ -97,8 +97,8 @@ public struct Finding: Sendable {
       }.joined()
   }
 
-  /// The finding as an object with the members `subject`, `verdict`, `message` and `fix`, which is `null` where nothing
-  /// is wrong.
+  /// The finding as an object with the members `subject`, `verdict`, `message` and `fix`, which is `null` if there is
+  /// nothing to do.
   public var json: JSON {
     .object([
       ("subject", .text(subject)), ("verdict", .text(verdict.rawValue)), ("message", .text(message)),
@@ -108,7 +108,7 @@ public struct Finding: Sendable {
 }
 
 extension [String] {
-  /// The lines below a title.
+  /// Returns the lines, indented below a title.
   fileprivate func below(_ title: String, indent: Int) -> String {
     ([title] + map { String(repeating: " ", count: indent) + $0 }).joined(separator: "\n") + "\n"
   }

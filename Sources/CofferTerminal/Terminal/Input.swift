@@ -1,10 +1,10 @@
 import CofferCore
 package import Foundation
 
-/// Where a command reads from: standard input or a file.
+/// The input of a command: standard input or a file.
 ///
 /// ```swift
-/// guard Input.isTerminal else { throw Command.mistake("There is no terminal to ask on: add --yes.", .remove) }
+/// guard Input.isTerminal else { throw Command.mistake("There is no terminal for a prompt: add --yes.", .remove) }
 /// ```
 public final class Input {
   private let descriptor: Int32
@@ -14,25 +14,25 @@ public final class Input {
 
   deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
 
-  /// Whether standard input is a terminal, so that somebody can be asked.
+  /// Whether standard input is a terminal, so that a prompt can be answered.
   public static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
-  /// Whether somebody has connected standard input to something that has a value: a pipe, a socket or a file.
+  /// Whether standard input is connected to a source of data: a pipe, a socket or a file.
   package static var isConnected: Bool {
     var status = stat()
     guard fstat(STDIN_FILENO, &status) == 0 else { return false }
     return [S_IFIFO, S_IFSOCK, S_IFREG].contains(status.st_mode & S_IFMT)
   }
 
-  /// Whether this is standard input, not a file.
+  /// Whether this is standard input and not a file.
   package var isStandard: Bool { descriptor == STDIN_FILENO }
 
-  /// Standard input.
+  /// The standard input of the process.
   package static var standard: Input { Input(STDIN_FILENO, "Standard input") }
 
   /// Opens a file, which is closed with the last reference to it.
   ///
-  /// - Throws: ``CommandError`` with ``ExitStatus/failure`` when it cannot be opened.
+  /// - Throws: ``CommandError`` with ``ExitStatus/failure`` if it cannot be opened.
   package static func file(_ path: String) throws -> Input {
     let name = "The file '\(path.oneLine())'"
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
@@ -40,9 +40,9 @@ public final class Input {
     return Input(descriptor, name)
   }
 
-  /// Reads everything up to the end, which must come after at most `limit` bytes.
+  /// Reads the remaining input, which may have at most `limit` bytes.
   ///
-  /// - Throws: ``CommandError`` with ``ExitStatus/failure`` when there is more, or when reading fails.
+  /// - Throws: ``CommandError`` with ``ExitStatus/failure`` if there is more, or if reading fails.
   package func read(limit: Int) throws -> Data {
     guard (size ?? 0) <= limit else { throw tooLarge(limit) }
     var data = Data()
@@ -59,7 +59,7 @@ public final class Input {
     }
   }
 
-  /// What is left of a regular file; `nil` for anything else.
+  /// The number of unread bytes of a regular file; `nil` for other kinds of input.
   private var size: Int? {
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }

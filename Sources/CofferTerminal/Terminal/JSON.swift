@@ -1,4 +1,4 @@
-/// JSON for output, whose members keep their order.
+/// A JSON value for output. The members of objects keep their order.
 ///
 /// ```swift
 /// try print(
@@ -11,27 +11,27 @@
 public enum JSON: Sendable {
   /// A string. Quotes, backslashes and ASCII control characters are escaped when it is written.
   case text(String)
-  /// A number or a word, which is written as it is.
+  /// A number or keyword, which is written without change.
   case literal(String)
-  /// An array.
+  /// An array of values.
   case list([JSON])
-  /// An object. The names of members are written as they are, in this order: give each once, without quotes,
-  /// backslashes and control characters in it.
+  /// An object. Its members are written in this order and their names without change, so names must be unique and must
+  /// not contain quotes, backslashes or control characters.
   case object([(StaticString, JSON)])
 
-  /// `null`
+  /// The literal `null`.
   public static let none = JSON.literal("null")
 
-  /// Creates a whole number, of any size.
+  /// Creates an integer of any size.
   public static func number(_ number: some BinaryInteger) -> JSON { .literal(String(number)) }
 
   /// Creates `true` or `false`.
   public static func flag(_ flag: Bool) -> JSON { .literal(flag ? "true" : "false") }
 
-  /// Creates a string, or `null`.
+  /// Creates a string, or `null` for `nil`.
   public static func optional(_ text: String?) -> JSON { text.map(JSON.text) ?? .none }
 
-  /// The JSON as one line without blanks and without a line end.
+  /// The JSON text on one line, without insignificant whitespace and without a newline.
   public var line: String {
     var text = ""
     write(into: &text)

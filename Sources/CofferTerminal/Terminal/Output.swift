@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Standard output or standard error: buffered, and every failure is reported.
+/// A buffered writer to standard output or standard error that reports every failure.
 ///
 /// ```swift
 /// let output = Output.standard
@@ -10,16 +10,17 @@ public import Foundation
 /// try output.flush()
 /// ```
 ///
-/// Text is written when 64 KiB are waiting, and by ``flush()``: what is not flushed is lost with the last reference.
-/// Whatever writes throws ``OutputClosed`` when the reader of a pipe has closed it, and ``CommandError`` with
-/// ``ExitStatus/failure`` when writing fails, such as on a full disk. One thread at a time may use an output.
+/// Text is written once 64 KiB are buffered, and by ``flush()``. Text that is not flushed is lost when the output is
+/// deallocated. Methods that write throw ``OutputClosed`` if the reader of a pipe has closed it, and ``CommandError``
+/// with ``ExitStatus/failure`` if writing fails, for example on a full disk. An output is not thread-safe: only one
+/// thread at a time may use it.
 public final class Output {
   private static let capacity = 64 << 10
 
   private let descriptor: Int32
   private var buffer: [UInt8] = []
 
-  /// The colours that suit the output: none unless it is a terminal that shows them.
+  /// The style that suits the output: on only if it is a terminal that supports colours.
   public let style: Style
   /// Whether the output is a terminal.
   public let isTerminal: Bool
@@ -30,57 +31,57 @@ public final class Output {
     isTerminal = isatty(descriptor) == 1
   }
 
-  /// Standard output: a new buffer each time.
+  /// A writer to standard output, with a new buffer for each access.
   public static var standard: Output { Output(STDOUT_FILENO) }
 
-  /// Standard error: a new buffer each time.
+  /// A writer to standard error, with a new buffer for each access.
   public static var error: Output { Output(STDERR_FILENO) }
 
-  /// Writes text as it is.
+  /// Writes text without change.
   public func write(_ text: String) throws {
     buffer += text.utf8
     if buffer.count >= Self.capacity { try flush() }
   }
 
-  /// Writes a sentence for people at once, broken between words where a terminal would break it within one.
+  /// Writes a sentence for people, wrapped between words to the width of the terminal, and flushes the output.
   ///
   /// - Parameters:
-  ///   - text: the sentence, without a line end.
-  ///   - label: what to print in front of it, in red: `notes:`.
+  ///   - text: the sentence, without a newline.
+  ///   - label: the text to print in front of it, in red: `notes:`.
   public func note(_ text: String, after label: String? = nil) throws {
     let text = (label.map { $0 + " " + text } ?? text).wrapped(to: columns)
     try writeLine(label.map { style.red($0) + text.dropFirst($0.count) } ?? text)
     try flush()
   }
 
-  /// The width of the terminal at the moment; `Int.max` where there is no terminal or it does not say.
+  /// The current width of the terminal; `Int.max` if there is no terminal or it does not report its width.
   public var columns: Int {
     var size = winsize()
     guard isTerminal, ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return .max }
     return Int(size.ws_col)
   }
 
-  /// Writes text and a line end.
+  /// Writes text and a newline.
   public func writeLine(_ text: String) throws { try write(text + "\n") }
 
-  /// Writes a sentence and a line end, broken between words where a terminal would break it within one.
+  /// Writes a sentence and a newline, wrapped between words to the width of the terminal.
   ///
   /// - Parameters:
-  ///   - text: the sentence. Blanks that `glued` has made do not end a line.
-  ///   - paint: styles each line, which has no line end.
+  ///   - text: the sentence. Lines are not broken at the no-break spaces of `glued`.
+  ///   - paint: styles each line, which is passed without its newline.
   public func writeText(_ text: String, style paint: (String) -> String = { $0 }) throws {
     for line in text.wrapped(to: columns).loosened.split(separator: "\n", omittingEmptySubsequences: false) {
       try writeLine(paint(String(line)))
     }
   }
 
-  /// Writes bytes at once, without copying them, after what waits in the buffer.
+  /// Writes the buffered text, then the bytes immediately and without copying them.
   public func write(_ data: Data) throws {
     try flush()
     try data.withUnsafeBytes { try writeNow($0) }
   }
 
-  /// Writes what waits in the buffer, which is empty afterwards, even if it throws.
+  /// Writes the buffered text. The buffer is empty afterwards, even if this throws.
   public func flush() throws {
     defer { buffer.removeAll(keepingCapacity: true) }
     try buffer.withUnsafeBytes { try writeNow($0) }
@@ -96,7 +97,7 @@ public final class Output {
       }
       switch errno {
       case EINTR: continue
-      case EAGAIN:  // Somebody who shares the descriptor has made it non-blocking.
+      case EAGAIN:  // Another process that shares the descriptor has made it non-blocking.
         var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         poll(&wait, 1, -1)
       case EPIPE: throw OutputClosed()
@@ -113,7 +114,7 @@ public final class Output {
 /// - Throws: What ``Output`` throws.
 public func print(_ json: JSON) throws { try printLine(json.line) }
 
-/// Prints a sentence on standard output, broken between words where a terminal would break it within one.
+/// Prints a sentence on standard output, wrapped between words to the width of the terminal.
 ///
 /// - Throws: What ``Output`` throws.
 public func printText(_ text: String) throws {
@@ -122,7 +123,7 @@ public func printText(_ text: String) throws {
   try output.flush()
 }
 
-/// Prints a line on standard output. Unlike Swift's own function, it reports when that fails.
+/// Prints a line on standard output. Unlike `Swift.print`, it throws if that fails.
 ///
 /// - Throws: What ``Output`` throws.
 public func printLine(_ text: String) throws {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What somebody at a terminal sees while something long runs: one line on standard error, drawn over itself.
+/// A progress display for long operations: one line on standard error that is redrawn in place.
 ///
 /// ```swift
 /// let progress = ProgressLine("Copying:")
@@ -11,10 +11,10 @@ import Foundation
 /// }
 /// ```
 ///
-/// A pipe, a file or a dumb terminal gets none of it, and a failure of standard error never stops the work. The line
-/// is taken away with the last reference. One thread at a time may use it.
+/// Nothing is written to a pipe, a file or a dumb terminal, and a failure of standard error is ignored. The line is
+/// cleared when the object is deallocated. It is not thread-safe: only one thread at a time may use it.
 public final class ProgressLine {
-  /// Ten times a second is as often as a person can read it.
+  /// The minimum time between two updates of the line. More frequent updates would not be readable.
   private static let interval = Duration.milliseconds(100)
 
   private let label: String
@@ -22,13 +22,13 @@ public final class ProgressLine {
   private let isShown: Bool
   private let start = ContinuousClock.now
   private var lastDrawn: ContinuousClock.Instant?
-  /// How many columns of the line have something in them.
+  /// The number of columns that the current line occupies.
   private var width = 0
 
-  /// Creates a progress line, which is not shown yet. The time starts now.
+  /// Creates a progress line that is not shown yet, and starts the measurement of time.
   ///
   /// - Parameters:
-  ///   - label: what ``update(values:bytes:)`` begins the line with.
+  ///   - label: the beginning of the line that ``update(values:bytes:)`` shows.
   ///   - output: the terminal to show it on.
   public init(_ label: String, on output: Output = .error) {
     self.label = label
@@ -41,11 +41,11 @@ public final class ProgressLine {
   /// The time since the line was created.
   public var elapsed: Duration { ContinuousClock.now - start }
 
-  /// Shows how far the work is, at most ten times a second: `Copying: 1,234 values, 5.6 MiB, 1.2 MiB/s`.
+  /// Shows the progress, at most ten times a second: `Copying: 1,234 values, 5.6 MiB, 1.2 MiB/s`.
   ///
   /// - Parameters:
-  ///   - values: how many values are done.
-  ///   - bytes: how many bytes are done. The rate is the average since the line was created.
+  ///   - values: the number of values processed so far.
+  ///   - bytes: the number of bytes processed so far. The rate is the average since the line was created.
   public func update(values: Int, bytes: Int) {
     guard isShown else { return }
     let now = ContinuousClock.now
@@ -55,32 +55,33 @@ public final class ProgressLine {
     draw("\(label) \(counted(values, "value")), \(byteCount(bytes)), \(byteCount(Int(rate)))/s")
   }
 
-  /// Shows a text in place of the line, cut where the terminal ends.
+  /// Replaces the line by a text, truncated to the width of the terminal.
   public func show(_ text: String) {
     if isShown { draw(text) }
   }
 
-  /// Takes the line away and writes a sentence for people in its place, as ``Output/note(_:after:)`` does. Unlike the
-  /// line, the sentence is written even if there is no terminal.
+  /// Clears the line and writes a sentence for people, as ``Output/note(_:after:)`` does. Unlike the line, the sentence
+  /// is written even if there is no terminal.
   ///
   /// - Parameters:
-  ///   - text: the sentence, without a line end.
-  ///   - label: what to print in front of it, in red.
+  ///   - text: the sentence, without a newline.
+  ///   - label: the text to print in front of it, in red.
   public func note(_ text: String, after label: String? = nil) {
     clear()
     try? output.note(text, after: label)
   }
 
-  /// Takes the line away: before something else is printed, and at the end.
+  /// Clears the line. Call it before other output and at the end of the operation.
   public func clear() {
     guard width > 0 else { return }
-    // Blanks do what an escape sequence would, also where NO_COLOR asks for none. Two more: a terminal prints ^C.
+    // Blanks need no escape sequence, which NO_COLOR excludes. Two more cover the ^C that a terminal echoes.
     try? output.write("\r" + String(repeating: " ", count: min(width + 2, columns)) + "\r")
     try? output.flush()
     width = 0
   }
 
-  /// Something in the last column would make some terminals begin a new line. 80 where they do not say how wide.
+  /// The usable width: one less than the terminal's, since text in the last column makes some terminals wrap. If the
+  /// width is unknown, 80 columns are assumed.
   private var columns: Int { max(0, (output.columns == .max ? 80 : output.columns) - 1) }
 
   private func draw(_ text: String) {
@@ -96,7 +97,7 @@ extension Duration {
   var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 }
 
-/// `0.3 s`, `1,234.5 s`
+/// Returns a duration in seconds with one decimal digit: `0.3 s`, `1,234.5 s`.
 package func seconds(_ duration: Duration) -> String {
   let tenths = Int((duration.inSeconds * 10).rounded())
   return "\(grouped(tenths / 10)).\(tenths % 10) s"

@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 
-/// Asks a question on standard error and reads the answer from standard input: whether it was yes.
+/// Prints a question on standard error, reads the answer from standard input and returns whether it was yes.
 ///
 /// ```swift
 /// guard try await confirm("Remove 3 notes?", otherwise: "nothing was removed") else {
@@ -9,12 +9,13 @@ import Foundation
 /// }
 /// ```
 ///
-/// `y` and `yes` are yes, in any case; everything else is no. Ask only where ``Input/isTerminal`` is true. After an
-/// interruption a thread still waits for standard input and takes its next line: end the program then.
+/// `y` and `yes`, in upper or lower case, mean yes; every other answer means no. Call it only if ``Input/isTerminal``
+/// is true. After an interruption, a thread still waits for standard input and consumes its next line, so the program
+/// should exit.
 ///
 /// - Parameters:
-///   - question: the question, to which ` [y/N] ` is added.
-///   - otherwise: what an interruption leaves, as a lower-case clause: `nothing was removed`.
+///   - question: the question, to which ` [y/N] ` is appended.
+///   - otherwise: the state after an interruption, as a lower-case clause: `nothing was removed`.
 /// - Throws: ``CommandError`` with ``ExitStatus/interrupted`` on Ctrl-C, SIGTERM or the end of the input, and what
 ///   ``Output`` throws.
 public func confirm(_ question: String, otherwise: String) async throws -> Bool {
@@ -30,11 +31,11 @@ public func confirm(_ question: String, otherwise: String) async throws -> Bool 
   return ["y", "yes"].contains(answer.lowercased())
 }
 
-/// The line that somebody types; `nil` when they press Ctrl-C or Ctrl-D instead.
+/// Reads a line from standard input; `nil` at the end of the input or on SIGINT or SIGTERM.
 private func answer() async -> String? {
   let (lines, continuation) = AsyncStream.makeStream(of: String?.self, bufferingPolicy: .bufferingOldest(1))
   let signals = Signals([SIGINT, SIGTERM]) { continuation.yield(nil) }
-  // A thread of its own waits: it may wait for ever, and nobody waits for it.
+  // `readLine` may block for ever, so it runs on a separate thread that is never joined.
   let thread = Thread { continuation.yield(readLine()) }
   thread.start()
   defer { withExtendedLifetime(signals) {} }

@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 
-/// Calls back on signals, in place of what the system would do, for as long as it lives.
+/// A handler of signals that replaces their default actions until it is deallocated.
 ///
 /// ```swift
 /// let signals = Signals([SIGINT, SIGTERM]) { continuation.finish() }
@@ -9,17 +9,17 @@ import Foundation
 /// for await event in events { try show(event) }
 /// ```
 ///
-/// With its last reference, the signals get back the actions that they had before, so instances can be nested: each is
-/// called. ``interruptible(_:)`` does all that most commands need.
+/// When it is deallocated, the previous actions of the signals are restored. Instances can be nested; the handler of
+/// each is called. ``interruptible(_:)`` is sufficient for most commands.
 public final class Signals {
   private var before: [(number: Int32, action: sig_t?)] = []
   private var sources: [any DispatchSourceSignal] = []
 
-  /// Begins to call back.
+  /// Installs a handler for signals.
   ///
   /// - Parameters:
   ///   - numbers: the signals, such as `SIGINT`.
-  ///   - handler: called on a global queue for each signal. Several that come at once may be one call.
+  ///   - handler: called on a global queue for each signal. Signals in quick succession may be combined into one call.
   public init(_ numbers: [Int32], _ handler: @escaping @Sendable () -> Void) {
     for number in numbers {
       before.append((number, signal(number, SIG_IGN)))
@@ -36,9 +36,9 @@ public final class Signals {
   }
 }
 
-/// Runs `body` as a task that Ctrl-C and SIGTERM cancel, so that it can end in good order.
+/// Runs `body` as a task that Ctrl-C and SIGTERM cancel, so that it can end in an orderly way.
 ///
-/// A second Ctrl-C or SIGTERM ends the process at once, with ``ExitStatus/interrupted`` and without any cleaning up.
+/// A second Ctrl-C or SIGTERM ends the process immediately, with ``ExitStatus/interrupted`` and without cleanup.
 ///
 /// ```swift
 /// return try await interruptible {
@@ -49,15 +49,15 @@ public final class Signals {
 ///     }
 ///     return .ok
 ///   } catch is CancellationError {
-///     throw CommandError(.interrupted, "interrupted", "Interrupted: what was uploaded stays.")
+///     throw CommandError(.interrupted, "interrupted", "Interrupted: the uploaded files are kept.")
 ///   }
 /// }
 /// ```
 ///
-/// The task is cancelled by signals alone, not with the task that waits for it.
+/// Only signals cancel the task; cancellation of the calling task does not.
 ///
-/// - Returns: What `body` returns.
-/// - Throws: What `body` throws.
+/// - Returns: The result of `body`.
+/// - Throws: The error of `body`.
 public func interruptible<R: Sendable>(_ body: @escaping @Sendable () async throws -> R) async throws -> R {
   let task = Task { try await body() }
   let signals = Signals([SIGINT, SIGTERM]) {
@@ -68,12 +68,12 @@ public func interruptible<R: Sendable>(_ body: @escaping @Sendable () async thro
   return try await task.value
 }
 
-/// Calls back when the reader of standard output leaves, as `head` does, even while there is nothing to write.
+/// Calls a handler when the reader of standard output closes the pipe, as `head` does, even while nothing is written.
 ///
-/// Where standard output is no pipe or socket, nothing happens. A command that waits for events needs it; any other
-/// finds out when it writes: ``OutputClosed``.
+/// Does nothing if standard output is not a pipe or socket. Only commands that wait for events need it: others detect a
+/// closed pipe when they write, by ``OutputClosed``.
 ///
-/// - Parameter handler: called once at most, on a thread of its own.
+/// - Parameter handler: called at most once, on a separate thread.
 public func whenReaderLeaves(_ handler: @escaping @Sendable () -> Void) {
   var status = stat()
   guard fstat(STDOUT_FILENO, &status) == 0, [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT) else { return }

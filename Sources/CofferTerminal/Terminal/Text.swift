@@ -1,27 +1,27 @@
 import CofferCore
 
 extension String {
-  /// Returns the string with everything escaped that could forge a line, turn a terminal's text around or is not seen.
+  /// Returns the string with control characters, line separators, direction marks and invisible characters escaped.
   ///
-  /// Print names of files and other people's text through it: control characters, line separators, marks of writing
-  /// direction and invisible characters are escaped.
+  /// Use it to print file names and other foreign text, which could otherwise forge a line or reverse the text of a
+  /// terminal.
   ///
-  /// - Parameter limit: the number of characters to return at most, at least 1. An ellipsis takes the place of what is
-  ///   cut off.
+  /// - Parameter limit: the maximum number of characters to return, at least 1. A longer string is truncated and ends
+  ///   with an ellipsis.
   public func oneLine(limit: Int = .max) -> String {
     let escaped = escapingControlCharacters
     return escaped.count > limit ? escaped.prefix(max(0, limit - 1)) + "…" : escaped
   }
 
-  /// Returns the string with blanks after it, up to a width in columns. A wider string stays as it is.
+  /// Returns the string padded with trailing spaces to a width in columns. A wider string is returned unchanged.
   public func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - columns)) }
 
-  /// Returns the string with blanks before it, up to a width in columns. A wider string stays as it is.
+  /// Returns the string padded with leading spaces to a width in columns. A wider string is returned unchanged.
   public func paddedLeft(to width: Int) -> String { String(repeating: " ", count: max(0, width - columns)) + self }
 
-  /// Returns the string with line ends in place of blanks, so that each line has at most `width` columns.
+  /// Returns the string with spaces replaced by newlines, so that each line has at most `width` columns.
   ///
-  /// Words are never broken: a longer one has a line for itself. Blanks that `glued` has made are parts of words.
+  /// Words are never broken: a longer word is on a separate line. The no-break spaces of `glued` are parts of words.
   public func wrapped(to width: Int) -> String {
     var text = ""
     var column = 0
@@ -40,7 +40,7 @@ extension String {
     return text
   }
 
-  /// Whether it is text, which a terminal can show: no control characters but those of ordinary text.
+  /// Whether the string can be shown on a terminal: it has no control characters except tabs and line endings.
   package var isShowable: Bool {
     unicodeScalars.allSatisfy { scalar in
       scalar.properties.generalCategory != .control || scalar == "\n" || scalar == "\t" || scalar == "\r"
@@ -49,13 +49,13 @@ extension String {
 }
 
 extension String {
-  /// `a STORE`, `an ADDRESS`
+  /// The string with its indefinite article: `a STORE`, `an ADDRESS`.
   package var withArticle: String { (first.map { "AEIOUaeiou".contains($0) } ?? false ? "an " : "a ") + self }
 }
 
-/// Returns a number of bytes for people, in powers of 1,024 up to EiB: `512 B`, `1.5 KiB`.
+/// Returns a number of bytes as text, in powers of 1,024 up to EiB: `512 B`, `1.5 KiB`.
 ///
-/// A number of 64 bits takes at most ten columns.
+/// The text of a 64-bit number has at most ten columns.
 public func byteCount(_ count: some BinaryInteger) -> String {
   guard count >= 1_024 else { return "\(count) B" }
   var tenths = Double(count) / 1_024
@@ -68,7 +68,7 @@ public func byteCount(_ count: some BinaryInteger) -> String {
   return "\(rounded / 10).\(rounded % 10) \(["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][unit])"
 }
 
-/// Returns a number with commas between groups of three digits, in every locale: `1,234,567`.
+/// Returns a number with commas between groups of three digits, regardless of the locale: `1,234,567`.
 public func grouped(_ number: some BinaryInteger) -> String {
   var text = ""
   for (index, digit) in String(number.magnitude).reversed().enumerated() {
@@ -78,11 +78,11 @@ public func grouped(_ number: some BinaryInteger) -> String {
   return (number < 0 ? "-" : "") + String(text.reversed())
 }
 
-/// Returns a number and a noun, with an `s` unless the number is 1: `1 key`, `1,234 keys`.
+/// Returns a number with a noun, which is in the plural unless the number is 1: `1 key`, `1,234 keys`.
 ///
 /// - Parameters:
-///   - number: how many there are.
-///   - noun: the noun in the singular; one whose plural needs only an `s`.
+///   - number: the number of items.
+///   - noun: the noun in the singular, whose plural must be formed with an `s`.
 public func counted(_ number: some BinaryInteger, _ noun: String) -> String {
   "\(grouped(number)) \(noun)\(number == 1 ? "" : "s")"
 }

@@ -1,13 +1,13 @@
 public import CofferCore
 
 extension StorageConformance {
-  /// One promise, tested. Its name is stable.
+  /// A test of one rule of the storage contract, identified by its name.
   public struct Check: Sendable {
-    /// What is promised, in words.
+    /// The rule that the check tests, as a lower-case clause.
     public let name: String
-    /// The check applies to engines that declare all of these.
+    /// The features that an engine must declare for the check to apply.
     public let requires: StoreCapabilities.Features
-    /// The check applies to engines that declare none of these.
+    /// The features of which an engine must declare none for the check to apply.
     public let lacks: StoreCapabilities.Features
 
     let maximumValueSize: Int?
@@ -29,7 +29,7 @@ extension StorageConformance {
       self.body = body
     }
 
-    /// Why the check says nothing about such an engine; `nil` when it does.
+    /// Returns why the check does not apply to an engine with the given capabilities; `nil` if it applies.
     func reasonToSkip(_ capabilities: StoreCapabilities) -> String? {
       let missing = requires.subtracting(capabilities.features)
       if !missing.isEmpty { return "The engine does not declare \(missing.names)." }

@@ -1,39 +1,39 @@
 public import Foundation
 
-/// A promise that a store did not keep.
+/// A violation of the storage contract, found by a check of ``StorageConformance``.
 public struct ConformanceFailure: Error, Hashable, Sendable, CustomStringConvertible, LocalizedError {
-  /// The store's name.
+  /// The name of the tested engine or adapter.
   public let subject: String
-  /// The name of the check.
+  /// The name of the check that failed.
   public let check: String
-  /// What was expected and what happened.
+  /// A sentence that states what was expected and what happened.
   public let sentence: String
-  /// The file of the check.
+  /// The source file of the check, as a file identifier.
   public let file: String
-  /// The line of the expectation in it.
+  /// The line of the expectation that failed.
   public let line: UInt
 
   public var description: String { "\(subject): \(check): \(sentence) (\(file):\(line))" }
   public var errorDescription: String? { description }
 }
 
-/// How every check of a run ended.
+/// The outcome of every check of a run.
 public struct ConformanceReport: Sendable, CustomStringConvertible {
-  /// A check that does not apply to the store.
+  /// A check that does not apply to the tested engine or adapter.
   public struct Skipped: Sendable {
-    /// The check.
+    /// The check that was skipped.
     public let check: StorageConformance.Check
-    /// Why it does not apply.
+    /// A sentence that states why the check does not apply.
     public let reason: String
   }
 
-  /// The store's name.
+  /// The name of the tested engine or adapter.
   public let name: String
-  /// The checks that held.
+  /// The checks that passed.
   public internal(set) var passed: [StorageConformance.Check] = []
-  /// The checks that do not apply.
+  /// The checks that do not apply, with the reasons.
   public internal(set) var skipped: [Skipped] = []
-  /// The checks that did not hold.
+  /// The failures, one for each check that failed.
   public internal(set) var failures: [ConformanceFailure] = []
 
   init(name: String) { self.name = name }
@@ -47,11 +47,11 @@ public struct ConformanceReport: Sendable, CustomStringConvertible {
   }
 }
 
-/// What ``StorageConformance/run()`` throws: at least one check failed.
+/// The error that ``StorageConformance/run()`` throws if at least one check failed.
 public struct ConformanceFailures: Error, Sendable, CustomStringConvertible, LocalizedError {
-  /// How every check ended.
+  /// The outcome of every check.
   public let report: ConformanceReport
-  /// The checks that failed, at least one.
+  /// The failures of the run; never empty.
   public var failures: [ConformanceFailure] { report.failures }
 
   public var description: String { failures.map(\.description).joined(separator: "\n") }

@@ -1,10 +1,10 @@
 public import CofferCore
 public import Foundation
 
-/// Tests that an engine or an adapter keeps every promise of the storage contract. For people who write one.
+/// A test suite of the storage contract, for authors of engines and adapters.
 ///
-/// It belongs to no test framework: a check that fails throws a ``ConformanceFailure``. With Swift Testing each check
-/// shows as a case of its own:
+/// It does not depend on a test framework: a check that fails throws a ``ConformanceFailure``. With Swift Testing, each
+/// check is a separate test case:
 ///
 /// ```swift
 /// @Test(arguments: StorageConformance.checks)
@@ -16,59 +16,60 @@ public import Foundation
 /// }
 /// ```
 ///
-/// Or everything at once, in whatever runs your tests:
+/// With any other test framework, run all checks at once:
 ///
 /// ```swift
 /// let report = try await conformance.run()
 /// print(report)  // what passed, what was skipped and why
 /// ```
 ///
-/// Which checks apply is read from the engine's `StoreCapabilities`: a declared promise is tested, and what is
-/// not declared must be refused with `StorageError` `.unsupported`.
+/// The engine's `StoreCapabilities` determine which checks apply: every declared feature is tested, and operations that
+/// need an undeclared one must be refused with `StorageError` `.unsupported`.
 public struct StorageConformance: Sendable {
-  /// Where a store is. The same location opened again is the same store; every check gets a new one.
+  /// The location of a store under test. Opening a location again opens the same store; every check uses a new one.
   public struct Location: Hashable, Sendable {
-    /// The store's own identifier.
+    /// The identifier of the store.
     public let id: UUID
-    /// An empty directory of its own, removed after the check. Engines that need no files ignore it.
+    /// A directory for this store only, empty at first and removed after the check. Engines without files ignore it.
     public let directory: URL
-    /// The largest value that the store shall take; `nil` for the engine's own limit. Honour it if the engine can be
-    /// told one: the checks of the limit are skipped where the limit is too large to exceed cheaply.
+    /// The largest value that the store should accept, in bytes; `nil` for the engine's own limit. Apply it if the
+    /// engine's limit is configurable: the checks of the limit are skipped if it is too large to exceed cheaply.
     public let maximumValueSize: Int?
   }
 
-  /// What a second handle on the same store is.
+  /// How the suite obtains a second handle on the same store.
   public enum Handles: Sendable {
-    /// The same engine with another origin: nothing else can reach the store.
+    /// Use the same engine with another origin, if the store cannot be opened twice.
     case shareEngine
-    /// Another engine, opened at the same location while the first is open.
+    /// Open another engine at the same location while the first is open.
     case openAgain
   }
 
-  /// What the suite must know of its subject beyond the engine's capabilities.
+  /// The properties of the tested engine that its capabilities do not declare.
   public struct Options: Sendable {
-    /// What a second handle is.
+    /// How the suite obtains a second handle.
     public var handles: Handles
-    /// How many commits of one key make the journal forget the first of them; `nil` skips the check of that. The
-    /// journal must remember at least 16.
+    /// The number of commits of one key after which the journal no longer holds the first of them; `nil` skips the
+    /// check. The journal must hold at least 16 commits.
     public var commitsToOutrunJournal: Int?
-    /// Cuts the way to the store at a location (`isCut`), or brings it back: stops the server, locks the keyring, takes
-    /// the network away. While it is cut reads must throw `unavailable`. `nil` skips the checks of that.
+    /// Makes the store at a location unreachable (`isCut`) or reachable again: stops the server, locks the keyring,
+    /// disconnects the network. While it is unreachable, reads must throw `unavailable`. `nil` skips the checks.
     ///
     /// ```swift
     /// options.interrupt = { _, isCut in if isCut { try server.stop() } else { try server.start() } }
     /// ```
     public var interrupt: (@Sendable (_ location: Location, _ isCut: Bool) async throws -> Void)?
-    /// How long a check waits for something that must happen. It only matters for an engine that is broken.
+    /// The time that a check waits for an expected event; 60 seconds by default. It is reached only if a check fails.
     public var deadline: Duration
-    /// The size of the large value, in bytes.
+    /// The size of the large value, in bytes; 16 MiB by default.
     public var largeValueSize: Int
-    /// How many steps the large batch has: fewer for a store that takes milliseconds for each.
+    /// The number of operations in the large batch, 2,000 by default. Reduce it for a store that needs milliseconds for
+    /// each operation.
     public var largeBatchSteps: Int
-    /// Where the locations' directories are made.
+    /// The directory in which the directories of the locations are created.
     public var temporaryDirectory: URL
 
-    /// The usual options.
+    /// Creates options, with defaults for an engine that cannot be opened twice or made unreachable.
     public init(
       handles: Handles = .shareEngine, commitsToOutrunJournal: Int? = nil, deadline: Duration = .seconds(60),
       largeValueSize: Int = 16 << 20, largeBatchSteps: Int = 2_000,
@@ -85,29 +86,29 @@ public struct StorageConformance: Sendable {
     }
   }
 
-  /// How a check ended that did not fail.
+  /// The outcome of a check that did not fail.
   public enum Outcome: Hashable, Sendable {
-    /// The promise is kept.
+    /// The engine conforms to the rule that the check tests.
     case passed
-    /// The check does not apply, for this reason.
+    /// The check does not apply. `reason` is a sentence that states why.
     case skipped(reason: String)
   }
 
   typealias Open = @Sendable (Location) async throws -> any StorageEngine
   typealias MakeAdapter = @Sendable (Location) async throws -> any StorageAdapter
 
-  /// What messages call the subject.
+  /// The name of the tested engine or adapter in messages.
   public let name: String
-  /// What the suite was told of its subject.
+  /// The options of the suite.
   public let options: Options
   let open: Open
   let makeAdapter: MakeAdapter?
 
-  /// The suite for an engine.
+  /// Creates a suite for an engine.
   /// - Parameters:
-  ///   - name: what messages call it.
-  ///   - options: what the suite must know of it.
-  ///   - open: opens the store at a location, making it when there is none.
+  ///   - name: the name of the engine in messages.
+  ///   - options: the properties of the engine that its capabilities do not declare.
+  ///   - open: opens the store at a location, creating it if there is none.
   public init(
     name: String, options: Options = Options(),
     open: @escaping @Sendable (Location) async throws -> any StorageEngine
@@ -118,15 +119,15 @@ public struct StorageConformance: Sendable {
     makeAdapter = nil
   }
 
-  /// The suite for a four-method adapter, lifted by `AdapterEngine`.
+  /// Creates a suite for a four-method adapter, which is tested through `AdapterEngine`.
   ///
   /// ```swift
   /// try await StorageConformance(name: "redis") { _ in RedisAdapter(database: 7, empty: true) }.run()
   /// ```
   /// - Parameters:
-  ///   - name: what messages call it.
-  ///   - options: what the suite must know of it.
-  ///   - adapter: makes an adapter over the store at a location.
+  ///   - name: the name of the adapter in messages.
+  ///   - options: the properties of the adapter that cannot be determined from it.
+  ///   - adapter: creates an adapter for the store at a location.
   public init(
     name: String = "adapter", options: Options = Options(),
     adapter: @escaping @Sendable (Location) async throws -> any StorageAdapter
@@ -139,12 +140,12 @@ public struct StorageConformance: Sendable {
 }
 
 extension StorageConformance {
-  /// The same suite with something in front of the engine, such as a decorator.
+  /// Returns a suite that tests the same engine behind a decorator.
   ///
   /// ```swift
   /// try await conformance.decorated { CountingEngine($0) }.run()
   /// ```
-  /// - Parameter decorate: puts it there, each time that the store was opened.
+  /// - Parameter decorate: wraps the engine. It is called each time that the store is opened.
   public func decorated(
     _ decorate: @escaping @Sendable (any StorageEngine) async throws -> any StorageEngine
   ) -> StorageConformance {
@@ -153,18 +154,18 @@ extension StorageConformance {
 }
 
 extension StorageConformance {
-  /// Every check, in the order in which ``run()`` runs them.
+  /// All checks, in the order in which ``run()`` runs them.
   public static let checks: [Check] = [
     ValueChecks.all, KeyChecks.all, BatchChecks.all, PreconditionChecks.all, ListingChecks.all, SnapshotChecks.all,
     ChangeChecks.all, JournalChecks.all, HandleChecks.all, ConcurrencyChecks.all, ClosingChecks.all,
     PersistenceChecks.all, AttributeChecks.all, RecordChecks.all, InterruptionChecks.all, RefusalChecks.all,
   ].flatMap { $0 }
 
-  /// The check of that name.
+  /// Returns the check with the given name, or `nil` if there is none.
   public static func check(named name: String) -> Check? { checks.first { $0.name == name } }
 
   /// Runs every check.
-  /// - Throws: ``ConformanceFailures`` when at least one fails, after all have run.
+  /// - Throws: ``ConformanceFailures`` if at least one check fails, after all have run.
   @discardableResult
   public func run() async throws -> ConformanceReport {
     let report = try await report()
@@ -172,8 +173,8 @@ extension StorageConformance {
     return report
   }
 
-  /// Runs every check and says how each ended.
-  /// - Throws: `CancellationError` when the task was cancelled.
+  /// Runs every check and returns the outcome of each.
+  /// - Throws: `CancellationError` if the task is cancelled.
   public func report() async throws -> ConformanceReport {
     var report = ConformanceReport(name: name)
     for check in Self.checks {
@@ -190,8 +191,8 @@ extension StorageConformance {
     return report
   }
 
-  /// Runs the check of that name.
-  /// - Throws: ``ConformanceFailure``, also when there is no such check.
+  /// Runs the check with the given name.
+  /// - Throws: ``ConformanceFailure``, also if there is no such check.
   @discardableResult
   public func run(named name: String) async throws -> Outcome {
     guard let check = Self.check(named: name) else {
@@ -203,14 +204,14 @@ extension StorageConformance {
   }
 
   /// Runs one check on a new, empty store.
-  /// - Throws: ``ConformanceFailure``; `CancellationError` when the task was cancelled.
+  /// - Throws: ``ConformanceFailure``; `CancellationError` if the task is cancelled.
   @discardableResult
   public func run(_ check: Check) async throws -> Outcome {
     let bench = Bench(self, check: check)
     defer { bench.removeDirectory() }
     do {
       try bench.makeDirectory()
-      // A call that never returns is left behind, so that it fails this check and not the whole run.
+      // A call that never returns is abandoned, so that it fails this check rather than block the whole run.
       try await withDeadline(options.deadline * 6, "the check to end (a call of the engine did not return)") {
         try await bench.run()
       }

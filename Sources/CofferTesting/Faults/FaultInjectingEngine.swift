@@ -1,7 +1,7 @@
 public import CofferCore
 import CofferLocks
 
-/// Passes every call on to another engine, and fails or delays those that a test names.
+/// An engine that forwards every call to another engine, except that it fails or delays the calls a test selects.
 ///
 /// ```swift
 /// let engine = FaultInjectingEngine(MemoryEngine())
@@ -10,9 +10,9 @@ import CofferLocks
 /// // The third commit from now fails; the fourth succeeds.
 /// ```
 ///
-/// As long as nothing is injected it keeps every promise of the engine below, and passes ``StorageConformance``.
+/// Without injected faults it has all the guarantees of the wrapped engine and passes ``StorageConformance``.
 public final class FaultInjectingEngine: EngineDecorator {
-  /// A kind of call, counted on its own.
+  /// A kind of call. The calls of each kind are counted separately.
   public enum Call: Hashable, Sendable, CaseIterable {
     /// `commit`.
     case commit
@@ -24,14 +24,13 @@ public final class FaultInjectingEngine: EngineDecorator {
     case flush
   }
 
-  /// What goes wrong.
+  /// A fault that can be injected into a call.
   public enum Fault: Sendable {
-    /// The call throws, and the engine below does not hear of it.
+    /// The call throws without calling the wrapped engine.
     case fail(StorageError)
-    /// The engine below does it, then the call throws: this is what
-    /// `StorageError` `.outcomeUnknown` means.
+    /// The wrapped engine completes the call, then the call throws. This simulates `StorageError` `.outcomeUnknown`.
     case failAfter(StorageError)
-    /// The call waits first. The wait ends early, with `CancellationError`, when the task is cancelled.
+    /// The call is delayed. The delay ends early, with `CancellationError`, if the task is cancelled.
     case delay(Duration)
   }
 
@@ -50,21 +49,21 @@ public final class FaultInjectingEngine: EngineDecorator {
   private let clock: any Clock<Duration>
   private let state = Locked(State())
 
-  /// A quiet engine over another one.
+  /// Creates an engine over another one, without faults.
   /// - Parameters:
-  ///   - base: does the work.
-  ///   - clock: what delays wait for; give a ``ManualClock`` to decide when they end.
+  ///   - base: the engine to wrap.
+  ///   - clock: the clock of delays; pass a ``ManualClock`` to control when they end.
   public init(_ base: any StorageEngine, clock: any Clock<Duration> = ContinuousClock()) {
     self.base = base
     self.clock = clock
   }
 
-  /// Lets calls go wrong.
+  /// Injects a fault into one or more later calls.
   /// - Parameters:
-  ///   - fault: what goes wrong.
+  ///   - fault: the fault to inject.
   ///   - call: the kind of call.
-  ///   - number: the first call that it happens to, counted from now: 1 is the next one.
-  ///   - times: how many calls in a row it happens to; `nil` for all that follow.
+  ///   - number: the number of the first affected call, counted from now; 1 is the next call.
+  ///   - times: the number of consecutive calls that are affected; `nil` for all that follow.
   public func inject(_ fault: Fault, into call: Call, at number: Int = 1, times: Int? = 1) {
     precondition(number >= 1 && (times ?? 1) >= 1, "Calls are counted from 1.")
     state.withLock { state in
@@ -74,10 +73,10 @@ public final class FaultInjectingEngine: EngineDecorator {
     }
   }
 
-  /// Takes back everything that was injected. Delays that have begun go on.
+  /// Removes all injected faults. Delays that have already begun continue.
   public func removeFaults() { state.withLock { $0.plans.removeAll() } }
 
-  /// How many calls of that kind there were, failed ones included.
+  /// Returns the number of calls of the given kind so far, including failed ones.
   public func count(of call: Call) -> Int { state.withLock { $0.counts[call] ?? 0 } }
 
   @discardableResult
@@ -111,7 +110,7 @@ public final class FaultInjectingEngine: EngineDecorator {
 
   public func flush() async throws { try await call(.flush) { try await base.flush() } }
 
-  /// Counts a call and lets happen to it what is planned for its number.
+  /// Counts a call and applies the faults that are planned for its number.
   fileprivate func call<R>(_ call: Call, _ body: () async throws -> R) async throws -> R {
     let faults = state.withLock { state -> [Fault] in
       let number = (state.counts[call] ?? 0) + 1

@@ -1,7 +1,7 @@
 import CofferCore
 import CofferLocks
 
-/// A clock that stands still until a test moves it.
+/// A clock that advances only when a test advances it.
 ///
 /// ```swift
 /// let clock = ManualClock()
@@ -11,20 +11,20 @@ import CofferLocks
 /// try await task.value
 /// ```
 ///
-/// Sleepers are resumed in the order of their deadlines; those of one deadline in the order in which they fell asleep.
-/// A task that sleeps again and again is woken once per ``advance(by:)``: move the clock step by step for it.
+/// Sleeping tasks are resumed in the order of their deadlines, and those with equal deadlines in the order in which
+/// they began to sleep. A task that sleeps repeatedly is resumed once per ``advance(by:)``: advance the clock in steps.
 public final class ManualClock: Clock, Sendable {
-  /// A moment of the clock.
+  /// An instant of the clock.
   public struct Instant: InstantProtocol {
-    /// The time since the clock was made.
+    /// The time since the clock was created.
     public let offset: Duration
 
-    /// A moment that long after the clock was made.
+    /// Creates an instant that is `offset` after the creation of the clock.
     public init(offset: Duration = .zero) { self.offset = offset }
 
-    /// The moment that much later.
+    /// Returns the instant that is `duration` later.
     public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-    /// The time from this moment to another; negative when the other one is earlier.
+    /// Returns the time from this instant to another; negative if the other one is earlier.
     public func duration(to other: Instant) -> Duration { other.offset - offset }
     public static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
   }
@@ -61,19 +61,19 @@ public final class ManualClock: Clock, Sendable {
 
   private let state = Locked(State())
 
-  /// A clock at its first moment.
+  /// Creates a clock whose current instant has the offset zero.
   public init() {}
 
-  /// The present moment, which only ``advance(by:)`` moves.
+  /// The current instant, which only ``advance(by:)`` changes.
   public var now: Instant { state.withLock { $0.now } }
-  /// Zero: the clock moves by any step.
+  /// The smallest step of the clock; zero, since it can advance by any duration.
   public var minimumResolution: Duration { .zero }
-  /// How many tasks are asleep.
+  /// The number of tasks that are sleeping on this clock.
   public var sleeperCount: Int { state.withLock { $0.sleepers.count } }
 
-  /// Moves the clock and resumes everybody whose time has come.
+  /// Advances the clock and resumes every task whose deadline has been reached.
   public func advance(by duration: Duration) {
-    precondition(duration >= .zero, "A clock does not go back.")
+    precondition(duration >= .zero, "A clock cannot go back.")
     let due = state.withLock { state -> [Sleeper] in
       state.now = state.now.advanced(by: duration)
       let now = state.now
@@ -84,13 +84,13 @@ public final class ManualClock: Clock, Sendable {
     for sleeper in due { sleeper.continuation.resume() }
   }
 
-  /// Waits until at least `count` tasks are asleep, or the task is cancelled.
+  /// Waits until at least `count` tasks are sleeping on this clock, or the current task is cancelled.
   public func waitForSleepers(_ count: Int = 1) async {
     let id = state.withLock { $0.makeID() }
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isReady = state.withLock { state in
-          // A cancellation before this point has set the flag already; one after it finds the waiter.
+          // A cancellation before this point has already set the flag; a later one resumes the registered waiter.
           if state.sleepers.count >= count || Task.isCancelled { return true }
           state.waiters.append(Waiter(id: id, count: count, continuation: continuation))
           return false
@@ -106,8 +106,8 @@ public final class ManualClock: Clock, Sendable {
     }
   }
 
-  /// Sleeps until the clock was moved to the deadline. The tolerance does not matter.
-  /// - Throws: `CancellationError` when the task is cancelled.
+  /// Sleeps until the clock has been advanced to the deadline. The tolerance is ignored.
+  /// - Throws: `CancellationError` if the task is cancelled.
   public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
     let id = state.withLock { $0.makeID() }
     try await withTaskCancellationHandler {

@@ -2,7 +2,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// The doctor never says that something can be used which every command refuses, nor reports a problem of what works.
+/// The doctor reports no problem for a store that works, and a problem for each store that the commands refuse.
 @Suite("The doctor and the commands agree", .serialized)
 struct DoctorAgreementTests {
   let sandbox: Sandbox
@@ -13,7 +13,7 @@ struct DoctorAgreementTests {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
   }
 
-  /// A state of the system and the store that is asked about.
+  /// A state of the system, and the store to check.
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let store: String
@@ -25,7 +25,7 @@ struct DoctorAgreementTests {
     init(_ fault: Fault) {
       testDescription = fault.testDescription
       store = fault.stores.first ?? ""
-      // Without its passphrase the doctor cannot know more of a sealed store.
+      // Without its passphrase, the doctor cannot check the values of a sealed store.
       options =
         fault.options.isEmpty && store.contains("sealed:")
         ? passphrase : fault.options.map { "'\($0)'" }.joined(separator: " ")
@@ -55,10 +55,10 @@ struct DoctorAgreementTests {
 
   static let faults = (DoctorTests.systemFaults + DoctorTests.storesFaults + DoctorTests.sealedFaults).map(Case.init)
 
-  static let places = AbsenceTests.places.map { place in
+  static let conditions = AbsenceTests.conditions.map { condition in
     Case(
-      place.testDescription, place.store, place.prepare + "; umask 077; printf 'open sesame' > words",
-      options: place.store.hasPrefix("sealed:") ? passphrase : "")
+      condition.testDescription, condition.store, condition.prepare + "; umask 077; printf 'open sesame' > words",
+      options: condition.store.hasPrefix("sealed:") ? passphrase : "")
   }
 
   static let rights = [
@@ -73,7 +73,7 @@ struct DoctorAgreementTests {
     Case(
       "files: nothing may be written", "file:d", "coffer set a 1 --store file:d; chmod -R a-w d"),
     Case(
-      "files: values that wait may not be read", "file:d", "coffer set a 1 --store file:d; chmod 000 d/.coffer/staged"),
+      "files: staged values may not be read", "file:d", "coffer set a 1 --store file:d; chmod 000 d/.coffer/staged"),
     Case("files: no store yet, and none can be made", "file:d", "mkdir d; echo 1 > d/a; chmod 555 d"),
     Case(
       "preferences: nothing may be written", "prefs:p", "coffer set a 1 --store prefs:p; chmod -R a-w .config"),
@@ -82,7 +82,7 @@ struct DoctorAgreementTests {
       "coffer set a 1 --store prefs:p; rm .config/p.plist; chmod 555 .config/.coffer-preferences/p"),
     Case("sealed: nothing may be written", "sealed:d/s", "mkdir d; \(seal) chmod -R a-w d", options: passphrase),
     Case(
-      "files: a directory of one's own in another's", "file:d/f", "coffer set a 1 --store file:d/f; chmod 555 d"),
+      "files: a store in a directory without rights", "file:d/f", "coffer set a 1 --store file:d/f; chmod 555 d"),
     Case("preferences: without rights", "prefs:p", "coffer set a 1 --store prefs:p; chmod 555 .config"),
     Case(
       "preferences: a journal without rights", "prefs:p",
@@ -101,7 +101,7 @@ struct DoctorAgreementTests {
       "no HOME, a chain", "keychain:test-\(UUID().uuidString)+sealed:ROOT/home/d/s", "mkdir d; \(seal)",
       options: passphrase, environment: noHome),
     Case(
-      "no HOME, a chain that is not begun", "keychain:test-\(UUID().uuidString)+sealed:ROOT/home/s",
+      "no HOME, an empty chain", "keychain:test-\(UUID().uuidString)+sealed:ROOT/home/s",
       "umask 077; printf 'open sesame' > words", options: passphrase, environment: noHome),
     Case("a file in the way of preferences, and a database", "a.db", "coffer set a 1 --store a.db; touch .config"),
   ]
@@ -109,10 +109,10 @@ struct DoctorAgreementTests {
   @Test("The table of faults", arguments: faults)
   func fault(_ state: Case) async throws { try await compare(state) }
 
-  @Test("Places that cannot be looked at", arguments: places)
-  func place(_ state: Case) async throws { try await compare(state) }
+  @Test("Locations that cannot be inspected", arguments: conditions)
+  func condition(_ state: Case) async throws { try await compare(state) }
 
-  @Test("Rights, and what some homes need", arguments: rights)
+  @Test("Missing rights and missing variables", arguments: rights)
   func right(_ state: Case) async throws { try await compare(state) }
 
   private func compare(_ state: Case) async throws {
@@ -146,7 +146,7 @@ struct DoctorAgreementTests {
     if doctor.status == 0 {
       #expect(canRead && (write.status == 0 || !isNew), told)
       #expect(write.status == 0 || doctor.text.contains("warning"), told)
-      if doctor.text.contains("Everything can be used.") { #expect(canRead && write.status == 0, told) }
+      if doctor.text.contains("No problems found.") { #expect(canRead && write.status == 0, told) }
     } else {
       #expect(doctor.status == 1 && (!canRead || (isNew && write.status != 0)), told)
     }

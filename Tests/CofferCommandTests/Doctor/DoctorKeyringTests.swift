@@ -5,7 +5,7 @@ import Testing
 
 @Suite(
   "doctor and the keyring", .blocking, .serialized,
-  .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.whyNot)))
+  .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.unavailabilityReason)))
 struct DoctorKeyringTests {
   let sandbox: Sandbox
 
@@ -20,7 +20,7 @@ struct DoctorKeyringTests {
 
   private static let logIn = "Log in to a desktop session, or run the program with 'dbus-run-session'."
 
-  /// What is done to a keyring, and what the doctor says.
+  /// A state of a keyring, and the finding that is expected.
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
     var password: String? = "correct horse"
@@ -40,19 +40,19 @@ struct DoctorKeyringTests {
       message: "The keyring cannot be reached: no session bus answers at 'BUS'.", fix: logIn,
       wound: { $0.stopBus() }),
     Case(
-      testDescription: "nobody keeps secrets", password: nil,
-      message: "The keyring cannot be reached: no keyring runs, and none can be started on demand.", fix: start),
+      testDescription: "no keyring is running", password: nil,
+      message: "The keyring cannot be reached: no keyring is running, and none can be started on demand.", fix: start),
     Case(
       testDescription: "no default collection", password: "",
       message: "The keyring has no default collection, or has not loaded it yet.",
-      fix: "Log in to the desktop, or make a default keyring in its keyring program (for GNOME: 'seahorse')."),
+      fix: "Log in to the desktop, or create a default keyring in its keyring program (for GNOME: 'seahorse')."),
     Case(
-      testDescription: "locked", message: "The login keyring is locked: what it holds cannot be told.",
+      testDescription: "locked", message: "The login keyring is locked, so its contents cannot be read.",
       fix: "Unlock it: log in to the desktop, or use its keyring program (for GNOME: 'seahorse').",
       wound: { try $0.lock() }),
     Case(
       testDescription: "hung", message: "The keyring cannot be reached: it does not answer.",
-      fix: "Try again in a moment. If it stays so, log out and in, or end the keyring's process and start it again.",
+      fix: "Try again in a moment. If the problem persists, log out and in, or restart the keyring's process.",
       wound: { $0.pause() }),
   ]
 
@@ -79,19 +79,19 @@ struct DoctorKeyringTests {
     let bytes = try Data(contentsOf: whole)
     let surroundings = Sandbox.doctorsHome(sandbox.url.path) + [(name: "XDG_DATA_HOME", value: sandbox.path("home"))]
     let file = "ROOT/home/keyrings/login.keyring"
-    let fix = "Keep a copy of it, log out, put a backup in its place, and log in again."
+    let fix = "Keep a copy of it, log out, restore it from a backup, and log in again."
     for count in [0, 12, 20, bytes.count / 2, bytes.count - 1] {
       try sandbox.write(bytes.prefix(count), to: "home/keyrings/login.keyring")
       let fault = Fault(
-        "truncated", of: ["keychain:shop"], "problem", "keyring file", "\(file) is damaged: it is no whole keyring.",
-        fix: fix)
+        "truncated", of: ["keychain:shop"], "problem", "keyring file",
+        "\(file) is damaged: it is not a complete keyring.", fix: fix)
       try await fault.check(in: sandbox, with: surroundings)
     }
     for name in ["login", "login_1"] { try sandbox.write(bytes, to: "home/keyrings/\(name).keyring") }
     let second = Fault(
       "a second login keyring", "warning", "keyring file",
-      "There is a second login keyring, ROOT/home/keyrings/login_1.keyring: the first could not be read at some time, "
-        + "and what it holds is not found.",
+      "There is a second login keyring, ROOT/home/keyrings/login_1.keyring: the first was unreadable at some time, "
+        + "and its secrets are not found.",
       fix: "Look at both in the keyring program (for GNOME: 'seahorse'); restore login.keyring from a backup.")
     try await second.check(in: sandbox, with: surroundings)
     let none = Fault(

@@ -15,7 +15,7 @@ struct DoctorTests {
   private static let noHome = "HOME is not set to an absolute path."
   private static let setHome = "Set HOME, or XDG_DATA_HOME and XDG_CONFIG_HOME."
 
-  /// In a user's name space of its own, since the real limit is everybody's.
+  /// A command that runs without inotify instances. It uses its own user namespace, since the real limit is global.
   private static let withoutWatches =
     "unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_inotify_instances && exec coffer \"$@\"' sh"
 
@@ -24,16 +24,16 @@ struct DoctorTests {
     Fault("HOME is not set", environment: [("HOME", nil)], "problem", "home", noHome, fix: setHome),
     Fault(
       "no HOME and so no store", environment: [("HOME", nil)], "problem", "store",
-      "There is no HOME and so no default store: say where it is, --store PATH.",
+      "HOME is not an absolute path, so there is no default store: use --store PATH.",
       fix: "Set HOME, or name the store: coffer doctor STORE"),
     Fault(
       "no HOME, and none is needed", of: ["memory:"],
       environment: [("HOME", nil), ("XDG_DATA_HOME", "ROOT/home"), ("XDG_CONFIG_HOME", "ROOT/home")], "ok", "home",
       "not needed: XDG_DATA_HOME and XDG_CONFIG_HOME are set"),
-    Fault("all is well", "ok", "change notices", "other processes are heard at once"),
+    Fault("no fault", "ok", "change notices", "changes by other processes arrive at once"),
     Fault(
       "a file in the way of the data", "problem", "application support",
-      "ROOT/home/.local is no directory, and one is needed there.", fix: "mv ROOT/home/.local ROOT/home/.local.old"
+      "ROOT/home/.local is not a directory, but one is required there.", fix: "mv ROOT/home/.local ROOT/home/.local.old"
     ) { try await $0.prepare("touch .local") },
     Fault(
       "a read-only disk", environment: [("XDG_DATA_HOME", "ROOT/disk/data")], "problem", "application support",
@@ -51,14 +51,14 @@ struct DoctorTests {
     ) { try SmallDisk(at: $0.path("disk"), size: "64k") },
     Fault(
       "no more watches", by: withoutWatches, "warning", "change notices",
-      "The system gives no more watches (Too many open files): changes by other processes are looked for, and heard "
+      "The system has no watches left (Too many open files): changes by other processes are polled for and arrive "
         + "late.", fix: "As root: sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288"
     ) {
       try await $0.bash(withoutWatches + " version").status == 0 ? true : nil
     },
   ]
 
-  @Test("What is wrong with the system", arguments: systemFaults)
+  @Test("Faults of the system", arguments: systemFaults)
   func system(_ fault: Fault) async throws {
     try await fault.check(in: sandbox, with: Sandbox.doctorsHome(sandbox.url.path))
   }
@@ -66,12 +66,13 @@ struct DoctorTests {
   static let storesFaults = [
     Fault(
       "no store yet", "ok", "sqlite:ROOT/home/.local/share/coffer/coffer.db",
-      "does not exist yet; it is made when something is stored"),
+      "does not exist yet; the first write creates it"),
     Fault("a good store", of: ["a.db"], "ok", "sqlite:a.db", "1 key") {
       try await $0.prepare("coffer set a 1 --store a.db")
     },
     Fault(
-      "a directory for a database", of: ["d"], "problem", "sqlite:d", "The path is a directory; a store is a file.",
+      "a directory for a database", of: ["d"], "problem", "sqlite:d",
+      "The path is a directory; an SQLite store is a file.",
       fix: "Give the path of a file, or file:d for a file per key."
     ) { try await $0.prepare("mkdir d") },
     Fault(
@@ -86,7 +87,7 @@ struct DoctorTests {
     ) { try await $0.prepare("head -c 9000 /dev/zero | tr '\\0' x > t") },
     Fault(
       "a torn database", of: ["a.db"], "problem", "sqlite:a.db",
-      "The database file is damaged: its pages do not fit together. (SQLite 11: database disk image is malformed)",
+      "The database file is damaged: its pages are inconsistent. (SQLite 11: database disk image is malformed)",
       fix: "Keep a copy of the file and its -wal file, then restore a backup. Nothing was changed."
     ) { try await $0.prepare("coffer set a 1 --store a.db; truncate -s 4096 a.db") },
     Fault(
@@ -95,7 +96,7 @@ struct DoctorTests {
     ) {
       try await $0.prepare("coffer set a 1 --store a.db")
       try sql("UPDATE coffer_values SET value = x'00ff'", on: $0.path("home/a.db"))
-      return try await $0.prepare("coffer get a --store a.db || true")  // It notes what was done behind it.
+      return try await $0.prepare("coffer get a --store a.db || true")  // Adopts the change of another program.
     },
     Fault(
       "a newer format", of: ["a.db"], "problem", "sqlite:a.db",
@@ -108,13 +109,13 @@ struct DoctorTests {
     },
     Fault(
       "a file for a store of files", of: ["file:ROOT/home/f"], "problem", "file:ROOT/home/f",
-      "ROOT/home/f is no directory, and a store of files is one.",
+      "ROOT/home/f is not a directory, and a store of files is one.",
       fix: "For a database file: --store ROOT/home/f. Else: mv ROOT/home/f ROOT/home/f.old"
     ) { try await $0.prepare("touch f") },
     Fault(
       "a store of files without its journal", of: ["file:f"], "warning", "file:f",
-      "The store has lost its journal; its revisions start again.",
-      fix: "coffer ls --store file:f makes it anew from the files."
+      "The journal of the store is missing; its revisions start again.",
+      fix: "coffer ls --store file:f rebuilds it from the files."
     ) { try await $0.prepare("coffer set a 1 --store file:f; rm f/.coffer/journal.db*") },
     Fault("a good store of files", of: ["file:f"], "ok", "file:f", "1 key") {
       try await $0.prepare("coffer set a 1 --store file:f")
@@ -122,8 +123,8 @@ struct DoctorTests {
     Fault(
       "many values kept for snapshots", of: ["file:f"], "warning", "file:f",
       "1,001 replaced values (5 B) are kept for open snapshots.",
-      fix: "End the program that has been reading for long; they go with the next commit after that, or when the "
-        + "store is opened again."
+      fix: "End the program that holds a snapshot open; the next commit after that, or the next opening of the "
+        + "store, removes them."
     ) {
       try await $0.prepare(
         "coffer set a 1 --store file:f; cd f/.coffer/retained; seq -f '%032.0f' 1000 | xargs touch; printf 12345 > x")
@@ -133,28 +134,28 @@ struct DoctorTests {
     },
     Fault(
       "damaged preferences", of: ["prefs:p"], "problem", "prefs:p",
-      "ROOT/home/.config/p.plist is damaged: it is no property list of names and values.",
-      fix: "Put a backup in its place, or begin anew: mv ROOT/home/.config/p.plist ROOT/home/.config/p.plist.old"
+      "ROOT/home/.config/p.plist is damaged: it is not a property list of names and values.",
+      fix: "Restore a backup, or start with no preferences: mv ROOT/home/.config/p.plist ROOT/home/.config/p.plist.old"
     ) { try await $0.prepare("mkdir .config; echo '<plist><di' > .config/p.plist") },
     Fault(
       "damaged preferences with a copy", of: ["prefs:p"], "warning", "prefs:p",
-      "ROOT/home/.config/p.plist is damaged: it is no property list of names and values.",
-      fix: "Use the store, which takes what Coffer wrote last, or: "
+      "ROOT/home/.config/p.plist is damaged: it is not a property list of names and values.",
+      fix: "Use the store, which serves the last copy that Coffer wrote, or: "
         + "cp ROOT/home/.config/.coffer-preferences/p/copy ROOT/home/.config/p.plist"
     ) { try await $0.prepare("coffer set a 1 --store prefs:p; echo '<plist><di' > .config/p.plist") },
     Fault(
       "a directory for preferences", of: ["prefs:p"], "problem", "prefs:p",
-      "ROOT/home/.config/p.plist is a directory, and a file is needed there.",
+      "ROOT/home/.config/p.plist is a directory, but a file is required there.",
       fix: "mv ROOT/home/.config/p.plist ROOT/home/.config/p.plist.old"
     ) { try await $0.prepare("mkdir -p .config/p.plist") },
     Fault(
-      "a name that cannot be", of: ["prefs:a/b"], "problem", "prefs:a/b",
+      "an invalid name", of: ["prefs:a/b"], "problem", "prefs:a/b",
       "'a/b' cannot be the name of a suite.",
       fix: "Use up to 128 letters, digits, '.', '_' and '-', the first not a dot: com.example.shop. "
         + "Nothing was read or written."),
   ]
 
-  @Test("What is wrong with a store", arguments: storesFaults)
+  @Test("Faults of a store", arguments: storesFaults)
   func stores(_ fault: Fault) async throws {
     try await fault.check(in: sandbox, with: Sandbox.doctorsHome(sandbox.url.path))
   }
@@ -171,13 +172,13 @@ struct DoctorTests {
     },
     Fault(
       "gone", of: ["sealed:s"], "problem", "sealed:s", "The sealed file is gone, though its journal is still there.",
-      fix: "Put a backup in its place, or what Coffer wrote last: cp s.coffer/copy s; "
-        + "or, to begin with an empty store: rm -r s.coffer"
+      fix: "Restore it from a backup, or from the last copy: cp s.coffer/copy s; "
+        + "or, to start with an empty store: rm -r s.coffer"
     ) { try await $0.prepare(seal + "rm s") },
     Fault(
       "gone with its copy", of: ["sealed:s"], "problem", "sealed:s",
       "The sealed file is gone, though its journal is still there.",
-      fix: "Put a backup in its place; or, to begin with an empty store: rm -r s.coffer"
+      fix: "Restore it from a backup; or, to start with an empty store: rm -r s.coffer"
     ) { try await $0.prepare(seal + "rm s s.coffer/copy") },
     Fault(
       "another kind of file", of: ["sealed:s"], "problem", "sealed:s", "The file is not a sealed store.",
@@ -185,13 +186,13 @@ struct DoctorTests {
     ) { try await $0.prepare("umask 077; head -c 500 /dev/zero > s") },
     Fault(
       "truncated", of: ["sealed:s"], options: ["--passphrase-file", "words"], "warning", "sealed:s",
-      "The sealed store is damaged: its values are not those that were written.",
-      fix: "Use the store, which takes what Coffer wrote last. "
-        + "Put a backup in its place, or what Coffer wrote last: cp s.coffer/copy s."
+      "The sealed store is damaged: its values are corrupt.",
+      fix: "Use the store, which serves the last copy. "
+        + "Restore it from a backup, or from the last copy: cp s.coffer/copy s."
     ) { try await $0.prepare(seal + "truncate -s -1 s") },
     Fault(
       "truncated, and no copy", of: ["sealed:s"], options: ["--passphrase-file", "words"], "problem", "sealed:s",
-      "The sealed store is damaged: its values are not those that were written.", fix: "Put a backup in its place"
+      "The sealed store is damaged: its values are corrupt.", fix: "Restore it from a backup"
     ) { try await $0.prepare(seal + "truncate -s -1 s; rm s.coffer/copy") },
     Fault(
       "newer", of: ["sealed:s"], "problem", "sealed:s",
@@ -218,11 +219,11 @@ struct DoctorTests {
     ) { try await $0.prepare(seal + "printf guess > wrong") },
     Fault(
       "a chain without a bus", of: ["keychain:shop+sealed:s"], "ok", "chain",
-      "sealed:ROOT/home/s is taken: it holds secrets already"
+      "sealed:ROOT/home/s is selected: it holds secrets already"
     ) { try await $0.prepare(seal) },
   ]
 
-  @Test("What is wrong with a sealed file", arguments: sealedFaults)
+  @Test("Faults of a sealed file", arguments: sealedFaults)
   func sealed(_ fault: Fault) async throws {
     try await fault.check(in: sandbox, with: Sandbox.doctorsHome(sandbox.url.path))
   }

@@ -3,16 +3,16 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// Something that is wrong, and what the doctor must say of it: word for word.
+/// A fault, and the doctor's finding for it, word for word.
 struct Fault: Sendable, CustomTestStringConvertible {
   let testDescription: String
-  /// The stores that the doctor is asked about.
+  /// The stores to check.
   let stores: [String]
   let environment: [(name: String, value: String?)]
   let options: [String]
-  /// What runs the doctor.
+  /// The command that runs the doctor.
   let program: String
-  /// Makes it go wrong. What it returns is kept until the doctor has ended; `nil` when it cannot be done here.
+  /// Injects the fault. The result is kept alive until the doctor has ended; `nil` if this user cannot inject it.
   let inject: @Sendable (Sandbox) async throws -> (any Sendable)?
   let verdict: String
   let subject: String
@@ -33,7 +33,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
     self.inject = inject
   }
 
-  /// Lets the doctor look, as text and as JSON, and compares; and whether it has changed anything.
+  /// Runs the doctor with text and JSON output, compares the finding, and checks that no file has changed.
   func check(in sandbox: Sandbox, with surroundings: [(name: String, value: String?)] = []) async throws {
     let root = sandbox.url.path
     func here(_ text: String) -> String { text.replacing("ROOT", with: root) }
@@ -53,7 +53,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
       ? [here("ok " + subject + " " + message)]
       : [here("\(mark)  \(subject)"), here("         \(message)")]
         + (fix.isEmpty ? [] : [here("         To do: \(fix)")])
-    // Where all is well the columns depend on the other lines.
+    // The width of the column of an ok line depends on the other lines.
     let shown = text.lines.map { verdict == "ok" ? $0.replacing(/[ ]{2,}/, with: " ") : $0 }
     #expect(shown.indices.contains { shown[$0...].starts(with: expected) }, "\(expected)\n\(text.text)\(text.errors)")
     #expect(text.status == (verdict == "problem" ? 1 : 0) && json.status == text.status, "\(text.text)\(text.errors)")
@@ -69,21 +69,21 @@ struct Fault: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// Every file below a folder with its rights and its bytes.
+/// Returns every file below a folder with its permissions and bytes.
 private func listing(of folder: String) throws -> [String] {
   let paths = try FileManager.default.subpathsOfDirectory(atPath: folder).sorted()
   return paths.map { path in
     var status = stat()
     lstat(folder + "/" + path, &status)
     let bytes = status.st_mode & S_IFMT == S_IFREG ? FileManager.default.contents(atPath: folder + "/" + path) : nil
-    // SQLite's index of its log is made anew by whoever opens the log; the wake-up file notes who has the store open.
+    // SQLite rebuilds the index of its log at each open, and the wake-up file records whether the store is open.
     let content = path.hasSuffix("-shm") || path.hasSuffix("-wake") ? "" : (bytes?.base64EncodedString() ?? "")
     return "\(path) \(String(status.st_mode, radix: 8)) \(status.st_size) \(content)"
   }
 }
 
 extension Sandbox {
-  /// Runs a line that prepares something, which must work.
+  /// Runs a shell command as a preparation, which must succeed.
   @discardableResult
   func prepare(_ line: String) async throws -> Bool {
     let ended = try await bash("set -e; cd home; \(line)", environment: Self.doctorsHome(url.path))

@@ -3,7 +3,7 @@ import CofferSQLite
 import Foundation
 import Testing
 
-/// Runs SQL on a store behind its back.
+/// Runs SQL on the database of a store without the engine.
 func sql(_ statement: String, on path: String) throws {
   var handle: OpaquePointer?
   try #require(
@@ -18,7 +18,7 @@ func damage(_ key: String, in sandbox: Sandbox) throws {
   try sql("UPDATE coffer_values SET value = x'00ff' WHERE key = x'\(name)'", on: sandbox.storePath)
 }
 
-/// The number that a query yields.
+/// Returns the number that a query yields.
 func number(_ query: String, on path: String) throws -> Int64 {
   var handle: OpaquePointer?
   try #require(

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Repeats `attempt` until it says that all is well, or the deadline has passed.
+/// Repeats `attempt` until it returns `true`, or records a failure after the deadline.
 func eventually(
   _ what: Comment, within limit: Duration = .seconds(240), sourceLocation: SourceLocation = #_sourceLocation,
   _ attempt: () async throws -> Bool

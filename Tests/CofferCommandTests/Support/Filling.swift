@@ -3,14 +3,14 @@ import Foundation
 import Testing
 
 extension Sandbox {
-  /// Puts values into a store in one go, which is sooner done than a process for each.
+  /// Stores values in one commit, which is faster than a process for each.
   func fill(_ name: String = "store.db", values: [(StoreKey, Data)]) async throws {
     let engine = try await SQLiteEngine.open(at: path(name))
     try await engine.commit(WriteBatch(values.map { .put($0.0, $0.1) }), from: StoreOrigin())
     try await engine.close()
   }
 
-  /// `k00001` and so on, each with 100 bytes of its own.
+  /// Stores `count` different values of 100 bytes, under the keys `k00001` and so on.
   func fill(_ name: String = "store.db", count: Int) async throws {
     try await fill(
       name,
@@ -20,7 +20,7 @@ extension Sandbox {
       })
   }
 
-  /// Every value of a store.
+  /// Returns every value of a store.
   func contents(_ name: String) async throws -> [StoreKey: Data] {
     let engine = try await SQLiteEngine.open(at: path(name))
     let entries = try await engine.withSnapshot { snapshot in
@@ -36,12 +36,12 @@ extension Sandbox {
   }
 }
 
-/// Overwrites the page of a closed store's file in which a value stands, as a dying disk might.
+/// Overwrites the page of a closed store's file that contains a value, as a failing disk might.
 func destroyPage(holding key: String, in path: String) throws {
   var file = try Data(contentsOf: URL(fileURLWithPath: path))
   let size = 4_096
   for start in stride(from: size, to: file.count, by: size) {
-    // 10 begins a page of a table without rowid; the journal, which names keys too, is another kind of table.
+    // A leaf page of a table without rowid begins with 10; the journal, which also contains keys, has other pages.
     guard file[start] == 10, file[start..<start + size].range(of: Data(key.utf8)) != nil else { continue }
     file.replaceSubrange(start..<start + size, with: Data(repeating: 0xFF, count: size))
     return try file.write(to: URL(fileURLWithPath: path))

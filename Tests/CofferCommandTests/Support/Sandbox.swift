@@ -2,7 +2,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// A folder of the test's own, with a store in it, and the real program to use it with.
+/// A temporary folder with a store, in which a test runs the built program.
 final class Sandbox: Sendable {
   let url: URL
 
@@ -18,10 +18,10 @@ final class Sandbox: Sendable {
   func write(_ data: Data, to name: String) throws { try data.write(to: url.appendingPathComponent(name)) }
   func read(_ name: String) throws -> Data { try Data(contentsOf: url.appendingPathComponent(name)) }
 
-  /// Where the store is that commands use unless they say otherwise.
+  /// The path of the default store of the commands.
   var storePath: String { path("store.db") }
 
-  /// The folder that has the built program in it.
+  /// The folder with the built program.
   static var binaries: URL {
     let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") } ?? .main
     return bundle.bundlePath.hasSuffix(".xctest") ? bundle.bundleURL.deletingLastPathComponent() : bundle.bundleURL
@@ -44,13 +44,13 @@ final class Sandbox: Sendable {
     return try await start(program, arguments, input: input, environment: environment).ended()
   }
 
-  /// Runs a line of the shell; `coffer` is in its PATH.
+  /// Runs a shell command, with `coffer` in its PATH.
   @discardableResult
   func bash(_ line: String, environment: [(name: String, value: String?)] = []) async throws -> EndedProgram {
     try await start(URL(fileURLWithPath: "/bin/bash"), ["-c", line], environment: environment).ended()
   }
 
-  /// Runs a line on a terminal of its own and returns what the terminal shows.
+  /// Runs a shell command on a new terminal and returns the output of the terminal.
   func terminal(_ line: String, environment: [(name: String, value: String?)] = []) async throws -> EndedProgram {
     let program = URL(fileURLWithPath: "/usr/bin/script")
     return try await start(program, ["-qec", line, "/dev/null"], environment: environment).ended()

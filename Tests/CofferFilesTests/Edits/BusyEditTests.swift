@@ -7,7 +7,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Edits from outside while others are busy.
+/// Edits by other programs during concurrent commits.
 @Suite(.blocking, .serialized) struct BusyEditTests {
   private let origin = StoreOrigin()
 
@@ -17,8 +17,8 @@ import Testing
     let (own, other) = (OwnLog(engine), try OtherLog(directory))
     let helper = try directory.run("files-write", "full", "busy", "300")
     for index in 1...100 {
-      // Each is waited for: what is written twice before anybody looks is one change. And each is whole at once, since
-      // somebody who comes late to the last one would take a half for a change of its own.
+      // Wait for each edit, since two edits between two scans are one change. Replace the file atomically, since a
+      // half-written one could be read as a separate change.
       try directory.replace("hand", String(repeating: "x", count: index))
       try await own.wait(for: "hand", times: index)
       #expect(try await engine.entry(StoreKey("hand"))?.value.count == index)
@@ -36,7 +36,7 @@ import Testing
     try await engine.close()
   }
 
-  /// Two handles of one process look at the same event.
+  /// Two handles of one process receive the same file event.
   @Test func twoHandlesHearAnEditOnce() async throws {
     let directory = try await StoreDirectory.filled()
     let engines = [try await directory.open(), try await directory.open(), try await directory.open()]
@@ -50,18 +50,18 @@ import Testing
       try await log.wait(for: "end")
       #expect(try log.commits().map(\.revision) == Array(2...22))
     }
-    // A handle that is closed takes nothing from the others.
+    // Closing one handle does not affect the others.
     try await engines[0].close()
     try overwrite(directory.file("theme"), "after the close")
     try await logs[1].wait(for: "theme", times: 21)
     for engine in engines { try await engine.close() }
   }
 
-  /// Somebody edits a value while it is being saved: one of them is there afterwards, and everybody agrees which.
+  /// Another program edits a value during a commit: one of the two remains, and every handle agrees on which.
   @Test func anEditorOfTheSameKeyAsTheWriter() async throws {
     let directory = try StoreDirectory()
     let engine = try await directory.open()
-    let key = try StoreKey("both")
+    let key = StoreKey("both")
     let editing = Task.detached {
       for index in 1...200 {
         try directory.replace("both", "hand \(index)")
@@ -86,12 +86,12 @@ import Testing
     try await again.close()
   }
 
-  /// As many bytes, in place, right after the save: only the date tells, and on older systems a date has a grain of
-  /// some milliseconds. Then it is reported as damage, and the bytes are kept; it is never read as what was saved.
+  /// An edit in place, of the same size, right after a commit differs only in its modification time, which has a
+  /// granularity of milliseconds on older systems. It is read as an edit or reported as damage, never overlooked.
   @Test func anEditRightAfterASaveIsNeverOverlooked() async throws {
     let directory = try StoreDirectory()
     let engine = try await directory.open()
-    let key = try StoreKey("key")
+    let key = StoreKey("key")
     for index in 0..<100 {
       try await engine.commit(WriteBatch([.put(key, Data("mine \(index)".utf8))]), from: origin)
       try overwrite(directory.file("key"), "hand \(index)")

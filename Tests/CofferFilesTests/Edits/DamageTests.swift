@@ -7,7 +7,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// Bytes that change although nobody has touched the file, as a failing disk would change them.
+/// Bytes that change without a write to the file, as a failing disk would change them.
 @Suite(.serialized) struct DamageTests {
   private let size = 4_096
 
@@ -26,7 +26,7 @@ import Testing
 
     for _ in 0..<2 { await expectError(.damaged, contains: "key7") { _ = try await engine.entry(StoreKey("key7")) } }
     #expect(try await engine.entry(StoreKey("key8"))?.value == Data(repeating: 8, count: size))
-    // A listing goes up to the damage, names it, and goes on behind it.
+    // A listing returns the entries before the damage, throws an error that names the key, and can continue after it.
     let first = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 100) }
     #expect(first.last?.key.string == "key6")
     await expectError(.damaged, contains: "key7") {
@@ -42,7 +42,7 @@ import Testing
     let kept = try directory.names(in: "quarantine")
     #expect(kept.count == 1)
     #expect(try Data(contentsOf: URL(fileURLWithPath: directory.control("quarantine/\(kept.first ?? "")"))) == damaged)
-    // It is not taken for an edit, neither now nor by the next open.
+    // It is not taken for an edit, either now or by the next open.
     try await engine.close()
     let again = try await directory.open(configure)
     await expectError(.damaged, contains: "key7") { _ = try await again.entry(StoreKey("key7")) }
@@ -54,7 +54,7 @@ import Testing
     try await again.close()
   }
 
-  /// A file that got another date with the same bytes is watched over by its new date.
+  /// A file touched without a change is protected by its new modification time.
   @Test func damageAfterATouchIsDamageToo() async throws {
     let directory = try StoreDirectory()
     let engine = try await directory.open()
@@ -66,14 +66,14 @@ import Testing
     #expect(try await again.entry(StoreKey("key"))?.value == value)
     try damage(directory.file("key"))
     await expectError(.damaged) { _ = try await again.entry(StoreKey("key")) }
-    // Looking at everything does not take it for an edit either.
+    // A full scan does not take it for an edit either.
     try await again.commit(WriteBatch([.clear(prefix: StoreKey("nothing"))]), from: StoreOrigin())
     await expectError(.damaged) { _ = try await again.entry(StoreKey("key")) }
     #expect(again.latestRevision == StoreRevision(2))
     try await again.close()
   }
 
-  /// A file that has lost its end has the date that it was written with: no editor was there.
+  /// A file truncated by damage keeps its modification time, so it is not an edit.
   @Test(arguments: [0, 1, 4_095]) func aFileThatHasLostItsEndIsDamaged(_ rest: Int) async throws {
     let directory = try StoreDirectory()
     let engine = try await directory.open()
@@ -91,7 +91,7 @@ import Testing
     try await again.close()
   }
 
-  /// The other way to heal it: put a good copy back.
+  /// Restoring an intact copy of the file repairs the value.
   @Test func aGoodCopyPutBackHeals() async throws {
     let directory = try StoreDirectory()
     let engine = try await directory.open()
@@ -105,7 +105,7 @@ import Testing
     try await engine.close()
   }
 
-  /// Changes a byte and puts the date back before anybody hears of it.
+  /// Changes a byte and restores the modification time.
   private func damage(_ path: String) throws {
     var status = stat()
     guard stat(path, &status) == 0 else { throw TestFailure("stat") }

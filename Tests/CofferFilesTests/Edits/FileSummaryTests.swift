@@ -5,7 +5,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// What is said of a file without reading it is what reading it says.
+/// The summary of a value agrees with the value that is read.
 @Suite(.serialized) struct FileSummaryTests {
   @Test func summariesAgreeBeforeAndAfterAReopening() async throws {
     let directory = try StoreDirectory()

@@ -7,7 +7,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// Files that others put into the directory, and what they do to the journal.
+/// Files of other programs in the directory, and changes to the journal.
 @Suite(.serialized) struct ForeignFileTests {
   private func values(of engine: SlotEngine) async throws -> [String] {
     try await engine.summaries().map(\.key.string)
@@ -25,13 +25,13 @@ import Testing
     try await engine.close()
   }
 
-  /// A damaged row of the journal says nothing about the value, which is whole.
+  /// A damaged journal row is rebuilt from its value, which is intact.
   @Test func aDamagedRecordIsMadeAnewFromItsFile() async throws {
     let directory = try await StoreDirectory.filled()
     try directory.damageJournal("UPDATE coffer_values SET checksum = checksum + 1 WHERE key = CAST('theme' AS BLOB)")
     let engine = try await directory.open()
     #expect(try await engine.entry(StoreKey("theme"))?.value == Data("old theme".utf8))
-    // Under an open store, too; and a row without its file goes.
+    // Under an open store as well; and a row without a file is removed.
     try directory.damageJournal("UPDATE coffer_values SET value = x'00' WHERE key = CAST('theme' AS BLOB)")
     try directory.damageJournal("UPDATE coffer_values SET checksum = 1 WHERE key = CAST('keep' AS BLOB)")
     unlink(try directory.file("keep"))
@@ -52,14 +52,14 @@ import Testing
     let store = try await SQLiteEngine.open(at: path)
     try await store.commit(WriteBatch([.put(StoreKey("k"), Data("v".utf8))]), from: StoreOrigin())
     try await store.close()
-    await expectError(.notAStore, contains: "a store of its own") { _ = try await other.open() }
+    await expectError(.notAStore, contains: "a separate store") { _ = try await other.open() }
   }
 
-  /// A backup that is copied back is a value like any other, although it is the very one that was removed.
+  /// A removed file that is restored from a backup is a new value, although its bytes are those that were removed.
   @Test(arguments: [true, false])
   func whatIsPutBackAfterItsRemovalStays(whileOpen: Bool) async throws {
     let directory = try StoreDirectory()
-    let key = try StoreKey("k")
+    let key = StoreKey("k")
     func removeIt() async throws -> SlotEngine {
       let engine = try await directory.open()
       for operation in [WriteBatch.Operation.put(key, Data("one".utf8)), .delete(key)] {
@@ -68,7 +68,7 @@ import Testing
       return engine
     }
     var engine: SlotEngine? = try await removeIt()
-    if !whileOpen { engine = nil }  // forgotten, not closed
+    if !whileOpen { engine = nil }  // released without being closed
     let present = try await directory.open()
     let heard = present.changes(since: nil)
     if !whileOpen { try await present.close() }
@@ -81,7 +81,7 @@ import Testing
     try await engine?.close()
   }
 
-  /// The same with an adapter that opens without suspending, whose first commit does not wait for the recovery.
+  /// An adapter that opens without suspending, so that its first commit does not wait for recovery.
   @Test func aBlockingOpenBeginsBeyondTheOldRevisionsToo() async throws {
     let directory = try StoreDirectory()
     try FileManager.default.createDirectory(at: directory.url, withIntermediateDirectories: true)
@@ -92,7 +92,7 @@ import Testing
     try await adapter.engine.close()
   }
 
-  /// A position of the life before means nothing in a journal that was made anew.
+  /// A position in the lost journal is not valid in the rebuilt one.
   @Test func revisionsOfARebuiltJournalAreNeverThoseOfTheOldOne() async throws {
     let directory = try await StoreDirectory.filled()
     let old = try await directory.open()
@@ -113,7 +113,7 @@ import Testing
 }
 
 extension StoreDirectory {
-  /// Runs SQL on the journal behind the store's back.
+  /// Runs SQL on the journal without the engine.
   fileprivate func damageJournal(_ statement: String) throws {
     var handle: OpaquePointer?
     try #require(

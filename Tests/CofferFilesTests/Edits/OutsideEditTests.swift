@@ -8,7 +8,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// What others do to the files, who do not know Coffer.
+/// Changes to the files by programs that do not use Coffer.
 @Suite(.blocking, .serialized) struct OutsideEditTests {
   enum Edit: String, CaseIterable, Sendable {
     case rewrittenInPlace, replacedByRename, deleted, created, hashedNameRewritten
@@ -21,7 +21,7 @@ import Testing
       }
     }
 
-    /// What is there afterwards.
+    /// The value after the edit; `nil` if it was removed.
     var value: String? { self == .deleted ? nil : "edited by hand: \(rawValue)" }
 
     func make(in directory: StoreDirectory) throws {
@@ -41,7 +41,7 @@ import Testing
     let (own, other) = (OwnLog(engine), try OtherLog(directory))
     try edit.make(in: directory)
     for log in [own, other] as [any ChangeLog] { try await log.wait(for: edit.key) }
-    // Whatever is heard twice is heard before what comes after it.
+    // A duplicate would be delivered before this later commit.
     try await engine.commit(WriteBatch([.put(StoreKey("end"), Data())]), from: StoreOrigin())
     for log in [own, other] as [any ChangeLog] {
       try await log.wait(for: "end")
@@ -101,13 +101,13 @@ import Testing
     let changed = Set(journal.flatMap(\.changed.keys).map(\.string))
     #expect(changed == ["theme", "brandNew", "gone", FileScenario.longKey])
     try await engine.close()
-    // The second time there is nothing to tell.
+    // The second open has nothing to report.
     let again = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
     #expect(again.latestRevision == engine.latestRevision)
     try await again.close()
   }
 
-  /// Another date, or another file with the same bytes, is not another value.
+  /// A new modification time, or another file with the same bytes, is not a change.
   @Test func theSameBytesAreNoChange() async throws {
     let directory = try await StoreDirectory.filled()
     let engine = try await directory.open()
@@ -128,7 +128,8 @@ import Testing
     try run("/bin/cp", "-p", path, directory.outside("backup"))
     try run("/usr/bin/touch", path)
     try await expectNothing("touch")
-    try run("/bin/cp", "-p", directory.outside("backup"), path)
+    // Without truncation: a reader between the two steps of cp would see an empty file, which is a change.
+    try run("/bin/dd", "if=" + directory.outside("backup"), "of=" + path, "conv=notrunc", "status=none")
     try await expectNothing("copy")
     try run("/bin/mv", directory.outside("backup"), path)
     try await expectNothing("move")
@@ -138,7 +139,7 @@ import Testing
     try await again.close()
   }
 
-  /// Our own files come and go in the watched directory, too.
+  /// The engine's own files in the watched directory are not reported as edits.
   @Test func ownWritesAreNeverTakenForEdits() async throws {
     let directory = try StoreDirectory()
     let engine = try await directory.open()

@@ -7,7 +7,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// What others do between the commit of a batch and its end.
+/// Changes by other handles and programs between the commit of a batch and its end.
 @Suite(.blocking, .serialized) struct AfterCommitTests {
   private let origin = StoreOrigin()
 
@@ -15,7 +15,7 @@ import Testing
     try await engine.commit(WriteBatch([.put(StoreKey(key), value)]), from: origin)
   }
 
-  /// A handle that closes finishes what it has begun, and nobody takes that for a dead one's in the meantime.
+  /// Closing a handle waits for its commits, and no other handle takes their staged values for orphans meanwhile.
   @Test func closingWaitsForTheCommitsOfItsHandle() async throws {
     let directory = try StoreDirectory()
     let isStaged = DispatchSemaphore(value: 0)
@@ -28,12 +28,12 @@ import Testing
       }
     }
     let other = try await directory.open()
-    // Two values, which are put aside beside the writer that all handles share.
+    // A batch of two operations, whose values are staged outside the writer that all handles share.
     let batch = try WriteBatch([.put(StoreKey("x"), Data("1".utf8)), .delete(StoreKey("y"))])
     let saving = Task { try await closing.commit(batch, from: origin) }
     await Task.detached { isStaged.waitBlocking() }.value
     let closed = Task { try await closing.close() }
-    let late = try await directory.open()  // cleans up what the dead have left
+    let late = try await directory.open()  // removes orphaned staged values
     #expect(try directory.names(in: "staged").count == 1)
     goOn.signal()
     _ = try await saving.value
@@ -43,8 +43,8 @@ import Testing
     for engine in [other, late] { try await engine.close() }
   }
 
-  /// A value that is gone before it came to its place was not stored, whoever took it.
-  @Test func aValueThatVanishesBeforeItIsInItsPlaceIsNotAcknowledged() async throws {
+  /// A commit whose staged value disappears before it is published is not acknowledged.
+  @Test func aValueThatVanishesBeforeItIsPublishedIsNotAcknowledged() async throws {
     let directory = try await StoreDirectory.filled()
     let isArmed = Locked(true)
     let engine = try await directory.open { configuration in
@@ -61,7 +61,7 @@ import Testing
     try await engine.close()
   }
 
-  /// A removal that is carried out again after a kill leaves what somebody has made in the meantime.
+  /// A removal that is repeated after a kill keeps a file that another program has created meanwhile.
   @Test func aFileThatIsMadeAfterItsRemovalSurvivesTheRecovery() async throws {
     let directory = try await StoreDirectory.filled()
     let helper = try directory.run("files-delete-dying", "theme")
@@ -77,6 +77,6 @@ import Testing
 }
 
 extension DispatchSemaphore {
-  /// For a thread that may wait.
+  /// Waits up to 60 s. Only for threads that may block.
   fileprivate func waitBlocking() { _ = wait(timeout: .now() + .seconds(60)) }
 }

@@ -7,8 +7,8 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// What the journal says is still to be done, damaged: skipped, it would be forgotten with the value that waits for it;
-/// taken for something else, it would remove one.
+/// Damaged intents in the journal: one that was skipped would lose its staged value, and one that was misread could
+/// remove a value.
 @Suite(.serialized) struct DamagedIntentTests {
   private static let waiting = SlotID(owner: 1, number: 2)
 
@@ -16,7 +16,7 @@ import Testing
     case key, staged
   }
 
-  /// A store whose journal has an intent that makes no sense.
+  /// Creates a store whose journal has a damaged intent.
   private func damage(_ directory: StoreDirectory, _ damage: Damage) async throws -> SlotEngine {
     let engine = try await directory.open()
     try overwrite(directory.control("staged/\(Self.waiting)"), "waits")
@@ -47,7 +47,7 @@ import Testing
     #expect(try directory.contents()["theme"] == Data("old theme".utf8))
   }
 
-  @Test("Without its journal the store is whole again, and what waited is in the quarantine")
+  @Test("Deleting the journal repairs the store, and the staged values are in the quarantine")
   func advice() async throws {
     let directory = try await StoreDirectory.filled()
     try await damage(directory, .key).close()

@@ -19,7 +19,7 @@ import Testing
     try await FileKillLoop(rounds: 400, seed: UInt64.random(in: 0...UInt64.max)).run()
   }
 
-  /// Many tasks of two processes write the same two keys; one process is killed, the other goes on, then it is killed.
+  /// Many tasks of two processes write the same two keys; one process is killed, and later the other.
   @Test func pairsAreNeverTornByAStorm() async throws {
     try await storm(rounds: 8, seed: 20_261_122)
   }
@@ -68,7 +68,7 @@ import Testing
   }
 }
 
-/// Kills a writer again and again at random moments and compares what it acknowledged with what is there.
+/// Kills a writer repeatedly at random moments and compares the acknowledged values with the stored ones.
 private struct FileKillLoop {
   let rounds: Int
   let seed: UInt64

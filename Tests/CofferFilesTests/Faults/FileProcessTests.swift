@@ -24,7 +24,7 @@ import Testing
     try await engine.close()
   }
 
-  /// Who comes second must not take the first one's fresh journal for what is left of a deleted one.
+  /// A second process must not take the new journal of the first for leftovers of a deleted one.
   @Test func manyProcessesMayCreateOneDirectoryAtOnce() async throws {
     for round in 0..<8 {
       let directory = try StoreDirectory()
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  /// Two processes and this one write the same keys: whole values only, and every commit is heard once by each.
+  /// Two processes and this one write the same keys: values are never torn, and each receives every commit once.
   @Test func threeWritersOfTheSameKeys() async throws {
     let directory = try StoreDirectory()
     let engine = try await directory.open()

@@ -1,23 +1,23 @@
 import CofferTestSupport
 import Testing
 
-/// Backups bring back values and the library's own records, both or neither.
+/// Restoring a backup restores the values and the library's own records, both or neither.
 @Suite(.serialized) struct FileRestoreTests {
-  private func home() throws -> RestoreHome {
-    let home = try StoreDirectory()
-    return RestoreHome(
-      open: { try await home.open() }, outside: home.outside,
-      restore: { try home.run("files-restore", $0, "\($1)") })
+  private func subject() throws -> RestoreSubject {
+    let subject = try StoreDirectory()
+    return RestoreSubject(
+      open: { try await subject.open() }, outside: subject.outside,
+      restore: { try subject.run("files-restore", $0, "\($1)") })
   }
 
   @Test func recordsComeBackWithTheValues() async throws {
-    let states = try await RestoreScenario.thereAndBack(in: home())
+    let states = try await RestoreScenario.thereAndBack(in: subject())
     #expect(states == [RestoreScenario.old, RestoreScenario.new, RestoreScenario.old])
   }
 
-  /// Killed in front of each step, until it ends by itself.
+  /// Kills the process before each step in turn, until it completes.
   @Test func aKilledRestorationLeavesTheOldStateOrTheNew() async throws {
-    let found = try await RestoreScenario.afterKills(in: home)
+    let found = try await RestoreScenario.afterKills(in: subject)
     #expect(found.count > 5 && found.first == RestoreScenario.new && found.last == RestoreScenario.old, "\(found)")
     #expect(found.allSatisfy { $0 == RestoreScenario.old || $0 == RestoreScenario.new }, "\(found)")
   }

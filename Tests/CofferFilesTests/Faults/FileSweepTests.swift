@@ -2,7 +2,7 @@ import CofferTestSupport
 import CofferTestTraits
 import Testing
 
-/// What a store answers of which one file was injured: ``Sweep``.
+/// Reads from stores with one damaged file each: ``Sweep``.
 @Suite(.blocking, .serialized) struct FileSweepTests {
   @Test func everyInjuryIsTold() throws {
     let outcome = try Sweep("files").run(2_000)
@@ -15,8 +15,8 @@ import Testing
     #expect(outcome.failures.isEmpty, "\(outcome)")
   }
 
-  /// A sweep that finds nothing must be able to find something.
-  @Test func aHomeWithoutChecksIsFound() throws {
+  /// Shows that the sweep can fail: it finds the damage in a store without checksums.
+  @Test func aStoreWithoutChecksIsFound() throws {
     let outcome = try Sweep("naked").run(100)
     #expect(outcome.failures.contains { $0.contains("bit") })
     #expect(outcome.failures.contains { $0.contains("gone") && $0.contains("absent") })

@@ -40,7 +40,7 @@ struct FullDiskTests {
       #expect(try await engine.entry(StoreKey("v10")) == nil)
       #expect(engine.latestRevision == StoreRevision(1))
     }
-    // Old and new beside each other fit, and the old ones make room.
+    // Old and new values fit beside each other; removing the old ones frees their space.
     for byte in UInt8(3)...6 {
       try await engine.commit(batch(10, byte), from: origin)
       try await expect(byte)
@@ -52,7 +52,7 @@ struct FullDiskTests {
     try await again.close()
   }
 
-  /// One value after the other until nothing goes: whatever part of a commit it is that finds no space.
+  /// Stores values until the disk is full, at whichever part of a commit that happens.
   @Test(arguments: [1_000, 30_000, 300_000])
   func everythingAcknowledgedIsThereWhenTheDiskIsFull(size: Int) async throws {
     let directory = try TemporaryDirectory()
@@ -74,7 +74,7 @@ struct FullDiskTests {
     for index in acknowledged {
       #expect(try await engine.entry(StoreKey("v\(index)"))?.value.first == UInt8(truncatingIfNeeded: index))
     }
-    // What is full can still be emptied, since that takes next to no space.
+    // Values can still be removed, since that needs almost no space.
     try disk.resize(to: "9m")
     try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: origin)
     try await engine.commit(WriteBatch([.put(StoreKey("after"), Data("x".utf8))]), from: origin)

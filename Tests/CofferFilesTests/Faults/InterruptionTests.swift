@@ -6,7 +6,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// What ends in this process: tasks, handles, a recovery that is still under way.
+/// Interruptions within one process: cancelled tasks, closed handles, a recovery in progress.
 @Suite(.blocking, .serialized) struct InterruptionTests {
   private func put(_ engine: SlotEngine, _ key: String) async throws {
     try await engine.commit(
@@ -14,7 +14,7 @@ import Testing
       from: StoreOrigin())
   }
 
-  /// What of the keys is there must be what was acknowledged, whole, and nothing else.
+  /// Checks that the store contains exactly the acknowledged batches, each complete.
   private func check(_ directory: StoreDirectory, _ acknowledged: Set<String>) async throws {
     let engine = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
     let expected = acknowledged.flatMap { [($0, $0), ("and-\($0)", $0)] }
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  /// A handle that nobody has closed takes nothing with it.
+  /// A handle that is released without being closed loses nothing and leaves nothing behind.
   @Test func aForgottenHandleLeavesNothingBehind() async throws {
     let directory = try StoreDirectory()
     for index in 0..<20 {
@@ -89,7 +89,7 @@ import Testing
     #expect(try directory.names(in: "owners") == [])
   }
 
-  /// A program ends while others of its threads save and read values with hashed names: without a crash at its end.
+  /// A program exits without a crash while its other threads store and read values with hashed names.
   @Test func aProcessThatExitsInTheMiddleExitsCleanly() async throws {
     let directory = try await StoreDirectory.filled()
     for round in 0..<20 {
@@ -105,7 +105,7 @@ import Testing
     try await engine.close()
   }
 
-  /// Who opens without waiting reads while a killed writer's batch is still being finished.
+  /// A store that was opened without waiting is read while a killed writer's batch is still being rolled forward.
   @Test func readsDuringARecoveryFindTheNewValues() async throws {
     for step in 6...13 {
       let directory = try await StoreDirectory.filled()

@@ -8,7 +8,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Keys whose files have a hash for a name: a file in `names` holds the key.
+/// Keys whose file names are hashes, so that a file in `names` holds the key.
 @Suite(.blocking, .serialized) struct LongKeyTests {
   private static let long = String(repeating: "k", count: 300)
 
@@ -41,7 +41,7 @@ import Testing
     try await expectAllAreNamed(directory, count: 80)
   }
 
-  /// The names alone tell the keys once the journal is gone.
+  /// The name files are the only source of the keys once the journal is deleted.
   private func expectAllAreNamed(_ directory: StoreDirectory, count: Int) async throws {
     #expect(try directory.names(in: "names").count == count)
     #expect(try directory.names(in: "staged").isEmpty)
@@ -69,7 +69,7 @@ import Testing
     try bytes.write(to: URL(fileURLWithPath: path))
   }
 
-  @Test("A damaged name file is mended from the journal when the store is opened", arguments: Damage.allCases)
+  @Test("A damaged name file is repaired from the journal when the store is opened", arguments: Damage.allCases)
   func mendedByOpening(_ kind: Damage) async throws {
     let directory = try await StoreDirectory.filled()
     let name = FileName(try StoreKey(FileScenario.longKey)).string
@@ -81,7 +81,7 @@ import Testing
       try Data(contentsOf: URL(fileURLWithPath: directory.control("names/" + name))) == Data(FileScenario.longKey.utf8))
   }
 
-  @Test("A damaged name file is mended by the next save of its key", arguments: Damage.allCases)
+  @Test("A damaged name file is repaired by the next write of its key", arguments: Damage.allCases)
   func mendedBySaving(_ kind: Damage) async throws {
     let directory = try await StoreDirectory.filled()
     let engine = try await directory.open()
@@ -93,7 +93,7 @@ import Testing
     try await engine.close()
   }
 
-  @Test("An edit of a value is heard although the file that names its key is gone")
+  @Test("An edit of a value is delivered although the file with its key is missing")
   func heard() async throws {
     let directory = try await StoreDirectory.filled()
     let engine = try await directory.open()
@@ -112,7 +112,7 @@ import Testing
     try await engine.close()
   }
 
-  @Test("What killed writers have left of a name is removed after an hour, and nothing younger")
+  @Test("Unfinished name files of killed writers are removed after an hour, and not before")
   func leftovers() async throws {
     let directory = try await StoreDirectory.filled()
     let (old, young) = (directory.control("staged/1a.new"), directory.control("staged/2b.new"))

@@ -8,7 +8,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Somebody deletes the journal, or all of `.coffer`: the values are files, so nothing that matters is lost.
+/// Deletion of the journal, or of all of `.coffer`: the values are files, so none is lost.
 @Suite(.blocking, .serialized) struct LostJournalTests {
   enum Loss: String, CaseIterable, Sendable {
     case journal, journalButNotItsLog, emptied, everything
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  /// A store as a killed process leaves it: with its log.
+  /// Creates a store as a killed process leaves it, with its write-ahead log.
   private func killed() async throws -> StoreDirectory {
     let directory = try await StoreDirectory.filled()
     let helper = try directory.run("files-watch")
@@ -48,7 +48,7 @@ import Testing
     let engine = try await directory.open {
       $0.onRecovery = { report in reports.withLock { $0.append(report) } }
     }
-    // What a hash stands for is written in `names` only.
+    // The key of a hashed name is stored in `names` only.
     var expected = FileScenario.before
     if loss == .everything { expected[FileScenario.longKey] = nil }
     for index in 0..<20 { expected["more/\(index)"] = "\(index)" }
@@ -56,7 +56,7 @@ import Testing
     let report = try #require(reports.withLock { $0.first })
     #expect(report.wasRebuilt && report.edited == expected.count && report.completed == 0)
     #expect(try directory.contents() == before)
-    // A subscriber whose position belongs to the lost journal cannot be told what it missed.
+    // A subscriber whose position belongs to the lost journal receives a reload.
     let stream = engine.changes(since: StoreRevision(21))
     let first = Task { () -> StoreChange? in
       for await change in stream { return change }
@@ -65,7 +65,7 @@ import Testing
     let change = try await finish(first, within: .seconds(60))
     guard case .reload = change else { throw TestFailure("\(String(describing: change))") }
     if loss == .everything {
-      // Its key is needed once more, and then it is known again.
+      // Writing the key once more restores its name file.
       try await engine.commit(
         WriteBatch([.put(StoreKey(FileScenario.longKey), Data("again".utf8))]), from: StoreOrigin())
     }
@@ -97,7 +97,7 @@ import Testing
     #expect(refusal?.code == .closed, "\(String(describing: refusal))")
     #expect(refusal?.message.contains("deleted") == true, "\(String(describing: refusal))")
     try await engine.close()
-    // What was acknowledged meanwhile is in its file, and the next open finds it.
+    // A value acknowledged meanwhile is in its file, and the next open finds it.
     let again = try await directory.open()
     let found = try await values(again)
     #expect(found["theme"] == "old theme")
@@ -105,7 +105,7 @@ import Testing
     try await again.close()
   }
 
-  /// What a hash stands for, deleted under an open store: said before anything is stored.
+  /// `names` is deleted under an open store: a write throws before anything is stored.
   @Test func deletedNamesLoseNoValue() async throws {
     let directory = try await StoreDirectory.filled()
     let engine = try await directory.open()
@@ -123,7 +123,7 @@ import Testing
     try await again.close()
   }
 
-  /// What was set aside before may be all that is left of something.
+  /// Leftovers that were set aside earlier are kept, since they may be all that remains of a journal.
   @Test func aSecondLossKeepsWhatTheFirstHasLeft() async throws {
     let directory = try await killed()
     try lose(.journalButNotItsLog, directory)

@@ -6,7 +6,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// What a user may not do. The helper gives up root first, if it has it.
+/// Missing permissions. The helper drops root privileges first, if it has them.
 @Suite(.blocking, .serialized) struct PermissionTests {
   private func chmodAll(_ directory: StoreDirectory, directories: mode_t, files: mode_t) throws {
     let parent = URL(fileURLWithPath: directory.outside("x")).deletingLastPathComponent().path
@@ -47,7 +47,7 @@ import Testing
     try expectRefusal(directory)
   }
 
-  /// It is there, only not for this user: never "absent".
+  /// A file that this user cannot read exists and is never reported as absent.
   @Test func anUnreadableFileIsUnavailableNotAbsent() async throws {
     let directory = try await StoreDirectory.filled()
     try chmodAll(directory, directories: 0o700, files: 0o600)
@@ -56,7 +56,7 @@ import Testing
     try #require(lines.count == 3, "\(lines)")
     #expect(lines[0] == "open ok")
     #expect(lines[1].hasPrefix("entry permissionDenied") && lines[1].contains("theme"), "\(lines)")
-    // It may be replaced all the same, as in any directory of one's own.
+    // It can be replaced nevertheless, as in any directory that the user can write.
     #expect(lines[2] == "commit ok", "\(lines)")
     #expect(try directory.contents()["theme"] == Data("single".utf8))
   }
@@ -73,7 +73,7 @@ import Testing
     #expect(try directory.contents()["theme"] == Data("old theme".utf8))
   }
 
-  /// The directory is this user's, the values' directory is not: nothing is half done.
+  /// The control directory is writable and the directory of the values is not: no commit is left half done.
   @Test func aDirectoryThatBecomesReadOnlyKeepsWhatWasCommitted() async throws {
     let directory = try await StoreDirectory.filled()
     try chmodAll(directory, directories: 0o700, files: 0o600)

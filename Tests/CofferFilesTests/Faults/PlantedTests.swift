@@ -6,7 +6,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// What somebody has put where the store's files should be.
+/// Links, directories and pipes planted where the store's files should be.
 @Suite(.serialized) struct PlantedTests {
   private let origin = StoreOrigin()
   private let secret = Data("somebody else's".utf8)
@@ -48,7 +48,7 @@ import Testing
     let before = try? Data(contentsOf: URL(fileURLWithPath: moved))
     await expectError(.notAStore, contains: "link") { _ = try await directory.open() }
     #expect((try? Data(contentsOf: URL(fileURLWithPath: moved))) == before)
-    // Put back as it was, it is the store again.
+    // Once the original is restored, the store is intact.
     unlink(path)
     rename(moved, path)
     _ = try await Aftermath(directory: directory, comment: "after a link at .coffer/\(name)").check(mustBeOld: true)
@@ -73,14 +73,14 @@ import Testing
     #expect(try await engine.entry(StoreKey("other")) == nil)
     #expect(engine.latestRevision == revision)
     #expect(try directory.names(in: "staged") == [])
-    // It holds somebody's files, so it is not removed with the key.
+    // It may contain the user's files, so it is not removed with the key.
     try secret.write(to: URL(fileURLWithPath: directory.file("theme") + "/inside"))
     try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: origin)
     #expect(try Data(contentsOf: URL(fileURLWithPath: directory.file("theme") + "/inside")) == secret)
     try await engine.close()
   }
 
-  /// Opening one for reading waits for a writer, unless it is opened with care.
+  /// Opening a pipe for reading waits for a writer unless it is opened with `O_NONBLOCK`.
   @Test func aPipeInPlaceOfAValueBlocksNobody() async throws {
     let directory = try await StoreDirectory.filled()
     unlink(try directory.file("theme"))

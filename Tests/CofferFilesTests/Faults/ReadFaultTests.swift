@@ -6,7 +6,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// A device that fails while it is read: "cannot tell" is never "absent", and never becomes a deletion.
+/// A device that fails during reads: a failed read is never reported as absence, and never becomes a deletion.
 @Suite(.blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
 struct ReadFaultTests {
   @Test(arguments: ["openat", "read", "fstatat"])
@@ -20,7 +20,7 @@ struct ReadFaultTests {
       for (answer, right) in zip(answers, ["value; entry ok", "nil; entry ok", "value; entry ok"]) {
         #expect(answer == right || answer.hasPrefix("entry inputOutput"), "\(lines)")
       }
-      // A page may end before what cannot be read, and says so when it is asked to go on there.
+      // A page may end before an unreadable value; the next page throws then.
       let count = FileScenario.before.count
       let isPage = (1...count).contains { answers[3] == "\($0); page ok" }
       #expect(isPage || answers[3].hasPrefix("page inputOutput"), "\(lines)")
@@ -34,7 +34,7 @@ struct ReadFaultTests {
 
   @Test(arguments: ["openat", "read", "fstatat", "lstat", "renameat", "unlinkat", "write", "pwrite", "sync"])
   func anOpenThatFailsChangesNothing(call: String) async throws {
-    // With a commit to finish, so that there is something to do.
+    // A pending commit gives the open something to roll forward.
     let killed = try await StoreDirectory.filled()
     let steps = try killed.run("files-commit", "7").lines()
     #expect(steps.last == "step placed")

@@ -8,11 +8,11 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// A store of files where nothing can be written: a directory that is mounted read-only in a second place.
+/// A read-only store of files: a directory with a second, read-only mount.
 @Suite(.blocking, .serialized, .timeLimit(.minutes(15))) struct ReadOnlyFilesTests {
   private static let committed = ["committed", "placed", "synced", "finished"]
 
-  /// Reads the store where it cannot be written; what is in it stays as it was.
+  /// Opens the store through its read-only mount and checks that nothing in it changes.
   private func reading(
     _ directory: StoreDirectory, _ damages: Locked<[DamageReport]>? = nil,
     _ body: (SlotEngine) async throws -> Void
@@ -45,7 +45,7 @@ import Testing
       try await engine.withSnapshot { try await $0.page(prefix: StoreKey("list/"), after: nil, limit: 1) }.count == 1)
   }
 
-  @Test("Everything is read, and writing says why it cannot be")
+  @Test("Every value is readable, and writing throws the reason why it cannot be done")
   func closedStore() async throws {
     let directory = try await StoreDirectory.filled()
     try await reading(directory) { engine in
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test("What a writer has left that was killed at any step is read as it was committed")
+  @Test("After a writer was killed at any step, the committed state is read")
   func stepKills() async throws {
     var kills = 0
     for step in 1...100 {
@@ -90,7 +90,7 @@ import Testing
     #expect(kills >= 13 && kills < 100, "\(kills)")
   }
 
-  @Test("A value that waited and is gone is damaged, never the one before it")
+  @Test("A committed value whose staged file is missing is damaged, never the previous value")
   func lostWaiting() async throws {
     let directory = try await StoreDirectory.filled()
     let helper = try directory.run("files-commit", "6")
@@ -102,9 +102,9 @@ import Testing
     }
     try await reading(directory) { engine in
       for key in ["theme", "Fresh", FileScenario.longKey, "list/2"] {
-        await expectError(.damaged, contains: "gone from where it waited") { _ = try await engine.entry(StoreKey(key)) }
+        await expectError(.damaged, contains: "staged value is missing") { _ = try await engine.entry(StoreKey(key)) }
       }
-      // Removed by the same commit, and not taken away any more.
+      // Removed by the same commit, which is not rolled forward.
       for (key, text) in [("gone", nil), ("list/1", nil), ("keep", "kept")] {
         let value = try await engine.entry(StoreKey(key))?.value
         #expect(value == text.map { Data($0.utf8) }, "\(key)")
@@ -112,7 +112,7 @@ import Testing
     }
   }
 
-  @Test("Edits are read as they are, and damage is told from them")
+  @Test("Edits are read, and damage is distinguished from edits")
   func editsAndDamage() async throws {
     let directory = try await StoreDirectory.filled()
     try directory.replace("theme", "edited")
@@ -130,7 +130,7 @@ import Testing
       #expect(try await engine.entry(StoreKey("added"))?.value == Data("by hand".utf8))
       #expect(try await engine.entry(StoreKey("gone")) == nil)
       for _ in 0..<2 {
-        await expectError(.damaged, contains: "stays where it is") { _ = try await engine.entry(StoreKey("keep")) }
+        await expectError(.damaged, contains: "left unchanged") { _ = try await engine.entry(StoreKey("keep")) }
       }
       #expect(damages.withLock { $0.map(\.key?.string) } == ["keep"])
       await expectError(.damaged, contains: "keep") { _ = try await values(engine) }
@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  @Test("Without a journal the values speak for themselves, until somebody makes one")
+  @Test("Without a journal the values are read without records, until a journal is created")
   func noJournal() async throws {
     let directory = try StoreDirectory()
     try FileManager.default.createDirectory(at: directory.url, withIntermediateDirectories: true)
@@ -150,7 +150,7 @@ import Testing
     try await reading(directory) { engine in
       #expect(try await values(engine) == ["theme": "by hand"])
       #expect(engine.latestRevision == .zero && engine.journal == nil)
-      for await _ in engine.changes(since: nil) { Issue.record("nothing can be told") }
+      for await _ in engine.changes(since: nil) { Issue.record("received a change without a journal") }
       var existing = SlotConfiguration()
       existing.createsIfMissing = false
       await expectError(.notFound) {
@@ -164,7 +164,7 @@ import Testing
     }
   }
 
-  @Test("Commits by others are read and heard; a snapshot never mixes two states")
+  @Test("Commits of other processes are read and delivered; a snapshot never mixes two states")
   func foreignWriter() async throws {
     let directory = try await StoreDirectory.filled()
     let writer = try await directory.open()
@@ -173,12 +173,12 @@ import Testing
     }
     let engine = try await SlotEngine.files(in: URL(fileURLWithPath: mount.path))
     var heard = engine.changes(since: nil).makeAsyncIterator()
-    let theme = try StoreKey("theme")
+    let theme = StoreKey("theme")
     for round in 1...3 {
       let value = Data("round \(round)".utf8)
       try await writer.commit(WriteBatch([.put(StoreKey("theme"), value)]), from: StoreOrigin())
       #expect(try await engine.entry(StoreKey("theme"))?.value == value)
-      guard case .commit(let commit)? = await heard.next() else { throw TestFailure("nothing was heard") }
+      guard case .commit(let commit)? = await heard.next() else { throw TestFailure("no commit was received") }
       #expect(commit.revision == StoreRevision(UInt64(round + 1)) && commit.changed.contains(theme))
     }
     try await engine.withSnapshot { snapshot in
@@ -187,7 +187,7 @@ import Testing
         WriteBatch([.put(StoreKey("theme"), Data("late".utf8)), .put(StoreKey("added"), Data("late".utf8))]),
         from: StoreOrigin())
       await expectError(.unavailable) { _ = try await snapshot.entries([theme]) }
-      // Where SQLite's locks cannot be taken, nothing more can be read in the snapshot.
+      // If SQLite's locks cannot be acquired, further reads in the snapshot fail.
       let added = (try? await snapshot.entries([StoreKey("added")]))?[0]
       #expect(added == nil)
     }

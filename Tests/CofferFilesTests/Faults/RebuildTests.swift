@@ -7,9 +7,9 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Recoveries that meet each other, and a journal that is lost when it is needed most.
+/// Concurrent recoveries, and the loss of a journal with pending intents.
 @Suite(.blocking, .serialized) struct RebuildTests {
-  /// A batch that is committed and whose values are all still aside.
+  /// Creates a store with a committed batch whose values are all still staged.
   private func killedAfterCommit() async throws -> StoreDirectory {
     let directory = try await StoreDirectory.filled()
     let lines = try directory.run("files-commit", "6").lines()
@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  /// Some of those that come to help are killed, too, while the others go on.
+  /// Some of the recovering processes are killed as well while others continue.
   @Test func helpersThatAreKilledBesideOthers() async throws {
     for step in 1...8 {
       let directory = try await killedAfterCommit()
@@ -40,13 +40,13 @@ import Testing
     }
   }
 
-  /// Without the journal nobody knows that the batch was committed. Its values are kept for people to look at.
+  /// Without the journal it is unknown that the batch was committed. Its values are kept for inspection.
   @Test func whatWaitedWhenTheJournalWasLostGoesToTheQuarantine() async throws {
     let directory = try await killedAfterCommit()
     let waiting = try directory.names(in: "staged")
     #expect(waiting.count == 4)
     for suffix in ["", "-wal", "-shm", "-wake"] { unlink(directory.control("journal.db" + suffix)) }
-    // The first that makes it anew dies of the first thing it writes to the new journal.
+    // The first process that rebuilds the journal is killed at its first write to it.
     let dead = try directory.run("files-armed-open", "kill:pwrite:1", fault: true)
     #expect(try dead.lines().isEmpty)
     dead.wait()

@@ -6,7 +6,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// A writer that is killed at each step of a batch, and those that come to finish it.
+/// A writer killed at each step of a batch, and the recoveries that follow.
 @Suite(.blocking, .serialized) struct StepKillTests {
   private static let committed = ["committed", "placed", "synced", "finished"]
 
@@ -25,11 +25,11 @@ import Testing
       }
       kills += 1
     }
-    // Four values aside, a record, a commit, seven keys in their places (four put, two cleared, one deleted), the rest.
+    // Four values staged, a record, a commit, seven keys published (four put, two cleared, one deleted), the rest.
     #expect(kills >= 13 && kills < 100, "\(kills)")
   }
 
-  /// The process that opens the store and finishes the batch is killed at each of its steps, too.
+  /// The process that opens the store and rolls the batch forward is killed at each of its steps as well.
   @Test func aRecoveryThatIsKilledIsFinishedByTheNext() async throws {
     var recoveries = 0
     for step in 1...100 {

@@ -6,7 +6,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Each system call of a commit fails in turn, or is the one in front of which the process is killed.
+/// Every system call of a commit: it fails, or the process is killed just before it.
 @Suite(
   .blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"),
   .disabled(if: isThreadSanitized, "hundreds of processes, each slow to start under the thread sanitizer"))
@@ -36,7 +36,7 @@ struct SystemCallTests {
     #expect(count >= least(call, batch))
   }
 
-  /// No space at each write.
+  /// A full disk at each write.
   @Test(arguments: ["write", "pwrite", "openat", "renameat"], ["single", "batch"])
   func aFullDiskAtEachCall(call: String, batch: String) async throws {
     _ = try await sweep(batch) { step in
@@ -44,7 +44,7 @@ struct SystemCallTests {
     }
   }
 
-  /// What a snapshot may still read is kept by a second name for it.
+  /// A value that a snapshot may still read is retained with a hard link, which can fail.
   @Test func aFailureToKeepAValueForASnapshot() async throws {
     let count = try await sweep("batch") { step in
       try await fail("fail:linkat:\(step)", "batch", "snapshot")
@@ -52,7 +52,7 @@ struct SystemCallTests {
     #expect(count > 0)
   }
 
-  /// The directory of the values: what is renamed in it is not known to have survived.
+  /// A failed sync of the directory of the values: its renames may not survive power loss.
   @Test func aFailedSyncOfTheDirectoryClosesTheStore() async throws {
     let directory = try await StoreDirectory.filled()
     let lines = try directory.run("files-armed", "single", "fail:sync@:1", fault: true).lines()
@@ -63,7 +63,7 @@ struct SystemCallTests {
     _ = try await aftermath.check()
   }
 
-  /// Where several values wait: a batch is committed only when they would all be found again.
+  /// A failed sync of the staging directory: a batch is committed only if all its staged files are durable.
   @Test func aFailedSyncOfWhatWaitsFailsTheBatch() async throws {
     #expect(try await fail("fail:sync@/.coffer/staged:1", "batch"), "there was no such sync")
     let directory = try await StoreDirectory.filled()
@@ -71,7 +71,7 @@ struct SystemCallTests {
     #expect(lines.first?.hasPrefix("commit inputOutput") == true, "\(lines)")
   }
 
-  /// A writer was killed between the rename and the sync: who finishes its commit must sync before it forgets it.
+  /// After a kill between rename and sync, recovery must sync before it deletes the intents.
   @Test func aRecoveryThatFindsEverythingInPlaceSyncsAllTheSame() async throws {
     let directory = try await StoreDirectory.filled()
     let lines = try directory.run("files-armed", "single", "kill:sync@:1", fault: true).lines()
@@ -86,25 +86,26 @@ struct SystemCallTests {
 
   // MARK: One run
 
-  /// How often a commit makes a call at least: a sweep that finds fewer has not seen them.
+  /// The minimum number of times that a commit makes a call; a sweep that finds fewer has missed some.
   private func least(_ call: String, _ batch: String) -> Int {
     let isBatch = batch == "batch"
     return switch call {
     case "write", "renameat": isBatch ? 4 : 1  // one for each value
-    case "unlinkat": isBatch ? 3 : 0  // one for each that goes
+    case "unlinkat": isBatch ? 3 : 0  // one for each removed key
     case "sync": isBatch ? 7 : 3  // the values, their names, the journal, the directory
     case "openat": isBatch ? 4 : 1
     default: 1
     }
   }
 
-  /// Runs for each n until the run goes on to its end, and answers with the number of runs.
+  /// Calls `run` with 1, 2, … until it returns `false`, and returns the number of calls before that.
   private func sweep(_ batch: String, _ run: (Int) async throws -> Bool) async throws -> Int {
     for step in 1...200 where try await !run(step) { return step - 1 }
     throw TestFailure("more than 200 calls in a \(batch)")
   }
 
-  /// - Returns: Whether there was such a call; if not, the sweep is over.
+  /// Runs a commit with a fault and checks the outcome.
+  /// - Returns: Whether the fault was reached; if not, the sweep is complete.
   private func fail(_ fault: String, _ batch: String, _ more: String = "", codes: Set<String> = ["inputOutput"])
     async throws -> Bool
   {

@@ -30,7 +30,7 @@ import Testing
     #expect(try use(own) { try FileDirectory.caches.url() }.path == "/c")
     #expect(try use(own) { try FileDirectory.documents.url() }.path == "/o")
     #expect(try use(own) { try SystemDirectories.current.url(for: .applicationSupport) }.path == "/d")
-    // The specification calls relative ones invalid.
+    // Relative paths are invalid according to the XDG specification.
     let relative = home + [(name: "XDG_CACHE_HOME", value: "c"), (name: "XDG_DATA_HOME", value: "")]
     #expect(try use(relative) { try FileDirectory.caches.url() }.path == "/h/.cache")
     #expect(code { _ = try use([]) { try FileDirectory.caches.url() } } == .unavailable)
@@ -79,7 +79,7 @@ import Testing
     #expect(code { _ = try container("file") } == .inputOutput)
   }
 
-  @Test(.enabled(if: geteuid() == 0, "only root can make directories for others"))
+  @Test(.enabled(if: geteuid() == 0, "only root can create directories of other users"))
   func aContainerOfAnotherUserIsRefused() throws {
     let url = try container("group")
     chown(url.path, 4_711, 4_711)

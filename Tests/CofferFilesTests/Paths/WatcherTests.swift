@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 @Suite(.timeLimit(.minutes(15))) struct WatcherTests {
-  @Test("A directory that is removed or moved away is watched again once there is one")
+  @Test("A directory that is removed or moved away is watched again once its path exists")
   func anotherDirectory() async throws {
     let root = try TemporaryDirectory()
     let (watched, away, files) = (root.path("watched"), root.path("away"), FileManager.default)
@@ -17,11 +17,11 @@ import Testing
     }
     defer { FileWatcher.shared.unwatch(id) }
     func write(_ name: String) throws { try Data().write(to: URL(fileURLWithPath: watched + "/" + name)) }
-    /// Until the watcher has come by: once per second.
+    /// Writes until the watcher reports it: the watch is renewed once per second.
     func writeUntilHeard(_ name: String) async throws {
       let deadline = ContinuousClock.now + .seconds(60)
       while !heard.withLock({ $0.contains(name) }) {
-        try #require(ContinuousClock.now < deadline, "\(name) was not heard of")
+        try #require(ContinuousClock.now < deadline, "\(name) was not reported")
         try write(name)
         try await Task.sleep(for: .milliseconds(20))
       }
@@ -35,7 +35,7 @@ import Testing
     try files.createDirectory(atPath: watched, withIntermediateDirectories: false)
     try await writeUntilHeard("third")
 
-    // What happens in the directory that was moved away is nobody's.
+    // Events in the directory that was moved away are not reported.
     try Data().write(to: URL(fileURLWithPath: away + "/late"))
     try await writeUntilHeard("last")
     #expect(heard.withLock { !$0.contains("late") })

@@ -7,19 +7,19 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// What must hold after a batch of ``FileScenario`` was interrupted, wherever it was.
+/// The invariants that must hold after a batch of ``FileScenario`` was interrupted at any point.
 struct Aftermath {
   let directory: StoreDirectory
   var before = FileScenario.before
   var after = FileScenario.after
   /// The revision before the batch.
   var revision = StoreRevision(1)
-  /// Stored after the batch, if that was acknowledged.
+  /// Whether a later write was stored after the batch.
   var isLaterStored = false
   let comment: Comment
 
-  /// Opens the store and looks at everything.
-  /// - Returns: Whether the batch has happened.
+  /// Opens the store and checks every invariant.
+  /// - Returns: Whether the batch was committed.
   func check(mustBeNew: Bool = false, mustBeOld: Bool = false) async throws -> Bool {
     let damages = Locked<[DamageReport]>([])
     let reports = Locked<[RecoveryReport]>([])
@@ -47,7 +47,7 @@ struct Aftermath {
     return isNew
   }
 
-  /// The files are the values and nothing else, and nobody has left anything aside.
+  /// Checks that the files are exactly the values and that nothing is left staged.
   private func checkFiles(_ values: [String: String]) throws {
     var expected: [String: Data] = [:]
     for (key, value) in values { expected[FileName(try StoreKey(key)).string] = Data(value.utf8) }

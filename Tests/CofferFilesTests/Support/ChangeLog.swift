@@ -6,7 +6,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// What a subscriber has heard so far.
+/// The changes that a subscriber has received so far.
 protocol ChangeLog: AnyObject {
   func commits() throws -> [HeardCommit]
 }
@@ -42,7 +42,7 @@ final class OwnLog: ChangeLog {
   deinit { task.cancel() }
 
   func commits() throws -> [HeardCommit] {
-    guard !hasReloaded.withLock({ $0 }) else { throw TestFailure("told to reload") }
+    guard !hasReloaded.withLock({ $0 }) else { throw TestFailure("received a reload") }
     return heard.withLock { $0 }
   }
 }
@@ -73,13 +73,13 @@ final class OtherLog: ChangeLog {
 }
 
 extension ChangeLog {
-  /// Waits until a commit of that key was heard as often as that.
+  /// Waits until `times` commits of a key were received.
   func wait(for key: String, times: Int = 1) async throws {
     let deadline = ContinuousClock.now + .seconds(60)
     while ContinuousClock.now < deadline {
       if try commits().count(where: { $0.keys.contains(key) }) >= times { return }
       try await Task.sleep(for: .milliseconds(5))
     }
-    throw TestFailure("'\(key)' was not heard \(times) times: \(try commits())")
+    throw TestFailure("'\(key)' was not received \(times) times: \(try commits())")
   }
 }

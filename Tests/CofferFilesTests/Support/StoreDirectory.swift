@@ -5,7 +5,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// A directory with a store in it, and a look at it that needs no Coffer.
+/// A temporary directory with a store, and methods to inspect it without Coffer.
 final class StoreDirectory: Sendable {
   private let parent: TemporaryDirectory
   let url: URL
@@ -22,7 +22,7 @@ final class StoreDirectory: Sendable {
     return try await SlotEngine.files(in: url, configuration: configuration)
   }
 
-  /// A store with the values of the scenario, closed again.
+  /// Creates a closed store with the values of the scenario.
   static func filled() async throws -> StoreDirectory {
     let directory = try StoreDirectory()
     let engine = try await directory.open()
@@ -31,7 +31,7 @@ final class StoreDirectory: Sendable {
     return directory
   }
 
-  /// The same state again, with its dates, so that nothing looks edited but by its inode.
+  /// Copies the store with its modification times, so that only the inodes differ.
   func copy() throws -> StoreDirectory {
     let directory = try StoreDirectory()
     let process = try Process.run(URL(fileURLWithPath: "/bin/cp"), arguments: ["-a", path, directory.path])
@@ -42,13 +42,13 @@ final class StoreDirectory: Sendable {
 
   func file(_ key: String) throws -> String { path + "/" + FileName(try StoreKey(key)).string }
 
-  /// Puts another file in place of a value's, as careful editors do.
+  /// Replaces the file of a value by renaming a new one, as careful editors do.
   func replace(_ key: String, _ text: String) throws {
     try overwrite(outside("swap"), text)
     guard rename(outside("swap"), try file(key)) == 0 else { throw TestFailure("rename") }
   }
 
-  /// Beside the store: on the same file system, and nothing that the store looks at.
+  /// A path beside the store: on the same file system but not part of the store.
   func outside(_ name: String) -> String { parent.path(name) }
 
   func control(_ name: String) -> String { path + "/.coffer/" + name }
@@ -57,7 +57,7 @@ final class StoreDirectory: Sendable {
     try FileManager.default.contentsOfDirectory(atPath: control(folder)).sorted()
   }
 
-  /// What is in the directory, by the names of the files.
+  /// The contents of the files in the directory, by name.
   func contents() throws -> [String: Data] {
     var contents: [String: Data] = [:]
     for name in try FileManager.default.contentsOfDirectory(atPath: path) where name != ".coffer" {
@@ -87,7 +87,7 @@ func values(_ engine: SlotEngine) async throws -> [String: String] {
   }
 }
 
-/// The commits after a revision up to the newest, as a subscriber hears them.
+/// Returns the commits after a revision up to the newest, as a subscriber receives them.
 func commits(_ engine: SlotEngine, after revision: StoreRevision) async throws -> [StoreCommit] {
   let latest = engine.latestRevision
   guard revision < latest else { return [] }
@@ -95,7 +95,7 @@ func commits(_ engine: SlotEngine, after revision: StoreRevision) async throws -
   let reading = Task { () -> [StoreCommit] in
     var commits: [StoreCommit] = []
     for await change in stream {
-      guard case .commit(let commit) = change else { throw TestFailure("told to reload") }
+      guard case .commit(let commit) = change else { throw TestFailure("received a reload") }
       commits.append(commit)
       if commit.revision >= latest { return commits }
     }
@@ -104,7 +104,7 @@ func commits(_ engine: SlotEngine, after revision: StoreRevision) async throws -
   return try await finish(reading, within: .seconds(60))
 }
 
-/// Writes bytes over a file's, in place, as `echo` does.
+/// Overwrites a file in place, as `echo` does.
 func overwrite(_ path: String, _ text: String) throws {
   let file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
   guard file >= 0 else { throw TestFailure("open \(path): \(String(cString: strerror(errno)))") }
@@ -123,7 +123,7 @@ func expectError(
   } catch let error as StorageError {
     #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
     #expect(text.isEmpty || error.description.contains(text), "\(error)", sourceLocation: sourceLocation)
-    #expect(error.backend.hasPrefix("file:"), "\(error)", sourceLocation: sourceLocation)
+    #expect(error.location.hasPrefix("file:"), "\(error)", sourceLocation: sourceLocation)
     #expect(!error.message.isEmpty, "\(error)", sourceLocation: sourceLocation)
   } catch {
     Issue.record("\(error) is not a StorageError", sourceLocation: sourceLocation)

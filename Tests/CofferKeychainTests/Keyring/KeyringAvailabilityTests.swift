@@ -10,10 +10,10 @@ import CofferLocks
 
   @testable import CofferKeychain
 
-  /// A keyring that goes and comes back while a store is open over it.
-  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
+  /// A keyring that becomes unavailable and available again while a store is open.
+  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, keyringUnavailabilityReason), .timeLimit(.minutes(15)))
   struct KeyringAvailabilityTests {
-    /// Every use throws `unavailable`; none says that a secret is absent.
+    /// Checks that every operation throws `unavailable`, and none reports a secret as absent.
     private func expectAway(_ engine: SlotEngine, _ key: String = "key") async throws {
       try await expectError(.unavailable) { _ = try await engine.entry(StoreKey(key)) }
       try await expectError(.unavailable) { _ = try await engine.entry(StoreKey("never was")) }
@@ -22,7 +22,7 @@ import CofferLocks
       try await expectError(.unavailable) {
         try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
       }
-      // A default, written where there is no value.
+      // A default value, which is written only if there is none.
       try await expectError(.unavailable) {
         try await engine.commit(
           WriteBatch([.require(StoreKey("never was"), nil), .put(StoreKey("never was"), Data("default".utf8))]),
@@ -45,42 +45,42 @@ import CofferLocks
 
     @Test("Locked and unlocked while it is open")
     func lockCycle() async throws {
-      let place = try KeyringPlace(password: "pw")
-      let engine = try await place.open()
-      let other = try await place.open("com.example.other")
+      let fixture = try KeyringFixture(password: "pw")
+      let engine = try await fixture.open()
+      let other = try await fixture.open("com.example.other")
       try await put("key", "kept", into: engine)
-      let (events, heard) = (follow(engine), HeardCommits(engine))
+      let (events, heard) = (follow(engine), DeliveredCommits(engine))
       try await wait(events, available: true)
       for round in 0..<2 {
-        try place.keyring.lock()
+        try fixture.keyring.lock()
         try await wait(events, available: false)
         try await expectAway(engine)
-        try place.keyring.unlock("pw")
+        try fixture.keyring.unlock("pw")
         try await wait(events, available: true)
         #expect(try await text("key", in: engine) == (round == 0 ? "kept" : "again 0"))
         #expect(try await text("never was", in: engine) == nil)
         try await put("key", "again \(round)", into: engine)
       }
       #expect(heard.foreign == [])
-      #expect(try place.items().count == 1)
+      #expect(try fixture.items().count == 1)
       try await engine.close()
       try await other.close()
     }
 
-    @Test("What others do while this store cannot look is heard afterwards")
+    @Test("Changes by others while the keyring is unavailable are delivered afterwards")
     func missed() async throws {
-      let place = try KeyringPlace(password: "pw")
-      let engine = try await place.open()
+      let fixture = try KeyringFixture(password: "pw")
+      let engine = try await fixture.open()
       try await put("key", "old", into: engine)
-      let (events, heard) = (follow(engine), HeardCommits(engine))
-      place.keyring.stopBus()
-      place.keyring.stopDaemon()
+      let (events, heard) = (follow(engine), DeliveredCommits(engine))
+      fixture.keyring.stopBus()
+      fixture.keyring.stopDaemon()
       try await wait(events, available: false)
       try await expectAway(engine)
-      try place.keyring.startBus()
-      try place.keyring.startDaemon(password: "pw")
-      let path = try #require(try place.items().first?.path)
-      try place.stranger.delete(path)
+      try fixture.keyring.startBus()
+      try fixture.keyring.startDaemon(password: "pw")
+      let path = try #require(try fixture.items().first?.path)
+      try fixture.stranger.delete(path)
       try await wait(events, available: true)
       try await heard.waitForForeign("key")
       #expect(try await text("key", in: engine) == nil)
@@ -88,24 +88,28 @@ import CofferLocks
       try await engine.close()
     }
 
-    @Test("Opened while it is locked, without a keyring, without a bus, and used once it is there")
+    @Test("Opened while it is locked, without a keyring or without a bus, and used once it is available")
     func openedAway() async throws {
       for start in ["locked", "no keyring", "no bus", "no collection"] {
-        let place = try KeyringPlace(password: "pw")
-        _ = try place.stranger.create(
-          label: "x", KeyringPlace.attributes("key"), secret: Data("theirs".utf8), replace: false)
+        let fixture = try KeyringFixture(password: "pw")
+        _ = try fixture.stranger.create(
+          label: "x", KeyringFixture.attributes("key"), secret: Data("theirs".utf8), replace: false)
         switch start {
-        case "locked": try place.keyring.lock()
-        case "no collection": try place.keyring.startDaemon(password: "")
-        default: place.keyring.stopDaemon()
+        case "locked": try fixture.keyring.lock()
+        case "no collection": try fixture.keyring.startDaemon(password: "")
+        default: fixture.keyring.stopDaemon()
         }
-        if start == "no bus" { place.keyring.stopBus() }
-        let engine = try await place.open()
+        if start == "no bus" { fixture.keyring.stopBus() }
+        let engine = try await fixture.open()
         let events = follow(engine)
         try await expectAway(engine)
         try await wait(events, available: false)
-        if start == "no bus" { try place.keyring.startBus() }
-        if start == "locked" { try place.keyring.unlock("pw") } else { try place.keyring.startDaemon(password: "pw") }
+        if start == "no bus" { try fixture.keyring.startBus() }
+        if start == "locked" {
+          try fixture.keyring.unlock("pw")
+        } else {
+          try fixture.keyring.startDaemon(password: "pw")
+        }
         try await wait(events, available: true)
         #expect(try await values(engine) == ["key": "theirs"], "\(start)")
         try await put("key", "ours", into: engine)
@@ -114,40 +118,40 @@ import CofferLocks
       }
     }
 
-    @Test("Opened while it hangs, and used and heard once it answers")
+    @Test("Opened while it hangs, and used and observed once it answers")
     func openedHung() async throws {
-      let place = try KeyringPlace(password: "pw")
-      defer { place.keyring.resume() }
-      _ = try place.stranger.create(
-        label: "x", KeyringPlace.attributes("key"), secret: Data("theirs".utf8), replace: false)
-      place.keyring.pause()
-      let engine = try await place.open { $0.timeout = .seconds(1) }
-      let (events, heard) = (follow(engine), HeardCommits(engine))
+      let fixture = try KeyringFixture(password: "pw")
+      defer { fixture.keyring.resume() }
+      _ = try fixture.stranger.create(
+        label: "x", KeyringFixture.attributes("key"), secret: Data("theirs".utf8), replace: false)
+      fixture.keyring.pause()
+      let engine = try await fixture.open { $0.timeout = .seconds(1) }
+      let (events, heard) = (follow(engine), DeliveredCommits(engine))
       try await expectError(.unavailable, "does not answer") { _ = try await engine.entry(StoreKey("key")) }
       try await wait(events, available: false)
-      place.keyring.resume()
+      fixture.keyring.resume()
       try await wait(events, available: true)
       try await eventually("reading") { try await values(engine) == ["key": "theirs"] }
       heard.forget()
-      _ = try place.stranger.create(
-        label: "x", KeyringPlace.attributes("new"), secret: Data("theirs".utf8), replace: false)
+      _ = try fixture.stranger.create(
+        label: "x", KeyringFixture.attributes("new"), secret: Data("theirs".utf8), replace: false)
       try await heard.waitForForeign("new")
       try await engine.close()
     }
 
     @Test("A hung keyring costs one deadline and not one for each key")
     func hung() async throws {
-      let place = try KeyringPlace()
+      let fixture = try KeyringFixture()
       let armed = Locked(false)
-      let engine = try await place.open {
+      let engine = try await fixture.open {
         $0.timeout = .seconds(1)
         $0.store.atStep = { step in
-          // It hangs when the batch is committed and none of its values is in its place.
-          if step == .committed, armed.withLock({ $0 }) { place.keyring.pause() }
+          // It hangs when the batch is committed and none of its values is published yet.
+          if step == .committed, armed.withLock({ $0 }) { fixture.keyring.pause() }
         }
       }
       try await put("key", "kept", into: engine)
-      place.keyring.pause()
+      fixture.keyring.pause()
       let puts = try (0..<8).map { WriteBatch.Operation.put(try StoreKey("key\($0)"), Data("x".utf8)) }
       let clock = ContinuousClock()
       var spent = try await clock.measure {
@@ -155,7 +159,7 @@ import CofferLocks
         try await expectError(.unavailable) { _ = try await engine.entry(StoreKey("key")) }
       }
       #expect(spent < .seconds(10), "\(spent)")
-      place.keyring.resume()
+      fixture.keyring.resume()
       try await eventually("working") { try await text("key", in: engine) == "kept" }
       armed.withLock { $0 = true }
       spent = try await clock.measure {
@@ -163,13 +167,13 @@ import CofferLocks
       }
       #expect(spent < .seconds(10), "\(spent)")
       armed.withLock { $0 = false }
-      place.keyring.resume()
+      fixture.keyring.resume()
       try await eventually("working") { try await values(engine).count == 9 }
       try await put("later", "x", into: engine)
-      #expect(try place.items().count { $0.text(of: "coffer-slot") == nil } == 10)
+      #expect(try fixture.items().count { $0.text(of: "coffer-slot") == nil } == 10)
       try await engine.close()
-      try await place.open().close()
-      #expect(try place.items().count == 10)
+      try await fixture.open().close()
+      #expect(try fixture.items().count == 10)
     }
   }
 #endif

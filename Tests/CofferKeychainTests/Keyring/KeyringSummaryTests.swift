@@ -8,12 +8,12 @@
 
   @testable import CofferKeychain
 
-  /// What is said of an item without its secret is what reading it says.
-  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
+  /// Summaries, which are read without secrets, equal those of complete reads.
+  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, keyringUnavailabilityReason), .timeLimit(.minutes(15)))
   struct KeyringSummaryTests {
     @Test func summariesHaveTheClassOfTheItem() async throws {
-      let place = try KeyringPlace()
-      let engine = try await place.open()
+      let fixture = try KeyringFixture()
+      let engine = try await fixture.open()
       let adapter = KeychainAdapter(engine: engine)
       try await adapter.set(Data("s3cret".utf8), for: "token", accessibility: .afterFirstUnlock)
       try await put("plain", "1", into: engine)
@@ -23,21 +23,21 @@
       #expect(before.last?.attributes.accessibility == .afterFirstUnlock)
       #expect(before.first?.attributes.accessibility != nil, "every item has a class")
       try await engine.close()
-      // Somebody else stores one while nobody has the store open.
-      _ = try place.stranger.create(
+      // Another program stores one while the store is not open.
+      _ = try fixture.stranger.create(
         label: "x",
-        KeyringPlace.attributes("theirs") + [KeyringAttribute("accessibility", KeychainAccessibility.always.name)],
+        KeyringFixture.attributes("theirs") + [KeyringAttribute("accessibility", KeychainAccessibility.always.name)],
         secret: Data("t".utf8), replace: false)
-      let again = try await place.open()
+      let again = try await fixture.open()
       #expect(try await again.summaries().filter { $0.key.string != "theirs" } == before)
       #expect(try await disagreements(of: again) == [])
       try await again.close()
     }
 
-    /// Which secret a snapshot has kept does not change its class.
+    /// Retaining a secret for a snapshot does not change its class.
     @Test func aSnapshotKeepsTheClassOfItsState() async throws {
-      let place = try KeyringPlace()
-      let engine = try await place.open()
+      let fixture = try KeyringFixture()
+      let engine = try await fixture.open()
       let adapter = KeychainAdapter(engine: engine)
       try await adapter.set(Data("old".utf8), for: "k", accessibility: .afterFirstUnlock)
       try await engine.withSnapshot { snapshot in

@@ -19,7 +19,7 @@ import CofferLocks
     try await engine.entry(StoreKey(key)).map { String(decoding: $0.value, as: UTF8.self) }
   }
 
-  /// The values of a store, by key.
+  /// Returns the values of a store by key.
   func values(_ engine: SlotEngine) async throws -> [String: String] {
     try await engine.withSnapshot { snapshot in
       let page = try await snapshot.page(prefix: nil, after: nil, limit: 10_000)
@@ -27,18 +27,18 @@ import CofferLocks
     }
   }
 
-  /// Asks until the answer is yes, for twenty seconds.
+  /// Waits until a condition holds, for at most twenty seconds.
   func eventually(_ what: String, _ isSo: () async throws -> Bool) async throws {
     let deadline = ContinuousClock.now + .seconds(20)
     while true {
       if (try? await isSo()) == true { return }
-      guard ContinuousClock.now < deadline else { throw TestFailure("\(what) does not come true") }
+      guard ContinuousClock.now < deadline else { throw TestFailure("not in time: \(what)") }
       try await Task.sleep(for: .milliseconds(20))
     }
   }
 
-  extension KeyringPlace {
-    /// Somebody who knows nothing of Coffer.
+  extension KeyringFixture {
+    /// A client that is unaware of Coffer.
     var stranger: SecretServiceClient { SecretServiceClient(address: keyring.address, timeout: .seconds(10)) }
 
     static func attributes(_ account: String, service name: String = service) -> [KeyringAttribute] {
@@ -54,7 +54,7 @@ import CofferLocks
       try HelperProcess([command] + arguments, environment: keyring.environment)
     }
 
-    /// Runs secret-tool and returns what it prints; `nil` when it fails.
+    /// Runs secret-tool and returns its output, or `nil` if it fails.
     func secretTool(_ arguments: String..., input: String = "") throws -> String? {
       let process = Process()
       let (output, entrance) = (Pipe(), Pipe())
@@ -75,11 +75,11 @@ import CofferLocks
       return process.terminationStatus == 0 ? text : nil
     }
 
-    /// Replaces a secret in its item, of which no signal tells.
+    /// Replaces a secret within its item, for which there is no signal.
     func setSecret(_ path: KeyringItemPath, _ text: String) throws {
       let connection = try BusConnection(address: keyring.address, timeout: .seconds(10))
       guard let owner = try connection.owner(of: KeyringService.name) else {
-        throw TestFailure("no keyring runs")
+        throw TestFailure("no keyring is running")
       }
       let session = try SecretSession(connection: connection, owner: owner, timeout: .seconds(10))
       let method = BusMethod("org.freedesktop.Secret.Item", "SetSecret", reply: "()")
@@ -87,8 +87,8 @@ import CofferLocks
     }
   }
 
-  /// What a subscriber hears.
-  final class HeardCommits: Sendable {
+  /// The changes that a subscriber receives.
+  final class DeliveredCommits: Sendable {
     private let heard = Locked<[StoreCommit]>([])
     private let task: Task<Void, Never>
 
@@ -110,10 +110,10 @@ import CofferLocks
 
     func forget() { heard.withLock { $0 = [] } }
 
-    /// Waits until changes of others to these keys, and to nothing else, were heard.
+    /// Waits until foreign changes to exactly these keys have been delivered.
     func waitForForeign(_ keys: String...) async throws {
       try await eventually("hearing \(keys)") { Set(foreign.joined()).isSuperset(of: keys) }
-      guard Set(foreign.joined()) == Set(keys) else { throw TestFailure("heard \(foreign)") }
+      guard Set(foreign.joined()) == Set(keys) else { throw TestFailure("delivered: \(foreign)") }
     }
   }
 #endif

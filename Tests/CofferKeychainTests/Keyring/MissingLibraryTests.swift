@@ -4,10 +4,12 @@
   import Foundation
   import Testing
 
-  /// A computer without the libraries through which keyrings are spoken to.
-  @Suite("Without the keyring's libraries", .blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring))
+  /// A machine without the libraries that keyrings are reached with.
+  @Suite(
+    "Without the keyring's libraries", .blocking, .serialized, .enabled(if: canTestKeyring, keyringUnavailabilityReason)
+  )
   struct MissingLibraryTests {
-    /// What a process says that tries to use a keyring, which runs and is open.
+    /// Returns the output of a process that tries to use a keyring, which is running and open.
     private func attempt(_ library: BrokenLibrary) throws -> [String] {
       let keyring = try PrivateKeyring()
       let file = keyring.root.appendingPathComponent("secrets.sealed").path
@@ -20,7 +22,7 @@
     }
 
     @Test(
-      "It is unavailable, says what to install, and a chain goes on to its next home",
+      "It is unavailable, the error names what to install, and a chain uses its next store",
       arguments: [("libgio-2.0.so.0", "libglib2.0-0"), ("libsecret-1.so.0", "libsecret-1-0")])
     func missing(_ library: String, _ package: String) throws {
       let said = try attempt(BrokenLibrary(library))
@@ -28,10 +30,10 @@
       #expect(said[0].contains(reason), "\(said)")
       #expect(said[0].contains("Install the library and start the program again."), "\(said)")
       #expect(said[1] == "unavailable")
-      #expect(said[2].hasPrefix("home 1: ") && said[2].contains(reason), "\(said)")
+      #expect(said[2].hasPrefix("store 1: ") && said[2].contains(reason), "\(said)")
     }
 
-    @Test("One that lacks a function is as good as none, and the function is named")
+    @Test("A library that lacks a function counts as missing, and the error names the function")
     func tooOld() throws {
       let other = try #require(
         ["/lib", "/usr/lib", "/lib64", "/usr/lib64"].flatMap { folder in

@@ -9,25 +9,25 @@
 
   @testable import CofferKeychain
 
-  /// Somebody chooses another default keyring while the values are in the first.
-  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
+  /// Another keyring becomes the default while the values are in the first.
+  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, keyringUnavailabilityReason), .timeLimit(.minutes(15)))
   struct OtherDefaultTests {
     private let first = KeyringItemPath(PrivateKeyring.collection)
 
-    private func note(_ place: KeyringPlace) -> URL {
-      place.keyring.dataDirectory.appendingPathComponent("coffer/keychain/\(service)/keyrings")
+    private func note(_ fixture: KeyringFixture) -> URL {
+      fixture.keyring.dataDirectory.appendingPathComponent("coffer/keychain/\(service)/keyrings")
     }
 
-    @Test("What is in the former default keyring is not called deleted")
+    @Test("Values in the former default keyring are not reported as deleted")
     func hidden() async throws {
-      let place = try KeyringPlace(password: "pw")
-      let engine = try await place.open()
+      let fixture = try KeyringFixture(password: "pw")
+      let engine = try await fixture.open()
       try await put("key", "kept", into: engine)
-      #expect(try String(contentsOf: note(place), encoding: .utf8) == "login.keyring\n\(PrivateKeyring.collection)")
-      let other = try place.makeCollection("Other")
-      try place.setDefault(other)
-      let heard = HeardCommits(engine)
-      let words = "The default keyring is now 'Other', and the values are in 'Login'."
+      #expect(try String(contentsOf: note(fixture), encoding: .utf8) == "login.keyring\n\(PrivateKeyring.collection)")
+      let other = try fixture.makeCollection("Other")
+      try fixture.setDefault(other)
+      let heard = DeliveredCommits(engine)
+      let words = "The default keyring is now 'Other', but the values are in 'Login'."
       try await expectError(.unavailable, words) { _ = try await engine.entry(StoreKey("key")) }
       try await expectError(.unavailable, words) { _ = try await engine.entry(StoreKey("never was")) }
       try await expectError(.unavailable, words) { _ = try await values(engine) }
@@ -35,19 +35,19 @@
       try await expectError(.unavailable, "default again") {
         try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
       }
-      // Nor to one that opens it, and also while nobody can look into the former.
-      let again = try await place.open()
+      // Nor for a new handle, nor while the former keyring is locked.
+      let again = try await fixture.open()
       try await expectError(.unavailable, words) { _ = try await again.entry(StoreKey("key")) }
-      try place.keyring.lock()
+      try fixture.keyring.lock()
       try await expectError(.unavailable, words) { _ = try await again.entry(StoreKey("key")) }
       try await again.close()
-      // What somebody else writes under our service into the new one makes ours no more deleted.
-      let theirs = try place.stranger.create(
-        label: "x", KeyringPlace.attributes("theirs"), secret: Data("x".utf8), replace: false)
+      // A foreign item of the same service in the new keyring does not change that.
+      let theirs = try fixture.stranger.create(
+        label: "x", KeyringFixture.attributes("theirs"), secret: Data("x".utf8), replace: false)
       try await expectError(.unavailable, words) { _ = try await values(engine) }
-      try place.stranger.delete(theirs)
-      try place.keyring.unlock("pw")
-      try place.setDefault(try #require(first))
+      try fixture.stranger.delete(theirs)
+      try fixture.keyring.unlock("pw")
+      try fixture.setDefault(try #require(first))
       try await eventually("working") { try await values(engine) == ["key": "kept"] }
       #expect(heard.all.isEmpty)
       try await put("key", "again", into: engine)
@@ -55,64 +55,64 @@
       try await engine.close()
     }
 
-    @Test("A store that has nothing in the former default keyring goes on in the new one")
+    @Test("A store without values in the former default keyring uses the new one")
     func emptied() async throws {
-      let place = try KeyringPlace(password: "pw")
-      let engine = try await place.open()
+      let fixture = try KeyringFixture(password: "pw")
+      let engine = try await fixture.open()
       try await put("key", "gone", into: engine)
       try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
-      let other = try place.makeCollection("Other")
-      try place.setDefault(other)
+      let other = try fixture.makeCollection("Other")
+      try fixture.setDefault(other)
       #expect(try await values(engine) == [:])
       try await put("key", "new", into: engine)
       #expect(try await text("key", in: engine) == "new")
-      #expect(try String(contentsOf: note(place), encoding: .utf8).hasSuffix("\n\(other)"))
+      #expect(try String(contentsOf: note(fixture), encoding: .utf8).hasSuffix("\n\(other)"))
       try await engine.close()
     }
 
-    @Test("A note that an older version has left names no collection, and is read as before")
+    @Test("A record by an older version contains no collection and is read as before")
     func oldNote() async throws {
-      let place = try KeyringPlace(password: "pw")
-      let engine = try await place.open()
+      let fixture = try KeyringFixture(password: "pw")
+      let engine = try await fixture.open()
       try await put("key", "kept", into: engine)
-      try Data("login.keyring".utf8).write(to: note(place))
+      try Data("login.keyring".utf8).write(to: note(fixture))
       #expect(try await text("never was", in: engine) == nil)
       #expect(try await text("key", in: engine) == "kept")
       try await engine.close()
-      let again = try await place.open()
+      let again = try await fixture.open()
       #expect(try await values(again) == ["key": "kept"])
       try await put("key", "new", into: again)
-      #expect(try String(contentsOf: note(place), encoding: .utf8).hasSuffix("\n" + PrivateKeyring.collection))
+      #expect(try String(contentsOf: note(fixture), encoding: .utf8).hasSuffix("\n" + PrivateKeyring.collection))
       try await again.close()
     }
 
-    @Test("What was in a keyring that was deleted is gone")
+    @Test("Values in a deleted keyring are absent")
     func deleted() async throws {
-      let place = try KeyringPlace(password: "pw")
-      let other = try place.makeCollection("Other")
-      try place.setDefault(other)
-      let engine = try await place.open()
+      let fixture = try KeyringFixture(password: "pw")
+      let other = try fixture.makeCollection("Other")
+      try fixture.setDefault(other)
+      let engine = try await fixture.open()
       try await put("key", "kept", into: engine)
-      try place.setDefault(try #require(first))
+      try fixture.setDefault(try #require(first))
       try await expectError(.unavailable, "the values are in 'Other'") { _ = try await engine.entry(StoreKey("key")) }
-      try place.deleteCollection(other)
+      try fixture.deleteCollection(other)
       #expect(try await text("key", in: engine) == nil)
       try await engine.close()
     }
   }
 
-  extension KeyringPlace {
-    /// Calls the keyring as its keyring program does.
+  extension KeyringFixture {
+    /// Calls the keyring as a keyring program does.
     private func ask(_ method: BusMethod, at path: String, _ arguments: [BusValue]) throws -> BusValue {
       let connection = try BusConnection(address: keyring.address, timeout: .seconds(10))
       return try connection.call(method, of: KeyringService.name, at: path, arguments)
     }
 
-    /// Makes a second keyring, which is open, without a question to the user.
+    /// Creates a second keyring, which is open, without a prompt.
     fileprivate func makeCollection(_ label: String) throws -> KeyringItemPath {
       let connection = try BusConnection(address: keyring.address, timeout: .seconds(10))
       guard let owner = try connection.owner(of: KeyringService.name) else {
-        throw TestFailure("no keyring runs")
+        throw TestFailure("no keyring is running")
       }
       let session = try SecretSession(connection: connection, owner: owner, timeout: .seconds(10))
       let method = BusMethod(
@@ -120,7 +120,7 @@
       let properties = BusValue.properties([("org.freedesktop.Secret.Collection.Label", .string(label))])
       let arguments = [properties, try session.encode(Data("pw".utf8))]
       let reply = try connection.call(method, of: owner, at: KeyringService.path, arguments)
-      guard let path = reply[0]?.itemPath else { throw TestFailure("no collection was made") }
+      guard let path = reply[0]?.itemPath else { throw TestFailure("no collection was created") }
       return path
     }
 

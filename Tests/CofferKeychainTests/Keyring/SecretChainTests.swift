@@ -10,71 +10,74 @@
 
   @testable import CofferKeychain
 
-  /// Which home a chain begins, by what a real keyring says or does not say.
-  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, whyNoKeyring), .timeLimit(.minutes(15)))
+  /// The store that a chain selects, depending on the state of a real keyring.
+  @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, keyringUnavailabilityReason), .timeLimit(.minutes(15)))
   struct SecretChainTests {
-    private func chain(_ place: KeyringPlace) -> SecretChain {
+    private func chain(_ fixture: KeyringFixture) -> SecretChain {
       SecretChain(
         .keychain(service: service),
-        .sealed(place.keyring.root.appendingPathComponent("secrets.sealed"), passphrase: passphrase("x")))
+        .sealed(fixture.keyring.root.appendingPathComponent("secrets.sealed"), passphrase: passphrase("x")))
     }
 
-    private func choose(_ place: KeyringPlace, timeout: Duration = .seconds(10)) async throws -> SecretChain.Choice {
-      let configuration = place.configuration { $0.timeout = timeout }
-      return try await place.use { try await chain(place).choose(configuration: configuration) }
+    private func choose(
+      _ fixture: KeyringFixture, timeout: Duration = .seconds(10)
+    ) async throws -> SecretChain.Choice {
+      let configuration = fixture.configuration { $0.timeout = timeout }
+      return try await fixture.use { try await chain(fixture).choose(configuration: configuration) }
     }
 
-    @Test("A keyring that hangs is no reason to begin the sealed file")
+    @Test("A sealed file is not created because the keyring hangs")
     func hung() async throws {
-      let place = try KeyringPlace(password: "pw")
-      defer { place.keyring.resume() }
-      place.keyring.pause()
-      try await expectError(.unavailable, "does not answer. It may be there") {
-        _ = try await choose(place, timeout: .seconds(1))
+      let fixture = try KeyringFixture(password: "pw")
+      defer { fixture.keyring.resume() }
+      fixture.keyring.pause()
+      try await expectError(.unavailable, "does not answer. It may exist") {
+        _ = try await choose(fixture, timeout: .seconds(1))
       }
-      let configuration = place.configuration { $0.timeout = .seconds(1) }
-      try await place.use {
-        try await expectError(.unavailable) { _ = try await chain(place).open(configuration: configuration) }
+      let configuration = fixture.configuration { $0.timeout = .seconds(1) }
+      try await fixture.use {
+        try await expectError(.unavailable) { _ = try await chain(fixture).open(configuration: configuration) }
       }
-      #expect(!FileManager.default.fileExists(atPath: place.keyring.root.appendingPathComponent("secrets.sealed").path))
-      place.keyring.resume()
-      try await eventually("taking the keyring") { try await choose(place).index == 0 }
+      #expect(
+        !FileManager.default.fileExists(atPath: fixture.keyring.root.appendingPathComponent("secrets.sealed").path))
+      fixture.keyring.resume()
+      try await eventually("taking the keyring") { try await choose(fixture).index == 0 }
     }
 
-    @Test("A keyring that is open or locked is taken")
+    @Test("A keyring that is open or locked is selected")
     func present() async throws {
-      let place = try KeyringPlace(password: "pw")
-      #expect(try await choose(place).index == 0)
-      try place.keyring.lock()
-      #expect(try await choose(place).index == 0)
+      let fixture = try KeyringFixture(password: "pw")
+      #expect(try await choose(fixture).index == 0)
+      try fixture.keyring.lock()
+      #expect(try await choose(fixture).index == 0)
     }
 
-    @Test("Without HOME the keyring has no journal, and the sealed file is used all the same")
+    @Test("Without HOME the keyring has no journal, and the sealed file is used")
     func noHome() async throws {
-      let place = try KeyringPlace(password: "pw")
+      let fixture = try KeyringFixture(password: "pw")
       let nowhere = SystemDirectories(bundleIdentifier: nil, processName: "shop") { _ in nil }
-      let configuration = place.configuration()
+      let configuration = fixture.configuration()
       try await SystemDirectories.$current.withValue(nowhere) {
-        let begun = try await chain(place).choose(configuration: configuration)
+        let begun = try await chain(fixture).choose(configuration: configuration)
         #expect(begun.index == 1 && begun.reason.contains("HOME"), "\(begun)")
-        let engine = try await chain(place).open(configuration: configuration)
+        let engine = try await chain(fixture).open(configuration: configuration)
         try await put("token", "x", into: engine)
         try await engine.close()
-        let used = try await chain(place).choose(configuration: configuration)
+        let used = try await chain(fixture).choose(configuration: configuration)
         #expect(used.index == 1 && used.reason == "it holds secrets already", "\(used)")
       }
     }
 
-    @Test("A keyring that is proven to be absent is passed over")
+    @Test("A keyring that is proven to be absent is skipped")
     func absent() async throws {
-      let place = try KeyringPlace(password: "")
-      var choice = try await choose(place)
+      let fixture = try KeyringFixture(password: "")
+      var choice = try await choose(fixture)
       #expect(choice.index == 1 && choice.reason.contains("no default collection"), "\(choice)")
-      place.keyring.stopDaemon()
-      choice = try await choose(place)
+      fixture.keyring.stopDaemon()
+      choice = try await choose(fixture)
       #expect(choice.index == 1 && choice.reason.contains("none can be started"), "\(choice)")
-      place.keyring.stopBus()
-      choice = try await choose(place)
+      fixture.keyring.stopBus()
+      choice = try await choose(fixture)
       #expect(choice.index == 1 && choice.reason.contains("no session bus answers"), "\(choice)")
     }
   }

@@ -5,11 +5,11 @@ import CofferTesting
 import Foundation
 import Testing
 
-/// The adapter for secrets over an engine with others in front of it.
+/// The adapter for secrets on an engine with decorators.
 @Suite(.serialized) struct DecoratedSealedTests {
   @Test func classesPassThroughDecorators() async throws {
-    let place = try SealedPlace()
-    let engine = try await place.open()
+    let fixture = try SealedFixture()
+    let engine = try await fixture.open()
     let adapter = KeychainAdapter(engine: FaultInjectingEngine(FaultInjectingEngine(engine)))
     try await adapter.set(Data("s3cret".utf8), for: "token", accessibility: .afterFirstUnlock)
     try await adapter.set(Data("1234".utf8), for: "pin")
@@ -20,7 +20,7 @@ import Testing
     #expect(try await engine.summaries().map(\.size) == [nil, nil])
     #expect(try await adapter.engine.contains(StoreKey("token")))
     try await engine.close()
-    let again = try await place.open()
+    let again = try await fixture.open()
     let direct = KeychainAdapter(engine: again)
     #expect(try await direct.accessibility(of: "token") == .afterFirstUnlock)
     #expect(try await direct.get("token") == Data("s3cret".utf8))

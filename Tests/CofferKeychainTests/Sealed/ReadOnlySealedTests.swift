@@ -8,23 +8,23 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// A sealed file where nothing can be written: its directory is mounted read-only in a second place.
+/// A sealed file that cannot be written: its directory is mounted read-only at a second path.
 @Suite(.blocking, .serialized, .timeLimit(.minutes(15))) struct ReadOnlySealedTests {
   private static let committed = ["committed", "placed", "synced", "finished"]
 
-  private func filled() async throws -> SealedPlace {
-    let place = try SealedPlace()
-    let engine = try await place.open()
+  private func filled() async throws -> SealedFixture {
+    let fixture = try SealedFixture()
+    let engine = try await fixture.open()
     try await engine.commit(FileScenario.fill(), from: StoreOrigin())
     try await engine.close()
-    return place
+    return fixture
   }
 
-  /// Opens the file where it cannot be written; what is in its directory stays as it was.
+  /// Opens the file read-only, and checks that its directory is not changed.
   private func reading(
-    _ place: SealedPlace, _ text: String = "correct horse", _ body: (SlotEngine) async throws -> Void
+    _ fixture: SealedFixture, _ text: String = "correct horse", _ body: (SlotEngine) async throws -> Void
   ) async throws {
-    let source = place.url.deletingLastPathComponent().path
+    let source = fixture.url.deletingLastPathComponent().path
     let outside = try TemporaryDirectory()
     guard let mount = try ReadOnlyMount(of: source, at: outside.path("mount")) else {
       return print("Not checked: a read-only mount, which this user may not make.")
@@ -48,17 +48,17 @@ import Testing
     }
   }
 
-  @Test("What a writer has left that was killed at any step is read as it was committed")
+  @Test("The committed state is read after a writer was killed at any step")
   func stepKills() async throws {
     var kills = 0
     for step in 1...100 {
-      let place = try await filled()
-      let helper = try HelperProcess(["sealed-commit", place.path, "\(step)"])
+      let fixture = try await filled()
+      let helper = try HelperProcess(["sealed-commit", fixture.path, "\(step)"])
       let lines = try helper.lines()
       helper.wait()
       let last = String((lines.last { $0.hasPrefix("step") } ?? "").dropFirst(5))
       let isNew = Self.committed.contains(last)
-      try await reading(place) { engine in
+      try await reading(fixture) { engine in
         let comment: Comment = "killed at \(step): \(last)"
         try await expect(isNew ? FileScenario.after : FileScenario.before, in: engine, comment)
         #expect(engine.latestRevision == StoreRevision(isNew ? 2 : 1), comment)
@@ -69,10 +69,10 @@ import Testing
     #expect(kills >= 13 && kills < 100, "\(kills)")
   }
 
-  @Test("Writing says why it cannot be, and a wrong passphrase is one")
+  @Test("Writing throws the reason, and a wrong passphrase is reported as such")
   func refusals() async throws {
-    let place = try await filled()
-    try await reading(place) { engine in
+    let fixture = try await filled()
+    try await reading(fixture) { engine in
       try await expect(FileScenario.before, in: engine, "closed")
       let adapter = KeychainAdapter(engine: engine)
       #expect(try await adapter.list(prefix: "list/") == ["list/1", "list/2", "list/3"])
@@ -83,14 +83,14 @@ import Testing
         try await engine.changePassphrase(to: passphrase("other"), cost: cheap)
       }
     }
-    try await expectError(.wrongPassphrase) { try await reading(place, "wrong") { _ in } }
+    try await expectError(.wrongPassphrase) { try await reading(fixture, "wrong") { _ in } }
   }
 
-  @Test("A sealed file alone is read without a journal; damage is damage")
+  @Test("A sealed file without its directory is read without a journal, and damage is reported")
   func noJournal() async throws {
-    let place = try await filled()
-    let copy = try SealedPlace()
-    try FileManager.default.copyItem(atPath: place.path, toPath: copy.path)
+    let fixture = try await filled()
+    let copy = try SealedFixture()
+    try FileManager.default.copyItem(atPath: fixture.path, toPath: copy.path)
     try await reading(copy) { engine in
       try await expect(FileScenario.before, in: engine, "without a journal")
       #expect(engine.latestRevision == .zero && engine.journal == nil)
@@ -101,10 +101,10 @@ import Testing
     try await reading(copy) { engine in
       try await expectError(.damaged, "stay where they are") { _ = try await engine.entry(StoreKey("theme")) }
     }
-    // With the copy that was written last.
-    bytes = try Data(contentsOf: place.url)
+    // The last copy replaces the damaged file.
+    bytes = try Data(contentsOf: fixture.url)
     bytes[bytes.count - 20] ^= 1
-    try bytes.write(to: place.url)
-    try await reading(place) { try await expect(FileScenario.before, in: $0, "from the copy") }
+    try bytes.write(to: fixture.url)
+    try await reading(fixture) { try await expect(FileScenario.before, in: $0, "from the copy") }
   }
 }

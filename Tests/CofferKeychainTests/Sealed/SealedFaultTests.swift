@@ -10,12 +10,12 @@ import Testing
 @Suite(.blocking, .serialized) struct SealedFaultTests {
   private static let committed = ["committed", "placed", "synced", "finished"]
 
-  private func filled() async throws -> SealedPlace {
-    let place = try SealedPlace()
-    let engine = try await place.open()
+  private func filled() async throws -> SealedFixture {
+    let fixture = try SealedFixture()
+    let engine = try await fixture.open()
     try await engine.commit(FileScenario.fill(), from: StoreOrigin())
     try await engine.close()
-    return place
+    return fixture
   }
 
   private func step(of helper: HelperProcess) throws -> (last: String, isWhole: Bool) {
@@ -32,39 +32,39 @@ import Testing
     }
   }
 
-  private func check(_ place: SealedPlace, mustBeNew: Bool, _ comment: Comment) async throws {
-    let engine = try await place.open()
+  private func check(_ fixture: SealedFixture, mustBeNew: Bool, _ comment: Comment) async throws {
+    let engine = try await fixture.open()
     #expect(try await contents(engine) == (mustBeNew ? FileScenario.after : FileScenario.before), comment)
     #expect(engine.latestRevision == StoreRevision(mustBeNew ? 2 : 1), comment)
     #expect(try await engine.recoveryReport().edited == 0, comment)
     try await engine.close()
     for folder in ["staged", "retained", "quarantine"] {
-      #expect(try FileManager.default.contentsOfDirectory(atPath: place.control + "/" + folder) == [], comment)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.control + "/" + folder) == [], comment)
     }
   }
 
-  @Test("A writer that is killed at any step leaves the batch whole")
+  @Test("A batch is atomic if its writer is killed at any step")
   func stepKills() async throws {
     var kills = 0
     for step in 1...100 {
-      let place = try await filled()
-      let (last, isWhole) = try self.step(of: HelperProcess(["sealed-commit", place.path, "\(step)"]))
-      try await check(place, mustBeNew: Self.committed.contains(last), "killed at \(step): \(last)")
+      let fixture = try await filled()
+      let (last, isWhole) = try self.step(of: HelperProcess(["sealed-commit", fixture.path, "\(step)"]))
+      try await check(fixture, mustBeNew: Self.committed.contains(last), "killed at \(step): \(last)")
       if isWhole { break }
       kills += 1
     }
     #expect(kills >= 13 && kills < 100, "\(kills)")
   }
 
-  @Test("A recovery that is killed at any step is finished by the next")
+  @Test("A recovery that is killed at any step is completed by the next one")
   func recoveryKills() async throws {
     var recoveries = 0
     for recoveryStep in 1...100 {
-      let place = try await filled()
-      let (last, _) = try step(of: HelperProcess(["sealed-commit", place.path, "6"]))
+      let fixture = try await filled()
+      let (last, _) = try step(of: HelperProcess(["sealed-commit", fixture.path, "6"]))
       #expect(last == "committed")
-      let (_, isWhole) = try step(of: HelperProcess(["sealed-open", place.path, "\(recoveryStep)"]))
-      try await check(place, mustBeNew: true, "recovery killed at \(recoveryStep)")
+      let (_, isWhole) = try step(of: HelperProcess(["sealed-open", fixture.path, "\(recoveryStep)"]))
+      try await check(fixture, mustBeNew: true, "recovery killed at \(recoveryStep)")
       if isWhole { break }
       recoveries += 1
     }
@@ -73,25 +73,25 @@ import Testing
 
   @Test("Two processes lose no update")
   func twoProcesses() async throws {
-    let place = try SealedPlace()
-    let counters = try (0..<2).map { _ in try HelperProcess(["sealed-increment", place.path, "50"]) }
-    let writers = try (0..<2).map { try HelperProcess(["sealed-write", place.path, "full", "w\($0)", "25"]) }
+    let fixture = try SealedFixture()
+    let counters = try (0..<2).map { _ in try HelperProcess(["sealed-increment", fixture.path, "50"]) }
+    let writers = try (0..<2).map { try HelperProcess(["sealed-write", fixture.path, "full", "w\($0)", "25"]) }
     for helper in counters + writers {
       let lines = try helper.lines()
       #expect(helper.wait() == 0, "\(lines)")
     }
-    let engine = try await place.open()
+    let engine = try await fixture.open()
     let found = try await contents(engine)
     #expect(found["counter"] == "100" && found.count == 101)
     try await engine.close()
   }
 
-  @Test("Of two that make the file with different passphrases one wins, and both when they have the same")
+  @Test("If two processes create the file, one succeeds with different passphrases, and both with the same")
   func concurrentCreation() async throws {
     for round in 0..<10 {
       for passphrases in [["one", "one"], ["one", "two"]] {
-        let place = try SealedPlace()
-        let helpers = try passphrases.map { try HelperProcess(["sealed-create", place.path, $0]) }
+        let fixture = try SealedFixture()
+        let helpers = try passphrases.map { try HelperProcess(["sealed-create", fixture.path, $0]) }
         for helper in helpers { #expect(try helper.line() == "ready") }
         for helper in helpers { helper.tell("go") }
         let lines = try helpers.map { try $0.lines().joined(separator: "\n") }
@@ -100,14 +100,14 @@ import Testing
         #expect(winners == (passphrases[0] == passphrases[1] ? 2 : 1), "round \(round): \(lines)")
         #expect(lines.allSatisfy { $0 == "ack" || $0.contains("wrongPassphrase") }, "\(lines)")
         let winner = lines[0] == "ack" ? passphrases[0] : passphrases[1]
-        let engine = try await place.open(winner)
+        let engine = try await fixture.open(winner)
         #expect(try await contents(engine).count == winners)
         try await engine.close()
       }
     }
   }
 
-  @Test("A disk that is full leaves every acknowledged secret")
+  @Test("A full disk loses no acknowledged secret")
   func fullDisk() async throws {
     let directory = try TemporaryDirectory()
     guard getuid() == 0, let disk = try SmallDisk(at: directory.path("disk"), size: "2m") else {
@@ -139,32 +139,32 @@ import Testing
     try await again.close()
   }
 
-  @Test("A passphrase from a file, and from a credential of systemd")
+  @Test("A passphrase from a file, and from a systemd credential")
   func passphraseSources() async throws {
     let directory = try TemporaryDirectory()
     try Data("correct horse\n".utf8).write(to: directory.url.appendingPathComponent("shop"))
-    let place = try SealedPlace()
-    try await place.open().close()
+    let fixture = try SealedFixture()
+    try await fixture.open().close()
     let file = PassphraseSource.file(directory.url.appendingPathComponent("shop"))
-    try await SlotEngine.sealed(at: place.url, passphrase: file, cost: cheap).close()
+    try await SlotEngine.sealed(at: fixture.url, passphrase: file, cost: cheap).close()
     setenv("CREDENTIALS_DIRECTORY", directory.url.path, 1)
     defer { unsetenv("CREDENTIALS_DIRECTORY") }
-    try await SlotEngine.sealed(at: place.url, passphrase: .systemdCredential("shop"), cost: cheap).close()
+    try await SlotEngine.sealed(at: fixture.url, passphrase: .systemdCredential("shop"), cost: cheap).close()
     try await expectError(.unavailable) {
-      _ = try await SlotEngine.sealed(at: place.url, passphrase: .systemdCredential("other"), cost: cheap)
+      _ = try await SlotEngine.sealed(at: fixture.url, passphrase: .systemdCredential("other"), cost: cheap)
     }
   }
 
-  /// Written by the first version with this format. It must be readable for ever: never make it anew.
+  /// Written by the first version with this format. It must remain readable: never generate it again.
   @Test("The golden file of format 1 opens")
   func golden() async throws {
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     let golden = folder.appendingPathComponent("Golden/format-1.sealed")
-    let place = try SealedPlace()
-    try FileManager.default.copyItem(at: golden, to: place.url)
-    let engine = try await place.open("correct horse battery staple")
+    let fixture = try SealedFixture()
+    try FileManager.default.copyItem(at: golden, to: fixture.url)
+    let engine = try await fixture.open("correct horse battery staple")
     #expect(try await contents(engine) == ["api-token": "s3cr3t", "empty": "", "ünïcode/🗝️": "zwölf"])
     try await engine.close()
-    #expect(try Data(contentsOf: golden) == Data(contentsOf: place.url))
+    #expect(try Data(contentsOf: golden) == Data(contentsOf: fixture.url))
   }
 }

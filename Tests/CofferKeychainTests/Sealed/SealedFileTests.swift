@@ -17,35 +17,35 @@ import Testing
 
   @Test("A wrong passphrase is an error, and never an empty store")
   func wrongPassphrase() async throws {
-    let place = try SealedPlace()
-    let engine = try await place.open()
+    let fixture = try SealedFixture()
+    let engine = try await fixture.open()
     try await put("token", secret, into: engine)
     try await engine.close()
-    let before = try Data(contentsOf: place.url)
-    try await expectError(.wrongPassphrase, place.path) { _ = try await place.open("battery staple") }
-    #expect(try Data(contentsOf: place.url) == before)
-    let again = try await place.open()
+    let before = try Data(contentsOf: fixture.url)
+    try await expectError(.wrongPassphrase, fixture.path) { _ = try await fixture.open("battery staple") }
+    #expect(try Data(contentsOf: fixture.url) == before)
+    let again = try await fixture.open()
     #expect(try await again.entry(StoreKey("token"))?.value == secret)
     try await again.close()
   }
 
-  @Test("A store without values knows its passphrase, too")
+  @Test("A store without values also verifies its passphrase")
   func wrongPassphraseOfAnEmptyStore() async throws {
-    let place = try SealedPlace()
-    try await place.open().close()
-    try await expectError(.wrongPassphrase) { _ = try await place.open("another") }
+    let fixture = try SealedFixture()
+    try await fixture.open().close()
+    try await expectError(.wrongPassphrase) { _ = try await fixture.open("another") }
   }
 
-  @Test("No file of the store holds anything that depends on a secret")
+  @Test("No file of the store contains anything that depends on a secret")
   func nothingLeaks() async throws {
-    let place = try SealedPlace()
-    let engine = try await place.open()
+    let fixture = try SealedFixture()
+    let engine = try await fixture.open()
     for round in 0..<20 { try await put("key\(round % 3)", secret + Data("\(round)".utf8), into: engine) }
-    // A snapshot makes what is replaced wait aside.
+    // A snapshot causes the replaced value to be retained.
     try await engine.withSnapshot { snapshot in
       try await put("key1", secret + Data("new".utf8), into: engine)
       #expect(try await snapshot.entries([StoreKey("key1")])[0]?.value == secret + Data("19".utf8))
-      let files = try place.allFiles()
+      let files = try fixture.allFiles()
       #expect(files.count > 5)
       for file in files { #expect(file.bytes.range(of: secret.prefix(8)) == nil, "\(file.name)") }
     }
@@ -54,38 +54,38 @@ import Testing
     #expect(record.checksum == 0)
     #expect(record.size == 0)
     try await engine.close()
-    for file in try place.allFiles() { #expect(file.bytes.range(of: secret.prefix(8)) == nil, "\(file.name)") }
+    for file in try fixture.allFiles() { #expect(file.bytes.range(of: secret.prefix(8)) == nil, "\(file.name)") }
   }
 
-  @Test("Every damaged byte is found, and what was written last serves")
+  @Test("Every damaged byte is detected, and the last copy is used")
   func damage() async throws {
-    let place = try SealedPlace()
-    let engine = try await place.open()
+    let fixture = try SealedFixture()
+    let engine = try await fixture.open()
     try await put("token", secret, into: engine)
     try await engine.close()
-    let whole = try Data(contentsOf: place.url)
+    let whole = try Data(contentsOf: fixture.url)
     for position in stride(from: 0, to: whole.count, by: 7) {
       var bytes = whole
       bytes[position] ^= 1
-      try bytes.write(to: place.url)
+      try bytes.write(to: fixture.url)
       let format = try? SealedProbe.open(bytes, "correct horse")
       #expect(format == nil, "byte \(position)")
     }
-    // Damage behind the header: the store goes on with the copy.
+    // Damage after the header: the store uses the copy.
     var bytes = whole
     bytes[whole.count - 1] ^= 1
-    try bytes.write(to: place.url)
+    try bytes.write(to: fixture.url)
     let reports = Locked<[DamageReport]>([])
-    let mended = try await place.open { $0.onDamage = { report in reports.withLock { $0.append(report) } } }
+    let mended = try await fixture.open { $0.onDamage = { report in reports.withLock { $0.append(report) } } }
     #expect(try await mended.entry(StoreKey("token"))?.value == secret)
     #expect(reports.withLock { $0.map(\.size) } == [whole.count])
     try await put("other", Data("x".utf8), into: mended)
     try await mended.close()
-    let again = try await place.open()
+    let again = try await fixture.open()
     #expect(try await again.entry(StoreKey("token"))?.value == secret)
     #expect(try await again.entry(StoreKey("other"))?.value == Data("x".utf8))
     try await again.close()
-    let kept = try FileManager.default.contentsOfDirectory(atPath: place.control + "/quarantine")
+    let kept = try FileManager.default.contentsOfDirectory(atPath: fixture.control + "/quarantine")
     #expect(kept.contains { $0.hasPrefix("damaged-") })
   }
 
@@ -98,68 +98,68 @@ import Testing
     #expect(try SealedProbe.open(whole, "correct horse") == 3)
   }
 
-  @Test("A lost file is no new store")
+  @Test("A lost file is not a new store")
   func lostFile() async throws {
-    let place = try SealedPlace()
-    let engine = try await place.open()
+    let fixture = try SealedFixture()
+    let engine = try await fixture.open()
     try await put("token", secret, into: engine)
     try await engine.close()
-    try FileManager.default.removeItem(at: place.url)
-    try await expectError(.damaged, "copy") { _ = try await place.open() }
-    try FileManager.default.copyItem(atPath: place.control + "/copy", toPath: place.path)
-    let again = try await place.open()
+    try FileManager.default.removeItem(at: fixture.url)
+    try await expectError(.damaged, "copy") { _ = try await fixture.open() }
+    try FileManager.default.copyItem(atPath: fixture.control + "/copy", toPath: fixture.path)
+    let again = try await fixture.open()
     #expect(try await again.entry(StoreKey("token"))?.value == secret)
     try await again.close()
   }
 
-  @Test("A missing store is not made where that is not wanted")
+  @Test("A missing store is not created if that is disabled")
   func missing() async throws {
-    let place = try SealedPlace()
-    try await expectError(.notFound) { _ = try await place.open { $0.createsIfMissing = false } }
-    #expect(try place.allFiles().isEmpty)
+    let fixture = try SealedFixture()
+    try await expectError(.notFound) { _ = try await fixture.open { $0.createsIfMissing = false } }
+    #expect(try fixture.allFiles().isEmpty)
   }
 
-  @Test("The passphrase can be changed while others have the store open")
+  @Test("The passphrase can be changed while other handles are open")
   func changedPassphrase() async throws {
-    let place = try SealedPlace()
-    let engine = try await place.open()
-    let other = try await place.open()
+    let fixture = try SealedFixture()
+    let engine = try await fixture.open()
+    let other = try await fixture.open()
     try await put("token", secret, into: engine)
     try await engine.changePassphrase(to: passphrase("battery staple"), cost: cheap)
     try await put("second", secret, into: other)
     #expect(try await engine.entry(StoreKey("second"))?.value == secret)
     try await engine.close()
     try await other.close()
-    try await expectError(.wrongPassphrase) { _ = try await place.open() }
-    let again = try await place.open("battery staple")
+    try await expectError(.wrongPassphrase) { _ = try await fixture.open() }
+    let again = try await fixture.open("battery staple")
     #expect(try await again.entry(StoreKey("token"))?.value == secret)
     #expect(try await again.entry(StoreKey("second"))?.value == secret)
     try await again.close()
   }
 
-  @Test("A file of another store is not written over")
+  @Test("A file of another store is not overwritten")
   func replacedFile() async throws {
-    let place = try SealedPlace()
-    let engine = try await place.open()
+    let fixture = try SealedFixture()
+    let engine = try await fixture.open()
     try await put("token", secret, into: engine)
     let foreign = try SealedProbe.file("battery staple", values: 2)
-    try foreign.write(to: place.url, options: .atomic)
+    try foreign.write(to: fixture.url, options: .atomic)
     try await expectError(.wrongPassphrase) { try await put("token", Data("new".utf8), into: engine) }
     try await expectError(.wrongPassphrase) { _ = try await engine.entry(StoreKey("token")) }
-    #expect(try Data(contentsOf: place.url) == foreign)
+    #expect(try Data(contentsOf: fixture.url) == foreign)
     try await engine.close()
   }
 
   @Test("More than 64 KiB is refused")
   func tooLarge() async throws {
-    let place = try SealedPlace()
-    let engine = try await place.open()
+    let fixture = try SealedFixture()
+    let engine = try await fixture.open()
     try await put("large", Data(count: 64 << 10), into: engine)
     try await expectError(.valueTooLarge) { try await put("large", Data(count: (64 << 10) + 1), into: engine) }
     try await engine.close()
   }
 
-  @Test("A hostile header cannot take the machine's memory")
+  @Test("A hostile header cannot exhaust the memory")
   func hostileHeader() throws {
     var file = try SealedProbe.file("correct horse", values: 1)
     for logN in [UInt8(23), 63, 255] {
@@ -168,11 +168,11 @@ import Testing
     }
   }
 
-  @Test("Its file and directory are this user's alone")
+  @Test("Only this user may access the file and its directory")
   func rights() async throws {
-    let place = try SealedPlace()
-    try await place.open().close()
-    for (path, rights) in [(place.path, mode_t(0o600)), (place.control, 0o700)] {
+    let fixture = try SealedFixture()
+    try await fixture.open().close()
+    for (path, rights) in [(fixture.path, mode_t(0o600)), (fixture.control, 0o700)] {
       var status = stat()
       #expect(lstat(path, &status) == 0)
       #expect(status.st_mode & 0o777 == rights, "\(path)")
@@ -181,35 +181,35 @@ import Testing
 
   @Test("A link to the file and the file itself are one store")
   func link() async throws {
-    let place = try SealedPlace()
-    let link = place.url.deletingLastPathComponent().appendingPathComponent("link.sealed")
+    let fixture = try SealedFixture()
+    let link = fixture.url.deletingLastPathComponent().appendingPathComponent("link.sealed")
     let files = FileManager.default
-    try files.createSymbolicLink(at: link, withDestinationURL: place.url)
+    try files.createSymbolicLink(at: link, withDestinationURL: fixture.url)
     func openLink() async throws -> SlotEngine {
       try await SlotEngine.sealed(at: link, passphrase: passphrase("correct horse"), cost: cheap)
     }
     try await expectError(.notAStore, "leads nowhere") { _ = try await openLink() }
-    let engine = try await place.open()
+    let engine = try await fixture.open()
     let other = try await openLink()
     try await put("a", secret, into: other)
     #expect(try await engine.entry(StoreKey("a"))?.value == secret)
     #expect(engine.latestRevision == other.latestRevision)
     #expect(!files.fileExists(atPath: link.path + ".coffer"))
-    #expect(try files.destinationOfSymbolicLink(atPath: link.path) == place.path)
+    #expect(try files.destinationOfSymbolicLink(atPath: link.path) == fixture.path)
     try await other.close()
     try await engine.close()
   }
 
-  @Test("A directory that another has taken the place of is away, and the other is not written to")
+  @Test("A directory that was replaced by another is unavailable, and the other is not written to")
   func swapped() async throws {
-    let place = try SealedPlace()
-    let engine = try await place.open()
+    let fixture = try SealedFixture()
+    let engine = try await fixture.open()
     try await put("a", secret, into: engine)
-    let directory = place.url.deletingLastPathComponent().path
+    let directory = fixture.url.deletingLastPathComponent().path
     let (aside, files) = (directory + ".aside", FileManager.default)
     try files.moveItem(atPath: directory, toPath: aside)
     try files.createDirectory(atPath: directory, withIntermediateDirectories: false)
-    // Its journal notices within a second and ends then.
+    // The journal detects it within a second and then closes.
     for call in [
       { _ = try await engine.entry(StoreKey("a")) }, { try await put("a", Data("stale".utf8), into: engine) },
     ] {
@@ -224,7 +224,7 @@ import Testing
     try await engine.close()
     try files.removeItem(atPath: directory)
     try files.moveItem(atPath: aside, toPath: directory)
-    let again = try await place.open()
+    let again = try await fixture.open()
     #expect(try await again.entry(StoreKey("a"))?.value == secret)
     try await again.close()
   }

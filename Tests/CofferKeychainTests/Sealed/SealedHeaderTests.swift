@@ -9,20 +9,20 @@ import Testing
 
 @testable import CofferKeychain
 
-/// What the header of a sealed file tells: damage, a wrong passphrase, a cost, another format.
+/// What is detected in the header of a sealed file: damage, a wrong passphrase, a cost, another format.
 @Suite(.serialized) struct SealedHeaderTests {
   private let secret = Data("hunter2-hunter2-hunter2".utf8)
   private let size = SealedHeader.size(2)
 
-  private func filled() async throws -> (place: SealedPlace, file: Data) {
-    let place = try SealedPlace()
-    let engine = try await place.open()
+  private func filled() async throws -> (fixture: SealedFixture, file: Data) {
+    let fixture = try SealedFixture()
+    let engine = try await fixture.open()
     try await engine.commit(WriteBatch([.put(StoreKey("token"), secret)]), from: StoreOrigin())
     try await engine.close()
-    return (place, try Data(contentsOf: place.url))
+    return (fixture, try Data(contentsOf: fixture.url))
   }
 
-  @Test("Each flipped bit of the header is damage, and never a wrong passphrase")
+  @Test("Each flipped bit of the header is reported as damage, never as a wrong passphrase")
   func everyBit() throws {
     let whole = try SealedProbe.file("correct horse", values: 1)
     for bit in 0..<(size * 8) {
@@ -34,7 +34,7 @@ import Testing
     #expect(code { try SealedProbe.open(whole, "battery staple") } == .wrongPassphrase)
   }
 
-  /// Damages of a file: a bit in each byte of the header, and beginnings that are cut off, zeroed or foreign.
+  /// Returns damaged files: with a bit flipped in each byte of the header, or a truncated, zeroed or foreign start.
   private func damages(of whole: Data) -> [Data] {
     var files = (0..<size).map { position in
       var file = whole
@@ -49,14 +49,14 @@ import Testing
     return files
   }
 
-  @Test("The copy serves for a damaged header, and a wrong passphrase stays one")
+  @Test("The copy replaces a damaged header, and a wrong passphrase is still reported as such")
   func copyServes() async throws {
-    let (place, whole) = try await filled()
+    let (fixture, whole) = try await filled()
     for (index, file) in damages(of: whole).enumerated() {
-      try Data(file).write(to: place.url)
-      if index % 8 == 0 { try await expectError(.wrongPassphrase) { _ = try await place.open("battery staple") } }
+      try Data(file).write(to: fixture.url)
+      if index % 8 == 0 { try await expectError(.wrongPassphrase) { _ = try await fixture.open("battery staple") } }
       let told = Locked<[DamageReport]>([])
-      let engine = try await place.open { $0.onDamage = { report in told.withLock { $0.append(report) } } }
+      let engine = try await fixture.open { $0.onDamage = { report in told.withLock { $0.append(report) } } }
       #expect(try await engine.entry(StoreKey("token"))?.value == secret, "damage \(index)")
       #expect(try await engine.recoveryReport().lost == [], "damage \(index)")
       #expect(told.withLock { $0.map(\.isCopyUsed) } == [true], "damage \(index)")
@@ -64,23 +64,23 @@ import Testing
     }
   }
 
-  @Test("Without a copy a damaged header is damage, and nobody is told that a copy is used")
+  @Test("Without a copy a damaged header is reported as damage, and no use of a copy is reported")
   func noCopy() async throws {
-    let (place, whole) = try await filled()
-    try FileManager.default.removeItem(atPath: place.control + "/copy")
+    let (fixture, whole) = try await filled()
+    try FileManager.default.removeItem(atPath: fixture.control + "/copy")
     for (index, file) in damages(of: whole).enumerated() where index % 3 == 0 || file.isEmpty {
-      try Data(file).write(to: place.url)
+      try Data(file).write(to: fixture.url)
       do {
-        _ = try await place.open { $0.onDamage = { report in if report.isCopyUsed { Issue.record("\(report)") } } }
+        _ = try await fixture.open { $0.onDamage = { report in if report.isCopyUsed { Issue.record("\(report)") } } }
         Issue.record("damage \(index) was not found")
       } catch let error as StorageError {
         #expect([.damaged, .notAStore].contains(error.code), "damage \(index): \(error)")
       }
-      #expect(try Data(contentsOf: place.url) == file)
+      #expect(try Data(contentsOf: fixture.url) == file)
     }
   }
 
-  /// A header with other numbers, as somebody could write it who does not know the passphrase.
+  /// Returns a file with other scrypt parameters, as it can be forged without the passphrase.
   private func hostile(_ whole: Data, logN: UInt8, r: UInt32, p: UInt32) -> Data {
     var header = Data(whole.prefix(10)) + Data([logN, 0])
     header.append(integer: r)
@@ -90,52 +90,54 @@ import Testing
   }
 
   @Test(
-    "A cost beyond the limits is refused before anybody is asked for a passphrase",
+    "A cost beyond the limits is refused before the passphrase is requested",
     arguments: [
       (63, 8, 1), (255, .max, .max), (22, 8, 1), (19, 8, 1), (17, 8, 11), (10, .max, 1), (10, 1, .max), (17, 8, .max),
     ] as [(UInt8, UInt32, UInt32)])
   func hostileCosts(_ logN: UInt8, _ r: UInt32, _ p: UInt32) async throws {
-    let (place, whole) = try await filled()
+    let (fixture, whole) = try await filled()
     let asked = Locked(0)
     let source = PassphraseSource.provided {
       asked.withLock { $0 += 1 }
       return Data("correct horse".utf8)
     }
     let file = hostile(whole, logN: logN, r: r, p: p)
-    try file.write(to: place.url)
+    try file.write(to: fixture.url)
     try await expectError(.unsupported, "256 MiB") {
-      _ = try await SlotEngine.sealed(at: place.url, passphrase: source)
+      _ = try await SlotEngine.sealed(at: fixture.url, passphrase: source)
     }
     var first = Data(file.prefix(36)) + Data(count: 200)
     first[8] = 1
-    try first.write(to: place.url)
-    try await expectError(.unsupported, "5.0 s") { _ = try await SlotEngine.sealed(at: place.url, passphrase: source) }
+    try first.write(to: fixture.url)
+    try await expectError(.unsupported, "5.0 s") {
+      _ = try await SlotEngine.sealed(at: fixture.url, passphrase: source)
+    }
     #expect(asked.withLock { $0 } == 0)
   }
 
-  @Test("A cost that the program allows is paid")
+  @Test("A cost within larger limits is accepted")
   func allowedCosts() async throws {
-    let (place, whole) = try await filled()
-    try hostile(whole, logN: 19, r: 8, p: 1).write(to: place.url)
+    let (fixture, whole) = try await filled()
+    try hostile(whole, logN: 19, r: 8, p: 1).write(to: fixture.url)
     var limits = PassphraseLimits()
     limits.memory = 1 << 30
-    // It is tried, and the key is another one: the numbers were changed.
+    // The passphrase is tried, but the changed parameters yield another key.
     try await expectError(.wrongPassphrase) {
-      _ = try await SlotEngine.sealed(at: place.url, passphrase: passphrase("correct horse"), limits: limits)
+      _ = try await SlotEngine.sealed(at: fixture.url, passphrase: passphrase("correct horse"), limits: limits)
     }
   }
 
-  /// Written by the first version with this format. It must be readable for ever: never make it anew.
+  /// Written by the first version with this format. It must remain readable: never generate it again.
   @Test("The golden file of format 2 opens")
   func golden() async throws {
-    let place = try SealedPlace()
-    try FileManager.default.copyItem(at: Self.golden("format-2"), to: place.url)
-    let engine = try await place.open("correct horse battery staple")
+    let fixture = try SealedFixture()
+    try FileManager.default.copyItem(at: Self.golden("format-2"), to: fixture.url)
+    let engine = try await fixture.open("correct horse battery staple")
     #expect(try await engine.entry(StoreKey("ünïcode/🗝️"))?.value == Data("zwölf".utf8))
     #expect(try await engine.entry(StoreKey("api-token"))?.value == Data("s3cr3t".utf8))
     #expect(try await engine.entry(StoreKey("empty"))?.value == Data())
     try await engine.close()
-    #expect(try Data(contentsOf: Self.golden("format-2")) == Data(contentsOf: place.url))
+    #expect(try Data(contentsOf: Self.golden("format-2")) == Data(contentsOf: fixture.url))
   }
 
   private static func golden(_ name: String) -> URL {
@@ -143,21 +145,21 @@ import Testing
     return folder.appendingPathComponent("Golden/\(name).sealed")
   }
 
-  @Test("A file of format 1 becomes one of format 2 with the next commit, for every handle")
+  @Test("The next commit converts a file of format 1 to format 2, for every handle")
   func upgrade() async throws {
-    let place = try SealedPlace()
-    try FileManager.default.copyItem(at: Self.golden("format-1"), to: place.url)
+    let fixture = try SealedFixture()
+    try FileManager.default.copyItem(at: Self.golden("format-1"), to: fixture.url)
     let words = "correct horse battery staple"
-    let (engine, other) = (try await place.open(words), try await place.open(words))
+    let (engine, other) = (try await fixture.open(words), try await fixture.open(words))
     try await engine.commit(WriteBatch([.put(StoreKey("new"), secret)]), from: StoreOrigin())
-    #expect(try Data(contentsOf: place.url)[8] == 2)
+    #expect(try Data(contentsOf: fixture.url)[8] == 2)
     #expect(try await other.entry(StoreKey("new"))?.value == secret)
     try await other.commit(WriteBatch([.put(StoreKey("newer"), secret)]), from: StoreOrigin())
     #expect(try await engine.entry(StoreKey("newer"))?.value == secret)
     try await engine.close()
     try await other.close()
-    try await expectError(.wrongPassphrase) { _ = try await place.open() }
-    let again = try await place.open(words)
+    try await expectError(.wrongPassphrase) { _ = try await fixture.open() }
+    let again = try await fixture.open(words)
     for key in ["new", "newer"] { #expect(try await again.entry(StoreKey(key))?.value == secret) }
     #expect(try await again.entry(StoreKey("api-token"))?.value == Data("s3cr3t".utf8))
     try await again.close()
@@ -165,12 +167,12 @@ import Testing
 
   @Test(.enabled(if: ProcessInfo.processInfo.environment["COFFER_MAKE_GOLDEN"] != nil))
   func makeGolden() async throws {
-    let place = try SealedPlace()
-    let engine = try await place.open("correct horse battery staple")
+    let fixture = try SealedFixture()
+    let engine = try await fixture.open("correct horse battery staple")
     for (key, value) in ["api-token": "s3cr3t", "empty": "", "ünïcode/🗝️": "zwölf"] {
       try await engine.commit(WriteBatch([.put(StoreKey(key), Data(value.utf8))]), from: StoreOrigin())
     }
     try await engine.close()
-    try FileManager.default.copyItem(at: place.url, to: Self.golden("format-2"))
+    try FileManager.default.copyItem(at: fixture.url, to: Self.golden("format-2"))
   }
 }

@@ -5,7 +5,7 @@ import Foundation
 
 @testable import CofferKeychain
 
-/// Sealed files without a store around them.
+/// Functions that write and read sealed files without a store.
 enum SealedProbe {
   static func file(_ text: String, values: Int) throws -> Data {
     let key = try SecretBytes.random(count: AESGCM.keyCount)
@@ -20,7 +20,7 @@ enum SealedProbe {
     return try format.encode(document)
   }
 
-  /// How many values it holds.
+  /// Returns the number of values in a sealed file.
   static func open(_ file: Data, _ text: String) throws -> Int {
     let header = try SealedHeader(of: file)
     let format = try SealedFormat(header, try header.opened(with: SecretBytes(copying: Data(text.utf8))))

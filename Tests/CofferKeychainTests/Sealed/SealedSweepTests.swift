@@ -2,7 +2,7 @@ import CofferTestSupport
 import CofferTestTraits
 import Testing
 
-/// What a store answers of which one file was injured: ``Sweep``.
+/// The behavior of a store of which one file was damaged: ``Sweep``.
 @Suite(.blocking, .serialized) struct SealedSweepTests {
   @Test func everyInjuryIsTold() throws {
     let outcome = try Sweep("sealed").run(2_000)

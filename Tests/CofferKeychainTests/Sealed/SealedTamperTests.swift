@@ -9,16 +9,16 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// What a person can do who writes to the files of a store and does not know its passphrase.
+/// Attacks by writing to the files of a store without its passphrase.
 @Suite(.serialized) struct SealedTamperTests {
   private let files = FileManager.default
 
-  /// A store whose secret `token` was replaced, with the staged file that its first version had.
-  private func rotated() async throws -> (place: SealedPlace, version: SlotID, staged: Data) {
-    let place = try SealedPlace()
+  /// Returns a store whose secret `token` was replaced, and the staged file of its first version.
+  private func rotated() async throws -> (fixture: SealedFixture, version: SlotID, staged: Data) {
+    let fixture = try SealedFixture()
     let kept = Locked<(name: String, bytes: Data)?>(nil)
-    let folder = place.control + "/staged/"
-    let engine = try await place.open { configuration in
+    let folder = fixture.control + "/staged/"
+    let engine = try await fixture.open { configuration in
       configuration.atStep = { step in
         guard step == .committed, let name = try? FileManager.default.contentsOfDirectory(atPath: folder).first else {
           return
@@ -33,7 +33,7 @@ import Testing
     try await put("motd", "hello", into: engine)
     try await engine.close()
     let found = try #require(kept.withLock { $0 })
-    return (place, try #require(SlotID(found.name)), found.bytes)
+    return (fixture, try #require(SlotID(found.name)), found.bytes)
   }
 
   private func put(_ key: String, _ text: String, into engine: SlotEngine) async throws {
@@ -44,17 +44,17 @@ import Testing
     SlotRecord(id: id, checksum: 0, size: 0, stamp: SlotStamp(id.owner, id.number)).encoded
   }
 
-  private func journal(of place: SealedPlace) async throws -> SQLiteEngine {
-    try await SQLiteEngine.open(at: place.control + "/journal.db", configuration: .slotJournal(named: "journal"))
+  private func journal(of fixture: SealedFixture) async throws -> SQLiteEngine {
+    try await SQLiteEngine.open(at: fixture.control + "/journal.db", configuration: .slotJournal(named: "journal"))
   }
 
-  @Test("A replaced secret that is planted in the open store under another name is not read")
+  @Test("A replaced secret that is planted under another key in the open store is not read")
   func plantedUnderAnotherName() async throws {
-    let (place, version, staged) = try await rotated()
-    let engine = try await place.open()
+    let (fixture, version, staged) = try await rotated()
+    let engine = try await fixture.open()
     #expect(try await engine.entry(StoreKey("motd"))?.value == Data("hello".utf8))
-    try staged.write(to: URL(fileURLWithPath: place.control + "/staged/\(version)"))
-    let journal = try await journal(of: place)
+    try staged.write(to: URL(fileURLWithPath: fixture.control + "/staged/\(version)"))
+    let journal = try await journal(of: fixture)
     try await journal.commit(WriteBatch([.put(StoreKey("motd"), record(version))]), from: StoreOrigin())
     try await journal.close()
     try await expectError(.damaged, "motd") {
@@ -65,19 +65,19 @@ import Testing
     try? await engine.close()
   }
 
-  @Test("A replaced secret that waits for its place by a planted row does not get there")
+  @Test("A replaced secret that is staged by a planted row is not published")
   func plantedIntent() async throws {
-    let (place, version, staged) = try await rotated()
-    try staged.write(to: URL(fileURLWithPath: place.control + "/staged/\(version)"))
-    let journal = try await journal(of: place)
+    let (fixture, version, staged) = try await rotated()
+    try staged.write(to: URL(fileURLWithPath: fixture.control + "/staged/\(version)"))
+    let journal = try await journal(of: fixture)
     try await SQLiteDatabase(engine: journal).write { transaction in
       try transaction.execute(
         "INSERT INTO coffer_intents (revision, key, staged, previous) VALUES (99, ?1, ?2, NULL)",
         [.blob(Data("motd".utf8)), .blob(version.data)])
-      try transaction.put(try StoreKey("motd"), record(version))
+      try transaction.put(StoreKey("motd"), record(version))
     }
     try await journal.close()
-    let engine = try await place.open()
+    let engine = try await fixture.open()
     try await expectError(.damaged, "motd") {
       let entry = try await engine.entry(StoreKey("motd"))
       Issue.record("\(entry.map { String(decoding: $0.value, as: UTF8.self) } ?? "nothing") was read")
@@ -88,14 +88,14 @@ import Testing
     try? await engine.close()
   }
 
-  @Test("A kept version that is planted under another name is not read by a snapshot")
+  @Test("A retained version that is planted under another key is not read by a snapshot")
   func plantedForASnapshot() async throws {
-    let (place, version, staged) = try await rotated()
-    let engine = try await place.open()
-    let journal = try await journal(of: place)
+    let (fixture, version, staged) = try await rotated()
+    let engine = try await fixture.open()
+    let journal = try await journal(of: fixture)
     try await journal.commit(WriteBatch([.put(StoreKey("motd"), record(version))]), from: StoreOrigin())
     try await journal.close()
-    try staged.write(to: URL(fileURLWithPath: place.control + "/retained/\(version)"))
+    try staged.write(to: URL(fileURLWithPath: fixture.control + "/retained/\(version)"))
     try await engine.withSnapshot { snapshot in
       try await expectError(.damaged, "motd") {
         let entry = try await snapshot.entries([StoreKey("motd")])[0]

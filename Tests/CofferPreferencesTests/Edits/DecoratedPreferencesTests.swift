@@ -6,7 +6,7 @@ import CofferTesting
 import Foundation
 import Testing
 
-/// The adapter over an engine with others in front of it, and over one that is no property list.
+/// The adapter over a decorated engine, and over engines that are not property lists.
 @Suite(.serialized) struct DecoratedPreferencesTests {
   private let values: [(String, PreferenceValue)] = [
     ("flag", .boolean(true)), ("when", .date(Date(timeIntervalSinceReferenceDate: 86_400))), ("count", .integer(7)),
@@ -14,60 +14,60 @@ import Testing
   ]
 
   @Test func typesPassThroughDecorators() async throws {
-    let home = try ConfigHome()
-    let engine = try await home.open()
+    let fixture = try PreferenceFixture()
+    let engine = try await fixture.open()
     let front = FaultInjectingEngine(FaultInjectingEngine(engine))
     let adapter = UserDefaultsAdapter(engine: front)
     for (key, value) in values { try await adapter.set(value, for: key) }
     let direct = UserDefaultsAdapter(engine: engine)
     for (key, value) in values {
-      #expect(try await adapter.value(for: key) == value, "\(key)")
-      #expect(try await direct.value(for: key) == value, "\(key)")
+      #expect(try await adapter.get(key) == value, "\(key)")
+      #expect(try await direct.get(key) == value, "\(key)")
     }
     #expect(try await adapter.keys() == values.map(\.0).sorted())
     #expect(front.as(SlotEngine.self) === engine && front.as(SQLiteEngine.self) == nil)
     #expect(try await front.opened(as: SlotEngine.self) === engine)
     await #expect(throws: StorageError.self) { try await front.opened(as: SQLiteEngine.self) }
     try await engine.close()
-    let again = try await home.open()
-    for (key, value) in values { #expect(try await UserDefaultsAdapter(engine: again).value(for: key) == value) }
+    let again = try await fixture.open()
+    for (key, value) in values { #expect(try await UserDefaultsAdapter(engine: again).get(key) == value) }
     try await again.close()
   }
 
   @Test func typesAreKeptByEveryEngineThatKeepsAttributes() async throws {
     let adapter = UserDefaultsAdapter(engine: MemoryEngine())
     for (key, value) in values { try await adapter.set(value, for: key) }
-    for (key, value) in values { #expect(try await adapter.value(for: key) == value, "\(key)") }
+    for (key, value) in values { #expect(try await adapter.get(key) == value, "\(key)") }
   }
 
-  /// Backups of the second format keep the types in a table of their own.
+  /// Backups of format 2 store the types in a separate table.
   @Test func anEarlierBackupKeepsItsTypes() async throws {
-    let home = try ConfigHome()
+    let fixture = try PreferenceFixture()
     let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .appendingPathComponent("Golden/format-2.backup")
-    let engine = try await home.open()
+    let engine = try await fixture.open()
     try await engine.restore(from: golden.path)
     let adapter = UserDefaultsAdapter(engine: engine)
-    #expect(try await adapter.value(for: "n") == .integer(5))
-    #expect(try await adapter.value(for: "flag") == .boolean(true))
-    #expect(try await adapter.value(for: "text") == .string("dark"))
+    #expect(try await adapter.get("n") == .integer(5))
+    #expect(try await adapter.get("flag") == .boolean(true))
+    #expect(try await adapter.get("text") == .string("dark"))
     try await engine.close()
   }
 
   @Test func aBackupKeepsTypesAndAttributes() async throws {
-    let home = try ConfigHome()
-    let engine = try await home.open()
+    let fixture = try PreferenceFixture()
+    let engine = try await fixture.open()
     let adapter = UserDefaultsAdapter(engine: engine)
     for (key, value) in values { try await adapter.set(value, for: key) }
     var attributes = ValueAttributes()
     let version = ValueAttribute<UInt64>(applicationCode: 128)
     attributes[version] = 3
     try await engine.commit(WriteBatch([.put(StoreKey("own"), Data("x".utf8), attributes)]), from: StoreOrigin())
-    let backup = home.outside("prefs.backup")
+    let backup = fixture.outside("prefs.backup")
     try await engine.backup(to: backup)
     try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
     try await engine.restore(from: backup)
-    for (key, value) in values { #expect(try await adapter.value(for: key) == value, "\(key)") }
+    for (key, value) in values { #expect(try await adapter.get(key) == value, "\(key)") }
     #expect(try await engine.entry(StoreKey("own"))?.attributes[version] == 3)
     try await engine.close()
   }

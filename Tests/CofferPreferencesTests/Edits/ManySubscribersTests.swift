@@ -5,9 +5,9 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// More subscribers and readers than a store has connections: they wait in line, and none fails.
+/// More subscribers and readers than a store has connections: they queue, and none fails.
 @Suite(.serialized) struct ManySubscribersTests {
-  /// What the subscribers have read last, and how they ended.
+  /// The latest value that each subscriber has read, and how each subscription ended.
   private final class Board: Sendable {
     private let state = Locked<(last: [Int: String], failures: [String])>(([:], []))
 
@@ -29,8 +29,8 @@ import Testing
   }
 
   @Test func aHundredStreamsOverPreferencesAllGoOn() async throws {
-    let home = try ConfigHome()
-    let engine = try await home.open()
+    let fixture = try PreferenceFixture()
+    let engine = try await fixture.open()
     let store = TypedStore(engine: engine)
     let count = 100
     for round in 0..<3 {
@@ -56,8 +56,8 @@ import Testing
   }
 
   @Test func aHundredListingsAtOnceAllSucceed() async throws {
-    let home = try ConfigHome()
-    let engine = try await home.open()
+    let fixture = try PreferenceFixture()
+    let engine = try await fixture.open()
     let store = TypedStore(engine: engine)
     try await store.save("dark", for: "theme")
     try await withThrowingTaskGroup(of: Int.self) { group in

@@ -6,15 +6,15 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// What is heard of the changes of others, and of one's own.
+/// The delivery of changes by other programs and of own commits.
 @Suite(.blocking, .serialized) struct PreferenceChangeTests {
   @Test func aForeignWriteIsHeardOnceWithItsKey() async throws {
-    let home = try ConfigHome()
-    let engine = try await home.open()
+    let fixture = try PreferenceFixture()
+    let engine = try await fixture.open()
     try await engine.put("own", "1")
-    let (heard, second) = (Heard(engine), try await home.open())
+    let (heard, second) = (Heard(engine), try await fixture.open())
     let other = Heard(second)
-    #expect(try home.run("defaults-set", "theirs", "x").lines() == ["done"])
+    #expect(try fixture.run("defaults-set", "theirs", "x").lines() == ["done"])
     for log in [heard, other] { try await log.wait(for: "theirs") }
     try await engine.put("end", "1")
     for log in [heard, other] {
@@ -28,9 +28,9 @@ import Testing
   }
 
   @Test func ownWritesAreNotEchoed() async throws {
-    let home = try ConfigHome()
-    let engine = try await home.open()
-    let second = try await home.open()
+    let fixture = try PreferenceFixture()
+    let engine = try await fixture.open()
+    let second = try await fixture.open()
     let (heard, other) = (Heard(engine), Heard(second))
     for number in 0..<100 {
       try await (number % 2 == 0 ? engine : second).put("k\(number % 10)", "\(number)")
@@ -46,17 +46,17 @@ import Testing
     try await engine.close()
   }
 
-  /// Within one tick of the file system's clock, in place and of the same size: only the bytes tell.
+  /// Edits in place, of the same size and within one tick of the file system's clock, differ only in their bytes.
   @Test func quickEditsOfOneSizeAreAllFound() async throws {
-    let home = try ConfigHome()
-    let engine = try await home.open()
+    let fixture = try PreferenceFixture()
+    let engine = try await fixture.open()
     try await engine.put("k", "000")
-    let whole = try String(contentsOfFile: home.file, encoding: .utf8)
+    let whole = try String(contentsOfFile: fixture.file, encoding: .utf8)
     let data = Data("000".utf8).base64EncodedString()
     #expect(whole.contains(data))
     for number in 100..<160 {
       let text = whole.replacing(data, with: Data("\(number)".utf8).base64EncodedString())
-      let file = open(home.file, O_WRONLY)
+      let file = open(fixture.file, O_WRONLY)
       #expect(text.utf8.count == pwrite(file, text, text.utf8.count, 0))
       close(file)
       #expect(try await engine.text("k") == "\(number)")
@@ -65,32 +65,32 @@ import Testing
   }
 
   @Test func aRemovedFileIsHeardAsDeletions() async throws {
-    let home = try ConfigHome()
-    let engine = try await home.open()
+    let fixture = try PreferenceFixture()
+    let engine = try await fixture.open()
     try await engine.put("a", "1")
     try await engine.put("b", "2")
     let heard = Heard(engine)
-    #expect(unlink(home.file) == 0)
+    #expect(unlink(fixture.file) == 0)
     try await heard.wait(for: "a")
     try await heard.wait(for: "b")
-    // In one commit, or in two where the engine was still looking at its own last write.
+    // In one commit, or in two if the engine was still handling the event of its own last write.
     #expect(heard.foreign.joined().sorted() == ["a", "b"])
     #expect(try await engine.text("a") == nil)
     try await engine.put("c", "3")
-    #expect(try home.propertyList().keys.sorted() == ["c"])
+    #expect(try fixture.propertyList().keys.sorted() == ["c"])
     try await engine.close()
   }
 
   @Test func eightTasksOnOneAdapter() async throws {
-    let home = try ConfigHome()
-    let adapter = try await home.adapter()
+    let fixture = try PreferenceFixture()
+    let adapter = try await fixture.adapter()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for task in 0..<8 {
         group.addTask {
           for number in 0..<20 {
             let key = "k\((task + number) % 5)"
             try await adapter.set(.integer(Int64(number)), for: key)
-            #expect(try await adapter.value(for: key)?.integer != nil)
+            #expect(try await adapter.get(key)?.integer != nil)
             try await adapter.set("mine", for: "task\(task)/\(number)")
           }
         }
@@ -102,19 +102,19 @@ import Testing
     try await adapter.engine.close()
   }
 
-  /// One commit to a suite of 5,000 keys takes ten times as long as to one of 500, and not a hundred times, as it would
-  /// if each key were looked for among all others.
+  /// The time of a commit is linear in the number of keys: ten times as long for 5,000 keys as for 500. A quadratic one
+  /// would take a hundred times as long.
   @Test func aLargeSuiteIsUsable() async throws {
     let (small, large) = (try await timeOfPut(keys: 500), try await timeOfPut(keys: 5_000))
     #expect(large < small * 60, "\(small) with 500 keys, \(large) with 5,000")
   }
 
   private func timeOfPut(keys: Int) async throws -> Duration {
-    let home = try ConfigHome()
-    let engine = try await home.open()
+    let fixture = try PreferenceFixture()
+    let engine = try await fixture.open()
     let batch = WriteBatch(try (0..<keys).map { .put(try StoreKey("key/\($0)"), Data("value \($0)".utf8)) })
     try await engine.commit(batch, from: StoreOrigin())
-    let second = try await home.open()
+    let second = try await fixture.open()
     let time = try await ContinuousClock().measure {
       for number in 0..<20 { try await engine.put("key/\(number)", "x\(number)") }
     }

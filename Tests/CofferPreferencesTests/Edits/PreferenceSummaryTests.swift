@@ -5,7 +5,7 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// What is said of a preference without reading it is what reading it says.
+/// The summary of a preference agrees with the value that is read.
 @Suite(.serialized) struct PreferenceSummaryTests {
   private let version = ValueAttribute<UInt64>(applicationCode: 128)
 
@@ -14,14 +14,14 @@ import Testing
   }
 
   @Test func summariesHaveTheTypeFromItsCommitOn() async throws {
-    let home = try ConfigHome()
-    let engine = try await home.open()
+    let fixture = try PreferenceFixture()
+    let engine = try await fixture.open()
     let adapter = UserDefaultsAdapter(engine: engine)
     try await adapter.set(.integer(7), for: "count")
     try await adapter.set(.array([.string("a")]), for: "list")
     try await engine.put("bytes", "dark")
-    try await engine.put("count", "8")  // It stays a number, since it was one.
-    try await engine.put("list", "no list")  // And this does not.
+    try await engine.put("count", "8")  // keeps the type of the existing number
+    try await engine.put("list", "no list")  // is not JSON, so it becomes data
     var attributes = ValueAttributes()
     attributes[version] = 3
     try await engine.commit(WriteBatch([.put(StoreKey("own"), Data("x".utf8), attributes)]), from: StoreOrigin())
@@ -33,42 +33,42 @@ import Testing
     let before = try await engine.summaries()
     #expect(before.allSatisfy { $0.date != nil })
     try await engine.close()
-    let again = try await home.open()
+    let again = try await fixture.open()
     #expect(try await again.summaries() == before)
     #expect(try await disagreements(of: again) == [])
     try await again.close()
   }
 
-  /// `defaults` writes other values, others' types and other types of the same bytes.
+  /// Another program writes other values, other types, and other types of the same bytes.
   @Test(arguments: [false, true]) func editsFromOutsideAreSummarizedAsTheyAreRead(whileOpen: Bool) async throws {
-    let home = try ConfigHome()
-    var engine = try await home.open()
+    let fixture = try PreferenceFixture()
+    var engine = try await fixture.open()
     for key in ["same", "other", "gone"] { try await engine.put(key, "1") }
     if !whileOpen { try await engine.close() }
-    var list = try home.propertyList()
+    var list = try fixture.propertyList()
     list["same"] = NSNumber(value: 1)
     list["other"] = "text"
     list["new"] = true
     list["gone"] = nil
     try PropertyListSerialization.data(fromPropertyList: list, format: .xml, options: 0)
-      .write(to: URL(fileURLWithPath: home.file))
-    if !whileOpen { engine = try await home.open() }
-    // One by one, before anything was heard, perhaps.
+      .write(to: URL(fileURLWithPath: fixture.file))
+    if !whileOpen { engine = try await fixture.open() }
+    // One key at a time, possibly before the edit was reported.
     #expect(try await kind("same", in: engine) == 3)
     #expect(try await kind("other", in: engine) == 2)
     #expect(try await kind("new", in: engine) == 4)
     #expect(try await !engine.contains(StoreKey("gone")))
     try await engine.close()
-    let again = try await home.open()
+    let again = try await fixture.open()
     #expect(try await disagreements(of: again) == [])
     #expect(try await again.summaries().map { $0.attributes[ValueAttribute<UInt8>(code: 1)] } == [4, 2, 3])
     try await again.close()
   }
 
-  /// What is kept for a snapshot has the type that it had.
+  /// A value retained for a snapshot keeps its type.
   @Test func aSnapshotKeepsTheTypesOfItsState() async throws {
-    let home = try ConfigHome()
-    let engine = try await home.open()
+    let fixture = try PreferenceFixture()
+    let engine = try await fixture.open()
     let adapter = UserDefaultsAdapter(engine: engine)
     try await adapter.set(.integer(7), for: "k")
     try await engine.withSnapshot { snapshot in

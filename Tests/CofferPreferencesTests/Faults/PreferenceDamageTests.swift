@@ -8,7 +8,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// A file that makes no sense, as a program leaves it that is killed while it writes.
+/// Damaged files, such as those left by a program that was killed while writing.
 @Suite(.blocking, .serialized) struct PreferenceDamageTests {
   enum Damage: String, CaseIterable, Sendable {
     case garbage, empty, half, halfBinary, wrongRoot, blanks
@@ -29,31 +29,31 @@ import Testing
 
   private let stored = ["theme": "dark", "size": "12"]
 
-  /// A suite with two values in it, its engine and what that reports as damaged.
-  private func filled() async throws -> (ConfigHome, SlotEngine, Locked<[DamageReport]>) {
-    let home = try ConfigHome()
-    let (engine, reports) = try await open(home)
+  /// Creates a suite with two values. Returns it with its engine and the engine's damage reports.
+  private func filled() async throws -> (PreferenceFixture, SlotEngine, Locked<[DamageReport]>) {
+    let fixture = try PreferenceFixture()
+    let (engine, reports) = try await open(fixture)
     for (key, value) in stored { try await engine.put(key, value) }
-    return (home, engine, reports)
+    return (fixture, engine, reports)
   }
 
-  private func open(_ home: ConfigHome) async throws -> (SlotEngine, Locked<[DamageReport]>) {
+  private func open(_ fixture: PreferenceFixture) async throws -> (SlotEngine, Locked<[DamageReport]>) {
     let reports = Locked<[DamageReport]>([])
-    return (try await home.open { $0.onDamage = { report in reports.withLock { $0.append(report) } } }, reports)
+    return (try await fixture.open { $0.onDamage = { report in reports.withLock { $0.append(report) } } }, reports)
   }
 
   /// Damages the file.
-  /// - Returns: Its bytes now.
-  private func apply(_ damage: Damage, to home: ConfigHome) throws -> Data {
-    let bytes = try damage.bytes(of: Data(contentsOf: URL(fileURLWithPath: home.file)))
-    try overwrite(home.file, bytes)
+  /// - Returns: The damaged bytes.
+  private func apply(_ damage: Damage, to fixture: PreferenceFixture) throws -> Data {
+    let bytes = try damage.bytes(of: Data(contentsOf: URL(fileURLWithPath: fixture.file)))
+    try overwrite(fixture.file, bytes)
     return bytes
   }
 
-  private func expectKept(_ home: ConfigHome, _ bytes: Data) throws {
-    let names = try home.names(in: "quarantine")
+  private func expectKept(_ fixture: PreferenceFixture, _ bytes: Data) throws {
+    let names = try fixture.names(in: "quarantine")
     #expect(names.count == 1 && names[0].hasPrefix("damaged-"), "\(names)")
-    let kept = try names.map { try Data(contentsOf: URL(fileURLWithPath: home.control + "/quarantine/" + $0)) }
+    let kept = try names.map { try Data(contentsOf: URL(fileURLWithPath: fixture.control + "/quarantine/" + $0)) }
     #expect(kept == [Data(bytes)])
   }
 
@@ -65,71 +65,71 @@ import Testing
   // MARK: With a copy
 
   @Test(arguments: Damage.allCases) func underAnOpenSuiteTheCopyServes(_ damage: Damage) async throws {
-    let (home, engine, reports) = try await filled()
+    let (fixture, engine, reports) = try await filled()
     let heard = Heard(engine)
-    let bytes = try apply(damage, to: home)
+    let bytes = try apply(damage, to: fixture)
     for _ in 0..<3 {
       for (key, value) in stored { #expect(try await engine.text(key) == value) }
       #expect(try await engine.text("absent") == nil)
       #expect(try await values(engine) == stored)
     }
     #expect(reports.withLock { $0.map(\.size) } == [bytes.count])
-    #expect(reports.withLock { $0.first?.key == nil && $0.first?.backend.hasPrefix("prefs:") == true })
-    try expectKept(home, bytes)
+    #expect(reports.withLock { $0.first?.key == nil && $0.first?.location.hasPrefix("prefs:") == true })
+    try expectKept(fixture, bytes)
     #expect(await availability(engine) == .available)
-    // What is damaged stays until somebody writes.
-    #expect(try Data(contentsOf: URL(fileURLWithPath: home.file)) == Data(bytes))
+    // The damaged file stays until the next commit.
+    #expect(try Data(contentsOf: URL(fileURLWithPath: fixture.file)) == Data(bytes))
     try await engine.put("size", "13")
-    #expect(try home.texts() == ["theme": "dark", "size": "13"])
-    #expect(try home.run("defaults-set", "theirs", "x").lines() == ["done"])
+    #expect(try fixture.texts() == ["theme": "dark", "size": "13"])
+    #expect(try fixture.run("defaults-set", "theirs", "x").lines() == ["done"])
     try await heard.wait(for: "theirs")
-    #expect(heard.foreign == [["theirs"]], "the damage was heard as an edit")
+    #expect(heard.foreign == [["theirs"]], "the damage was delivered as an edit")
     #expect(reports.withLock { $0.count } == 1)
-    try expectKept(home, bytes)
+    try expectKept(fixture, bytes)
     try await engine.close()
   }
 
   @Test(arguments: Damage.allCases) func beforeOpeningTheCopyServes(_ damage: Damage) async throws {
-    let (home, first, _) = try await filled()
+    let (fixture, first, _) = try await filled()
     try await first.close()
-    let bytes = try apply(damage, to: home)
-    let (engine, reports) = try await open(home)
-    let (second, others) = try await open(home)
+    let bytes = try apply(damage, to: fixture)
+    let (engine, reports) = try await open(fixture)
+    let (second, others) = try await open(fixture)
     for handle in [engine, second] {
       #expect(try await values(handle) == stored)
       #expect(try await handle.recoveryReport().edited == 0)
       #expect(await availability(handle) == .available)
     }
     for log in [reports, others] { #expect(log.withLock { $0.map(\.size) } == [bytes.count]) }
-    try expectKept(home, bytes)
+    try expectKept(fixture, bytes)
     try await engine.put("size", "13")
     #expect(try await second.text("size") == "13")
-    #expect(try home.texts() == ["theme": "dark", "size": "13"])
+    #expect(try fixture.texts() == ["theme": "dark", "size": "13"])
     try await second.close()
     try await engine.close()
-    let (again, none) = try await open(home)
+    let (again, none) = try await open(fixture)
     #expect(try await values(again) == ["theme": "dark", "size": "13"])
     #expect(none.withLock { $0.isEmpty })
-    try expectKept(home, bytes)
+    try expectKept(fixture, bytes)
     try await again.close()
   }
 
-  /// Who was in the middle of writing ends it: that was no damage.
+  /// A file that is only partly written and then completed is not damaged.
   @Test func halfAFileThatBecomesWholeIsNoDamage() async throws {
     for _ in 0..<50 {
-      let (home, engine, reports) = try await filled()
-      let whole = try Data(contentsOf: URL(fileURLWithPath: home.file))
-      let writer = SlowWriter(home.file, whole)
+      let (fixture, engine, reports) = try await filled()
+      let whole = try Data(contentsOf: URL(fileURLWithPath: fixture.file))
+      let writer = SlowWriter(fixture.file, whole)
       let start = ContinuousClock.now
       #expect(try await engine.text("theme") == "dark")
       let waited = ContinuousClock.now - start
       let pause = try await writer.end()
-      // A machine that is busy with other things may have left half a file for longer than readers wait; or nobody has
-      // looked at it.
+      // On a busy machine the file may have stayed incomplete for longer than readers wait, or may not have been read
+      // in that time.
       let counts = pause < .milliseconds(150) && waited > .milliseconds(10)
       if counts {
         #expect(reports.withLock { $0.isEmpty })
-        #expect(try home.names(in: "quarantine") == [])
+        #expect(try fixture.names(in: "quarantine") == [])
       }
       try await engine.close()
       if counts { return }
@@ -137,14 +137,14 @@ import Testing
     Issue.record("this machine never wrote the other half in time")
   }
 
-  /// Each damaged state is kept and told of.
+  /// Each damaged state is quarantined and reported.
   @Test func aSecondDamageIsAnother() async throws {
-    let (home, engine, reports) = try await filled()
+    let (fixture, engine, reports) = try await filled()
     for (index, damage) in [Damage.garbage, .half].enumerated() {
-      let bytes = try apply(damage, to: home)
+      let bytes = try apply(damage, to: fixture)
       #expect(try await engine.text("theme") == "dark")
       #expect(reports.withLock { $0.map(\.size) }.last == bytes.count)
-      #expect(try home.names(in: "quarantine").count == index + 1)
+      #expect(try fixture.names(in: "quarantine").count == index + 1)
       try await engine.put("size", "\(index)")
     }
     #expect(reports.withLock { $0.count } == 2)
@@ -152,7 +152,7 @@ import Testing
   }
 }
 
-/// Writes half a file at once and the whole of it after a moment, on a thread of its own: readers block those of tasks.
+/// Writes half a file at once and the rest after a moment, on a separate thread, since readers block those of tasks.
 private final class SlowWriter: Sendable {
   private let pause = Locked<Result<Duration, any Error>?>(nil)
 
@@ -173,7 +173,7 @@ private final class SlowWriter: Sendable {
     isTorn.wait()
   }
 
-  /// How long the file was half of one.
+  /// Waits for the writer and returns how long the file was incomplete.
   func end() async throws -> Duration {
     let deadline = ContinuousClock.now + .seconds(60)
     while ContinuousClock.now < deadline {

@@ -20,7 +20,7 @@ struct PreferenceDiskTests {
   }
 
   private func open(_ disk: SmallDisk) async throws -> SlotEngine {
-    try await SystemDirectories.$current.withValue(ConfigHome.system(disk.path)) {
+    try await SystemDirectories.$current.withValue(PreferenceFixture.system(disk.path)) {
       try await SlotEngine.preferences(suite: suite)
     }
   }
@@ -69,7 +69,7 @@ struct PreferenceDiskTests {
     try await again.close()
   }
 
-  /// One value after the other until nothing goes: whatever part of a commit it is that finds no space.
+  /// Stores values until the disk is full, at whichever part of a commit that happens.
   @Test(arguments: [2_000, 20_000, 80_000])
   func everythingAcknowledgedIsThereWhenTheDiskIsFull(size: Int) async throws {
     let directory = try TemporaryDirectory()
@@ -83,7 +83,7 @@ struct PreferenceDiskTests {
         stored.append(index)
       } catch let error as StorageError {
         failures.append(error)
-        // It says that it has happened, only not in the file: readers see it, and it is put there later.
+        // The change is committed but not yet in the file: readers find it, and it is published later.
         if error.code == .unfinished { stored.append(index) }
       }
     }

@@ -8,31 +8,31 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Foundation's own `UserDefaults` in another process, which takes no locks and writes in place what it has read.
+/// Foundation's `UserDefaults` in another process, which takes no locks and writes back in place what it has read.
 ///
-/// What we write while it does so can be lost by its side, and what it writes while we do by ours. What is promised is
-/// that everybody always finds whole values which somebody has written, and that all is well when it has ended.
+/// Concurrent writes of either side can be lost to the other. What is guaranteed is that every reader always finds
+/// complete values that one of them has written, and that both work normally afterwards.
 @Suite(.blocking, .serialized) struct PreferenceForeignTests {
-  /// Large enough that the other program needs a moment for its writing.
+  /// Creates a suite large enough that the other program takes a moment to write it.
   private func filled(_ configure: (inout SlotConfiguration) -> Void = { _ in }) async throws -> (
-    ConfigHome, SlotEngine
+    PreferenceFixture, SlotEngine
   ) {
-    let home = try ConfigHome()
-    let engine = try await home.open(configure)
+    let fixture = try PreferenceFixture()
+    let engine = try await fixture.open(configure)
     var batch = WriteBatch()
     for number in 0..<300 {
       batch.put(try StoreKey("large/\(number)"), Data(repeating: UInt8(number % 256), count: 1_000))
     }
-    batch.put(try StoreKey("ours"), Data("0".utf8))
+    batch.put(StoreKey("ours"), Data("0".utf8))
     try await engine.commit(batch, from: StoreOrigin())
-    return (home, engine)
+    return (fixture, engine)
   }
 
   @Test func readersAndWritersLiveBesideALoopOfUserDefaults() async throws {
     let damages = Locked(0)
-    let (home, engine) = try await filled { $0.onDamage = { _ in damages.withLock { $0 += 1 } } }
-    let second = try await home.open()
-    let other = try home.run("defaults-loop", "200")
+    let (fixture, engine) = try await filled { $0.onDamage = { _ in damages.withLock { $0 += 1 } } }
+    let second = try await fixture.open()
+    let other = try fixture.run("defaults-loop", "200")
     #expect(try other.line() == "ack 0")
     var written: Set<String> = ["0"]
     var refusals: [StorageError] = []
@@ -51,24 +51,24 @@ import Testing
       acknowledged += 1
     }
     #expect(other.wait() == 0 && acknowledged == 200)
-    // What was refused was so because the file never stood still, and nothing else.
+    // Commits were refused only because the file kept changing.
     #expect(refusals.allSatisfy { [.busy, .unfinished].contains($0.code) }, "\(refusals)")
     #expect(refusals.count < 60)
-    let torn = try home.names(in: "quarantine")
+    let torn = try fixture.names(in: "quarantine")
     print("beside UserDefaults: \(refusals.count) of 60 commits refused, \(torn.count) torn files")
-    try checkTorn(home, torn)
+    try checkTorn(fixture, torn)
     #expect(damages.withLock { $0 } <= torn.count)
-    try await checkPeace(home, [engine, second])
+    try await checkPeace(fixture, [engine, second])
   }
 
-  /// Killed while it writes, it leaves half a file for good.
+  /// A `UserDefaults` program that is killed while writing leaves an incomplete file.
   @Test func everyKilledUserDefaultsLeavesUsWithWholeValues() async throws {
     let damages = Locked(0)
-    let (home, engine) = try await filled { $0.onDamage = { _ in damages.withLock { $0 += 1 } } }
+    let (fixture, engine) = try await filled { $0.onDamage = { _ in damages.withLock { $0 += 1 } } }
     var random = SeededGenerator(seed: 20_261_124)
     var written: Set<String> = ["0"]
     for round in 1...15 {
-      let other = try home.run("defaults-loop", "1000000")
+      let other = try fixture.run("defaults-loop", "1000000")
       for _ in 0..<Int.random(in: 1...6, using: &random) { _ = try other.line() }
       usleep(UInt32.random(in: 0...3_000, using: &random))
       other.kill()
@@ -77,18 +77,18 @@ import Testing
       written.insert("\(round)")
       try await engine.put("ours", "\(round)")
       #expect(try await engine.text("ours") == "\(round)")
-      #expect(try home.texts(except: "foreign")["ours"] == "\(round)")
+      #expect(try fixture.texts(except: "foreign")["ours"] == "\(round)")
     }
-    let torn = try home.names(in: "quarantine")
+    let torn = try fixture.names(in: "quarantine")
     print("killed 15 programs with UserDefaults: \(torn.count) torn files")
-    try checkTorn(home, torn)
+    try checkTorn(fixture, torn)
     #expect(damages.withLock { $0 } == torn.count)
-    try await checkPeace(home, [engine])
+    try await checkPeace(fixture, [engine])
   }
 
-  // MARK: Looking
+  // MARK: Checks
 
-  /// Every value is one that was written, whole.
+  /// Checks that every value is complete and was written.
   private func expectWhole(_ engine: SlotEngine, _ written: Set<String>) async throws {
     do {
       let ours = try #require(try await engine.text("ours"))
@@ -99,31 +99,31 @@ import Testing
       }
       if let foreign = try await engine.text("foreign") { #expect(Int(foreign) != nil) }
     } catch let error as StorageError {
-      // The one thing that a reader may hear of somebody who never stops.
+      // The only error that a reader may receive while another program keeps writing.
       #expect(error.code == .busy, "\(error)")
     }
   }
 
-  /// What was kept as damaged made no sense indeed.
-  private func checkTorn(_ home: ConfigHome, _ names: [String]) throws {
+  /// Checks that every quarantined file is really damaged.
+  private func checkTorn(_ fixture: PreferenceFixture, _ names: [String]) throws {
     for name in names {
-      let data = try Data(contentsOf: URL(fileURLWithPath: home.control + "/quarantine/" + name))
+      let data = try Data(contentsOf: URL(fileURLWithPath: fixture.control + "/quarantine/" + name))
       #expect((try? PropertyListFormat().decode(data)) == nil, "\(name): \(data.prefix(80))")
     }
   }
 
-  /// Now that nobody else is there, what each side writes is there for both.
-  private func checkPeace(_ home: ConfigHome, _ engines: [SlotEngine]) async throws {
+  /// Checks that without concurrent writers each side reads what the other has written.
+  private func checkPeace(_ fixture: PreferenceFixture, _ engines: [SlotEngine]) async throws {
     try await engines[0].put("ours", "last")
-    #expect(try home.run("defaults-set", "theirs", "last").lines() == ["done"])
+    #expect(try fixture.run("defaults-set", "theirs", "last").lines() == ["done"])
     for engine in engines {
       #expect(try await engine.text("ours") == "last")
       #expect(try await engine.text("theirs") == "last")
       #expect(try await values(engine).count >= 303)
     }
-    let list = try home.propertyList()
+    let list = try fixture.propertyList()
     #expect(list["ours"] as? Data == Data("last".utf8) && list["theirs"] as? String == "last")
     for engine in engines { try await engine.close() }
-    #expect(try home.names(in: "staged") == [])
+    #expect(try fixture.names(in: "staged") == [])
   }
 }

@@ -9,21 +9,21 @@ import Testing
 /// Several processes on one suite, some of them killed with SIGKILL at random moments.
 @Suite(.blocking, .serialized) struct PreferenceKillTests {
   @Test func twoProcessesLoseNoUpdate() async throws {
-    let home = try ConfigHome()
-    let helpers = try (0..<2).map { _ in try home.run("prefs-increment", "300") }
-    let looks = try await watchFile(of: home) { () async throws -> Void in
+    let fixture = try PreferenceFixture()
+    let helpers = try (0..<2).map { _ in try fixture.run("prefs-increment", "300") }
+    let looks = try await watchFile(of: fixture) { () async throws -> Void in
       for helper in helpers {
         #expect(try helper.lines(within: 300_000) == [])
         #expect(helper.wait() == 0)
       }
     }
     #expect(looks > 10)
-    let engine = try await home.open()
+    let engine = try await fixture.open()
     #expect(try await values(engine) == ["counter": "600"])
-    #expect(try home.texts() == ["counter": "600"])
+    #expect(try fixture.texts() == ["counter": "600"])
     #expect(engine.latestRevision == StoreRevision(600))
     #expect(try await engine.recoveryReport().edited == 0)
-    for folder in ["staged", "quarantine"] { #expect(try home.names(in: folder) == []) }
+    for folder in ["staged", "quarantine"] { #expect(try fixture.names(in: folder) == []) }
     try await engine.close()
   }
 
@@ -37,15 +37,15 @@ import Testing
     try await kill(rounds: 200, seed: UInt64.random(in: 0...UInt64.max))
   }
 
-  /// One process counts to the end; beside it others are killed, of whose batches everything or nothing is there.
+  /// One process counts to the end while others are killed; each of their batches is stored completely or not at all.
   private func kill(rounds: Int, seed: UInt64) async throws {
     var random = SeededGenerator(seed: seed)
-    let home = try ConfigHome()
-    let counter = try home.run("prefs-increment", "\(rounds * 15)")
+    let fixture = try PreferenceFixture()
+    let counter = try fixture.run("prefs-increment", "\(rounds * 15)")
     var killsInsideCommits = 0
     var expected: [String: Int] = [:]
     for round in 0..<rounds {
-      let helper = try home.run("prefs-write", "full", "round\(round)")
+      let helper = try fixture.run("prefs-write", "full", "round\(round)")
       var lines: [String] = []
       for _ in 0..<Int.random(in: 1...16, using: &random) { lines.append(try helper.line() ?? "") }
       if lines.last?.hasPrefix("begin") == true { usleep(UInt32.random(in: 0...6_000, using: &random)) }
@@ -54,11 +54,11 @@ import Testing
       helper.wait()
       if lines.last?.hasPrefix("begin") == true { killsInsideCommits += 1 }
       let comment: Comment = "round \(round), seed \(seed): \(lines.last ?? "")"
-      // Before anybody has come to finish it, or just after the counter has. The first writer of all may have been
-      // killed before there was a file.
-      let isThere = round > 0 || FileManager.default.fileExists(atPath: home.file)
-      let whole = isThere ? try home.propertyList() : [:]
-      let engine = try await home.open()
+      // Read before the batch is rolled forward, or just after the counter has done so. The first writer may have been
+      // killed before the file was created.
+      let isThere = round > 0 || FileManager.default.fileExists(atPath: fixture.file)
+      let whole = isThere ? try fixture.propertyList() : [:]
+      let engine = try await fixture.open()
       let found = try await values(engine)
       let stored = pairs(found, round)
       #expect(stored.left == stored.right, comment)
@@ -70,25 +70,27 @@ import Testing
       try await engine.close()
     }
     #expect(try counter.lines(within: 300_000) == [] && counter.wait() == 0)
-    try await checkEnd(home, expected, count: rounds * 15, "seed \(seed)")
+    try await checkEnd(fixture, expected, count: rounds * 15, "seed \(seed)")
     print("killed \(rounds) writers of preferences, \(killsInsideCommits) of them inside a commit (seed \(seed))")
     #expect(killsInsideCommits > 0, "seed \(seed)")
   }
 
-  private func checkEnd(_ home: ConfigHome, _ expected: [String: Int], count: Int, _ comment: Comment) async throws {
-    let engine = try await home.open()
+  private func checkEnd(
+    _ fixture: PreferenceFixture, _ expected: [String: Int], count: Int, _ comment: Comment
+  ) async throws {
+    let engine = try await fixture.open()
     let found = try await values(engine)
     #expect(found["counter"] == "\(count)", comment)
     for (name, pairs) in expected { #expect(found.keys.count { $0.hasPrefix("\(name)/") } == 2 * pairs, comment) }
     let total = expected.values.reduce(0, +)
     #expect(found.count == 2 * total + 1, comment)
     #expect(engine.latestRevision == StoreRevision(UInt64(total + count)), comment)
-    #expect(try home.texts() == found, comment)
-    for folder in ["staged", "quarantine"] { #expect(try home.names(in: folder) == [], comment) }
+    #expect(try fixture.texts() == found, comment)
+    for folder in ["staged", "quarantine"] { #expect(try fixture.names(in: folder) == [], comment) }
     try await engine.close()
   }
 
-  /// The numbers of the pairs of a round, checked for their values.
+  /// Returns the numbers of the pairs of a round; -1 for one with a wrong value.
   private func pairs(_ values: [String: String], _ round: Int) -> (left: [Int], right: [Int]) {
     func numbers(_ side: String) -> [Int] {
       values.compactMap { key, value in
@@ -102,18 +104,18 @@ import Testing
     return (numbers("left"), numbers("right"))
   }
 
-  /// Reads the file as any program would, again and again, while `body` runs.
-  /// - Returns: How often.
-  private func watchFile(of home: ConfigHome, _ body: () async throws -> Void) async throws -> Int {
+  /// Reads the file repeatedly, as any program would, while `body` runs.
+  /// - Returns: The number of reads.
+  private func watchFile(of fixture: PreferenceFixture, _ body: () async throws -> Void) async throws -> Int {
     let isOver = Locked(false)
-    // On a thread of its own: who waits for the processes may hold up every thread that tasks share.
+    // On a separate thread, since waiting for the processes may block every thread of the cooperative pool.
     let (looked, looking) = AsyncThrowingStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
     Thread.detachNewThread {
       var looks = 0
       do {
         while !isOver.withLock({ $0 }) {
-          if FileManager.default.fileExists(atPath: home.file) {
-            _ = try home.propertyList()
+          if FileManager.default.fileExists(atPath: fixture.file) {
+            _ = try fixture.propertyList()
             looks += 1
           }
           usleep(1_000)

@@ -7,11 +7,11 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// A file that makes no sense, and nothing that could take its place: the one kind of damage that readers hear of.
+/// A damaged file without an intact copy: the only kind of damage that makes reads throw.
 @Suite(.serialized) struct PreferenceLossTests {
   private let garbage = Data("no property list, and nobody's backup".utf8)
 
-  private func reported(_ home: ConfigHome) -> (Locked<[DamageReport]>, (inout SlotConfiguration) -> Void) {
+  private func reported(_ fixture: PreferenceFixture) -> (Locked<[DamageReport]>, (inout SlotConfiguration) -> Void) {
     let reports = Locked<[DamageReport]>([])
     return (reports, { $0.onDamage = { report in reports.withLock { $0.append(report) } } })
   }
@@ -20,96 +20,96 @@ import Testing
     try PropertyListSerialization.data(fromPropertyList: values, format: .xml, options: 0)
   }
 
-  /// The bytes are kept, and the advice says as what.
-  private func expectAdvice(_ error: StorageError?, _ home: ConfigHome) throws {
-    let names = try home.names(in: "quarantine")
+  /// Checks that the bytes are quarantined and the advice names their file.
+  private func expectAdvice(_ error: StorageError?, _ fixture: PreferenceFixture) throws {
+    let names = try fixture.names(in: "quarantine")
     #expect(names.count == 1)
     let name = try #require(names.first)
     let error = try #require(error)
-    #expect(error.advice.contains("quarantine/\(name)") && error.message.contains(home.file), "\(error)")
-    #expect(try Data(contentsOf: URL(fileURLWithPath: home.control + "/quarantine/" + name)) == garbage)
-    #expect(try Data(contentsOf: URL(fileURLWithPath: home.file)) == garbage)
+    #expect(error.advice.contains("quarantine/\(name)") && error.message.contains(fixture.file), "\(error)")
+    #expect(try Data(contentsOf: URL(fileURLWithPath: fixture.control + "/quarantine/" + name)) == garbage)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: fixture.file)) == garbage)
   }
 
-  /// Somebody else's file, never written by us.
+  /// A file of another program that Coffer has never written.
   @Test func aForeignFileThatIsDamagedBeforeTheFirstUse() async throws {
-    let home = try ConfigHome()
-    try FileManager.default.createDirectory(atPath: home.path, withIntermediateDirectories: true)
-    try overwrite(home.file, garbage)
-    for _ in 0..<2 { try expectAdvice(await expectError(.damaged) { _ = try await home.open() }, home) }
-    // The adapter, which opens without throwing, says the same of each use.
-    let (reports, configure) = reported(home)
+    let fixture = try PreferenceFixture()
+    try FileManager.default.createDirectory(atPath: fixture.path, withIntermediateDirectories: true)
+    try overwrite(fixture.file, garbage)
+    for _ in 0..<2 { try expectAdvice(await expectError(.damaged) { _ = try await fixture.open() }, fixture) }
+    // The adapter opens without throwing; each of its methods throws the same error.
+    let (reports, configure) = reported(fixture)
     var configuration = SlotConfiguration()
     configure(&configuration)
-    let adapter = try await home.use { [configuration] in
-      UserDefaultsAdapter(suiteName: home.suite, configuration: configuration)
+    let adapter = try await fixture.use { [configuration] in
+      UserDefaultsAdapter(suiteName: fixture.suite, configuration: configuration)
     }
     for _ in 0..<2 {
-      try expectAdvice(await expectError(.damaged) { _ = try await adapter.value(for: "theme") }, home)
-      try expectAdvice(await expectError(.damaged) { try await adapter.set("x", for: "theme") }, home)
-      try expectAdvice(await expectError(.damaged) { _ = try await adapter.keys() }, home)
+      try expectAdvice(await expectError(.damaged) { _ = try await adapter.get("theme") }, fixture)
+      try expectAdvice(await expectError(.damaged) { try await adapter.set("x", for: "theme") }, fixture)
+      try expectAdvice(await expectError(.damaged) { _ = try await adapter.keys() }, fixture)
     }
     #expect(reports.withLock { $0.contains { $0.size == garbage.count } })
-    // A backup in its place, as the advice has it.
-    try overwrite(home.file, whole(["theme": "dark"]))
-    #expect(try await adapter.value(for: "theme") == "dark")
+    // Restore a backup, as the advice says.
+    try overwrite(fixture.file, whole(["theme": "dark"]))
+    #expect(try await adapter.get("theme") == "dark")
     try await adapter.set("light", for: "theme")
-    #expect(try home.texts() == ["theme": "light"])
+    #expect(try fixture.texts() == ["theme": "light"])
     try await adapter.engine.close()
   }
 
   @Test func aSuiteThatWasOnlyReadAndIsDamagedWhileOpen() async throws {
-    let home = try ConfigHome()
-    try FileManager.default.createDirectory(atPath: home.path, withIntermediateDirectories: true)
-    try overwrite(home.file, whole(["theme": "dark"]))
-    let (reports, configure) = reported(home)
-    let engine = try await home.open(configure)
+    let fixture = try PreferenceFixture()
+    try FileManager.default.createDirectory(atPath: fixture.path, withIntermediateDirectories: true)
+    try overwrite(fixture.file, whole(["theme": "dark"]))
+    let (reports, configure) = reported(fixture)
+    let engine = try await fixture.open(configure)
     #expect(try await engine.text("theme") == "dark")
     let heard = Heard(engine)
-    try overwrite(home.file, garbage)
+    try overwrite(fixture.file, garbage)
     let revision = engine.latestRevision
     for _ in 0..<2 {
-      try expectAdvice(await expectError(.damaged) { _ = try await engine.text("theme") }, home)
-      try expectAdvice(await expectError(.damaged) { _ = try await engine.text("absent") }, home)
-      try expectAdvice(await expectError(.damaged) { try await engine.put("theme", "x") }, home)
+      try expectAdvice(await expectError(.damaged) { _ = try await engine.text("theme") }, fixture)
+      try expectAdvice(await expectError(.damaged) { _ = try await engine.text("absent") }, fixture)
+      try expectAdvice(await expectError(.damaged) { try await engine.put("theme", "x") }, fixture)
       try expectAdvice(
         await expectError(.damaged) {
           var batch = WriteBatch()
           batch.clear(prefix: nil)
           try await engine.commit(batch, from: StoreOrigin())
-        }, home)
+        }, fixture)
     }
     #expect(reports.withLock { $0.map(\.size) } == [garbage.count])
     #expect(engine.latestRevision == revision && heard.changes == [])
-    #expect(try home.names(in: "staged") == [])
+    #expect(try fixture.names(in: "staged") == [])
     try await expectAvailability(engine) { $0 != .available }
-    // Moved away, to begin anew, as the advice has it: its values are gone, and that is heard.
-    #expect(rename(home.file, home.outside("damaged")) == 0)
+    // Move the file away, as the advice says: its values are gone, and subscribers receive their removal.
+    #expect(rename(fixture.file, fixture.outside("damaged")) == 0)
     try await expectAvailability(engine) { $0 == .available }
     try await heard.wait(for: "theme")
     #expect(heard.foreign == [["theme"]])
     #expect(try await engine.text("theme") == nil)
     try await engine.put("theme", "light")
-    #expect(try home.texts() == ["theme": "light"])
+    #expect(try fixture.texts() == ["theme": "light"])
     try await engine.close()
   }
 
-  /// A copy that is damaged as well is none.
+  /// A damaged copy is not used.
   @Test func aDamagedCopyIsNone() async throws {
-    let home = try ConfigHome()
-    let first = try await home.open()
+    let fixture = try PreferenceFixture()
+    let first = try await fixture.open()
     try await first.put("theme", "dark")
     try await first.close()
-    try overwrite(home.control + "/copy", garbage)
-    try overwrite(home.file, garbage)
-    try expectAdvice(await expectError(.damaged) { _ = try await home.open() }, home)
-    try overwrite(home.file, whole(["theme": "restored"]))
-    let engine = try await home.open()
+    try overwrite(fixture.control + "/copy", garbage)
+    try overwrite(fixture.file, garbage)
+    try expectAdvice(await expectError(.damaged) { _ = try await fixture.open() }, fixture)
+    try overwrite(fixture.file, whole(["theme": "restored"]))
+    let engine = try await fixture.open()
     #expect(try await engine.text("theme") == "restored")
     try await engine.close()
   }
 
-  /// Waits for a state that is told to subscribers.
+  /// Waits until subscribers receive a matching availability.
   private func expectAvailability(
     _ engine: SlotEngine, _ isWanted: @escaping @Sendable (StoreAvailability) -> Bool
   ) async throws {

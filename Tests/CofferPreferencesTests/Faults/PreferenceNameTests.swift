@@ -7,7 +7,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Names that lead elsewhere, and users whose system does not say where their preferences are.
+/// Names that would lead outside the directory, and environments that specify no directory of preferences.
 @Suite(.blocking, .serialized) struct PreferenceNameTests {
   static let wrong = [
     "", ".", "..", ".hidden", "a/b", "/etc/passwd", "../x", "a/../../x", "a\0b", "\0", "a\nb", "a b", "ä",
@@ -15,7 +15,7 @@ import Testing
     "NSRegistrationDomain", "com.example.shop\u{301}", "a\\b", "~", "*",
   ]
 
-  /// Everything in a directory, with what is in it.
+  /// The sorted paths of everything in a directory, recursively.
   private func everything(_ directory: TemporaryDirectory) throws -> [String] {
     try FileManager.default.subpathsOfDirectory(atPath: directory.url.path).sorted()
   }
@@ -25,15 +25,15 @@ import Testing
     try FileManager.default.createDirectory(atPath: directory.path("config"), withIntermediateDirectories: false)
     try Data("kept".utf8).write(to: directory.url.appendingPathComponent("x.plist"))
     let before = try everything(directory)
-    let system = ConfigHome.system(directory.path("config"), home: directory.path("home"))
+    let system = PreferenceFixture.system(directory.path("config"), fixture: directory.path("home"))
     try await SystemDirectories.$current.withValue(system) {
       let error = await expectError(.unsupported) { _ = try await SlotEngine.preferences(suite: name) }
-      // What a person reads of it does not steer the terminal, and is no page long.
+      // The error text contains no control characters and is of limited length.
       let text = try #require(error).description
       #expect(text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0 != "\u{7F}" } && text.count < 600, "\(text)")
       let adapter = UserDefaultsAdapter(suiteName: name)
       await expectError(.unsupported) { try await adapter.set("x", for: "theme") }
-      await expectError(.unsupported) { _ = try await adapter.value(for: "theme") }
+      await expectError(.unsupported) { _ = try await adapter.get("theme") }
       await expectError(.unsupported) { _ = try await adapter.keys() }
       var states = adapter.engine.availability().makeAsyncIterator()
       if case .unavailable(let reason)? = await states.next() {
@@ -49,30 +49,30 @@ import Testing
 
   @Test(arguments: ["a", "A-1_b..c", "-", "_", "NSGlobalDomain2"])
   func oddNamesThatAreFine(name: String) async throws {
-    let home = try ConfigHome(suite: name)
-    let adapter = try await home.adapter()
+    let fixture = try PreferenceFixture(suite: name)
+    let adapter = try await fixture.adapter()
     try await adapter.set("ours", for: "string")
-    #expect(try home.run("defaults-read").lines().first == "string ours")
-    let names = try FileManager.default.contentsOfDirectory(atPath: home.path)
+    #expect(try fixture.run("defaults-read").lines().first == "string ours")
+    let names = try FileManager.default.contentsOfDirectory(atPath: fixture.path)
     #expect(Set(names) == [".coffer-preferences", "\(name).plist"])
     try await adapter.engine.close()
   }
 
   @Test func theLongestNameIsFine() async throws {
-    let home = try ConfigHome(suite: String(repeating: "n", count: 128))
-    let engine = try await home.open()
+    let fixture = try PreferenceFixture(suite: String(repeating: "n", count: 128))
+    let engine = try await fixture.open()
     try await engine.put("k", "v")
-    #expect(try home.texts() == ["k": "v"])
+    #expect(try fixture.texts() == ["k": "v"])
     try await engine.close()
   }
 
-  // MARK: Where the preferences are
+  // MARK: The directory of preferences
 
   private func run(_ arguments: [String], _ environment: [(String, String)]) throws -> [String] {
     try HelperProcess(arguments, environment: environment, without: ["HOME", "XDG_CONFIG_HOME"]).lines()
   }
 
-  @Test func withoutAHomeThereIsNoPlace() throws {
+  @Test func withoutHOMEThereIsNoDirectory() throws {
     for environment in [
       [], [("HOME", ""), ("XDG_CONFIG_HOME", "")], [("HOME", "here"), ("XDG_CONFIG_HOME", "there")],
     ] {
@@ -83,8 +83,8 @@ import Testing
     for name in ["here", "there"] { #expect(!FileManager.default.fileExists(atPath: name)) }
   }
 
-  /// As Foundation has it: what one writes the other reads.
-  @Test(arguments: [nil, ""]) func withoutAPlaceOfItsOwnItIsInHome(config: String?) throws {
+  /// The same directory as Foundation uses, so that each reads what the other writes.
+  @Test(arguments: [nil, ""]) func withoutXDGConfigHOMEItIsBelowHOME(config: String?) throws {
     let directory = try TemporaryDirectory()
     let environment = [("HOME", directory.url.path)] + (config.map { [("XDG_CONFIG_HOME", $0)] } ?? [])
     #expect(try run(["prefs-write", "com.example.shop", "full", "w", "1"], environment) == ["begin 0", "ack 0"])

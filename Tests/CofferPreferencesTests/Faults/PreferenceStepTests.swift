@@ -5,18 +5,18 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// A writer of preferences that is killed at each step of a batch, and those that come to finish it.
+/// A writer of preferences killed at each step of a batch, and the recoveries that follow.
 @Suite(.blocking, .serialized) struct PreferenceStepTests {
   private static let committed = ["committed", "placed", "synced", "finished"]
 
   @Test func aKillAtEveryStepOfABatchLeavesItWhole() async throws {
     var kills = 0
     for step in 1...100 {
-      let home = try await ConfigHome.filled()
-      let lines = try self.lines(of: home.run("prefs-commit", "\(step)"))
+      let fixture = try await PreferenceFixture.filled()
+      let lines = try self.lines(of: fixture.run("prefs-commit", "\(step)"))
       let last = lines.last { $0.hasPrefix("step") } ?? ""
       let mustBeNew = Self.committed.contains(String(last.dropFirst(5)))
-      let aftermath = Aftermath(home: home, comment: "killed at \(step): \(last)")
+      let aftermath = Aftermath(fixture: fixture, comment: "killed at \(step): \(last)")
       let isNew = try await aftermath.check(mustBeNew: mustBeNew || lines.contains("ack"), mustBeOld: !mustBeNew)
       if lines.last == "closed" {
         #expect(isNew)
@@ -24,25 +24,25 @@ import Testing
       }
       kills += 1
     }
-    // Four values aside, a record, a commit, seven keys in their places (four put, two cleared, one deleted), the rest.
+    // Four values staged, a record, a commit, seven keys published (four put, two cleared, one deleted), the rest.
     #expect(kills >= 13 && kills < 100, "\(kills)")
   }
 
-  /// The process that opens the suite and finishes the batch is killed at each of its steps, too.
+  /// The process that opens the suite and rolls the batch forward is killed at each of its steps as well.
   @Test func aRecoveryThatIsKilledIsFinishedByTheNext() async throws {
     var recoveries = 0
     for step in 1...100 {
-      let first = try await ConfigHome.filled()
+      let first = try await PreferenceFixture.filled()
       let lines = try self.lines(of: first.run("prefs-commit", "\(step)"))
       if lines.last == "closed" { break }
       guard let last = lines.last(where: { $0.hasPrefix("step") })?.dropFirst(5),
         Self.committed.contains(String(last))
       else { continue }
       for recoveryStep in 1...100 {
-        let home = try first.copy()
-        let recovered = try self.lines(of: home.run("prefs-open", "\(recoveryStep)"))
+        let fixture = try first.copy()
+        let recovered = try self.lines(of: fixture.run("prefs-open", "\(recoveryStep)"))
         let comment: Comment = "killed at \(step), recovery at \(recoveryStep)"
-        _ = try await Aftermath(home: home, asksFoundation: false, comment: comment).check(mustBeNew: true)
+        _ = try await Aftermath(fixture: fixture, asksFoundation: false, comment: comment).check(mustBeNew: true)
         recoveries += 1
         if recovered.last == "closed" { break }
       }

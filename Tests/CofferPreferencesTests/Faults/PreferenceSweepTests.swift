@@ -2,7 +2,7 @@ import CofferTestSupport
 import CofferTestTraits
 import Testing
 
-/// What a store answers of which one file was injured: ``Sweep``.
+/// Reads from stores with one damaged file each: ``Sweep``.
 @Suite(.blocking, .serialized) struct PreferenceSweepTests {
   @Test func everyInjuryIsTold() throws {
     let outcome = try Sweep("preferences").run(2_000)

@@ -5,7 +5,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Each system call of a commit fails in turn, or is the one in front of which the process is killed.
+/// Every system call of a commit: it fails, or the process is killed just before it.
 @Suite(
   .blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"),
   .disabled(if: isThreadSanitized, "hundreds of processes, each slow to start under the thread sanitizer"))
@@ -14,9 +14,9 @@ struct PreferenceSystemCallTests {
 
   @Test(arguments: calls) func aKillInFrontOfEachCall(call: String) async throws {
     let count = try await sweep { step in
-      let home = try await ConfigHome.filled()
-      let lines = try home.run("prefs-armed", "kill:\(call):\(step)", fault: true).lines()
-      var aftermath = Aftermath(home: home, comment: "killed in front of \(call) \(step)")
+      let fixture = try await PreferenceFixture.filled()
+      let lines = try fixture.run("prefs-armed", "kill:\(call):\(step)", fault: true).lines()
+      var aftermath = Aftermath(fixture: fixture, comment: "killed in front of \(call) \(step)")
       aftermath.isLaterStored = lines.contains("later ok")
       aftermath.asksFoundation = false
       _ = try await aftermath.check(mustBeNew: lines.contains("commit ok"))
@@ -30,7 +30,7 @@ struct PreferenceSystemCallTests {
     #expect(count >= least(call), "\(count)")
   }
 
-  /// No space at each of them.
+  /// A full disk at each call.
   @Test(arguments: ["write", "pwrite", "openat", "renameat"]) func aFullDiskAtEachCall(call: String) async throws {
     let count = try await sweep { step in
       try await fail("full:\(call):\(step)", codes: ["diskFull", "inputOutput"])
@@ -38,48 +38,49 @@ struct PreferenceSystemCallTests {
     #expect(count >= least(call), "\(count)")
   }
 
-  /// The directory of the file: what is renamed in it is not known to have survived.
+  /// A failed sync of the file's directory: its renames may not survive power loss.
   @Test func aFailedSyncOfTheDirectoryIsNoAcknowledgement() async throws {
     #expect(try await fail("fail:sync@:1"), "there was no such sync")
-    let home = try await ConfigHome.filled()
-    let lines = try home.run("prefs-armed", "fail:sync@:1", fault: true).lines()
+    let fixture = try await PreferenceFixture.filled()
+    let lines = try fixture.run("prefs-armed", "fail:sync@:1", fault: true).lines()
     let answer = try #require(lines.first)
     #expect(answer.hasPrefix("commit unfinished") || answer.hasPrefix("commit outcomeUnknown"), "\(lines)")
   }
 
-  /// Where the values wait: a batch is committed only when they would all be found again.
+  /// A failed sync of the staging directory: a batch is committed only if all its staged files are durable.
   @Test func aFailedSyncOfWhatWaitsFailsTheBatch() async throws {
     let fault = "fail:sync@/.coffer-preferences/com.example.shop/staged:1"
     #expect(try await fail(fault), "there was no such sync")
-    let home = try await ConfigHome.filled()
-    let lines = try home.run("prefs-armed", fault, fault: true).lines()
+    let fixture = try await PreferenceFixture.filled()
+    let lines = try fixture.run("prefs-armed", fault, fault: true).lines()
     #expect(lines.first?.hasPrefix("commit inputOutput") == true, "\(lines)")
   }
 
   // MARK: One run
 
-  /// How often a commit makes a call at least: a sweep that finds fewer has not seen them.
+  /// The minimum number of times that a commit makes a call; a sweep that finds fewer has missed some.
   private func least(_ call: String) -> Int {
     switch call {
     case "write": 6  // four values, the copy, the file
     case "openat": 6
     case "sync": 8  // the values, their names, the journal, the file, its name
     case "renameat": 2  // the copy and the file
-    case "unlinkat": 4  // what has waited
+    case "unlinkat": 4  // the staged files
     default: 1
     }
   }
 
-  /// Runs for each n until the run goes on to its end, and answers with the number of runs.
+  /// Calls `run` with 1, 2, … until it returns `false`, and returns the number of calls before that.
   private func sweep(_ run: (Int) async throws -> Bool) async throws -> Int {
     for step in 1...200 where try await !run(step) { return step - 1 }
     throw TestFailure("more than 200 calls")
   }
 
-  /// - Returns: Whether there was such a call; if not, the sweep is over.
+  /// Runs a commit with a fault and checks the outcome.
+  /// - Returns: Whether the fault was reached; if not, the sweep is complete.
   private func fail(_ fault: String, codes: Set<String> = ["inputOutput"]) async throws -> Bool {
-    let home = try await ConfigHome.filled()
-    let helper = try home.run("prefs-armed", fault, fault: true)
+    let fixture = try await PreferenceFixture.filled()
+    let helper = try fixture.run("prefs-armed", fault, fault: true)
     let lines = try helper.lines()
     #expect(helper.wait() == 0, "\(fault): \(lines)")
     let words = lines.map { $0.split(separator: " ") }
@@ -89,7 +90,7 @@ struct PreferenceSystemCallTests {
     #expect(commit == "ok" || isClosed || codes.contains(commit) || commit == "unfinished", "\(fault): \(lines)")
     #expect(later == (isClosed ? "closed" : "ok"), "\(fault): \(lines)")
     #expect(read == (isClosed ? "closed" : "ok"), "\(fault): \(lines)")
-    var aftermath = Aftermath(home: home, comment: "\(fault): \(lines[0])")
+    var aftermath = Aftermath(fixture: fixture, comment: "\(fault): \(lines[0])")
     aftermath.isLaterStored = later == "ok"
     aftermath.asksFoundation = false
     let says = lines[0].contains("is stored")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import CofferPreferences
 
-/// The file byte by byte: what is written is read as the same, and what is no property list is damage.
+/// The file format: every encoded document decodes to the same, and anything but a property list is damage.
 @Suite(.blocking) struct PropertyListTests {
   private let format = PropertyListFormat()
 
@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  /// The bytes that `TypedStore` reads make the same value again, or say that they cannot.
+  /// The bytes that `TypedStore` decodes convert back to the same value, or the conversion fails.
   @Test func bytesMakeTheSameValue() throws {
     var random = SeededGenerator(seed: 7)
     for _ in 0..<1_000 {
@@ -40,13 +40,13 @@ import Testing
 
   @Test(arguments: RandomPreference.nasty) func nastyTextIsKept(_ text: String) throws {
     var document = PropertyListDocument()
-    document.values[try StoreKey("value")] = .string(text)
-    document.values[try StoreKey("nested")] = .dictionary([PreferenceEntry(text, .array([.string(text)]))])
+    document.values[StoreKey("value")] = .string(text)
+    document.values[StoreKey("nested")] = .dictionary([PreferenceEntry(text, .array([.string(text)]))])
     if let key = try? StoreKey(text) { document.values[key] = 1 }
     let again = try format.decode(format.encode(document))
     #expect(Set(again.values.keys) == Set(document.values.keys))
-    #expect(again.values[try StoreKey("value")]?.string.map { Array($0.utf8) } == Array(text.utf8))
-    guard case .dictionary(let entries)? = again.values[try StoreKey("nested")] else {
+    #expect(again.values[StoreKey("value")]?.string.map { Array($0.utf8) } == Array(text.utf8))
+    guard case .dictionary(let entries)? = again.values[StoreKey("nested")] else {
       Issue.record("not a dictionary")
       return
     }
@@ -54,7 +54,7 @@ import Testing
     #expect(entries.first?.value.array?.first?.string.map { Array($0.utf8) } == Array(text.utf8))
   }
 
-  /// Both forms of é are keys of ours; Foundation takes their names for one.
+  /// The composed and the decomposed é are different keys, although Foundation treats their names as equal.
   @Test func twoFormsOfOneNameAreTwoKeys() throws {
     var document = PropertyListDocument()
     for number in 0..<40 {
@@ -65,12 +65,12 @@ import Testing
     #expect(again.values == document.values)
   }
 
-  /// Another program's name is kept beside a key of ours that Foundation takes for the same.
+  /// Another program's name is preserved beside a canonically equivalent key, which Foundation treats as equal.
   @Test func anotherFormOfAForeignNameIsKept() throws {
     let file = Data("<plist><dict><key>e\u{301}</key><string>theirs</string></dict></plist>".utf8)
     var document = try format.decode(file)
     #expect(document.values.isEmpty && document.others.count == 1)
-    document.values[try StoreKey("\u{E9}")] = "ours"
+    document.values[StoreKey("\u{E9}")] = "ours"
     let again = try format.decode(format.encode(document))
     #expect(again.values == document.values)
     #expect(again.others.map { Array($0.name.utf8) } == [Array("e\u{301}".utf8)])
@@ -85,10 +85,10 @@ import Testing
     ]
     for value in lossy {
       var document = PropertyListDocument()
-      document.values[try StoreKey("k")] = value
+      document.values[StoreKey("k")] = value
       let file = try format.encode(document)
       #expect(file.starts(with: Data("bplist00".utf8)), "\(value)")
-      let read = try format.decode(file).values[try StoreKey("k")]
+      let read = try format.decode(file).values[StoreKey("k")]
       #expect(read == value)
       if case .real(let number)? = read { #expect(number.sign == .minus) }
     }
@@ -122,7 +122,7 @@ import Testing
     }
   }
 
-  /// Thirty arrays of which each names the next one twice are a billion values.
+  /// Thirty arrays each of which refers to the next one twice expand to a billion values.
   @Test func sharedCollectionsDoNotExplode() {
     #expect(throws: StorageError.self) { try format.decode(Hostile.sharedArrays(depth: 30)) }
   }
@@ -139,7 +139,7 @@ import Testing
     let text = "<plist><dict><key>a</key>\(open)\(String(repeating: "</array>", count: depth))</dict></plist>"
     let document = try? format.decode(Data(text.utf8))
     if depth > 512 { #expect(document == nil) }
-    // The bytes of a deep one are asked for by whoever lists the keys.
+    // A listing converts deeply nested values to bytes as well.
     if let document { for key in format.keys(of: document) { _ = format.content(of: key, in: document) } }
   }
 
@@ -149,8 +149,8 @@ import Testing
     var document = PropertyListDocument()
     document.isBinary = isBinary
     document.values = [
-      try StoreKey("a"): ["x": [1, 2.5, true]], try StoreKey("b"): "text", try StoreKey("c"): .data(Data([1, 2])),
-      try StoreKey("d"): .date(Date(timeIntervalSinceReferenceDate: 1)),
+      StoreKey("a"): ["x": [1, 2.5, true]], StoreKey("b"): "text", StoreKey("c"): .data(Data([1, 2])),
+      StoreKey("d"): .date(Date(timeIntervalSinceReferenceDate: 1)),
     ]
     let file = try format.encode(document)
     for _ in 0..<3_000 {
@@ -178,7 +178,7 @@ import Testing
 }
 
 extension PropertyListDocument {
-  /// Not-a-number is not equal to itself, but it is written as the same.
+  /// Compares descriptions, since NaN is not equal to itself.
   fileprivate func isSame(as other: PropertyListDocument) -> Bool {
     "\(values.sorted { $0.key < $1.key })" == "\(other.values.sorted { $0.key < $1.key })"
       && "\(others)" == "\(other.others)"

@@ -6,23 +6,23 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// What must hold after a batch of ``FileScenario`` was interrupted, wherever it was.
+/// The invariants that must hold after a batch of ``FileScenario`` was interrupted at any point.
 struct Aftermath {
-  let home: ConfigHome
-  /// Stored after the batch, if that was acknowledged.
+  let fixture: PreferenceFixture
+  /// Whether a later write was stored after the batch.
   var isLaterStored = false
-  /// Whether another program is asked what it reads, too: that is one more process.
+  /// Whether the file is also read by `UserDefaults` in another process.
   var asksFoundation = true
   let comment: Comment
 
-  /// Looks at the file as it was left, opens the store and looks at everything.
-  /// - Returns: Whether the batch has happened.
+  /// Checks the file as it was left, then opens the store and checks every invariant.
+  /// - Returns: Whether the batch was committed.
   func check(mustBeNew: Bool = false, mustBeOld: Bool = false) async throws -> Bool {
-    // Whole at every moment, also before anybody has finished what was begun.
-    let left = try withoutLater(home.texts())
+    // The file is complete at every moment, even before the batch is rolled forward.
+    let left = try withoutLater(fixture.texts())
     #expect(left == FileScenario.before || left == FileScenario.after, "\(left); \(comment)")
     let (damages, reports) = (Locked<[DamageReport]>([]), Locked<[RecoveryReport]>([]))
-    let engine = try await home.open {
+    let engine = try await fixture.open {
       $0.onDamage = { report in damages.withLock { $0.append(report) } }
       $0.onRecovery = { report in reports.withLock { $0.append(report) } }
     }
@@ -46,25 +46,25 @@ struct Aftermath {
 
   private func withoutLater(_ values: [String: String]) -> [String: String] { values.filter { $0.key != "later" } }
 
-  /// The file holds the values and nothing else, for other programs too, and nobody has left anything aside.
+  /// Checks that the file contains exactly the values, for other programs as well, and that nothing is left staged.
   private func checkFiles(_ values: [String: String]) throws {
-    #expect(try home.texts() == values, comment)
+    #expect(try fixture.texts() == values, comment)
     if asksFoundation {
       let keys = values.keys.sorted()
       let other = try HelperProcess(
-        ["defaults-bytes", home.suite] + keys + ["absent"], environment: [("XDG_CONFIG_HOME", home.path)])
+        ["defaults-bytes", fixture.suite] + keys + ["absent"], environment: [("XDG_CONFIG_HOME", fixture.path)])
       let expected = keys.map { Data((values[$0] ?? "").utf8).base64EncodedString() } + ["nil"]
       #expect(try other.lines() == expected, comment)
     }
     for folder in ["staged", "retained", "quarantine"] {
-      #expect(try home.names(in: folder) == [], "\(folder); \(comment)")
+      #expect(try fixture.names(in: folder) == [], "\(folder); \(comment)")
     }
-    let names = try FileManager.default.contentsOfDirectory(atPath: home.path).sorted()
-    #expect(names == [".coffer-preferences", "\(home.suite).plist"], comment)
+    let names = try FileManager.default.contentsOfDirectory(atPath: fixture.path).sorted()
+    #expect(names == [".coffer-preferences", "\(fixture.suite).plist"], comment)
   }
 }
 
-/// Writes bytes over a file's, in place, as `UserDefaults` and `echo` do.
+/// Overwrites a file in place, as `UserDefaults` and `echo` do.
 func overwrite(_ path: String, _ data: Data) throws {
   let file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
   guard file >= 0 else { throw TestFailure("open \(path): \(String(cString: strerror(errno)))") }
@@ -74,7 +74,7 @@ func overwrite(_ path: String, _ data: Data) throws {
   }
 }
 
-/// The error of the store that `body` throws, which has the code.
+/// Checks that `body` throws a `StorageError` with a code, and returns the error.
 @discardableResult
 func expectError(
   _ code: StorageError.Code, contains text: String = "", sourceLocation: SourceLocation = #_sourceLocation,
@@ -86,7 +86,7 @@ func expectError(
   } catch let error as StorageError {
     #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
     #expect(text.isEmpty || error.description.contains(text), "\(error)", sourceLocation: sourceLocation)
-    #expect(error.backend.hasPrefix("prefs"), "\(error)", sourceLocation: sourceLocation)
+    #expect(error.location.hasPrefix("prefs"), "\(error)", sourceLocation: sourceLocation)
     #expect(!error.message.isEmpty, "\(error)", sourceLocation: sourceLocation)
     return error
   } catch {

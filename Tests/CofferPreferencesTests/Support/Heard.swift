@@ -4,7 +4,7 @@ import CofferSlots
 import CofferTestSupport
 import Foundation
 
-/// What a subscriber in this process has heard so far.
+/// The changes that a subscriber in this process has received so far.
 final class Heard: Sendable {
   struct Change: Hashable {
     let isForeign: Bool
@@ -32,14 +32,14 @@ final class Heard: Sendable {
   var changes: [Change] { heard.withLock { $0 } }
   var foreign: [[String]] { changes.filter(\.isForeign).map(\.keys) }
 
-  /// Waits until a commit of that key was heard.
+  /// Waits until a commit of a key was received.
   func wait(for key: String) async throws {
     let deadline = ContinuousClock.now + .seconds(60)
     while ContinuousClock.now < deadline {
       if changes.contains(where: { $0.keys.contains(key) }) { return }
       try await Task.sleep(for: .milliseconds(5))
     }
-    throw TestFailure("'\(key)' was not heard: \(changes)")
+    throw TestFailure("'\(key)' was not received: \(changes)")
   }
 }
 

@@ -1,7 +1,7 @@
 import CofferPreferences
 import Foundation
 
-/// Values from a seed.
+/// Random preference values, reproducible from a seed.
 enum RandomPreference {
   static let nasty = [
     "", "\0", "a\0b", "\u{1}\u{1F}\u{7F}\u{9F}", "\u{FEFF}mark", "a\rb\r\nc\n", "👩‍👩‍👧‍👦🇩🇪", "e\u{301}", "\u{E9}", "\u{212B}",
@@ -62,9 +62,10 @@ enum RandomPreference {
   }
 }
 
-/// Files that nobody means well with.
+/// Malicious files.
 enum Hostile {
-  /// A binary property list of arrays that each name the next one twice; the root is a dictionary of the first.
+  /// Returns a binary property list of arrays each of which refers to the next one twice. Its root is a dictionary with
+  /// the first array.
   static func sharedArrays(depth: Int) -> Data {
     var objects: [[UInt8]] = [[0xD1, 1, 2], [0x51, 0x61]]  // {a: #2}
     for index in 0..<depth { objects.append([0xA2, UInt8(index + 3), UInt8(index + 3)]) }

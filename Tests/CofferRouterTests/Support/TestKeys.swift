@@ -35,7 +35,7 @@ struct ShopCatalog: StorageKeyCatalog {
   var allKeys: [AnyStorageKey] = [.key(.theme), .key(.name), .key(.token), .key(.visits), .key(StorageKeys.recent)]
 }
 
-/// A key in memory with what a test wants to be different.
+/// Returns a key for a test, by default in memory.
 func plain<Value: Codable & Sendable>(
   _ name: String, _ type: Value.Type, in domain: StorageDomain = .memory(), default value: Value? = nil,
   about: String = "For a test.", owner: String = "Tests", availability: PlatformAvailability = .all,
@@ -46,7 +46,7 @@ func plain<Value: Codable & Sendable>(
     sync: sync)
 }
 
-/// The same for a number.
+/// Returns a key of an integer for a test, by default in memory.
 func plain(
   _ name: String, in domain: StorageDomain = .memory(), default value: Int? = nil, about: String = "For a test.",
   owner: String = "Tests", availability: PlatformAvailability = .all, sync: SyncPolicy = .never,

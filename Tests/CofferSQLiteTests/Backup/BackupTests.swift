@@ -7,7 +7,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Copies of stores that are in use: of one state, checked, or not there at all.
+/// Backups of stores in use contain one state, are verified, and are published completely or not at all.
 @Suite(.blocking, .serialized) struct BackupTests {
   private let origin = StoreOrigin()
 
@@ -46,7 +46,7 @@ import Testing
     let progress = heard.withLock { $0 }
     #expect(progress.contains { $0.phase == .copying } && progress.last?.phase == .verifying)
     #expect(progress.last.map { $0.bytes == $0.totalBytes } == true)
-    // What is committed later is not in it.
+    // The backup does not contain later commits.
     try await engine.commit(WriteBatch([.delete(StoreKey("k1"))]), from: origin)
     let copy = try await SQLiteEngine.open(at: report.path)
     #expect(try await copy.entry(StoreKey("k1"))?.value == Data(repeating: 1, count: 500))
@@ -71,7 +71,7 @@ import Testing
           return (left, try await snapshot.page(prefix: StoreKey("\(name)/right/"), after: nil, limit: .max))
         }
         #expect(left.count > 20 && left.map(\.value) == right.map(\.value), "half a batch of \(name)")
-        // The writer commits its numbers in order: of one state there is each up to the last.
+        // The writer commits its numbers in order, so one state contains each number up to the last.
         #expect(Set(left.map(\.key.string)) == Set((0..<left.count).map { "\(name)/left/\($0)" }))
       }
       try await copy.close()
@@ -94,7 +94,7 @@ import Testing
     for wrong in [engine.path, directory.path("copies"), directory.path("none/a.db"), ""] {
       await #expect(throws: StorageError.self, "\(wrong)") { try await engine.backup(to: wrong, overwrite: true) }
     }
-    // A store that is open is not a file to write over.
+    // A store that is open is not overwritten.
     let other = try await filled(directory.path("copies/open.db"), values: 1)
     let refusal = await #expect(throws: StorageError.self) { try await engine.backup(to: other.path, overwrite: true) }
     #expect(refusal?.code == .preconditionFailed)
@@ -106,7 +106,7 @@ import Testing
     guard let disk = try SmallDisk(at: directory.path("copies"), size: "1m") else { return }
     let engine = try await filled(directory.path("store.db"), values: 1_000, size: 4_000)
     let error = await #expect(throws: StorageError.self) { try await engine.backup(to: disk.path + "/a.db") }
-    #expect(error?.code == .diskFull && error?.backend.contains("copies/a.db") == true, "\(error.debugDescription)")
+    #expect(error?.code == .diskFull && error?.location.contains("copies/a.db") == true, "\(error.debugDescription)")
     #expect(try names(directory) == [])
     #expect(try await engine.entry(StoreKey("k1")) != nil)
     try disk.resize(to: "32m")
@@ -123,7 +123,7 @@ import Testing
     let engine = try await SQLiteEngine.open(at: path)
     let error = await #expect(throws: StorageError.self) { try await engine.backup(to: directory.path("copies/a.db")) }
     #expect(error?.code == .damaged && error?.message.contains("Page 41") == true, "\(error.debugDescription)")
-    #expect(error?.backend == engine.description)
+    #expect(error?.location == engine.description)
     #expect(try names(directory) == [])
     try await engine.close()
   }
@@ -166,7 +166,7 @@ import Testing
     try await engine.close()
   }
 
-  /// What a killed process has left beside the target does no harm.
+  /// Files that a killed process left beside the target do not prevent a backup.
   @Test func whatAKilledBackupHasLeftIsRemoved() async throws {
     let directory = try TemporaryDirectory()
     try copies(directory)
@@ -191,7 +191,7 @@ func flip(_ path: String, at offset: UInt64) throws {
   try file.write(contentsOf: Data([byte ^ 0x10]))
 }
 
-/// Runs statements as another program would.
+/// Runs statements through plain SQLite, like another program.
 func sql(_ text: String, on path: String) throws {
   var handle: OpaquePointer?
   defer { sqlite3_close_v2(handle) }

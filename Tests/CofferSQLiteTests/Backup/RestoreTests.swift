@@ -6,11 +6,11 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Backups that take the place of stores: wholly or not at all, and never unnoticed.
+/// A restoration replaces a store completely or not at all, and open handles and subscribers notice it.
 @Suite(.blocking, .serialized) struct RestoreTests {
   private let origin = StoreOrigin()
 
-  /// A store whose `k` is "new" and, beside it, a backup in which it is "old".
+  /// A store whose `k` is "new" and, beside it, a backup in which `k` is "old".
   private final class Scene: Sendable {
     let directory: TemporaryDirectory
     var store: String { directory.path("store.db") }
@@ -28,13 +28,13 @@ import Testing
       try await engine.close()
     }
 
-    /// What is beside the store and not the backup.
+    /// Returns the names of all files in the directory except the backup.
     func names() throws -> [String] {
       try FileManager.default.contentsOfDirectory(atPath: directory.url.path).filter { $0 != "backup.db" }.sorted()
     }
   }
 
-  @Test func aBackupTakesTheStoresPlaceAndTheOldOneIsKept() async throws {
+  @Test func aBackupReplacesTheStoreAndTheOldOneIsKept() async throws {
     let scene = try await Scene()
     let report = try await SQLiteEngine.restore(from: scene.backup, to: scene.store)
     #expect(report.values == 2)
@@ -46,7 +46,7 @@ import Testing
     let replaced = try await SQLiteEngine.open(at: kept)
     #expect(try await replaced.content() == ["k": "new", "only-new": "y"])
     for engine in [engine, replaced] { try await engine.close() }
-    // It was only copied.
+    // The backup itself is unchanged.
     let backup = try await SQLiteEngine.open(at: scene.backup)
     #expect(try await backup.content() == ["k": "old", "only-old": "x"])
     try await backup.close()
@@ -57,7 +57,7 @@ import Testing
     try await SQLiteEngine.restore(from: scene.backup, to: scene.store)
     let engine = try await SQLiteEngine.open(at: scene.store)
     var changes = engine.changes(since: StoreRevision(4)).makeAsyncIterator()
-    guard case .reload? = await changes.next() else { throw TestFailure("other commits under known numbers") }
+    guard case .reload? = await changes.next() else { throw TestFailure("other commits under known revisions") }
     for await availability in engine.availability() {
       #expect(availability == .available, "a restoration is no loss")
       break
@@ -82,7 +82,7 @@ import Testing
     try await engine.close()
   }
 
-  /// A log beside a database that is gone belongs to that one, and would destroy another.
+  /// A log beside a missing database belongs to that database, and would corrupt another.
   @Test func aLogWithoutItsDatabaseIsSetAside() async throws {
     let scene = try await Scene()
     let engine = try await SQLiteEngine.open(at: scene.store)
@@ -142,13 +142,13 @@ import Testing
 
   @Test func theDatabaseOfAnotherApplicationIsNotReplaced() async throws {
     let scene = try await Scene()
-    let path = scene.directory.path("places.sqlite")
-    try sql("CREATE TABLE places (name)", on: path)
+    let path = scene.directory.path("cities.sqlite")
+    try sql("CREATE TABLE cities (name)", on: path)
     let error = await #expect(throws: StorageError.self) {
       try await SQLiteEngine.restore(from: scene.backup, to: path)
     }
     #expect(error?.code == .notAStore)
-    // And is no backup.
+    // Nor is it a backup.
     let other = await #expect(throws: StorageError.self) { try await SQLiteEngine.restore(from: path, to: scene.store) }
     #expect(other?.code == .notAStore)
     let same = await #expect(throws: StorageError.self) {
@@ -192,11 +192,11 @@ import Testing
     options.takesOver = true
     let report = try await here.withSnapshot { [scene, options] snapshot in
       let report = try await SQLiteEngine.restore(from: scene.backup, to: scene.store, options: options)
-      // Whoever reads a state goes on with it.
+      // An open snapshot keeps its state.
       #expect(try await snapshot.entries([StoreKey("k")]).first??.value == Data("new".utf8))
       return report
     }
-    // The handle ends, and with it its streams.
+    // The handle ends, and its streams finish.
     for await change in changes {
       if case .commit(let commit) = change { #expect(commit.changed.isEverything || commit.origin != nil) }
     }
@@ -241,7 +241,7 @@ import Testing
     }
     try await engine.put("k", "goes on")
     try await engine.close()
-    // The next one finds nothing in its way.
+    // The remains of the killed process do not prevent the next restoration.
     try await SQLiteEngine.restore(from: scene.backup, to: scene.store)
     #expect(try !scene.names().contains { $0.hasPrefix(".") })
   }

@@ -8,7 +8,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// What a person meets who points a store at the wrong thing, or at a thing that has broken.
+/// Tests of the errors for a path to the wrong kind of file or to a damaged store.
 @Suite(.blocking, .serialized) struct BadInputTests {
   let origin = StoreOrigin()
 
@@ -22,7 +22,7 @@ import Testing
     } catch let error as StorageError {
       #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
       #expect(text.isEmpty || error.description.contains(text), "\(error)", sourceLocation: sourceLocation)
-      #expect(error.backend.hasPrefix("sqlite:"), sourceLocation: sourceLocation)
+      #expect(error.location.hasPrefix("sqlite:"), sourceLocation: sourceLocation)
       #expect(!error.message.isEmpty && !error.advice.isEmpty, sourceLocation: sourceLocation)
     } catch {
       Issue.record("\(error) is not a StorageError", sourceLocation: sourceLocation)
@@ -129,7 +129,7 @@ import Testing
     }
   }
 
-  /// A backup by `cp` of a closed store, put back by `cp` over the closed store.
+  /// A copy of a closed store made with `cp`, restored with `cp` over the closed store.
   @Test func aRestoredCopyIsWhatItWas() async throws {
     let directory = try TemporaryDirectory()
     let (path, backup) = (directory.path("store.db"), directory.path("backup.db"))
@@ -146,7 +146,7 @@ import Testing
     let restored = try await SQLiteEngine.open(at: path)
     let entries = try await restored.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 1_000) }
     #expect(entries.count == 40)
-    // No number that was given out is given out again, and the loss is told.
+    // No revision is assigned twice, and the loss is reported.
     #expect(restored.latestRevision == StoreRevision(203))
     #expect(try await restored.loss()?.upTo == StoreRevision(202))
     for await availability in restored.availability() {
@@ -174,11 +174,11 @@ import Testing
   @Test func anotherFileInPlaceOfTheWakeUpFileIsLeftAlone() async throws {
     let directory = try TemporaryDirectory()
     let notes = directory.url.appendingPathComponent("store.db-wake")
-    try Data("somebody's notes".utf8).write(to: notes)
+    try Data("another program's notes".utf8).write(to: notes)
     await expectError(.notAStore, contains: "wake-up") {
       _ = try await SQLiteEngine.open(at: directory.path("store.db"))
     }
-    #expect(try Data(contentsOf: notes) == Data("somebody's notes".utf8))
+    #expect(try Data(contentsOf: notes) == Data("another program's notes".utf8))
   }
 
   @Test func aFileThatIsReplacedUnderAnOpenStoreEndsIt() async throws {
@@ -202,7 +202,7 @@ import Testing
     try await engine.close()
   }
 
-  /// SQLite would delete the log beside a new file, and with it what only the log had.
+  /// SQLite would delete the log next to a new file, and with it commits that only the log contains.
   @Test func aStoreWhoseFileWasMovedAwayIsNotTakenForANewOne() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")
@@ -227,7 +227,7 @@ import Testing
   @Test func aDamagedValueIsQuarantinedAndReportedOnce() async throws {
     let directory = try TemporaryDirectory()
     try await makeStore(directory)
-    // The bytes are changed as a disk would change them.
+    // Changes a byte in the file, as a failing disk would.
     let url = directory.url.appendingPathComponent("store.db")
     var bytes = try Data(contentsOf: url)
     let range = try #require(bytes.range(of: Data("value-7!".utf8)))
@@ -243,7 +243,7 @@ import Testing
     }
     #expect(reports.withLock { $0.map(\.key?.string) } == ["key7"])
     #expect(try await engine.entry(StoreKey("key8"))?.value == Data("value-8!".utf8))
-    // A listing goes up to the damage, names it, and goes on behind it.
+    // A listing ends before the damaged key, fails at it, and continues after it.
     let firstPage = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 100) }
     #expect(firstPage.last?.key.string == "key6")
     await expectError(.damaged, contains: "key7") {
@@ -251,7 +251,7 @@ import Testing
     }
     let rest = try await engine.withSnapshot { try await $0.page(prefix: nil, after: StoreKey("key7"), limit: 100) }
     #expect(rest.map(\.key.string) == ["key8", "key9"])
-    // Writing the key again heals it; the damaged bytes stay in the quarantine.
+    // Writing the key again repairs it; the damaged bytes stay in quarantine.
     try await engine.commit(WriteBatch([.put(StoreKey("key7"), Data("new".utf8))]), from: origin)
     #expect(try await engine.entry(StoreKey("key7"))?.value == Data("new".utf8))
     let kept = try await SQLiteDatabase(engine: engine).read { transaction in
@@ -272,7 +272,7 @@ import Testing
     }
     #expect(try await engine.entry(StoreKey("small")) == nil)
     try await engine.close()
-    // Whatever is asked for, the limit that is told is one that SQLite keeps.
+    // The reported limit never exceeds that of SQLite, whatever is configured.
     configuration.maximumValueSize = .max
     let unlimited = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     #expect(unlimited.capabilities.maximumValueSize > 900_000_000)
@@ -300,7 +300,7 @@ import Testing
     try await engine.close()
   }
 
-  /// Ten values under "key0" to "key9", written and closed, so that they are in the database file itself.
+  /// Creates and closes a store with the keys "key0", "key1" and so on, so that the database file contains the values.
   private func makeStore(_ directory: TemporaryDirectory, values: Int = 10) async throws {
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     var batch = WriteBatch()
@@ -310,7 +310,7 @@ import Testing
   }
 }
 
-/// Runs SQL on a file as another tool would.
+/// Runs SQL on a file, as another tool would.
 func sql(_ path: String, _ text: String, vfs: String? = nil) throws {
   var handle: OpaquePointer?
   let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE

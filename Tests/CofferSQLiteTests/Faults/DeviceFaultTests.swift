@@ -5,9 +5,9 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Devices that fail and fill up.
+/// Tests of failing and full devices.
 @Suite(.blocking, .serialized) struct DeviceFaultTests {
-  /// After a failed sync nobody knows what the device has: the waiter is told so, and the store closes itself.
+  /// After a failed sync the contents of the device are unknown: the caller receives an error and the store closes.
   @Test(.enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
   func aFailedSyncIsNeverAskedAgain() async throws {
     let directory = try TemporaryDirectory()
@@ -23,7 +23,7 @@ import Testing
     #expect(helper.wait() == 0)
   }
 
-  /// Whichever sync it is: that of a commit, or that of filling up the log, which a busy process does once.
+  /// Covers the sync of a commit and that of extending the log, which a busy process does once.
   @Test(
     .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"), arguments: 28...36)
   func nothingIsAcknowledgedAfterAFailedSync(step: Int) async throws {
@@ -56,7 +56,7 @@ import Testing
     #expect(try helper.lines() == ["no commit of keys", "flush outcomeUnknown"])
   }
 
-  /// A write that fails is an error of that commit; the next one works.
+  /// A failed write fails its commit only; the next commit succeeds.
   @Test(
     .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"), arguments: 1...12)
   func aFailedWriteFailsOneCommit(step: Int) async throws {
@@ -81,7 +81,7 @@ import Testing
     try await engine.close()
   }
 
-  /// A real file system of 8 MB that is full.
+  /// Fills a real file system of 8 MB.
   @Test(.enabled(if: getuid() == 0, "mounting a small file system needs root"))
   func aFullDiskLosesNothing() async throws {
     let directory = try TemporaryDirectory()
@@ -101,7 +101,7 @@ import Testing
     }
     #expect(failure?.code == .diskFull, "\(String(describing: failure))")
     #expect(stored > 10)
-    // Everything that was stored is there, the store lives, and after some room was made it takes values again.
+    // Every stored value is readable, the store stays open, and it accepts values again once there is space.
     for index in 0..<stored {
       #expect(try await engine.entry(StoreKey("v\(index)"))?.value == Data(repeating: UInt8(index), count: 100_000))
     }
@@ -112,7 +112,7 @@ import Testing
     try await engine.close()
   }
 
-  /// In a group, the batch that does not fit fails alone.
+  /// In a group, only the batch that does not fit fails.
   @Test(.enabled(if: getuid() == 0, "mounting a small file system needs root"))
   func aBatchThatDoesNotFitFailsAlone() async throws {
     let directory = try TemporaryDirectory()
@@ -140,10 +140,10 @@ import Testing
     try await engine.close()
   }
 
-  /// Cancels the test where root may not mount anything.
+  /// Mounts a small file system, or cancels the test where root may not mount one.
   private func mountSmallDisk(in directory: TemporaryDirectory, size: String) throws -> SmallDisk {
     guard let disk = try SmallDisk(at: directory.path("disk"), size: size) else {
-      try Test.cancel("this machine does not let root mount a tmpfs: \(String(cString: strerror(errno)))")
+      try Test.cancel("root cannot mount a tmpfs on this machine: \(String(cString: strerror(errno)))")
     }
     return disk
   }

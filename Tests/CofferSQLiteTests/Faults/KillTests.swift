@@ -5,20 +5,20 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Real processes, killed with SIGKILL while they commit.
+/// Tests with real processes, killed with SIGKILL while they commit.
 @Suite(.blocking, .serialized) struct KillTests {
   @Test func nothingAcknowledgedIsLostInSixtyKills() async throws {
     try await KillLoop(rounds: 60, seed: 20_261_121).run()
   }
 
-  /// The long proof: `./run prove`.
+  /// The long form of the test, run by `./run prove`.
   @Test(.enabled(if: isProving, "long: ./run prove"))
   func proveThatNothingAcknowledgedIsLost() async throws {
     try await KillLoop(rounds: 600, seed: UInt64.random(in: 0...UInt64.max)).run()
   }
 
-  /// The process is killed in front of each write and each sync of its commits in turn, so every kill but the last few
-  /// is inside a commit.
+  /// The process is killed before each write and each sync of its commits in turn, so all but the last few kills happen
+  /// inside a commit.
   @Test(
     .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"),
     arguments: [
@@ -33,7 +33,7 @@ import Testing
         environment: [("LD_PRELOAD", FaultLibrary.path ?? "")])
       let lines = try helper.lines()
       helper.wait()
-      guard !lines.contains(where: { $0.hasPrefix("reopened") }) else { break }  // No step is left to kill at.
+      guard !lines.contains(where: { $0.hasPrefix("reopened") }) else { break }  // No step is left.
       let begun = lines.filter { $0.hasPrefix("begin") }.count
       let acknowledged = lines.filter { $0.hasPrefix("ack") && $0 != "ack before" }.count
       if begun > acknowledged { killsInsideCommits += 1 }
@@ -51,7 +51,7 @@ import Testing
   }
 }
 
-/// Kills a writer again and again at random moments and compares what it acknowledged with what is there.
+/// A loop that kills writers at random moments and compares the acknowledged commits with the stored ones.
 private struct KillLoop {
   let rounds: Int
   let seed: UInt64
@@ -59,13 +59,13 @@ private struct KillLoop {
   func run() async throws {
     var random = SeededGenerator(seed: seed)
     let directory = try TemporaryDirectory()
-    defer { withExtendedLifetime(directory) {} }  // an optimised build would remove it after its last use
+    defer { withExtendedLifetime(directory) {} }  // an optimized build would release it after its last use
     let path = directory.path("store.db")
     var killsInsideCommits = 0
     for round in 0..<rounds {
       let name = "round\(round)"
       let helper = try HelperProcess(["write", path, round.isMultiple(of: 3) ? "relaxed" : "full", name])
-      // The helper reports each step; after a random number of steps it is killed, wherever it is by then.
+      // The helper reports each step; it is killed after a random number of steps.
       let steps = Int.random(in: 1...120, using: &random)
       var lines: [String] = []
       for _ in 0..<steps { lines.append(try helper.line() ?? "") }
@@ -90,10 +90,10 @@ private struct KillLoop {
       return (left, right)
     }
     #expect(left.count >= acknowledged, "round \(round), seed \(seed): \(acknowledged - left.count) lost")
-    #expect(left.count <= begun, "round \(round), seed \(seed): more than was begun")
+    #expect(left.count <= begun, "round \(round), seed \(seed): more than were begun")
     #expect(left.map(\.value) == right.map(\.value), "round \(round), seed \(seed): half a batch")
     let numbers = left.compactMap { Int($0.key.string.split(separator: "/").last ?? "") }.sorted()
-    #expect(numbers == Array(0..<left.count), "round \(round), seed \(seed): a hole")
+    #expect(numbers == Array(0..<left.count), "round \(round), seed \(seed): a gap")
     try await engine.close()
   }
 }

@@ -5,8 +5,8 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// A new database is worth nothing when the directories that lead to it are lost: they are synced before the first
-/// commit is acknowledged.
+/// Tests that the directories of a new database are synced before the first commit is acknowledged, since the database
+/// is lost without them.
 @Suite(.blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
 struct NewNameTests {
   private let directory: TemporaryDirectory
@@ -14,8 +14,8 @@ struct NewNameTests {
 
   init() throws { directory = try TemporaryDirectory() }
 
-  /// Commits once in a process of its own.
-  /// - Returns: What it has made, synced and said, and what others have before it.
+  /// Commits once in a new process.
+  /// - Returns: The log of created directories, syncs and output lines, including those of earlier processes.
   private func run(fault: String? = nil) throws -> [String] {
     let log = directory.path("log")
     let helper = try HelperProcess(
@@ -28,7 +28,7 @@ struct NewNameTests {
     return try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").map(String.init)
   }
 
-  /// Every name between the directory of the test and the database is synced before the acknowledgement.
+  /// Expects every directory between the test's directory and the database to be synced before the acknowledgement.
   private func expectSynced(_ log: [String], _ comment: Comment) throws {
     let end = try #require(log.firstIndex(of: "say ack 0"), comment)
     let base = try #require(realpath(directory.url.path, nil).map { String(cString: $0) })
@@ -43,10 +43,10 @@ struct NewNameTests {
     try expectSynced(try run(), "undisturbed")
   }
 
-  @Test("Whoever comes after a killed process syncs what it has made and not synced", arguments: 1...8)
+  @Test("A process syncs the directories that a killed process created but did not sync", arguments: 1...8)
   func afterAKill(step: Int) throws {
     let before = try run(fault: "kill:sync:\(step)")
-    #expect(!before.contains("say ack 0"), "the process was to be killed before")
-    try expectSynced(try run(), "after a kill in front of sync \(step)")
+    #expect(!before.contains("say ack 0"), "the process was expected to be killed before")
+    try expectSynced(try run(), "after a kill before sync \(step)")
   }
 }

@@ -2,7 +2,7 @@ import CofferTestSupport
 import CofferTestTraits
 import Testing
 
-/// What a store answers of which one file was injured: ``Sweep``.
+/// Tests of a store with one damaged file; see ``Sweep``.
 @Suite(.blocking, .serialized) struct SQLiteSweepTests {
   @Test func everyInjuryIsTold() throws {
     let outcome = try Sweep("sqlite").run(2_000)

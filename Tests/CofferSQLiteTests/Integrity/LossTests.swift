@@ -5,22 +5,22 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// Commits that are gone are told, and no position means other commits than it did.
+/// Lost commits are reported, and a journal position never refers to other commits than before.
 @Suite(.serialized) struct LossTests {
   @Test func aLogThatWasCutIsLossAndNoFreshStart() async throws {
     let directory = try killedStore(commits: 40)
     let path = directory.path("store.db")
-    // A flipped bit ends the log for SQLite, as cutting it does.
+    // A flipped bit ends the log for SQLite, as truncation does.
     try directory.change("store.db-wal") { $0[32 + 30 * logFrame + 24 + 100] ^= 1 }
     let engine = try await SQLiteEngine.open(at: path)
     let loss = try #require(try await engine.loss())
     #expect(loss.includesDurable && loss.upTo >= StoreRevision(40) && loss.after < loss.upTo, "\(loss)")
-    guard case .recovered(let reason)? = await firstAvailability(engine) else { throw TestFailure("nothing was told") }
+    guard case .recovered(let reason)? = await firstAvailability(engine) else { throw TestFailure("no loss reported") }
     #expect(reason == loss.message)
     #expect(engine.latestRevision == loss.upTo.next)
     #expect(try await !engine.verify().isWhole)
     try await engine.close()
-    // It is told until somebody accepts it.
+    // The loss is reported until it is accepted.
     let again = try await SQLiteEngine.open(at: path)
     #expect(try await again.loss() == loss)
     try await again.acceptLoss()
@@ -58,7 +58,7 @@ import Testing
     try await engine.close()
   }
 
-  /// The wake-up file may go at any time: nothing is claimed then, and nothing goes wrong.
+  /// The wake-up file may be deleted at any time: no loss is reported then, and the store keeps working.
   @Test func withoutAWakeUpFileNothingIsClaimed() async throws {
     let directory = try await closedStore(values: 5)
     let first = try await SQLiteEngine.open(at: directory.path("store.db"))
@@ -68,15 +68,15 @@ import Testing
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     #expect(try await engine.loss() == nil)
     #expect(engine.latestRevision == position.revision && engine.latestPosition.epoch != position.epoch)
-    // The commit of the position is still there: who has it goes on.
+    // The commit of the position is still in the journal, so the subscriber resumes after it.
     var changes = engine.changes(since: position).makeAsyncIterator()
     try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
-    guard case .commit(let commit)? = await changes.next() else { throw TestFailure("told to reload") }
+    guard case .commit(let commit)? = await changes.next() else { throw TestFailure("a reload instead of the commit") }
     #expect(commit.revision == position.revision.next)
     try await engine.close()
   }
 
-  /// A copy that is put back, without the wake-up file: its numbers are given out again.
+  /// An old copy without a wake-up file replaces the store: its revisions are assigned a second time.
   @Test func aSubscriberFromAnotherHistoryIsToldToReload() async throws {
     let directory = try await closedStore(values: 5)
     let path = directory.path("store.db")
@@ -99,7 +99,7 @@ import Testing
     try await engine.close()
   }
 
-  /// An old state that another program puts under an open store, number by number its own.
+  /// Another program replaces the state of an open store with an older state of the same store.
   @Test func anOlderStateUnderAnOpenStoreEndsIt() async throws {
     let directory = try await closedStore(values: 5)
     let path = directory.path("store.db")
@@ -109,7 +109,7 @@ import Testing
     for number in 0..<5 {
       try await engine.commit(WriteBatch([.put(StoreKey("new"), Data("\(number)".utf8))]), from: StoreOrigin())
     }
-    // As SQLite's `.restore` does it: through the same file and its log.
+    // Like the `.restore` command of SQLite's shell: through the same file and its log.
     try restore(path, from: old)
     let deadline = ContinuousClock.now + .seconds(30)
     var refusal: StorageError?
@@ -129,7 +129,7 @@ import Testing
   }
 }
 
-/// The numbers of the wake-up file.
+/// The checked words of the wake-up file.
 @Suite(.serialized) struct WakeWordTests {
   @Test func anyFlippedBitOfARevisionShows() {
     for number in [1, 2, 3, 41, 255, 65_536, 1_763_700_000_000, (1 << 47) + 12_345] as [UInt64] {
@@ -141,7 +141,7 @@ import Testing
     #expect(WakeWords.revision(.max) == nil)
   }
 
-  /// Numbers from nowhere ended the process.
+  /// A regression test: arbitrary bytes in the wake-up file once ended the process.
   @Test(arguments: [UInt8(0xFF), 0x00, 0x7F, 0x55])
   func nonsenseInTheWakeUpFileDoesNoHarm(byte: UInt8) async throws {
     let directory = try await closedStore(values: 5)
@@ -168,7 +168,7 @@ import Testing
   }
 }
 
-/// Copies a database over another through SQLite, as its shell's `.restore` does.
+/// Copies a database over another through SQLite, like the `.restore` command of its shell.
 private func restore(_ path: String, from source: String) throws {
   var from: OpaquePointer?
   var into: OpaquePointer?

@@ -7,13 +7,13 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Each page is compared with its checksum as it is read.
+/// Each page is verified by its checksum as it is read.
 @Suite(.blocking, .serialized) struct PageTests {
-  /// What was found from outside: 39 of 41 acknowledged values were "absent", and all was "good".
+  /// A regression test: after one flipped bit, 39 of 41 acknowledged values were "absent", and no damage was reported.
   @Test func aFlippedBitInTheLogOfAnOpenStoreIsNoAbsence() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")
-    // The writer's log stays where it is, since this process has the store open, too.
+    // The log is kept when the writer exits, since this process has the store open too.
     let engine = try await SQLiteEngine.open(at: path)
     let writer = try HelperProcess(["write", path, "full", "p", "41"])
     while try writer.line() != "ack 40" {}
@@ -25,7 +25,7 @@ import Testing
       let reader = try HelperProcess(["read-pairs", path, "p", "41"])
       let lines = try reader.lines()
       reader.wait()
-      // A store whose schema or journal cannot be read does not open, and says why.
+      // A store whose schema or journal cannot be read does not open, and reports the damage.
       #expect(lines.count == 82 || lines.last?.hasPrefix("error damaged") == true, "\(lines.last ?? "")")
       #expect(!lines.contains("absent") && !lines.contains("wrong"), "frame \(frame)")
       damaged += lines.filter { $0.contains("damaged") }.count
@@ -35,12 +35,12 @@ import Testing
     try await engine.close()
   }
 
-  /// The frame with the newest state of each page, and one that is older.
+  /// Returns the frames with the newest state of each page, and an older one.
   private func newestFrames(_ log: Data) -> [Int] {
     var newest: [Data: Int] = [:]
     for frame in 0..<(log.count - 32) / logFrame {
       let header = log[32 + frame * logFrame..<32 + frame * logFrame + 24]
-      // What is behind the log's end has other salts than its header.
+      // Frames beyond the end of the log have other salts than the log's header.
       guard header[header.startIndex + 8..<header.startIndex + 16] == log[16..<24] else { break }
       newest[header.prefix(4)] = frame
     }
@@ -92,7 +92,7 @@ import Testing
     try await again.close()
   }
 
-  /// One bit of the header says whether pages have checksums.
+  /// The header byte at offset 20 declares whether pages have checksums.
   @Test func aHeaderThatDeniesChecksumsIsDamage() async throws {
     let directory = try await closedStore(values: 10)
     for bit in 0..<8 {
@@ -108,7 +108,7 @@ import Testing
     try await engine.close()
   }
 
-  /// SQLite takes what lies beyond the end of a file for zeros.
+  /// SQLite reads zeros beyond the end of a file.
   @Test func aFileThatWasCutHasNoEmptyPages() async throws {
     let directory = try await closedStore(values: 400)
     let size = try directory.bytes().count
@@ -132,8 +132,8 @@ import Testing
     }
   }
 
-  /// Somebody looks into a store whose process was killed, with SQLite's own shell: it copies the log into the database
-  /// and knows nothing of checksums.
+  /// SQLite's own shell opens a store whose process was killed, and copies the log into the database without writing
+  /// checksums.
   @Test func aLogThatAnotherProgramHasCopiedIsNoDamage() async throws {
     let directory = try killedStore(commits: 30)
     let path = directory.path("store.db")
@@ -161,7 +161,7 @@ import Testing
     try await engine.close()
   }
 
-  /// Pages that every opening reads: the store's own facts.
+  /// Damage on a page that every opening reads, with the store's metadata.
   @Test func aStoreThatDoesNotOpenIsWrittenAnew() async throws {
     let directory = try await closedStore(values: 40)
     let path = directory.path("store.db")
@@ -175,7 +175,7 @@ import Testing
     try await engine.close()
   }
 
-  /// A transaction that outgrows the memory of its connection writes pages into the log and overwrites them there.
+  /// A transaction larger than its connection's page cache writes pages to the log early and overwrites them there.
   @Test func aTransactionLargerThanMemoryReadsItsOwnPages() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))

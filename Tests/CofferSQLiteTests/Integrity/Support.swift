@@ -3,7 +3,8 @@ import CofferSQLite
 import CofferTestSupport
 import Foundation
 
-/// A store whose writer was killed: its log has the newest commits. "p/left/N" and "p/right/N" for N below `commits`.
+/// Returns a store whose writer was killed, with its newest commits in the log: at least "p/left/N" and "p/right/N" for
+/// N below `commits`.
 func killedStore(commits: Int, durability: String = "full") throws -> TemporaryDirectory {
   let directory = try TemporaryDirectory()
   let helper = try HelperProcess(["write", directory.path("store.db"), durability])
@@ -13,7 +14,7 @@ func killedStore(commits: Int, durability: String = "full") throws -> TemporaryD
   return directory
 }
 
-/// A closed store with values under "key0" and so on.
+/// Returns a closed store with values under "key0", "key1" and so on.
 func closedStore(values: Int) async throws -> TemporaryDirectory {
   let directory = try TemporaryDirectory()
   let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
@@ -29,7 +30,7 @@ func closedStore(values: Int) async throws -> TemporaryDirectory {
 extension TemporaryDirectory {
   func bytes(_ name: String = "store.db") throws -> Data { try Data(contentsOf: url.appendingPathComponent(name)) }
 
-  /// Changes a file in its place, as a disk would: same inode, same name.
+  /// Changes the content of a file without changing its inode or name, like damage on a disk.
   func change(_ name: String = "store.db", _ body: (inout Data) throws -> Void) throws {
     var bytes = try bytes(name)
     try body(&bytes)
@@ -40,7 +41,7 @@ extension TemporaryDirectory {
   }
 }
 
-/// What a store says of itself first.
+/// Returns the first availability that an engine reports.
 func firstAvailability(_ engine: any StorageEngine) async -> StoreAvailability? {
   for await availability in engine.availability() { return availability }
   return nil

@@ -5,7 +5,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Stores where nothing can be written.
+/// Stores that are open for reading only, because they cannot be written or by configuration.
 @Suite(.blocking, .serialized, .timeLimit(.minutes(15))) struct ReadOnlyTests {
   private let directory: TemporaryDirectory
   private let origin = StoreOrigin()
@@ -17,7 +17,7 @@ import Testing
     try await engine.commit(WriteBatch(puts), from: origin)
   }
 
-  /// A store that nobody has open any more.
+  /// Creates a store with three commits, and closes it.
   private func make(_ path: String) async throws {
     let engine = try await SQLiteEngine.open(at: path)
     for index in 1...3 { try await commit(engine, index...index, "value \(index)") }
@@ -30,7 +30,7 @@ import Testing
     return configuration
   }
 
-  /// Reads everything in every way, and fails to write.
+  /// Checks every way of reading the store, and that a commit throws `permissionDenied`.
   private func check(_ engine: SQLiteEngine, values: [String], revision: UInt64) async throws {
     #expect(engine.isReadOnly)
     for (index, value) in values.enumerated() {
@@ -58,7 +58,7 @@ import Testing
 
   private func skip(_ what: String) { print("Not checked: \(what), which this user may not mount.") }
 
-  @Test("A read-only file system is read, and nothing is made on it")
+  @Test("A store on a read-only file system can be read, and no files are created there")
   func readOnlyFileSystem() async throws {
     guard let disk = try SmallDisk(at: directory.path("disk"), size: "8m") else { return skip("a file system") }
     let path = disk.path + "/store.db"
@@ -80,8 +80,8 @@ import Testing
     #expect(missing?.code == .permissionDenied, "\(String(describing: missing))")
   }
 
-  /// What a killed writer, or a copy of an open store, leaves: the log has commits, and nobody can make its index.
-  @Test("A log that was left on a read-only file system is read", arguments: ["", "-shm", "-wake"])
+  /// After a killed writer, or in a copy of an open store, the log has commits, and its index cannot be created.
+  @Test("A log left on a read-only file system is read", arguments: ["", "-shm", "-wake"])
   func leftLog(with suffix: String) async throws {
     guard let disk = try SmallDisk(at: directory.path("disk"), size: "16m") else { return skip("a file system") }
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
@@ -96,7 +96,7 @@ import Testing
     try await reading.close()
   }
 
-  @Test("Commits by others are seen at once, and heard, where only they can write")
+  @Test("A read-only mount sees commits of other processes at once, and delivers them")
   func foreignWriter() async throws {
     try FileManager.default.createDirectory(atPath: directory.path("source"), withIntermediateDirectories: true)
     var writer = try await SQLiteEngine.open(at: directory.path("source/store.db"))
@@ -108,7 +108,7 @@ import Testing
     #expect(reading.isReadOnly)
     var heard = reading.changes(since: nil).makeAsyncIterator()
     for round in 2...6 {
-      // With the writer's log and without.
+      // Both with the writer's log and without it.
       if round % 2 == 0 {
         try await writer.close()
         #expect(try await reading.entry(StoreKey("key1"))?.value == Data("value \(round - 1)".utf8))
@@ -117,14 +117,14 @@ import Testing
       try await commit(writer, 1...1, "value \(round)")
       #expect(try await reading.entry(StoreKey("key1"))?.value == Data("value \(round)".utf8))
       #expect(reading.latestRevision == StoreRevision(UInt64(round)))
-      guard case .commit(let commit)? = await heard.next() else { throw TestFailure("nothing was heard") }
+      guard case .commit(let commit)? = await heard.next() else { throw TestFailure("no commit was delivered") }
       #expect(commit.revision == StoreRevision(UInt64(round)))
     }
     try await writer.close()
     try await reading.close()
   }
 
-  @Test("Opening for reading only makes no files, creates nothing and takes what is there")
+  @Test("Opening for reading only creates no files, and reads the existing ones")
   func readOnlyAccess() async throws {
     let path = directory.path("store.db")
     let none = await #expect(throws: StorageError.self) {
@@ -141,7 +141,7 @@ import Testing
     let reading = try await SQLiteEngine.open(at: path, configuration: configured(.readOnly))
     try await check(reading, values: ["value"], revision: 1)
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory.url.path) == ["store.db"])
-    // Another file in its place is another store.
+    // Another file at the same path is another store.
     try FileManager.default.moveItem(atPath: path, toPath: directory.path("old.db"))
     let other = try await SQLiteEngine.open(at: path)
     try await commit(other, 1...1, "other")
@@ -151,7 +151,7 @@ import Testing
     try await reading.close()
   }
 
-  @Test("What a wake-up file proves to be lost is told here, too")
+  @Test("A loss that the wake-up file proves is also reported by a store open for reading only")
   func loss() async throws {
     let path = directory.path("store.db")
     let engine = try await SQLiteEngine.open(at: path)
@@ -173,7 +173,7 @@ import Testing
     try await reading.close()
   }
 
-  @Test("A database that has lost its tables is not taken for a new one")
+  @Test("A database that has lost its tables is damaged, not a new store")
   func noTables() async throws {
     let path = directory.path("store.db")
     let engine = try await SQLiteEngine.open(at: path)

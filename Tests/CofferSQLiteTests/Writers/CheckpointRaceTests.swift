@@ -5,8 +5,8 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// SQLite up to 3.51.2 loses commits when a checkpoint reads a log that is all copied while a commit starts the log
-/// again. The preloaded library stops each checkpoint before, inside and after that, and the test lets it go on.
+/// Tests of the checkpoint race: SQLite up to 3.51.2 loses commits if a checkpoint reads a fully copied log while a
+/// commit restarts it. The preloaded library pauses each checkpoint before, inside and after that point.
 @Suite(
   .blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
 struct CheckpointRaceTests {
@@ -15,13 +15,13 @@ struct CheckpointRaceTests {
     let path = directory.path("store.db")
     let slow = try SteppedProcess("slow", path, directory)
     let quick = try SteppedProcess("quick", path, directory)
-    // One process is about to copy a log that another one could copy first.
+    // One process is about to copy a log that another could copy first.
     slow.helper.tell("large")
     #expect(try slow.lines(2) == ["large ok", "rest 1 before"])
     quick.helper.tell("large")
     #expect(try quick.helper.line() == "large ok")
-    // That other one would copy all now, and its next commit start the log again, while the first has read how long
-    // the old one is. It leaves the log alone.
+    // Without the lock it would copy everything now, and its next commit would restart the log after the first process
+    // has read the length of the old one.
     #expect(try quick.helper.line(within: 500) == nil, "two processes copy the log at once")
     slow.goOn(1)
     #expect(try slow.helper.line() == "rest 2 inside")
@@ -48,7 +48,7 @@ struct CheckpointRaceTests {
   }
 }
 
-/// A writer whose checkpoints rest until they are told to go on.
+/// A writer process whose checkpoints pause until ``goOn(_:)`` is called.
 private struct SteppedProcess {
   let helper: HelperProcess
   private let signs: String
@@ -62,6 +62,6 @@ private struct SteppedProcess {
 
   func goOn(_ number: Int) { _ = FileManager.default.createFile(atPath: "\(signs).\(number)", contents: nil) }
 
-  /// So many lines, sorted: those of two threads come in any order.
+  /// Reads this many lines, sorted, since two threads write them in any order.
   func lines(_ count: Int) throws -> [String] { try (0..<count).map { _ in try helper.line() ?? "" }.sorted() }
 }

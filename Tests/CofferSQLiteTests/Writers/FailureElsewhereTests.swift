@@ -5,7 +5,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// When the device fails while one process writes, no other one builds on what may be lost.
+/// Tests that after a failed sync in one process no other process relies on commits that may be lost.
 @Suite(
   .blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"))
 struct FailureElsewhereTests {
@@ -24,17 +24,17 @@ struct FailureElsewhereTests {
     #expect(try inline.line() == "relaxed ok")
     failing.tell("fail")
     #expect(try failing.line() == "commit outcomeUnknown")
-    // Before its next commit each process looks at the sign.
+    // Each process checks the failure sign before its next commit.
     follower.tell("commit")
     #expect(try follower.line() == "commit closed")
     inline.tell("relaxed")
     #expect(try inline.line() == "relaxed closed")
     follower.tell("read")
     #expect(try follower.line() == "read closed")
-    // One that only listens hears of it, too.
+    // A process that only subscribes detects it, too.
     try await finish(ended, within: .seconds(30))
     await #expect(throws: StorageError.self) { try await engine.entry(StoreKey("before")) }
-    // Whoever opens the store next looks at what the device has, and then all goes on, in every process.
+    // The next open checks the store, after which every process can use it again.
     let again = try await SQLiteEngine.open(at: path)
     #expect(try await again.entry(StoreKey("before")) != nil)
     try await again.commit(WriteBatch([.put(StoreKey("after"), Data("2".utf8))]), from: StoreOrigin())

@@ -7,7 +7,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// A process that hangs, in a transaction or anywhere, costs others only what they cannot do without it.
+/// Tests that a hanging process affects others only where they need its lock.
 @Suite(.blocking, .serialized) struct HungWriterTests {
   @Test func aStoreWhoseWriterHangsIsOpenedAndRead() async throws {
     let directory = try TemporaryDirectory()
@@ -16,7 +16,7 @@ import Testing
     let holder = try HelperProcess(["hold-lock", path])
     #expect(try holder.line() == "holding")
     kill(holder.process.processIdentifier, SIGSTOP)
-    // Without the wake-up file its number has to be made anew.
+    // Without the wake-up file the revision has to be read from the journal.
     try FileManager.default.removeItem(atPath: path + "-wake")
     var configuration = SQLiteConfiguration()
     configuration.busyTimeout = 200
@@ -26,7 +26,7 @@ import Testing
     for durability in [StoreDurability.full, .relaxed] {
       do {
         try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())], durability: durability), from: StoreOrigin())
-        Issue.record("committed beside a lock that is held")
+        Issue.record("committed although another connection holds the lock")
       } catch let error as StorageError {
         #expect(error.code == .busy)
         #expect(error.message.contains("process \(holder.process.processIdentifier) (CofferTestHelpe"), "\(error)")
@@ -38,7 +38,7 @@ import Testing
     try await engine.close()
   }
 
-  /// Each caller has its own deadline; none waits for the deadlines of those before it.
+  /// Each caller has its own deadline and does not wait for those of earlier callers.
   @Test func transactionsThatWaitTogetherGiveUpTogether() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")
@@ -63,7 +63,7 @@ import Testing
       return await group.reduce(into: []) { $0.append($1) }
     }
     #expect(codes == Array(repeating: .busy, count: 20))
-    // One after the other they would take 20 s.
+    // In sequence they would take 20 s.
     #expect(clock.now - start < .seconds(10))
     holder.tell("done")
     _ = try holder.lines()
@@ -81,9 +81,9 @@ import Testing
     #expect(sqlite3_exec(other, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
     do {
       try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
-      Issue.record("committed beside a lock that is held")
+      Issue.record("committed although another connection holds the lock")
     } catch let error as StorageError {
-      #expect(error.code == .busy && error.message.contains("this process has it"), "\(error)")
+      #expect(error.code == .busy && error.message.contains("this process holds it"), "\(error)")
     }
     sqlite3_close(other)
     try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
@@ -116,7 +116,7 @@ import Testing
     try await finish(waiting, within: .seconds(60)).close()
   }
 
-  /// The slow look at a store's journal may wait for that store; it keeps no other one from being heard.
+  /// The slow poll of one store's journal may block, but does not delay the notifications of other stores.
   @Test func aStoreThatCannotBeReadSilencesNoOther() async throws {
     let directory = try TemporaryDirectory()
     var configuration = SQLiteConfiguration()
@@ -126,7 +126,7 @@ import Testing
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     let poisoner = try HelperProcess(["poison-index", directory.path("stuck.db")])
     #expect(try poisoner.line() == "poisoned")
-    // The slow look comes once per second; a reader that waits for the index shows that it has come.
+    // The slow poll runs once per second, so it blocks on the index within the following three seconds.
     let stream = engine.changes(since: nil)
     let heard = Task { () -> Int in
       var count = 0

@@ -4,12 +4,12 @@ import Testing
 
 @testable import CofferSQLite
 
-/// What the system says about locks, read as text.
+/// Tests of parsing the system's table of locks.
 @Suite struct LockHolderTests {
   @Test func theTableOfLocksIsRead() throws {
     let path = FileManager.default.temporaryDirectory.path
     let file = try #require(FileIdentity(path))
-    // Linux packs both numbers of a device into one.
+    // Linux encodes both device numbers in one.
     let major = String(file.device >> 8 & 0xFFF, radix: 16)
     let minor = String(file.device & 0xFF | file.device >> 12 & 0xFFFF_FF00, radix: 16)
     let here = "\(major):\(minor):\(file.inode)"
@@ -30,11 +30,11 @@ import Testing
   }
 
   @Test func anOldLibraryIsRefused() throws {
-    let place = StorePlace(path: "/nowhere/store.db", busyTimeout: 0)
-    try Connection.checkLibrary(3_037_000, place)
+    let file = StoreFile(path: "/nowhere/store.db", busyTimeout: 0)
+    try Connection.checkLibrary(3_037_000, file)
     do {
-      try Connection.checkLibrary(3_036_001, place)
-      Issue.record("taken")
+      try Connection.checkLibrary(3_036_001, file)
+      Issue.record("accepted")
     } catch {
       #expect(error.description.contains("3.36.1") && error.description.contains("3.37.0"), "\(error)")
     }

@@ -5,7 +5,7 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Three processes write one store as fast as they can; nothing but their log keeps them together.
+/// Tests of the log size while three processes write to one store as fast as they can.
 @Suite(.blocking, .serialized) struct LogSizeTests {
   private static let limit = 16 << 20
 
@@ -16,7 +16,7 @@ import Testing
     #expect(reports.allSatisfy { $0.largestLog > 0 && $0.largestLog < Self.limit }, "\(reports)")
   }
 
-  /// The long proof: `./run prove`.
+  /// The long form of the test, run by `./run prove`.
   @Test(.enabled(if: isProving, "long: ./run prove"), arguments: ["full", "relaxed"])
   func proveThatTheLogStaysShortForAMinute(durability: String) async throws {
     let directory = try TemporaryDirectory()
@@ -44,7 +44,7 @@ import Testing
     #expect(status.frames > 4_000)
     #expect(status.readers.map(\.process) == [reader.process.processIdentifier])
     #expect(status.readers.first?.program.hasPrefix("CofferTestHelpe") == true)  // Linux keeps 15 characters.
-    // A reader of this process is told as such.
+    // A reader in this process is reported as such.
     try await engine.withSnapshot { snapshot in
       _ = try await snapshot.page(prefix: nil, after: nil, limit: 1)
       try await engine.commit(WriteBatch([.put(StoreKey("own"), Data())]), from: StoreOrigin())
@@ -63,7 +63,7 @@ import Testing
     let milliseconds, largestLog: Int
   }
 
-  /// Lets three processes commit at once; afterwards the last value of each key has to be there.
+  /// Runs three processes that commit concurrently, and verifies that the last value of each key is stored.
   private func hammer(
     _ path: String, _ durability: String, commits: Int
   ) async throws -> [Report] {

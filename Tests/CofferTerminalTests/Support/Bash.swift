@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// What bash prints for a script, which is ended after a minute. Neither waits on a thread that others need.
+/// Runs a script with bash and returns the lines of its output. The script is killed after a minute. No thread of the
+/// cooperative pool is blocked.
 func bash(_ script: String, in folder: URL) async throws -> [String] {
   let output = folder.appendingPathComponent(UUID().uuidString)
   try Data().write(to: output)

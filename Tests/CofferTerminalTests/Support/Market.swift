@@ -1,6 +1,6 @@
 import CofferTerminal
 
-/// A program of its own, as small as one can be: nothing of `coffer` may show in it.
+/// A minimal program, in whose output nothing of `coffer` may appear.
 enum Market: String, ProgramCommand {
   case visit, load, completions, help, version
 
@@ -62,7 +62,7 @@ enum Market: String, ProgramCommand {
   }
 }
 
-/// A program that has something to do without being told.
+/// A program with a default command.
 enum Kiosk: String, ProgramCommand {
   case show, completions, help, version
 

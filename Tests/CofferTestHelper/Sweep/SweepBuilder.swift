@@ -5,43 +5,43 @@ import CofferSlots
 import CofferTestSupport
 import Foundation
 
-/// Makes the stores that a sweep injures.
+/// Builds the stores that a sweep damages.
 ///
-/// - `closed`: as a process leaves it that has ended well.
-/// - `killed`: with all commits since in the log, as SIGKILL leaves it.
-/// - `restarted`: the same with a log that has begun again, older commits behind the newest.
-/// - `committed`: a home with slots whose writer was killed between a commit and the moving of its values.
-/// - `open`: those of `killed`, injured while a process has them open.
+/// - `closed`: after a clean close.
+/// - `killed`: as left by SIGKILL, with all later commits in the log.
+/// - `restarted`: like `killed`, with a restarted log that has older commits after the newest.
+/// - `committed`: a slot store whose writer was killed between a commit and the publication of its values.
+/// - `open`: like `killed`, but damaged while a process has the store open.
 final class SweepBuilder {
-  private let home: SweepHome
+  private let kind: SweptKind
   private let root: String
   private var store: SweepStore
   private var histories: [SweepState.History] = []
   private var states: [SweepState] = []
   private let origin = StoreOrigin()
-  /// What is done at the next commit, between it and the moving of its values.
+  /// A closure to run after the next commit, before its values are published.
   private let atCommit: Locked<(@Sendable () -> Void)?>
 
   private var live: String { root + "/live" }
 
-  static func build(_ home: SweepHome, in root: String) async throws {
-    let builder = try await SweepBuilder(home, in: root)
+  static func build(_ kind: SweptKind, in root: String) async throws {
+    let builder = try await SweepBuilder(kind, in: root)
     try await builder.build()
   }
 
-  private init(_ home: SweepHome, in root: String) async throws {
-    self.home = home
+  private init(_ kind: SweptKind, in root: String) async throws {
+    self.kind = kind
     self.root = root
     let atCommit = Locked<(@Sendable () -> Void)?>(nil)
     self.atCommit = atCommit
     guard mkdir(root + "/live", 0o700) == 0 else { throw Usage() }
-    store = try await Self.open(home, root, atCommit)
+    store = try await Self.open(kind, root, atCommit)
   }
 
   private static func open(
-    _ home: SweepHome, _ root: String, _ atCommit: Locked<(@Sendable () -> Void)?>
+    _ kind: SweptKind, _ root: String, _ atCommit: Locked<(@Sendable () -> Void)?>
   ) async throws -> SweepStore {
-    try await home.open(root + "/live") { if $0 == .committed { atCommit.withLock { $0 }?() } }
+    try await kind.open(root + "/live") { if $0 == .committed { atCommit.withLock { $0 }?() } }
   }
 
   private static let keys: [String] =
@@ -53,17 +53,17 @@ final class SweepBuilder {
     try await put(Self.keys.filter { $0.hasPrefix("list/1") }[...])
     try await store.engine.close()
     try capture("closed")
-    store = try await Self.open(home, root, atCommit)
+    store = try await Self.open(kind, root, atCommit)
     for key in Self.keys.enumerated().filter({ $0.offset % 3 == 0 }).map(\.element) { try await put([key]) }
     try await remove(["list/3", "..", FileScenario.longKey])
     try await put([FileScenario.longKey])
     try capture("killed")
     add("open", files: "killed", isOpen: true)
-    if home == .sqlite {
+    if kind == .sqlite {
       try restartLog()
       for key in Self.keys.prefix(6) { try await put([key]) }
       try capture("restarted")
-    } else if home != .naked {
+    } else if kind != .naked {
       try await captureCommitted()
     }
     try await store.engine.close()
@@ -77,14 +77,14 @@ final class SweepBuilder {
     var batch = WriteBatch()
     for key in keys {
       let version = note(key) { ($0.compactMap { $0 }.max() ?? -1) + 1 } ?? 0
-      batch.put(try StoreKey(key), SweepValue.bytes(key, version, largest: home.largestValue))
+      batch.put(try StoreKey(key), SweepValue.bytes(key, version, largest: kind.largestValue))
     }
     try await commit(batch)
   }
 
-  /// One by one where there are no batches.
+  /// Commits a batch, or its operations one by one if the store has no batches.
   private func commit(_ batch: WriteBatch) async throws {
-    guard home == .naked else {
+    guard kind == .naked else {
       _ = try await store.engine.commit(batch, from: origin)
       return
     }
@@ -125,8 +125,8 @@ final class SweepBuilder {
     try SweepFiles.capture(live, in: root + "/" + name)
   }
 
-  /// Takes the files of a batch that is committed and whose values still wait. Whoever opens the store puts them into
-  /// their places, so the batch has happened, unless the log is lost with it.
+  /// Captures the files after a batch is committed and before its values are published. The next open rolls the batch
+  /// forward, so the batch is effective unless the log is lost.
   private func captureCommitted() async throws {
     let (live, target) = (live, root + "/committed")
     let failure = Locked<String?>("the step was not reached")
@@ -144,12 +144,12 @@ final class SweepBuilder {
     add("committed", files: "committed", revision: before + 1, unanswered: keys)
   }
 
-  /// Has the next commit begin the log again, over what is in it.
+  /// Makes the next commit restart the log, overwriting its beginning.
   private func restartLog() throws {
     var handle: OpaquePointer?
     defer { sqlite3_close_v2(handle) }
     guard sqlite3_open_v2(live + "/store.db", &handle, SQLITE_OPEN_READWRITE, nil) == SQLITE_OK,
       sqlite3_exec(handle, "PRAGMA wal_checkpoint(RESTART)", nil, nil, nil) == SQLITE_OK
-    else { throw TestFailure("the log could not be started again") }
+    else { throw TestFailure("the log could not be restarted") }
   }
 }

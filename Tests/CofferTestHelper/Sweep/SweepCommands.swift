@@ -2,21 +2,21 @@ import CofferCore
 import CofferTestSupport
 import Foundation
 
-/// The commands of a sweep. Their store is the directory of a template.
+/// Runs a command of a sweep on the directory of a template; returns whether it is one.
 func runSweep(_ command: String, _ root: String, _ rest: [String]) async throws -> Bool {
   guard ["sweep-build", "sweep", "sweep-reader"].contains(command) else { return false }
-  guard let home = rest.first.flatMap(SweepHome.init) else { throw Usage() }
+  guard let kind = rest.first.flatMap(SweptKind.init) else { throw Usage() }
   switch command {
   case "sweep-build":
-    try await SweepBuilder.build(home, in: root)
+    try await SweepBuilder.build(kind, in: root)
     say("built")
   case "sweep-reader":
-    try await SweepReader(home, root).serve()
+    try await SweepReader(kind, root).serve()
   default:
     guard rest.count == 4, let seed = UInt64(rest[1]), let first = Int(rest[2]), let count = Int(rest[3]) else {
       throw Usage()
     }
-    let sweeper = try Sweeper(home, root, seed: seed, isVerbose: count == 1)
+    let sweeper = try Sweeper(kind, root, seed: seed, isVerbose: count == 1)
     for number in first..<(first + count) {
       say("at \(number)")
       try await sweeper.injure(number)
@@ -26,7 +26,7 @@ func runSweep(_ command: String, _ root: String, _ rest: [String]) async throws 
   return true
 }
 
-/// The states of a template with what is needed to put them back and to judge what is said of them.
+/// The states of a template, with the files to restore them from and the judges of their observations.
 private final class SweepStates {
   struct State {
     let state: SweepState
@@ -36,31 +36,31 @@ private final class SweepStates {
 
   let all: [State]
 
-  init(_ home: SweepHome, _ root: String) throws {
+  init(_ kind: SweptKind, _ root: String) throws {
     let template = try SweepTemplate(at: root)
     all = try template.states.map { state in
       State(
         state: state, files: try SweepFiles(in: template.directory(of: state)),
-        judge: SweepJudge(state, largest: home.largestValue))
+        judge: SweepJudge(state, largest: kind.largestValue))
     }
   }
 }
 
-/// Injures stores one after the other, and reads them.
+/// Damages stores one after another, and reads them.
 private final class Sweeper {
-  private let home: SweepHome
+  private let kind: SweptKind
   private let root: String
   private let seed: UInt64
   private let states: SweepStates
-  /// Whether every refusal is told: for who looks into one injury.
+  /// Whether every refusal is printed, to analyze a single injury.
   private let isVerbose: Bool
   private let work: String
   private var reader: HelperProcess?
   private var (whole, refused, older) = (0, 0, 0)
 
-  init(_ home: SweepHome, _ root: String, seed: UInt64, isVerbose: Bool) throws {
-    (self.home, self.root, self.seed, self.isVerbose) = (home, root, seed, isVerbose)
-    states = try SweepStates(home, root)
+  init(_ kind: SweptKind, _ root: String, seed: UInt64, isVerbose: Bool) throws {
+    (self.kind, self.root, self.seed, self.isVerbose) = (kind, root, seed, isVerbose)
+    states = try SweepStates(kind, root)
     work = root + "/work-\(getpid())"
     guard mkdir(work, 0o700) == 0 else { throw TestFailure("mkdir \(work): errno \(errno)") }
   }
@@ -76,13 +76,13 @@ private final class Sweeper {
       try await injureOpenStore(number, index, work, isWarm)
     } else {
       let (injury, what) = try inflict(number, index, work)
-      judge(await look(home, work, states.all[index].state), index, injury, what)
+      judge(await look(kind, work, states.all[index].state), index, injury, what)
     }
     try await waitUntilClosed(work)
   }
 
   private func injureOpenStore(_ number: Int, _ index: Int, _ work: String, _ isWarm: Bool) async throws {
-    let (state, store) = (states.all[index].state, try await home.open(work))
+    let (state, store) = (states.all[index].state, try await kind.open(work))
     if isWarm { _ = await store.observe(state) }
     let (injury, what) = try inflict(number, index, work)
     judge(await store.observe(state), index, injury, what + ", in the process that has it open")
@@ -90,20 +90,20 @@ private final class Sweeper {
     try? await store.engine.close()
   }
 
-  /// Injures one file.
+  /// Damages one file.
   private func inflict(_ number: Int, _ index: Int, _ work: String) throws -> (SweepInjury, what: String) {
     let state = states.all[index].state
     guard let mutation = try SweepMutation(seed: seed, number: number, of: work, isOpen: state.isOpen) else {
-      throw TestFailure("there is nothing to injure")
+      throw TestFailure("there is no file to damage")
     }
     try mutation.apply(in: work)
-    return (try home.injury(mutation, state), "\(number) [\(state.name)] \(mutation)")
+    return (try kind.injury(mutation, state), "\(number) [\(state.name)] \(mutation)")
   }
 
   private func judge(_ observation: SweepObservation, _ index: Int, _ injury: SweepInjury, _ what: String) {
     let verdict = states.all[index].judge.verdict(observation, of: injury)
     if isVerbose {
-      say("state \(what): told \(observation.toldLoss ?? "nothing"), found \(observation.findings)")
+      say("state \(what): reported \(observation.toldLoss ?? "nothing"), found \(observation.findings)")
       for (way, answers) in [("entry", observation.entries), ("listing", observation.listed)] {
         for case (let key, .refused(let why)) in answers { say("\(way) '\(key)': \(why)") }
       }
@@ -117,9 +117,9 @@ private final class Sweeper {
     }
   }
 
-  /// Has another process read the store, which it has just opened.
+  /// Makes another process open and read the store.
   private func ask(_ index: Int, _ work: String, _ what: String, _ injury: SweepInjury) throws {
-    let reader = try self.reader ?? HelperProcess(["sweep-reader", root, home.rawValue])
+    let reader = try self.reader ?? HelperProcess(["sweep-reader", root, kind.rawValue])
     self.reader = reader
     let question = SweepQuestion(state: index, store: work, injury: injury)
     reader.tell(String(decoding: try JSONEncoder().encode(question), as: UTF8.self))
@@ -138,26 +138,26 @@ private final class Sweeper {
   func end() {
     reader?.stop()
     try? FileManager.default.removeItem(atPath: work)
-    say("summary \(whole) read whole, \(refused) refused in part or whole, \(older) told to be older")
+    say("summary \(whole) read whole, \(refused) refused in part or whole, \(older) reported as older")
     say("done")
   }
 }
 
-/// Reads stores that another process has open.
+/// Reads stores while another process has them open.
 private final class SweepReader {
-  private let home: SweepHome
+  private let kind: SweptKind
   private let states: SweepStates
 
-  init(_ home: SweepHome, _ root: String) throws {
-    self.home = home
-    states = try SweepStates(home, root)
+  init(_ kind: SweptKind, _ root: String) throws {
+    self.kind = kind
+    states = try SweepStates(kind, root)
   }
 
   func serve() async throws {
     while let line = readLine() {
       let question = try JSONDecoder().decode(SweepQuestion.self, from: Data(line.utf8))
       let state = states.all[question.state]
-      let verdict = state.judge.verdict(await look(home, question.store, state.state), of: question.injury)
+      let verdict = state.judge.verdict(await look(kind, question.store, state.state), of: question.injury)
       for violation in verdict.violations.prefix(3) { say(violation) }
       try await waitUntilClosed(question.store)
       say("end")
@@ -165,18 +165,18 @@ private final class SweepReader {
   }
 }
 
-/// What one process asks the other to look at.
+/// A request to read a store in another process.
 private struct SweepQuestion: Codable {
-  /// The number of the state in the template.
+  /// The index of the state in the template.
   let state: Int
   let store: String
   let injury: SweepInjury
 }
 
-/// Opens a store, asks for everything and closes it.
-private func look(_ home: SweepHome, _ directory: String, _ state: SweepState) async -> SweepObservation {
+/// Opens, observes and closes a store.
+private func look(_ kind: SweptKind, _ directory: String, _ state: SweepState) async -> SweepObservation {
   do {
-    let store = try await home.open(directory)
+    let store = try await kind.open(directory)
     let observation = await store.observe(state)
     try? await store.engine.close()
     return observation
@@ -185,8 +185,8 @@ private func look(_ home: SweepHome, _ directory: String, _ state: SweepState) a
   }
 }
 
-/// Returns when this process has nothing open below a directory: the next store has the same files, and SQLite knows
-/// those that a process has open by their inodes.
+/// Waits until this process has no open file below a directory: the next store may reuse the inodes, by which SQLite
+/// identifies the open files of a process.
 private func waitUntilClosed(_ directory: String) async throws {
   var open: [String] = []
   for _ in 0..<2_000 {

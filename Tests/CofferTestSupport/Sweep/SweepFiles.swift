@@ -1,9 +1,9 @@
 import Foundation
 
-/// The files of a store at one moment, which can be put back any number of times.
+/// A copy of the files of a store, which can be restored any number of times.
 ///
-/// A store knows its files by their inodes, too, so a file that is put back is the same file: the template holds a
-/// second name for it (`inodes`) beside a copy of its bytes (`bytes`). So only one sweep at a time may use a template.
+/// A store also identifies its files by their inodes, so a restored file keeps its inode: the template has a hard link
+/// to it (`inodes`) and a copy of its bytes (`bytes`). Therefore only one sweep at a time may use a template.
 package final class SweepFiles {
   private struct File {
     let name: String
@@ -15,8 +15,8 @@ package final class SweepFiles {
   private let directories: [String]
   private let files: [File]
 
-  /// Takes a store's files, at a moment when nobody writes to it. Where something is still being cleaned up, it is
-  /// taken once more.
+  /// Copies the files of a store to which nothing is being written. Retries if files disappear meanwhile, since the
+  /// store may still be removing some.
   package static func capture(_ store: String, in directory: String) throws {
     for _ in 0..<20 {
       do { return try captureNow(store, in: directory) } catch {
@@ -46,7 +46,7 @@ package final class SweepFiles {
     }
   }
 
-  /// Reads what ``capture(_:in:)`` has taken.
+  /// Reads the copy that ``capture(_:in:)`` has made.
   package init(in directory: String) throws {
     inodes = directory + "/inodes"
     let bytes = directory + "/bytes"
@@ -63,7 +63,7 @@ package final class SweepFiles {
     (self.directories, self.files) = (directories, files)
   }
 
-  /// Makes a directory that holds the store as it was.
+  /// Restores the files of the store in a directory.
   package func restore(to store: String) throws {
     try Self.make(store)
     for name in directories { try Self.make(store + "/" + name) }
@@ -99,10 +99,10 @@ package final class SweepFiles {
   }
 }
 
-/// A directory in memory where there is one: a sweep makes a store for each injury.
+/// Creates a temporary directory, in memory if possible, since a sweep creates a store for each injury.
 package func sweepDirectory() throws -> String {
-  let place = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : NSTemporaryDirectory()
-  var template = Array((place + "/coffer-sweep-XXXXXX").utf8CString)
+  let parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : NSTemporaryDirectory()
+  var template = Array((parent + "/coffer-sweep-XXXXXX").utf8CString)
   guard mkdtemp(&template) != nil else { throw TestFailure("no temporary folder: errno \(errno)") }
   return String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
 }

@@ -1,57 +1,56 @@
 package import Foundation
 
-/// What a store has said of one key.
+/// The result of reading one key of a damaged store.
 package enum SweepAnswer: Sendable, Equatable {
   case value(Data)
   case absent
-  /// It has thrown.
+  /// The read threw an error, with its text.
   case refused(String)
 }
 
-/// What a store has said of all keys, in all the ways it can be asked.
+/// The results of reading a damaged store in every way.
 package struct SweepObservation: Sendable {
-  /// Of each acknowledged key, and of those that nobody has written.
+  /// The result of reading each acknowledged key, and each key that was never written.
   package var entries: [(key: String, answer: SweepAnswer)] = []
-  /// What the listing had, in its order.
+  /// The content of the listing, in its order.
   package var listed: [(key: String, answer: SweepAnswer)] = []
-  /// Whether the listing has ended with an error: it says nothing of what would have come after.
+  /// Whether the listing ended with an error, so that later keys are unknown.
   package var listingFailed = false
-  /// What a check of the whole store has found.
+  /// The findings of a check of the whole store.
   package var findings: [String] = []
-  /// What the store has said of acknowledged commits that it does not have any more, if it has.
+  /// The store's report of lost acknowledged commits, if there is one.
   package var toldLoss: String?
-  /// Keys of which it has said that their newest value is lost.
+  /// The keys whose newest value the store has reported as lost.
   package var lost: [String] = []
-  /// Whether it has announced commits by writers that do not know it: whoever removes a file removes the value.
+  /// Whether the store has delivered commits of other programs: removing a file removes its value.
   package var hasEdits = false
 
   package init() {}
 }
 
-/// What is known of an injury by those who judge what comes of it.
+/// The properties of an injury that determine which results are correct.
 package struct SweepInjury: Codable, Sendable {
-  /// Whose value was in a file of its own that is gone, which anybody may remove: `nil` for nobody's, an empty key for
-  /// all.
+  /// The key whose separate file the injury removed, as other programs may do; `nil` for none, an empty key for all.
   package let removed: String?
-  /// Whether commits may be lost with it that nobody was told of.
+  /// Whether unacknowledged commits may be lost by the injury.
   package let isOfLog: Bool
 
   package init(removed: String?, isOfLog: Bool) { (self.removed, self.isOfLog) = (removed, isOfLog) }
 }
 
-/// Compares what a store says with what was acknowledged.
+/// A judge that compares the content of a damaged store with the acknowledged commits.
 package final class SweepJudge {
   private struct Truth {
     let present: SweepAnswer
     let past: [SweepAnswer]
-    /// The version before one that nobody was told of.
+    /// The version before one whose commit was not acknowledged.
     let unanswered: SweepAnswer?
   }
 
-  /// By the bytes of the key.
+  /// The correct results, by the bytes of the key.
   private let truths: [Data: Truth]
 
-  /// - Parameter largest: the size that values were cut to when they were stored.
+  /// - Parameter largest: the size to which values were truncated when they were stored, in bytes.
   package init(_ state: SweepState, largest: Int) {
     var truths: [Data: Truth] = [:]
     for history in state.histories {
@@ -65,13 +64,13 @@ package final class SweepJudge {
     self.truths = truths
   }
 
-  /// What an observation comes to.
+  /// The judgement of an observation.
   package struct Verdict: Sendable {
-    /// What the store must not have said; empty when it is honest.
+    /// The incorrect results; empty if the store is correct.
     package var violations: [String] = []
-    /// How many answers were refused.
+    /// The number of reads that threw.
     package var refused = 0
-    /// How many were older than the newest acknowledged ones, and told to be.
+    /// The number of older values whose loss the store has reported.
     package var older = 0
   }
 
@@ -82,7 +81,7 @@ package final class SweepJudge {
     let listed = Set(observation.listed.map { Data($0.key.utf8) })
     if listed.count != observation.listed.count { verdict.violations.append("the listing has a key twice") }
     if !observation.listingFailed {
-      // A row whose key is damaged is listed as damaged, under the name that it has now.
+      // A row whose key is damaged is listed as damaged, under the damaged key.
       let strangers = observation.listed.filter {
         if case .refused = $0.answer { truths[Data($0.key.utf8)] == nil } else { false }
       }
@@ -105,7 +104,7 @@ package final class SweepJudge {
     _ verdict: inout Verdict
   ) {
     guard let truth = truths[Data(key.utf8)] else {
-      if case .value = answer { verdict.violations.append("\(way): nobody has written this key: \(key.prefix(40))") }
+      if case .value = answer { verdict.violations.append("\(way): this key was never written: \(key.prefix(40))") }
       return
     }
     guard answer != truth.present else { return }
@@ -113,7 +112,7 @@ package final class SweepJudge {
       verdict.refused += 1
       return
     }
-    // What somebody has removed is gone; that it is a removal must have been announced.
+    // A removed value is absent, and the removal must have been delivered as a commit.
     if answer == .absent, let removed = injury.removed, removed.isEmpty || removed == key, observation.hasEdits {
       return
     }

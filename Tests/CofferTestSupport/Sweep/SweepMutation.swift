@@ -1,28 +1,28 @@
 import Foundation
 
-/// One injury to one file of a store. The same seed, number and files give the same injury.
+/// An injury of one file of a store, determined by the seed, the number and the files.
 package struct SweepMutation: Sendable, CustomStringConvertible {
   package enum Kind: Sendable, Equatable {
-    /// One bit of the byte at an offset is turned.
+    /// Flips one bit of the byte at an offset.
     case bit(offset: Int, UInt8)
-    /// The byte at an offset has another value.
+    /// Combines the byte at an offset with a nonzero mask by XOR.
     case byte(offset: Int, UInt8)
-    /// The file ends at this size.
+    /// Truncates the file to a size.
     case truncated(Int)
-    /// Zeros in place of what was written.
+    /// Replaces bytes by zeros.
     case zeroed(offset: Int, count: Int)
-    /// The file is not there.
+    /// Removes the file.
     case gone
   }
 
-  /// Relative to the store's directory.
+  /// The path of the file, relative to the directory of the store.
   package let file: String
   package let kind: Kind
 
   package var description: String { "\(file): \(kind)" }
 
-  /// - Parameter isOpen: whether a process has the store open: what it has mapped must not be cut short, and its shared
-  ///   memory (`-shm`) is memory, which no medium can damage: the first process that opens the store makes it anew.
+  /// - Parameter isOpen: whether a process has the store open. Its mapped files must then not be truncated, and its
+  ///   shared memory (`-shm`) is not damaged, since the first process that opens the store recreates it.
   package init?(seed: UInt64, number: Int, of directory: String, isOpen: Bool) throws {
     var generator = SeededGenerator(seed: seed &+ UInt64(number) &* 0xD129_1CBB_1F1A_2B8F)
     let files = try Self.files(in: directory).filter { !isOpen || !$0.name.hasSuffix("-shm") }
@@ -38,7 +38,7 @@ package struct SweepMutation: Sendable, CustomStringConvertible {
     return nil
   }
 
-  /// Every file below a directory, in the order of their names.
+  /// Returns every regular file below a directory, sorted by name.
   private static func files(in directory: String) throws -> [(name: String, size: Int)] {
     try FileManager.default.subpathsOfDirectory(atPath: directory).sorted().compactMap { name in
       var status = stat()
@@ -47,7 +47,7 @@ package struct SweepMutation: Sendable, CustomStringConvertible {
     }
   }
 
-  /// Half of the time any file, half of the time any byte: small files count as much as large ones.
+  /// Picks a file, half of the time with equal probability and half of the time in proportion to the size.
   private static func pick(
     _ files: [(name: String, size: Int)], _ generator: inout SeededGenerator
   ) -> (name: String, size: Int) {
@@ -65,7 +65,7 @@ package struct SweepMutation: Sendable, CustomStringConvertible {
   private static func draw(_ size: Int, _ generator: inout SeededGenerator) -> Kind {
     let choice = Int.random(in: 0..<16, using: &generator)
     guard size > 0, choice > 0 else { return .gone }
-    // Where formats keep what matters most: half of the offsets of a large file are near its beginning or its end.
+    // Half of the offsets are near the beginning or the end, where formats keep their headers and trailers.
     let edge = min(size, 512)
     let offset =
       switch Int.random(in: 0..<4, using: &generator) {
@@ -83,7 +83,7 @@ package struct SweepMutation: Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether anything will be different: zeros in place of zeros are no injury.
+  /// Returns whether the injury changes the file: replacing zeros by zeros does not.
   private static func changes(_ kind: Kind, _ path: String) throws -> Bool {
     guard case .zeroed(let offset, let count) = kind else { return true }
     let file = open(path, O_RDONLY | O_CLOEXEC)
@@ -94,9 +94,9 @@ package struct SweepMutation: Sendable, CustomStringConvertible {
     return bytes.contains { $0 != 0 }
   }
 
-  // MARK: Doing it
+  // MARK: Application
 
-  /// Does it in place, and gives the file the dates that it had: a medium that forgets tells nobody.
+  /// Damages the file in place and restores its dates, since a failing medium does not change them.
   package func apply(in directory: String) throws {
     let path = directory + "/" + file
     guard kind != .gone else {

@@ -1,8 +1,8 @@
 package import Foundation
 
-/// A store's files at one moment, and what was acknowledged until then.
+/// A state of a store: its files and the commits that were acknowledged until then.
 package struct SweepState: Codable, Sendable {
-  /// A key and each of its versions that was acknowledged, oldest first; `nil` where it was removed.
+  /// A key with its acknowledged versions, oldest first; `nil` for a removal.
   package struct History: Codable, Sendable {
     package let key: String
     package var versions: [Int?] = []
@@ -11,15 +11,15 @@ package struct SweepState: Codable, Sendable {
   }
 
   package let name: String
-  /// The directory of its files in the template.
+  /// The directory of the files in the template.
   package let files: String
-  /// Whether the store is open while it is injured.
+  /// Whether the store is open while it is damaged.
   package let isOpen: Bool
-  /// Of the last acknowledged commit.
+  /// The revision of the last acknowledged commit.
   package let revision: UInt64
   package let histories: [History]
-  /// Keys whose last version was committed, and its writer killed before it could say so: it may be lost with the log,
-  /// and only with that.
+  /// The keys whose last version was committed by a writer that was killed before it acknowledged the commit. That
+  /// version may be lost, but only together with the log.
   package let unanswered: [String]
 
   package init(
@@ -33,18 +33,18 @@ package struct SweepState: Codable, Sendable {
     self.unanswered = unanswered
   }
 
-  /// Keys that nobody has ever written.
+  /// Keys that are never written.
   package static let neverWritten = ["never", "zz/never", "settings/never"]
 }
 
-/// The store's files in each of its states, below one directory.
+/// The files of a store in each of its states, below one directory.
 package struct SweepTemplate: Sendable {
   package let root: String
   package let states: [SweepState]
 
   private static let fileName = "states.json"
 
-  /// Reads what ``write()`` wrote.
+  /// Reads a template that ``write()`` has written.
   package init(at root: String) throws {
     self.root = root
     let file = URL(fileURLWithPath: root + "/" + Self.fileName)
@@ -60,7 +60,7 @@ package struct SweepTemplate: Sendable {
   package func directory(of state: SweepState) -> String { root + "/" + state.files }
 }
 
-/// The values that are stored: each is known by its key and its version.
+/// The values that a sweep stores, each determined by its key and version.
 package enum SweepValue {
   private static let sizes = [0, 1, 7, 40, 300, 1_000, 5_000]
 
@@ -68,10 +68,10 @@ package enum SweepValue {
     let name = key.utf8.reduce(UInt64(version) &+ 0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
     var generator = SeededGenerator(seed: name)
     var size = sizes[Int.random(in: 0..<sizes.count, using: &generator)]
-    // Over several pages of a database; few, since a store is copied for each injury.
+    // Some values span several database pages; few, since the store is copied for each injury.
     if Int.random(in: 0..<12, using: &generator) == 0 { size = 20_000 }
     size = min(size, largest)
-    // Half of them are text, which other programs show as it is.
+    // Half of the values are text, which text stores keep readable.
     let range: ClosedRange<UInt8> = Bool.random(using: &generator) ? 0x61...0x7A : 0...255
     return Data((0..<size).map { _ in UInt8.random(in: range, using: &generator) })
   }

@@ -3,7 +3,7 @@ import CofferLocks
 import CofferTesting
 import Foundation
 
-/// Memory stores that are found again by location, so that a memory engine can be opened twice and outlive closing.
+/// Memory engines by location, so that a memory store can be opened twice and survives closing.
 final class MemoryStores: Sendable {
   private let engines = Locked<[UUID: MemoryEngine]>([:])
 
@@ -17,7 +17,7 @@ final class MemoryStores: Sendable {
   }
 }
 
-/// A handle of its own on a shared memory engine: closing it closes nobody else's. It stands in for an engine on disk.
+/// A handle on a shared memory engine, which can be closed without closing the others. It simulates an engine on disk.
 final class HandleEngine: EngineDecorator {
   private struct State {
     var isClosed = false
@@ -100,7 +100,7 @@ final class HandleEngine: EngineDecorator {
   }
 }
 
-/// A handle that knows its own commits at once, and others' never.
+/// A handle whose `latestRevision` includes only its own commits, never those of other handles.
 final class LateHandle: EngineDecorator {
   let base: any StorageEngine
   private let own = Locked(StoreRevision.zero)

@@ -1,7 +1,7 @@
 import CofferCore
 import Foundation
 
-/// An engine over another one in which any call can be bent. Without hooks it passes everything on.
+/// A decorator whose calls can be replaced by hooks. Without hooks it forwards every call.
 struct Wrapper: EngineDecorator {
   typealias Commits = @Sendable (any StorageEngine, WriteBatch, StoreOrigin) async throws -> StoreCommit
 
@@ -30,7 +30,7 @@ struct Wrapper: EngineDecorator {
 }
 
 extension Wrapper {
-  /// Bends what every stream says: each change becomes any number of changes.
+  /// Returns a wrapper whose streams replace each change by any number of changes.
   func mappingChanges(_ transform: @escaping @Sendable (StoreChange) -> [StoreChange]) -> Wrapper {
     var copy = self
     copy.onChanges = { base, revision in
@@ -47,7 +47,7 @@ extension Wrapper {
   }
 }
 
-/// A snapshot over another one in which reads can be bent.
+/// A snapshot over another one whose reads can be replaced by hooks.
 struct SnapshotWrapper: StorageSnapshot {
   typealias Page = @Sendable (any StorageSnapshot, StoreKey?, StoreKey?, Int) async throws -> [StoreEntry]
 

@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Testing
 
-/// What document 0's own tests of `FileManager.Path` ask.
+/// The behaviour of `FileManager.Path` that its specification tests.
 @Suite struct FileManagerPathTests {
   typealias Path = FileManager.Path
   let directories: PrivateDirectories
@@ -143,7 +143,7 @@ import Testing
       try manager.clearApplicationDirectories()
       for path in own { #expect(!manager.fileExists(at: try path.url())) }
       for path in others { #expect(try path.read() == Data("a".utf8)) }
-      try manager.clearApplicationDirectories()  // nothing to clear is no error
+      try manager.clearApplicationDirectories()  // clearing nothing is not an error
     }
   }
 }

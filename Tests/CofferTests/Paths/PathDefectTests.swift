@@ -4,7 +4,7 @@ import CofferFiles
 import Foundation
 import Testing
 
-/// What others do wrong with paths.
+/// Common defects of path handling: traversal, planted links, lost permissions, partial files.
 @Suite struct PathDefectTests {
   typealias Path = FileManager.Path
   let directories: PrivateDirectories
@@ -16,7 +16,7 @@ import Testing
 
   @Test(arguments: [
     "../x", "..", "a/../../x", "a/..", "./../x", "/etc/passwd", "//x", "", ".", "./", "/", "a\0b", "\0", "a/\0/../..",
-    // A slash with a combining mark after it is one character of Swift, and still a slash to the system.
+    // A slash followed by a combining mark is one `Character` in Swift, and still a separator for the system.
     "../\u{338}x", "a/../..\u{2F}\u{301}x", "/\u{338}x",
   ])
   func namesDoNotLeaveTheirDirectory(name: String) throws {
@@ -84,11 +84,11 @@ import Testing
     #expect(try directories.contents() == ["folder", "folder/file"])
   }
 
-  @Test(.enabled(if: geteuid() == 0, "only root can make links for others"))
+  @Test(.enabled(if: geteuid() == 0, "only root can create links that belong to other users"))
   func linksOfOtherUsersAreNotFollowed() throws {
     try custom("folder/file").save(data: Data("a".utf8))
     symlink(directories.path("folder"), directories.path("link"))
-    try custom("link/file").save(data: Data("b".utf8))  // one's own links are fine
+    try custom("link/file").save(data: Data("b".utf8))  // the user's own links are followed
     #expect(try custom("folder/file").read() == Data("b".utf8))
     lchown(directories.path("link"), 4_711, 4_711)
     for name in ["link/file", "link/new/file"] {
@@ -182,7 +182,7 @@ import Testing
     }
   }
 
-  @Test func aUserWithoutAHomeGetsAClearError() {
+  @Test func aUserWithoutHOMEGetsAClearError() {
     SystemDirectories.$current.withValue(SystemDirectories { _ in nil }) {
       #expect(throws: SwiftVaultError.couldNotLocateSystemDirectory(directoryName: "application support")) {
         try Path.applicationSupport("a").url()

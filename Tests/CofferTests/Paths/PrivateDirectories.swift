@@ -4,7 +4,7 @@ import CofferFiles
 import Foundation
 import Testing
 
-/// System directories of a test's own, which go away with their owner.
+/// Temporary system directories for a test, which are removed when the object is released.
 final class PrivateDirectories: Sendable {
   let root: URL
 
@@ -21,7 +21,7 @@ final class PrivateDirectories: Sendable {
 
   func path(_ name: String) -> String { root.appendingPathComponent(name).path }
 
-  /// Runs `body` with these directories in place of the user's.
+  /// Runs `body` with these directories instead of the user's.
   @discardableResult
   func use<R>(bundleIdentifier: String? = nil, processName: String = "shop", _ body: () throws -> R) throws -> R {
     let root = root.path
@@ -35,17 +35,17 @@ final class PrivateDirectories: Sendable {
     return try SystemDirectories.$current.withValue(system, operation: body)
   }
 
-  /// What lies in the directory, at any depth.
+  /// Returns the paths of all files and directories, at any depth.
   func contents() throws -> [String] { try FileManager.default.subpathsOfDirectory(atPath: root.path).sorted() }
 }
 
-/// The rights of what is at the path, a link's own if it is one.
+/// Returns the permissions of the file at a path, without following a symbolic link.
 func mode(_ path: String) -> mode_t? {
   var status = stat()
   return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
 }
 
-/// Expects that `body` is refused because of what it asks for.
+/// Expects that `body` throws `unsupportedOperation`.
 func expectUnsupported(sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void) {
   do {
     try body()

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The relative targets of links and pictures in a Markdown file, with the index of their line.
+/// Returns the relative targets of links and images in a Markdown file, with the indices of their lines.
 func links(in file: SourceFile) -> [(line: Int, target: String)] {
   var isCode = false
   var found: [(line: Int, target: String)] = []
@@ -19,7 +19,7 @@ func links(in file: SourceFile) -> [(line: Int, target: String)] {
   return found
 }
 
-/// The path from the top that a link in `file` leads to.
+/// Returns the repository path that a link in `file` refers to.
 func resolved(_ target: String, from file: SourceFile) -> String {
   let target = target.removingPercentEncoding ?? target
   let folder = target.hasPrefix("/") ? [] : file.path.split(separator: "/").dropLast()
@@ -30,16 +30,16 @@ func resolved(_ target: String, from file: SourceFile) -> String {
   return parts.joined(separator: "/")
 }
 
-/// A link that leads nowhere.
+/// Finds links to files that do not exist.
 func brokenLinks(_ file: SourceFile, paths: Set<String>) -> [Finding] {
   links(in: file).compactMap { line, target in
     let path = resolved(target, from: file)
     guard !path.isEmpty, !paths.contains(path), !paths.contains(where: { $0.hasPrefix(path + "/") }) else { return nil }
-    return file.finding(line, "the link to '\(target)' leads nowhere")
+    return file.finding(line, "the target of the link, '\(target)', does not exist")
   }
 }
 
-/// A document that no other document leads to will not be read, and so not kept right.
+/// Finds documents without a link to them, which would be neither read nor kept up to date.
 func unlinkedDocuments(_ files: [SourceFile], paths: Set<String>) -> [Finding] {
   var reached: Set<String> = []
   for file in files where file.path.hasSuffix(".md") {
@@ -49,15 +49,15 @@ func unlinkedDocuments(_ files: [SourceFile], paths: Set<String>) -> [Finding] {
     }
   }
   return paths.sorted().filter { $0.hasPrefix("docs/") && !reached.contains($0) }
-    .map { Finding(path: $0, line: 1, message: "no document leads here: link it, or remove it") }
+    .map { Finding(path: $0, line: 1, message: "no document links to this one: add a link, or remove it") }
 }
 
-/// The tasks that the script `run` has.
+/// Returns the tasks of the script `run`.
 func tasks(of run: SourceFile) -> Set<String> {
   Set(run.lines.compactMap { $0.firstMatch(of: /^task_([a-z]+)\(\)/).map { String($0.output.1) } })
 }
 
-/// A task that a document or a script names and `run` does not have.
+/// Finds tasks that a document or a script names and that `run` does not define.
 func unknownTasks(_ file: SourceFile, tasks: Set<String>) -> [Finding] {
   file.lines.indices.filter { file.lines[$0].hasAny(of: ["./run "]) }.flatMap { index in
     file.lines[index].matches(of: /\.\/run ([a-z]+)/).map { String($0.output.1) }.filter { !tasks.contains($0) }

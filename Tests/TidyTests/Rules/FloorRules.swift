@@ -1,12 +1,12 @@
 import Foundation
 
-/// The packages of the repository that have floors.
+/// The manifests of the packages that assign floors to targets.
 let manifests = ["Package.swift", "Watchify/Package.swift"].compactMap(Repository.this.file)
 
-/// The floors of the house, as the manifests say: a target imports only from floors below its own.
+/// The floor of each target according to the manifests. A target imports only from floors below its own.
 let floors = manifests.map(listedTargets).reduce(into: [:]) { all, some in all.merge(some) { first, _ in first } }
 
-/// The floor of each target in a manifest, which says `// Floor N` before the targets of a floor.
+/// Returns the floor of each target in a manifest, which has a comment `// Floor N` before the targets of a floor.
 func listedTargets(_ manifest: SourceFile) -> [String: Int] {
   var found: [String: Int] = [:]
   let text = manifest.lines.joined(separator: "\n")
@@ -20,7 +20,7 @@ func listedTargets(_ manifest: SourceFile) -> [String: Int] {
   return found
 }
 
-/// The floor of each target in a document's table, whose rows begin with a floor and the targets on it.
+/// Returns the floor of each target in a document's table, whose rows begin with a floor and its targets.
 func listedFloors(_ document: SourceFile) -> [String: Int] {
   var found: [String: Int] = [:]
   for line in document.lines {
@@ -30,7 +30,7 @@ func listedFloors(_ document: SourceFile) -> [String: Int] {
   return found
 }
 
-/// Imports point downstairs.
+/// Finds imports of targets that are not on a lower floor.
 func imports(_ file: SourceFile) -> [Finding] {
   guard let target = file.target, file.path.hasSuffix(".swift") else { return [] }
   guard let floor = floors[target] else {
@@ -47,7 +47,7 @@ func imports(_ file: SourceFile) -> [Finding] {
   }
 }
 
-/// An application uses a package by its public names: what only tests of the package may see is none of them.
+/// Finds imports by the application of declarations that are not public, such as those for a package's tests.
 func borrowedNames(_ file: SourceFile) -> [Finding] {
   guard file.path.hasPrefix("Watchify/") else { return [] }
   return file.findings("an application uses Coffer's public names only", with: "import") {
@@ -55,13 +55,13 @@ func borrowedNames(_ file: SourceFile) -> [Finding] {
   }
 }
 
-/// The module that a line imports.
+/// Returns the module that a line imports.
 func importedModule(_ line: String) -> String? {
   let kinds = /^\s*(?:[@\w()]+\s+)*import\s+(?:(?:struct|class|enum|protocol|typealias|func|let|var|actor)\s+)?(\w+)/
   return line.firstMatch(of: kinds).map { String($0.output.1) }
 }
 
-/// Differences between systems end below the front.
+/// Finds conditional compilation by platform in the front and above it.
 func platformConditions(_ file: SourceFile) -> [Finding] {
   guard let front = floors["Coffer"], let floor = file.target.flatMap({ floors[$0] }), floor >= front else { return [] }
   let message = "'#if os' on floor \(floor): put the difference behind a protocol on a lower floor"

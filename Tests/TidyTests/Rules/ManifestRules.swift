@@ -1,7 +1,9 @@
-/// The targets that manifests give to other targets and that these never import, as `Target: dependency`.
+/// Returns the declared dependencies that a target never imports, as `Target: dependency`.
 ///
-/// Executables are named only to be built: tests run them.
-/// - Parameter manifests: of all packages of the repository; one may name another's targets.
+/// Executables are exempt, since they are dependencies only so that they are built: tests run them.
+/// - Parameters:
+///   - manifests: The manifests of all packages, since one may use targets of another.
+///   - files: The source files of all targets.
 func unusedDependencies(_ manifests: [SourceFile], of files: [SourceFile]) -> [String] {
   let text = manifests.flatMap(\.lines).joined(separator: "\n")
   let targets = manifestTargets(text)
@@ -16,13 +18,13 @@ func unusedDependencies(_ manifests: [SourceFile], of files: [SourceFile]) -> [S
   }
 }
 
-/// The modules whose headers a header includes.
+/// Returns the modules whose headers a header includes.
 private func includedModules(_ path: String, _ files: [SourceFile]) -> [String] {
   let header = files.first { $0.path == path }
   return header?.lines.compactMap { $0.firstMatch(of: /#include "\.\.\/(\w+)\/shim\.h"/).map { String($0.1) } } ?? []
 }
 
-/// The targets of a manifest that lists them with `floor`, `tool`, `tests` and `.target`, and the names in their lists.
+/// Returns the targets of a manifest, declared with `floor`, `tool`, `tests` or `.target`, and their dependencies.
 func manifestTargets(_ manifest: String) -> [(kind: String, name: String, dependencies: [String])] {
   let start = /\b(floor|tool|tests|target|testTarget)\(\s*(?:name: )?"(\w+)",\s*(?:dependencies: )?\[/
   return manifest.matches(of: start).map { match in

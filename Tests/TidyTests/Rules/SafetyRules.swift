@@ -1,53 +1,53 @@
-/// A library reports what goes wrong; it does not end its user's process.
+/// Finds calls that terminate the process: a library reports errors instead.
 func crashes(_ file: SourceFile) -> [Finding] {
   file.findings("'fatalError' ends the user's process: throw, or make the state impossible", with: "fatalError") {
     $0.contains(/\bfatalError\(/)
   }
     + file.findings("'try!' ends the user's process: throw", with: "try!") { $0.contains(/\btry!/) }
-    + file.findings("'as!' ends the user's process: use 'as?' and say what to do otherwise", with: "as!") {
+    + file.findings("'as!' ends the user's process: use 'as?' and handle the failure", with: "as!") {
       $0.contains(/\bas!/)
     }
 }
 
-/// `value!` and `Type!`: both are crashes that wait. (`a != b` is neither, and `try!` has a rule of its own.)
+/// Finds `value!` and `Type!`, which may crash later. `a != b` is neither, and `try!` has a separate rule.
 func forceUnwraps(_ file: SourceFile) -> [Finding] {
   file.findings("a force unwrap ends the user's process: use 'guard let'", with: "!") { line in
-    // Document 2 prints it so, and no code of ours reads it without looking.
+    // The declaration is specified this way, and every use in this package checks for `nil`.
     let isPrinted = file.path == "Watchify/Sources/WatchifyKit/Store/StoreService.swift"
     if isPrinted, line.contains("var shared: StoreService! {") { return false }
     return line.replacing(/\b(?:try|as)!/, with: "").contains(/[\w)\]}>"?]!(?!=)/)
   }
 }
 
-/// A library has no business on its user's standard output.
+/// Finds output to standard output, which a library must not write to.
 func prints(_ file: SourceFile) -> [Finding] {
-  file.findings("a library does not print: throw, or tell a subscriber", with: "rint(", "dump(") {
+  file.findings("a library does not print: throw, or notify a subscriber", with: "rint(", "dump(") {
     $0.contains(/(?:^|[^\w.]|\bSwift\.)(?:debugPrint|print|dump)\(/) && !$0.contains(/\bfunc\s+(?:print|dump)\(/)
   }
 }
 
-/// Where the compiler's checks are switched off, the reader needs to know why it is right.
+/// Finds disabled compiler checks without a comment that explains why they are safe.
 func unexplainedExceptions(_ file: SourceFile) -> [Finding] {
   file.code(with: "@unchecked", "nonisolated(unsafe)", "@preconcurrency").compactMap { index in
     guard let match = file.code[index].firstMatch(of: /@unchecked\s+Sendable|nonisolated\(unsafe\)|@preconcurrency/)
     else { return nil }
     var above = index - 1
-    while above >= 0, file.lines[above].contains(/^\s*@/) { above -= 1 }  // attributes may stand between
+    while above >= 0, file.lines[above].contains(/^\s*@/) { above -= 1 }  // attributes may come between
     if above >= 0, file.lines[above].drop(while: { $0 == " " }).hasPrefix("//") { return nil }
     if file.lines[index].contains(" // ") { return nil }
-    return file.finding(index, "'\(match.output)' needs a comment above it that says why it is safe")
+    return file.finding(index, "'\(match.output)' needs a comment above it that explains why it is safe")
   }
 }
 
-/// A place where text is the right key after all.
+/// An exception to the rule against `String` keys.
 struct StringKeyException: Sendable {
   let path: String
-  /// A part of the line.
+  /// A part of the line that the exception applies to.
   let text: String
   let reason: String
 }
 
-/// Swift's `String` equality merges Unicode forms that are different keys to every store.
+/// Finds collections keyed by `String`, whose equality merges Unicode forms that are different keys in every store.
 func stringKeys(_ file: SourceFile, except exceptions: [StringKeyException] = stringKeyExceptions) -> [Finding] {
   let message = "keyed by String, which merges Unicode forms: key it by StoreKey, or add a reason to the allow-list"
   return file.findings(message, with: "String") { line in
@@ -56,14 +56,14 @@ func stringKeys(_ file: SourceFile, except exceptions: [StringKeyException] = st
   }
 }
 
-/// Each entry says where, what and why. An entry that nothing needs any more fails the tests.
+/// The exceptions to the rule, each with a reason. An entry that is no longer needed fails the tests.
 let stringKeyExceptions: [StringKeyException] = [
   StringKeyException(
     path: "Watchify/Sources/WatchifyKit/Notifications/NotificationService.swift", text: "[String: ChannelError]",
-    reason: "names that channels give themselves"),
+    reason: "names that channels define"),
   StringKeyException(
     path: "Sources/CofferPreferences/PropertyList/PropertyListDocument.swift", text: "var entries: [String: Any]",
-    reason: "what Foundation writes; its own dictionary ends the process over two forms of one name"),
+    reason: "Foundation's format; its own dictionary traps on two forms of one name"),
   StringKeyException(
     path: "Sources/Coffer/Router/Routing/KeyRegistry.swift", text: "[String: ",
     reason: "names of registered keys: two Unicode forms of one name are refused as one"),
@@ -75,14 +75,14 @@ let stringKeyExceptions: [StringKeyException] = [
     reason: "names of registered keys: two Unicode forms of one name are refused as one"),
   StringKeyException(
     path: "Sources/Coffer/Router/Models/StorageConfiguration.swift", text: "[String: any StorageEngine]",
-    reason: "names that the application itself gives"),
+    reason: "names that the application defines"),
   StringKeyException(
     path: "Sources/Coffer/Router/Models/AnyCodable.swift", text: "[String: AnyCodable]",
-    reason: "what Foundation's coders make of an object"),
+    reason: "the representation of objects in Foundation's coders"),
   StringKeyException(
     path: "Sources/Coffer/Router/Migration/StorageMigration.swift", text: "[String: AnyCodable]",
-    reason: "words that a migration says of itself"),
+    reason: "metadata that a migration defines"),
   StringKeyException(
     path: "Sources/Coffer/Router/Migration/DeviceInfo.swift", text: "[String: String]",
-    reason: "os-release has ASCII names"),
+    reason: "the names in os-release are ASCII"),
 ]

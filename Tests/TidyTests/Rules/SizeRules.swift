@@ -1,24 +1,24 @@
-/// A file of up to 400 lines can be read in one sitting.
+/// Finds files of more than 400 lines, the most that can be read in one sitting.
 func fileLength(_ file: SourceFile) -> [Finding] {
   let count = file.lines.last == "" ? file.lines.count - 1 : file.lines.count
-  return count <= 400 ? [] : [file.finding(400, "the file has \(count) lines, the limit is 400: is it one idea?")]
+  return count <= 400 ? [] : [file.finding(400, "the file has \(count) lines, the limit is 400: split it")]
 }
 
-/// What is wider than 120 columns does not fit beside its other version in a review.
+/// Finds lines of more than 120 columns, which do not fit into a side-by-side review.
 func lineLength(_ file: SourceFile) -> [Finding] {
   file.lines.indices.filter { file.lines[$0].utf8.count > 120 && file.lines[$0].count > 120 }.map {
     file.finding($0, "the line has \(file.lines[$0].count) columns, the limit is 120")
   }
 }
 
-/// A function of up to 70 lines fits on a screen.
+/// Finds functions of more than 70 lines, the most that fit on a screen.
 func functionLength(_ file: SourceFile) -> [Finding] {
   functions(in: file.code).filter { $0.count > 70 }.map {
-    file.finding($0.lowerBound, "the function has \($0.count) lines, the limit is 70: name its parts")
+    file.finding($0.lowerBound, "the function has \($0.count) lines, the limit is 70: extract functions")
   }
 }
 
-/// The lines of each function, initializer and subscript that has a body, found by counting brackets.
+/// Returns the lines of each function, initializer and subscript with a body, found by counting brackets.
 func functions(in code: [String]) -> [ClosedRange<Int>] {
   let declaration = /^\s*(?:[@\w()]+\s+)*(?:func\s|(?:init|deinit|subscript)\b[?<({ ])/
   return code.indices.compactMap { first in
@@ -29,7 +29,7 @@ func functions(in code: [String]) -> [ClosedRange<Int>] {
   }
 }
 
-/// The line of the brace that closes the first body at or after `first`; `nil` for a requirement without one.
+/// Returns the line of the brace that closes the first body at or after `first`; `nil` for a requirement without one.
 private func bodyEnd(of code: [String], from first: Int) -> Int? {
   var parentheses = 0
   var braces = 0
@@ -52,7 +52,7 @@ private func bodyEnd(of code: [String], from first: Int) -> Int? {
 }
 
 extension String {
-  /// Whether the line goes on with a declaration's head.
+  /// Whether the line continues the head of a declaration.
   fileprivate var isContinuation: Bool {
     let head = drop { $0 == " " }
     return ["{", "->", "where ", "async", "throws", "rethrows", ")"].contains { head.hasPrefix($0) }

@@ -1,7 +1,7 @@
-// Feeds arbitrary bytes to the decoder of shops' pages, and the same as text to the reader of shops' addresses.
+// Feeds arbitrary bytes to the decoder of product pages and, as text, to the parsers of shop addresses and prices.
 // ./run fuzz builds and runs it.
 //
-// With COFFER_FUZZ_CANARY set it fails on purpose, so that a run shows that failures are seen.
+// With COFFER_FUZZ_CANARY set it fails on purpose, which shows that failures are detected.
 
 import CFuzzer
 import Foundation
@@ -13,17 +13,17 @@ private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"]
 public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeRawBufferPointer(start: start, count: count)
   if let products = try? ShopifyProduct.page(Data(bytes)) {
-    precondition(!(isCanary && products.count == 1), "the canary: a failure must be seen")
+    precondition(!(isCanary && products.count == 1), "the canary: a failure must be detected")
     for product in products {
-      precondition(!product.variants.contains { $0.title.utf8.count > count }, "text comes from nowhere")
+      precondition(!product.variants.contains { $0.title.utf8.count > count }, "a title was longer than the input")
     }
-    precondition((try? ShopifyProduct.page(Data(bytes))) == products, "the same bytes are read differently")
+    precondition((try? ShopifyProduct.page(Data(bytes))) == products, "the same bytes were decoded differently")
   }
   let text = String(decoding: bytes.prefix(300), as: UTF8.self)
   if let address = try? ShopAddress(text) {
-    precondition((try? ShopAddress(address.domain))?.domain == address.domain, "an address is read differently")
+    precondition((try? ShopAddress(address.domain))?.domain == address.domain, "an address was parsed differently")
   }
-  if let price = Price(text) { precondition(Price(price.description) == price, "a price is written differently") }
+  if let price = Price(text) { precondition(Price(price.description) == price, "a price was changed by its text form") }
   return 0
 }
 

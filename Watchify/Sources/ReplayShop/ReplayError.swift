@@ -1,16 +1,16 @@
-/// What a replay shop cannot do.
+/// An error of a replay shop.
 public enum ReplayError: Error, Hashable, CustomStringConvertible {
   /// No socket could be opened on this port of 127.0.0.1.
   case cannotListen(port: UInt16)
-  /// The server runs already.
+  /// The server is already running.
   case isRunning
   /// The bytes are not a captured `products.json`.
   case notAFeed(reason: String)
-  /// The feed has no product with this number.
+  /// The feed has no product with this id.
   case noProduct(Int)
   /// The product has no such variant.
   case noVariant(product: Int, variant: Int)
-  /// A line of a script says nothing that the shop can do.
+  /// A line of a script is not a known instruction.
   case notAScript(line: String)
 
   /// The error as a sentence.

@@ -1,4 +1,4 @@
-/// What the command line asks for.
+/// The parsed command line.
 struct Arguments: Sendable, Equatable {
   var port: UInt16 = 0
   var products: Int?
@@ -15,33 +15,33 @@ struct Arguments: Sendable, Equatable {
 
     USAGE: replay-shop [OPTIONS]
 
-      --port PORT           listen here; without it, on any free port
-      --products N          sell N generated products (48)
-      --variants M          each with M variants (4)
-      --seed S              other products for another seed (1)
-      --feed FILE           sell what a recorded products.json has
-      --demo                sell the demo's products, with six pieces of news to come
-      --step-every SECONDS  let the demo's news come by themselves; otherwise POST /_replay/advance
-      --script FILE         what happens to the coming requests for /products.json, one line each
-      --help                this text
+      --port PORT           the port to listen on; any free port by default
+      --products N          serve N generated products (48)
+      --variants M          with M variants each (4)
+      --seed S              the seed of the generated products (1)
+      --feed FILE           serve the products of a recorded products.json
+      --demo                serve the demo's products, with a timeline of six changes
+      --step-every SECONDS  advance the demo automatically; otherwise POST /_replay/advance
+      --script FILE         the responses to the next requests for /products.json, one line each
+      --help                show this help
 
     The first line of output is 'listening on http://127.0.0.1:PORT'. SIGTERM ends the shop.
 
     CONTROLS
       GET    /_replay/log       all requests, and how many were in flight at once, as JSON
-      DELETE /_replay/log       forget them
-      POST   /_replay/advance   the demo's next news
+      DELETE /_replay/log       empty the log
+      POST   /_replay/advance   apply the demo's next change
       POST   /_replay/script    lines such as: normal | 429 retry-after=60 | 500 page=2 | password | html |
                                 complexity | errors | empty | truncated | cut 100 | reset | reset 100 |
                                 slow 100 20 | stalled 100 | oversized 1000000 | bomb 1000000 | late 50 |
                                 redirect 301 URL
-      POST   /_replay/mode      one such line, for all requests from now on; normal ends it
-      POST   /_replay/currency  the currency of visitors who ask for none; an empty body is the shop's own
-      POST   /_replay/feed      sell what this recorded products.json has
+      POST   /_replay/mode      one such line, for all requests from now on; normal resets it
+      POST   /_replay/currency  the currency for requests without one; an empty body for the shop's own
+      POST   /_replay/feed      serve this recorded products.json
 
     """
 
-  /// A sentence for people.
+  /// An error of the command line, as a sentence for display.
   struct Mistake: Error, Equatable, CustomStringConvertible {
     let description: String
   }

@@ -18,7 +18,7 @@ enum ReplayShopCommand {
   }
 
   private static func serve(_ arguments: Arguments) throws {
-    // Blocked in front of the first thread, so that every thread leaves them to this one.
+    // Blocked before any thread starts, so that only this thread receives the signals.
     var signals = sigset_t()
     sigemptyset(&signals)
     sigaddset(&signals, SIGTERM)
@@ -61,6 +61,6 @@ enum ReplayShopCommand {
     }
   }
 
-  /// At once, whoever reads: a pipe would hold `print` back.
+  /// Writes a text to standard output without buffering, which `print` would do in a pipe.
   private static func say(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
 }

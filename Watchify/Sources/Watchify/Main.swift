@@ -1,6 +1,6 @@
 import CofferTerminal
 
-/// `watchify`: follows shops from the command line. Its ``Command``s say what it does, and so does `docs/watchify.md`.
+/// The program `watchify`, which follows shops from the command line. Its commands are the cases of ``Command``.
 @main
 enum Watchify {
   static func main() async { await Command.main(run) }

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-// libcurl, by the names and numbers of its stable interface (soname 4, https://curl.se/libcurl/abi.html). It is loaded
-// when it is first used: Foundation's networking needs the same file, so it is there, and its headers need not be.
-// Foundation itself is no way to it: it hands on what a body unpacks to without ever waiting for the reader.
+// Declarations of libcurl's stable ABI (soname 4, https://curl.se/libcurl/abi.html). The library is loaded on first
+// use, so its headers are not required to build; Foundation's networking depends on the same file, so it is installed.
+// Foundation's own networking is not used, because it buffers an unpacked body without a limit.
 
 typedef struct {
   int (*global_init)(long flags);
@@ -69,7 +69,7 @@ enum {
   WATCHIFY_CURLINFO_PRIMARY_IP = 0x100000 + 32,
 };
 
-// `NULL` when there is no libcurl, or one from before 2020. What it returns lives as long as the process.
+// Returns `NULL` if libcurl is missing or older than 2020. The result is valid until the process ends.
 static inline const watchify_curl *watchify_curl_load(void) {
   void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
   if (!library) library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
@@ -110,7 +110,7 @@ static inline const watchify_curl *watchify_curl_load(void) {
   return curl;
 }
 
-// Swift cannot call variadic functions; libcurl's options are set and asked for through them.
+// Wrappers of libcurl's variadic functions for options and results, which Swift cannot call.
 
 static inline int watchify_curl_set_number(const watchify_curl *curl, void *easy, int option, long value) {
   return curl->easy_setopt(easy, option, value);
@@ -145,7 +145,7 @@ static inline const char *watchify_curl_text(const watchify_curl *curl, void *ea
   return curl->easy_getinfo(easy, info, &value) == 0 ? value : NULL;
 }
 
-// How the only transfer of a multi handle ended; -1 while it goes on.
+// Returns the result of the only transfer of a multi handle; -1 while it is in progress.
 static inline int watchify_curl_result(const watchify_curl *curl, void *multi) {
   int left = 0;
   const watchify_curl_message *message = (const watchify_curl_message *)curl->multi_info_read(multi, &left);

@@ -6,11 +6,11 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-// Swift cannot call variadic functions, and what starts a daemon or asks about it is one.
+// Wrappers of libmicrohttpd's variadic functions, which Swift cannot call.
 
 typedef void *(*watchify_mhd_uri)(void *context, const char *uri, struct MHD_Connection *connection);
 
-// A daemon on the loopback address alone, with a thread for each connection: an answer may take its time.
+// Starts a daemon on the loopback address, with a thread per connection, so that responses may block.
 static inline struct MHD_Daemon *watchify_mhd_start(uint16_t port, MHD_AccessHandlerCallback handler, watchify_mhd_uri uri,
                                                   MHD_RequestCompletedCallback completed, void *context) {
   struct sockaddr_in address;
@@ -24,19 +24,19 @@ static inline struct MHD_Daemon *watchify_mhd_start(uint16_t port, MHD_AccessHan
                           MHD_OPTION_END);
 }
 
-// The port that a daemon listens on, 0 when it cannot tell.
+// Returns the port of a daemon; 0 if unknown.
 static inline uint16_t watchify_mhd_port(struct MHD_Daemon *daemon) {
   const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
   return info ? info->port : 0;
 }
 
-// The socket of a connection, -1 when it has none.
+// Returns the socket of a connection; -1 if it has none.
 static inline int watchify_mhd_socket(struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   return info ? info->connect_fd : -1;
 }
 
-// Resets a TCP connection at once: a dissolved association answers with RST, where a close would say goodbye first.
+// Resets a TCP connection: dissolving the association sends RST, whereas close(2) would send FIN.
 static inline void watchify_mhd_reset(int socket) {
   struct sockaddr nobody;
   memset(&nobody, 0, sizeof nobody);
@@ -44,5 +44,5 @@ static inline void watchify_mhd_reset(int socket) {
   connect(socket, &nobody, sizeof nobody);
 }
 
-// A descriptor that becomes readable once somebody writes a number to it.
+// Creates a descriptor that becomes readable after a number is written to it.
 static inline int watchify_make_sign(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }

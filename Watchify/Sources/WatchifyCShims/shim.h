@@ -1,6 +1,6 @@
 #pragma once
 
-// Returns to the system what was freed: each thread keeps its own for itself otherwise.
+// Returns freed memory to the system, which the allocator otherwise keeps per thread.
 #ifdef __GLIBC__
 #include <malloc.h>
 static inline void watchify_trim_memory(void) { malloc_trim(0); }

@@ -16,7 +16,7 @@ struct CommandTests {
   }
 
   @Test(
-    "says what is wrong with others",
+    "rejects invalid options with a reason",
     arguments: [
       ["--port"], ["--port", "70000"], ["--port", "x"], ["--products", "-1"], ["--variants", "0"], ["x"],
       ["--demo", "--feed", "x"], ["--step-every", "3"], ["--demo", "--step-every", "0"],
@@ -32,7 +32,7 @@ struct CommandTests {
     }
   }
 
-  @Test("serves until it is told to end")
+  @Test("serves until it receives SIGTERM")
   func process() async throws {
     let shop = try ShopProcess(["--demo"])
     defer { shop.kill() }
@@ -44,7 +44,7 @@ struct CommandTests {
     await #expect(throws: SocketFailure.self) { try await ask(port, "/") }
   }
 
-  @Test("sells a recording, follows a script, and does not start without them")
+  @Test("serves a recording, follows a script, and does not start if either is missing")
   func files() async throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("replay-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -64,7 +64,7 @@ struct CommandTests {
   }
 }
 
-/// The executable beside the test bundle, running. Whatever waits for it does so on a thread of its own.
+/// A process of the executable beside the test bundle. Waits for it block a separate thread.
 private final class ShopProcess: Sendable {
   private let identifier: pid_t
   private let output: Int32
@@ -109,7 +109,7 @@ private final class ShopProcess: Sendable {
     }
   }
 
-  /// Tells it to end, and waits.
+  /// Sends SIGTERM and waits for the end of the process.
   func end() async throws -> Int32 {
     Foundation.kill(identifier, SIGTERM)
     return try await exit()

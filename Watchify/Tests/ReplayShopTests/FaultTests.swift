@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A replay shop fails")
 struct FaultTests {
-  /// What one request gets, and the next one, which must be right again.
+  /// Returns the response to one request with a fault; the next response must be correct again.
   private func answer(
     to fault: ReplayFault, patience: Duration = .seconds(20), enough: Int? = nil
   ) async throws -> RawAnswer {
@@ -27,12 +27,12 @@ struct FaultTests {
     if status == 403 { #expect(answer.header("Content-Type") == "text/html; charset=utf-8") }
   }
 
-  @Test("saying when to come back", arguments: ["60", "Wed, 21 Oct 2026 07:28:00 GMT"])
+  @Test("with a Retry-After header", arguments: ["60", "Wed, 21 Oct 2026 07:28:00 GMT"])
   func retryAfter(_ text: String) async throws {
     #expect(try await answer(to: .status(429, retryAfter: text)).header("Retry-After") == text)
   }
 
-  @Test("with answers that look right")
+  @Test("with responses that look correct")
   func wrongBodies() async throws {
     let password = try await answer(to: .password)
     #expect(password.status == 302 && password.header("Location") == "/password")
@@ -65,7 +65,7 @@ struct FaultTests {
     #expect(stalled.ending == .silent && stalled.length == right.body.count && stalled.body.count == 100)
   }
 
-  @Test("with silence, with a reset, with far too much")
+  @Test("with a stall, a reset, or an oversized body")
   func noBody() async throws {
     let stalled = try await answer(to: .stalled(), patience: .milliseconds(400))
     #expect(stalled.ending == .silent && stalled.body == [])
@@ -94,7 +94,7 @@ struct FaultTests {
     }
   }
 
-  @Test("all the time, but robots.txt and the password page stay")
+  @Test("permanently, except for robots.txt and the password page")
   func mode() async throws {
     try await withServer { server, port in
       server.set(mode: .password)
@@ -116,7 +116,7 @@ struct FaultTests {
   }
 
   @Test(
-    "as a line of words says",
+    "as a line of a script specifies",
     arguments: [
       ("normal", ScriptEntry.normal), ("429", .fault(.status(429))), ("500 page=2", .fault(.status(500), page: 2)),
       (
@@ -136,7 +136,7 @@ struct FaultTests {
   }
 
   @Test(
-    "never as a line says that means nothing",
+    "never for an invalid line of a script",
     arguments: [
       "", "42", "4000", "page=2", "page=x 429", "slow", "slow 1", "slow -1 2", "slow a b", "redirect 200 x", "explode",
     ])

@@ -4,7 +4,8 @@ import Testing
 
 @Suite("A feed")
 struct FeedTests {
-  /// Indented, with other members, with the word `products` in other places, and with every kind of escape.
+  /// A recording that is indented, with other members, with the word `products` in other positions, and with every kind
+  /// of escape.
   static let recording = #"""
     {
       "note": "products",
@@ -40,7 +41,7 @@ struct FeedTests {
     #expect(same(feed.json(of: 0..<2), Data(Self.recording.utf8)))
   }
 
-  /// Whether two texts have the same `products`.
+  /// Returns whether two texts have equal `products`.
   private func same(_ one: Data, _ other: Data) -> Bool {
     let lists = [one, other].map { (try? JSONSerialization.jsonObject(with: $0) as? [String: Any])?["products"] }
     guard let first = lists[0] as? NSArray, let second = lists[1] as? NSArray else { return false }
@@ -48,7 +49,7 @@ struct FeedTests {
   }
 
   @Test(
-    "refuses what is no recording",
+    "rejects data that is not a recording",
     arguments: [
       "", "<html>", "[]", "{}", #"{"products":1}"#, #"{"products":[{}]}"#, #"{"products":[{"id":"1"}]}"#,
       #"{"products":[1]}"#, #"{"products":[{"id":1}"#,
@@ -78,7 +79,7 @@ struct FeedTests {
     #expect(text.contains(#""price":"8.50""#) && text.contains(#"https:\/\/cdn.example\/a.jpg?v=12"#))
   }
 
-  @Test("has each kind of news")
+  @Test("supports each kind of change")
   func edits() throws {
     let shop = ShopGenerator(seed: 4, products: 6, variants: 3)
     var feed = shop.feed
@@ -107,7 +108,7 @@ struct FeedTests {
     #expect(feed.ids.first == id)
   }
 
-  @Test("changes nothing when there is no such product or variant")
+  @Test("changes nothing if the product or variant does not exist")
   func unknown() throws {
     let shop = ShopGenerator(products: 2)
     var feed = shop.feed
@@ -119,7 +120,7 @@ struct FeedTests {
     #expect(feed.json(of: 0..<2) == before)
   }
 
-  @Test("touches only what says when")
+  @Test("changes only updated_at")
   func touch() throws {
     let shop = ShopGenerator(products: 3)
     var feed = shop.feed

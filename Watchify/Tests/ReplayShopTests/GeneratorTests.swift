@@ -4,14 +4,14 @@ import Testing
 
 @Suite("A generated shop")
 struct GeneratorTests {
-  @Test("is the same for the same seed, and another for another")
+  @Test("is determined by its seed")
   func determinism() {
     let one = ShopGenerator(seed: 7, products: 300, variants: 1...8).feed.json(of: 0..<300)
     #expect(one == ShopGenerator(seed: 7, products: 300, variants: 1...8).feed.json(of: 0..<300))
     #expect(one != ShopGenerator(seed: 8, products: 300, variants: 1...8).feed.json(of: 0..<300))
   }
 
-  @Test("has stayed what it was: pictures of pages and recorded tests rest on it")
+  @Test("is unchanged: images of pages and recorded tests depend on it")
   func golden() {
     let product = ShopGenerator(seed: 1, products: 1, variants: 1).product(0)
     #expect(product.title == "Tarn Cork Mat")
@@ -20,7 +20,7 @@ struct GeneratorTests {
   }
 
   @Test("does not depend on how many products it has")
-  func placesAreIndependent() {
+  func indicesAreIndependent() {
     let small = ShopGenerator(seed: 3, products: 5, variants: 4)
     let large = ShopGenerator(seed: 3, products: 25_000, variants: 4)
     #expect(small.product(4) == large.product(4))
@@ -90,7 +90,7 @@ struct GeneratorTests {
     }
   }
 
-  @Test("has a timeline whose steps each change what they say")
+  @Test("has a timeline whose steps apply the changes that they name")
   func demo() throws {
     var feed = ReplayTimeline.demoShop.feed
     var counts: [Int] = []

@@ -7,7 +7,7 @@ struct ListingTests {
   static let shop = ShopGenerator(seed: 11, products: 520, variants: 1)
 
   @Test(
-    "pages of 30, or of what is asked for, up to 250",
+    "pages of 30, or of the requested size, up to 250",
     arguments: [
       ("", 0..<30), ("?limit=5", 0..<5), ("?limit=250", 0..<250), ("?limit=999", 0..<250), ("?limit=0", 0..<30),
       ("?limit=-1", 0..<30), ("?limit=x", 0..<30), ("?limit=250&page=3", 500..<520), ("?page=2", 30..<60),
@@ -74,7 +74,7 @@ struct ListingTests {
   }
 
   @Test(
-    "in the market that is asked for, and says so",
+    "in the requested market, which it states",
     arguments: [
       ("", "USD", "100.00", "125.00"), ("?country=GB", "GBP", "79.00", "98.75"),
       ("?country=us", "USD", "100.00", "125.00"),
@@ -97,7 +97,7 @@ struct ListingTests {
     }
   }
 
-  @Test("in another currency from one day on, or without saying which")
+  @Test("in another currency after a change, or without stating it")
   func currencySwitch() async throws {
     try await withServer { server, port in
       server.update { $0.switchCurrency(to: "SGD") }
@@ -109,7 +109,7 @@ struct ListingTests {
     }
   }
 
-  @Test("compressed, but only for those who can read it")
+  @Test("compressed, but only for clients that accept gzip")
   func compression() async throws {
     try await withServer(Self.shop.feed) { server, port in
       let plain = try await ask(port, "/products.json?limit=250")
@@ -148,7 +148,7 @@ struct ListingTests {
     }
   }
 
-  @Test("beside a page about the shop, rules for readers and pictures")
+  @Test("beside a home page, robots.txt and images")
   func others() async throws {
     try await withServer(Self.shop.feed, settings { $0.robots = "User-agent: *\nDisallow: /*.json\n" }) {
       server, port in
@@ -171,7 +171,7 @@ struct ListingTests {
     }
   }
 
-  @Test("under its right name")
+  @Test("under its canonical host")
   func canonicalHost() async throws {
     try await withServer { server, port in
       server.configure { $0.canonicalHost = "localhost:\(port)" }

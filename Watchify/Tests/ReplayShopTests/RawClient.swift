@@ -1,10 +1,10 @@
 import Foundation
 import ReplayShop
 
-/// How a connection ended, as seen by a client that asked for `Connection: close`.
+/// The end of a connection, as seen by a client that requested `Connection: close`.
 enum Ending: Sendable { case closed, reset, silent }
 
-/// The bytes that came back, and what they say.
+/// The received bytes and their interpretation.
 struct RawAnswer: Sendable {
   let bytes: [UInt8]
   let ending: Ending
@@ -36,8 +36,8 @@ struct RawAnswer: Sendable {
 
 struct SocketFailure: Error {}
 
-/// A request on a socket of its own, on a thread of its own; it ends after `patience` without a byte. With `enough`
-/// bytes of a body, the client waits only a moment for more.
+/// Sends a request on a separate socket and thread; it ends after `patience` without a byte. After `enough` bytes of a
+/// body, the client waits only briefly for more.
 func ask(
   _ port: UInt16, _ target: String, method: String = "GET", headers: [String] = [], body: String = "",
   patience: Duration = .seconds(20), enough: Int? = nil
@@ -78,7 +78,7 @@ private func blockingExchange(
   var sent = 0
   while sent < bytes.count {
     let count = bytes[sent...].withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-    if count <= 0 { break }  // whoever refuses early has answered: read it
+    if count <= 0 { break }  // an early refusal has already been sent: read it
     sent += count
   }
   return receive(from: descriptor, patience, enough)
@@ -98,9 +98,9 @@ private func receive(from descriptor: Int32, _ patience: Duration, _ enough: Int
   }
 }
 
-// MARK: - What the tests ask of an answer
+// MARK: - Expectations on responses
 
-/// Only what the tests look at.
+/// Only the members that the tests read.
 struct Listed: Decodable {
   struct Product: Decodable, Equatable {
     struct Variant: Decodable, Equatable {
@@ -131,14 +131,14 @@ extension RawAnswer {
   }
 }
 
-/// A shop with these peculiarities.
+/// Returns a shop with a changed configuration.
 func settings(_ change: (inout ReplayConfiguration) -> Void) -> ReplayConfiguration {
   var configuration = ReplayConfiguration()
   change(&configuration)
   return configuration
 }
 
-/// A server that is stopped whatever happens.
+/// Runs a body with a server that is stopped at the end.
 func withServer<R>(
   _ feed: ShopFeed = ShopGenerator(products: 10, variants: 2).feed, timeline: ReplayTimeline? = nil,
   _ configuration: ReplayConfiguration = ReplayConfiguration(),

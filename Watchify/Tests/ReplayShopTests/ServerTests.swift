@@ -5,13 +5,13 @@ import Testing
 
 @Suite("A replay server")
 struct ServerTests {
-  /// A shop that tells when so many requests have come.
+  /// A shop that signals when a number of requests have arrived.
   private func arrivals(of count: Int) -> (AsyncStream<Void>, ReplayConfiguration) {
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
     return (stream, settings { $0.onRequest = { if $0.number == count - 1 { continuation.yield() } } })
   }
 
-  /// Waits for the first of them, for half a minute.
+  /// Waits at most half a minute for the requests.
   private func first(of stream: AsyncStream<Void>) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { for await _ in stream { break } }
@@ -46,7 +46,7 @@ struct ServerTests {
       #expect(try Listed(moved).products.count == 2)
 
       for fault in [ReplayFault.reset, .cut(after: 50), .resetInBody(after: 50)] {
-        // A session of its own: curl repeats by itself what fails on a connection that it has used before.
+        // A separate session, because curl retries requests that fail on a reused connection.
         let fresh = URLSession(configuration: settings)
         defer { fresh.invalidateAndCancel() }
         server.script([.fault(fault)])
@@ -55,7 +55,7 @@ struct ServerTests {
     }
   }
 
-  @Test("logs what it was asked, and when")
+  @Test("logs its requests with their dates")
   func log() async throws {
     let time = Date(timeIntervalSince1970: 1_800_000_000)
     try await withServer(ShopGenerator(products: 3).feed, settings { $0.now = { time } }) { server, port in
@@ -74,13 +74,13 @@ struct ServerTests {
     }
   }
 
-  @Test("counts requests that come together, and not those that follow each other")
+  @Test("counts concurrent requests, and not consecutive ones")
   func inFlight() async throws {
     let (arrivals, configuration) = arrivals(of: 42)
     try await withServer(ShopGenerator(products: 3).feed, configuration) { server, port in
       for _ in 0..<40 { _ = try await ask(port, "/products.json") }
       #expect(server.maximumInFlight == 1)
-      // Both are held until the server stops, so they are in flight together for certain.
+      // Both are held until the server stops, so they certainly overlap.
       server.script([.fault(.stalled()), .fault(.stalled())])
       let clients = (0..<2).map { _ in Task { try await ask(port, "/products.json", patience: .seconds(30)) } }
       try await first(of: arrivals)
@@ -112,7 +112,7 @@ struct ServerTests {
     server.stop()
   }
 
-  @Test("opens again after an outage, with its log and with waits that wait")
+  @Test("restarts after an outage, with its log and working delays")
   func restart() async throws {
     try await withServer { server, port in
       _ = try await ask(port, "/products.json")
@@ -127,7 +127,7 @@ struct ServerTests {
     }
   }
 
-  @Test("has neighbours, each with a shop, a log and a port of its own")
+  @Test("can run beside others, each with a separate shop, log and port")
   func twoServers() async throws {
     try await withServer(ShopGenerator(products: 3).feed) { one, port in
       try await withServer(ShopGenerator(products: 4).feed) { two, other in
@@ -169,7 +169,7 @@ struct ServerTests {
     }
   }
 
-  @Test("is driven by its controls, which are not in the log")
+  @Test("is driven by its control routes, which are not logged")
   func controls() async throws {
     let feed = ReplayTimeline.demoShop.feed
     try await withServer(feed, timeline: .demo) { server, port in

@@ -3,7 +3,7 @@ import Testing
 
 @testable import WatchifyKit
 
-/// A product with one variant per price, in stock.
+/// Returns a product with one available variant per price.
 func product(
   _ id: Int64, prices: [String] = ["100.00"], images: [String] = ["https://c/a.jpg?v=1"], title: String? = nil
 ) -> ShopifyProduct {
@@ -32,16 +32,16 @@ func product(
       now: now ?? market, baseCurrency: base, rules: rules)
   }
 
-  @Test("The same again is nothing to write and nothing to tell")
+  @Test("An unchanged read writes and reports nothing")
   func same() {
     let products = [product(1), product(2, prices: ["5", "6.50"])]
     #expect(changes(products, products) == ChangeSet())
     var touched = products
     touched[0].images = [ShopifyImage(src: "https://c/a.jpg?v=2")]
-    #expect(changes(products, touched) == ChangeSet(), "only the picture's query is another")
+    #expect(changes(products, touched) == ChangeSet(), "only the image's query changed")
   }
 
-  @Test("The first read is no news, and every variant begins its history")
+  @Test("The first read reports no news, and every variant gets its first snapshot")
   func first() {
     let set = ChangeDetection.changes(
       from: [:], to: ShopReading(products: [product(1, prices: ["1", "2"])], isComplete: true), before: nil,
@@ -66,7 +66,7 @@ func product(
     #expect(set.products.map(\.snapshots) == [[100]])
   }
 
-  @Test("Stock and price of one variant can change together, and sizes are named")
+  @Test("Stock and price of one variant can change together, and variants are named")
   func together() {
     let old = product(1, prices: ["10", "10"])
     var new = product(1, prices: ["10", "8"])
@@ -78,7 +78,7 @@ func product(
     #expect(set.products[0].product.variants.map(\.id) == [101], "only what changed is written")
   }
 
-  @Test("A compare-at price, a new variant and one that is gone")
+  @Test("A compare-at price, a new variant and a missing one")
   func variants() {
     let old = product(1, prices: ["10", "12"])
     var new = old
@@ -103,7 +103,7 @@ func product(
     }
   }
 
-  @Test("A product is removed at the second complete read without it, and never by another read")
+  @Test("A product is removed at the second complete read without it, and never by an incomplete one")
   func removal() {
     let (one, two) = (product(1), product(2))
     let first = changes([one, two], [one])
@@ -124,14 +124,14 @@ func product(
     known[2]?.variants = [StoredVariant(two.variants[0], market)]
     let third = ChangeDetection.changes(
       from: known, to: ShopReading(products: [one], isComplete: true), before: market, now: market, baseCurrency: nil)
-    #expect(third == ChangeSet(), "once is enough")
+    #expect(third == ChangeSet(), "it is reported only once")
     let back = ChangeDetection.changes(
       from: known, to: ShopReading(products: [one, two], isComplete: false), before: market, now: market,
       baseCurrency: nil)
     #expect(back.news.map(\.type) == [.productReturned] && !back.products[0].product.isRemoved)
   }
 
-  @Test("One that was only missing comes back without a word")
+  @Test("A product that was missing only once returns without news")
   func missingReturns() {
     var known = stored([product(1)])
     known[1]?.missingReads = 1
@@ -141,29 +141,29 @@ func product(
     #expect(set.news.isEmpty && set.products.map(\.product.missingReads) == [0])
   }
 
-  @Test("Another currency or market is one notice, and a new beginning")
+  @Test("Another currency or market is one event and a new baseline")
   func currency() {
     let sgd = Market(country: "US", currency: "SGD")
     let set = changes([product(1), product(2)], [product(1, prices: ["140"]), product(3)], now: sgd)
     #expect(set.news.map(\.type) == [.currencyChanged] && set.news[0].newText == "SGD" && set.isBaseline)
     #expect(set.products.map(\.product.id) == [1, 3, 2] && set.products[0].snapshots == [100])
-    #expect(set.products[2].product.isRemoved, "what the other market has is put aside, silently")
+    #expect(set.products[2].product.isRemoved, "values of the other market are set aside without news")
     let market = Market(country: "SG", currency: "USD")
     #expect(changes([product(1)], [product(1, prices: ["1"])], now: market).news.map(\.type) == [.currencyChanged])
     let silent = Market(country: "US", currency: nil)
     #expect(changes([product(1)], [product(1, prices: ["1"])], now: silent).news.map(\.type) == [.priceDropped])
   }
 
-  @Test("In a converted currency small moves are written and not told")
+  @Test("In a converted currency small moves are written but not reported")
   func converted() {
     let set = changes([product(1)], [product(1, prices: ["99.60"])], base: "EUR")
     #expect(set.news.isEmpty && set.products.map(\.snapshots) == [[100]])
     #expect(changes([product(1)], [product(1, prices: ["98.10"])], base: "EUR").news.isEmpty, "within the limit")
     let drop = changes([product(1)], [product(1, prices: ["97"])], base: "EUR").news
-    #expect(drop.map(\.type) == [.priceDropped] && drop[0].isUnsure, "one price does not show the rate")
+    #expect(drop.map(\.type) == [.priceDropped] && drop[0].isUnsure, "one price does not determine the rate")
   }
 
-  @Test("A rounded price makes a whole step when the rate moves; the other way or by another amount it is news")
+  @Test("A rounded price moves by a whole step with the rate; any other move is news")
   func rounding() {
     let old = (1...6).map { product(Int64($0), prices: [$0 == 6 ? "115" : "50"]) }
     func after(_ drift: String, _ rounded: String) -> [ShopifyProduct] {
@@ -195,11 +195,11 @@ func product(
   func valid(text: String, value: Int64) { #expect(Price(text)?.tenThousandths == value) }
 
   @Test(
-    "Anything else is refused",
+    "Other text is rejected",
     arguments: ["", "-", ".", "1.", ".5", "1,5", "$1", " 1", "1 ", "1e3", "0.00001", "99999999999999999", "٣", "--1"])
   func invalid(text: String) { #expect(Price(text) == nil) }
 
-  @Test("A price is written as people write it, and comes back")
+  @Test("A price round-trips through its text form")
   func words() {
     for text in ["164.80", "2200.00", "12.345", "-0.50", "0.00", "0.0001"] { #expect(Price(text)?.description == text) }
     #expect(Price("164.80")?.decimal.description == "164.8")

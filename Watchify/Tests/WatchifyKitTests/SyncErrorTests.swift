@@ -8,7 +8,7 @@ import Testing
 #endif
 
 @Suite struct SyncErrorTests {
-  @Test("The document's table of conversions")
+  @Test("The table of conversions")
   func table() {
     struct Odd: Error {}
     let cases: [(any Error, SyncError)] = [
@@ -24,7 +24,7 @@ import Testing
     for (error, expected) in cases { #expect(SyncError.from(error) == expected, "\(error)") }
   }
 
-  @Test("The document's words, and some for every case")
+  @Test("The specified texts, and texts for every case")
   func words() {
     let documented: [(SyncError, String, String, String, String)] = [
       (
@@ -70,7 +70,7 @@ import Testing
 
 @Suite struct MoneyTests {
   @Test(
-    "Amounts read as people write them, in the currency that was served, with every digit",
+    "Amounts are formatted for display in the served currency, without rounding",
     arguments: [
       ("164.8", "USD", "$164.80"), ("1234567.5", "USD", "$1,234,567.50"), ("2200", "JPY", "¥2,200"),
       ("220", "SGD", "SGD 220.00"), ("1099000", "COP", "COP 1,099,000"), ("12.345", "KWD", "KWD 12.345"),
@@ -79,6 +79,6 @@ import Testing
     ])
   func amounts(amount: String, currency: String, text: String) throws {
     #expect(Money.text(try #require(Decimal(string: amount)), currency) == text)
-    #expect(!Money.text(1, nil).contains("$"), "no currency is taken for granted")
+    #expect(!Money.text(1, nil).contains("$"), "no currency is assumed")
   }
 }

@@ -1,12 +1,12 @@
 import Foundation
 import WatchifyKit
 
-/// Follows a store, or reads it once more if it is followed, as a process of its own. Writes what came of it, how much
-/// memory it took at most, in kilobytes, and how many milliseconds of processors: a line each.
+/// Follows a store, or syncs it if it is followed already, in a separate process. Prints the outcome, the peak memory
+/// in kilobytes and the CPU time in milliseconds, a line each.
 func measureMemory(database: String, address: String) async throws {
   let container = try await ModelContainer.open(at: URL(fileURLWithPath: database))
   let followed = try await StoreService.makeBackground(container: container).stores().first
-  // Each process is a day later.
+  // Each process runs a simulated day later.
   let start = followed?.lastAttemptAt?.addingTimeInterval(86_400) ?? Date(timeIntervalSince1970: 1_790_000_000)
   let clock = RoundClock(start: start)
   let gate = RequestGate(clock: ShopClock(now: { clock.now }, sleep: { _ in try Task.checkCancellation() }))

@@ -1,31 +1,31 @@
 import Foundation
 import WatchifyKit
 
-// Watchify as a process that tests kill: reads all stores of a database again and again, each round a minute of its own
-// clock later, and tells of the news by lines in a file.
+// Watchify as a process that tests kill: syncs all stores of a database repeatedly, each round a minute of a simulated
+// clock later, and appends the news as lines to a file.
 //
 //   WatchifyTestHelper DATABASE DELIVERIES START-TIME
 //
-// Or as one that reads a single store and says what that took:
+// As a process that syncs a single store and prints the resources used:
 //
 //   WatchifyTestHelper memory DATABASE ADDRESS
 
-// Or as one that looks for the desktop's notification server and says what it finds:
+// As a process that checks for the desktop's notification server and prints the result:
 //
 //   WatchifyTestHelper desktop
 
-/// A clock that jumps a minute and more from round to round.
+/// A clock that advances by more than a minute from round to round.
 final class RoundClock: Sendable {
   private let start: Date
   private let begun = ContinuousClock.now
 
   init(start: Date) { self.start = start }
 
-  // Two hundred seconds to the second: a minute is over in a third of one.
+  // Two hundred seconds per second: a minute takes a third of one.
   var now: Date { start.addingTimeInterval((ContinuousClock.now - begun) / .seconds(1) * 200) }
 }
 
-/// Appends a line for each notification: in one call, so that a kill leaves it whole or away.
+/// Appends a line for each notification in one call, so that a kill leaves a whole line or none.
 struct FileChannel: NotificationChannel {
   let name = "desktop"
   let file: FileHandle

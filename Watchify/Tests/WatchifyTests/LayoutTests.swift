@@ -6,13 +6,13 @@ import Testing
 
 @testable import Watchify
 
-@Suite("What terminals of several widths show", .serialized)
+@Suite("Output on terminals of several widths", .serialized)
 struct LayoutTests {
   let sandbox: Sandbox
 
   init() throws { sandbox = try Sandbox() }
 
-  /// The words of a line, without blanks.
+  /// Returns the words of a line.
   private func words(_ text: String) -> [String] { text.split { $0 == " " || $0.isNewline }.map(String.init) }
 
   @Test("Nothing is wider than the terminal, and no word and no price is broken", arguments: [40, 80, 200])
@@ -30,7 +30,7 @@ struct LayoutTests {
       let plain = shown.text.replacing(/\u{1B}\[\d+m/, with: "")
       let known = Set(words(piped.text) + words(piped.text.lowercased()))
       for row in plain.split(whereSeparator: \.isNewline) {
-        // An address is never cut: it has to work where it is clicked.
+        // An address is never truncated, so that it can be clicked.
         let isAddress = words(String(row)).count == 1 && row.contains("http://")
         #expect(row.count <= width || isAddress, "\(line): \(row)")
         guard !line.hasPrefix("product ") else { continue }
@@ -40,7 +40,7 @@ struct LayoutTests {
     }
   }
 
-  @Test("A title without end is cut, a price never is")
+  @Test("A long title is truncated, a price never is")
   func absurd() async throws {
     let first = ReplayTimeline.demoShop.product(0)
     try sandbox.shop.update { feed in
@@ -54,18 +54,18 @@ struct LayoutTests {
     }
   }
 
-  @Test("Texts give way first, then rows become records; amounts with a blank stay whole")
+  @Test("Texts are wrapped first, then rows become records; amounts with a space are not broken")
   func columns() {
-    var columns = Columns(.text, .right, .left, heading: ["NAME", "PRICE", "PLACE"])
+    var columns = Columns(.text, .right, .left, heading: ["NAME", "PRICE", "SHELF"])
     columns.add(["Quiet Hour Rain Jacket For Two", "SGD 220.00", "quiet-hour"])
     let style = Style(isOn: false)
     #expect(
       columns.lines(style, width: 44) == [
-        "NAME                       PRICE  PLACE", "Quiet Hour Rain       SGD 220.00  quiet-hour\nJacket For Two",
+        "NAME                       PRICE  SHELF", "Quiet Hour Rain       SGD 220.00  quiet-hour\nJacket For Two",
       ])
     #expect(
       columns.lines(style, width: 30) == [
-        "Quiet Hour Rain Jacket For\nTwo\n  price SGD 220.00\n  place quiet-hour"
+        "Quiet Hour Rain Jacket For\nTwo\n  price SGD 220.00\n  shelf quiet-hour"
       ])
     #expect(columns.lines(style).count == 2 && columns.lines(style)[1].contains("Jacket For Two  SGD 220.00  quiet"))
     var texts = Columns(.left, .text)

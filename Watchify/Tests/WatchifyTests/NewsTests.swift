@@ -9,7 +9,7 @@ struct NewsTests {
 
   init() throws { sandbox = try Sandbox() }
 
-  @Test("A store is asked once a minute; a read without news is quiet")
+  @Test("A store is synced at most once a minute; a read without news prints nothing new")
   func floor() async throws {
     #expect(try await sandbox.watchify("sync").status == 3)
     try await sandbox.follow()
@@ -54,14 +54,14 @@ struct NewsTests {
     #expect(drops.count == 3 && drops.allSatisfy { $0["oldPrice"] as? String == "97.00" })
     #expect(drops[0]["newPrice"] as? String == "67.90" && drops[0]["percent"] as? Double == -30)
     #expect(drops[0]["currency"] as? String == "USD")
-    #expect(try await sandbox.watchify("activity", "--since", "2999-01-01").text.contains("Nothing like that"))
+    #expect(try await sandbox.watchify("activity", "--since", "2999-01-01").text.contains("No matching news"))
     for wrong in ["--since yesteryear", "--since 2026-02-30", "--type sale", "--limit 0"] {
       #expect(try await sandbox.bash("watchify activity \(wrong)").status == 2, "\(wrong)")
     }
     #expect(try await sandbox.watchify("activity", "--limit", "1").lines.count == 2)
   }
 
-  @Test("Exactly what is named becomes read")
+  @Test("Exactly the named events are marked as read")
   func read() async throws {
     try await sandbox.followWithNews()
     let groups = try await sandbox.watchify("activity", "--json").json()["groups"] as? [NSDictionary]
@@ -69,8 +69,8 @@ struct NewsTests {
     let id = try #require((stock["events"] as? [NSDictionary])?.first?["id"] as? String)
     #expect(try await sandbox.watchify("read", String(id.prefix(8)).lowercased()).text.contains("1 piece of news"))
     let price = try await sandbox.watchify("read", "--type", "priceDropped", "--json").json()
-    #expect(price["marked"] as? Int == 1 && price["unread"] as? Int == 1, "three sizes are one piece of news")
-    #expect(try await sandbox.watchify("activity", "--unread", "--type", "stock").text.contains("Nothing like that"))
+    #expect(price["marked"] as? Int == 1 && price["unread"] as? Int == 1, "three variants are one piece of news")
+    #expect(try await sandbox.watchify("activity", "--unread", "--type", "stock").text.contains("No matching news"))
     #expect(try await sandbox.watchify("read", "--all").text == "Marked 1 piece of news as read; 0 unread.\n")
     let unknown = try await sandbox.watchify("read", "zzzz")
     #expect(unknown.status == 3 && unknown.errors.contains("Nothing was marked"))
@@ -78,14 +78,14 @@ struct NewsTests {
     #expect(try await sandbox.watchify("read", "--all", "abc").status == 2)
   }
 
-  @Test("A failure says what stays valid; a refusal makes all stores wait")
+  @Test("A failure states what is still valid; a refusal pauses all stores")
   func failures() async throws {
     try await sandbox.follow()
     try await sandbox.forgetAttempts()
     sandbox.shop.set(mode: .password)
     let closed = try await sandbox.watchify("sync")
     let words = closed.errors.replacing("\n", with: " ")
-    #expect(closed.status == 1 && words.contains(/asks its visitors for a password. Showing data from \d\d:\d\d./))
+    #expect(closed.status == 1 && words.contains(/requires a password from its visitors. Showing data from \d\d:\d\d./))
     #expect(try await sandbox.watchify("products", "Tarn").text.contains("48 products"))
     let doctor = try await sandbox.watchify("doctor", "--json")
     let findings = try #require(doctor.json()["findings"] as? [NSDictionary])
@@ -101,14 +101,14 @@ struct NewsTests {
     #expect(try await sandbox.watchify("sync").status == 75)
     #expect(try await sandbox.watchify("add", "127.0.0.1:1").status == 75)
     #expect(sandbox.shop.requests.count == asked)
-    #expect(try await sandbox.watchify("list").text.contains("127.0.0.1:\(sandbox.shop.port ?? 0) resting until"))
+    #expect(try await sandbox.watchify("list").text.contains("127.0.0.1:\(sandbox.shop.port ?? 0) paused until"))
     let pauses = try await sandbox.watchify("list", "--json").json()["rests"] as? [NSDictionary]
     #expect(pauses?.first?["store"] as? String == "127.0.0.1:\(sandbox.shop.port ?? 0)")
     #expect(try await sandbox.watchify("doctor").text.contains("watchify resume"))
     let ended = try await sandbox.watchify("resume", "Tarn")
-    #expect(ended.status == 0 && ended.text.contains("is asked again with the next sync"), "\(ended.text)")
-    #expect(try await sandbox.watchify("resume").text == "No store is resting.\n")
-    #expect(try await sandbox.watchify("resume", "Tarn").text.contains("is not resting."))
+    #expect(ended.status == 0 && ended.text.contains("is read again with the next sync"), "\(ended.text)")
+    #expect(try await sandbox.watchify("resume").text == "No store is paused.\n")
+    #expect(try await sandbox.watchify("resume", "Tarn").text.contains("is not paused."))
     #expect(try await sandbox.watchify("resume", "Nobody").status == 3)
     #expect(try await sandbox.watchify("sync").status == 0)
   }

@@ -40,7 +40,7 @@ struct ProductTests {
     #expect(wrong.status == 2 && wrong.errors.contains("--sort takes one of name, price, -price, new"))
   }
 
-  @Test("A product has its sizes, its prices and a chart")
+  @Test("A product is shown with its variants, prices and a chart")
   func product() async throws {
     try await sandbox.followWithNews()
     let shown = try await sandbox.watchify("product", "Tarn", "tarn-cork-mat", "--width", "60")
@@ -62,7 +62,7 @@ struct ProductTests {
     }
   }
 
-  @Test("What is not there, or may be several things, is an error with what there is")
+  @Test("An unknown or ambiguous name is an error with the available ones")
   func errors() async throws {
     try await sandbox.follow()
     let unknown = try await sandbox.watchify("product", "Tarn", "no such thing")

@@ -37,7 +37,7 @@ struct ProgramTests {
     let ended = try await sandbox.watchify("demo", "--fast")
     #expect(ended.status == 0, "\(ended.text)")
     for words in [
-      "Imported 48 products", "Nothing new: nothing told", "(-30 %)", "back in stock: Regular / Sea", "Resting until",
+      "Imported 48 products", "nothing reported", "(-30 %)", "back in stock: Regular / Sea", "Paused until",
       "Notification (terminal; there is no desktop here): Tarn & Lotus: Tarn Cork Mat: $67.90, was $97.00",
       "lowest $67.90",
       "Next: 'watchify add ADDRESS'",

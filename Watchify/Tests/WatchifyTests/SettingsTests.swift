@@ -55,7 +55,7 @@ struct SettingsTests {
     #expect(!(try await sandbox.watchify("settings").text.contains("*")))
   }
 
-  @Test("Without a desktop, the test and the doctor say so and what to do")
+  @Test("Without a desktop, the test and the doctor report it with advice")
   func noDesktop() async throws {
     let test = try await sandbox.watchify("notify", "test")
     #expect(test.status == 1 && test.errors.contains("desktop:") && test.errors.contains("watchify doctor"))
@@ -66,7 +66,7 @@ struct SettingsTests {
     #expect(doctor.status == 1 && doctor.text.contains("PROBLEM  desktop"), "\(doctor.text)")
     try await sandbox.watchify("settings", "notificationChannels", "terminal")
     let shown = try await sandbox.watchify("notify", "test")
-    #expect(shown.status == 0 && shown.lines.first == "Watchify: This is what news looks like.", "\(shown.text)")
+    #expect(shown.status == 0 && shown.lines.first == "Watchify: This is a test notification.", "\(shown.text)")
     #expect(try await sandbox.watchify("notify").status == 2)
     try await sandbox.follow()
     let healthy = try await sandbox.watchify("doctor")
@@ -74,7 +74,7 @@ struct SettingsTests {
     #expect(healthy.text.contains("To do: Leave 'watchify watch' running."))
   }
 
-  @Test("The doctor names the days for which news waits, as the outbox keeps them")
+  @Test("The doctor states the number of days for which the outbox keeps news")
   func days() async throws {
     try await sandbox.followWithNews()
     let doctor = try await sandbox.watchify("doctor")

@@ -5,11 +5,11 @@ import Testing
 
 @testable import Watchify
 
-/// A shop that has escape sequences, marks of direction and invisible characters in every text that it sends.
+/// A shop with escape sequences, bidirectional controls and invisible characters in every text.
 private enum Poison {
   static let text = "\u{1B}]0;x\u{7}\u{1B}[31m\u{9B}31m\u{202E}\u{2066}\u{200F}\u{200B}\u{2028}\r\n\tx"
 
-  /// A page as Shopify sends it, with every field that it has; all texts but the prices are poisoned.
+  /// A page with every field that Shopify sends; all texts except prices are poisoned.
   static func page(_ price: String, available: Bool) throws -> [UInt8] {
     let image: [String: Any] = [
       "id": 5, "created_at": text, "position": 1, "updated_at": text, "product_id": 1, "variant_ids": [11],
@@ -41,7 +41,7 @@ private enum Poison {
       ]))
   }
 
-  /// What a text has in it that a terminal obeys or nobody sees; line ends between lines and blanks are neither.
+  /// Returns the control and invisible characters of a text, except for line breaks between lines and spaces.
   static func found(in text: String, allowing kept: Set<Unicode.Scalar> = ["\n"]) -> [String] {
     text.unicodeScalars.filter { scalar in
       !kept.contains(scalar)
@@ -51,7 +51,7 @@ private enum Poison {
     }.map { "U+" + String($0.value, radix: 16) }
   }
 
-  /// The same for all texts in JSON, whose escapes hide it.
+  /// Returns the same for all strings in JSON, after unescaping.
   static func found(inJSON value: Any) -> [String] {
     switch value {
     case let text as String: found(in: text, allowing: [])
@@ -62,9 +62,9 @@ private enum Poison {
   }
 }
 
-/// Whatever field of a feed comes to be shown by whatever command: it has passed the one door.
-@Suite("Words of a shop", .serialized, .timeLimit(.minutes(15))) struct ShopTextTests {
-  /// Every command, as it is run here; a new one has to be added.
+/// Every field of a feed is sanitized before any command shows it.
+@Suite("Texts of a shop", .serialized, .timeLimit(.minutes(15))) struct ShopTextTests {
+  /// The arguments of every command; a new command must be added.
   private static func lines(of command: Command) -> [[String]] {
     switch command {
     case .list: [["list"], ["list", "-0"]]
@@ -82,7 +82,7 @@ private enum Poison {
     case .resume: [["resume"]]
     case .edit: [["edit", "Poison", "--country", "US"]]
     case .add: [["add", "ADDRESS"]]
-    // Those show nothing of a shop, or have tests of their own.
+    // These show nothing of a shop, or have separate tests.
     case .remove, .watch, .demo, .completions, .help, .version: []
     }
   }
@@ -108,7 +108,7 @@ private enum Poison {
     try await sandbox.sql("UPDATE stores SET name = 'Poison ' || name")
     try serve("5.00", available: false)
     try await runAll(in: sandbox)
-    // And with a shop that says so in its errors.
+    // Also with a shop that has such texts in its errors.
     let words = Array(try JSONSerialization.data(withJSONObject: ["errors": ["x": Poison.text]]))
     let page = try Poison.page("5.00", available: true)
     sandbox.shop.configure {
@@ -129,7 +129,7 @@ private enum Poison {
   }
 
   private func runAll(in sandbox: Sandbox) async throws {
-    // First of all the news.
+    // The news first.
     for command in [Command.sync] + Command.allCases {
       for line in Self.lines(of: command) {
         let arguments = line.map { $0 == "ADDRESS" ? sandbox.address : $0 }

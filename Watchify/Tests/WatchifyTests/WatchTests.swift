@@ -9,7 +9,7 @@ struct WatchTests {
 
   init() throws { sandbox = try Sandbox() }
 
-  @Test("Plain lines in a pipe; other commands beside it; SIGTERM ends it")
+  @Test("Plain lines in a pipe; other commands at the same time; SIGTERM ends it")
   func beside() async throws {
     try await sandbox.follow()
     try await sandbox.watchify("settings", "notificationChannels", "terminal")
@@ -29,15 +29,15 @@ struct WatchTests {
     #expect(try await sandbox.watchify("settings", "quietHours", "22:00-07:30").status == 0)
     #expect(try await sandbox.watchify("sync").status == 75)
     let second = try await sandbox.watchify("watch")
-    #expect(second.status == 1 && second.errors.contains("Another 'watchify watch' runs"))
+    #expect(second.status == 1 && second.errors.contains("Another 'watchify watch' is running"))
 
     watch.signal(SIGTERM)
     let ended = try await watch.ended()
-    #expect(ended.status == 0 && ended.errors.isEmpty && ended.lines.last == "Ended. What is known stays.")
+    #expect(ended.status == 0 && ended.errors.isEmpty && ended.lines.last == "Ended. Stored data is kept.")
     #expect(try await sandbox.watchify("list", "--json").json()["isWatched"] as? Bool == false)
   }
 
-  @Test("A signal in the middle of a read ends it; what was known stays")
+  @Test("A signal in the middle of a read ends it; stored data is kept")
   func middle() async throws {
     try await sandbox.follow()
     try await sandbox.forgetAttempts()
@@ -54,7 +54,7 @@ struct WatchTests {
     #expect(list.text.contains("48  USD (US)") && list.status == 0)
   }
 
-  @Test("Without a store it says what to do and waits")
+  @Test("Without a store it prints advice and waits")
   func empty() async throws {
     let watch = try sandbox.startWatchify("watch")
     try await eventually("the sentence") { try watch.output().contains("You follow no store yet") }
@@ -62,7 +62,7 @@ struct WatchTests {
     #expect(try await watch.ended().status == 0)
   }
 
-  @Test("On a terminal a line at the bottom says when it looks next")
+  @Test("On a terminal a line at the bottom shows the next check")
   func terminal() async throws {
     try await sandbox.follow()
     try await sandbox.forgetAttempts()

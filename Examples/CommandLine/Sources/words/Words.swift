@@ -1,4 +1,4 @@
-// The example of CofferTerminal's documentation. Without arguments it shows its help.
+// The example program of the documentation of CofferTerminal. Without arguments it shows its help.
 
 import CofferTerminal
 import Foundation
@@ -35,7 +35,7 @@ enum Command: String, ProgramCommand {
         operands: [
           .init(name: "FILE", completion: .files, summary: "the files to read", isRequired: true, repeats: true)
         ],
-        options: [.json], examples: [.init("words count a.txt b.txt", "each on a line of its own")])
+        options: [.json], examples: [.init("words count a.txt b.txt", "one line for each file")])
     case .longest:
       Syntax(
         summary: "show the longest words",
@@ -111,7 +111,7 @@ enum Words {
     guard let data = FileManager.default.contents(atPath: path) else {
       throw CommandError(
         .notFound, "fileNotFound", "There is no file '\(path.oneLine())' that can be read.",
-        advice: "Look at its path and its rights.")
+        advice: "Check its path and permissions.")
     }
     return String(decoding: data, as: UTF8.self).split(whereSeparator: \.isWhitespace)
   }

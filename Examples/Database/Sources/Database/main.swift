@@ -2,14 +2,14 @@ import Coffer
 import CofferDatabase
 import Foundation
 
-// A till: its sales are a table, its settings are values of Swift types, and both are in one file.
+// A till whose sales are rows of a table and whose settings are values of Swift types, all in one file.
 
 struct Receipt: Codable {
   var number = 0
   var footer = "Thank you!"
 }
 
-/// The schema, step by step. A released step is never changed.
+/// The migrations of the schema. A released migration must never be changed.
 let migrations = [
   SQLiteMigration("1 sales") { transaction in
     try transaction.execute("CREATE TABLE sales (row INTEGER PRIMARY KEY, item TEXT NOT NULL, cents INTEGER NOT NULL)")
@@ -41,13 +41,13 @@ let number = try await database.write { transaction in
   return receipt.number
 }
 
-// It is one commit, which every process that has the file open receives.
+// The transaction is one commit, which every process that has the file open receives.
 for await case .commit(let commit) in changes {
   print("Revision \(commit.revision.rawValue) changed \(commit.changed.keys.map(\.string)).")
   break
 }
 
-// If the closure throws, nothing has happened, to tables or keys.
+// If the closure throws, the changes of tables and keys are rolled back.
 struct OutOfPaper: Error {}
 do {
   try await database.write { transaction in
@@ -64,7 +64,7 @@ let total = try await database.read { transaction in
 let receipt = try await settings.load(Receipt.self, for: "receipt") ?? Receipt()
 print("Receipt \(receipt.number): \(total) cents. \(receipt.footer)")
 
-// A backup has both, is checked as a whole, and opens as any other file.
+// A backup contains tables and keys, is verified as a whole, and can be opened like any other file.
 let backup = folder.appendingPathComponent("backup.db").path
 let report = try await database.engine.backup(to: backup)
 try await database.close()

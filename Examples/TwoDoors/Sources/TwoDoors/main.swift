@@ -1,4 +1,4 @@
-// One store, two doors: a typed value enters by the first; its change and its bytes come out of the second.
+// One store, two APIs: a typed value is saved through the first; its change and its bytes are read through the second.
 import Coffer
 import Foundation
 
@@ -16,10 +16,10 @@ let changes = vault.externalChanges
 let theme = Theme(name: "Night", isDark: true)
 try await persistence.save(theme, for: "theme")
 let change = await changes.first { _ in true }
-print("The vault heard that '\(change?.key ?? "")' changed, in transaction \(change?.transactionID?.uuidString ?? "").")
+print("The vault reported '\(change?.key ?? "")' changed in transaction \(change?.transactionID?.uuidString ?? "").")
 
 let bytes = try await vault.loadData(forKey: "theme") ?? Data()
-print("It holds \(String(decoding: bytes, as: UTF8.self)).")
+print("The stored bytes are \(String(decoding: bytes, as: UTF8.self)).")
 let isSame = try JSONDecoder().decode(Theme.self, from: bytes) == theme
 try await engine.close()
 try FileManager.default.removeItem(at: folder)

@@ -10,7 +10,7 @@ extension StorageKey where Self == TypedKey<Theme> {
 
 extension StorageKey where Self == TypedKey<Int> {
   static var visits: Self {
-    TypedKey("visits", in: .memory("settings"), owner: "Statistics", about: "How often it was opened.", default: 0)
+    TypedKey("visits", in: .memory("settings"), owner: "Statistics", about: "How often the app was opened.", default: 0)
   }
 }
 

@@ -1,20 +1,20 @@
 public import Foundation
 
 extension AuditReport {
-  /// The report as one page that needs nothing else: no script, no font, no picture from anywhere. It follows the
-  /// reader's light or dark setting, and can be printed.
+  /// The report as a self-contained HTML page without scripts, fonts or images. It follows the reader's light or dark
+  /// setting, and can be printed.
   public var html: Data { Data(page.utf8) }
 
   private var page: String {
     """
     <!doctype html>
     <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-    <title>\(application.html): what it keeps</title><style>\(Self.style)</style></head><body><main>
-    <header><p class="brand">Coffer audit</p><h1>What \(application.html) keeps</h1>
+    <title>\(application.html): stored data</title><style>\(Self.style)</style></head><body><main>
+    <header><p class="brand">Coffer audit</p><h1>Stored data of \(application.html)</h1>
     <p class="lead">\(summary.html)</p>\(remarks.map { "<p class=\"bad\">\($0.html)</p>" }.joined())</header>
-    \(homes.map(section).joined(separator: "\n"))
-    \(strangersSection)
-    <footer>Made \(date.formatted(.iso8601).html). Names, sizes and dates; no value was copied into this page.</footer>
+    \(stores.map(section).joined(separator: "\n"))
+    \(undeclaredSection)
+    <footer>Created \(date.formatted(.iso8601).html). This page has names, sizes and dates, but no values.</footer>
     </main></body></html>
 
     """
@@ -26,29 +26,29 @@ extension AuditReport {
     let secrets = entries.count { $0.key.isSensitive }
     let stored = entries.count { if case .present = $0.state { true } else { false } }
     let undeclared =
-      switch strangers.count {
-      case 0: "Nothing else is in them."
-      case 1: "One more value is in them that nobody has declared."
-      default: "\(strangers.count) more values are in them that nobody has declared."
+      switch undeclared.count {
+      case 0: "They hold no undeclared values."
+      case 1: "They hold one undeclared value."
+      default: "They hold \(undeclared.count) undeclared values."
       }
     return "\(Self.count(entries.count, "declared key")), \(stored) with a value, \(secrets) secret, in "
-      + "\(Self.count(homes.count, "home")). \(undeclared)"
+      + "\(Self.count(stores.count, "store")). \(undeclared)"
   }
 
-  /// The homes in the order of their first key.
-  private var homes: [(name: String, entries: [Entry])] {
+  /// The stores in the order of their first key.
+  private var stores: [(name: String, entries: [Entry])] {
     var names: [String] = []
-    for entry in entries where !names.contains(entry.home) { names.append(entry.home) }
-    return names.map { name in (name, entries.filter { $0.home == name }) }
+    for entry in entries where !names.contains(entry.store) { names.append(entry.store) }
+    return names.map { name in (name, entries.filter { $0.store == name }) }
   }
 
-  private func section(_ home: (name: String, entries: [Entry])) -> String {
+  private func section(_ store: (name: String, entries: [Entry])) -> String {
     """
-    <section><h2><code>\(home.name.html)</code></h2><div class="scroll"><table class="keys">
+    <section><h2><code>\(store.name.html)</code></h2><div class="scroll"><table class="keys">
     <colgroup>\(Self.columns)</colgroup>
     <thead><tr><th>Key</th><th>Secured</th><th>Form</th><th>Owner</th><th>Platforms</th><th>Sync</th>
     <th class="number">Size</th><th>Last change</th></tr></thead><tbody>
-    \(home.entries.map(row).joined(separator: "\n"))
+    \(store.entries.map(row).joined(separator: "\n"))
     </tbody></table></div></section>
     """
   }
@@ -65,7 +65,7 @@ extension AuditReport {
       """
   }
 
-  /// The same widths in every home, so that the columns of the page line up.
+  /// The widths of the columns, the same for every store so that the tables line up.
   private static let columns = [250, 165, 135, 105, 205, 150, 100, 120].map { "<col style=\"width:\($0)px\">" }.joined()
 
   private static func cells(_ state: State) -> String {
@@ -80,16 +80,16 @@ extension AuditReport {
     }
   }
 
-  private var strangersSection: String {
-    guard !strangers.isEmpty else { return "" }
-    let rows = strangers.map { stranger in
-      let size = stranger.size.map { "\($0) B" } ?? "·"
-      return "<tr><td><strong>\(stranger.name.html)</strong></td><td><code>\(stranger.home.html)</code></td>"
+  private var undeclaredSection: String {
+    guard !undeclared.isEmpty else { return "" }
+    let rows = undeclared.map { value in
+      let size = value.size.map { "\($0) B" } ?? "·"
+      return "<tr><td><strong>\(value.name.html)</strong></td><td><code>\(value.store.html)</code></td>"
         + "<td class=\"number\">\(size)</td></tr>"
     }
     return """
-      <section class="strangers"><h2>Stored, and declared by nobody</h2><div class="scroll"><table>
-      <thead><tr><th>Key</th><th>Home</th><th class="number">Size</th></tr></thead><tbody>
+      <section class="undeclared"><h2>Stored, but not declared</h2><div class="scroll"><table>
+      <thead><tr><th>Key</th><th>Store</th><th class="number">Size</th></tr></thead><tbody>
       \(rows.joined(separator: "\n"))
       </tbody></table></div></section>
       """
@@ -115,13 +115,13 @@ extension AuditReport {
     th{color:var(--soft);font-size:13px;font-weight:500;white-space:nowrap}.number{text-align:right;white-space:nowrap}
     .when{font-variant-numeric:tabular-nums}.note{margin:1px 0 0;color:var(--soft);font-size:13px}
     code{font:13px ui-monospace,monospace}.badge{border:1px solid currentColor;border-radius:99px;padding:0 8px;\
-    font-size:12px;white-space:nowrap}.secret{color:var(--secret)}.bad{color:var(--bad)}.strangers h2{color:var(--bad)}
+    font-size:12px;white-space:nowrap}.secret{color:var(--secret)}.bad{color:var(--bad)}.undeclared h2{color:var(--bad)}
     footer{color:var(--soft);font-size:13px}@media print{section{break-inside:avoid}}
     """
 }
 
 extension String {
-  /// The text for a page, where it means itself.
+  /// The text with HTML's special characters escaped.
   fileprivate var html: String {
     var text = ""
     for scalar in escapingControlCharacters.unicodeScalars {

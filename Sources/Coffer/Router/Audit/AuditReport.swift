@@ -1,57 +1,57 @@
 public import Foundation
 
-/// What an application keeps on this machine: every declared key with what is stored of it, and what is stored that
-/// nobody has declared.
+/// A report of what an application stores on this machine: every declared key with the state of its value, and stored
+/// values that are not declared.
 ///
 /// ```swift
 /// let report = try await router.auditReport()
 /// try report.html.write(to: page)
 /// ```
 ///
-/// It holds names, sizes and dates, and no value.
+/// The report contains names, sizes and dates, but no values.
 public struct AuditReport: Codable, Hashable, Sendable {
-  /// What is stored of a key.
+  /// The state of a key's value.
   public enum State: Codable, Hashable, Sendable {
-    /// A value: its size in bytes, where its home tells it without reading, and when it was last changed, where its
-    /// journal still knows.
+    /// There is a value. `size` is in bytes, or `nil` if the store cannot report it without reading the value.
+    /// `changed` is the date of the last change, or `nil` if the journal no longer has it.
     case present(size: Int?, changed: Date?)
-    /// Proven to be none.
+    /// The value is proven absent.
     case absent
-    /// Nobody can tell.
+    /// It cannot be determined whether there is a value.
     case unavailable(reason: String)
   }
 
-  /// A declared key.
+  /// A declared key and the state of its value.
   public struct Entry: Codable, Hashable, Sendable {
-    /// Its declaration.
+    /// The declaration of the key.
     public var key: StorageManifest.Entry
-    /// Its home, with its place.
-    public var home: String
-    /// What is stored of it.
+    /// The store of the key, as its location.
+    public var store: String
+    /// The state of the value.
     public var state: State
   }
 
-  /// A stored value that no catalog has.
-  public struct Stranger: Codable, Hashable, Sendable {
-    /// Its name.
+  /// A stored value that is in no catalog.
+  public struct UndeclaredValue: Codable, Hashable, Sendable {
+    /// The name of the value.
     public var name: String
-    /// Its home.
-    public var home: String
-    /// Its size in bytes, where its home tells it without reading.
+    /// The store of the value, as its location.
+    public var store: String
+    /// The size in bytes, or `nil` if the store cannot report it without reading the value.
     public var size: Int?
   }
 
-  /// When it was made.
+  /// The date of the report.
   public var date: Date
-  /// The application.
+  /// The name of the application.
   public var application: String
-  /// The catalogs.
+  /// The names of the registered catalogs, in the order of their registration.
   public var catalogs: [String]
   /// The declared keys, in the order of their names.
   public var entries: [Entry]
-  /// What nobody has declared, in the order of their homes and names.
-  public var strangers: [Stranger]
-  /// What the report could not find out, in sentences. Empty for a whole one.
+  /// The undeclared values, in the order of their stores and names.
+  public var undeclared: [UndeclaredValue]
+  /// Sentences that state what the report could not determine. Empty if the report is complete.
   public var remarks: [String]
 
   /// The report as JSON.
@@ -66,8 +66,8 @@ public struct AuditReport: Codable, Hashable, Sendable {
 }
 
 extension StorageRouter {
-  /// Looks at every registered key and at what else is in their homes. Opens the homes that are there, makes none and
-  /// reads no value where sizes are told without.
+  /// Returns a report of every registered key and of undeclared values in their stores. Opens the existing stores,
+  /// creates none, and reads no values where sizes are available without reading.
   public func auditReport(at date: Date = Date()) async -> AuditReport {
     var remarks: [String] = []
     do { try await loadSyncPolicies() } catch {
@@ -75,17 +75,19 @@ extension StorageRouter {
     }
     var domains: [StoreKey: StorageDomain] = [:]
     for record in registry.registered { domains[record.key] = record.descriptor.domain }
-    return await AuditReport(of: declarations(), at: date, remarks: remarks) { [domains, configuration, homes] entry in
+    return await AuditReport(of: declarations(), at: date, remarks: remarks) {
+      [domains, configuration, openStores] entry in
       guard let domain = domains[try StoreKey(entry.name)] else { return nil }
-      let place = try DomainHome(domain, configuration)
-      guard try place.exists(configuration) else { return nil }
-      return try await homes.store(at: place).engine
+      let location = try DomainLocation(domain, configuration)
+      guard try location.exists(configuration) else { return nil }
+      return try await openStores.store(at: location).engine
     }
   }
 }
 
 extension AuditReport {
-  /// - Parameter open: the engine of a key's home; `nil` where nobody has used it yet.
+  /// Creates the report of a manifest.
+  /// - Parameter open: returns the engine of a key's store, or `nil` if the store does not exist.
   package init(
     of manifest: StorageManifest, at date: Date, remarks: [String] = [],
     open: (StorageManifest.Entry) async throws -> (any StorageEngine)?
@@ -94,20 +96,20 @@ extension AuditReport {
     application = manifest.application
     catalogs = manifest.catalogs
     entries = []
-    strangers = []
+    undeclared = []
     self.remarks = remarks
-    var homes: [ExactText: HomeContent] = [:]
+    var stores: [ExactText: StoreContent] = [:]
     for entry in manifest.entries {
       let name = ExactText(entry.store ?? entry.domain)
-      if homes[name] == nil { homes[name] = await HomeContent { try await open(entry) } }
-      let content = homes[name]
+      if stores[name] == nil { stores[name] = await StoreContent { try await open(entry) } }
+      let content = stores[name]
       let state = entry.obstacle.map { State.unavailable(reason: $0) } ?? content?.state(of: entry.name) ?? .absent
-      entries.append(Entry(key: entry, home: content?.description ?? name.description, state: state))
+      entries.append(Entry(key: entry, store: content?.description ?? name.description, state: state))
     }
     let declared = Dictionary(grouping: manifest.entries) { ExactText($0.store ?? $0.domain) }
-    for (home, content) in homes.sorted(by: { $0.key.description < $1.key.description }) {
-      let own = Set((declared[home] ?? []).compactMap { try? StoreKey($0.name) })
-      strangers += content.strangers(besides: own)
+    for (store, content) in stores.sorted(by: { $0.key.description < $1.key.description }) {
+      let own = Set((declared[store] ?? []).compactMap { try? StoreKey($0.name) })
+      undeclared += content.undeclared(besides: own)
     }
   }
 }

@@ -1,53 +1,53 @@
 public import Foundation
 
-/// The declarations of an application's keys as a file: what `coffer audit` reads.
+/// The declarations of an application's keys, as read by `coffer audit`.
 ///
 /// ```swift
 /// try await router.manifest().encoded.write(to: URL(fileURLWithPath: "shop.coffer-keys.json"))
 /// // $ coffer audit shop.coffer-keys.json --html report.html
 /// ```
 public struct StorageManifest: Codable, Hashable, Sendable {
-  /// One key.
+  /// The declaration of one key.
   public struct Entry: Codable, Hashable, Sendable {
-    /// The name of the value in its home.
+    /// The name of the value in its store.
     public var name: String
     /// The name of the value's type.
     public var type: String
-    /// The catalog that has it.
+    /// The name of the key's catalog.
     public var catalog: String
-    /// Where it lives, in words.
+    /// The description of the key's ``StorageDomain``.
     public var domain: String
-    /// Its home as the `coffer` command calls it; `nil` for what only the application itself can open.
+    /// The location of the key's store for the `coffer` command; `nil` if only the application itself can open it.
     public var store: String?
-    /// How it is secured, in words.
+    /// The description of the key's ``SecurityPolicy``.
     public var security: String
-    /// What makes bytes of it.
+    /// The name of the key's serializer.
     public var serializer: String
-    /// Whose it is.
+    /// The part of the application that owns the key.
     public var owner: String
-    /// What it is for.
+    /// The purpose of the value.
     public var description: String
-    /// On which platforms it exists.
+    /// The raw value of the key's ``PlatformAvailability``.
     public var availability: String
-    /// Whether it is sent to other devices.
+    /// The raw value of the current ``SyncPolicy``.
     public var sync: String
-    /// What the declaration says of that, where somebody has said otherwise since.
+    /// The raw value of the declared sync policy if it is overridden, otherwise `nil`.
     public var declaredSync: String?
-    /// Whether reading gives a default while there is no value.
+    /// Whether the key has a default.
     public var hasDefault: Bool
-    /// Whether something brings an older form of it.
+    /// Whether the key has a migration.
     public var hasMigration: Bool
-    /// Whether it is a secret.
+    /// Whether the value is a secret.
     public var isSensitive: Bool
-    /// Why it cannot be used on this machine, if it cannot.
+    /// The reason why the key cannot be used on this machine, or `nil` if it can.
     public var obstacle: String?
   }
 
-  /// The version of this format.
+  /// The version of the file format.
   public var format = 1
-  /// The application.
+  /// The name of the application.
   public var application: String
-  /// The catalogs in the order of their registration.
+  /// The names of the catalogs, in the order of their registration.
   public var catalogs: [String]
   /// The keys in the order of their names.
   public var entries: [Entry]
@@ -61,8 +61,8 @@ public struct StorageManifest: Codable, Hashable, Sendable {
     }
   }
 
-  /// Reads a manifest.
-  /// - Throws: `StorageError`: `decodingFailed` for what is none, `newerFormat` for one of a newer version.
+  /// Decodes a manifest from JSON.
+  /// - Throws: `StorageError`: `decodingFailed` if the data is not a manifest, `newerFormat` if its version is newer.
   public init(decoding data: Data) throws {
     struct Format: Decodable { let format: Int }
     do {
@@ -74,7 +74,7 @@ public struct StorageManifest: Codable, Hashable, Sendable {
       throw error
     } catch {
       throw StorageError(
-        .decodingFailed, "This is no list of keys.",
+        .decodingFailed, "The data is not a list of keys.",
         advice: "An application writes one: try await router.manifest().encoded.write(to: file).")
     }
   }
@@ -87,8 +87,8 @@ public struct StorageManifest: Codable, Hashable, Sendable {
 }
 
 extension StorageRouter {
-  /// The declarations of all registered keys, for `coffer audit`, with what was said otherwise of their sync policies.
-  /// - Throws: `StorageError` when what was said otherwise cannot be read.
+  /// Returns the declarations of all registered keys, with overrides of their sync policies, for `coffer audit`.
+  /// - Throws: `StorageError` when the overrides cannot be read.
   public func manifest() async throws -> StorageManifest {
     try await loadSyncPolicies()
     return declarations()
@@ -99,11 +99,11 @@ extension StorageRouter {
       application: configuration.applicationName, catalogs: registry.catalogs.map(\.name),
       entries: registry.registered.map { record in
         let key = record.descriptor
-        let (place, problem) = home(of: key.domain)
+        let (location, problem) = store(of: key.domain)
         let sync = registry.syncPolicy(record)
         return StorageManifest.Entry(
           name: key.name, type: key.valueType, catalog: record.catalog ?? "", domain: key.domain.description,
-          store: place.flatMap(address), security: key.security.description, serializer: key.serializer,
+          store: location.flatMap(address), security: key.security.description, serializer: key.serializer,
           owner: key.owner,
           description: key.description, availability: key.availability.rawValue, sync: sync.rawValue,
           declaredSync: sync == key.syncPolicy ? nil : key.syncPolicy.rawValue, hasDefault: key.hasDefault,
@@ -112,16 +112,16 @@ extension StorageRouter {
       })
   }
 
-  /// A home as the command calls it, also where the application opens it itself.
-  private nonisolated func address(of place: DomainHome) -> String? {
-    switch place {
-    case .store(.memory): nil  // Only this process has it.
+  /// Returns the location of a store for the `coffer` command, also for an SQLite engine that the application opened.
+  private nonisolated func address(of location: DomainLocation) -> String? {
+    switch location {
+    case .store(.memory): nil  // Other processes cannot open it.
     case .store(let location): location.description
     case .engine(let name): configuration.engines[name.description]?.as(SQLiteEngine.self).map { "sqlite:\($0.path)" }
     }
   }
 
-  private nonisolated func home(of domain: StorageDomain) -> (DomainHome?, StorageError?) {
-    do { return (try DomainHome(domain, configuration), nil) } catch { return (nil, error as? StorageError) }
+  private nonisolated func store(of domain: StorageDomain) -> (DomainLocation?, StorageError?) {
+    do { return (try DomainLocation(domain, configuration), nil) } catch { return (nil, error as? StorageError) }
   }
 }

@@ -1,24 +1,24 @@
 public import Foundation
 
-/// Encrypts and decrypts values (document 4).
+/// An actor that encrypts and decrypts values.
 ///
-/// This version has the calls; each refuses with `unsupported`, and never returns what it was given.
+/// This version declares the methods only: each throws `unsupported`, and never returns its input.
 public actor EncryptionHelper {
-  /// The helper of the application.
+  /// The shared helper.
   public static let shared = EncryptionHelper()
 
-  /// A helper.
+  /// Creates a helper.
   public init() {}
 
   /// Encrypts a value.
-  /// - Throws: `unsupported`.
+  /// - Throws: `unsupported`; `invalidKey` for an invalid name.
   public func encrypt(_ data: Data, name: String, policy: EncryptionPolicy) async throws -> Data {
-    throw StorageError.noEncryption.locating(backend: "", key: try StoreKey(name))
+    throw StorageError.noEncryption.locating(at: "", key: try StoreKey(name))
   }
 
   /// Decrypts a value.
-  /// - Throws: `unsupported`.
+  /// - Throws: `unsupported`; `invalidKey` for an invalid name.
   public func decrypt(_ data: Data, name: String, policy: EncryptionPolicy) async throws -> Data {
-    throw StorageError.noEncryption.locating(backend: "", key: try StoreKey(name))
+    throw StorageError.noEncryption.locating(at: "", key: try StoreKey(name))
   }
 }

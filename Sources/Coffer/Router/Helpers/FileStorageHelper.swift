@@ -2,26 +2,27 @@ public import CofferFileSystem
 import CofferSQLite
 public import Foundation
 
-/// Files by directory and name (document 4), for those who need no declared key.
+/// Access to files by directory and name, without a declared key.
 ///
-/// The bytes of a file are the value's and nothing else; the name is escaped where a file system could not have it.
-/// Every directory is opened once.
+/// A file contains exactly the bytes of its value; names that a file system cannot represent are escaped. Each
+/// directory is opened once.
 public actor FileStorageHelper {
-  /// The helper of the application, with the usual settings.
+  /// The shared helper, with the default settings.
   public static let shared = FileStorageHelper()
 
   private let configuration: StorageConfiguration
   private let origin = StoreOrigin()
-  private var engines: [DomainHome: any StorageEngine] = [:]
+  private var engines: [DomainLocation: any StorageEngine] = [:]
 
-  /// - Parameter configuration: how directories are opened.
+  /// Creates a helper.
+  /// - Parameter configuration: the settings with which directories are opened.
   public init(configuration: StorageConfiguration = StorageConfiguration()) { self.configuration = configuration }
 
-  /// Where files are: a directory of the application's own in one of these.
-  public enum Place: Hashable, Sendable {
-    /// A directory.
+  /// The directory of files.
+  public enum Location: Hashable, Sendable {
+    /// A subdirectory of a system directory, named after the application, or a custom directory itself.
     case directory(FileDirectory)
-    /// The directory that a group of applications shares; the configuration's group unless given.
+    /// The shared container of an app group; by default that of the configuration.
     case appGroup(String? = nil)
 
     var domain: StorageDomain {
@@ -32,46 +33,48 @@ public actor FileStorageHelper {
     }
   }
 
-  private func engine(_ place: Place) async throws -> any StorageEngine {
-    let home = try DomainHome(place.domain, configuration)
-    if let engine = engines[home] { return engine }
-    let engine = try await home.open(configuration)
-    if let other = engines[home] { return other }  // opened meanwhile
-    engines[home] = engine
+  private func engine(_ location: Location) async throws -> any StorageEngine {
+    let opened = try DomainLocation(location.domain, configuration)
+    if let engine = engines[opened] { return engine }
+    let engine = try await opened.open(configuration)
+    if let other = engines[opened] { return other }  // opened meanwhile
+    engines[opened] = engine
     return engine
   }
 
-  /// Writes a file as a whole, replacing what was there; whoever reads it sees the old bytes or the new.
+  /// Replaces a file atomically: readers see either the old bytes or the new.
   /// - Throws: `StorageError`.
-  public func write(_ data: Data, to place: Place, fileName: String) async throws {
-    try await engine(place).commit(WriteBatch([.put(StoreKey(fileName), data)]), from: origin)
+  public func write(_ data: Data, to location: Location, fileName: String) async throws {
+    try await engine(location).commit(WriteBatch([.put(StoreKey(fileName), data)]), from: origin)
   }
 
-  /// The bytes of a file; `nil` when it is proven absent.
+  /// Returns the bytes of a file, or `nil` when it is proven absent.
   /// - Throws: `StorageError`.
-  public func read(from place: Place, fileName: String) async throws -> Data? {
-    try await engine(place).entry(StoreKey(fileName))?.value
+  public func read(from location: Location, fileName: String) async throws -> Data? {
+    try await engine(location).entry(StoreKey(fileName))?.value
   }
 
-  /// Deletes a file. A missing one is no error.
+  /// Deletes a file. Deleting a missing file is not an error.
   /// - Throws: `StorageError`.
-  public func delete(from place: Place, fileName: String) async throws {
-    try await engine(place).commit(WriteBatch([.delete(StoreKey(fileName))]), from: origin)
+  public func delete(from location: Location, fileName: String) async throws {
+    try await engine(location).commit(WriteBatch([.delete(StoreKey(fileName))]), from: origin)
   }
 
-  /// Whether there is a file.
-  /// - Throws: `StorageError` when nobody can tell.
-  public func exists(in place: Place, fileName: String) async throws -> Bool {
-    try await engine(place).contains(StoreKey(fileName))
+  /// Returns whether there is a file; `false` means proven absent.
+  /// - Throws: `StorageError` when it cannot be determined.
+  public func exists(in location: Location, fileName: String) async throws -> Bool {
+    try await engine(location).contains(StoreKey(fileName))
   }
 
-  /// The names of all files, in the order of their bytes.
+  /// Returns the names of all files, in the order of their UTF-8 bytes.
   /// - Throws: `StorageError`.
-  public func list(in place: Place) async throws -> [String] { try await engine(place).summaries().map(\.key.string) }
+  public func list(in location: Location) async throws -> [String] {
+    try await engine(location).summaries().map(\.key.string)
+  }
 
-  /// The size of a file in bytes, without reading it; `nil` when it is absent.
+  /// Returns the size of a file in bytes, without reading it, or `nil` when it is proven absent.
   /// - Throws: `StorageError`.
-  public func size(in place: Place, fileName: String) async throws -> Int? {
-    try await engine(place).summary(of: StoreKey(fileName))?.size
+  public func size(in location: Location, fileName: String) async throws -> Int? {
+    try await engine(location).summary(of: StoreKey(fileName))?.size
   }
 }

@@ -1,22 +1,23 @@
 public import CofferKeychain
 public import Foundation
 
-/// Secrets by service and key (document 4), for those who need no declared key.
+/// Access to secrets by service and key, without a declared key.
 ///
 /// ```swift
 /// let helper = KeychainHelper()
 /// try await helper.set(Data("s3cret".utf8), service: "com.example.shop", key: "token")
 /// ```
 ///
-/// Every service is opened once. A locked keyring is an error, never "there is none".
+/// Each service is opened once. A locked keyring is an error and never reported as a missing secret.
 public actor KeychainHelper {
-  /// The helper of the application, with the usual settings.
+  /// The shared helper, with the default settings.
   public static let shared = KeychainHelper()
 
   private let configuration: StorageConfiguration
   private var adapters: [ExactText: KeychainAdapter] = [:]
 
-  /// - Parameter configuration: how keychains are opened.
+  /// Creates a helper.
+  /// - Parameter configuration: the settings with which keychains are opened.
   public init(configuration: StorageConfiguration = StorageConfiguration()) { self.configuration = configuration }
 
   private func adapter(_ service: String) async throws -> KeychainAdapter {
@@ -28,7 +29,7 @@ public actor KeychainHelper {
     return adapter
   }
 
-  /// Stores a secret, replacing what was there.
+  /// Stores a secret, replacing any existing one.
   /// - Throws: `StorageError`: `unavailable`, `valueTooLarge`, `unsupported` for an access control.
   public func set(
     _ data: Data, service: String, key: String, accessibility: KeychainAccessibility = .whenUnlocked,
@@ -37,16 +38,16 @@ public actor KeychainHelper {
     try await adapter(service).set(data, for: key, accessibility: accessibility, accessControl: accessControl)
   }
 
-  /// A secret; `nil` when it is proven absent.
+  /// Returns a secret, or `nil` when it is proven absent.
   /// - Throws: `StorageError`.
   public func get(service: String, key: String) async throws -> Data? { try await adapter(service).get(key) }
 
-  /// Deletes a secret. A missing one is no error.
+  /// Deletes a secret. Deleting a missing secret is not an error.
   /// - Throws: `StorageError`.
   public func delete(service: String, key: String) async throws { try await adapter(service).delete(key: key) }
 
-  /// Whether there is a secret.
-  /// - Throws: `StorageError` when nobody can tell.
+  /// Returns whether there is a secret; `false` means proven absent.
+  /// - Throws: `StorageError` when it cannot be determined.
   public func exists(service: String, key: String) async throws -> Bool {
     try await adapter(service).engine.contains(StoreKey(key))
   }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Sends states to another device (document 4), each once.
+/// An actor that sends snapshots to another device, and skips a snapshot that equals the last one sent.
 public actor SyncHelper {
   private let transport: (any SyncTransport)?
   private let timeout: Duration
@@ -8,21 +8,23 @@ public actor SyncHelper {
   private var forgotten = 0
   private var last: Task<Bool, any Error>?
 
+  /// Creates a helper.
   /// - Parameters:
-  ///   - transport: the way there; without one nothing can be sent.
-  ///   - timeout: how long to wait for an answer, where the transport gives one.
+  ///   - transport: the transport to the other device; without one nothing can be sent.
+  ///   - timeout: the maximum time to wait for a reply of an ``ExchangeTransport``; 10 seconds by default.
   public init(transport: (any SyncTransport)?, timeout: Duration = .seconds(10)) {
     self.transport = transport
     self.timeout = timeout
   }
 
-  /// Whether there is anybody to send to.
+  /// Whether there is a transport.
   public var isAvailable: Bool { transport != nil }
 
-  /// Sends a snapshot, unless it was sent last. One is sent at a time and taken when its turn comes: an older one never
-  /// replaces a newer one.
+  /// Sends a snapshot, unless it equals the last one sent. Calls are serialized, and `snapshot` is evaluated when its
+  /// call is next: an older snapshot never replaces a newer one.
   /// - Returns: Whether it was sent.
-  /// - Throws: `unsupported` without a transport, and what `snapshot` and the transport throw; it is sent again then.
+  /// - Throws: `unsupported` without a transport, and any error of `snapshot` and of the transport; the next call then
+  ///   sends the snapshot again.
   public func send(_ snapshot: @escaping @Sendable () async throws -> SyncSnapshot) async throws -> Bool {
     let before = last
     let task = Task {
@@ -42,13 +44,14 @@ public actor SyncHelper {
     case let exchange as any ExchangeTransport: _ = try await exchange.exchange(state, timeout: timeout)
     default:
       throw StorageError(
-        .unsupported, "There is nobody to send values to.", advice: "Give the helper a transport.", backend: "sync")
+        .unsupported, "No transport is configured.", advice: "Create the helper with a transport.", location: "sync")
     }
     if number == forgotten { sent = state }
     return true
   }
 
-  /// Sends the next snapshot again, for example to another watch.
+  /// Discards the last snapshot, so that the next one is sent even if it is equal, for example when it is sent to
+  /// another watch.
   public func forget() {
     sent = nil
     forgotten += 1

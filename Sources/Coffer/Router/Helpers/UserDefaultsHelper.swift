@@ -1,18 +1,19 @@
 public import CofferPreferences
 import Foundation
 
-/// Preferences by suite and key (document 4), for those who need no declared key.
+/// Access to preferences by suite and key, without a declared key.
 ///
 /// A suite is the file that `UserDefaults(suiteName:)` reads; the identifier of an app group is the suite that its
-/// applications share. Every suite is opened once.
+/// applications share. Each suite is opened once.
 public actor UserDefaultsHelper {
-  /// The helper of the application, with the usual settings.
+  /// The shared helper, with the default settings.
   public static let shared = UserDefaultsHelper()
 
   private let configuration: StorageConfiguration
   private var adapters: [ExactText: UserDefaultsAdapter] = [:]
 
-  /// - Parameter configuration: how preferences are opened.
+  /// Creates a helper.
+  /// - Parameter configuration: the settings with which preferences are opened.
   public init(configuration: StorageConfiguration = StorageConfiguration()) { self.configuration = configuration }
 
   private func adapter(_ suite: String?) async throws -> UserDefaultsAdapter {
@@ -25,31 +26,31 @@ public actor UserDefaultsHelper {
     return adapter
   }
 
-  /// Stores a preference as its own type.
+  /// Stores a preference with its property list type, replacing any existing one.
   /// - Throws: `StorageError`.
   public func set(_ value: PreferenceValue, forKey key: String, suite: String? = nil) async throws {
     try await adapter(suite).set(value, for: key)
   }
 
-  /// A preference; `nil` when it is proven absent.
+  /// Returns a preference, or `nil` when it is proven absent.
   /// - Throws: `StorageError`.
   public func get(forKey key: String, suite: String? = nil) async throws -> PreferenceValue? {
-    try await adapter(suite).value(for: key)
+    try await adapter(suite).get(key)
   }
 
-  /// Removes a preference. A missing one is no error.
+  /// Removes a preference. Removing a missing preference is not an error.
   /// - Throws: `StorageError`.
   public func remove(forKey key: String, suite: String? = nil) async throws {
     try await adapter(suite).delete(key: key)
   }
 
-  /// Whether there is a preference.
-  /// - Throws: `StorageError` when nobody can tell.
+  /// Returns whether there is a preference; `false` means proven absent.
+  /// - Throws: `StorageError` when it cannot be determined.
   public func exists(forKey key: String, suite: String? = nil) async throws -> Bool {
     try await adapter(suite).engine.contains(StoreKey(key))
   }
 
-  /// The names of all preferences of a suite, in the order of their bytes.
+  /// Returns the names of all preferences of a suite, in the order of their UTF-8 bytes.
   /// - Throws: `StorageError`.
   public func allKeys(suite: String? = nil) async throws -> [String] { try await adapter(suite).keys() }
 }

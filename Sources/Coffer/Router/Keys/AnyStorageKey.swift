@@ -1,14 +1,14 @@
-/// A key of any type, for catalogs (document 4).
+/// A type-erased key, for catalogs.
 ///
 /// ```swift
 /// let allKeys: [AnyStorageKey] = [.key(.theme), .key(.token)]
 /// ```
 public struct AnyStorageKey: Sendable {
-  /// What is known of it.
+  /// The declaration of the key, without types.
   public let descriptor: StorageKeyDescriptor
-  /// The type of its value.
+  /// The type of the value.
   let valueType: any Any.Type
-  /// The key itself.
+  /// The wrapped key.
   public let key: any StorageKey
 
   /// Creates a type-erased key.
@@ -18,38 +18,38 @@ public struct AnyStorageKey: Sendable {
     valueType = K.Value.self
   }
 
-  /// The same for lists: `.key(.theme)`.
+  /// Creates a type-erased key; short form for lists: `.key(.theme)`.
   public static func key<K: StorageKey>(_ key: K) -> AnyStorageKey { AnyStorageKey(key) }
 }
 
-/// Everything that is known of a key, without its value (document 4).
+/// The declaration of a key as plain data: names and settings, but no value.
 public struct StorageKeyDescriptor: Hashable, Sendable {
-  /// The name of the value in its home.
+  /// The name of the value in its store.
   public let name: String
   /// The name of the value's type.
   public let valueType: String
-  /// Where the value lives.
+  /// The domain in which the value is stored.
   public let domain: StorageDomain
-  /// How it is secured there.
+  /// The protection of the value in its store.
   public let security: SecurityPolicy
-  /// The name of what makes bytes of it.
+  /// The name of the serializer.
   public let serializer: String
-  /// Which part of the application it belongs to.
+  /// The part of the application that owns the key.
   public let owner: String
-  /// What it is for.
+  /// The purpose of the value.
   public let description: String
-  /// On which platforms it exists.
+  /// The platforms on which the value exists.
   public let availability: PlatformAvailability
-  /// Whether it is sent to other devices, as the key says; an override may say otherwise.
+  /// The declared sync policy, which ``StorageRouter/setSyncPolicy(_:for:)`` may override.
   public let syncPolicy: SyncPolicy
-  /// Whether something brings an older form of it.
+  /// Whether the key has a migration.
   public let hasMigration: Bool
-  /// Whether reading gives a default while there is no value.
+  /// Whether the key has a default, which reads return while there is no value.
   public let hasDefault: Bool
-  /// Whether it is a secret.
+  /// Whether the value is a secret.
   public let isSensitive: Bool
 
-  /// What is known of a key.
+  /// Creates the descriptor of a key.
   public init<K: StorageKey>(_ key: K) {
     name = key.name
     valueType = String(describing: K.Value.self)
@@ -66,7 +66,7 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
   }
 }
 
-/// The keys of an application or of a part of it (document 4).
+/// A list of the keys of an application or of a part of it.
 ///
 /// ```swift
 /// struct SettingsCatalog: StorageKeyCatalog {
@@ -76,9 +76,9 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
 /// try await router.registerCatalog(SettingsCatalog())
 /// ```
 public protocol StorageKeyCatalog: Sendable {
-  /// What reports and errors call it; the name of the type unless it says otherwise.
+  /// The name of the catalog in reports and errors; by default the name of the type.
   var name: String { get }
-  /// Its keys.
+  /// The keys of the catalog.
   var allKeys: [AnyStorageKey] { get }
 }
 

@@ -1,18 +1,18 @@
 public import CofferCore
 
 extension StorageError.Code {
-  /// No catalog has the key.
+  /// The key is in no registered catalog.
   public static let unregisteredKey = Self("unregisteredKey")
-  /// Another key has the name already, or the same key has another type or home elsewhere.
+  /// Another key has the same name, or the key is declared elsewhere with another type or domain.
   public static let duplicateKey = Self("duplicateKey")
   /// The declaration of a key is incomplete, or its parts contradict each other.
   public static let invalidDeclaration = Self("invalidDeclaration")
-  /// A secret was to be kept where values are as they are.
+  /// A secret was declared in a store that does not protect values, or with a sync policy that would send it.
   public static let insecureKey = Self("insecureKey")
   /// The key does not exist on this platform.
   public static let platformUnavailable = Self("platformUnavailable")
-  /// The keys of a batch live in several homes, which cannot be changed at once.
+  /// The keys of a batch or a state are in several stores, for which there is no common commit or snapshot.
   public static let notAtomic = Self("notAtomic")
-  /// The value is larger than what is sent to other devices by itself.
+  /// The value is larger than the limit for automatic sync.
   public static let dataTooLargeForSync = Self("dataTooLargeForSync")
 }

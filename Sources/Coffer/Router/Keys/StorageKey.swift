@@ -1,4 +1,4 @@
-/// One value that an application keeps: its name and everything that must be known of it (document 4).
+/// The declaration of one value of an application: its name, type, store, protection and purpose.
 ///
 /// ```swift
 /// extension StorageKey where Self == TypedKey<Theme> {
@@ -10,36 +10,36 @@
 /// let theme = try await router.get(.theme)
 /// ```
 ///
-/// ``TypedKey`` is the ready form. A type of your own conforms where a key needs a type, with the same members; those
-/// that most keys do not change have a default.
+/// ``TypedKey`` conforms to it and suits most applications. A custom type can conform instead; members that most keys
+/// leave unchanged have defaults.
 public protocol StorageKey<Value>: Sendable {
   /// The type of the value.
   associatedtype Value: Sendable
 
-  /// The name of the value in its home, 1 to 1,024 bytes; no two registered keys have the same.
+  /// The name of the value in its store, 1 to 1,024 bytes of UTF-8. It must be unique among all registered keys.
   var name: String { get }
-  /// Where the value lives.
+  /// The domain in which the value is stored.
   var domain: StorageDomain { get }
-  /// How it is secured there.
+  /// The protection of the value in its store; by default that of the domain.
   var security: SecurityPolicy { get }
-  /// How it becomes bytes.
+  /// The serializer of the value; JSON by default for `Codable` values.
   var serializer: Serializer<Value> { get }
-  /// Which part of the application it belongs to: a module, a team, a feature.
+  /// The part of the application that owns the key: a module, a team, a feature.
   var owner: String { get }
-  /// What it is for, in a sentence.
+  /// The purpose of the value, in a sentence.
   var description: String { get }
-  /// On which platforms it exists. Everywhere, unless the key says otherwise.
+  /// The platforms on which the value exists; all by default.
   var availability: PlatformAvailability { get }
-  /// Whether it is sent to the user's other devices. Never, unless the key says otherwise.
+  /// Whether the value is sent to the user's other devices; never by default.
   var syncPolicy: SyncPolicy { get }
-  /// What brings an older form of the value here. Nothing, unless the key says otherwise.
+  /// The migration of an older form of the value; none by default.
   var migration: AnyStorageMigration? { get }
-  /// What reading gives while there is no value; it is never written. Without one, reading throws `notFound`.
+  /// The value that reads return while none is stored; it is never written. If it is `nil`, reads throw `notFound`.
   var defaultValue: Value? { get }
-  /// Whether it is a secret, which no plain home may have. Keys in a keychain are, unless the key says otherwise.
+  /// Whether the value is a secret, which only a store made for secrets may hold; by default `true` in such a domain.
   var isSensitive: Bool { get }
-  /// An object that stands for all of these: keys that have the same one agree in every part, so that a router need not
-  /// compare them again. `nil`, unless the key says otherwise.
+  /// An object that identifies the declaration: keys with the same object agree in every part, so a router does not
+  /// compare them again. `nil` by default.
   var declaration: (any AnyObject & Sendable)? { get }
 }
 
@@ -58,7 +58,7 @@ extension StorageKey where Value: Codable {
   public var serializer: Serializer<Value> { .json }
 }
 
-/// Where an application's keys can be found by their names, as those of `Notification.Name` (document 4).
+/// A namespace for an application's keys, to be extended like `Notification.Name`.
 ///
 /// ```swift
 /// extension StorageKeys {

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A key as a value: what most applications declare their keys with.
+/// The declaration of a value as a struct, which most applications use for their keys.
 ///
 /// ```swift
 /// extension StorageKey where Self == TypedKey<String> {
@@ -10,8 +10,8 @@ public import Foundation
 /// }
 /// ```
 ///
-/// Each access of such a property makes the key anew, which takes a fraction of a microsecond; a `static let` in
-/// ``StorageKeys`` makes it once.
+/// Each access of such a property creates the key again, which takes a fraction of a microsecond; a `static let` in
+/// ``StorageKeys`` creates it once.
 public struct TypedKey<Value: Sendable>: StorageKey {
   @inlinable public var name: String { parts.name }
   @inlinable public var domain: StorageDomain { parts.domain }
@@ -25,23 +25,24 @@ public struct TypedKey<Value: Sendable>: StorageKey {
   @inlinable public var defaultValue: Value? { parts.defaultValue }
   @inlinable public var isSensitive: Bool { parts.isSensitive }
 
-  /// All parts in one piece: copying a key copies one reference, and the piece is what a router knows it by.
+  /// All parts in one object: copying a key copies one reference, and a router recognizes the declaration by its
+  /// identity.
   @usableFromInline let parts: Parts
   @inlinable public var declaration: (any AnyObject & Sendable)? { parts }
 
-  /// A key.
+  /// Creates a key.
   /// - Parameters:
-  ///   - name: the name of the value in its home.
-  ///   - domain: where the value lives.
-  ///   - owner: which part of the application it belongs to.
-  ///   - about: what it is for, in a sentence.
-  ///   - defaultValue: what reading gives while there is no value; without one, reading throws `notFound`.
-  ///   - serializer: how it becomes bytes.
-  ///   - security: how it is secured; what its home does by itself unless given.
-  ///   - availability: on which platforms it exists.
-  ///   - sync: whether it is sent to other devices.
-  ///   - migration: what brings an older form of the value here.
-  @inlinable  // so that a key that is made anew by each use costs next to nothing
+  ///   - name: the name of the value in its store.
+  ///   - domain: the domain in which the value is stored.
+  ///   - owner: the part of the application that owns the key.
+  ///   - about: the purpose of the value, in a sentence.
+  ///   - defaultValue: the value that reads return while none is stored; without it, reads throw `notFound`.
+  ///   - serializer: the serializer of the value.
+  ///   - security: the protection of the value; by default that of the domain.
+  ///   - availability: the platforms on which the value exists.
+  ///   - sync: whether the value is sent to other devices.
+  ///   - migration: the migration of an older form of the value.
+  @inlinable  // keeps keys cheap that are created again at each use
   public init(
     _ name: String, in domain: StorageDomain, owner: String, about: String, default defaultValue: Value? = nil,
     as serializer: Serializer<Value>, security: SecurityPolicy? = nil, availability: PlatformAvailability = .all,
@@ -53,15 +54,15 @@ public struct TypedKey<Value: Sendable>: StorageKey {
       defaultValue: defaultValue, isSensitive: domain.isSecure)
   }
 
-  /// A key of a secret. Homes that keep values as they are cannot be given: it does not compile. It is never synced and
+  /// Creates a key of a secret. A domain that does not protect values does not compile. The secret is never synced and
   /// has no default.
   /// - Parameters:
-  ///   - name: the name of the secret in its home; names are not secret.
-  ///   - domain: where it lives.
-  ///   - owner: which part of the application it belongs to.
-  ///   - about: what it is for, in a sentence.
-  ///   - serializer: how it becomes bytes.
-  ///   - availability: on which platforms it exists.
+  ///   - name: the name of the secret in its store; names are not secret.
+  ///   - domain: the domain in which the secret is stored.
+  ///   - owner: the part of the application that owns the key.
+  ///   - about: the purpose of the secret, in a sentence.
+  ///   - serializer: the serializer of the secret.
+  ///   - availability: the platforms on which the secret exists.
   public init(
     secret name: String, in domain: SecretDomain, owner: String, about: String, as serializer: Serializer<Value>,
     availability: PlatformAvailability = .all
@@ -110,7 +111,7 @@ extension TypedKey {
 }
 
 extension TypedKey where Value: Codable {
-  /// A key whose value is stored as JSON.
+  /// Creates a key whose value is stored as JSON.
   @inlinable
   public init(
     _ name: String, in domain: StorageDomain, owner: String, about: String, default defaultValue: Value? = nil,
@@ -122,7 +123,7 @@ extension TypedKey where Value: Codable {
       availability: availability, sync: sync, migration: migration)
   }
 
-  /// A key of a secret that is stored as JSON.
+  /// Creates a key of a secret that is stored as JSON.
   public init(
     secret name: String, in domain: SecretDomain, owner: String, about: String,
     availability: PlatformAvailability = .all
@@ -131,17 +132,17 @@ extension TypedKey where Value: Codable {
   }
 }
 
-/// A home that keeps secrets: the only kind that a key of a secret takes.
+/// A domain that protects its values: the only kind of domain that a key of a secret accepts.
 public struct SecretDomain: Hashable, Sendable {
   let domain: StorageDomain
   let security: SecurityPolicy
 
   /// The system's keychain.
   /// - Parameters:
-  ///   - service: whose secrets they are; the application's own unless given.
-  ///   - accessGroup: a group of applications that share them. Nothing on Linux keeps others out.
-  ///   - accessibility: when the secret may be read.
-  ///   - accessControl: who must be there when it is read.
+  ///   - service: the keychain service of the secrets; by default the application's own.
+  ///   - accessGroup: the group of applications that share the secrets. On Linux it is not enforced.
+  ///   - accessibility: the states of the device in which the secret can be read.
+  ///   - accessControl: the authentication that is required to read the secret. This version refuses such keys.
   public static func keychain(
     service: String? = nil, accessGroup: String? = nil, accessibility: KeychainAccessibility = .whenUnlocked,
     accessControl: KeychainAccessControl? = nil
@@ -151,18 +152,23 @@ public struct SecretDomain: Hashable, Sendable {
       security: .keychain(accessibility: accessibility, accessControl: accessControl))
   }
 
-  /// A sealed file. `StoreOptions/passphrase` of the router's configuration says where its passphrase is.
+  /// A sealed file. Its passphrase comes from ``StoreOptions/passphrase`` of the router's configuration.
   public static func sealed(at file: URL) -> SecretDomain {
     SecretDomain(domain: .store(.sealed(path: file.path)), security: .keychain())
   }
 
-  /// The system's keychain, or a sealed file where there is none, as `SecretChain` chooses.
+  /// A sealed file at a path.
+  public static func sealed(at path: String) -> SecretDomain {
+    SecretDomain(domain: .store(.sealed(path: path)), security: .keychain())
+  }
+
+  /// The system's keychain, or a sealed file where there is no keychain, as chosen by `SecretChain`.
   public static func keychain(service: String, accessGroup: String? = nil, orSealedAt file: URL) -> SecretDomain {
     let chain = StoreLocation.chain([.keychain(service: service, accessGroup: accessGroup), .sealed(path: file.path)])
     return SecretDomain(domain: .store(chain), security: .keychain())
   }
 
-  /// An encrypted file.
+  /// Encrypted files, one per value. This version refuses to read or write them.
   public static func encryptedFileSystem(
     _ directory: FileDirectory, as policy: EncryptionPolicy = .aes256
   ) -> SecretDomain {

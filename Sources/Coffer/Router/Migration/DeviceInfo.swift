@@ -1,18 +1,18 @@
 import CofferFileSystem
 public import Foundation
 
-/// The device a program runs on, as far as it tells (document 4).
+/// The properties of the device that a program runs on.
 public struct DeviceInfo: Hashable, Codable, Sendable {
-  /// What kind of machine it is, such as `MacBookPro18,1` or `ThinkPad X1`; empty where the system does not say.
+  /// The model of the machine, such as `MacBookPro18,1` or `ThinkPad X1`; empty if unknown.
   public var model: String
-  /// The name of the system, such as `Debian GNU/Linux`.
+  /// The name of the operating system, such as `Debian GNU/Linux`.
   public var systemName: String
-  /// The version of the system, such as `12.5`.
+  /// The version of the operating system, such as `12.5`.
   public var systemVersion: String
   /// The instruction set, such as `x86_64`.
   public var architecture: String
 
-  /// A device.
+  /// Creates a description of a device.
   public init(model: String, systemName: String, systemVersion: String, architecture: String) {
     self.model = model
     self.systemName = systemName
@@ -20,7 +20,7 @@ public struct DeviceInfo: Hashable, Codable, Sendable {
     self.architecture = architecture
   }
 
-  /// This device.
+  /// The current device.
   public static var current: DeviceInfo {
     let version = ProcessInfo.processInfo.operatingSystemVersion
     let release = OSRelease.current
@@ -34,26 +34,26 @@ public struct DeviceInfo: Hashable, Codable, Sendable {
       architecture: text(&names.machine))
   }
 
-  /// The text of a field of `utsname`, which ends at its first zero byte.
+  /// Returns the text of a field of `utsname`, up to its first zero byte.
   private static func text<T>(_ field: inout T) -> String {
     withUnsafeBytes(of: &field) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
   }
 }
 
-/// What a system has and has left (document 4).
+/// The resources and settings of the operating system.
 public struct SystemInfo: Hashable, Codable, Sendable {
-  /// How many processors can be used.
+  /// The number of active processors.
   public var processorCount: Int
-  /// The memory of the machine, in bytes.
+  /// The physical memory, in bytes.
   public var memoryBytes: UInt64
-  /// How long the system runs, in seconds.
+  /// The time since the system was started, in seconds.
   public var uptime: TimeInterval
-  /// What is free where the application keeps its data, in bytes; `nil` where the system does not say.
+  /// The free space on the file system of the application support directory, in bytes; `nil` if unknown.
   public var freeDiskBytes: UInt64?
-  /// The language and region, such as `de_CH`.
+  /// The identifier of the current locale, such as `de_CH`.
   public var locale: String
 
-  /// A system.
+  /// Creates a description of a system.
   public init(
     processorCount: Int, memoryBytes: UInt64, uptime: TimeInterval, freeDiskBytes: UInt64?, locale: String
   ) {
@@ -64,19 +64,19 @@ public struct SystemInfo: Hashable, Codable, Sendable {
     self.locale = locale
   }
 
-  /// This system, now.
+  /// The current state of this system.
   public static var current: SystemInfo {
     let process = ProcessInfo.processInfo
-    let home = try? SystemDirectories.current.url(for: .applicationSupport)
-    let place = sequence(first: home?.path ?? "/") { $0 == "/" ? nil : PathParts($0).parent }
+    let store = try? SystemDirectories.current.url(for: .applicationSupport)
+    let directory = sequence(first: store?.path ?? "/") { $0 == "/" ? nil : PathParts($0).parent }
       .first { FileManager.default.fileExists(atPath: $0) }
     return SystemInfo(
       processorCount: process.activeProcessorCount, memoryBytes: process.physicalMemory, uptime: process.systemUptime,
-      freeDiskBytes: place.flatMap { FileSystemKind($0)?.freeBytes }, locale: Locale.current.identifier)
+      freeDiskBytes: directory.flatMap { FileSystemKind($0)?.freeBytes }, locale: Locale.current.identifier)
   }
 }
 
-/// What `/etc/os-release` says of a Linux system (os-release(5)).
+/// The contents of `/etc/os-release` (os-release(5)).
 private enum OSRelease {
   static var current: [String: String] {
     let file = try? String(contentsOfFile: "/etc/os-release", encoding: .utf8)
@@ -89,7 +89,7 @@ private enum OSRelease {
     return values
   }
 
-  /// The only line of a file of the system.
+  /// Returns the trimmed contents of a system file with one line, or `nil` if it cannot be read.
   static func line(_ path: String) -> String? {
     (try? String(contentsOfFile: path, encoding: .utf8))?.trimmingCharacters(in: .whitespacesAndNewlines)
   }

@@ -1,21 +1,23 @@
-/// Brings an older form of a value to its key (document 4).
+/// A migration of an older form of a value to its current key.
 ///
-/// This version has the types; the router refuses to use a key with a migration until it can carry one out.
+/// This version has the types only: the router refuses a key with a migration.
 public protocol StorageMigration<Key>: Sendable {
-  /// The key that the value is brought to.
+  /// The type of the destination key.
   associatedtype Key: StorageKey
 
-  /// The key that the value is brought to.
+  /// The key under which the migrated value is stored.
   var destinationKey: Key { get }
-  /// Whether there is anything to do.
+  /// Returns whether the migration is needed.
+  /// - Throws: Any error if that cannot be determined.
   func shouldMigrate(using router: StorageRouter, context: MigrationContext) async throws -> Bool
   /// Performs the migration using `router`. Must be idempotent: an interrupted migration is run again.
+  /// - Throws: Any error that ends the migration; errors of single values belong to the result.
   func migrate(using router: StorageRouter, context: MigrationContext) async throws -> MigrationResult
 }
 
-/// A migration to a key of any type (document 4).
+/// A type-erased migration.
 public struct AnyStorageMigration: Sendable {
-  /// The name of the key that the value is brought to.
+  /// The name of the destination key.
   public let destination: String
   private let check: @Sendable (StorageRouter, MigrationContext) async throws -> Bool
   private let run: @Sendable (StorageRouter, MigrationContext) async throws -> MigrationResult
@@ -27,29 +29,31 @@ public struct AnyStorageMigration: Sendable {
     run = { try await migration.migrate(using: $0, context: $1) }
   }
 
-  /// Whether there is anything to do.
+  /// Returns whether the migration is needed.
+  /// - Throws: The errors of the wrapped migration.
   public func shouldMigrate(using router: StorageRouter, context: MigrationContext) async throws -> Bool {
     try await check(router, context)
   }
 
   /// Performs the migration using `router`.
+  /// - Throws: The errors of the wrapped migration.
   public func migrate(using router: StorageRouter, context: MigrationContext) async throws -> MigrationResult {
     try await run(router, context)
   }
 }
 
-/// What a migration may depend on (document 4).
+/// The environment in which a migration runs.
 public struct MigrationContext: Sendable {
-  /// The version of the application, such as `2.1.0`; empty where nobody has said.
+  /// The version of the application, such as `2.1.0`; empty if unknown.
   public var appVersion: String
-  /// The version that has run last; `nil` at the first time.
+  /// The version of the application that ran last; `nil` at the first launch.
   public var previousAppVersion: String?
-  /// The device.
+  /// The device that the application runs on.
   public var device: DeviceInfo
-  /// The system and what it has left.
+  /// The operating system and its free resources.
   public var system: SystemInfo
 
-  /// A context of this device, now.
+  /// Creates a context, by default with the current device and system.
   public init(
     appVersion: String = "", previousAppVersion: String? = nil, device: DeviceInfo = .current,
     system: SystemInfo = .current
@@ -61,18 +65,18 @@ public struct MigrationContext: Sendable {
   }
 }
 
-/// How a migration has ended (document 4).
+/// The outcome of a migration.
 public struct MigrationResult: Sendable {
-  /// Whether everything was brought over.
+  /// Whether all values were migrated.
   public var success: Bool
-  /// How many values were.
+  /// The number of migrated values.
   public var migratedCount: Int
-  /// What went wrong.
+  /// The errors of the values that were not migrated.
   public var errors: [MigrationError]
-  /// Anything else that is worth telling.
+  /// Additional information about the migration.
   public var metadata: [String: AnyCodable]
 
-  /// A result.
+  /// Creates a result.
   public init(
     success: Bool, migratedCount: Int = 0, errors: [MigrationError] = [], metadata: [String: AnyCodable] = [:]
   ) {
@@ -83,16 +87,16 @@ public struct MigrationResult: Sendable {
   }
 }
 
-/// Why a migration failed (document 4).
+/// An error of a migration.
 public enum MigrationError: Error, Hashable, Sendable {
-  /// There is no value to bring over.
+  /// There is no value to migrate.
   case sourceNotFound(key: String)
   /// The older value could not be read.
   case sourceUnreadable(key: String, reason: String)
-  /// The older value could not be made one of the new type.
+  /// The older value could not be converted to the new type.
   case transformFailed(key: String, reason: String)
-  /// The new value could not be stored; the older one is still there.
+  /// The new value could not be stored; the older one is unchanged.
   case destinationFailed(key: String, reason: String)
-  /// The router cannot carry migrations out.
+  /// The router does not support migrations.
   case unsupported(key: String)
 }

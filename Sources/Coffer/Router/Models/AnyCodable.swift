@@ -1,28 +1,28 @@
-/// A value of some type that can be coded, for payloads of mixed types (document 4).
+/// A type-erased value that can be encoded and decoded, for payloads of mixed types.
 ///
 /// ```swift
 /// let payload: [String: AnyCodable] = ["name": "Ann", "age": 31, "tags": ["a", "b"], "boss": nil]
 /// let json = try JSONEncoder().encode(payload)
 /// ```
 ///
-/// It holds what JSON has: nothing, yes or no, numbers, text, lists and dictionaries. Whole numbers stay exact. Dates
-/// and bytes are to be coded as one of these.
+/// Its cases are those of JSON: null, booleans, numbers, strings, arrays and dictionaries. Integers stay exact. Encode
+/// dates and bytes as one of these.
 public enum AnyCodable: Hashable, Sendable {
-  /// Nothing.
+  /// A null value.
   case null
-  /// Yes or no.
+  /// A Boolean value.
   case boolean(Bool)
-  /// A whole number.
+  /// An integer in the range of `Int64`.
   case integer(Int64)
-  /// A whole number that is too large for ``integer(_:)``.
+  /// An integer that is too large for ``integer(_:)``.
   case unsigned(UInt64)
-  /// Any other number.
+  /// A number that is not an integer, or is outside of the range of 64-bit integers.
   case number(Double)
-  /// Text.
+  /// A string.
   case string(String)
-  /// Several values.
+  /// An array of values.
   case array([AnyCodable])
-  /// Values with names.
+  /// A dictionary of values.
   case dictionary([String: AnyCodable])
 }
 
@@ -73,7 +73,7 @@ extension AnyCodable: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expr
   public init(stringLiteral value: String) { self = .string(value) }
   public init(arrayLiteral elements: AnyCodable...) { self = .array(elements) }
 
-  /// The last one wins where a name is given twice.
+  /// Creates a dictionary. If a name occurs twice, the last value wins.
   public init(dictionaryLiteral elements: (String, AnyCodable)...) {
     self = .dictionary(Dictionary(elements) { _, last in last })
   }

@@ -1,17 +1,17 @@
 public import CofferFileSystem
 
-/// On which of a user's devices a value exists (document 4).
+/// The set of a user's devices on which a value exists.
 public enum PlatformAvailability: String, CaseIterable, Hashable, Sendable {
-  /// On all of them.
+  /// All devices.
   case all
-  /// On the phone only.
+  /// The phone only.
   case phoneOnly
-  /// On the watch only.
+  /// The watch only.
   case watchOnly
-  /// On the phone, from where the watch gets it: the watch and other devices can read and write it, too.
+  /// The phone, which syncs the value to the watch; the watch and other devices can read and write it too.
   case phoneWithWatchSync
 
-  /// Whether a value exists on a platform.
+  /// Returns whether a value exists on a platform.
   public func includes(_ platform: StorePlatform) -> Bool {
     switch self {
     case .all, .phoneWithWatchSync: true

@@ -1,20 +1,20 @@
-/// How a value is secured in its home (document 4).
+/// The protection of a value in its store.
 public enum SecurityPolicy: Hashable, Sendable {
-  /// As it is: whoever can read the home can read the value.
+  /// No protection: every process that can read the store can read the value.
   case none
-  /// By the system's keychain.
+  /// Protection by the system's keychain.
   /// - Parameters:
-  ///   - accessibility: when it may be read.
-  ///   - accessControl: who must be there when it is read. Nothing here enforces it yet: a key that asks for one is
-  ///     refused when it is used, never stored with less.
+  ///   - accessibility: the states of the device in which the value can be read.
+  ///   - accessControl: the authentication that is required to read the value. It cannot be enforced yet: a key with an
+  ///     access control is refused when it is used, and never stored with less protection.
   case keychain(accessibility: KeychainAccessibility = .whenUnlocked, accessControl: KeychainAccessControl? = nil)
-  /// Encrypted by this library. This version refuses to read or write it.
+  /// Encryption by this library. This version refuses to read or write such values.
   case encrypted(EncryptionPolicy)
 }
 
-/// The cipher that encrypts a value, and the source of its key (document 4).
+/// The cipher that encrypts a value, and the source of its key.
 public struct EncryptionPolicy: Hashable, Sendable {
-  /// An algorithm that encrypts and authenticates.
+  /// An algorithm for authenticated encryption.
   public enum Algorithm: String, CaseIterable, Hashable, Sendable {
     /// AES-256-GCM (NIST SP 800-38D).
     case aes256 = "AES-256-GCM"
@@ -24,10 +24,10 @@ public struct EncryptionPolicy: Hashable, Sendable {
 
   /// The cipher used for encryption.
   public let algorithm: Algorithm
-  /// Where the key comes from; the router's own unless given.
+  /// The source of the encryption key; `nil` for the router's own key.
   public let keyMaterial: KeyMaterialSource?
 
-  /// A policy.
+  /// Creates a policy.
   public init(_ algorithm: Algorithm, keyMaterial: KeyMaterialSource? = nil) {
     self.algorithm = algorithm
     self.keyMaterial = keyMaterial
@@ -39,20 +39,20 @@ public struct EncryptionPolicy: Hashable, Sendable {
   public static let chaCha20Poly1305 = EncryptionPolicy(.chaCha20Poly1305)
 }
 
-/// Names somebody outside who provides key material (document 4).
+/// The name of an external provider of key material.
 public struct KeyMaterialSource: Hashable, Sendable, ExpressibleByStringLiteral {
-  /// Its name.
+  /// The name of the provider.
   public let id: String
-  /// A source.
+  /// Creates a source with the name of its provider.
   public init(id: String) { self.id = id }
   public init(stringLiteral value: String) { id = value }
 }
 
 extension SecurityPolicy: CustomStringConvertible {
-  /// In words for a report.
+  /// A short description for reports.
   public var description: String {
     switch self {
-    case .none: "as it is"
+    case .none: "unprotected"
     case .keychain(let accessibility, let control):
       "keychain, \(accessibility)" + (control.map { ", \($0)" } ?? "")
     case .encrypted(let policy):

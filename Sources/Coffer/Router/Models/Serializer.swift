@@ -1,6 +1,6 @@
 public import Foundation
 
-/// How a value becomes bytes, and under which name that is known (document 4).
+/// A pair of functions that encode a value as bytes and decode it, with a name for reports.
 ///
 /// ```swift
 /// static let csv = Serializer<[String]>.custom(name: "csv") {
@@ -10,7 +10,7 @@ public import Foundation
 /// }
 /// ```
 public struct Serializer<Value: Sendable>: Sendable {
-  /// What a report calls it.
+  /// The name of the serializer in reports.
   public let name: String
   @usableFromInline let encode: @Sendable (Value) throws -> Data
   @usableFromInline let decode: @Sendable (Data) throws -> Value
@@ -24,15 +24,15 @@ public struct Serializer<Value: Sendable>: Sendable {
     self.decode = decode
   }
 
-  /// Functions of your own. What they throw becomes `encodingFailed` or `decodingFailed`, without its words, which may
-  /// quote the value; bytes that cannot be decoded are kept.
+  /// Returns a serializer with custom functions. Their errors become `encodingFailed` or `decodingFailed`, without
+  /// their messages, which may quote the value. Bytes that cannot be decoded are kept.
   public static func custom(
     name: String, encode: @escaping @Sendable (Value) throws -> Data, decode: @escaping @Sendable (Data) throws -> Value
   ) -> Serializer {
     Serializer(name: name, encode: encode, decode: decode)
   }
 
-  /// A codec, such as one with strategies of your own.
+  /// Returns a serializer that uses a codec, for example one with custom coding strategies.
   @inlinable
   public static func codec(_ codec: any StoreCodec, name: String) -> Serializer where Value: Codable {
     Serializer(name: name) {
@@ -44,7 +44,7 @@ public struct Serializer<Value: Sendable>: Sendable {
 }
 
 extension Serializer where Value: Codable {
-  /// JSON, with the names in their order, so that equal values have equal bytes.
+  /// JSON with sorted keys, so that equal values have equal bytes.
   @inlinable public static var json: Serializer { codec(Coders.json, name: "JSON") }
   /// A binary property list.
   @inlinable public static var propertyList: Serializer { codec(Coders.propertyList, name: "property list") }
@@ -73,7 +73,7 @@ extension Serializer where Value == String {
   }
 }
 
-/// Made once: a coder costs more than a small value.
+/// Shared coders: creating one costs more than encoding a small value.
 @usableFromInline enum Coders {
   @usableFromInline static let json = JSONCodec(sortedKeys: true)
   @usableFromInline static let propertyList = PropertyListCodec()

@@ -1,40 +1,41 @@
 import CofferFileSystem
 import Foundation
 
-/// What a ``StorageRouter`` knows of its application.
+/// The settings of a ``StorageRouter``.
 public struct StorageConfiguration: Sendable {
-  /// The application's own name in homes that all applications share: directories, the keychain's service, the
-  /// preferences. Its bundle identifier unless given, and the name of its process where there is none.
+  /// The name of the application in stores that all applications share: directories, the keychain's service, the
+  /// preferences. By default its bundle identifier, or the name of its process where there is none.
   public var application: String?
-  /// The app group of domains that name none.
+  /// The app group of domains that do not specify one.
   public var appGroup: String?
-  /// On what kind of device this program runs.
+  /// The kind of device that the program runs on.
   public var platform = StorePlatform.current
-  /// What happens to a key that no catalog has, once there are catalogs.
+  /// The treatment of keys that are in no catalog, once a catalog is registered.
   public var unregisteredKeys = UnregisteredKeys.refuse
-  /// Engines of your own, for `StorageDomain.engine`.
+  /// The engines of ``StorageDomain/engine(_:)`` by their names.
   public var engines: [String: any StorageEngine] = [:]
-  /// How its stores are opened.
+  /// The settings with which stores are opened.
   public var stores = StoreOptions()
-  /// What is sent to other devices.
+  /// The settings of sync with other devices.
   public var sync = SyncConfiguration()
-  /// Whether every home is one in memory, gone with the router: for tests and previews.
+  /// Whether every store is replaced by one in memory that is lost with the router, as for tests and previews; `false`
+  /// by default.
   public var isInMemory = false
-  /// How many decoded values of each home are kept in memory at most; 0 keeps none.
+  /// The maximum number of decoded values that are cached for each store, 10,000 by default; 0 disables the cache.
   public var cacheCapacity = 10_000
-  /// Where the router keeps what it must remember itself: overrides of sync policies.
+  /// The domain in which the router stores its own state: overrides of sync policies.
   public var memory = StorageDomain.userDefaults()
 
-  /// The usual settings.
+  /// Creates the default settings.
   public init() {}
 
-  /// What happens to a key that no catalog has.
+  /// The treatment of keys that are in no catalog.
   public enum UnregisteredKeys: Sendable {
-    /// An assertion in a debug build; an error with code `unregisteredKey` otherwise.
+    /// An assertion failure in a debug build; an error with code `unregisteredKey` otherwise.
     case refuse
     /// An error with code `unregisteredKey`, in a debug build too.
     case throwError
-    /// It is used as any other; the audit does not know it.
+    /// The key is used like any other, but is missing from the audit.
     case allow
   }
 
@@ -43,15 +44,17 @@ public struct StorageConfiguration: Sendable {
   }
 }
 
-/// What a router sends to other devices, and when (document 4).
+/// The settings of a router's sync with other devices.
 public struct SyncConfiguration: Sendable {
-  /// The largest value of an ``SyncPolicy/automaticSmall`` key, in bytes of its serialised form.
+  /// The maximum size of a value with the policy ``SyncPolicy/automaticSmall``, in bytes of its serialized form; 4,096
+  /// by default.
   public var maximumAutomaticSize = 4_096
-  /// Where a state for other devices is put; nowhere unless given.
+  /// The transport to other devices; without one nothing is sent.
   public var transport: (any SyncTransport)?
-  /// Told why a value could not be sent after it was written. It is stored, and sent with the next one.
+  /// Called with the error when a value could not be sent after it was written. The value is stored, and is sent with
+  /// the next one.
   public var onFailure: (@Sendable (any Error) -> Void)?
 
-  /// The usual settings.
+  /// Creates the default settings.
   public init() {}
 }

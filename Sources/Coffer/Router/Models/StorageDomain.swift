@@ -1,31 +1,31 @@
 public import Foundation
 
-/// Where a value lives (document 4).
+/// The kind of store in which a value is kept.
 ///
-/// Keys with the same domain share a home: their values can be written together, in one commit.
+/// Keys with the same domain share a store: their values can be written together, in one commit.
 public enum StorageDomain: Hashable, Sendable {
-  /// The preferences that `UserDefaults(suiteName:)` reads; the application's own without a suite.
+  /// The preferences that `UserDefaults(suiteName:)` reads; by default the application's own suite.
   case userDefaults(suite: String? = nil)
-  /// The preferences that a group of applications shares; the configuration's group unless given.
+  /// The preferences of an app group; by default that of the configuration.
   case appGroupUserDefaults(group: String? = nil)
-  /// The system's keychain; the application's service unless given, and a group of applications that share it.
+  /// The system's keychain, by default with the application's own service, optionally of an access group.
   case keychain(service: String? = nil, accessGroup: String? = nil)
-  /// A file per value, in a directory of the application's own in this one.
+  /// One file per value: in a subdirectory with the application's name, or directly in a custom directory.
   case fileSystem(FileDirectory)
-  /// The same, encrypted. This version refuses to read or write it.
+  /// One encrypted file per value. This version refuses to read or write it.
   case encryptedFileSystem(FileDirectory)
-  /// A file per value, in the directory that a group of applications shares; the configuration's group unless given.
+  /// One file per value in the shared container of an app group; by default that of the configuration.
   case appGroupFileSystem(group: String? = nil)
-  /// A database file; the application's own unless given.
+  /// A database file; by default `coffer.db` in the application's data directory.
   case database(URL? = nil)
-  /// A store by its location: a sealed file, a chain of homes for secrets, or a kind that another target adds.
+  /// A store by its location: a sealed file, a chain of stores for secrets, or a kind that a ``StoreScheme`` adds.
   case store(StoreLocation)
-  /// Memory: gone with the router.
+  /// A store in memory, which is lost with the router.
   case memory(String = "memory")
-  /// An engine that the router's configuration has under this name.
+  /// An engine by its name in ``StorageConfiguration/engines``.
   case engine(String)
 
-  /// Whether it keeps secrets as secrets.
+  /// Whether the domain protects its values.
   public var isSecure: Bool {
     switch self {
     case .encryptedFileSystem: true
@@ -33,7 +33,7 @@ public enum StorageDomain: Hashable, Sendable {
     }
   }
 
-  /// What the domain does by itself.
+  /// The protection that the domain provides by default.
   @usableFromInline
   var security: SecurityPolicy {
     switch self {
@@ -43,7 +43,7 @@ public enum StorageDomain: Hashable, Sendable {
     }
   }
 
-  /// Whether its values are a keychain's: in the desktop's keyring or sealed.
+  /// Whether the domain's values are in the desktop's keyring or in a sealed file.
   @usableFromInline
   var keepsSecrets: Bool {
     switch self {
@@ -55,7 +55,7 @@ public enum StorageDomain: Hashable, Sendable {
 }
 
 extension StorageDomain: CustomStringConvertible {
-  /// In words for a report: `preferences com.example.shop`.
+  /// A short description for reports, such as `preferences com.example.shop`.
   public var description: String {
     switch self {
     case .userDefaults(let suite): "preferences" + Self.suffix(suite)
@@ -76,7 +76,7 @@ extension StorageDomain: CustomStringConvertible {
 }
 
 extension FileDirectory {
-  /// In words for a report.
+  /// A short description for reports.
   var name: String {
     switch self {
     case .documents: "documents"

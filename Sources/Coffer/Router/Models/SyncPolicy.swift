@@ -1,9 +1,9 @@
-/// Whether a value is sent to the user's other devices (document 4).
+/// The conditions under which a value is sent to the user's other devices.
 public enum SyncPolicy: String, CaseIterable, Hashable, Sendable {
-  /// It stays on this device.
+  /// The value stays on this device.
   case never
-  /// It is sent when the application asks for it.
+  /// The value is sent by ``StorageRouter/syncRegisteredKeysIfNeeded()``.
   case manual
-  /// It is sent when it is written, if it is small: `SyncConfiguration.maximumAutomaticSize`.
+  /// The value is also sent when it is written. Its size is limited to ``SyncConfiguration/maximumAutomaticSize``.
   case automaticSmall
 }

@@ -1,25 +1,26 @@
 import CofferKeychain
 import CofferLocks
 
-/// A key whose declaration is somewhere else than in a catalog.
+/// A key that is declared outside of catalogs, and is accepted once catalogs are registered.
 protocol UncataloguedKey {}
 
-/// The keys that a router knows, by their names.
+/// The keys of a router, by their names.
 ///
-/// The names are compared as text, not as bytes: two that differ in their Unicode form only are one name too many.
+/// The names are compared as text, not as bytes, so that two names that differ only in their Unicode form are found to
+/// be duplicates.
 final class KeyRegistry: Sendable {
-  /// What is known of a key, in one piece: a lookup copies one reference.
+  /// The declaration of a key and what is derived from it. A class, so that a lookup copies one reference.
   final class Record: Sendable {
     let key: StoreKey
     let descriptor: StorageKeyDescriptor
     let valueType: ObjectIdentifier
-    /// The catalog that has it; `nil` for a key that was used without one.
+    /// The name of the key's catalog; `nil` for a key that was used without one.
     let catalog: String?
-    /// Why it cannot be used here, if it cannot.
+    /// The reason why the key cannot be used on this platform, or `nil` if it can.
     let obstacle: StorageError?
-    /// What is stored with its values.
+    /// The attributes that are stored with the key's values.
     let attributes: ValueAttributes
-    /// Whether it may be used without a catalog, once there are some.
+    /// Whether the key may be used without a catalog once catalogs are registered.
     let isExempt: Bool
 
     init(_ any: AnyStorageKey, catalog: String?, _ configuration: StorageConfiguration) throws {
@@ -37,13 +38,13 @@ final class KeyRegistry: Sendable {
     }
   }
 
-  /// A record, and where its key is once its home is open.
-  typealias Entry = (record: Record, place: StorageRouter.Place?)
+  /// A record, and the resolved key once its store is open.
+  typealias Entry = (record: Record, resolved: StorageRouter.ResolvedKey?)
 
   private struct State {
     var records: [String: Entry] = [:]
-    /// Where keys are that have been compared with their records already, by their declarations.
-    var places: [ObjectIdentifier: StorageRouter.Place] = [:]
+    /// The resolved keys whose declarations have been compared with their records, by the identity of the declaration.
+    var resolved: [ObjectIdentifier: StorageRouter.ResolvedKey] = [:]
     var catalogs: [any StorageKeyCatalog] = []
     var overrides: [String: SyncPolicy] = [:]
   }
@@ -55,13 +56,14 @@ final class KeyRegistry: Sendable {
 
   // MARK: Looking up
 
-  /// Where a key is that was looked up before, in one step.
-  func place(of declaration: (any AnyObject & Sendable)?) -> StorageRouter.Place? {
+  /// Returns the resolved key of a declaration that was looked up before, with one dictionary access.
+  func resolved(of declaration: (any AnyObject & Sendable)?) -> StorageRouter.ResolvedKey? {
     guard let declaration else { return nil }
-    return state.withLock { $0.places[ObjectIdentifier(declaration)] }
+    return state.withLock { $0.resolved[ObjectIdentifier(declaration)] }
   }
 
-  /// What is known of a key, after it was compared with that.
+  /// Returns the record of a key after comparing the two; adds a record if there is none.
+  /// - Throws: `StorageError`: `unregisteredKey`, `duplicateKey`, or the reason why the declaration cannot be used.
   func find<K: StorageKey>(_ key: K) throws -> Entry {
     let (found, isRefused) = state.withLock { state in
       let found = state.records[key.name]
@@ -84,29 +86,30 @@ final class KeyRegistry: Sendable {
     }
   }
 
-  /// The same without a word of what is wrong; `nil` says nothing.
-  func known(_ name: String, _ type: ObjectIdentifier, _ domain: StorageDomain) -> StorageRouter.Place? {
+  /// Returns a resolved key if it is known and agrees with its record; `nil` in all other cases, without a reason.
+  func known(_ name: String, _ type: ObjectIdentifier, _ domain: StorageDomain) -> StorageRouter.ResolvedKey? {
     let present = state.withLock { state in
       state.records[name].flatMap {
         $0.record.catalog == nil && !$0.record.isExempt && !state.catalogs.isEmpty ? nil : $0
       }
     }
-    guard let found = present, found.place != nil, found.record.valueType == type,
+    guard let found = present, found.resolved != nil, found.record.valueType == type,
       found.record.descriptor.domain == domain, found.record.obstacle == nil,
       found.record.descriptor.name.utf8.elementsEqual(name.utf8)
     else { return nil }
-    return found.place
+    return found.resolved
   }
 
-  /// Remembers where a key is, by the first of its declarations: one that each use makes anew would never be met again.
-  func keep(_ place: StorageRouter.Place) {
+  /// Stores a resolved key for its first declaration object only: a declaration that is created for each use would
+  /// never be looked up again.
+  func keep(_ resolved: StorageRouter.ResolvedKey) {
     state.withLock { state in
-      let name = place.record.descriptor.name
-      guard let entry = state.records[name], entry.record === place.record, entry.place?.declaration == nil else {
+      let name = resolved.record.descriptor.name
+      guard let entry = state.records[name], entry.record === resolved.record, entry.resolved?.declaration == nil else {
         return
       }
-      state.records[name]?.place = place
-      if let declaration = place.declaration { state.places[ObjectIdentifier(declaration)] = place }
+      state.records[name]?.resolved = resolved
+      if let declaration = resolved.declaration { state.resolved[ObjectIdentifier(declaration)] = resolved }
     }
   }
 
@@ -119,21 +122,21 @@ final class KeyRegistry: Sendable {
           + "\(K.Value.self) in \(key.domain).",
         advice: "Give one of them another name. Nothing was read or written.", key: record.key)
     }
-    // Two Unicode forms of one name would be one key here and two in its home.
+    // Two Unicode forms of one name would be one key here and two keys in the store.
     guard known.name.utf8.elementsEqual(key.name.utf8), known.security == key.security,
       known.isSensitive == key.isSensitive, known.availability == key.availability,
       known.hasMigration == (key.migration != nil)
     else {
       throw StorageError(
         .duplicateKey,
-        "The key is declared twice, and the two differ in their names' bytes or in how they are secured.",
+        "The key is declared twice, with different bytes of the name or different protection.",
         advice: "Give one of them another name. Nothing was read or written.", key: record.key)
     }
-    if let obstacle = record.obstacle { throw obstacle.locating(backend: "", key: record.key) }
+    if let obstacle = record.obstacle { throw obstacle.locating(at: "", key: record.key) }
   }
 
   private func refuseUnregistered(_ name: String) throws {
-    let message = "No catalog has the key '\(name.escapingControlCharacters)'."
+    let message = "The key '\(name.escapingControlCharacters)' is in no catalog."
     switch configuration.unregisteredKeys {
     case .allow: return
     case .refuse: assertionFailure(message + " Add it to the catalog of its owner.")
@@ -145,7 +148,7 @@ final class KeyRegistry: Sendable {
 
   // MARK: Registering
 
-  /// Adds all keys of a catalog, or none.
+  /// Adds all keys of a catalog, or none of them if one is invalid.
   func register(_ catalog: any StorageKeyCatalog) throws {
     let keys = catalog.allKeys
     let records = try keys.map { key in
@@ -155,7 +158,7 @@ final class KeyRegistry: Sendable {
     try state.withLock { state throws in
       guard !state.catalogs.contains(where: { $0.name == catalog.name }) else {
         throw StorageError(
-          .duplicateKey, "The catalog \(catalog.name) is registered already.",
+          .duplicateKey, "The catalog \(catalog.name) is already registered.",
           advice: "Register each catalog once. Nothing was changed.")
       }
       var added: [String: Entry] = [:]
@@ -163,23 +166,23 @@ final class KeyRegistry: Sendable {
         let name = record.descriptor.name
         let old = added[name] ?? state.records[name]
         if let old { try Self.refuseDuplicate(record, old.record, isSameCatalog: added[name] != nil) }
-        added[name] = (record, old?.place.map { StorageRouter.Place(record, $0.store, declaration: nil) })
+        added[name] = (record, old?.resolved.map { StorageRouter.ResolvedKey(record, $0.store, declaration: nil) })
       }
-      state.places = [:]  // What was compared with the records of before.
+      state.resolved = [:]  // These were compared with the previous records.
       state.records.merge(added) { $1 }
       state.catalogs.append(catalog)
     }
   }
 
   private static func refuseDuplicate(_ new: Record, _ old: Record, isSameCatalog: Bool) throws {
-    // A key that was used before its catalog came is the same key, unless it says something else.
+    // A key that was used before its catalog was registered is the same key, unless the declarations differ.
     let (before, now) = (old.descriptor, new.descriptor)
     if old.catalog == nil, !isSameCatalog, old.key == new.key, old.valueType == new.valueType,
       before.domain == now.domain, before.security == now.security, before.isSensitive == now.isSensitive
     {
       return
     }
-    let first = old.catalog.map { "in \($0)" } ?? "where it was used first"
+    let first = old.catalog.map { "in \($0)" } ?? "at its first use"
     throw StorageError(
       .duplicateKey,
       "Two keys have the same name: \(old.descriptor.valueType) \(first), and \(new.descriptor.valueType) in "
@@ -191,7 +194,7 @@ final class KeyRegistry: Sendable {
 
   var catalogs: [any StorageKeyCatalog] { state.withLock { $0.catalogs } }
 
-  /// What catalogs have, by name.
+  /// The keys of all catalogs, in the order of their names.
   var registered: [Record] {
     state.withLock { $0.records.values.map(\.record).filter { $0.catalog != nil } }.sorted { $0.key < $1.key }
   }
@@ -202,9 +205,9 @@ final class KeyRegistry: Sendable {
 
   func override(of name: String) -> SyncPolicy? { state.withLock { $0.overrides[name] } }
 
-  /// What holds for a key now.
+  /// Returns the current sync policy of a key.
   func syncPolicy(_ record: Record) -> SyncPolicy {
-    // Whatever somebody has said before the key became a secret.
+    // An override may date from before the key became a secret.
     guard !record.descriptor.isSensitive else { return .never }
     return override(of: record.descriptor.name) ?? record.descriptor.syncPolicy
   }

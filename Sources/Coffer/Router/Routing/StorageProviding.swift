@@ -1,4 +1,4 @@
-/// What an application injects in place of a router (document 4): reading and writing values by their keys.
+/// An interface for reading and writing values by their keys, which a router implements and tests can replace.
 ///
 /// ```swift
 /// struct Settings {
@@ -9,13 +9,16 @@
 /// let settings = Settings(storage: StorageRouter())   // in a test
 /// ```
 public protocol StorageProviding: Sendable {
-  /// Stores a value, replacing what was there.
+  /// Stores a value, replacing any existing one.
+  /// - Throws: `StorageError`; nothing was written, unless its code is `outcomeUnknown` or `unfinished`.
   func set<K: StorageKey>(_ value: K.Value, for key: K) async throws
-  /// The value of a key, or its default while there is none.
-  /// - Throws: `StorageError` with code `notFound` when there is neither.
+  /// Returns the value of a key, or its default while there is none.
+  /// - Throws: `StorageError` with code `notFound` when there is neither; any other code if the value cannot be read.
   func get<K: StorageKey>(_ key: K) async throws -> K.Value
-  /// Removes a value. A missing one is no error.
+  /// Removes a value. Removing a missing value is not an error.
+  /// - Throws: `StorageError`; nothing was removed, unless its code is `outcomeUnknown` or `unfinished`.
   func remove<K: StorageKey>(_ key: K) async throws
-  /// Whether there is a value, whatever the key's default.
+  /// Returns whether there is a stored value, regardless of the key's default; `false` means proven absent.
+  /// - Throws: `StorageError` when it cannot be determined.
   func exists<K: StorageKey>(_ key: K) async throws -> Bool
 }

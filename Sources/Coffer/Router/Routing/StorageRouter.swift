@@ -1,7 +1,6 @@
 public import Foundation
 
-/// The one place that an application's values go through (document 4): it knows the keys, opens their homes and does as
-/// the keys say.
+/// A router that reads and writes declared keys in their stores, and enforces their declarations.
 ///
 /// ```swift
 /// try await StorageRouter.shared.registerCatalog(SettingsCatalog())
@@ -9,38 +8,38 @@ public import Foundation
 /// let theme = try await StorageRouter.shared.get(.theme)
 /// ```
 ///
-/// A read has three answers: the value (or the key's default, which is never written), the error `notFound` for what is
-/// proven absent and has no default, or another `StorageError`, which says nothing about what is stored. A default is
-/// never given for a home that is locked or away.
+/// A read has three outcomes: the value (or the key's default, which is never written), the error `notFound` when the
+/// value is proven absent and has no default, or another `StorageError`, which implies nothing about what is stored. A
+/// default is never returned for a store that is locked or unavailable.
 ///
-/// Once a catalog is registered, a key that none has is refused; `StorageConfiguration.unregisteredKeys` says how.
-/// Reading and writing take no turns: the actor serialises only registration and sync.
+/// Once a catalog is registered, keys without a catalog are refused, unless `StorageConfiguration.unregisteredKeys`
+/// allows them. Reads and writes run concurrently: the actor serializes only registration and sync.
 public actor StorageRouter: StorageProviding {
-  /// The router of the application, with the usual settings.
+  /// The shared router, with the default settings.
   public static let shared = StorageRouter()
 
-  /// What it knows of its application.
+  /// The settings of the router.
   public nonisolated let configuration: StorageConfiguration
   nonisolated let registry: KeyRegistry
-  nonisolated let homes: StorageHomes
+  nonisolated let openStores: OpenStores
   let sync: SyncHelper
-  /// How often a sync policy was changed here.
+  /// The number of changes of sync policies by this router, to detect a change during a load.
   var policyVersion = 0
 
-  /// A router. Tests make their own, with homes in a directory of their own or in memory.
+  /// Creates a router. Tests create one with stores in memory or in a temporary directory.
   public init(configuration: StorageConfiguration = StorageConfiguration()) {
     self.configuration = configuration
     registry = KeyRegistry(configuration)
-    homes = StorageHomes(configuration)
+    openStores = OpenStores(configuration)
     sync = SyncHelper(transport: configuration.sync.transport)
   }
 
-  /// A key with its store, opened now if it was not.
+  /// A key with its record and its open store.
   @usableFromInline
-  final class Place: Sendable {
+  final class ResolvedKey: Sendable {
     let record: KeyRegistry.Record
     let store: TypedStore
-    /// The declaration that agrees with the record for certain.
+    /// The declaration object that has been compared with the record.
     let declaration: (any AnyObject & Sendable)?
     var key: StoreKey { record.key }
     var attributes: ValueAttributes { record.attributes }
@@ -52,152 +51,159 @@ public actor StorageRouter: StorageProviding {
     }
   }
 
-  nonisolated func place<K: StorageKey>(of key: K) async throws -> Place {
-    if let place = registry.place(of: key.declaration) { return place }
+  nonisolated func resolve<K: StorageKey>(_ key: K) async throws -> ResolvedKey {
+    if let resolved = registry.resolved(of: key.declaration) { return resolved }
     let declaration = key.declaration
     let (record, known) = try registry.find(key)
     if let known, known.declaration != nil || declaration == nil { return known }
     let store =
-      if let known { known.store } else { try await homes.store(at: DomainHome(key.domain, configuration)) }
-    let place = Place(record, store, declaration: declaration)
-    registry.keep(place)
-    return place
+      if let known { known.store } else { try await openStores.store(at: DomainLocation(key.domain, configuration)) }
+    let resolved = ResolvedKey(record, store, declaration: declaration)
+    registry.keep(resolved)
+    return resolved
   }
 
   // MARK: Values
 
-  /// Stores a value, replacing what was there.
-  /// - Throws: `StorageError`; nothing was written then, except after `outcomeUnknown` and `unfinished`.
+  /// Stores a value, replacing any existing one.
+  /// - Throws: `StorageError`; nothing was written, unless its code is `outcomeUnknown` or `unfinished`.
   public nonisolated func set<K: StorageKey>(_ value: K.Value, for key: K) async throws {
     try await set(value, for: key, durability: .full)
   }
 
-  /// Stores a value, replacing what was there.
+  /// Stores a value with a durability and a transaction, replacing any existing one.
   /// - Parameters:
   ///   - value: the value.
-  ///   - key: its key.
-  ///   - durability: what the value has survived when this returns.
-  ///   - transaction: the logical change that the write belongs to; a fresh one unless given.
-  /// - Throws: `StorageError`; nothing was written then, except after `outcomeUnknown` and `unfinished`.
+  ///   - key: the key of the value.
+  ///   - durability: the failures that the value survives once the call returns.
+  ///   - transaction: the logical change that the write belongs to; a new one by default.
+  /// - Throws: `StorageError`; nothing was written, unless its code is `outcomeUnknown` or `unfinished`.
   public nonisolated func set<K: StorageKey>(
     _ value: K.Value, for key: K, durability: StoreDurability, transaction: TransactionID? = nil
   ) async throws {
-    let place = try await place(of: key)
-    let data = try key.serializer.bytes(of: value, place)
-    try checkSize(data.count, place.record)
-    let batch = WriteBatch([.put(place.key, data, place.attributes)], transaction: transaction, durability: durability)
-    try await place.store.commit(batch, [(place.key, Box(value))])
-    await wrote([place.record])
+    let resolved = try await resolve(key)
+    let data = try key.serializer.bytes(of: value, resolved)
+    try checkSize(data.count, resolved.record)
+    let batch = WriteBatch(
+      [.put(resolved.key, data, resolved.attributes)], transaction: transaction, durability: durability)
+    try await resolved.store.commit(batch, [(resolved.key, Box(value))])
+    await wrote([resolved.record])
   }
 
-  /// The value of a key, or its default while there is none.
-  /// - Throws: `StorageError`: `notFound` when there is neither; `decodingFailed` when the stored bytes are not such a
-  ///   value, in which case they are kept.
+  /// Returns the value of a key, or its default while there is none.
+  /// - Throws: `StorageError`: `notFound` when there is neither; `decodingFailed` when the stored bytes are not a value
+  ///   of the key's type, in which case they are kept.
   public nonisolated func get<K: StorageKey>(_ key: K) async throws -> K.Value {
-    let place = try await place(of: key)
-    if let value = try await stored(key, place) ?? key.defaultValue { return value }
-    throw StorageError.absent(place)
+    let resolved = try await resolve(key)
+    if let value = try await stored(key, resolved) ?? key.defaultValue { return value }
+    throw StorageError.absent(resolved)
   }
 
-  /// The value of a key without its default; `nil` when it is proven absent.
-  nonisolated func stored<K: StorageKey>(_ key: K) async throws -> K.Value? { try await stored(key, place(of: key)) }
+  /// Returns the stored value of a key, or `nil` when it is proven absent, regardless of its default.
+  nonisolated func stored<K: StorageKey>(_ key: K) async throws -> K.Value? { try await stored(key, resolve(key)) }
 
-  private nonisolated func stored<K: StorageKey>(_ key: K, _ place: Place) async throws -> K.Value? {
+  private nonisolated func stored<K: StorageKey>(_ key: K, _ resolved: ResolvedKey) async throws -> K.Value? {
     let serializer = key.serializer
-    return try await place.store.load(place.key) { try serializer.value(from: $0, place) }
+    return try await resolved.store.load(resolved.key) { try serializer.value(from: $0, resolved) }
   }
 
-  /// The value of a key if it is in memory and still what its home holds; `nil` says nothing. Well below a microsecond.
-  @inlinable  // the types are known where it is called; `final` says that to the compiler of an actor, too
+  /// Returns the value of a key if it is cached and still current; `nil` does not mean that the value is absent. Takes
+  /// well below a microsecond.
+  @inlinable  // specialized where it is called; `final` lets the compiler call a method of an actor directly
   public final nonisolated func cached<K: StorageKey>(_ key: K) -> K.Value? {
-    guard let place = known(key.declaration) ?? known(key.name, ObjectIdentifier(K.Value.self), key.domain) else {
+    guard let resolved = known(key.declaration) ?? known(key.name, ObjectIdentifier(K.Value.self), key.domain) else {
       return nil
     }
-    return TypedStore.unbox(cachedBox(place))
+    return TypedStore.unbox(cachedBox(resolved))
   }
 
   @usableFromInline
-  nonisolated func known(_ declaration: (any AnyObject & Sendable)?) -> Place? { registry.place(of: declaration) }
+  nonisolated func known(_ declaration: (any AnyObject & Sendable)?) -> ResolvedKey? {
+    registry.resolved(of: declaration)
+  }
 
   @usableFromInline
-  nonisolated func known(_ name: String, _ type: ObjectIdentifier, _ domain: StorageDomain) -> Place? {
+  nonisolated func known(_ name: String, _ type: ObjectIdentifier, _ domain: StorageDomain) -> ResolvedKey? {
     registry.known(name, type, domain)
   }
 
   @usableFromInline
-  nonisolated func cachedBox(_ place: Place) -> (any AnyObject & Sendable)? { place.store.cachedBox(place.record.key) }
+  nonisolated func cachedBox(_ resolved: ResolvedKey) -> (any AnyObject & Sendable)? {
+    resolved.store.cachedBox(resolved.record.key)
+  }
 
-  /// Removes a value. A missing one is no error.
+  /// Removes a value. Removing a missing value is not an error.
   /// - Throws: `StorageError`.
   public nonisolated func remove<K: StorageKey>(_ key: K) async throws {
-    let place = try await place(of: key)
-    try await place.store.delete(place.key)
-    await wrote([place.record])
+    let resolved = try await resolve(key)
+    try await resolved.store.delete(resolved.key)
+    await wrote([resolved.record])
   }
 
-  /// Whether there is a value, whatever the key's default.
-  /// - Throws: `StorageError` when nobody can tell.
+  /// Returns whether there is a stored value, regardless of the key's default; `false` means proven absent.
+  /// - Throws: `StorageError` when it cannot be determined.
   public nonisolated func exists<K: StorageKey>(_ key: K) async throws -> Bool {
-    let place = try await place(of: key)
-    return try await place.store.exists(place.key)
+    let resolved = try await resolve(key)
+    return try await resolved.store.exists(resolved.key)
   }
 
-  /// The stored bytes of a key as they are, whether or not they are still a value of its type; `nil` when it is proven
-  /// absent.
-  /// - Throws: `StorageError` when nobody can tell.
+  /// Returns the stored bytes of a key, whether or not they can be decoded, or `nil` when the value is proven absent.
+  /// - Throws: `StorageError` when they cannot be read.
   public nonisolated func bytes<K: StorageKey>(of key: K) async throws -> Data? {
-    let place = try await place(of: key)
-    return try await place.store.engine.entry(place.key)?.value
+    let resolved = try await resolve(key)
+    return try await resolved.store.engine.entry(resolved.key)?.value
   }
 
-  /// Changes a value in place, starting from the key's default when there is none, so that no change by anybody else is
-  /// lost.
+  /// Atomically modifies a value, starting from the key's default when there is none. No concurrent change is lost.
   ///
   /// ```swift
   /// try await router.update(.recentSearches) { $0.insert("mugs", at: 0) }
   /// ```
   /// - Parameters:
-  ///   - key: the key.
-  ///   - transform: changes the value. It runs again when somebody else was first: let it do nothing but compute.
+  ///   - key: the key of the value.
+  ///   - transform: modifies the value. It runs again when another writer commits first, so it must have no side
+  ///     effects.
   /// - Returns: The value that was stored.
-  /// - Throws: `notFound` when there is neither value nor default, what `transform` throws, and `StorageError`.
+  /// - Throws: `notFound` when there is neither value nor default, any error of `transform`, and `StorageError`.
   @discardableResult
   public nonisolated func update<K: StorageKey>(
     _ key: K, _ transform: @Sendable (inout K.Value) throws -> Void
   ) async throws -> K.Value {
-    let place = try await place(of: key)
+    let resolved = try await resolve(key)
     let serializer = key.serializer
-    let stored = try await place.store.update(
-      place.key, durability: .full, transaction: nil, attributes: place.attributes,
-      decode: { try serializer.value(from: $0, place) },
+    let stored = try await resolved.store.update(
+      resolved.key, durability: .full, transaction: nil, attributes: resolved.attributes,
+      decode: { try serializer.value(from: $0, resolved) },
       encode: { value in
-        let data = try serializer.bytes(of: value, place)
-        try checkSize(data.count, place.record)
+        let data = try serializer.bytes(of: value, resolved)
+        try checkSize(data.count, resolved.record)
         return data
       },
       transform: { (old: K.Value?) -> K.Value? in
-        guard var value = old ?? key.defaultValue else { throw StorageError.absent(place) }
+        guard var value = old ?? key.defaultValue else { throw StorageError.absent(resolved) }
         try transform(&value)
         return value
       })
-    guard let stored else { throw StorageError.absent(place) }
-    await wrote([place.record])
+    guard let stored else { throw StorageError.absent(resolved) }
+    await wrote([resolved.record])
     return stored
   }
 
   // MARK: Changes
 
-  /// The changes of one key from now on, by anybody. Every caller gets a stream of its own, open when this returns.
-  /// - Throws: `StorageError` when the key's home cannot be opened.
+  /// Returns the changes of one key from now on, by any writer. Each call returns a new stream, which is subscribed
+  /// when the call returns.
+  /// - Throws: `StorageError` when the key's store cannot be opened.
   public nonisolated func changes<K: StorageKey>(of key: K) async throws -> AsyncStream<KeyChange> {
-    let place = try await place(of: key)
-    return place.store.changes(of: place.key)
+    let resolved = try await resolve(key)
+    return resolved.store.changes(of: resolved.key)
   }
 
-  /// The present value, then the value after each change by anybody; the key's default, or `nil`, while there is none.
+  /// Returns a stream of the current value and the value after each change by any writer; while there is none, the
+  /// key's default or `nil`.
   ///
   /// A slow consumer may skip intermediate values but always receives the latest one.
-  /// - Throws: `StorageError` when the key's home cannot be opened; the stream throws when a value cannot be read.
+  /// - Throws: `StorageError` when the key's store cannot be opened; the stream throws when a value cannot be read.
   public nonisolated func values<K: StorageKey>(of key: K) async throws -> AsyncThrowingStream<K.Value?, any Error> {
     let (values, defaultValue) = (try await storedValues(of: key), key.defaultValue)
     return AsyncThrowingStream {
@@ -206,21 +212,23 @@ public actor StorageRouter: StorageProviding {
     }
   }
 
-  /// The same without the key's default.
+  /// Returns the same stream without the key's default.
   nonisolated func storedValues<K: StorageKey>(of key: K) async throws -> AsyncThrowingStream<K.Value?, any Error> {
-    let (place, serializer) = (try await place(of: key), key.serializer)
-    return place.store.values(of: place.key) { try serializer.value(from: $0, place) }
+    let (resolved, serializer) = (try await resolve(key), key.serializer)
+    return resolved.store.values(of: resolved.key) { try serializer.value(from: $0, resolved) }
   }
 
   // MARK: Ending
 
-  /// Ends the use of the router: closes the homes that it has opened. Engines of the configuration stay open.
-  public nonisolated func close() async throws { try await homes.close() }
+  /// Closes the stores that the router has opened. Engines of the configuration stay open. Later calls for keys of
+  /// the closed stores throw `closed`.
+  /// - Throws: The error of the last store that could not be closed; the others are closed.
+  public nonisolated func close() async throws { try await openStores.close() }
 
   // MARK: Sync
 
-  /// What a write of synced keys still has to do. The values are stored: that they cannot be sent now is no failure of
-  /// the write, and the next one sends them, too.
+  /// Sends the values after a write if one of the keys is synced automatically. A failure to send is reported to
+  /// `onFailure` and does not fail the write, since the values are stored and the next write sends them too.
   nonisolated func wrote(_ records: [KeyRegistry.Record]) async {
     guard configuration.sync.transport != nil,
       records.contains(where: { $0.catalog != nil && registry.syncPolicy($0) == .automaticSmall })
@@ -228,39 +236,39 @@ public actor StorageRouter: StorageProviding {
     do { try await syncRegisteredKeysIfNeeded() } catch { configuration.sync.onFailure?(error) }
   }
 
-  /// Before anything is written: a value that would never arrive is no surprise then.
+  /// Refuses a value that is too large for automatic sync, before anything is written.
   nonisolated func checkSize(_ size: Int, _ record: KeyRegistry.Record) throws {
     let limit = configuration.sync.maximumAutomaticSize
     guard size > limit, configuration.sync.transport != nil, record.catalog != nil,
       registry.syncPolicy(record) == .automaticSmall
     else { return }
     throw StorageError(
-      .dataTooLargeForSync, "The value has \(size) bytes; keys that are synced by themselves take \(limit).",
+      .dataTooLargeForSync, "The value has \(size) bytes; the limit for automatic sync is \(limit).",
       advice: "Make it smaller, or set the key's sync policy to manual or never. Nothing was written.",
       key: record.key)
   }
 }
 
 extension StorageError {
-  static func absent(_ place: StorageRouter.Place) -> StorageError {
+  static func absent(_ resolved: StorageRouter.ResolvedKey) -> StorageError {
     StorageError(
-      .notFound, "There is no value, and the key has no default.", advice: "Set it, or give the key a default.",
-      backend: place.store.engine.description, key: place.key)
+      .notFound, "There is no value, and the key has no default.", advice: "Store one, or give the key a default.",
+      location: resolved.store.engine.description, key: resolved.key)
   }
 }
 
 extension Serializer {
-  func bytes(of value: Value, _ place: StorageRouter.Place) throws -> Data {
+  func bytes(of value: Value, _ resolved: StorageRouter.ResolvedKey) throws -> Data {
     do { return try encode(value) } catch {
-      throw ByteCoding.encodingFailed(Value.self, error, backend: place.store.engine.description, key: place.key)
+      throw ByteCoding.encodingFailed(Value.self, error, location: resolved.store.engine.description, key: resolved.key)
     }
   }
 
-  func value(from data: Data, _ place: StorageRouter.Place) throws -> Value {
+  func value(from data: Data, _ resolved: StorageRouter.ResolvedKey) throws -> Value {
     do { return try decode(data) } catch {
       throw ByteCoding.decodingFailed(
-        Value.self, error, backend: place.store.engine.description, key: place.key,
-        advice: "They are kept; bytes(of:) reads them as they are.")
+        Value.self, error, location: resolved.store.engine.description, key: resolved.key,
+        advice: "They are kept; read them with bytes(of:).")
     }
   }
 }

@@ -1,44 +1,44 @@
 import Foundation
 
-/// The values of several keys at one moment.
+/// The values of several keys, read from one state of their store.
 ///
 /// ```swift
 /// let state = try await router.state(of: [.quietFrom, .quietUntil])
 /// let night = try Night(from: state.get(.quietFrom), until: state.get(.quietUntil))
 /// ```
 public struct StorageState: Sendable {
-  fileprivate var found: [StoreKey: (place: StorageRouter.Place, bytes: Data?)] = [:]
+  fileprivate var found: [StoreKey: (resolved: StorageRouter.ResolvedKey, bytes: Data?)] = [:]
 
-  /// The value that a key had, or its default where there was none.
-  /// - Throws: `StorageError`: `notFound` when there is neither; `decodingFailed` when the stored bytes are not such a
-  ///   value; `unregisteredKey` for a key that the state was not read for.
+  /// Returns the value of a key, or its default if there was none.
+  /// - Throws: `StorageError`: `notFound` when there is neither; `decodingFailed` when the stored bytes are not a value
+  ///   of the key's type; `unregisteredKey` for a key that is not part of the state.
   public func get<K: StorageKey>(_ key: K) throws -> K.Value {
     let name = try StoreKey(key.name)
-    guard let (place, bytes) = found[name], place.record.valueType == ObjectIdentifier(K.Value.self) else {
+    guard let (resolved, bytes) = found[name], resolved.record.valueType == ObjectIdentifier(K.Value.self) else {
       throw StorageError(
-        .unregisteredKey, "The key is not one of those that were read together.",
-        advice: "Give it to state(of:), too.", key: name)
+        .unregisteredKey, "The key is not part of this state.",
+        advice: "Pass it to state(of:), together with the others.", key: name)
     }
-    if let bytes { return try key.serializer.value(from: bytes, place) }
+    if let bytes { return try key.serializer.value(from: bytes, resolved) }
     if let value = key.defaultValue { return value }
-    throw StorageError.absent(place)
+    throw StorageError.absent(resolved)
   }
 }
 
 extension StorageRouter {
-  /// Reads several keys together: all of one state of their home, where that has snapshots, as every home of this
-  /// package has. A batch by anybody is in all of the values or in none.
-  /// - Parameter keys: keys of one home.
-  /// - Throws: `notAtomic` when the keys live in several homes, of which there is no common state; `StorageError` when
-  ///   nobody can tell what is stored.
+  /// Reads several keys from one state of their store, if its engine has snapshots, as all engines of this package do.
+  /// The state includes every concurrent batch as a whole or not at all.
+  /// - Parameter keys: keys of one store.
+  /// - Throws: `notAtomic` when the keys are in several stores, which have no common snapshot; `StorageError` when the
+  ///   values cannot be read.
   public nonisolated func state(of keys: [any StorageKey]) async throws -> StorageState {
-    var places: [Place] = []
-    for key in keys { places.append(try await place(of: key)) }
+    var resolved: [ResolvedKey] = []
+    for key in keys { resolved.append(try await resolve(key)) }
     var state = StorageState()
-    guard let store = places.first?.store else { return state }
-    try refuseSeveralHomes(places, advice: "Read those of each home, or give the keys one domain.")
-    let entries = try await store.engine.entries(places.map(\.key))
-    for (place, entry) in zip(places, entries) { state.found[place.key] = (place, entry?.value) }
+    guard let store = resolved.first?.store else { return state }
+    try refuseSeveralStores(resolved, advice: "Read the keys of each store separately, or give the keys one domain.")
+    let entries = try await store.engine.entries(resolved.map(\.key))
+    for (resolved, entry) in zip(resolved, entries) { state.found[resolved.key] = (resolved, entry?.value) }
     return state
   }
 }

@@ -1,4 +1,4 @@
-/// A property that is stored.
+/// A property wrapper for a stored value.
 ///
 /// ```swift
 /// @MainActor final class Settings {
@@ -10,23 +10,23 @@
 /// for await theme in settings.$theme.changes { apply(theme) }
 /// ```
 ///
-/// What it promises is said at ``StoredValue``, which `$theme` is. Until the value is loaded, the property is its
-/// default: `try await settings.$searches.load()` before you append to a list.
+/// The projected value, `$theme`, is a ``StoredValue``, which describes how edits are saved. Until the value is loaded,
+/// the property has its default: await `settings.$searches.load()` before appending to a list.
 @MainActor @propertyWrapper
 public struct Stored<Key: StorageKey> {
-  /// The value as an object that a user interface can be bound to.
+  /// The value as an observable object.
   public let projectedValue: StoredValue<Key>
 
-  /// The value.
+  /// The current value. Setting it shows it at once and saves it in the background.
   public var wrappedValue: Key.Value {
     get { projectedValue.value }
     nonmutating set { projectedValue.value = newValue }
   }
 
-  /// A stored property of a key that has a default.
+  /// Creates a stored property of a key that has a default. A key without one is a programming error.
   /// - Parameters:
-  ///   - key: which value it is.
-  ///   - router: where it is stored.
+  ///   - key: the key of the value.
+  ///   - router: the router that stores the value.
   public init(_ key: Key, in router: StorageRouter = .shared) {
     guard let value = key.defaultValue else {
       preconditionFailure("The key '\(key.name)' has no default: give the property a value, @Stored(...) var x = ...")
@@ -34,11 +34,11 @@ public struct Stored<Key: StorageKey> {
     projectedValue = StoredValue(key, in: router, initially: value)
   }
 
-  /// A stored property with a value of its own while nothing is stored, which takes the place of the key's default.
+  /// Creates a stored property with an initial value, which overrides the key's default.
   /// - Parameters:
-  ///   - wrappedValue: what it is while nothing is stored.
-  ///   - key: which value it is.
-  ///   - router: where it is stored.
+  ///   - wrappedValue: the value of the property while nothing is stored.
+  ///   - key: the key of the value.
+  ///   - router: the router that stores the value.
   public init(wrappedValue: Key.Value, _ key: Key, in router: StorageRouter = .shared) {
     projectedValue = StoredValue(key, in: router, initially: wrappedValue)
   }

@@ -1,37 +1,37 @@
 public import Observation
 
-/// A stored value that a user interface can be bound to.
+/// An observable object that mirrors a stored value, for user interfaces.
 ///
 /// ```swift
 /// let theme = StoredValue(.theme, in: router, initially: .system)
-/// theme.value = .dark       // seen at once, written in the background
+/// theme.value = .dark       // visible at once, written in the background
 /// ```
 ///
-/// The first value comes from the router's memory if it is there; until then the value is what it was given, and
-/// ``state`` says `loading`. An edit before the value was loaded wins over it: wait for ``load()`` before you change a
-/// part of a value, or use `StorageRouter.update`. Every edit is handed to the store at
-/// once, so that a killed process loses none; syncing to the device is shared by those of a moment.
+/// The first value comes from the router's cache if it is there. Otherwise the value is the initial one and ``state``
+/// is `loading`, until the stored value has been read. An edit before that overrides the stored value: await ``load()``
+/// before changing a part of a value, or use `StorageRouter.update`.
 ///
-/// What others write is seen soon after, unless there are own edits under way.
+/// Edits are committed one after the other with `.relaxed` durability, so a committed edit survives a killed process;
+/// edits made within 0.1 s share one sync to the device. Changes by other writers appear once no own edits are pending.
 @MainActor @Observable
 public final class StoredValue<Key: StorageKey> {
-  /// How far the value can be relied on.
+  /// The relation of the value to the store.
   public enum State: Sendable {
-    /// The stored value is not known yet.
+    /// The stored value has not been read yet.
     case loading
-    /// It is what the home holds, or will hold once the edits under way are written.
+    /// The value is what the store holds, or will hold once the pending edits are written.
     case loaded
-    /// The last attempt to read or write failed; the value is what it was.
+    /// The last read or write failed; the value is unchanged.
     case failed(StorageError)
   }
 
-  /// The value. Setting it shows it at once and writes it in the background.
+  /// The current value. Setting it shows it at once and saves it in the background.
   public var value: Key.Value {
     get { present }
     set { edit(newValue) }
   }
 
-  /// How far the value can be relied on.
+  /// The relation of the value to the store: loading, loaded or failed.
   public private(set) var state: State
 
   private var present: Key.Value
@@ -39,24 +39,25 @@ public final class StoredValue<Key: StorageKey> {
   @ObservationIgnored private let router: StorageRouter
   @ObservationIgnored private let initial: Key.Value
   @ObservationIgnored private var following: Task<Void, Never>?
-  /// The writes under way, each after the one before it.
+  /// The last pending write, which awaits the one before it.
   @ObservationIgnored private var writing: Task<Void, Never>?
   @ObservationIgnored private var edits = 0
-  /// How many edits there were, and how many of them what was heard last knew of.
+  /// The number of edits so far, and the number of edits that the last value read from the store is known to include.
   @ObservationIgnored private var edited = 0
   @ObservationIgnored private var heardOf = 0
-  /// Whether something was stored meanwhile, perhaps by others.
+  /// Whether a value was delivered while edits were pending, so that the store must be read again.
   @ObservationIgnored private var mustLook = false
-  /// Why the last edit could not be written.
+  /// The error of the last edit, if it could not be written.
   @ObservationIgnored private var writeFailure: StorageError?
   @ObservationIgnored private var flushing: Task<Void, Never>?
   @ObservationIgnored private var listeners: [Int: AsyncStream<Key.Value>.Continuation] = [:]
   @ObservationIgnored private var nextListener = 0
 
+  /// Creates a stored value and begins to load it.
   /// - Parameters:
-  ///   - key: which value it is.
-  ///   - router: where it is stored.
-  ///   - initial: what it is while it is not known, and while there is none, whatever the key's default.
+  ///   - key: the key of the value.
+  ///   - router: the router that stores the value.
+  ///   - initial: the value while the stored one is unknown or absent, regardless of the key's default.
   public init(_ key: Key, in router: StorageRouter = .shared, initially initial: Key.Value) {
     self.key = key
     self.router = router
@@ -78,8 +79,8 @@ public final class StoredValue<Key: StorageKey> {
     for listener in listeners.values { listener.finish() }
   }
 
-  /// The values from now on, own edits included; every caller gets a stream of its own. Who is slow skips states, never
-  /// the last one.
+  /// The values from now on, including own edits. Each access returns a new stream. A slow consumer may skip
+  /// intermediate values but always receives the latest one.
   public var changes: AsyncStream<Key.Value> {
     let (stream, listener) = AsyncStream.makeStream(of: Key.Value.self, bufferingPolicy: .bufferingNewest(1))
     let number = nextListener
@@ -91,19 +92,19 @@ public final class StoredValue<Key: StorageKey> {
     return stream
   }
 
-  /// Returns when all edits so far are written and have survived power loss.
-  /// - Throws: Why the last of them could not be.
+  /// Waits until all edits so far are written and survive power loss.
+  /// - Throws: The error of the last edit, or of the sync.
   public func flush() async throws {
     while let task = writing {
       await task.value
       if writing == task { writing = nil }
     }
     if let writeFailure { throw writeFailure }
-    try await router.place(of: key).store.engine.flush()
+    try await router.resolve(key).store.engine.flush()
   }
 
-  /// The stored value, once it is known; edits that are made meanwhile win over it.
-  /// - Throws: Why nobody can tell.
+  /// Returns the stored value, and reads it if it is not known yet. Edits that are made meanwhile override it.
+  /// - Throws: `StorageError` when the value cannot be read.
   @discardableResult
   public func load() async throws -> Key.Value {
     if case .loaded = state { return present }
@@ -135,7 +136,7 @@ public final class StoredValue<Key: StorageKey> {
     }
   }
 
-  /// What is stored after all edits: others may have been later.
+  /// Reads the value again after all edits are written, since other writers may have been later.
   private func look() async {
     mustLook = false
     while edits == 0 {
@@ -149,14 +150,14 @@ public final class StoredValue<Key: StorageKey> {
     mustLook = true
   }
 
-  /// One sync to the device for the edits of a moment.
+  /// Schedules one sync to the device for all edits made within 0.1 s.
   private func flushSoon() {
     guard flushing == nil else { return }
     flushing = Task { [key, router] in
       try? await Task.sleep(for: .milliseconds(100))
       flushing = nil
       do {
-        try await router.place(of: key).store.engine.flush()
+        try await router.resolve(key).store.engine.flush()
       } catch {
         state = .failed(StoredError.storage(error))
       }
@@ -187,7 +188,8 @@ public final class StoredValue<Key: StorageKey> {
     for listener in listeners.values { listener.yield(value) }
   }
 
-  /// Tells of every value, and tries again after a failure, as long as somebody is there.
+  /// Delivers every stored value, and tries again one second after a failure, until the task is cancelled or the value
+  /// is released.
   private static func follow(
     _ key: Key, _ router: StorageRouter, isWanted: @escaping @MainActor () -> Bool,
     heard: @escaping @MainActor (Result<Key.Value?, any Error>) -> Void
@@ -207,7 +209,7 @@ public final class StoredValue<Key: StorageKey> {
 }
 
 enum StoredError {
-  /// Any error as one of storage.
+  /// Converts any error to a `StorageError`, without its text, which may quote the value.
   static func storage(_ error: any Error) -> StorageError {
     error as? StorageError
       ?? StorageError(

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// The definition of a stored property (document 0).
+/// The definition of a property that ``VaultStored`` stores.
 ///
 /// ```swift
 /// enum Theme: VaultStorable {
@@ -12,15 +12,15 @@ public import Foundation
 public protocol VaultStorable {
   /// The type of the value.
   associatedtype Value: Codable & Equatable & Sendable
-  /// The name of the value in its home; the name of this type unless given.
+  /// The name of the value in its store; by default the name of this type.
   static var key: String { get }
-  /// What the property is while nothing is stored; it is never written.
+  /// The value of the property while nothing is stored; it is never written.
   static var defaultValue: Value { get }
-  /// Where the value lives; the application's preferences unless given.
+  /// The kind of store; by default the application's preferences.
   static var storageType: SwiftVaultStorageType { get }
-  /// What makes bytes of it; plain JSON unless given.
+  /// The encoder of the value; by default a plain `JSONEncoder`.
   static var encoder: JSONEncoder { get }
-  /// What makes a value of the bytes; plain JSON unless given.
+  /// The decoder of the value; by default a plain `JSONDecoder`.
   static var decoder: JSONDecoder { get }
 }
 
@@ -31,17 +31,17 @@ extension VaultStorable {
   public static var decoder: JSONDecoder { JSONDecoder() }
 }
 
-/// Where a vault lives (document 0): the homes of ``SwiftVault``'s services, which hold the same values, unless the
-/// router's configuration names another application.
+/// The kind of store of a ``VaultStorable``. It is the same store as that of the corresponding service of
+/// ``SwiftVault``, unless the router's configuration specifies another application.
 public enum SwiftVaultStorageType: Hashable, Sendable {
-  /// The preferences that `UserDefaults(suiteName:)` reads; the application's own without a suite.
+  /// The preferences that `UserDefaults(suiteName:)` reads; by default the application's own suite.
   case userDefaults(suiteName: String? = nil)
-  /// The system's keychain, and what the names of all keys begin with in it.
+  /// The system's keychain, with a prefix for all keys.
   case keychain(keyPrefix: String = "", accessGroup: String? = nil)
-  /// A file per value.
+  /// One file per value.
   case fileSystem(location: SwiftVault.FileSystemLocation = .default)
 
-  /// What keys begin with in the home.
+  /// The prefix of the keys in the store.
   var keyPrefix: String { if case .keychain(let prefix, _) = self { prefix } else { "" } }
 
   var domain: StorageDomain {
@@ -50,31 +50,31 @@ public enum SwiftVaultStorageType: Hashable, Sendable {
     case .keychain(_, let group): return .keychain(service: SwiftVault.keychainService, accessGroup: group)
     case .fileSystem(let location):
       do { return .fileSystem(.custom(try location.directory())) } catch {
-        // A property cannot throw; its first use says why there is no such directory.
+        // A property cannot throw: the name of the missing engine carries the cause to the error of the first use.
         return .engine("SwiftVaultData: \(error.localizedDescription)")
       }
     }
   }
 }
 
-/// A stored property by its definition (document 0): ``Stored`` under another name.
+/// A property wrapper for a stored value that is declared by a ``VaultStorable``; otherwise the same as ``Stored``.
 ///
-/// Its key needs no catalog: the definition says everything. No two definitions have the same key.
+/// Its key needs no catalog. No two definitions may have the same key.
 @MainActor @propertyWrapper
 public struct VaultStored<Value: Codable & Equatable & Sendable> {
-  /// The value as an object that a user interface can be bound to.
+  /// The value as an observable object.
   public let projectedValue: StoredValue<VaultKey<Value>>
 
-  /// The value.
+  /// The current value. Setting it shows it at once and saves it in the background.
   public var wrappedValue: Value {
     get { projectedValue.value }
     nonmutating set { projectedValue.value = newValue }
   }
 
-  /// A stored property.
+  /// Creates a stored property.
   /// - Parameters:
-  ///   - definition: which value it is.
-  ///   - router: where it is stored.
+  ///   - definition: the definition of the value.
+  ///   - router: the router that stores the value.
   public init<D: VaultStorable>(_ definition: D.Type, in router: StorageRouter = .shared) where D.Value == Value {
     let key = VaultKey<Value>(definition)
     projectedValue = StoredValue(key, in: router, initially: D.defaultValue)
@@ -90,7 +90,7 @@ public struct VaultKey<Value: Codable & Equatable & Sendable>: StorageKey, Uncat
   public let description: String
   public let defaultValue: Value?
 
-  /// The key of a definition.
+  /// Creates the key of a definition.
   public init<D: VaultStorable>(_ definition: D.Type) where D.Value == Value {
     name = D.storageType.keyPrefix + D.key
     domain = D.storageType.domain

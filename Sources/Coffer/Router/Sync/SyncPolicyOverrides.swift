@@ -1,8 +1,8 @@
 import Foundation
 
-/// How keys are synced otherwise than they say: a record in the router's memory.
+/// The overrides of declared sync policies, stored as a system record in the domain `StorageConfiguration.memory`.
 struct SyncPolicyOverrides {
-  /// How often a change is begun again that others were before.
+  /// The maximum number of attempts of a change when other writers commit first.
   private static let attempts = 16
 
   private let engine: any StorageEngine
@@ -11,14 +11,14 @@ struct SyncPolicyOverrides {
 
   private static func name() throws -> SystemRecordName { try SystemRecordName("router/sync-policies") }
 
-  /// The policy of one key, as the record has it in its list.
+  /// The overridden policy of one key, an element of the record's list.
   struct Override: Codable, Hashable {
     let name: String
-    /// A ``SyncPolicy``; one of a later version is left as it is.
+    /// The raw value of a ``SyncPolicy``. Values of later versions are preserved.
     let policy: String
   }
 
-  /// All of them, and the revision that has them.
+  /// Returns all overrides and the revision of their record.
   func load() async throws -> (overrides: [Override], revision: StoreRevision?) {
     guard let record = try await engine.record(Self.name()) else { return (try await earlierOverrides(), nil) }
     guard let overrides = try? JSONDecoder().decode([Override].self, from: record.content) else { throw unreadable }
@@ -28,11 +28,11 @@ struct SyncPolicyOverrides {
   private var unreadable: StorageError {
     StorageError(
       .damaged, "The record of sync policies cannot be read.",
-      advice: "Restore a backup of the router's memory. Until then no policy can be changed; values can be read.",
-      backend: engine.description)
+      advice: "Restore a backup of this store. Until then no policy can be changed; values can be read.",
+      location: engine.description)
   }
 
-  /// Those of an earlier version, which kept them as a value among the others'.
+  /// Returns the overrides of an earlier version, which stored them as an ordinary value.
   private func earlierOverrides() async throws -> [Override] {
     guard let entry = try await engine.entry(StoreKey(Self.earlierKey)) else { return [] }
     guard let pairs = (try? JSONSerialization.jsonObject(with: entry.value)) as? [AnyHashable: Any] else {
@@ -46,8 +46,8 @@ struct SyncPolicyOverrides {
 
   private static let earlierKey = "coffer.sync-policies"
 
-  /// Changes one of them, whoever changes others meanwhile.
-  /// - Returns: All of them.
+  /// Changes the override of one key, and retries when another writer commits first.
+  /// - Returns: All overrides after the change.
   func set(_ policy: SyncPolicy?, of name: String) async throws -> [Override] {
     let record = try Self.name()
     let origin = StoreOrigin()

@@ -1,14 +1,14 @@
 public import Foundation
 
-/// The values of all keys that are sent to other devices (document 4).
+/// The values of all synced keys, as sent to other devices.
 public struct SyncSnapshot: Hashable, Codable, Sendable {
-  /// The serialised values by the names of their keys.
+  /// The serialized values by the names of their keys.
   public var values: [String: Data]
 
-  /// A snapshot.
+  /// Creates a snapshot.
   public init(values: [String: Data]) { self.values = values }
 
-  /// The snapshot as JSON, the same bytes for the same values.
+  /// The snapshot as JSON. Equal values have equal bytes.
   public var encoded: Data {
     get throws {
       let encoder = JSONEncoder()
@@ -17,13 +17,13 @@ public struct SyncSnapshot: Hashable, Codable, Sendable {
     }
   }
 
-  /// A snapshot from JSON.
+  /// Decodes a snapshot from JSON.
   /// - Throws: `StorageError` with code `decodingFailed`.
   public init(decoding data: Data) throws {
     do { values = try JSONDecoder().decode([String: Data].self, from: data) } catch {
       throw StorageError(
-        .decodingFailed, "What another device has sent is no snapshot.", advice: "Update the application there.",
-        backend: "sync")
+        .decodingFailed, "The data from another device is not a snapshot.", advice: "Update the application there.",
+        location: "sync")
     }
   }
 }

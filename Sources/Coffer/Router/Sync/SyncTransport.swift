@@ -1,25 +1,28 @@
 import CofferLocks
 public import Foundation
 
-/// A way to the user's other devices. The two shapes that there are: ``MailboxTransport`` and ``ExchangeTransport``.
+/// A connection to the user's other devices. Conform to one of its refinements, ``MailboxTransport`` or
+/// ``ExchangeTransport``.
 public protocol SyncTransport: Sendable {}
 
-/// A mailbox of which only the latest state counts, such as a watch's application context or a synced folder.
+/// A transport that keeps only the latest state, such as a watch's application context or a synced folder.
 public protocol MailboxTransport: SyncTransport {
-  /// Replaces what this device has put there. Returning means that it was handed over, not that anybody has it.
+  /// Replaces the published state of this device. Returns when the state was handed over, not when it was received.
+  /// - Throws: Any error if the state could not be handed over.
   func publish(_ state: Data) async throws
 }
 
-/// Questions with answers, such as messages to a watch in reach, or a hub.
+/// A transport with requests and replies, such as messages to a reachable watch or to a hub.
 public protocol ExchangeTransport: SyncTransport {
-  /// Sends a state and returns what the other side has answered.
+  /// Sends a state and returns the reply.
   /// - Parameters:
-  ///   - state: what this device has.
-  ///   - timeout: how long to wait for the answer.
+  ///   - state: the state of this device.
+  ///   - timeout: the maximum time to wait for the reply.
+  /// - Throws: Any error if the state could not be sent, or if no reply arrived in time.
   func exchange(_ state: Data, timeout: Duration) async throws -> Data
 }
 
-/// Both shapes between two routers of one process, for tests and previews.
+/// A transport of both kinds between two routers of one process, for tests and previews.
 ///
 /// ```swift
 /// let (phone, watch) = InProcessTransport.pair()
@@ -39,13 +42,13 @@ public final class InProcessTransport: MailboxTransport, ExchangeTransport {
     self.other = other
   }
 
-  /// Two ends that are connected.
+  /// Returns two connected ends.
   public static func pair() -> (InProcessTransport, InProcessTransport) {
     let (left, right) = (Locked(State()), Locked(State()))
     return (InProcessTransport(left, right), InProcessTransport(right, left))
   }
 
-  /// Says how this end answers.
+  /// Sets the function that replies to requests of the other end.
   public func answer(_ answer: @escaping @Sendable (Data) async throws -> Data) {
     own.withLock { $0.answer = answer }
   }
@@ -58,14 +61,14 @@ public final class InProcessTransport: MailboxTransport, ExchangeTransport {
   public func exchange(_ state: Data, timeout: Duration) async throws -> Data {
     guard let answer = other.withLock({ $0.answer }) else {
       throw StorageError(
-        .unavailable, "The other device is not in reach.", advice: "Try again when it is.", backend: "sync")
+        .unavailable, "The other device is not reachable.", advice: "Try again when it is.", location: "sync")
     }
     return try await withThrowingTaskGroup(of: Data.self) { group in
       group.addTask { try await answer(state) }
       group.addTask {
         try await Task.sleep(for: timeout)
         throw StorageError(
-          .unavailable, "The other device did not answer in time.", advice: "Try again.", backend: "sync")
+          .unavailable, "The other device did not reply in time.", advice: "Try again.", location: "sync")
       }
       defer { group.cancelAll() }
       return try await group.next() ?? Data()

@@ -4,34 +4,33 @@ import CofferFiles
 public import Foundation
 
 extension FileManager {
-  /// A place for a file or a directory (document 0).
+  /// The path of a file or a directory.
   ///
   /// ```swift
   /// let notes = FileManager.Path.applicationSupport("com.example.shop/notes.json")
   /// try notes.save(data: data)
   /// ```
   ///
-  /// The names of the first three cases are relative to a directory of the system and stay inside it: `../x`, an
-  /// absolute path, an empty name and one with a NUL byte are refused by everything that is asked of them. On Linux
-  /// these directories belong to all applications of the user, so begin the name with a folder of your own.
+  /// The names of the first three cases are relative to a system directory and cannot leave it: every method refuses
+  /// `../x`, an absolute path, an empty name and a name with a NUL byte. On Linux all applications of the user share
+  /// these directories, so begin the name with a folder that belongs to your application.
   ///
   /// All methods throw ``SwiftVaultError``.
   public enum Path: Sendable, Hashable {
-    /// In the user's documents.
+    /// A path in the user's documents directory.
     case document(String)
-    /// In the user's caches: on Linux `$XDG_CACHE_HOME`, by default `~/.cache`.
+    /// A path in the user's cache directory: on Linux `$XDG_CACHE_HOME`, by default `~/.cache`.
     case cache(String)
-    /// In the directory for what applications keep: on Linux `$XDG_DATA_HOME`, by default `~/.local/share`.
+    /// A path in the directory for application data: on Linux `$XDG_DATA_HOME`, by default `~/.local/share`.
     case applicationSupport(String)
     /// An absolute path.
     case custom(String)
     /// A file URL.
     case url(URL)
 
-    /// Where it is; nothing needs to be there.
-    /// - Throws: ``SwiftVaultError/unsupportedOperation(description:)`` for a name that would lead elsewhere,
-    ///   ``SwiftVaultError/couldNotLocateSystemDirectory(directoryName:)`` when the system does not say where its
-    ///   directory is.
+    /// Returns the URL of the path, which need not exist.
+    /// - Throws: ``SwiftVaultError/unsupportedOperation(description:)`` for a name that would leave its directory,
+    ///   ``SwiftVaultError/couldNotLocateSystemDirectory(directoryName:)`` when the system directory cannot be located.
     public func url() throws -> URL {
       switch self {
       case .document(let name): return try Self.url(of: name, in: .documents)
@@ -45,10 +44,10 @@ extension FileManager {
       }
     }
 
-    /// The last part of the path.
+    /// Returns the last component of the path.
     public func fileName() throws -> String { try url().lastPathComponent }
 
-    /// The directory that it is in.
+    /// Returns the URL of the parent directory.
     public func parentDirectoryURL() throws -> URL { try url().deletingLastPathComponent() }
 
     private static func url(of name: String, in purpose: SystemDirectories.Purpose) throws -> URL {
@@ -71,17 +70,17 @@ extension FileManager {
 }
 
 extension FileManager.Path {
-  /// The path for the system's calls.
+  /// Returns the absolute path for system calls.
   func filePath() throws -> String {
     let url = try url()
     let text = url.absoluteString
     guard url.isFileURL else { throw Self.refusal(text, "is not the URL of a file") }
     guard ["", "localhost"].contains(url.host ?? "") else { throw Self.refusal(text, "is on another machine") }
-    // `URL.path` keeps escapes that stand for no character or for NUL, and so would be another file's path.
+    // `URL.path` keeps escapes of invalid characters and of NUL, and so would be the path of another file.
     let decoded = url.absoluteURL.path(percentEncoded: true).removingPercentEncoding ?? ""
     let parts = PathParts(decoded)
     guard parts.isAbsolute, !decoded.utf8.contains(0) else { throw Self.refusal(text, "is not the path of a file") }
-    // Without a slash at its end, which would have the system follow a link.
+    // No trailing slash: the system would follow a symbolic link.
     return "/" + parts.names.joined(separator: "/")
   }
 }

@@ -4,20 +4,19 @@ import CofferFiles
 public import Foundation
 
 extension FileManager.Path {
-  /// Whether there is a directory. A symbolic link is what it leads to.
-  /// - Throws: ``SwiftVaultError/fileDoesNotExist(path:)`` when there is nothing.
+  /// Returns whether the path is a directory. Symbolic links are followed.
+  /// - Throws: ``SwiftVaultError/fileDoesNotExist(path:)`` when nothing exists at the path.
   public func isDirectory() throws -> Bool { try status(of: filePath()).st_mode & S_IFMT == S_IFDIR }
 
-  /// Makes the directory and those above it where they are missing; new ones are for this user alone (0700).
-  /// - Throws: ``SwiftVaultError/couldNotCreateDirectory(path:underlyingError:)``, also when there is a file.
+  /// Creates the directory and its missing ancestors, with mode 0700.
+  /// - Throws: ``SwiftVaultError/couldNotCreateDirectory(path:underlyingError:)``, also when the path is a file.
   public func createDirectoryIfNeeded() throws { try makeDirectory(filePath()) }
 
-  /// Writes a file as a whole, and the directories above it where they are missing.
+  /// Replaces the file atomically, and creates its missing parent directories.
   ///
-  /// When it returns, the bytes survive power loss; when it throws, the old bytes are still there. A new file is for
-  /// this user alone (0600), an old one keeps its rights. A symbolic link in the file's place is replaced itself:
-  /// nothing is written to where it leads. A process that is killed in the middle may leave a file behind whose name
-  /// begins with `.coffer-`.
+  /// When it returns, the bytes survive power loss; when it throws, the old bytes are unchanged. A new file has mode
+  /// 0600, an existing one keeps its mode. A symbolic link at the path is replaced, and its target is not written. A
+  /// process that is killed during the call may leave a file whose name begins with `.coffer-`.
   /// - Throws: ``SwiftVaultError/couldNotSaveFile(path:underlyingError:)``,
   ///   ``SwiftVaultError/couldNotCreateDirectory(path:underlyingError:)``.
   public func save(data: Data) throws {
@@ -31,9 +30,9 @@ extension FileManager.Path {
     }
   }
 
-  /// The bytes of the file.
-  /// - Throws: ``SwiftVaultError/fileDoesNotExist(path:)`` only when there is none,
-  ///   ``SwiftVaultError/couldNotReadFile(path:underlyingError:)`` when that cannot be told.
+  /// Returns the contents of the file.
+  /// - Throws: ``SwiftVaultError/fileDoesNotExist(path:)`` only when it is proven absent,
+  ///   ``SwiftVaultError/couldNotReadFile(path:underlyingError:)`` for all other failures.
   public func read() throws -> Data {
     let path = try filePath()
     _ = try status(of: path)
@@ -44,9 +43,9 @@ extension FileManager.Path {
     }
   }
 
-  /// Removes the file, or the directory and everything in it. A symbolic link is removed itself.
-  /// - Throws: ``SwiftVaultError/fileDoesNotExist(path:)`` when there is nothing,
-  ///   ``SwiftVaultError/couldNotDeleteFile(path:underlyingError:)`` when it is still there, or a part of it.
+  /// Removes the file, or the directory and everything in it. A symbolic link is removed, and its target is kept.
+  /// - Throws: ``SwiftVaultError/fileDoesNotExist(path:)`` when nothing exists at the path,
+  ///   ``SwiftVaultError/couldNotDeleteFile(path:underlyingError:)`` when it or a part of it remains.
   public func delete() throws {
     let path = try filePath()
     var status = stat()
@@ -77,49 +76,49 @@ extension FileManager.Path {
     return status
   }
 
-  /// What the present `errno` of a look at the path means.
+  /// Translates the `errno` of a failed `stat` or `lstat` call.
   private static func failure(
     _ call: String, _ path: String, else other: (StorageError) -> SwiftVaultError
   ) -> SwiftVaultError {
     let code = errno
-    // Below a file there is nothing.
+    // ENOTDIR: an ancestor is a file, so nothing can exist below it.
     if code == ENOENT || code == ENOTDIR { return .fileDoesNotExist(path: path) }
     return other(.fileSystem(call, path: path, errno: code))
   }
 }
 
 extension FileManager {
-  /// Whether a file or directory exists there; `false` for a URL that is not of a file.
+  /// Returns whether a file or directory exists at a URL; `false` if it is not a file URL.
   public func fileExists(at url: URL) -> Bool {
     guard let path = try? Path.url(url).filePath() else { return false }
     return fileExists(atPath: path)
   }
 
-  /// Removes this application's own folder from the user's documents, caches and application support, with everything
-  /// in it, and nothing else.
+  /// Removes the application's own folder, with everything in it, from the user's documents, cache and application
+  /// support directories, and nothing else.
   ///
-  /// Document 0 empties the three directories themselves, which on iOS belong to the application. On Linux and macOS
-  /// they are those of all applications (`~/Documents`, `~/.local/share`): emptying them would destroy what the user
-  /// has. So only the folder in each that has the name of the application's bundle identifier goes, and with it the
-  /// vaults in it. A program without a bundle identifier goes by its process name, and then the user's documents are
-  /// not touched: a folder there with so plain a name may well be the user's own.
+  /// The three directories themselves belong to the application only on iOS. On Linux and macOS all applications share
+  /// them (`~/Documents`, `~/.local/share`), and emptying them would destroy the user's data. Only the folder in each
+  /// that is named after the application's bundle identifier is removed, including the vaults in it. A program without
+  /// a bundle identifier uses its process name; the user's documents are not touched then, since a folder there with
+  /// such a plain name may belong to the user.
   ///
-  /// A symbolic link in the folder's place is removed itself; what it leads to stays. All folders are tried before an
-  /// error is thrown.
+  /// A folder that is a symbolic link is removed, and its target is kept. All folders are tried before an error is
+  /// thrown.
   /// - Throws: ``SwiftVaultError/couldNotDeleteFile(path:underlyingError:)``,
-  ///   ``SwiftVaultError/unsupportedOperation(description:)`` when the application has no name that a folder can have.
+  ///   ``SwiftVaultError/unsupportedOperation(description:)`` when the application's name is not a valid folder name.
   public func clearApplicationDirectories() throws {
     let system = SystemDirectories.current
     let name = system.bundleIdentifier ?? system.processName
     guard PathParts(name).names == [name], !name.hasPrefix(".") else {
       throw SwiftVaultError.unsupportedOperation(
-        description: "the application's name, '\(name.escapingControlCharacters)', cannot be that of a folder")
+        description: "the application's name, '\(name.escapingControlCharacters)', is not a valid folder name")
     }
-    var places: [Path] = [.cache(name), .applicationSupport(name)]
-    if system.bundleIdentifier != nil { places.append(.document(name)) }
+    var paths: [Path] = [.cache(name), .applicationSupport(name)]
+    if system.bundleIdentifier != nil { paths.append(.document(name)) }
     var failures: [any Error] = []
-    for place in places {
-      do { try place.delete() } catch SwiftVaultError.fileDoesNotExist {} catch { failures.append(error) }
+    for path in paths {
+      do { try path.delete() } catch SwiftVaultError.fileDoesNotExist {} catch { failures.append(error) }
     }
     if let first = failures.first { throw first }
   }

@@ -2,32 +2,32 @@ import Coffer
 import CofferLocks
 import Foundation
 
-/// Changes one byte of one stored product in the file, as a failing disk would, and reads everything.
+/// Changes one byte of a stored product in the database file, as a failing disk would, and reads everything.
 func damageAct(_ stage: Stage) async throws {
   let items = stage.catalogue.items
   let victim = items[items.count / 2]
   let bytes = try await stage.withEngine { try await TypedStore(engine: $0).load(Data.self, for: victim.key) }
-  guard let bytes else { throw DemoError("'\(victim.key)' is not there") }
-  // The store is closed: its log has been copied into the database file. Without the log, that file is all there is.
+  guard let bytes else { throw DemoError("there is no value for '\(victim.key)'") }
+  // Closing has checkpointed the log, so the database file alone now holds the store.
   try? FileManager.default.removeItem(atPath: stage.path + "-wal")
 
   let reports = Locked(0)
   var configuration = SQLiteConfiguration()
   configuration.onDamage = { _ in reports.withLock { $0 += 1 } }
-  for place in try places(of: bytes, for: victim.key, inFile: stage.path) {
-    let change = try flip(byteAt: place, inFile: stage.path)
+  for offset in try offsets(of: bytes, for: victim.key, inFile: stage.path) {
+    let change = try flip(byteAt: offset, inFile: stage.path)
     let isHit = try await stage.withEngine(configuration) { engine in
       guard try await isDamaged(TypedStore(engine: engine), victim.key) else { return false }
-      stage.console.line("   At byte \(grouped(place)) of the file, '\(change.old)' has become '\(change.new)'.")
+      stage.console.line("   At byte \(grouped(offset)) of the file, '\(change.old)' has become '\(change.new)'.")
       try await readAll(stage, engine, except: victim)
       stage.check(
-        reports.withLock { $0 } == 1, "damaged product, told once to the program", count: reports.withLock { $0 })
+        reports.withLock { $0 } == 1, "damaged product, reported once", count: reports.withLock { $0 })
       stage.summary.damagedValuesReported = reports.withLock { $0 }
       try await heal(stage, engine, victim)
       return true
     }
     if isHit { return }
-    _ = try flip(byteAt: place, inFile: stage.path)  // An old copy that the database no longer uses.
+    _ = try flip(byteAt: offset, inFile: stage.path)  // The bytes were in a page that is no longer in use.
   }
   stage.check(false, "damaged product, reported", count: 0)
 }
@@ -62,15 +62,15 @@ private func heal(_ stage: Stage, _ engine: SQLiteEngine, _ victim: Item) async 
   try await store.save(victim.product, for: victim.key)
   store.dropCache()
   let isBack = try await store.load(Product.self, for: victim.key) == victim.product
-  stage.check(isBack, "product whole again after saving it anew", count: isBack ? 1 : 0)
+  stage.check(isBack, "product intact after saving it again", count: isBack ? 1 : 0)
 }
 
-/// Where in the file the value may lie: behind its key, with at most 20 bytes of numbers in between.
-private func places(of value: Data, for key: StoreKey, inFile path: String) throws -> [Int] {
+/// Returns the offsets at which the value may be stored: after its key, with at most 20 bytes of numbers in between.
+private func offsets(of value: Data, for key: StoreKey, inFile path: String) throws -> [Int] {
   let file = try Data(contentsOf: URL(fileURLWithPath: path))
   let name = Data(key.string.utf8)
   let start = value.prefix(32)
-  // A letter, so that the text stays a text and only the checksum can tell.
+  // Changing a letter keeps the JSON valid, so that only the checksum detects the change.
   guard let letter = value.dropFirst(16).firstIndex(where: { UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 }) else {
     return []
   }
@@ -84,13 +84,13 @@ private func places(of value: Data, for key: StoreKey, inFile path: String) thro
   return found
 }
 
-/// Makes a small letter of a capital one or the other way round; doing it twice changes nothing.
-func flip(byteAt place: Int, inFile path: String) throws -> (old: Character, new: Character) {
+/// Changes the case of a letter and returns the old and the new one. A second call restores the file.
+func flip(byteAt offset: Int, inFile path: String) throws -> (old: Character, new: Character) {
   let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
   defer { try? file.close() }
-  try file.seek(toOffset: UInt64(place))
-  guard let old = try file.read(upToCount: 1)?.first else { throw DemoError("the file ends before byte \(place)") }
-  try file.seek(toOffset: UInt64(place))
+  try file.seek(toOffset: UInt64(offset))
+  guard let old = try file.read(upToCount: 1)?.first else { throw DemoError("the file ends before byte \(offset)") }
+  try file.seek(toOffset: UInt64(offset))
   try file.write(contentsOf: Data([old ^ 0x20]))
   return (Character(UnicodeScalar(old)), Character(UnicodeScalar(old ^ 0x20)))
 }

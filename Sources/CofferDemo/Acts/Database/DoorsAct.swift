@@ -7,7 +7,7 @@ private struct ShopSettings: Codable, Equatable {
   var columns = 3
 }
 
-/// Two interfaces to one store: typed values by one, raw bytes and change messages by the other.
+/// Uses two interfaces of one store: typed values through one, raw bytes and change notifications through the other.
 func doorsAct(_ stage: Stage) async throws {
   try await stage.withEngine { engine in
     let persistence: any PersistenceCapability = AdapterBasedPersistence(engine: engine)
@@ -15,7 +15,7 @@ func doorsAct(_ stage: Stage) async throws {
     let changes = vault.externalChanges
     let settings = ShopSettings()
 
-    // In by the first door; heard and read at the second.
+    // Saved through the first door; observed and read through the second.
     let start = monotonicNanoseconds()
     try await persistence.save(settings, for: "settings/shop")
     let heard = try await next(changes)
@@ -23,14 +23,14 @@ func doorsAct(_ stage: Stage) async throws {
     let bytes = try await vault.loadData(forKey: "settings/shop")
     stage.console.line("   PersistenceCapability saves \"settings/shop\", a Swift struct.")
     stage.console.line(
-      "   SwiftVaultService hears it as \"\(heard.key ?? "-")\", \(duration(took)) after the save began,")
+      "   SwiftVaultService receives \"\(heard.key ?? "-")\", \(duration(took)) after the save began,")
     stage.console.line("   with transaction \(heard.transactionID?.uuidString ?? "-").")
     let isHeard = heard.key == "settings/shop" && heard.transactionID != nil
-    stage.check(isHeard, "message heard, with its key and transaction", count: isHeard ? 1 : 0)
+    stage.check(isHeard, "change received with its key and transaction", count: isHeard ? 1 : 0)
     let isSame = try bytes.map { try JSONDecoder().decode(ShopSettings.self, from: $0) } == settings
-    stage.check(isSame, "value the same at the other door", count: isSame ? 1 : 0)
+    stage.check(isSame, "value equal through the other door", count: isSame ? 1 : 0)
 
-    // In by the second door; read at the first. The vault does not hear itself: what it hears next is not its own.
+    // Saved through the second door; read through the first. The vault does not receive its own changes.
     let changed = ShopSettings(currency: "CHF", showsStock: false, columns: 4)
     try await vault.saveData(JSONEncoder().encode(changed), forKey: "settings/shop", transactionID: UUID())
     let back = try await persistence.load(ShopSettings.self, for: "settings/shop")
@@ -38,8 +38,8 @@ func doorsAct(_ stage: Stage) async throws {
     let following = try await next(changes)
     let isBack = back == changed
     let isSilent = following.key == "settings/last"
-    stage.check(isBack, "value the same on the way back", count: isBack ? 1 : 0)
-    stage.check(isSilent, "own changes told as somebody else's", count: isSilent ? 0 : 1)
+    stage.check(isBack, "value equal on the way back", count: isBack ? 1 : 0)
+    stage.check(isSilent, "own changes delivered as external ones", count: isSilent ? 0 : 1)
   }
 }
 

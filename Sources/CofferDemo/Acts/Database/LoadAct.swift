@@ -1,6 +1,6 @@
 import Coffer
 
-/// Says which products the demonstration works with.
+/// Prints the products that the demonstration works with.
 func loadAct(_ stage: Stage) {
   let catalogue = stage.catalogue
   stage.summary.products = catalogue.items.count

@@ -2,12 +2,12 @@ import Coffer
 import CofferLocks
 import Foundation
 
-/// Kills a second process in the middle of its saves, again and again, and looks at what is left.
+/// Kills a second process repeatedly while it saves, and checks what the store contains afterwards.
 func plugAct(_ stage: Stage) async throws {
   var random = SeededGenerator(seed: 20_261_121)
   var total = Aftermath()
   var round: UInt64 = 0
-  // At least ten kills, and more if the moments were unlucky.
+  // At least ten kills, and more until five of them interrupted a save.
   while round < 10 || (total.killsInsideASave < 5 && round < 40) {
     stage.console.progress("kill \(round + 1)")
     let lines = try saveUntilKilled(stage.path, round: round, random: &random)
@@ -22,9 +22,9 @@ func plugAct(_ stage: Stage) async throws {
   let inside = total.killsInsideASave
   stage.console.line(
     "   Killed \(counted(total.kills, "time")), \(inside) of them in the middle of a save. Of those saves")
-  stage.console.line("   \(total.finished) had reached the disk whole, and \(inside - total.finished) left no trace.")
+  stage.console.line("   \(total.finished) had been committed, and \(inside - total.finished) left no trace.")
   stage.console.line("   Opening the store after a kill took \(duration(total.slowestOpen)) at most.")
-  stage.console.line("   (A kill is not yet a power cut, which no program can try on your machine.)")
+  stage.console.line("   (A kill is not a power cut, which no program can cause on your machine.)")
   stage.summary.kills = total.kills
   stage.summary.killsInsideASave = total.killsInsideASave
   stage.summary.productsConfirmedBeforeAKill = total.confirmed * PlugBatch.size
@@ -33,20 +33,20 @@ func plugAct(_ stage: Stage) async throws {
   stage.check(total.killsInsideASave > 0, "kills in the middle of a save", count: total.killsInsideASave)
   stage.check(
     total.lost == 0 && total.confirmed > 0,
-    total.lost == 0 ? "products confirmed before a kill, all there" : "confirmed batches lost",
+    total.lost == 0 ? "products confirmed before a kill, all stored" : "confirmed batches lost",
     count: total.lost == 0 ? total.confirmed * PlugBatch.size : total.lost)
-  stage.check(total.half == 0, "batches half there", count: total.half)
+  stage.check(total.half == 0, "batches stored in part", count: total.half)
   stage.check(total.wrong == 0, "products other than what was saved", count: total.wrong)
 }
 
-/// Lets a second process save, kills it after a random number of steps, and returns what it had said.
+/// Starts a second process that saves, kills it after a random number of steps, and returns its output.
 private func saveUntilKilled(_ path: String, round: UInt64, random: inout SeededGenerator) throws -> [String] {
   let child = try Child(.save, [path, "\(round)"])
   defer { child.stop() }
   let saves = Int.random(in: 3...40, using: &random)
   var lines: [String] = []
   while lines.count < saves * 2 + 1, let line = try child.line() { lines.append(line) }
-  usleep(UInt32.random(in: 0...400, using: &random))  // The last line says that a save begins: somewhere within it.
+  usleep(UInt32.random(in: 0...400, using: &random))  // The last line announced a save: the kill falls within it.
   child.kill()
   return try lines + child.lines()
 }
@@ -54,7 +54,7 @@ private func saveUntilKilled(_ path: String, round: UInt64, random: inout Seeded
 private struct Aftermath {
   var kills = 0
   var killsInsideASave = 0
-  /// Interrupted saves that are there all the same: the disk had them, only the answer was cut off.
+  /// The number of interrupted saves that were committed but not yet confirmed.
   var finished = 0
   var confirmed = 0
   var lost = 0
@@ -86,6 +86,6 @@ private struct Aftermath {
         if (try? JSONDecoder().decode(Product.self, from: value)) != item.product { wrong += 1 }
       }
     }
-    wrong += stored.count - expected  // what nobody began to save
+    wrong += stored.count - expected  // values that were never saved
   }
 }

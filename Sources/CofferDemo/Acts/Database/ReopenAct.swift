@@ -1,14 +1,14 @@
 import Coffer
 import CofferLocks
 
-/// Opens the closed store again and compares every product with what was saved.
+/// Reopens the store and compares every product with what was saved.
 func reopenAct(_ stage: Stage) async throws {
   let items = stage.catalogue.items
   let start = monotonicNanoseconds()
   try await stage.withEngine { engine in
     let opened = seconds(since: start)
-    // A new typed store has nothing in memory: every value comes from the file.
-    // Its memory holds at least half of what it may hold, so that it is given twice the room.
+    // A new typed store has an empty cache, so every value is read from the file.
+    // The cache keeps at least half of its capacity, which is therefore twice the number of products.
     let store = TypedStore(engine: engine, cacheCapacity: 2 * items.count + 2)
     var equal = 0
     let readStart = monotonicNanoseconds()
@@ -37,7 +37,7 @@ func reopenAct(_ stage: Stage) async throws {
         ["once more, from memory", grouped(inMemory), duration(cached), duration(cached / each)],
       ])
     stage.summary.readBack = equal
-    stage.check(equal == items.count, "products came back exactly as they were saved", count: equal)
+    stage.check(equal == items.count, "products read exactly as they were saved", count: equal)
     stage.check(count == items.count, "products in the store, none more and none less", count: count)
   }
 }

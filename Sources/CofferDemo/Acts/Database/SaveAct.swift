@@ -2,15 +2,15 @@ import Coffer
 import CofferLocks
 import Foundation
 
-/// Saves every product in one of three ways and compares what each way costs.
+/// Saves every product in one of three ways and compares their costs.
 func saveAct(_ stage: Stage) async throws {
-  // Called once for each transaction, and a durable transaction ends with one sync: it tells how many saves shared one.
+  // Called once per transaction. A durable transaction ends with one sync, so this counts the syncs.
   let syncs = Locked(0)
   var configuration = SQLiteConfiguration()
   configuration.afterCommit = { _ in syncs.withLock { $0 += 1 } }
   try await stage.withEngine(configuration) { engine in
     let saver = Saver(store: TypedStore(engine: engine), console: stage.console, syncs: syncs)
-    try await saver.store.save(stage.catalogue.source, for: "demo/source")  // makes the files ready
+    try await saver.store.save(stage.catalogue.source, for: "demo/source")  // creates the files
 
     let items = stage.catalogue.items
     let single = items.indices.prefix(min(200, items.count / 4))
@@ -26,10 +26,10 @@ func saveAct(_ stage: Stage) async throws {
       },
     ]
     stage.console.table(["", "products", "took", "each", "syncs to disk"], rows.map(\.cells))
-    stage.console.line("   Each save returned only when the disk had confirmed it. The \(writers) writers")
+    stage.console.line("   Each save returned only after the disk had confirmed it. The \(writers) writers")
     stage.console.line(
       "   shared their syncs, about \(rest.count / max(1, rows[2].syncs)) saves each, so each save cost less.")
-    // The same again without the JSON, which is made beforehand.
+    // The same again with products that were encoded beforehand.
     let start = monotonicNanoseconds()
     let codec = JSONCodec()
     let values = try items.map { try codec.encode($0.product) }
@@ -42,8 +42,8 @@ func saveAct(_ stage: Stage) async throws {
       try await saver.concurrently(rest, writers: writers, saveBytes)
     }.each
     stage.console.line(
-      "   A part of every save is turning the product into JSON: \(duration(encoding)) on one core.")
-    stage.console.line("   With that done before, a save takes \(duration(alone)) one after the other and")
+      "   Each save includes encoding the product as JSON: \(duration(encoding)) on one core.")
+    stage.console.line("   Encoded beforehand, a save takes \(duration(alone)) one after the other and")
     stage.console.line("   \(duration(among)) among \(writers) writers: a ratio of \(decimals(alone / among, 1)).")
     stage.summary.savedOneByOne = single.count
     stage.summary.savedInOneBatch = batch.count
@@ -51,7 +51,7 @@ func saveAct(_ stage: Stage) async throws {
     stage.summary.concurrentWriters = writers
     stage.summary.syncsForConcurrentSaves = rows[2].syncs
     stage.summary.microsecondsPerSave = rows.map { $0.each * 1e6 }
-    stage.check(rows[1].syncs == 1, "products in one batch, saved in one go", count: batch.count)
+    stage.check(rows[1].syncs == 1, "products saved in one batch with one sync", count: batch.count)
     stage.check(rows.reduce(0) { $0 + $1.count } == items.count, "products saved and confirmed", count: items.count)
   }
 }
@@ -67,7 +67,7 @@ private struct Measurement {
 }
 
 private struct Saver: Sendable {
-  /// Saves the product at an index.
+  /// A function that saves the product at an index.
   typealias Save = @Sendable (Int) async throws -> Void
 
   let store: TypedStore

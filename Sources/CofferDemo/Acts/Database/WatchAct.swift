@@ -1,23 +1,23 @@
 import Coffer
 import Foundation
 
-/// A second process listens while this one saves: every change must be heard exactly once.
+/// Saves while a second process watches, which must receive every change exactly once.
 func watchAct(_ stage: Stage) async throws {
   let child = try Child(.watch, [stage.path, "watch/last"])
   defer { child.stop() }
-  guard try child.line() == "ready" else { throw DemoError("the second process did not get ready") }
+  guard try child.line() == "ready" else { throw DemoError("the second process did not become ready") }
   try await stage.withEngine { engine in
     let store = TypedStore(engine: engine)
     let products = stage.catalogue.items.prefix(100).map(\.product)
     var sent: [Sent] = []
     var heard: [Heard] = []
-    // One at a time: how long until the other process knows?
+    // One at a time, to measure the latency of a notification.
     for (number, product) in products.enumerated() {
       sent.append(try await save(product, "watch/\(number)", in: store))
       if let line = try child.line() { heard.append(try Heard(line)) }
     }
     let latencies = zip(sent, heard).map { Double($1.time - $0.time) / 1e9 }.sorted()
-    // As fast as possible: is any lost, or told twice?
+    // As fast as possible, to find notifications that are lost or delivered twice.
     for (number, product) in (products + products + products).enumerated() {
       sent.append(try await save(product, "watch/burst/\(number)", in: store))
     }
@@ -29,7 +29,7 @@ func watchAct(_ stage: Stage) async throws {
 
 private func save(_ product: Product, _ name: String, in store: TypedStore) async throws -> Sent {
   let sent = Sent(key: try StoreKey(name), transaction: UUID(), time: monotonicNanoseconds())
-  // Relaxed: it outlives a killed process but is not synced at once, so that the time is that of the message.
+  // A relaxed save is not synced, so that the latency is that of the notification alone.
   try await store.save(product, for: sent.key, durability: .relaxed, transaction: sent.transaction)
   return sent
 }
@@ -37,10 +37,10 @@ private func save(_ product: Product, _ name: String, in store: TypedStore) asyn
 private func report(_ stage: Stage, _ sent: [Sent], _ heard: [Heard], _ latencies: [Double]) {
   for (change, message) in zip(sent, heard).prefix(2) {
     let time = duration(Double(message.time - change.time) / 1e9)
-    stage.console.line("   heard \(message.key)  transaction \(message.transaction.prefix(13))...  after \(time)")
+    stage.console.line("   got \(message.key)  transaction \(message.transaction.prefix(13))...  after \(time)")
   }
   let median = latencies.isEmpty ? 0 : latencies[latencies.count / 2]
-  stage.console.line("   From calling save here to hearing it there: median \(duration(median)), slowest")
+  stage.console.line("   From calling save here to its arrival there: median \(duration(median)), slowest")
   stage.console.line("   \(duration(latencies.last ?? 0)), in \(counted(latencies.count, "change")) one at a time.")
   stage.console.line("   Then \(grouped(sent.count - latencies.count)) more, as fast as possible.")
 
@@ -52,9 +52,9 @@ private func report(_ stage: Stage, _ sent: [Sent], _ heard: [Heard], _ latencie
   stage.summary.changesSent = sent.count
   stage.summary.changesHeard = heard.count
   stage.summary.medianLatencyMicroseconds = median * 1e6
-  stage.check(once == sent.count && heard.count == sent.count, "changes heard, each exactly once", count: once)
+  stage.check(once == sent.count && heard.count == sent.count, "changes received, each exactly once", count: once)
   stage.check(right == sent.count, "changes with the right transaction", count: right)
-  stage.check(heard.map(\.key) == sent.map(\.key), "changes in the order in which they were made", count: heard.count)
+  stage.check(heard.map(\.key) == sent.map(\.key), "changes in the order of their commits", count: heard.count)
 }
 
 private struct Sent {
@@ -63,7 +63,7 @@ private struct Sent {
   let time: Int
 }
 
-/// A line of the second process: "heard TIME TRANSACTION KEY".
+/// A change as the second process prints it: "heard TIME TRANSACTION KEY".
 struct Heard {
   let key: StoreKey
   let transaction: String
@@ -72,7 +72,7 @@ struct Heard {
   init(_ line: String) throws {
     let words = line.split(separator: " ", maxSplits: 3)
     guard words.count == 4, words[0] == "heard", let time = Int(words[1]) else {
-      throw DemoError("the second process said '\(line)'")
+      throw DemoError("the second process printed '\(line)'")
     }
     self.time = time
     transaction = String(words[2])

@@ -2,7 +2,7 @@ import Coffer
 import CofferLocks
 import Foundation
 
-/// Keeps preferences where Foundation's `UserDefaults` does, hears what it writes, and survives a file that it tore.
+/// Stores preferences in the file of Foundation's `UserDefaults`, observes its changes, and recovers from a torn file.
 func preferencesAct(_ stage: Stage) async throws {
   let console = stage.console
   let suite = "com.example.coffer-demo"
@@ -26,31 +26,31 @@ func preferencesAct(_ stage: Stage) async throws {
   guard try child.line() == "true" else { throw DemoError("UserDefaults could not write its file") }
   var heard = false
   if case .commit(let commit)? = await changes.next() {
-    heard = try commit.changed.contains(StoreKey("theme")) && commit.origin == nil
+    heard = commit.changed.contains(StoreKey("theme")) && commit.origin == nil
   }
-  let isLight = try await adapter.value(for: "theme") == "light"
-  stage.check(heard && isLight, "change by UserDefaults heard, with its key", count: heard ? 1 : 0)
+  let isLight = try await adapter.get("theme") == "light"
+  stage.check(heard && isLight, "change by UserDefaults received, with its key", count: heard ? 1 : 0)
   try await adapter.set("dark", for: "theme")
   try await adapter.engine.close()
   try await tear(suite, stage)
 }
 
-/// Cuts the file in half, as a program leaves it that is killed while it writes it in place.
+/// Truncates the file to a half, as a program leaves it that is killed while it overwrites it.
 private func tear(_ suite: String, _ stage: Stage) async throws {
   let file = stage.desktop.appendingPathComponent("\(suite).plist")
   let whole = try Data(contentsOf: file)
   try whole.prefix(whole.count / 2).write(to: file)
-  stage.console.line("   Now the file is cut in half, as a program leaves it that writes it in place")
-  stage.console.line("   and is killed.")
+  stage.console.line("   Now the file is cut in half, as a program leaves it that is killed while it")
+  stage.console.line("   overwrites it.")
   let reports = Locked<[DamageReport]>([])
   var configuration = SlotConfiguration()
   configuration.onDamage = { report in reports.withLock { $0.append(report) } }
   let adapter = try await UserDefaultsAdapter.open(suiteName: suite, configuration: configuration)
   let keys = try await adapter.keys()
-  let theme = try await adapter.value(for: "theme")
+  let theme = try await adapter.get("theme")
   stage.check(
-    keys.count == 3 && theme == "dark", "preferences still there, from the last copy", count: keys.count)
+    keys.count == 3 && theme == "dark", "preferences read from the last copy", count: keys.count)
   let told = reports.withLock { $0.count }
-  stage.check(told == 1, "damaged file told of once, its bytes kept", count: told)
+  stage.check(told == 1, "damaged file reported once, its bytes kept", count: told)
   try await adapter.engine.close()
 }

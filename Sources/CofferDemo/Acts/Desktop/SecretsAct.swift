@@ -1,16 +1,16 @@
 import Coffer
 import Foundation
 
-/// Keeps a secret on a machine without a desktop, under a passphrase.
+/// Stores a secret under a passphrase on a machine without a desktop.
 func secretsAct(_ stage: Stage) async throws {
   let console = stage.console
   let file = stage.desktop.appendingPathComponent("shop.sealed")
   let chain = SecretChain(
     .keychain(service: "com.example.coffer-demo"), .sealed(file, passphrase: passphrase("correct horse")))
-  console.line("   The program wants the desktop's keyring, else a sealed file:")
+  console.line("   The program prefers the desktop's keyring to a sealed file:")
   let choice = try await chain.choose()
-  console.sentence("\"Home \(choice.index + 1) is taken. \(choice.reason)\"")
-  stage.check(choice.index == 1, "home for secrets chosen, the reason told", count: 1)
+  console.sentence("\"Store \(choice.index + 1) is selected: \(choice.reason)\"")
+  stage.check(choice.index == 1, "store of secrets selected, with a reason", count: 1)
 
   let secret = "hunter2-\(UInt64.random(in: .min ... .max))"
   let secrets = try await KeychainAdapter.open(chain)
@@ -18,8 +18,8 @@ func secretsAct(_ stage: Stage) async throws {
   try await secrets.engine.close()
   let search = #"grep -rl "$f" . | wc -l"#
   let found = try shell(search, in: stage.desktop, file: secret).trimmingCharacters(in: .whitespacesAndNewlines)
-  console.line("   Files below the store's directory that have the secret's text in them: \(found)")
-  stage.check(found == "0", "files that give a secret away", count: Int(found) ?? -1)
+  console.line("   Files below the store's directory that contain the text of a secret: \(found)")
+  stage.check(found == "0", "files that contain a secret in clear text", count: Int(found) ?? -1)
 
   var refusal: StorageError.Code?
   do {

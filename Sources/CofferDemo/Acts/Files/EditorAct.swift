@@ -1,19 +1,19 @@
 import Coffer
 import Foundation
 
-/// Lets a program that knows nothing of Coffer change a file while two handles listen.
+/// Changes a file with a program that does not use Coffer while two handles watch.
 func editorAct(_ stage: Stage) async throws {
   let (console, shelf) = (stage.console, stage.shelf)
   let keys = shelf.keys
   let key = keys[keys.count / 3]
-  let end = try StoreKey("the-end")
+  let end = StoreKey("the-end")
   let mark = #""vendor" : ""#
   guard let old = shelf.values[key].map({ String(decoding: $0, as: UTF8.self) }) else { return }
   let new = Data(old.replacingOccurrences(of: mark, with: mark + "Edited: ").utf8)
 
   let child = try Child(.watch, [shelf.directory.path, end.string])
   defer { child.stop() }
-  guard try child.line() == "ready" else { throw DemoError("the second process did not get ready") }
+  guard try child.line() == "ready" else { throw DemoError("the second process did not become ready") }
   try await shelf.withEngine { engine in
     let here = SwiftVault.service(over: engine)
     let changes = here.externalChanges
@@ -26,19 +26,18 @@ func editorAct(_ stage: Stage) async throws {
     let hearing = Task { try await within(.seconds(10), "the change") { try await untilKey(end, changes) } }
     let there = try child.line().map { [try Heard($0)] } ?? []
     let took = there.first.map { duration(Double($0.time - start) / 1e9) } ?? "?"
-    // What follows is the last thing that both hear: then it is certain that there was one change and not two.
+    // A final commit that both receive proves that the edit was delivered once and not twice.
     let last = UUID()
     try await SwiftVault.service(over: engine).saveData(Data(), forKey: end.string, transactionID: last)
     let heardHere = try await hearing.value
     let heardThere = try (there + child.lines().map { try Heard($0) }).map { "\($0.transaction) \($0.key)" }
     let wanted = ["- \(key)", "\(last.uuidString) \(end)"]
     let product = try await TypedStore(engine: engine).load(Product.self, for: key)
-    console.line("   Heard here and in a second process, there \(took) after sed was started.")
-    console.line("   It has no transaction, since sed knows nothing of Coffer. The vendor is now")
+    console.line("   Received here and in a second process, there \(took) after sed was started.")
+    console.line("   It has no transaction, since sed does not use Coffer. The vendor is now")
     console.line("   \"\(product?.vendor.prefix(60) ?? "-")\".")
-    stage.check(heardHere == wanted, "change heard here, once, without transaction", count: heardHere.count - 1)
-    stage.check(
-      heardThere == wanted, "change heard there, once, without transaction", count: heardThere.count - 1)
+    stage.check(heardHere == wanted, "change received here, once, untagged", count: heardHere.count - 1)
+    stage.check(heardThere == wanted, "change received there, once, untagged", count: heardThere.count - 1)
     let isNew = try await engine.entry(key)?.value == new
     stage.check(isNew, "file read with the bytes of the editor", count: isNew ? 1 : 0)
     try await here.remove(forKey: end.string)
@@ -46,7 +45,7 @@ func editorAct(_ stage: Stage) async throws {
   try stage.checkFiles()
 }
 
-/// What is heard, as "TRANSACTION KEY", up to a key.
+/// Returns the received changes up to that of `last`, each as "TRANSACTION KEY".
 private func untilKey(_ last: StoreKey, _ changes: AsyncStream<(key: String?, transactionID: UUID?)>) async throws
   -> [String]
 {

@@ -2,7 +2,7 @@ import Coffer
 import CofferLocks
 import Foundation
 
-/// Deletes the journal and opens the directory again: the files are all that is needed.
+/// Deletes the journal and reopens the directory, which rebuilds the journal from the files.
 func fileJournalAct(_ stage: Stage) async throws {
   let (console, shelf) = (stage.console, stage.shelf)
   let command = "rm .coffer/journal.db*"
@@ -16,11 +16,11 @@ func fileJournalAct(_ stage: Stage) async throws {
     let took = seconds(since: start)
     let report = told.withLock { $0 }.first
     if report?.wasRebuilt == true {
-      console.line("   Opening took \(duration(took)) and told the program that the journal was missing")
-      console.line("   and was made anew from \(counted(report?.edited ?? 0, "file")).")
+      console.line("   Opening took \(duration(took)) and reported that the journal was missing")
+      console.line("   and was rebuilt from \(counted(report?.edited ?? 0, "file")).")
     }
     let isTold = report?.wasRebuilt == true && told.withLock { $0.count } == 1
-    stage.check(isTold, "journal made anew, and said so", count: isTold ? 1 : 0)
+    stage.check(isTold, "journal rebuilt and reported as rebuilt", count: isTold ? 1 : 0)
     let readable = try await shelf.countReadable(engine)
     stage.summary.filesReadAfterRebuild = readable
     stage.check(readable == shelf.values.count, "files read through Coffer, all as before", count: readable)
@@ -31,10 +31,10 @@ func fileJournalAct(_ stage: Stage) async throws {
   try stage.checkFiles()
 }
 
-/// Uses the directory without `await`: the door for code that has callbacks.
+/// Uses the directory through the interface for code with callbacks.
 func callbackAct(_ stage: Stage) async throws {
   let (console, shelf) = (stage.console, stage.shelf)
-  let (key, text) = (try StoreKey("opening-hours.txt"), "Mon-Fri 9-18\n")
+  let (key, text) = (StoreKey("opening-hours.txt"), "Mon-Fri 9-18\n")
   try await shelf.withEngine { engine in
     let storage: any KeyValueStorage = EngineKeyValueStorage(engine: engine)
     console.line("   storage.store(value: bytes, for: \"\(key)\") { error in")

@@ -2,7 +2,7 @@ import Coffer
 import CofferLocks
 import Foundation
 
-/// Where in a commit the second process waits for its end.
+/// The step of a commit at which the second process is killed. The raw value is a step and its ordinal.
 enum KillPoint: String, CaseIterable {
   case aside = "staged 3"
   case written = "recorded 1"
@@ -13,16 +13,16 @@ enum KillPoint: String, CaseIterable {
 
   var text: String {
     switch self {
-    case .aside: "3 of 5 new values were put aside"
+    case .aside: "3 of 5 new values were staged"
     case .written: "the journal was written, not committed"
     case .committed: "the journal had committed"
-    case .second: "2 of 5 files were in their places"
-    case .fourth: "4 of 5 files were in their places"
-    case .synced: "all was in place, but not yet confirmed"
+    case .second: "2 of 5 files were published"
+    case .fourth: "4 of 5 files were published"
+    case .synced: "all were published, but not confirmed"
     }
   }
 
-  /// The configuration of a handle that calls `reached` at this point of every commit after `arm`.
+  /// Returns a configuration that calls `reached` at this step, once `isArmed` is true.
   func configuration(isArmed: Locked<Bool>, reached: @escaping @Sendable () -> Void) -> SlotConfiguration {
     let words = rawValue.split(separator: " ")
     let name = String(words[0])
@@ -40,7 +40,7 @@ enum KillPoint: String, CaseIterable {
   }
 }
 
-/// The first five products once more, as each numbered batch saves them. Both processes make the same ones.
+/// The first five products as each numbered batch saves them. Both processes derive the same values.
 enum FileBatch {
   static let size = 5
   /// The batch in which the second process is killed.
@@ -53,7 +53,7 @@ enum FileBatch {
   }
 }
 
-/// Kills a process that replaces five files at once, at chosen points of its commit, and looks at what is left.
+/// Kills a process at chosen steps of a commit that replaces five files, and checks what the store contains afterwards.
 func fileKillAct(_ stage: Stage) async throws {
   let (console, shelf) = (stage.console, stage.shelf)
   let keys = Array(shelf.keys.prefix(FileBatch.size))
@@ -69,7 +69,7 @@ func fileKillAct(_ stage: Stage) async throws {
     total.kills += 1
     let begun = lines.filter { $0.hasPrefix("begin") }.count
     let acknowledged = lines.filter { $0.hasPrefix("confirmed") }.count
-    // What batch 0 holds is what was there before the round.
+    // Batch 0 stands for the values before the round.
     let versions: [[Data]] = try (0...begun).map { number in
       try products.enumerated().map { index, product in
         guard number > 0 else { return before[index] ?? Data() }
@@ -84,7 +84,7 @@ func fileKillAct(_ stage: Stage) async throws {
       return total.versions(try await engine.entries(keys).map { $0?.value }, versions)
     }
     total.judge(after, begun: begun, acknowledged: acknowledged)
-    // From here on the directory must hold what was read, to the byte.
+    // From now on the directory must contain exactly the bytes that were read.
     for (index, key) in keys.enumerated() { shelf.expect(versions[after[index] ?? 0][index], for: key) }
     total.wrongFiles += try wrongFiles(shelf)
     let isNew = after.allSatisfy { $0 == begun }
@@ -94,20 +94,20 @@ func fileKillAct(_ stage: Stage) async throws {
     ])
   }
   console.line("   Each time, the second process was replacing \(FileBatch.size) files with one batch:")
-  console.table(["killed when", "new files then", "once opened again"], rows)
-  console.line("   Opening finished what the journal had committed and removed what it had not,")
+  console.table(["killed when", "new files then", "after reopening"], rows)
+  console.line("   Opening rolled forward what the journal had committed and removed the rest,")
   console.line("   in \(duration(total.slowestOpen)) at most.")
   total.report(stage)
 }
 
-/// Files that are not what they must be, and values that are still aside although nobody needs them.
+/// Returns the number of files that differ from their expected content, and of staged values that were not removed.
 private func wrongFiles(_ shelf: Shelf) throws -> Int {
   let found = try shelf.compare()
   let aside = shelf.directory.appendingPathComponent(".coffer/staged").path
   return (found.isExact ? 0 : found.count) + (try FileManager.default.contentsOfDirectory(atPath: aside).count)
 }
 
-/// Lets a second process save batches and kills it when it has reached the point. Returns what it had said.
+/// Starts a second process that saves batches, kills it at the given step, and returns its output.
 private func replaceUntilKilled(_ shelf: Shelf, round: Int, at point: KillPoint) throws -> [String] {
   let child = try Child(.replace, [shelf.directory.path, "\(round)", point.rawValue])
   defer { child.stop() }
@@ -120,23 +120,23 @@ private func replaceUntilKilled(_ shelf: Shelf, round: Int, at point: KillPoint)
   return lines
 }
 
-/// What is found after kills.
+/// The counts of what is found after kills.
 struct FileAftermath {
   var kills = 0
   var confirmed = 0
   var lost = 0
   var half = 0
-  /// Files that were neither old nor new in the moment of a kill.
+  /// The number of files that were neither old nor new at the moment of a kill.
   var torn = 0
   var wrongFiles = 0
   var slowestOpen = 0.0
 
-  /// Which batch each value is from; `nil` when it is from none.
+  /// Returns the number of the batch that each value is from, or `nil` if it is from none.
   func versions(_ values: [Data?], _ batches: [[Data]]) -> [Int?] {
     values.enumerated().map { index, value in batches.lastIndex { $0[index] == value } }
   }
 
-  /// Counts one kill: the values must all be from one batch, and from none older than the last that was confirmed.
+  /// Counts one kill. The values must all be from one batch, which must not be older than the last confirmed one.
   mutating func judge(_ versions: [Int?], begun: Int, acknowledged: Int) {
     confirmed += acknowledged
     if Set(versions).count != 1 { half += 1 }
@@ -149,11 +149,11 @@ struct FileAftermath {
     stage.summary.filesLost = lost
     stage.summary.halfFileBatches = half
     stage.check(kills == KillPoint.allCases.count, "kills in the middle of a batch", count: kills)
-    stage.check(half == 0, "batches half there", count: half)
+    stage.check(half == 0, "batches stored in part", count: half)
     stage.check(
-      lost == 0 && confirmed > 0, lost == 0 ? "files confirmed before a kill, all there" : "confirmed files lost",
+      lost == 0 && confirmed > 0, lost == 0 ? "files confirmed before a kill, all stored" : "confirmed files lost",
       count: lost == 0 ? confirmed * FileBatch.size : lost)
-    stage.check(torn == 0, "files torn, even in the moment of a kill", count: torn)
+    stage.check(torn == 0, "files torn, even at the moment of a kill", count: torn)
     stage.check(wrongFiles == 0, "files missing, wrong or left over after a kill", count: wrongFiles)
   }
 }

@@ -1,7 +1,7 @@
 import Coffer
 import Foundation
 
-/// Saves products as files and looks at the files as other programs do.
+/// Saves products as files and reads the files with other programs.
 func fileSaveAct(_ stage: Stage) async throws {
   let (console, shelf) = (stage.console, stage.shelf)
   let items = try Shelf.items(stage.catalogue)
@@ -26,7 +26,7 @@ func fileSaveAct(_ stage: Stage) async throws {
   let which = items.count < stage.catalogue.items.count ? "The first \(grouped(items.count)) of the" : "The same"
   console.line("   \(which) products, each saved on its own, by \(writers) writers at once:")
   console.line(
-    "   \(duration(took)), or \(duration(took / Double(max(1, items.count)))) each. What other programs see there:")
+    "   \(duration(took)), or \(duration(took / Double(max(1, items.count)))) each. What other programs see:")
   let list = "ls | tail -n 3"
   console.shell(list, try shell(list, in: shelf.directory))
   let total = "ls | wc -l"
@@ -37,7 +37,7 @@ func fileSaveAct(_ stage: Stage) async throws {
 
   stage.summary.files = shelf.values.count
   try stage.checkFiles()
-  // The other way round: whoever reads the file without Coffer gets the product.
+  // The other direction: a program that reads the file without Coffer obtains the product.
   let readable = items.filter { item in
     shelf.bytes(of: item.key).flatMap { try? JSONDecoder().decode(Product.self, from: $0) } == item.product
   }

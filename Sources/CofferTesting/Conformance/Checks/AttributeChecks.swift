@@ -1,7 +1,7 @@
 import CofferCore
 import Foundation
 
-/// Attributes travel with their values, and listings tell what reading tells.
+/// Checks that attributes are stored with their values, and that listings agree with reads.
 enum AttributeChecks {
   static let all = [kept, replaced, inBatches, limited, surviving, summaries, oneSummary, dates, refused]
 
@@ -15,24 +15,24 @@ enum AttributeChecks {
     return attributes
   }
 
-  /// Those of these checks: a store may say more of a value by itself.
+  /// Returns only the attributes of these checks, since an engine may add others.
   private static func own(_ attributes: ValueAttributes?) -> ValueAttributes? {
     guard let attributes else { return nil }
     return some(attributes[first] ?? 0, attributes[second])
   }
 
-  private static let kept = Check("attributes are read with their value", requires: .attributes) { bench in
-    let key = try StoreKey("k")
+  private static let kept = Check("attributes are returned with their value", requires: .attributes) { bench in
+    let key = StoreKey("k")
     try await bench.commit(.put(key, bytes("v"), some(7)))
     let entry = try await bench.engine.entry(key)
     try bench.expect("the value", entry?.value, equals: bytes("v"))
     try bench.expect("the attributes of an entry", own(entry?.attributes), equals: some(7))
-    let several = try await bench.engine.entries([key, try StoreKey("absent")])
+    let several = try await bench.engine.entries([key, StoreKey("absent")])
     try bench.expect("the attributes of several entries", several.map { own($0?.attributes) }, equals: [some(7), nil])
   }
 
-  private static let replaced = Check("a put replaces the attributes, too", requires: .attributes) { bench in
-    let key = try StoreKey("k")
+  private static let replaced = Check("a put also replaces the attributes", requires: .attributes) { bench in
+    let key = StoreKey("k")
     for (attributes, expected) in [(some(1), some(1)), (some(2, nil), some(2, nil)), (.none, some(0, nil))] {
       try await bench.commit(.put(key, bytes("same"), attributes))
       try bench.expect(
@@ -59,8 +59,8 @@ enum AttributeChecks {
     }
   }
 
-  private static let limited = Check("more attributes than there may be are refused", requires: .attributes) { bench in
-    let key = try StoreKey("k")
+  private static let limited = Check("attributes over the size limit are refused", requires: .attributes) { bench in
+    let key = StoreKey("k")
     var attributes = ValueAttributes()
     attributes[second] = String(repeating: "a", count: 1_000)
     try await bench.commit(.put(key, bytes("v"), attributes))
@@ -76,14 +76,13 @@ enum AttributeChecks {
   }
 
   private static let surviving = Check("attributes survive closing", requires: [.attributes, .persistence]) { bench in
-    let key = try StoreKey("k")
+    let key = StoreKey("k")
     try await bench.commit(.put(key, bytes("v"), some(9)), durability: .full)
     let again = try await bench.reopen()
     try bench.expect("the attributes", own(try await again.entry(key)?.attributes), equals: some(9))
   }
 
-  private static let summaries = Check("a listing tells what reading tells", requires: [.listing, .snapshots]) {
-    bench in
+  private static let summaries = Check("a listing agrees with reads", requires: [.listing, .snapshots]) { bench in
     let names = ["a", "b", "b/1", "b/2", "c"]
     for (number, name) in names.enumerated() {
       try await bench.commit(.put(StoreKey(name), Data(repeating: 7, count: 10 * number)))
@@ -92,26 +91,26 @@ enum AttributeChecks {
       as [(String?, String?, Int)]
     {
       let (prefix, after) = (try prefix.map { try StoreKey($0) }, try after.map { try StoreKey($0) })
-      let (entries, told) = try await bench.engine.withSnapshot { snapshot in
+      let (entries, summaries) = try await bench.engine.withSnapshot { snapshot in
         (
           try await snapshot.page(prefix: prefix, after: after, limit: limit),
           try await snapshot.summaries(prefix: prefix, after: after, limit: limit)
         )
       }
-      try bench.expect("the keys of a listing", told.map(\.key), equals: entries.map(\.key))
-      try bench.expect("the revisions of a listing", told.map(\.revision), equals: entries.map(\.revision))
-      try bench.expect("the attributes of a listing", told.map(\.attributes), equals: entries.map(\.attributes))
-      for (summary, entry) in zip(told, entries) where summary.size != nil {
+      try bench.expect("the keys of a listing", summaries.map(\.key), equals: entries.map(\.key))
+      try bench.expect("the revisions of a listing", summaries.map(\.revision), equals: entries.map(\.revision))
+      try bench.expect("the attributes of a listing", summaries.map(\.attributes), equals: entries.map(\.attributes))
+      for (summary, entry) in zip(summaries, entries) where summary.size != nil {
         try bench.expect("the size of '\(entry.key.string)'", summary.size, equals: entry.value.count)
       }
     }
   }
 
-  private static let oneSummary = Check("a key's summary tells what reading tells") { bench in
-    let key = try StoreKey("k")
-    try bench.expect("whether there is an absent key", try await bench.engine.contains(key), equals: false)
+  private static let oneSummary = Check("the summary of a key agrees with reads") { bench in
+    let key = StoreKey("k")
+    try bench.expect("contains(_:) of an absent key", try await bench.engine.contains(key), equals: false)
     let commit = try await bench.commit(.put(key, bytes("value")))
-    try bench.expect("whether there is a key", try await bench.engine.contains(key), equals: true)
+    try bench.expect("contains(_:) of a key with a value", try await bench.engine.contains(key), equals: true)
     let summary = try await bench.engine.summary(of: key)
     try bench.expect("its size", summary?.size ?? 5, equals: 5)
     try bench.expect(
@@ -119,17 +118,17 @@ enum AttributeChecks {
     let hasRevisions = try bench.engine.capabilities.contains(.revisions)
     try bench.expect("its revision", summary?.revision, equals: hasRevisions ? commit.revision : .zero)
     try await bench.commit(.delete(key))
-    try bench.expect("whether there is a deleted key", try await bench.engine.contains(key), equals: false)
-    try bench.expect("whether there is a longer key", try await bench.engine.contains(StoreKey("k/2")), equals: false)
+    try bench.expect("contains(_:) of a deleted key", try await bench.engine.contains(key), equals: false)
+    try bench.expect("contains(_:) of a longer key", try await bench.engine.contains(StoreKey("k/2")), equals: false)
   }
 
-  private static let dates = Check("a commit has one date, wherever it is told") { bench in
+  private static let dates = Check("a commit has the same date wherever it is reported") { bench in
     let before = Date()
     let listener = try bench.listen()
     let commit = try await bench.commit(.put(StoreKey("k"), bytes("v")))
     try bench.expect(
       abs(commit.date.timeIntervalSince(before)) < 3_600 || commit.date < before,
-      "Expected the date of a commit to be the present; got \(commit.date).")
+      "Expected the date of a commit to be the current date; got \(commit.date).")
     let heard = try await listener.changes(upTo: commit.revision)
     for case .commit(let told) in heard { try bench.expect("the date in the feed", told.date, equals: commit.date) }
     if let told = try bench.engine.recentCommits(after: .zero)?.last {
@@ -140,7 +139,8 @@ enum AttributeChecks {
     }
   }
 
-  private static let refused = Check("without attributes, a put with some is refused", lacks: .attributes) { bench in
+  private static let refused = Check("without attributes, a put with attributes is refused", lacks: .attributes) {
+    bench in
     try await bench.expect(.unsupported, from: "a put with attributes") {
       try await bench.commit(.put(StoreKey("k"), bytes("v"), some(1)))
     }

@@ -1,14 +1,14 @@
 import CofferCore
 import Foundation
 
-/// A batch happens whole, or not at all, and its steps in order.
+/// Checks that a batch is applied as a whole or not at all, and its operations in order.
 enum BatchChecks {
   static let all = [
     whole, oneRevision, sameKeyTwice, putThenDelete, deleteThenPut, clearThenPut, putThenClear, clearPrefixInOrder,
     largeBatch, failedRequire,
   ]
 
-  private static let whole = Check("every step of a batch happens", requires: .atomicBatches) { bench in
+  private static let whole = Check("every operation of a batch is applied", requires: .atomicBatches) { bench in
     try await bench.commit(.put(StoreKey("old"), bytes("0")))
     try await bench.commit(
       .put(StoreKey("a"), bytes("1")), .put(StoreKey("b"), bytes("2")), .delete(StoreKey("old")),
@@ -30,7 +30,7 @@ enum BatchChecks {
     let listener = try bench.listen()
     let second = try await bench.commit(.put(StoreKey("a"), bytes("3")), .put(StoreKey("b"), bytes("4")))
     let heard = try await listener.commits(upTo: second.revision)
-    try bench.expect("what a subscriber hears of one batch", heard.map(\.revision), equals: [second.revision])
+    try bench.expect("the revisions delivered for one batch", heard.map(\.revision), equals: [second.revision])
   }
 
   private static let sameKeyTwice = Check("the last put of a key in a batch wins", requires: .atomicBatches) { bench in
@@ -39,12 +39,16 @@ enum BatchChecks {
     try await bench.expectValue(StoreKey("k"), bytes("2"), "after a batch that put 1, then 2")
   }
 
-  private static let putThenDelete = Check("put, then delete in a batch is absent", requires: .atomicBatches) { bench in
+  private static let putThenDelete = Check(
+    "put, then delete in a batch leaves the key absent", requires: .atomicBatches
+  ) { bench in
     try await bench.commit(.put(StoreKey("k"), bytes("1")), .delete(StoreKey("k")))
     try await bench.expectValue(StoreKey("k"), nil, "after a batch that put, then deleted it")
   }
 
-  private static let deleteThenPut = Check("delete, then put in a batch is there", requires: .atomicBatches) { bench in
+  private static let deleteThenPut = Check(
+    "delete, then put in a batch leaves the new value", requires: .atomicBatches
+  ) { bench in
     try await bench.commit(.put(StoreKey("k"), bytes("1")))
     try await bench.commit(.delete(StoreKey("k")), .put(StoreKey("k"), bytes("2")))
     try await bench.expectValue(StoreKey("k"), bytes("2"), "after a batch that deleted, then put it")
@@ -67,16 +71,16 @@ enum BatchChecks {
   }
 
   private static let clearPrefixInOrder = Check(
-    "clearing a prefix in a batch takes only what came before it", requires: [.atomicBatches, .listing, .snapshots]
+    "clearing a prefix in a batch affects only earlier operations", requires: [.atomicBatches, .listing, .snapshots]
   ) { bench in
     try await bench.commit(.put(StoreKey("p/0"), bytes("0")))
     try await bench.commit(
       .put(StoreKey("p/1"), bytes("1")), .put(StoreKey("q"), bytes("1")), .clear(prefix: StoreKey("p/")),
       .put(StoreKey("p/2"), bytes("2")))
-    try await bench.expectKeys(["p/2", "q"], "after a batch that cleared 'p/' in its middle")
+    try await bench.expectKeys(["p/2", "q"], "after a batch that cleared 'p/' between its puts")
   }
 
-  private static let largeBatch = Check("a large batch happens", requires: .atomicBatches) { bench in
+  private static let largeBatch = Check("a large batch is applied", requires: .atomicBatches) { bench in
     let count = bench.options.largeBatchSteps
     let operations = try (0..<count).map { WriteBatch.Operation.put(try StoreKey("key/\($0)"), bytes("\($0)")) }
     try await bench.engine.commit(WriteBatch(operations, durability: .relaxed), from: bench.origin)
@@ -89,7 +93,7 @@ enum BatchChecks {
     "a failed batch leaves nothing behind", requires: [.atomicBatches, .preconditions]
   ) { bench in
     let before = try await bench.commit(.put(StoreKey("kept"), bytes("1")))
-    // The failing step comes last, so that an engine that applies as it goes is caught.
+    // The failing operation comes last, so that an engine that applies operations one by one fails the check.
     try await bench.expect(.preconditionFailed, from: "a batch whose require does not hold") {
       try await bench.commit(
         .put(StoreKey("new"), bytes("2")), .put(StoreKey("kept"), bytes("3")), .require(StoreKey("kept"), nil))

@@ -1,20 +1,20 @@
 import CofferCore
 import Foundation
 
-/// Every subscriber hears every commit, once, in order, and whose it was.
+/// Checks that every subscriber receives every commit, once, in order and with its origin.
 enum ChangeChecks {
   static let all = [
     threeSubscribers, transactionAndOrigin, sharedTransaction, madeTransaction, names, namesPrefix, fromNow,
     readsWhatItHears, abandoned, cancelled, availability, flush,
   ]
 
-  private static let threeSubscribers = Check("three subscribers each hear every commit once, in order") { bench in
+  private static let threeSubscribers = Check("three subscribers each receive every commit once, in order") { bench in
     let listeners = try (0..<3).map { _ in try bench.listen() }
     let expected = try await bench.commitMany(12).map(\.revision)
     guard let last = expected.last else { return }
     for (number, listener) in listeners.enumerated() {
       let heard = try await listener.commits(upTo: last, "subscriber \(number + 1) of 3").map(\.revision)
-      try bench.expect("the revisions that subscriber \(number + 1) of 3 heard", heard, equals: expected)
+      try bench.expect("the revisions that subscriber \(number + 1) of 3 received", heard, equals: expected)
     }
   }
 
@@ -38,20 +38,20 @@ enum ChangeChecks {
       commits.append(try await bench.commit(.put(StoreKey("k/\(number)"), bytes("v")), transaction: transaction))
     }
     let heard = try await listener.commits(upTo: commits[2].revision)
-    try bench.expect("the revisions heard", heard.map(\.revision), equals: commits.map(\.revision))
+    try bench.expect("the revisions received", heard.map(\.revision), equals: commits.map(\.revision))
     try bench.expect(
-      "the transactions heard", heard.map(\.transaction), equals: [transaction, transaction, transaction])
+      "the transactions received", heard.map(\.transaction), equals: [transaction, transaction, transaction])
   }
 
-  private static let madeTransaction = Check("a commit without a transaction is given one") { bench in
+  private static let madeTransaction = Check("a commit without a transaction gets a new one") { bench in
     let listener = try bench.listen()
     let commits = try await bench.commitMany(2)
     try bench.expect(
-      commits.allSatisfy { $0.transaction != nil }, "Expected the engine to make transactions; got nil.")
+      commits.allSatisfy { $0.transaction != nil }, "Expected the engine to generate transaction identifiers; got nil.")
     try bench.expect(
       commits[0].transaction != commits[1].transaction, "Expected two transactions; both commits have the same.")
     let heard = try await listener.commits(upTo: commits[1].revision)
-    try bench.expect("the transactions heard", heard.map(\.transaction), equals: commits.map(\.transaction))
+    try bench.expect("the transactions received", heard.map(\.transaction), equals: commits.map(\.transaction))
   }
 
   private static let names = Check("a change names the key that changed and no other") { bench in
@@ -76,31 +76,31 @@ enum ChangeChecks {
     let prefix = try await bench.commit(.clear(prefix: StoreKey("p/")))
     let everything = try await bench.commit(.clear(prefix: nil))
     let heard = try await listener.commits(upTo: everything.revision)
-    try bench.expect("the revisions heard", heard.map(\.revision), equals: [prefix.revision, everything.revision])
+    try bench.expect("the revisions received", heard.map(\.revision), equals: [prefix.revision, everything.revision])
     try bench.expect(
-      heard[0].changed.contains(try StoreKey("p/1")) && !heard[0].changed.contains(try StoreKey("q")),
-      "Expected a change of what starts with 'p/' and nothing else; got \(heard[0].changed).")
+      heard[0].changed.contains(StoreKey("p/1")) && !heard[0].changed.contains(StoreKey("q")),
+      "Expected a change of only the keys that start with 'p/'; got \(heard[0].changed).")
     try bench.expect(
-      heard[1].changed.contains(try StoreKey("p/1")) && heard[1].changed.contains(try StoreKey("q")),
-      "Expected a change of everything; got \(heard[1].changed).")
+      heard[1].changed.contains(StoreKey("p/1")) && heard[1].changed.contains(StoreKey("q")),
+      "Expected a change of every key; got \(heard[1].changed).")
   }
 
-  private static let fromNow = Check("a subscriber from now hears nothing from before") { bench in
+  private static let fromNow = Check("a new subscriber receives no earlier commits") { bench in
     _ = try await bench.commitMany(3)
     let stream = try bench.engine.changes(since: nil)
-    // Open when it returns: what is committed before anybody reads from it is heard.
+    // The stream is open when it is returned: commits made before the first read must be delivered.
     let commit = try await bench.commit(.put(StoreKey("k"), bytes("new")))
     let heard = try await Listener(stream, deadline: bench.options.deadline).commits(upTo: commit.revision)
-    try bench.expect("the revisions heard", heard.map(\.revision), equals: [commit.revision])
+    try bench.expect("the revisions received", heard.map(\.revision), equals: [commit.revision])
   }
 
-  private static let readsWhatItHears = Check("what a subscriber heard of can be read") { bench in
+  private static let readsWhatItHears = Check("a delivered commit is visible to reads") { bench in
     let listener = try bench.listen()
     let writer = Task { try await bench.commitMany(12) }
     var heard = 0
     while heard < 12 {
       let count = heard
-      let changes = try await listener.wait("a subscriber to hear of 12 commits") { changes, isFinished in
+      let changes = try await listener.wait("a subscriber to receive 12 commits") { changes, isFinished in
         changes.count > count || isFinished
       }
       guard changes.count > count else { break }
@@ -108,26 +108,26 @@ enum ChangeChecks {
       let value = try await bench.engine.entry(StoreKey("k"))?.value
       let number = value.flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? -1
       try bench.expect(
-        number >= heard - 1, "Expected the value of commit \(heard - 1) or later once it was heard; got \(number).")
+        number >= heard - 1, "Expected the value of commit \(heard - 1) or later after its delivery; got \(number).")
       let latest = try bench.engine.latestRevision
-      let told = changes[count..<heard].map(\.revision).max() ?? .zero
-      try bench.expect(latest >= told, "Expected latestRevision to be at least \(told) once heard; got \(latest).")
+      let last = changes[count..<heard].map(\.revision).max() ?? .zero
+      try bench.expect(latest >= last, "Expected latestRevision to be at least \(last) after delivery; got \(latest).")
     }
     let commits = try await writer.value
-    try bench.expect("the number of changes heard", heard, equals: commits.count)
+    try bench.expect("the number of changes received", heard, equals: commits.count)
   }
 
-  private static let abandoned = Check("a subscriber that never reads holds up nobody") { bench in
+  private static let abandoned = Check("a subscriber that never reads delays no other") { bench in
     let unread = try bench.engine.changes(since: nil)
     _ = try bench.engine.changes(since: nil)
     let listener = try bench.listen()
     let commits = try await bench.commitMany(12)
     let heard = try await listener.commits(upTo: commits[11].revision)
-    try bench.expect("the revisions heard", heard.map(\.revision), equals: commits.map(\.revision))
+    try bench.expect("the revisions received", heard.map(\.revision), equals: commits.map(\.revision))
     withExtendedLifetime(unread) {}
   }
 
-  private static let cancelled = Check("a cancelled subscriber ends, and the others hear on") { bench in
+  private static let cancelled = Check("a cancelled subscriber ends without affecting the others") { bench in
     let first = try bench.listen()
     let second = try bench.listen()
     let before = try await bench.commit(.put(StoreKey("k"), bytes("1")))
@@ -136,13 +136,13 @@ enum ChangeChecks {
     _ = try await first.untilEnd("the stream of a cancelled subscriber")
     let after = try await bench.commit(.put(StoreKey("k"), bytes("2")))
     let heard = try await second.commits(upTo: after.revision)
-    try bench.expect("the revisions heard", heard.map(\.revision), equals: [before.revision, after.revision])
+    try bench.expect("the revisions received", heard.map(\.revision), equals: [before.revision, after.revision])
   }
 
-  private static let availability = Check("availability gives the present state first") { bench in
+  private static let availability = Check("availability delivers the current state first") { bench in
     for _ in 0..<2 {
       let listener = Listener(try bench.engine.availability(), deadline: bench.options.deadline)
-      let heard = try await listener.wait("availability to give the present state") { states, isFinished in
+      let heard = try await listener.wait("availability to deliver the current state") { states, isFinished in
         isFinished || !states.isEmpty
       }
       try bench.expect("the first state of an open store", heard.first, equals: .available)

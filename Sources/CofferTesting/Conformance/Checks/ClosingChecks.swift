@@ -1,13 +1,13 @@
 import CofferCore
 import Foundation
 
-/// A closed handle says so, whatever it is asked.
+/// Checks that every call of a closed handle throws `closed`.
 enum ClosingChecks {
   static let all = [everyCall, twice, streamsEnd, subscribeAfter, racing]
 
   private static let everyCall = Check("after close every call throws closed") { bench in
     let engine = try bench.engine
-    let key = try StoreKey("k")
+    let key = StoreKey("k")
     try await bench.commit(.put(key, bytes("v")))
     try await engine.close()
     let origin = bench.origin
@@ -43,25 +43,25 @@ enum ClosingChecks {
     try await engine.close()
     _ = try await waiting.untilEnd("a stream of changes after close")
     _ = try await availability.untilEnd("the stream of availability after close")
-    // What nobody had read yet may be delivered or not, but not in part, twice or in another order.
+    // Changes that were not read before closing may be dropped, but not duplicated or reordered.
     let late = try await Listener(unread, deadline: bench.options.deadline).untilEnd("an unread stream after close")
     let heard = late.map(\.revision)
     try bench.expect(
       heard == Array(commits.map(\.revision).prefix(heard.count)) || heard == [commits[2].revision],
-      "Expected an unread stream to give what was committed, in order, then to end; got revisions \(heard).")
+      "Expected an unread stream to deliver the commits in order, then to end; got revisions \(heard).")
   }
 
-  private static let subscribeAfter = Check("a stream that is opened after close ends") { bench in
+  private static let subscribeAfter = Check("a stream opened after close ends at once") { bench in
     let engine = try bench.engine
     try await engine.close()
     let changes = Listener(engine.changes(since: nil), deadline: bench.options.deadline)
     let heard = try await changes.untilEnd("a stream of changes opened after close")
-    try bench.expect("what a stream opened after close gives", heard, equals: [])
+    try bench.expect("the changes of a stream opened after close", heard, equals: [])
     let availability = Listener(engine.availability(), deadline: bench.options.deadline)
     _ = try await availability.untilEnd("a stream of availability opened after close")
   }
 
-  private static let racing = Check("a commit that races with close happens or is refused") { bench in
+  private static let racing = Check("a commit racing with close is applied or refused") { bench in
     let engine = try bench.engine
     let tasks = try (0..<32).map { number in
       let key = try StoreKey("key/\(number)")

@@ -1,7 +1,7 @@
 import CofferCore
 import Foundation
 
-/// Any number of callers at once: nothing lost, nothing twice, a bad one fails alone.
+/// Checks that concurrent commits are neither lost nor duplicated, and that a failing one affects no other.
 enum ConcurrencyChecks {
   static let all = [writers, heardInOrder, badAlone, largeAlone, increments, cancelledBefore, cancelledDuring, latest]
 
@@ -15,7 +15,7 @@ enum ConcurrencyChecks {
       let latest = engine.latestRevision
       guard latest >= commit.revision else {
         throw Unmet(
-          sentence: "Expected latestRevision to be at least \(commit.revision) once that was returned; got \(latest).",
+          sentence: "Expected latestRevision to be at least \(commit.revision) after it was returned; got \(latest).",
           file: #fileID, line: #line)
       }
       return commit
@@ -23,38 +23,37 @@ enum ConcurrencyChecks {
     try bench.expect("the number of distinct revisions", Set(commits.map(\.revision)).count, equals: keys.count)
     for (key, commit) in zip(keys, commits) {
       try await bench.expectValue(key, bytes(key.string), "after 64 concurrent writers")
-      try bench.expect(commit.changed.contains(key), "Expected each writer to get its own commit back.")
+      try bench.expect(commit.changed.contains(key), "Expected each writer to receive its own commit.")
     }
   }
 
-  private static let heardInOrder = Check("commits of concurrent writers are heard in the order of revisions") {
-    bench in
+  private static let heardInOrder = Check("concurrent commits are delivered in the order of revisions") { bench in
     let listener = try bench.listen()
     let engine = try bench.engine
     let commits = try await gather(try keys(12)) { key in
       try await engine.commit(WriteBatch([.put(key, bytes("v"))], durability: .relaxed), from: StoreOrigin())
     }.sorted { $0.revision < $1.revision }
     let heard = try await listener.commits(upTo: commits[11].revision)
-    try bench.expect("the commits heard", heard, equals: commits)
+    try bench.expect("the commits received", heard, equals: commits)
   }
 
   private static let badAlone = Check(
-    "a failed require among concurrent batches fails alone", requires: .preconditions
+    "a failed require fails only its own batch", requires: .preconditions
   ) { bench in
     try await bench.commit(.put(StoreKey("taken"), bytes("v")))
     try await expectBadAlone(bench, code: .preconditionFailed) { key in
-      WriteBatch([.require(try StoreKey("taken"), nil), .put(key, bytes("bad"))])
+      WriteBatch([.require(StoreKey("taken"), nil), .put(key, bytes("bad"))])
     }
   }
 
   private static let largeAlone = Check(
-    "an oversized value among concurrent batches fails alone", maximumValueSize: 4_096
+    "an oversized value fails only its own batch", maximumValueSize: 4_096
   ) { bench in
     let limit = try ValueChecks.cheapLimit(bench)
     try await expectBadAlone(bench, code: .valueTooLarge) { key in WriteBatch([.put(key, Data(count: limit + 1))]) }
   }
 
-  /// Every eighth of 64 concurrent batches is bad.
+  /// Commits 64 concurrent batches, of which every eighth must fail with `code`.
   private static func expectBadAlone(
     _ bench: Bench, code: StorageError.Code, _ bad: @escaping @Sendable (StoreKey) throws -> WriteBatch
   ) async throws {
@@ -77,9 +76,9 @@ enum ConcurrencyChecks {
   }
 
   private static let increments = Check(
-    "concurrent increments with preconditions lose none", requires: [.preconditions, .revisions]
+    "concurrent increments with preconditions are not lost", requires: [.preconditions, .revisions]
   ) { bench in
-    let key = try StoreKey("counter")
+    let key = StoreKey("counter")
     let engine = try bench.engine
     _ = try await gather(Array(0..<8)) { _ in
       var rest = 4
@@ -99,7 +98,7 @@ enum ConcurrencyChecks {
     try await bench.expectValue(key, bytes("32"), "after 8 x 4 increments")
   }
 
-  private static let cancelledBefore = Check("a commit cancelled before it began writes nothing") { bench in
+  private static let cancelledBefore = Check("a commit cancelled before it begins writes nothing") { bench in
     let engine = try bench.engine
     let origin = bench.origin
     let task = Task {
@@ -110,7 +109,7 @@ enum ConcurrencyChecks {
     try await expectWholeOrNothing(bench, task, keys: [StoreKey("k")])
   }
 
-  private static let cancelledDuring = Check("a cancelled commit happens whole or not at all") { bench in
+  private static let cancelledDuring = Check("a cancelled commit is applied as a whole or not at all") { bench in
     let engine = try bench.engine
     let isAtomic = engine.capabilities.contains(.atomicBatches)
     let all = try keys(64)
@@ -141,7 +140,7 @@ enum ConcurrencyChecks {
     }
   }
 
-  private static let latest = Check("latestRevision never goes back") { bench in
+  private static let latest = Check("latestRevision never decreases") { bench in
     let engine = try bench.engine
     let watcher = Task {
       var last = StoreRevision.zero
@@ -159,10 +158,10 @@ enum ConcurrencyChecks {
       try await engine.commit(WriteBatch([.put(key, bytes("v"))], durability: .relaxed), from: StoreOrigin())
     }
     watcher.cancel()
-    try bench.expect("the step back of latestRevision", await watcher.value, equals: nil)
+    try bench.expect("a decrease of latestRevision", await watcher.value, equals: nil)
   }
 
-  /// Runs `body` for every item at once and gives the results in the order of the items.
+  /// Runs `body` for all items concurrently and returns the results in the order of the items.
   private static func gather<Item: Sendable, R: Sendable>(
     _ items: [Item], _ body: @escaping @Sendable (Item) async throws -> R
   ) async throws -> [R] {

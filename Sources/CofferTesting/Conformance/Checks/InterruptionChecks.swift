@@ -1,13 +1,13 @@
 import CofferCore
 import Foundation
 
-/// The way to a store is cut and comes back: what cannot be seen is never taken for absent, and nothing happens twice.
+/// Checks that a store which becomes unreachable never reports absence, and that no commit is applied twice.
 enum InterruptionChecks {
   static let all = [reads, listings, commits]
 
-  private static let reads = Check("while a store is away reads are unavailable, never absent") { bench in
+  private static let reads = Check("while a store is unreachable, reads throw unavailable") { bench in
     let interrupt = try bench.interruption()
-    let (key, absent) = (try StoreKey("k"), try StoreKey("absent"))
+    let (key, absent) = (StoreKey("k"), StoreKey("absent"))
     try await bench.commit(.put(key, bytes("v")), durability: .full)
     try await interrupt(true)
     for key in [key, absent] {
@@ -15,7 +15,7 @@ enum InterruptionChecks {
       try await bench.expect(.unavailable, from: "entries(_:) of \(shown(key))") {
         try await bench.engine.entries([key])
       }
-      try await bench.expect(.unavailable, from: "the question for \(shown(key))") {
+      try await bench.expect(.unavailable, from: "contains(_:) of \(shown(key))") {
         try await bench.engine.contains(key)
       }
     }
@@ -26,7 +26,7 @@ enum InterruptionChecks {
   }
 
   private static let listings = Check(
-    "while a store is away it lists nothing, and throws", requires: [.listing, .snapshots]
+    "while a store is unreachable, listings throw unavailable", requires: [.listing, .snapshots]
   ) { bench in
     let interrupt = try bench.interruption()
     try await bench.commit(.put(StoreKey("a"), bytes("1")), durability: .full)
@@ -39,44 +39,45 @@ enum InterruptionChecks {
     try bench.expect("the keys after the interruption", keys, equals: [StoreKey("a"), StoreKey("b")])
   }
 
-  private static let commits = Check("after an interruption commits go on, each heard once and in order") { bench in
+  private static let commits = Check("after an interruption, each commit is delivered once and in order") { bench in
     let interrupt = try bench.interruption()
     let listener = try bench.listen()
-    let (key, transaction) = (try StoreKey("k"), TransactionID())
+    let (key, transaction) = (StoreKey("k"), TransactionID())
     let before = try await bench.commit(.put(key, bytes("before")), durability: .full)
     try await interrupt(true)
-    let code = try await bench.failure(of: "a commit while the store is away") {
+    let code = try await bench.failure(of: "a commit while the store is unreachable") {
       try await bench.commit(.put(key, bytes("meanwhile")), transaction: transaction, durability: .full)
     }
     try bench.expect(
       code == .unavailable || code == .outcomeUnknown,
-      "Expected the commit to throw unavailable, or outcomeUnknown; it threw \(code).")
+      "Expected the commit to throw unavailable or outcomeUnknown; it threw \(code).")
     try await interrupt(false)
     let after = try await bench.onceBack {
       try await bench.commit(.put(StoreKey("later"), bytes("x")), durability: .full)
     }
     let heard = try await listener.commits(upTo: after.revision)
     let revisions = heard.map(\.revision)
-    try bench.expect("the order of what was heard", revisions, equals: Set(revisions).sorted())
+    try bench.expect("the order of the received revisions", revisions, equals: Set(revisions).sorted())
     try bench.expect(
-      "the commits before and after, as heard", heard.filter { $0 == before || $0 == after },
+      "the received commits from before and after", heard.filter { $0 == before || $0 == after },
       equals: [before, after])
     let times = heard.count { $0.transaction == transaction }
     let limit = code == .outcomeUnknown ? 1 : 0
-    try bench.expect(times <= limit, "Expected a commit that threw \(code) at most \(limit) times; heard it \(times).")
+    try bench.expect(
+      times <= limit, "Expected a commit that threw \(code) at most \(limit) times; received it \(times) times.")
     try await bench.expectValue(key, bytes(times == 1 ? "meanwhile" : "before"), "after the interruption")
   }
 }
 
 extension Bench {
-  /// What cuts the way to the store, or brings it back; ends the check where the suite was told of none.
+  /// Returns the closure that makes the store unreachable or reachable, or skips the check if there is none.
   fileprivate func interruption() throws -> @Sendable (_ isCut: Bool) async throws -> Void {
     guard let interrupt = options.interrupt else { throw Skip(reason: "Options.interrupt is nil.") }
     let location = location
     return { try await interrupt(location, $0) }
   }
 
-  /// The code with which something fails that cannot succeed now.
+  /// Runs a call that must fail and returns the code of its error.
   fileprivate func failure<R>(
     of what: String, file: String = #fileID, line: UInt = #line, _ body: () async throws -> R
   ) async throws -> StorageError.Code {
@@ -84,11 +85,11 @@ extension Bench {
     throw Unmet(sentence: "Expected \(what) to fail; it succeeded.", file: file, line: line)
   }
 
-  /// What `body` gives as soon as the store is not unavailable any more.
+  /// Repeats `body` until the store is no longer unavailable, and returns its result.
   fileprivate func onceBack<R: Sendable>(
     file: String = #fileID, line: UInt = #line, _ body: @escaping @Sendable () async throws -> R
   ) async throws -> R {
-    try await withDeadline(options.deadline, "the store to be back", file: file, line: line) {
+    try await withDeadline(options.deadline, "the store to be available again", file: file, line: line) {
       while true {
         do { return try await body() } catch let error as StorageError where error.code == .unavailable {
           try await Task.sleep(for: .milliseconds(10))

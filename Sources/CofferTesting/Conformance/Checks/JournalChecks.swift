@@ -1,28 +1,30 @@
 import CofferCore
 import Foundation
 
-/// What happened since a revision can be told, or it is said that it cannot.
+/// Checks that commits since a revision are delivered completely, or replaced by a reload.
 enum JournalChecks {
   static let all = [strictlyIncreasing, replay, replayThenLive, replayAll, recent, slowSubscriber, outrun]
 
-  private static let strictlyIncreasing = Check("revisions increase by commit, and latestRevision keeps up") { bench in
+  private static let strictlyIncreasing = Check("revisions increase with each commit, and latestRevision follows") {
+    bench in
     var last = try bench.engine.latestRevision
     for number in 0..<20 {
       let operation: WriteBatch.Operation =
-        number.isMultiple(of: 3) ? .delete(try StoreKey("k")) : .put(try StoreKey("k"), bytes("\(number)"))
+        number.isMultiple(of: 3) ? .delete(StoreKey("k")) : .put(StoreKey("k"), bytes("\(number)"))
       let commit = try await bench.commit(operation)
       let latest = try bench.engine.latestRevision
       try bench.expect(
         commit.revision > last, "Expected a revision after \(last); commit \(number) got \(commit.revision).")
       try bench.expect(
         latest >= commit.revision,
-        "Expected latestRevision to be at least \(commit.revision) once that was returned; got \(latest).")
+        "Expected latestRevision to be at least \(commit.revision) after it was returned; got \(latest).")
       last = commit.revision
     }
   }
 
-  private static let replay = Check("a subscriber at an earlier revision hears what came after it", requires: .replay) {
-    bench in
+  private static let replay = Check(
+    "a subscriber at an earlier revision receives the later commits", requires: .replay
+  ) { bench in
     let commits = try await bench.commitMany(8)
     for start in commits.indices.dropLast() {
       let heard = try await bench.listen(since: commits[start].revision).commits(upTo: commits[7].revision)
@@ -31,7 +33,7 @@ enum JournalChecks {
     }
   }
 
-  private static let replayThenLive = Check("a replay goes on with new commits", requires: .replay) { bench in
+  private static let replayThenLive = Check("a replay continues with new commits", requires: .replay) { bench in
     let old = try await bench.commitMany(4)
     let atEarlier = try bench.listen(since: old[1].revision)
     let atLatest = try bench.listen(since: old[3].revision)
@@ -43,13 +45,14 @@ enum JournalChecks {
     try bench.expect("the commits of a subscriber at the latest revision", heardFromLatest, equals: new)
   }
 
-  private static let replayAll = Check("a subscriber at revision zero hears everything", requires: .replay) { bench in
+  private static let replayAll = Check("a subscriber at revision zero receives every commit", requires: .replay) {
+    bench in
     let commits = try await bench.commitMany(8)
     let heard = try await bench.listen(since: .zero).commits(upTo: commits[7].revision)
     try bench.expect("the commits after revision zero", heard, equals: commits)
   }
 
-  private static let recent = Check("recent commits are told exactly, or not at all") { bench in
+  private static let recent = Check("recent commits are complete or nil") { bench in
     let start = try bench.engine.latestRevision
     let commits = try await bench.commitMany(8)
     let positions = [start] + commits.map(\.revision)
@@ -59,7 +62,7 @@ enum JournalChecks {
     }
   }
 
-  private static let slowSubscriber = Check("a slow subscriber misses nothing without being told") { bench in
+  private static let slowSubscriber = Check("a slow subscriber receives every commit or a reload") { bench in
     let stream = try bench.engine.changes(since: nil)
     let commits = try await bench.commitMany(min(bench.options.commitsToOutrunJournal ?? 100, 10_000))
     guard let last = commits.last else { return }
@@ -67,13 +70,12 @@ enum JournalChecks {
     try expectNoGap(bench, heard, of: commits.map(\.revision))
   }
 
-  private static let outrun = Check("a subscriber older than the journal is told to reload", requires: .replay) {
-    bench in
+  private static let outrun = Check("a subscriber behind the journal receives a reload", requires: .replay) { bench in
     guard let count = bench.options.commitsToOutrunJournal else {
       throw Skip(reason: "Options.commitsToOutrunJournal is nil.")
     }
     let first = try await bench.commit(.put(StoreKey("k"), bytes("first")))
-    // The second is the first that this subscriber has not heard of, so one more than `count` are written.
+    // The subscriber already has the first commit, so `count` more must follow the one that it misses first.
     let commits = try await bench.commitMany(count + 1)
     guard let last = commits.last else { return }
     let listener = try bench.listen(since: first.revision)
@@ -93,7 +95,7 @@ enum JournalChecks {
       "Expected recentCommits(after:) to be nil or complete; got \(recent?.count ?? 0) of \(count + 2) commits.")
   }
 
-  /// Throws unless every revision was heard of once and in order, by its commit or by one reload.
+  /// Throws unless `changes` cover every revision once and in order, each by its commit or by a reload.
   static func expectNoGap(
     _ bench: Bench, _ changes: [StoreChange], of revisions: [StoreRevision], file: String = #fileID, line: UInt = #line
   ) throws {
@@ -102,19 +104,19 @@ enum JournalChecks {
       switch change {
       case .commit(let commit):
         try bench.expect(
-          "the next revision heard", commit.revision, equals: rest.popFirst() ?? .zero, file: file, line: line)
+          "the next revision received", commit.revision, equals: rest.popFirst() ?? .zero, file: file, line: line)
       case .reload(let revision):
         if index > 0, case .reload = changes[index - 1] {
-          throw Unmet(sentence: "Expected one reload for what was missed; got two in a row.", file: file, line: line)
+          throw Unmet(sentence: "Expected one reload for missed commits; got two in a row.", file: file, line: line)
         }
-        let told = rest.prefix { $0 <= revision }.count
+        let covered = rest.prefix { $0 <= revision }.count
         try bench.expect(
-          told > 0, "Expected a reload to reach further than what was heard; got one up to \(revision).", file: file,
+          covered > 0, "Expected a reload to reach beyond the last change; got one up to \(revision).", file: file,
           line: line)
-        rest = rest.dropFirst(told)
+        rest = rest.dropFirst(covered)
       }
     }
     try bench.expect(
-      rest.isEmpty, "Expected to hear of every commit; \(rest.count) are missing.", file: file, line: line)
+      rest.isEmpty, "Expected to receive every commit; \(rest.count) are missing.", file: file, line: line)
   }
 }

@@ -1,11 +1,11 @@
 import CofferCore
 import Foundation
 
-/// Every string of 1 to 1,024 bytes is an ordinary key, and only equal bytes are the same key.
+/// Checks that every string of 1 to 1,024 bytes is a valid key, and that keys are compared by their bytes.
 enum KeyChecks {
   static let all = [distinct, deletedAlone, listed, unicodeForms, invalid]
 
-  /// Names that file systems, databases, patterns and Swift's own strings treat as special.
+  /// Keys with special meaning to file systems, databases, patterns or Swift's `String`.
   static let evil: [String] =
     [
       "../x", "../../etc/passwd", "a/b", "a//b", "/", "//", "/a", ".", "..", "...", "~", "a\\b", "C:\\x",
@@ -23,7 +23,7 @@ enum KeyChecks {
 
   private static func keys() throws -> [StoreKey] { try evil.map { try StoreKey($0) } }
 
-  private static let distinct = Check("unusual keys are ordinary and distinct") { bench in
+  private static let distinct = Check("unusual keys are valid and distinct") { bench in
     let keys = try keys()
     for (number, key) in keys.enumerated() { try await bench.commit(.put(key, bytes("\(number)"))) }
     for (number, key) in keys.enumerated() {
@@ -31,7 +31,7 @@ enum KeyChecks {
     }
   }
 
-  private static let deletedAlone = Check("an unusual key is deleted alone") { bench in
+  private static let deletedAlone = Check("deleting an unusual key affects no other key") { bench in
     let keys = try keys()
     for (number, key) in keys.enumerated() { try await bench.commit(.put(key, bytes("\(number)"))) }
     for key in keys.enumerated() where key.offset.isMultiple(of: 2) { try await bench.commit(.delete(key.element)) }
@@ -53,9 +53,9 @@ enum KeyChecks {
     }
   }
 
-  private static let unicodeForms = Check("composed and decomposed forms of a word are two keys") { bench in
-    let composed = try StoreKey("caf\u{E9}")
-    let decomposed = try StoreKey("cafe\u{301}")
+  private static let unicodeForms = Check("composed and decomposed forms of a word are distinct keys") { bench in
+    let composed = StoreKey("caf\u{E9}")
+    let decomposed = StoreKey("cafe\u{301}")
     try await bench.commit(.put(composed, bytes("composed")))
     try await bench.expectValue(decomposed, nil, "when only the composed form was put")
     try await bench.commit(.put(decomposed, bytes("decomposed")))
@@ -65,9 +65,9 @@ enum KeyChecks {
   }
 
   private static let invalid = Check("an empty key and one of 1,025 bytes are invalid") { bench in
-    // No engine can be handed such a key; an adapter can, and answers through the same type.
+    // `StoreKey` rejects such keys before an engine is called, also on behalf of an adapter.
     try await bench.expect(.invalidKey, from: "an empty key") {
-      try await bench.commit(.put(StoreKey(""), bytes("v")))
+      try await bench.commit(.put(StoreKey(String()), bytes("v")))
     }
     try await bench.expect(.invalidKey, from: "a key of 1,025 bytes") {
       try await bench.engine.entry(StoreKey(String(repeating: "k", count: 1_025)))

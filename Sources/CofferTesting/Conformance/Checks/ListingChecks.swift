@@ -1,7 +1,7 @@
 import CofferCore
 import Foundation
 
-/// Keys are listed and cleared by the bytes they start with.
+/// Checks that keys are listed and cleared by prefixes of their bytes.
 enum ListingChecks {
   static let all = [
     pages, pagesAfter, pagesOfPrefix, patternPrefixes, lastPrefixes, valuesInPages, clearAll, clearPrefix,
@@ -15,7 +15,7 @@ enum ListingChecks {
     return try names.map { try StoreKey($0) }.sorted()
   }
 
-  private static let pages = Check("pages of every size give every key once, in order", requires: listing) { bench in
+  private static let pages = Check("pages of any size contain every key once, in order", requires: listing) { bench in
     let keys = try await fill(bench, (0..<23).map { "key/\($0)" })
     for size in [1, 2, 7, 22, 23, 24, 1_000] {
       let listed = try await bench.engine.withSnapshot { try await $0.list(pageSize: size) }.map(\.key)
@@ -23,7 +23,8 @@ enum ListingChecks {
     }
   }
 
-  private static let pagesAfter = Check("a page starts after the given key, there or not", requires: listing) { bench in
+  private static let pagesAfter = Check("a page starts after the given key, present or not", requires: listing) {
+    bench in
     _ = try await fill(bench, ["a", "b", "ba", "c", "d"])
     for (after, expected) in [
       ("b", ["ba", "c", "d"]), ("b\0", ["ba", "c", "d"]), ("bb", ["c", "d"]), ("A", ["a", "b", "ba", "c", "d"]),
@@ -36,8 +37,9 @@ enum ListingChecks {
     }
   }
 
-  private static let pagesOfPrefix = Check("a prefix is its bytes, and a page can start inside it", requires: listing) {
-    bench in
+  private static let pagesOfPrefix = Check(
+    "a prefix matches bytes, and a page can start inside it", requires: listing
+  ) { bench in
     _ = try await fill(bench, ["us", "use", "user", "user/1", "user/2", "user0", "uses", "usf", "User/1", "v"])
     for (prefix, after, expected) in [
       ("user", nil, ["user", "user/1", "user/2", "user0"]), ("user/", nil, ["user/1", "user/2"]),
@@ -64,14 +66,14 @@ enum ListingChecks {
     }
   }
 
-  /// Prefixes whose last byte has no successor in UTF-8, or the one before it.
+  /// Keys around the last code point of each encoded length, whose last byte has no successor in UTF-8.
   private static let lastNames = [
     "\u{10FFFE}z", "\u{10FFFF}", "\u{10FFFF}\0", "\u{10FFFF}a", "\u{10FFFF}\u{10FFFF}", "\u{10FFFF}\u{10FFFF}b", "z",
     "\u{7F}", "\u{7F}a", "\u{80}", "\u{7FF}", "\u{7FF}a", "\u{800}", "\u{FFFF}", "\u{FFFF}a", "\u{10000}", "\0", "\0a",
   ]
   private static let lastPrefixNames = ["\u{10FFFF}", "\u{10FFFF}\u{10FFFF}", "\u{7F}", "\u{7FF}", "\u{FFFF}", "\0"]
 
-  private static let lastPrefixes = Check("a prefix that ends in the last character is listed", requires: listing) {
+  private static let lastPrefixes = Check("a prefix that ends in the last code point is listed", requires: listing) {
     bench in
     _ = try await fill(bench, lastNames)
     for prefix in lastPrefixNames {
@@ -81,7 +83,7 @@ enum ListingChecks {
     }
   }
 
-  private static let valuesInPages = Check("pages carry the values that single reads give", requires: listing) {
+  private static let valuesInPages = Check("pages contain the same values as single reads", requires: listing) {
     bench in
     let keys = try await fill(bench, ["a", "b", "c", "d"])
     try await bench.commit(.put(StoreKey("b"), Data()))
@@ -92,7 +94,7 @@ enum ListingChecks {
     try bench.expect("the entries in pages", listed, equals: read)
   }
 
-  private static let clearAll = Check("clear removes everything", requires: listing) { bench in
+  private static let clearAll = Check("clear removes every value", requires: listing) { bench in
     _ = try await fill(bench, KeyChecks.evil)
     try await bench.commit(.clear(prefix: nil))
     try await bench.expectKeys([], "after clear")
@@ -111,7 +113,7 @@ enum ListingChecks {
     try await bench.expectKeys(["us", "use", "uses", "usf", "USER"], "after clear of prefixes '%' and '_'")
   }
 
-  private static let clearLastPrefix = Check("clear of a prefix that ends in the last character", requires: listing) {
+  private static let clearLastPrefix = Check("clear of a prefix that ends in the last code point", requires: listing) {
     bench in
     var names = lastNames
     _ = try await fill(bench, names)
@@ -122,7 +124,7 @@ enum ListingChecks {
     }
   }
 
-  private static let clearNothing = Check("clear of a prefix that no key has succeeds", requires: listing) { bench in
+  private static let clearNothing = Check("clear of a prefix without keys succeeds", requires: listing) { bench in
     _ = try await fill(bench, ["a", "b"])
     try await bench.commit(.clear(prefix: StoreKey("absent")))
     try await bench.expectKeys(["a", "b"], "after clear of a prefix that no key has")

@@ -1,7 +1,7 @@
 import CofferCore
 import Foundation
 
-/// What was there at close is there after opening again.
+/// Checks that the content of a store survives closing and reopening.
 enum PersistenceChecks {
   static let all = [values, unusualKeys, deletions, revisions, positions, afterwards, powerLoss]
 
@@ -9,13 +9,13 @@ enum PersistenceChecks {
     let large = min(100_000, try bench.engine.capabilities.maximumValueSize)
     let values = [Data(), Data([0]), Data(0...255), Data(repeating: 7, count: large)]
     for (number, value) in values.enumerated() {
-      // Closing is no power loss: relaxed commits survive it, too.
+      // Relaxed commits must survive closing as well.
       try await bench.commit(.put(StoreKey("key/\(number)"), value), durability: number == 0 ? .full : .relaxed)
     }
     for _ in 0..<2 {
       _ = try await bench.reopen()
       for (number, value) in values.enumerated() {
-        try await bench.expectValue(StoreKey("key/\(number)"), value, "after opening again")
+        try await bench.expectValue(StoreKey("key/\(number)"), value, "after reopening")
       }
     }
   }
@@ -25,7 +25,7 @@ enum PersistenceChecks {
     for (number, key) in keys.enumerated() { try await bench.commit(.put(key, bytes("\(number)"))) }
     _ = try await bench.reopen()
     for (number, key) in keys.enumerated() {
-      try await bench.expectValue(key, bytes("\(number)"), "after opening again")
+      try await bench.expectValue(key, bytes("\(number)"), "after reopening")
     }
   }
 
@@ -34,21 +34,21 @@ enum PersistenceChecks {
     try await bench.commit(.put(StoreKey("b"), bytes("2")))
     try await bench.commit(.delete(StoreKey("a")))
     _ = try await bench.reopen()
-    try await bench.expectValue(StoreKey("a"), nil, "after deleting it and opening again")
-    try await bench.expectValue(StoreKey("b"), bytes("2"), "after opening again")
+    try await bench.expectValue(StoreKey("a"), nil, "after deleting it and reopening")
+    try await bench.expectValue(StoreKey("b"), bytes("2"), "after reopening")
   }
 
-  private static let revisions = Check("revisions go on after opening again", requires: .persistence) { bench in
+  private static let revisions = Check("revisions continue after reopening", requires: .persistence) { bench in
     var last = try await bench.commitMany(3)[2].revision
     let entry = try await bench.engine.entry(StoreKey("k"))
     for _ in 0..<2 {
       let engine = try await bench.reopen()
       let latest = engine.latestRevision
       try bench.expect(latest >= last, "Expected latestRevision to be at least \(last) after opening; got \(latest).")
-      try bench.expect("the entry after opening again", try await engine.entry(StoreKey("k")), equals: entry)
+      try bench.expect("the entry after reopening", try await engine.entry(StoreKey("k")), equals: entry)
       let commit = try await bench.commit(.put(StoreKey("other"), bytes("v")))
       try bench.expect(
-        commit.revision > last, "Expected a revision after \(last) after opening again; got \(commit.revision).")
+        commit.revision > last, "Expected a revision later than \(last) after reopening; got \(commit.revision).")
       last = commit.revision
     }
   }
@@ -61,15 +61,15 @@ enum PersistenceChecks {
     let new = try await bench.commitMany(2)
     let listener = try bench.listen(since: old[0].revision)
     let heard = try await listener.commits(upTo: new[1].revision)
-    try bench.expect("the commits since a position from before closing", heard, equals: Array(old[1...]) + new)
+    try bench.expect("the commits after a position that predates closing", heard, equals: Array(old[1...]) + new)
   }
 
   private static let powerLoss = Check("full commits survive power loss", requires: .powerLossSafety) { _ in
-    throw Skip(reason: "No power can be cut from inside a process: the engine's own tests must show this.")
+    throw Skip(reason: "Power loss cannot be simulated inside a process; the engine's own tests must cover it.")
   }
 
   private static let afterwards = Check(
-    "a subscriber after opening again hears only new commits",
+    "a subscriber after reopening receives only new commits",
     requires: .persistence
   ) { bench in
     _ = try await bench.commitMany(4)
@@ -77,6 +77,6 @@ enum PersistenceChecks {
     let listener = try bench.listen()
     let commit = try await bench.commit(.put(StoreKey("k"), bytes("new")))
     let heard = try await listener.commits(upTo: commit.revision)
-    try bench.expect("the revisions heard", heard.map(\.revision), equals: [commit.revision])
+    try bench.expect("the revisions received", heard.map(\.revision), equals: [commit.revision])
   }
 }

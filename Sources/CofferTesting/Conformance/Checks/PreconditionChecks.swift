@@ -1,15 +1,16 @@
 import CofferCore
 import Foundation
 
-/// `require` holds against the state before the batch, or the batch is refused.
+/// Checks that each `require` is compared with the state before the batch, and that a failed one refuses the batch.
 enum PreconditionChecks {
   static let all = [absent, revision, wrongRevision, beforeTheBatch, requireAlone, namesTheKey, notAnnounced]
 
-  private static let absent = Check("require absent holds only for an absent key", requires: .preconditions) { bench in
-    let key = try StoreKey("k")
+  private static let absent = Check("require absent succeeds only for an absent key", requires: .preconditions) {
+    bench in
+    let key = StoreKey("k")
     try await bench.commit(.require(key, nil), .put(key, bytes("1")))
     try await bench.expectValue(key, bytes("1"), "after it was put where absent")
-    try await bench.expect(.preconditionFailed, from: "require absent for a key that is there") {
+    try await bench.expect(.preconditionFailed, from: "require absent for a key that is present") {
       try await bench.commit(.require(key, nil), .put(key, bytes("2")))
     }
     try await bench.expectValue(key, bytes("1"), "after a refused put")
@@ -19,11 +20,11 @@ enum PreconditionChecks {
   }
 
   private static let revision = Check(
-    "require at the present revision holds", requires: [.preconditions, .revisions]
+    "require at the current revision succeeds", requires: [.preconditions, .revisions]
   ) { bench in
-    let key = try StoreKey("k")
+    let key = StoreKey("k")
     var seen = try await bench.commit(.put(key, bytes("0"))).revision
-    // Other keys move the store's revision, not the entry's.
+    // A commit of another key advances the revision of the store, not that of the entry.
     try await bench.commit(.put(StoreKey("other"), bytes("x")))
     for number in 1...3 {
       seen = try await bench.commit(.require(key, seen), .put(key, bytes("\(number)"))).revision
@@ -34,7 +35,7 @@ enum PreconditionChecks {
   private static let wrongRevision = Check(
     "require at another revision fails", requires: [.preconditions, .revisions]
   ) { bench in
-    let key = try StoreKey("k")
+    let key = StoreKey("k")
     let old = try await bench.commit(.put(key, bytes("1"))).revision
     let present = try await bench.commit(.put(key, bytes("2"))).revision
     for (wrong, what) in [(old, "an older"), (present.next, "a later"), (.zero, "the zero")] {
@@ -51,21 +52,22 @@ enum PreconditionChecks {
   private static let beforeTheBatch = Check(
     "require is checked against the state before the batch", requires: [.preconditions, .atomicBatches]
   ) { bench in
-    let key = try StoreKey("k")
+    let key = StoreKey("k")
     try await bench.commit(.put(key, bytes("1")), .require(key, nil))
-    try await bench.expectValue(key, bytes("1"), "after a batch that put it and required it absent before")
-    try await bench.expect(.preconditionFailed, from: "delete, then require absent, of a key that is there") {
+    try await bench.expectValue(key, bytes("1"), "after a batch that put it, then required it absent")
+    try await bench.expect(.preconditionFailed, from: "delete, then require absent, of a key that is present") {
       try await bench.commit(.delete(key), .require(key, nil))
     }
     try await bench.expectValue(key, bytes("1"), "after that batch failed")
   }
 
-  private static let requireAlone = Check("a batch of requires only asks", requires: .preconditions) { bench in
+  private static let requireAlone = Check("a batch of preconditions changes nothing", requires: .preconditions) {
+    bench in
     let before = try bench.engine.latestRevision
     let commit = try await bench.commit(.require(StoreKey("absent"), nil))
-    try bench.expect("what a batch of requires changed", commit.changed, equals: StoreSelection.none)
+    try bench.expect("the changes of a batch of preconditions", commit.changed, equals: StoreSelection.none)
     try bench.expect(
-      commit.revision >= before, "Expected a revision from \(before); got \(commit.revision).")
+      commit.revision >= before, "Expected a revision of at least \(before); got \(commit.revision).")
     try await bench.commit(.put(StoreKey("k"), bytes("v")))
     try await bench.expect(.preconditionFailed, from: "a batch of one require that does not hold") {
       try await bench.commit(.require(StoreKey("k"), nil))
@@ -78,10 +80,10 @@ enum PreconditionChecks {
       try await bench.commit(
         .require(StoreKey("free"), nil), .require(StoreKey("taken"), nil), .put(StoreKey("free"), bytes("v")))
     }
-    try bench.expect("the key that the error names", error.key, equals: try StoreKey("taken"))
+    try bench.expect("the key that the error names", error.key, equals: StoreKey("taken"))
   }
 
-  private static let notAnnounced = Check("a failed batch is not announced", requires: .preconditions) { bench in
+  private static let notAnnounced = Check("a failed batch is not delivered", requires: .preconditions) { bench in
     let listener = try bench.listen()
     let first = try await bench.commit(.put(StoreKey("k"), bytes("1")))
     try await bench.expect(.preconditionFailed, from: "a require that does not hold") {
@@ -89,6 +91,6 @@ enum PreconditionChecks {
     }
     let last = try await bench.commit(.put(StoreKey("k"), bytes("3")))
     let heard = try await listener.commits(upTo: last.revision).map(\.revision)
-    try bench.expect("the revisions heard", heard, equals: [first.revision, last.revision])
+    try bench.expect("the revisions received", heard, equals: [first.revision, last.revision])
   }
 }

@@ -1,7 +1,7 @@
 import CofferCore
 import Foundation
 
-/// Records of the library's own are committed with values and are apart from them.
+/// Checks that system records are committed with values but kept separate from them.
 enum RecordChecks {
   static let all = [kept, apart, atomic, required, surviving, announced, refused]
 
@@ -23,12 +23,12 @@ enum RecordChecks {
   }
 
   private static let apart = Check(
-    "records are not listed, and clearing leaves them", requires: [.systemRecords, .listing, .snapshots]
+    "records are not listed, and clear does not remove them", requires: [.systemRecords, .listing, .snapshots]
   ) { bench in
     let (engine, name) = (try bench.engine, try name("k"))
     try await bench.commit(.putRecord(name, bytes("record")))
     try bench.expect("the value of the same name", try await engine.entry(StoreKey("k")), equals: nil)
-    try bench.expect("whether there is a value", try await engine.contains(StoreKey("k")), equals: false)
+    try bench.expect("contains(_:) of the same name", try await engine.contains(StoreKey("k")), equals: false)
     try await bench.expectKeys([], "beside a record")
     try await bench.commit(.put(StoreKey("k"), bytes("value")))
     try await bench.commit(.clear(prefix: nil))
@@ -41,7 +41,7 @@ enum RecordChecks {
   ) { bench in
     let (engine, name) = (try bench.engine, try name())
     try await bench.commit(.put(StoreKey("k"), bytes("1")), .putRecord(name, bytes("1")))
-    try await bench.expect(.preconditionFailed, from: "a batch whose condition does not hold") {
+    try await bench.expect(.preconditionFailed, from: "a batch whose precondition does not hold") {
       try await bench.commit(
         .put(StoreKey("k"), bytes("2")), .putRecord(name, bytes("2")), .require(StoreKey("absent"), StoreRevision(1)))
     }
@@ -50,7 +50,7 @@ enum RecordChecks {
   }
 
   private static let required = Check(
-    "a record can be a condition", requires: [.systemRecords, .atomicBatches, .preconditions]
+    "a record can be a precondition", requires: [.systemRecords, .atomicBatches, .preconditions]
   ) { bench in
     let name = try name()
     let first = try await bench.commit(.requireRecord(name, nil), .putRecord(name, bytes("1")))
@@ -71,7 +71,7 @@ enum RecordChecks {
     try bench.expect("the record", try await again.record(name), equals: expected)
   }
 
-  private static let announced = Check("a commit says which records it has changed", requires: .systemRecords) {
+  private static let announced = Check("a commit names the records that it changed", requires: .systemRecords) {
     bench in
     let name = try name()
     let listener = try bench.listen()

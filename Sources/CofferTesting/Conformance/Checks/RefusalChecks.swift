@@ -1,25 +1,27 @@
 import CofferCore
 import Foundation
 
-/// What is not promised is refused, so that nobody comes to rely on it.
+/// Checks that undeclared features are refused, so that no caller comes to depend on them.
 enum RefusalChecks {
   static let all = [coherent, batches, preconditions, snapshots, clearing, paging, replay, revisions, exists]
 
-  private static let coherent = Check("the declared capabilities belong together") { bench in
+  private static let coherent = Check("the declared capabilities are consistent") { bench in
     let capabilities = try bench.engine.capabilities
     try bench.expect(
       !capabilities.contains(.listing) || capabilities.contains(.snapshots),
-      "Expected an engine that declares listing to declare snapshots: pages are read in one; it does not.")
+      "Expected an engine that declares listing to declare snapshots, since pages are read in one; it does not.")
     try bench.expect(
       !capabilities.contains(.preconditions) || capabilities.contains(.atomicBatches),
-      "Expected an engine that declares preconditions to declare atomicBatches: a require is a step; it does not.")
+      "Expected an engine that declares preconditions to declare atomicBatches, since a require is an operation of a "
+        + "batch; it does not.")
     try bench.expect(
       capabilities.maximumValueSize > 0, "Expected a limit above 0 bytes; got \(capabilities.maximumValueSize).")
-    try bench.expect("the capabilities when asked again", try bench.engine.capabilities, equals: capabilities)
+    try bench.expect("the capabilities when read again", try bench.engine.capabilities, equals: capabilities)
   }
 
-  private static let batches = Check("without atomicBatches, a batch of steps is refused", lacks: .atomicBatches) {
-    bench in
+  private static let batches = Check(
+    "without atomicBatches, a batch of several operations is refused", lacks: .atomicBatches
+  ) { bench in
     try await bench.expect(.unsupported, from: "a batch of two puts") {
       try await bench.commit(.put(StoreKey("a"), bytes("1")), .put(StoreKey("b"), bytes("2")))
     }
@@ -41,7 +43,7 @@ enum RefusalChecks {
 
   private static let clearing = Check("without listing, clear is refused", lacks: .listing) { bench in
     try await bench.commit(.put(StoreKey("p/1"), bytes("v")))
-    for prefix in [nil, try StoreKey("p/"), try StoreKey("absent")] {
+    for prefix in [nil, StoreKey("p/"), StoreKey("absent")] {
       try await bench.expect(.unsupported, from: "clear of prefix \(shown(prefix as Any))") {
         try await bench.commit(.clear(prefix: prefix))
       }
@@ -57,7 +59,7 @@ enum RefusalChecks {
     }
   }
 
-  private static let replay = Check("without replay, an earlier position is answered, never skipped", lacks: .replay) {
+  private static let replay = Check("without replay, an earlier position yields commits or a reload", lacks: .replay) {
     bench in
     let commits = try await bench.commitMany(4)
     let heard = try await bench.listen(since: commits[0].revision).changes(upTo: commits[3].revision)

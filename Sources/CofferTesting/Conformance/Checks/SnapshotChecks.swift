@@ -1,32 +1,32 @@
 import CofferCore
 import Foundation
 
-/// A snapshot is one state of the store.
+/// Checks that a snapshot shows one state of the store.
 enum SnapshotChecks {
   static let all = [passesThrough, unchanged, pagesUnchanged, oneState, pagesAreOneState, ended, revision]
 
   private struct Probe: Error {}
 
   private static let passesThrough = Check(
-    "a snapshot passes on what its body returns or throws",
+    "withSnapshot returns or throws the result of its body",
     requires: .snapshots
   ) { bench in
     let number = try await bench.engine.withSnapshot { _ in 42 }
-    try bench.expect("what withSnapshot returns", number, equals: 42)
+    try bench.expect("the result of withSnapshot", number, equals: 42)
     do {
       try await bench.engine.withSnapshot { _ in throw Probe() }
-      try bench.expect(false, "Expected withSnapshot to throw what its body throws; it returned.")
+      try bench.expect(false, "Expected withSnapshot to throw the error of its body; it returned.")
     } catch is Probe {}
     try await bench.commit(.put(StoreKey("k"), bytes("v")))
     try await bench.expectValue(StoreKey("k"), bytes("v"), "after a snapshot's body threw")
   }
 
-  private static let unchanged = Check("a snapshot stays as it was while others write", requires: .snapshots) { bench in
+  private static let unchanged = Check("a snapshot is unaffected by later writes", requires: .snapshots) { bench in
     let keys = try ["a", "b", "c"].map { try StoreKey($0) }
     try await bench.commit(.put(keys[0], bytes("1")))
     try await bench.commit(.put(keys[1], bytes("2")))
     let seen = try await bench.engine.withSnapshot { snapshot in
-      // The first read comes after the writes, too: a state that begins at the first read would be a later one.
+      // A write precedes the first read, so that a snapshot taken only at the first read fails the check.
       let revision = snapshot.revision
       try await bench.commit(.put(keys[0], bytes("new")))
       let first = try await snapshot.entries(keys)
@@ -44,7 +44,7 @@ enum SnapshotChecks {
   }
 
   private static let pagesUnchanged = Check(
-    "a snapshot's pages stay as they were while others write", requires: [.snapshots, .listing]
+    "a snapshot's pages are unaffected by later writes", requires: [.snapshots, .listing]
   ) { bench in
     let names = (0..<10).map { "key/\($0)" }
     for name in names { try await bench.commit(.put(StoreKey(name), bytes("old"))) }
@@ -63,13 +63,13 @@ enum SnapshotChecks {
   }
 
   private static let oneState = Check(
-    "a snapshot never shows half of a batch", requires: [.snapshots, .atomicBatches]
+    "a snapshot never contains a part of a batch", requires: [.snapshots, .atomicBatches]
   ) { bench in
     let keys = try (0..<8).map { try StoreKey("key/\($0)") }
     try await whileRewriting(bench, keys) {
       for _ in 0..<50 {
         let entries = try await bench.engine.withSnapshot { snapshot in
-          // Two calls: the state is the snapshot's, not the call's.
+          // Two calls, since both must read the same state.
           try await snapshot.entries(Array(keys[..<4])) + snapshot.entries(Array(keys[4...]))
         }
         try expectOneState(bench, entries.map { $0?.value }, of: keys.count)
@@ -78,7 +78,7 @@ enum SnapshotChecks {
   }
 
   private static let pagesAreOneState = Check(
-    "pages are one state while others write", requires: [.snapshots, .listing, .atomicBatches]
+    "all pages of a snapshot show one state during writes", requires: [.snapshots, .listing, .atomicBatches]
   ) { bench in
     let keys = try (0..<20).map { try StoreKey("key/\($0)") }
     try await whileRewriting(bench, keys) {
@@ -89,7 +89,7 @@ enum SnapshotChecks {
     }
   }
 
-  /// Runs `body` while another task gives all keys a new value at once, again and again.
+  /// Runs `body` while another task repeatedly writes a new value to all keys in one batch.
   private static func whileRewriting(
     _ bench: Bench, _ keys: [StoreKey], _ body: @Sendable () async throws -> Void
   ) async throws {
@@ -119,7 +119,7 @@ enum SnapshotChecks {
       "Expected the values of one batch in one snapshot; got \(shown(values)).")
   }
 
-  private static let ended = Check("a snapshot that is used after its call is closed", requires: .snapshots) { bench in
+  private static let ended = Check("a snapshot used after its call throws closed", requires: .snapshots) { bench in
     try await bench.commit(.put(StoreKey("k"), bytes("v")))
     let snapshot = try await bench.engine.withSnapshot { snapshot in
       _ = try await snapshot.entries([StoreKey("k")])
@@ -134,7 +134,8 @@ enum SnapshotChecks {
     }
   }
 
-  private static let revision = Check("a snapshot knows its revision", requires: .snapshots) { bench in
+  private static let revision = Check("a snapshot has the revision of the latest commit", requires: .snapshots) {
+    bench in
     for _ in 0..<3 {
       let commit = try await bench.commit(.put(StoreKey("k"), bytes("v")))
       let revision = try await bench.engine.withSnapshot { $0.revision }

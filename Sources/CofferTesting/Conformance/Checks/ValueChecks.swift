@@ -1,7 +1,7 @@
 import CofferCore
 import Foundation
 
-/// What is written is read back, byte for byte.
+/// Checks that values are read back byte for byte.
 enum ValueChecks {
   static let all = [
     freshIsEmpty, emptyValue, oneByte, everyByte, largeValue, overwrite, absent, delete, deleteMissing, emptyBatch,
@@ -31,7 +31,7 @@ enum ValueChecks {
 
   private static let largeValue = Check("a large value is kept") { bench in
     let size = min(bench.options.largeValueSize, try bench.engine.capabilities.maximumValueSize)
-    // A period that is no power of two shows pages that were swapped.
+    // The period of the pattern is not a power of two, so that swapped pages are detected.
     var value = Data(count: size)
     value.withUnsafeMutableBytes { bytes in
       for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: index % 251) }
@@ -40,14 +40,14 @@ enum ValueChecks {
     try await bench.expectValue(StoreKey("k"), value, "after putting \(size) bytes")
   }
 
-  private static let overwrite = Check("a value replaces the one before it") { bench in
+  private static let overwrite = Check("a put replaces the existing value") { bench in
     for value in ["first and long", "second", "", "third"] {
       try await bench.commit(.put(StoreKey("k"), bytes(value)))
       try await bench.expectValue(StoreKey("k"), bytes(value), "after overwriting it")
     }
   }
 
-  private static let absent = Check("an absent key is nil") { bench in
+  private static let absent = Check("an absent key reads as nil") { bench in
     try await bench.commit(.put(StoreKey("k"), bytes("v")))
     try await bench.expectValue(StoreKey("other"), nil, "when only 'k' was put")
     try await bench.expectValue(StoreKey("K"), nil, "when only 'k' was put")
@@ -72,14 +72,14 @@ enum ValueChecks {
   private static let emptyBatch = Check("an empty batch succeeds and changes nothing") { bench in
     let before = try await bench.commit(.put(StoreKey("k"), bytes("v")))
     let commit = try await bench.commit()
-    try bench.expect("what an empty batch changed", commit.changed, equals: StoreSelection.none)
+    try bench.expect("the changes of an empty batch", commit.changed, equals: StoreSelection.none)
     try bench.expect(
       commit.revision >= before.revision,
-      "Expected an empty batch to answer with a revision from \(before.revision); got \(commit.revision).")
+      "Expected an empty batch to return a revision of at least \(before.revision); got \(commit.revision).")
     try await bench.expectValue(StoreKey("k"), bytes("v"), "after an empty batch")
   }
 
-  private static let severalEntries = Check("entries come in the order of the keys asked for") { bench in
+  private static let severalEntries = Check("entries have the order of the requested keys") { bench in
     for name in ["a", "b", "c"] { try await bench.commit(.put(StoreKey(name), bytes(name))) }
     let asked = ["c", "missing", "a", "c", "b"]
     let entries = try await bench.engine.entries(try asked.map { try StoreKey($0) })
@@ -89,7 +89,7 @@ enum ValueChecks {
   }
 
   private static let limit = Check(
-    "a value over the limit is refused by name, one at the limit is kept",
+    "a value over the limit is refused with its key, one at the limit is kept",
     maximumValueSize: 4_096
   ) { bench in
     let limit = try cheapLimit(bench)
@@ -98,12 +98,12 @@ enum ValueChecks {
     let error = try await bench.expect(.valueTooLarge, from: "a value of \(limit + 1) bytes") {
       try await bench.commit(.put(StoreKey("large"), Data(count: limit + 1)))
     }
-    try bench.expect("the key that the error names", error.key, equals: try StoreKey("large"))
+    try bench.expect("the key that the error names", error.key, equals: StoreKey("large"))
     try await bench.expectValue(StoreKey("large"), nil, "after it was refused")
   }
 
   private static let limitInBatch = Check(
-    "a value over the limit refuses its whole batch",
+    "a batch with a value over the limit is refused as a whole",
     requires: .atomicBatches, maximumValueSize: 4_096
   ) { bench in
     let limit = try cheapLimit(bench)
@@ -112,7 +112,7 @@ enum ValueChecks {
         .put(StoreKey("before"), bytes("1")), .put(StoreKey("large"), Data(count: limit + 1)),
         .put(StoreKey("after"), bytes("2")))
     }
-    try bench.expect("the key that the error names", error.key, equals: try StoreKey("large"))
+    try bench.expect("the key that the error names", error.key, equals: StoreKey("large"))
     for name in ["before", "large", "after"] {
       try await bench.expectValue(StoreKey(name), nil, "after its batch was refused")
     }
@@ -125,26 +125,27 @@ enum ValueChecks {
     try await bench.expectValue(StoreKey("full"), bytes("2"), "after a full commit")
   }
 
-  private static let revisions = Check("an entry carries the revision that wrote it", requires: .revisions) { bench in
+  private static let revisions = Check("an entry has the revision of the commit that wrote it", requires: .revisions) {
+    bench in
     let first = try await bench.commit(.put(StoreKey("a"), bytes("1")))
     let second = try await bench.commit(.put(StoreKey("b"), bytes("2")))
     try bench.expect(
       "the revision of 'a'", try await bench.engine.entry(StoreKey("a"))?.revision, equals: first.revision)
     try bench.expect(
       "the revision of 'b'", try await bench.engine.entry(StoreKey("b"))?.revision, equals: second.revision)
-    // The same bytes again are a write all the same: somebody who holds the old revision must see that.
+    // Writing the same bytes is a commit, too: a precondition at the old revision must fail.
     let third = try await bench.commit(.put(StoreKey("a"), bytes("1")))
     try bench.expect(
       "the revision of 'a' after the same value was put again", try await bench.engine.entry(StoreKey("a"))?.revision,
       equals: third.revision)
   }
 
-  /// The engine's limit, if a value over it costs little memory.
+  /// Returns the limit of the engine, or skips the check if a value over it would need too much memory.
   static func cheapLimit(_ bench: Bench) throws -> Int {
     let limit = try bench.engine.capabilities.maximumValueSize
     guard limit <= bench.options.largeValueSize else {
       throw Skip(
-        reason: "The engine's limit of \(limit) bytes cannot be exceeded cheaply; honour Location.maximumValueSize.")
+        reason: "The engine's limit of \(limit) bytes cannot be exceeded cheaply; apply Location.maximumValueSize.")
     }
     return limit
   }

@@ -2,7 +2,7 @@ import CofferCore
 import CofferLocks
 import Foundation
 
-/// One check's store and what is open on it.
+/// The store of one check and the handles that are open on it.
 final class Bench: Sendable {
   private struct State {
     var opened: [any StorageEngine] = []
@@ -13,7 +13,7 @@ final class Bench: Sendable {
   private let state = Locked(State())
 
   let location: StorageConformance.Location
-  /// The first handle's origin.
+  /// The origin of the first handle.
   let origin = StoreOrigin()
 
   var options: StorageConformance.Options { conformance.options }
@@ -34,7 +34,7 @@ final class Bench: Sendable {
 
   func removeDirectory() { try? FileManager.default.removeItem(at: location.directory) }
 
-  /// Opens the store, runs the check if it applies, and closes what it opened.
+  /// Opens the store, runs the check if it applies, and closes every handle.
   func run() async throws {
     let result: Result<Void, any Error>
     do {
@@ -48,7 +48,7 @@ final class Bench: Sendable {
     try result.get()
   }
 
-  /// The first handle that is open.
+  /// The engine of the first open handle.
   var engine: any StorageEngine {
     get throws {
       guard let engine = state.withLock({ $0.opened.first }) else {
@@ -58,7 +58,7 @@ final class Bench: Sendable {
     }
   }
 
-  /// A second handle on the store that ``engine`` has open.
+  /// Returns a second handle on the store of ``engine``.
   func secondHandle() async throws -> (engine: any StorageEngine, origin: StoreOrigin) {
     switch options.handles {
     case .shareEngine: (try engine, StoreOrigin())
@@ -76,7 +76,7 @@ final class Bench: Sendable {
     return try await open()
   }
 
-  /// The adapter under test, over the same store; ends the check when the subject is an engine.
+  /// Creates an adapter over the same store, or skips the check if the subject is an engine.
   func adapter() async throws -> any StorageAdapter {
     guard let makeAdapter = conformance.makeAdapter else { throw Skip(reason: "The subject is an engine.") }
     return try await makeAdapter(location)
@@ -90,7 +90,7 @@ final class Bench: Sendable {
 }
 
 extension Bench {
-  /// Commits a batch through the first handle. Bulk work is relaxed, so that the suite does not wait for disks.
+  /// Commits a batch through the first handle. It is relaxed by default, so that bulk writes do not wait for the disk.
   @discardableResult
   func commit(
     _ operations: WriteBatch.Operation..., transaction: TransactionID? = nil, durability: StoreDurability = .relaxed
@@ -99,28 +99,28 @@ extension Bench {
       WriteBatch(operations, transaction: transaction, durability: durability), from: origin)
   }
 
-  /// Commits `count` single puts, each to the same key, and gives what `commit` returned.
+  /// Commits `count` single puts to the same key and returns the commits.
   func commitMany(_ count: Int, key: String = "k") async throws -> [StoreCommit] {
     var commits: [StoreCommit] = []
     for number in 0..<count { commits.append(try await commit(.put(StoreKey(key), Data("\(number)".utf8)))) }
     return commits
   }
 
-  /// A reader of the first handle's changes.
+  /// Subscribes to the changes of the first handle.
   func listen(since revision: StoreRevision? = nil) throws -> Listener<StoreChange> {
     let engine = try engine
     let stream = revision.map { engine.changes(since: $0) } ?? engine.changes(since: nil)
     return Listener(stream, deadline: options.deadline)
   }
 
-  /// Every key of the store, in the order in which the engine lists them.
+  /// Returns every key of the store, in the order in which the engine lists them.
   func keys(prefix: StoreKey? = nil) async throws -> [StoreKey] {
     try await engine.withSnapshot { snapshot in try await snapshot.list(prefix: prefix, pageSize: 1_000).map(\.key) }
   }
 }
 
 extension StorageSnapshot {
-  /// Reads page by page until an empty page. A page that is too long or does not advance is an unmet expectation.
+  /// Reads page by page until an empty page. Throws ``Unmet`` for a page that is too long or does not advance.
   func list(
     prefix: StoreKey? = nil, after: StoreKey? = nil, pageSize: Int, file: String = #fileID, line: UInt = #line
   ) async throws -> [StoreEntry] {
@@ -133,7 +133,7 @@ extension StorageSnapshot {
         throw Unmet(
           sentence: "Expected a page of up to \(pageSize) entries; got \(page.count).", file: file, line: line)
       }
-      // Without this, a store that gives the same page again would be read for ever.
+      // Without this check, a store that returns the same page again would cause an endless loop.
       for entry in page {
         if let last, entry.key <= last {
           throw Unmet(
@@ -147,5 +147,5 @@ extension StorageSnapshot {
   }
 }
 
-/// Bytes of a text.
+/// Returns the UTF-8 bytes of a text.
 func bytes(_ text: String) -> Data { Data(text.utf8) }

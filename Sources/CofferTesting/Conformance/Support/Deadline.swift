@@ -1,19 +1,19 @@
 import CofferCore
 import CofferLocks
 
-/// An expectation that did not hold; the runner adds the check's name.
+/// An expectation that did not hold. The suite converts it to a ``ConformanceFailure`` with the name of the check.
 struct Unmet: Error {
   let sentence: String
   let file: String
   let line: UInt
 }
 
-/// Ends a check that turns out not to apply.
+/// An error that ends a check that turns out not to apply.
 struct Skip: Error {
   let reason: String
 }
 
-/// Runs `body`, but no longer than `limit`. It is then cancelled and left behind: a task group would wait for it.
+/// Runs `body` for at most `limit`, then cancels and abandons it. A task group would have to wait for it.
 func withDeadline<R: Sendable>(
   _ limit: Duration, _ what: String, file: String = #fileID, line: UInt = #line,
   _ body: @escaping @Sendable () async throws -> R
@@ -37,7 +37,7 @@ func withDeadline<R: Sendable>(
   }
 }
 
-/// Takes the first of several results.
+/// A race between several results, of which only the first is kept.
 private final class Race<R: Sendable>: Sendable {
   private struct State {
     var result: Result<R, any Error>?

@@ -1,21 +1,21 @@
 import CofferCore
 
 extension StorageConformance {
-  /// The suite over two of the library's decorators, one in front of the other.
+  /// The suite with the engine behind a `ReopeningEngine`, and that behind a ``FaultInjectingEngine``.
   package var twoDeep: StorageConformance {
     decorated { FaultInjectingEngine(try await reopened($0)) }
   }
 
-  /// The same in the other order.
+  /// The suite with the two decorators of ``twoDeep`` in the reverse order.
   package var twoDeepReversed: StorageConformance {
     decorated { try await reopened(FaultInjectingEngine($0)) }
   }
 }
 
-/// An engine that was opened late.
+/// Returns the engine behind a `ReopeningEngine` whose first attempt to open it failed.
 private func reopened(_ engine: any StorageEngine) async throws -> any StorageEngine {
   let reopening = ReopeningEngine(
-    StorageError(.unavailable, "It is not there yet.", backend: engine.description),
+    StorageError(.unavailable, "It is not there yet.", location: engine.description),
     description: engine.description, capabilities: engine.capabilities
   ) { engine }
   _ = try await reopening.openBase()

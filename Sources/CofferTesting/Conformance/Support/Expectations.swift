@@ -2,14 +2,14 @@ import CofferCore
 import Foundation
 
 extension Bench {
-  /// Throws unless the condition holds; the sentence says what was expected and what happened.
+  /// Throws unless the condition holds. The sentence must begin with "Expected" and also state what happened.
   func expect(
     _ condition: Bool, _ sentence: @autoclosure () -> String, file: String = #fileID, line: UInt = #line
   ) throws {
     guard condition else { throw Unmet(sentence: sentence(), file: file, line: line) }
   }
 
-  /// Throws unless both are equal.
+  /// Throws unless `actual` equals `expected`.
   func expect<T: Equatable>(
     _ what: String, _ actual: T, equals expected: T, file: String = #fileID, line: UInt = #line
   ) throws {
@@ -19,7 +19,7 @@ extension Bench {
     }
   }
 
-  /// Throws unless `body` throws a ``StorageError`` with that code.
+  /// Throws unless `body` throws a ``StorageError`` with the given code, which is returned.
   @discardableResult
   func expect<R>(
     _ code: StorageError.Code, from what: String, file: String = #fileID, line: UInt = #line,
@@ -41,7 +41,7 @@ extension Bench {
       sentence: "Expected \(what) to be refused with StorageError code \(code); \(happened).", file: file, line: line)
   }
 
-  /// Throws unless the store has that value for the key, read in both ways.
+  /// Throws unless both `entry(_:)` and `entries(_:)` return the given value for the key.
   func expectValue(
     _ key: StoreKey, _ value: Data?, _ when: String, in engine: (any StorageEngine)? = nil, file: String = #fileID,
     line: UInt = #line
@@ -52,7 +52,7 @@ extension Bench {
     if let single { try expect("the key of that entry", single.key, equals: key, file: file, line: line) }
     let several = try await engine.entries([key])
     try expect(
-      "what entries(_:) gives for \(shown(key)) \(when)", several.map { $0?.value }, equals: [value], file: file,
+      "the result of entries(_:) for \(shown(key)) \(when)", several.map { $0?.value }, equals: [value], file: file,
       line: line)
   }
 
@@ -65,7 +65,7 @@ extension Bench {
   }
 }
 
-/// A value in a sentence: short, on one line, keys with their bytes where text would hide the difference.
+/// Returns a short form of a value for a message, on one line. Keys are shown as bytes if they are not plain ASCII.
 func shown(_ value: Any) -> String {
   switch value {
   case let data as Data:

@@ -1,7 +1,7 @@
 import CofferCore
 import CofferLocks
 
-/// Reads a stream in a task of its own, so that a check can wait for what it says with a deadline.
+/// A subscriber that reads a stream in its own task, so that a check can wait for elements with a deadline.
 final class Listener<Element: Sendable>: Sendable {
   private struct State {
     var elements: [Element] = []
@@ -41,18 +41,18 @@ final class Listener<Element: Sendable>: Sendable {
 
   deinit { task.cancel() }
 
-  /// What was heard by now.
+  /// The elements received so far.
   var elements: [Element] { state.withLock { $0.elements } }
 
-  /// Stops reading, as a subscriber does who is cancelled.
+  /// Cancels the task that reads the stream.
   func cancel() { task.cancel() }
 
-  /// What was heard when the stream ended.
+  /// Waits for the end of the stream and returns all its elements.
   func untilEnd(_ what: String, file: String = #fileID, line: UInt = #line) async throws -> [Element] {
     try await wait("\(what) to end", file: file, line: line) { _, isFinished in isFinished }
   }
 
-  /// What was heard as soon as it is enough.
+  /// Waits until `isEnough` returns true for the elements received so far, and returns them.
   func wait(
     _ what: String, file: String = #fileID, line: UInt = #line,
     until isEnough: @escaping @Sendable ([Element], _ isFinished: Bool) -> Bool
@@ -62,7 +62,7 @@ final class Listener<Element: Sendable>: Sendable {
         await suspend(until: isEnough)
       }
     } catch {
-      // The continuation must not be left behind.
+      // The continuation must be resumed exactly once, also after the deadline.
       state.withLock { state in
         defer { state.waiter = nil }
         return state.waiter?.1
@@ -85,30 +85,30 @@ final class Listener<Element: Sendable>: Sendable {
 }
 
 extension Listener where Element == StoreChange {
-  /// What was heard up to the first change that reaches `revision`.
+  /// Waits for `revision` and returns the changes up to the first one that reaches it.
   func changes(
     upTo revision: StoreRevision, _ who: String = "a subscriber", file: String = #fileID, line: UInt = #line
   ) async throws -> [StoreChange] {
-    let heard = try await wait("\(who) to hear of revision \(revision)", file: file, line: line) {
+    let heard = try await wait("\(who) to receive revision \(revision)", file: file, line: line) {
       changes, isFinished in
       isFinished || changes.contains { $0.revision >= revision }
     }
     guard let end = heard.firstIndex(where: { $0.revision >= revision }) else {
       throw Unmet(
-        sentence: "Expected \(who) to hear of revision \(revision); its stream ended after \(heard.map(\.revision)).",
+        sentence: "Expected \(who) to receive revision \(revision); its stream ended after \(heard.map(\.revision)).",
         file: file, line: line)
     }
     return Array(heard[...end])
   }
 
-  /// The commits up to `revision`; a `reload` among them is an unmet expectation.
+  /// Waits for `revision` and returns the commits up to it. Throws ``Unmet`` if there is a `reload` among them.
   func commits(
     upTo revision: StoreRevision, _ who: String = "a subscriber", file: String = #fileID, line: UInt = #line
   ) async throws -> [StoreCommit] {
     try await changes(upTo: revision, who, file: file, line: line).map { change in
       guard case .commit(let commit) = change else {
         throw Unmet(
-          sentence: "Expected \(who) to hear every commit up to \(revision); it was told to \(change).", file: file,
+          sentence: "Expected \(who) to receive every commit up to \(revision); it received \(change).", file: file,
           line: line)
       }
       return commit

@@ -1,8 +1,8 @@
-/// A product that can be changed: what a timeline works on.
+/// A product as a mutable model, on which the steps of a timeline operate.
 public struct DemoProduct: Sendable, Hashable {
-  /// The number that stays the same whatever else changes.
+  /// The id, which never changes.
   public var id: Int
-  /// What people read.
+  /// The title.
   public var title: String
   /// The last part of the product's address.
   public var handle: String
@@ -10,24 +10,24 @@ public struct DemoProduct: Sendable, Hashable {
   public var bodyHTML: String
   /// The brand.
   public var vendor: String
-  /// The shop's word for this kind of product, often empty.
+  /// The product category, often empty.
   public var productType: String
   /// The shop's tags, in its order.
   public var tags: [String]
-  /// The names of the one to three options: `Size`, `Color`; `Title` for a product that comes in one form.
+  /// The names of the one to three options, such as `Size` and `Color`; `Title` for a product with a single variant.
   public var optionNames: [String]
-  /// When it went on sale, in the text form of the feed.
+  /// The date of publication, in the text form of the feed.
   public var publishedAt: String
-  /// When it was made, in the text form of the feed.
+  /// The date of creation, in the text form of the feed.
   public var createdAt: String
-  /// When anything about it changed last, in the text form of the feed.
+  /// The date of the last change, in the text form of the feed.
   public var updatedAt: String
-  /// What can be bought.
+  /// The variants.
   public var variants: [DemoVariant]
-  /// The pictures, the main one first.
+  /// The images, the main one first.
   public var images: [DemoImage]
 
-  /// A product with every field given.
+  /// Creates a product from all of its fields.
   public init(
     id: Int, title: String, handle: String, bodyHTML: String = "", vendor: String = "", productType: String = "",
     tags: [String] = [], optionNames: [String] = ["Title"], publishedAt: String = DemoProduct.someday,
@@ -49,10 +49,10 @@ public struct DemoProduct: Sendable, Hashable {
     self.images = images
   }
 
-  /// A moment for products whose moments do not matter.
+  /// An arbitrary date for products whose dates do not matter.
   public static let someday = "2026-01-05T10:00:00-05:00"
 
-  /// The values of an option, in the order in which the variants have them.
+  /// Returns the values of an option, in the order of the variants.
   func values(ofOption index: Int) -> [String] {
     variants.reduce(into: []) { values, variant in
       guard index < variant.options.count, !values.contains(variant.options[index]) else { return }
@@ -61,28 +61,28 @@ public struct DemoProduct: Sendable, Hashable {
   }
 }
 
-/// One form of a product: a size in a colour.
+/// A variant of a product, such as a size in a colour.
 public struct DemoVariant: Sendable, Hashable {
-  /// The number that stays the same whatever else changes.
+  /// The id, which never changes.
   public var id: Int
-  /// The values of the product's options; `["Default Title"]` for a product that comes in one form.
+  /// The values of the product's options; `["Default Title"]` for a product with a single variant.
   public var options: [String]
-  /// The shop's own number; empty and absent both occur.
+  /// The stock-keeping unit; may be empty or absent, as in real feeds.
   public var sku: String?
   /// The price in hundredths of the shop's base currency.
   public var price: Int
-  /// The price before a sale, in hundredths: absent, zero, equal to the price and below it all occur.
+  /// The crossed-out price in hundredths; may be absent, zero, equal to the price or below it, as in real feeds.
   public var compareAt: Int?
-  /// Whether it can be bought now.
+  /// Whether the variant is available.
   public var isAvailable: Bool
-  /// The weight.
+  /// The weight in grams.
   public var grams: Int
-  /// When it was made, in the text form of the feed.
+  /// The date of creation, in the text form of the feed.
   public var createdAt: String
-  /// When anything about it changed last, in the text form of the feed.
+  /// The date of the last change, in the text form of the feed.
   public var updatedAt: String
 
-  /// A variant with every field given.
+  /// Creates a variant from all of its fields.
   public init(
     id: Int, options: [String] = ["Default Title"], sku: String? = nil, price: Int, compareAt: Int? = nil,
     isAvailable: Bool = true, grams: Int = 0, createdAt: String = DemoProduct.someday,
@@ -99,28 +99,28 @@ public struct DemoVariant: Sendable, Hashable {
     self.updatedAt = updatedAt
   }
 
-  /// What the feed calls it: its options in one line.
+  /// The title in the feed: the values of the options in one line.
   public var title: String { options.joined(separator: " / ") }
 }
 
-/// A picture of a product.
+/// An image of a product.
 public struct DemoImage: Sendable, Hashable {
-  /// The number of this picture.
+  /// The id of the image.
   public var id: Int
-  /// Its whole address without the query, or only a file's name, which the server that serves it completes.
+  /// The address without the query, or only a file name, which the server completes.
   public var source: String
-  /// What stands behind `?v=`: it changes with the file, and sometimes without.
+  /// The value of the query `?v=`, which changes with the file and sometimes without it.
   public var version: Int
   /// The width in pixels.
   public var width: Int
   /// The height in pixels.
   public var height: Int
-  /// The variants that it shows, when it shows some in particular.
+  /// The ids of the variants that the image shows; empty if it shows none in particular.
   public var variantIDs: [Int]
-  /// When it was put up, in the text form of the feed.
+  /// The date of creation, in the text form of the feed.
   public var createdAt: String
 
-  /// A picture with every field given.
+  /// Creates an image from all of its fields.
   public init(
     id: Int, source: String, version: Int, width: Int = 1_200, height: Int = 1_200, variantIDs: [Int] = [],
     createdAt: String = DemoProduct.someday

@@ -1,29 +1,30 @@
-/// A country's currency as a shop quotes it.
+/// A country with the currency and exchange rate in which a shop quotes prices.
 public struct Market: Sendable, Hashable {
-  /// The country's two letters.
+  /// The country, as an ISO 3166 code of two letters.
   public var country: String
-  /// The currency's three letters.
+  /// The currency, as an ISO 4217 code of three letters.
   public var currency: String
-  /// How much of it one unit of the base currency is, in millionths: a whole number gives the same prices everywhere.
+  /// The value of one unit of the base currency, in millionths of a unit of this one. An integer, so that prices are
+  /// the same on every machine.
   public var rateInMillionths: Int
 
-  /// A market with its rate, such as 0.79 for pounds in a shop that reckons in dollars.
+  /// Creates a market with its rate, such as 0.79 for pounds in a shop with prices in dollars.
   public init(country: String, currency: String, rate: Double) {
     self.country = country
     self.currency = currency
     rateInMillionths = Int((rate * 1_000_000).rounded())
   }
 
-  /// Four countries, for a shop that reckons in US dollars.
+  /// Four markets of a shop with prices in US dollars.
   public static let some = [
     Market(country: "GB", currency: "GBP", rate: 0.79), Market(country: "SG", currency: "SGD", rate: 1.34),
     Market(country: "DE", currency: "EUR", rate: 0.92), Market(country: "JP", currency: "JPY", rate: 151.5),
   ]
 
-  /// Currencies whose prices have no decimals.
+  /// The currencies whose prices have no decimals.
   private static let withoutDecimals = ["JPY", "KRW", "CLP", "VND", "ISK", "HUF"]
 
-  /// The price in this market as the feed writes it.
+  /// Returns a price, given in hundredths of the base currency, in this market, in the text form of the feed.
   func text(of hundredths: Int) -> String {
     guard Self.withoutDecimals.contains(currency) else {
       return priceText(Self.share(hundredths, rateInMillionths, of: 1_000_000))
@@ -31,13 +32,13 @@ public struct Market: Sendable, Hashable {
     return String(Self.share(hundredths, rateInMillionths, of: 100_000_000))
   }
 
-  /// `amount * rate / whole`, rounded; zero when it does not fit, which no price does.
+  /// Returns `amount * rate / whole`, rounded; zero on overflow, which no price causes.
   private static func share(_ amount: Int, _ rate: Int, of whole: Int) -> Int {
     let (product, isTooLarge) = amount.multipliedReportingOverflow(by: rate)
     return isTooLarge ? 0 : (product + whole / 2) / whole
   }
 
-  /// A feed's bytes with every `price` and `compare_at_price` in this market's currency.
+  /// Returns the bytes of a feed with every `price` and `compare_at_price` converted to this market's currency.
   func converted(_ bytes: [UInt8]) -> [UInt8] {
     let name = Array("price\":".utf8)
     let quote = UInt8(ascii: "\"")
@@ -67,7 +68,7 @@ public struct Market: Sendable, Hashable {
   }
 }
 
-/// The hundredths of a decimal number in ASCII: 8900 of `89.00` and of `89`; `nil` for anything else.
+/// Returns the hundredths of a decimal number in ASCII, such as 8900 for `89.00` and `89`; `nil` for other text.
 func hundredths<Bytes: Collection>(of text: Bytes) -> Int? where Bytes.Element == UInt8 {
   var value = 0
   var decimals: Int?

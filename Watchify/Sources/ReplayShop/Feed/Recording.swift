@@ -1,6 +1,6 @@
 import Foundation
 
-/// Cuts a captured `products.json` into the texts of its products.
+/// A parser that splits a captured `products.json` into the texts of its products.
 enum Recording {
   static func items(in data: Data, asRecorded: Bool) throws(ReplayError) -> [ShopFeed.Item] {
     let ids: [Int]
@@ -22,7 +22,7 @@ enum Recording {
     let products: [Product]
   }
 
-  /// The places of the objects in the list `products` of the outermost object of well-formed JSON.
+  /// Returns the ranges of the objects in the list `products` of the outermost object of well-formed JSON.
   private static func slices(of bytes: [UInt8]) -> [Range<Int>] {
     var slices: [Range<Int>] = []
     var depth = 0
@@ -56,7 +56,7 @@ enum Recording {
     return slices
   }
 
-  /// The index behind a string's closing quote.
+  /// Returns the index after a string's closing quote.
   private static func endOfString(in bytes: ArraySlice<UInt8>, from start: Int) -> Int {
     var index = start + 1
     while index < bytes.endIndex, bytes[index] != UInt8(ascii: "\"") {
@@ -65,7 +65,7 @@ enum Recording {
     return min(index + 1, bytes.endIndex)
   }
 
-  /// The same JSON without blanks, and with a storefront's escapes.
+  /// Returns the same JSON without whitespace and with a storefront's escapes.
   private static func wireForm(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
     var writer = WireWriter()
     writer.bytes.reserveCapacity(bytes.count)
@@ -92,7 +92,7 @@ enum Recording {
     return writer.bytes
   }
 
-  /// A recorded product as a model, which has the fields that a monitor looks at.
+  /// Returns a recorded product as a model, which only has the fields that a monitor reads.
   static func product(of bytes: [UInt8]) throws(ReplayError) -> DemoProduct {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase

@@ -2,8 +2,8 @@ public import Foundation
 
 /// The products of a shop, in the order in which it lists them.
 ///
-/// A product is kept as it was given: as bytes of a recording, as a model, or as a number that a generator makes a
-/// product of when somebody asks. Changing a product makes a model of it.
+/// A product is kept in the form in which it was given: as bytes of a recording, as a model, or as an index from which
+/// a generator creates it on demand. Changing a product converts it to a model.
 public struct ShopFeed: Sendable {
   enum Content: Sendable {
     case wire([UInt8])
@@ -19,20 +19,20 @@ public struct ShopFeed: Sendable {
   var items: [Item]
   private var edits = 0
 
-  /// The currency that a visitor is served who asks for none; `nil` is the shop's own.
+  /// The currency for requests that specify none; `nil` for the shop's own.
   public var servedCurrency: String?
 
-  /// A feed of models.
+  /// Creates a feed of models.
   public init(products: [DemoProduct]) {
     items = products.map { Item(id: $0.id, content: .model($0)) }
   }
 
-  /// A feed of a captured `products.json`: an object with `products`.
+  /// Creates a feed from a captured `products.json`, an object with a list `products`.
   ///
   /// - Parameters:
   ///   - recorded: the capture.
-  ///   - asRecorded: keep the text of each product as it is; otherwise it gets the wire form, without blanks and with
-  ///     the storefront's escapes, whatever tool indented the capture.
+  ///   - asRecorded: whether the text of each product is kept unchanged; otherwise it is converted to the wire form,
+  ///     without whitespace and with the storefront's escapes, whatever tool indented the capture.
   public init(recorded: Data, asRecorded: Bool = false) throws(ReplayError) {
     items = try Recording.items(in: recorded, asRecorded: asRecorded)
   }
@@ -41,23 +41,23 @@ public struct ShopFeed: Sendable {
     items = (0..<generator.products).map { Item(id: generator.id(of: $0), content: .generated(generator, $0)) }
   }
 
-  /// How many products there are.
+  /// The number of products.
   public var count: Int { items.count }
 
-  /// The products' numbers, in the feed's order.
+  /// The ids of the products, in the feed's order.
   public var ids: [Int] { items.map(\.id) }
 
-  /// The product with this number, when there is one.
+  /// Returns the product with an id.
   public func product(_ id: Int) throws(ReplayError) -> DemoProduct {
     guard let item = items.first(where: { $0.id == id }) else { throw .noProduct(id) }
     return try item.product()
   }
 
-  /// The bytes of a `products.json` with the products at these places, in the shop's base currency.
+  /// Returns a `products.json` with the products in a range, in the shop's base currency.
   ///
   /// - Parameters:
-  ///   - range: the places.
-  ///   - imageBase: stands before pictures that have only a file's name.
+  ///   - range: the positions in the feed, clamped to the existing ones.
+  ///   - imageBase: the prefix of images that are given as a file name.
   public func json(of range: Range<Int>, imageBase: String = "https://cdn.example/") -> Data {
     Data(bytes(of: items[range.clamped(to: items.indices)], imageBase: imageBase))
   }
@@ -91,7 +91,7 @@ extension ShopFeed.Item {
 // MARK: - Edits
 
 extension ShopFeed {
-  /// Changes a product as you say, and its `updated_at` with it.
+  /// Changes a product with a closure, and its `updated_at`.
   public mutating func update(_ id: Int, _ change: (inout DemoProduct) -> Void) throws(ReplayError) {
     try edit(id) { (product) throws(ReplayError) in change(&product) }
   }
@@ -106,7 +106,7 @@ extension ShopFeed {
     items[index] = Item(id: product.id, content: .model(product))
   }
 
-  /// Changes one variant, or all of a product's, and what says when.
+  /// Changes one variant, or all variants of a product, and `updated_at`.
   public mutating func update(
     _ id: Int, variant: Int?, _ change: (inout DemoVariant) -> Void
   ) throws(ReplayError) {
@@ -121,37 +121,37 @@ extension ShopFeed {
     }
   }
 
-  /// Sets the price of one variant, or of all of a product's, in hundredths.
+  /// Sets the price of one variant, or of all variants of a product, in hundredths.
   public mutating func setPrice(of id: Int, variant: Int? = nil, to price: Int) throws(ReplayError) {
     try update(id, variant: variant) { $0.price = price }
   }
 
-  /// Changes the price of one variant, or of all of a product's, by so many per cent: -30 makes it cheaper.
+  /// Changes the price of one variant, or of all variants of a product, by a percentage; -30 is a reduction.
   public mutating func changePrice(of id: Int, variant: Int? = nil, byPercent percent: Int) throws(ReplayError) {
     try update(id, variant: variant) { $0.price = $0.price * (100 + percent) / 100 }
   }
 
-  /// Sets the price before a sale, in hundredths; `nil` takes it away.
+  /// Sets the crossed-out price, in hundredths; `nil` removes it.
   public mutating func setCompareAt(of id: Int, variant: Int? = nil, to price: Int?) throws(ReplayError) {
     try update(id, variant: variant) { $0.compareAt = price }
   }
 
-  /// Makes one variant, or all of a product's, available again.
+  /// Makes one variant, or all variants of a product, available.
   public mutating func restock(_ id: Int, variant: Int? = nil) throws(ReplayError) {
     try update(id, variant: variant) { $0.isAvailable = true }
   }
 
-  /// Sells one variant, or all of a product's, out.
+  /// Makes one variant, or all variants of a product, sold out.
   public mutating func sellOut(_ id: Int, variant: Int? = nil) throws(ReplayError) {
     try update(id, variant: variant) { $0.isAvailable = false }
   }
 
-  /// Puts a product into the list, at the front as new ones are.
+  /// Inserts a product at the front of the list, as shops do with new ones.
   public mutating func insert(_ product: DemoProduct, at index: Int = 0) {
     items.insert(Item(id: product.id, content: .model(product)), at: min(max(0, index), items.count))
   }
 
-  /// Takes a product out of the list, and gives it to you.
+  /// Removes a product from the list and returns it.
   @discardableResult
   public mutating func remove(_ id: Int) throws(ReplayError) -> DemoProduct {
     let product = try product(id)
@@ -159,7 +159,7 @@ extension ShopFeed {
     return product
   }
 
-  /// Puts another picture in the place of the first one.
+  /// Replaces the first image.
   public mutating func swapImage(of id: Int) throws(ReplayError) {
     try update(id) { product in
       let old = product.images.first
@@ -169,19 +169,19 @@ extension ShopFeed {
     }
   }
 
-  /// Changes only what stands behind `?v=` of every picture: the pictures are the same.
+  /// Changes only the query `?v=` of every image.
   public mutating func touchImages(of id: Int) throws(ReplayError) {
     try update(id) { product in
       for index in product.images.indices { product.images[index].version += 1 }
     }
   }
 
-  /// Adds a variant at the end.
+  /// Appends a variant.
   public mutating func addVariant(_ variant: DemoVariant, to id: Int) throws(ReplayError) {
     try update(id) { product in product.variants.append(variant) }
   }
 
-  /// Takes a variant away.
+  /// Removes a variant.
   public mutating func removeVariant(_ variant: Int, of id: Int) throws(ReplayError) {
     try edit(id) { (product) throws(ReplayError) in
       guard product.variants.contains(where: { $0.id == variant }) else {
@@ -191,20 +191,20 @@ extension ShopFeed {
     }
   }
 
-  /// Gives a product another title.
+  /// Sets the title of a product.
   public mutating func retitle(_ id: Int, to title: String) throws(ReplayError) {
     try update(id) { product in product.title = title }
   }
 
-  /// Serves visitors who ask for no currency this one from now on; `nil` is the shop's own.
+  /// Sets the currency for requests that specify none; `nil` for the shop's own.
   public mutating func switchCurrency(to currency: String?) { servedCurrency = currency }
 
-  /// Changes nothing but every product's `updated_at` in a range, as real shops do all day.
+  /// Changes only the `updated_at` of the products in a range, as real shops often do.
   public mutating func touch(_ range: Range<Int>) throws(ReplayError) {
     for id in items[range.clamped(to: items.indices)].map(\.id) { try update(id) { _ in } }
   }
 
-  /// Each edit is a minute after the one before, so a feed depends on nothing but its edits.
+  /// Returns the date of the next edit, a minute after the previous one, so that a feed depends only on its edits.
   private mutating func nextMoment() -> String {
     edits += 1
     func two(_ number: Int) -> String { (number < 10 ? "0" : "") + String(number) }

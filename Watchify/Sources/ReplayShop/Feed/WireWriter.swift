@@ -1,4 +1,4 @@
-/// Writes JSON as storefronts send it: without blanks, with `\/`, `\u003c`, `\u003e` and `\u0026`.
+/// A writer of JSON in the form that storefronts send: without whitespace, with `\/`, `\u003c`, `\u003e` and `\u0026`.
 struct WireWriter {
   var bytes: [UInt8] = []
 
@@ -14,7 +14,7 @@ struct WireWriter {
       var index = 0
       while index < source.count {
         let byte = source[index]
-        // Letters and digits, which are nearly everything, are let through at once.
+        // A fast path for letters and digits, which are nearly all bytes.
         if byte < 0x40 || byte == 0x5C, let escape = Self.escape(byte) {
           bytes.append(contentsOf: source[start..<index])
           raw(escape)
@@ -31,7 +31,7 @@ struct WireWriter {
     if let text { string(text) } else { raw("null") }
   }
 
-  /// Writes all elements, with commas between them.
+  /// Writes a JSON array.
   mutating func list<C: Collection>(_ elements: C, _ write: (inout WireWriter, C.Element, Int) -> Void) {
     bytes.append(UInt8(ascii: "["))
     for (position, element) in elements.enumerated() {
@@ -57,14 +57,14 @@ struct WireWriter {
   }
 }
 
-/// A price as the feed writes it: `"89.00"`.
+/// Returns a price in the text form of the feed, such as `"89.00"`.
 func priceText(_ hundredths: Int) -> String {
   let cents = abs(hundredths % 100)
   return "\(hundredths < 0 ? "-" : "")\(abs(hundredths / 100)).\(cents < 10 ? "0" : "")\(cents)"
 }
 
 extension WireWriter {
-  /// Writes a product with all fields of a real feed, in its order.
+  /// Writes a product with all fields of a real feed, in the same order.
   mutating func product(_ product: DemoProduct, imageBase: String) {
     raw("{\"id\":\(product.id),\"title\":")
     string(product.title)

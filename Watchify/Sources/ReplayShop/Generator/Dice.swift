@@ -1,4 +1,4 @@
-/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers for the same seed, on every machine.
+/// A SplitMix64 generator (Steele, Lea, Flood 2014), which returns the same numbers for the same seed on every machine.
 struct Dice {
   private var state: UInt64
 
@@ -12,10 +12,10 @@ struct Dice {
     return mixed ^ (mixed >> 31)
   }
 
-  /// A number below `limit`.
+  /// Returns a number from 0 to `limit - 1`.
   mutating func below(_ limit: Int) -> Int { limit < 1 ? 0 : Int(next() % UInt64(limit)) }
 
-  /// Whether something happens that happens so many times out of a hundred.
+  /// Returns `true` with the given probability, in percent.
   mutating func happens(_ percent: Int) -> Bool { below(100) < percent }
 
   mutating func pick<T>(from elements: [T]) -> T { elements[below(elements.count)] }

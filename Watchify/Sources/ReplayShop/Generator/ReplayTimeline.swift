@@ -1,29 +1,29 @@
-/// What happens to a shop, step by step.
+/// A sequence of changes of a shop.
 public struct ReplayTimeline: Sendable {
-  /// One piece of news, or a few that come together.
+  /// A change of the feed, or several at once.
   public struct Step: Sendable {
-    /// What happens, in a few words for people.
+    /// A short description for display.
     public let name: String
-    /// Makes it happen.
+    /// Applies the step to a feed.
     public let change: @Sendable (inout ShopFeed) throws -> Void
 
-    /// A step that changes a feed as you say.
+    /// Creates a step that changes a feed with a closure.
     public init(_ name: String, _ change: @escaping @Sendable (inout ShopFeed) throws -> Void) {
       self.name = name
       self.change = change
     }
   }
 
-  /// What happens, in order.
+  /// The steps, in order.
   public var steps: [Step]
 
-  /// A timeline of these steps.
+  /// Creates a timeline.
   public init(_ steps: [Step]) { self.steps = steps }
 
-  /// The shop that the demo's timeline is made for: small enough to look at, with every kind of product.
+  /// The shop of the demo's timeline: small, with every kind of product.
   public static let demoShop = ShopGenerator(seed: 2_026, products: 48, variants: 1...8)
 
-  /// Six pieces of clear news in the demo's shop, each of a kind of its own.
+  /// The timeline of the demo: six changes of the demo's shop, each of another kind.
   public static let demo: ReplayTimeline = {
     let shop = demoShop
     let (dropped, raised, removed) = (shop.id(of: 0), shop.id(of: 7), shop.id(of: 13))
@@ -51,7 +51,7 @@ public struct ReplayTimeline: Sendable {
     ])
   }()
 
-  /// The first product that has one size sold out and others not gets it back.
+  /// Returns a step that restocks a sold-out variant of the first product with both available and sold-out ones.
   private static func restock(in shop: ShopGenerator) -> Step {
     let others = [0, 7, 13]
     for index in 0..<shop.products where !others.contains(index) {

@@ -1,36 +1,36 @@
-/// Makes the products of an invented shop: the same ones for the same seed, on every machine.
+/// A generator of the products of an invented shop, which are the same for the same seed on every machine.
 ///
-/// Each product depends on the seed and its place alone, so a shop of 25,000 products costs nothing until they are
-/// asked for. What real feeds have is there in about their proportions: no former price in two cases of five, and
-/// otherwise one above, equal to, or, rarely, `0.00`; an empty or absent number of the shop's own for every fourth
-/// product; every seventh variant sold out.
+/// Each product depends only on the seed and its index, so a shop of 25,000 products costs nothing until they are
+/// requested. Proportions are about those of real feeds: no crossed-out price in two cases of five, otherwise one above
+/// the price, equal to it or, rarely, `0.00`; an empty or absent SKU for every fourth product; every seventh variant
+/// sold out.
 public struct ShopGenerator: Sendable, Hashable {
-  /// What the products follow from.
+  /// The seed that determines the products.
   public let seed: UInt64
-  /// How many products there are.
+  /// The number of products.
   public let products: Int
-  /// How many variants each of them has.
+  /// The number of variants of each product.
   public let variants: ClosedRange<Int>
 
-  /// A shop of so many products with the same number of variants each: 1 to 100.
+  /// Creates a shop whose products all have the same number of variants, 1 to 100.
   public init(seed: UInt64 = 1, products: Int, variants: Int = 4) {
     self.init(seed: seed, products: products, variants: variants...variants)
   }
 
-  /// A shop of so many products with as many variants as the range allows.
+  /// Creates a shop whose products have different numbers of variants within a range.
   public init(seed: UInt64 = 1, products: Int, variants: ClosedRange<Int>) {
     self.seed = seed
     self.products = max(0, products)
     self.variants = variants.clamped(to: 1...100)
   }
 
-  /// All of its products.
+  /// A feed of all products.
   public var feed: ShopFeed { ShopFeed(generator: self) }
 
-  /// The number of the product at a place.
+  /// Returns the id of the product at an index.
   public func id(of index: Int) -> Int { 8_014_000_000_000 + index * 4_096 }
 
-  /// The product at a place; places from `products` on give products that the feed does not have yet.
+  /// Returns the product at an index. Indices from `products` on denote products that are not in the feed.
   public func product(_ index: Int) -> DemoProduct {
     var dice = Dice(seed: seed ^ (UInt64(truncatingIfNeeded: index) &+ 1) &* 0xD1B5_4A32_D192_ED03)
     let kind = ShopWords.kinds[index % ShopWords.kinds.count]
@@ -57,7 +57,7 @@ public struct ShopGenerator: Sendable, Hashable {
     return edition == 0 ? name : "\(name) No. \(edition + 1)"
   }
 
-  /// `Tarn Day Pack 22 L` as `tarn-day-pack-22-l`.
+  /// Returns the handle of a title: `tarn-day-pack-22-l` for `Tarn Day Pack 22 L`.
   private static func handle(of title: String) -> String {
     var bytes: [UInt8] = []
     for byte in title.utf8 {
@@ -87,7 +87,7 @@ public struct ShopGenerator: Sendable, Hashable {
     return tags
   }
 
-  /// The options that so many variants have: sizes in as few colours as are needed.
+  /// Returns the option values of a number of variants: sizes in as few colours as needed.
   private func forms(
     _ count: Int, of kind: ShopWords.Kind, _ dice: inout Dice
   ) -> (names: [String], options: [[String]], color: String) {

@@ -1,4 +1,4 @@
-/// What an invented shop for the hills and the mat sells. Nothing here is anybody's text.
+/// The vocabulary of an invented shop for hiking and yoga. All texts are original.
 enum ShopWords {
   struct Kind {
     let noun: String
@@ -48,7 +48,7 @@ enum ShopWords {
     "Ink", "Berry", "Stone", "Sky", "Bark",
   ]
 
-  /// Six sizes of a kind of product, the common ones in the middle.
+  /// Returns six sizes of a kind of product, the common ones in the middle.
   static func sizes(of kind: Kind) -> [String] {
     switch kind.type {
     case "Clothing": ["XS", "S", "M", "L", "XL", "XXL"]
@@ -60,7 +60,7 @@ enum ShopWords {
 
   static let tags = ["bestseller", "vegan", "made-to-last", "gift", "summer", "repairable", "new-season", "outlet"]
 
-  /// The colour of a picture of something in this colour.
+  /// Returns the CSS colour of an image of a product in a colour.
   static func paint(_ color: String) -> String {
     let paints = [
       "6b7f4e", "5c6670", "b0715a", "c4c9cc", "232a3b", "8b7aa0", "c08b2d", "9c4a2f", "33573f", "eeeae0", "6c3a5c",

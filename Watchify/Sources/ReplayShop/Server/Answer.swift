@@ -1,12 +1,12 @@
-/// What a shop sends back.
+/// A response of a shop.
 struct Answer: Sendable {
-  /// How the bytes of a body travel.
+  /// The pace at which a body is sent.
   enum Pace: Sendable, Hashable {
     /// As fast as the client reads.
     case full
-    /// So many at a time.
+    /// A number of bytes at a time, with a pause after each part.
     case slow(bytes: Int, pause: Duration)
-    /// So many, and then silence, or the end of the connection.
+    /// A number of bytes, then silence or the end of the connection.
     case until(Int, Ending)
   }
 
@@ -14,16 +14,16 @@ struct Answer: Sendable {
 
   enum Body: Sendable {
     case bytes([UInt8], Pace)
-    /// The beginning of a list, and then blanks up to this size.
+    /// The beginning of a list, then spaces up to a size in bytes.
     case filler(Int)
-    /// No answer: the connection is reset.
+    /// No response: the connection is reset.
     case reset
   }
 
   var status: Int
   var headers: [(name: String, value: String)] = []
   var body: Body
-  /// How long it is held back.
+  /// The delay before the response is sent.
   var delay = Duration.zero
 
   init(_ status: Int, _ type: String, _ text: String) {
@@ -61,11 +61,11 @@ struct Answer: Sendable {
       """)
   }
 
-  static func redirect(_ status: Int, to place: String) -> Answer {
-    page(status, "Moved", "It is somewhere else.").with("Location", place)
+  static func redirect(_ status: Int, to location: String) -> Answer {
+    page(status, "Moved", "It is somewhere else.").with("Location", location)
   }
 
-  /// A status with the body that storefronts send with it.
+  /// Returns a response with a status and the body that storefronts send with it.
   static func failure(_ status: Int, retryAfter: String?) -> Answer {
     var answer =
       switch status {
@@ -84,7 +84,7 @@ struct Answer: Sendable {
 }
 
 extension ReplayFault {
-  /// What is answered instead of `right`, the answer without the fault.
+  /// Returns the response with the fault; `right` is the response without it.
   func answer(insteadOf right: @autoclosure () -> Answer) -> Answer {
     switch self {
     case .status(let status, let retryAfter): .failure(status, retryAfter: retryAfter)
@@ -111,7 +111,7 @@ extension ReplayFault {
     case .body(let bytes, nil): Answer(200, Answer.json, bytes)
     case .body(let bytes, let encoding?): Answer(200, Answer.json, bytes).with("Content-Encoding", encoding)
     case .late(let delay): right().late(delay)
-    case .redirect(let status, let place): .redirect(status, to: place)
+    case .redirect(let status, let location): .redirect(status, to: location)
     }
   }
 }
@@ -139,7 +139,7 @@ extension Answer {
 }
 
 extension WireWriter {
-  /// The bytes of an object with these members.
+  /// Returns the bytes of a JSON object with the given members.
   static func object(_ members: (inout WireWriter) -> Void) -> [UInt8] {
     var writer = WireWriter()
     writer.raw("{")

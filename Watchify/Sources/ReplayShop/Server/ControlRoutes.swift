@@ -1,6 +1,6 @@
 import Foundation
 
-/// The controls for people and for tests in other processes, under `/_replay/`.
+/// The control routes under `/_replay/`, for users and for tests in other processes.
 extension ShopState {
   static let controlPrefix = "/_replay/"
 

@@ -1,10 +1,10 @@
 import WatchifyCZlib
 
-/// The bytes as a gzip member; `nil` when zlib refuses.
+/// Returns the bytes as a gzip member; `nil` if zlib fails.
 func gzip(_ bytes: [UInt8]) -> [UInt8]? {
   var stream = z_stream()
   let size = Int32(MemoryLayout<z_stream>.size)
-  // 15 bits of window, and 16 more for gzip's frame. The fastest level: a test waits for nothing else.
+  // 15 bits of window, plus 16 for the gzip format. The fastest level, because tests wait for it.
   guard deflateInit2_(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, size) == Z_OK else {
     return nil
   }
@@ -25,14 +25,14 @@ func gzip(_ bytes: [UInt8]) -> [UInt8]? {
   return output
 }
 
-/// A short text that differs when the bytes do: good enough to tell one page from its next version.
+/// Returns a short checksum, sufficient to distinguish versions of a page.
 func checksum(_ bytes: [UInt8]) -> String {
   let count = UInt32(truncatingIfNeeded: bytes.count)
   return String(crc32(0, bytes, count), radix: 16) + String(adler32(1, bytes, count), radix: 16)
 }
 
-/// Blanks behind the beginning of a list, so many bytes when they are unpacked. A piece is packed once and repeated:
-/// the flush between two pieces lets each stand for itself.
+/// Returns a gzip member that unpacks to `count` bytes: the beginning of a list and spaces. One piece is compressed
+/// once and repeated, which the flush between pieces allows.
 func gzipBomb(_ count: Int) -> [UInt8] {
   let start = Array(#"{"products":["#.utf8)
   let filler = [UInt8](repeating: UInt8(ascii: " "), count: 1 << 20)
@@ -42,11 +42,11 @@ func gzipBomb(_ count: Int) -> [UInt8] {
   output += deflated(start)
   output.reserveCapacity(output.count + pieces * piece.count + 16)
   for _ in 0..<pieces { output += piece }
-  // An empty last block, and a sum that nobody gets to.
+  // An empty last block, and a checksum that is never verified.
   return output + [3, 0] + [UInt8](repeating: 0, count: 8)
 }
 
-/// Bytes as a raw stream that ends at a byte and knows nothing of what was before.
+/// Returns the bytes as a raw deflate stream that ends at a byte boundary and does not refer to earlier data.
 private func deflated(_ bytes: [UInt8]) -> [UInt8] {
   var stream = z_stream()
   let size = Int32(MemoryLayout<z_stream>.size)

@@ -1,12 +1,12 @@
 public import Foundation
 
-/// How a replay shop presents itself, beside its products.
+/// The configuration of a replay shop, apart from its products.
 public struct ReplayConfiguration: Sendable {
-  /// What to do about lists that end beyond the window.
+  /// The response to requests for lists that end beyond the window.
   public enum WindowAnswer: Sendable, Hashable {
-    /// 400, as documented.
+    /// Status 400, as documented.
     case badRequest
-    /// The same body with 200, which was met once.
+    /// The same body with status 200, which has been observed.
     case ok
   }
 
@@ -16,51 +16,51 @@ public struct ReplayConfiguration: Sendable {
   public var domain = "demo.example"
   /// The shop's permanent name, as `/meta.json` states it.
   public var permanentDomain = "demo.myshopify.example"
-  /// The currency that the shop reckons in.
+  /// The shop's base currency.
   public var currency = "USD"
-  /// The country that the shop is in.
+  /// The shop's own country.
   public var country = "US"
-  /// Other countries, by `?country=` or `?currency=`.
+  /// The other markets, selected by `?country=` or `?currency=`.
   public var markets = Market.some
-  /// Whether answers state the served currency, as `Set-Cookie: cart_currency=`.
+  /// Whether responses state the served currency as `Set-Cookie: cart_currency=`.
   public var statesCurrency = true
-  /// The text of `/robots.txt`; without one the answer is 404.
+  /// The text of `/robots.txt`; if `nil`, the response is 404.
   public var robots: String? = "User-agent: *\nDisallow: /admin\nDisallow: /cart\n"
   /// Whether bodies are compressed for clients that accept gzip.
   public var compresses = true
   /// Whether lists have an `ETag` and `If-None-Match` is answered with 304.
   public var tagsEntities = true
-  /// The one name, with its port, under which the shop answers; requests under others are sent there with 301.
+  /// The canonical host with its port; requests to other hosts are redirected to it with 301. `nil` to accept any host.
   public var canonicalHost: String?
-  /// How many products are filtered out at the end of a page, by page: 5 on page 1 makes 245 of 250.
+  /// The number of products filtered out at the end of a page, by page: 5 on page 1 leaves 245 of 250.
   public var leftOut: [Int: Int] = [:]
-  /// Pages that are empty although more follow.
+  /// The pages that are empty although more follow.
   public var emptyPages: Set<Int> = []
-  /// After this page was served for the first time, a new product comes to the front and shifts the others.
+  /// The page after whose first response a new product is inserted at the front and shifts the others; `nil` for none.
   public var shiftsAfterPage: Int?
-  /// The last page that has products, whatever the shop has.
+  /// The last page that has products, however many the shop has; `nil` for no limit.
   public var lastPage: Int?
-  /// Whether every page is the first one, as behind some fronts.
+  /// Whether every page is the first one, as with some custom storefronts.
   public var ignoresPage = false
-  /// How far `page * limit` may go.
+  /// The maximum value of `page * limit`.
   public var window = 25_000
-  /// What lies beyond it.
+  /// The response beyond `window`.
   public var windowAnswer = WindowAnswer.badRequest
-  /// What goes wrong with a request, by its path with the query; robots.txt is among them.
+  /// Returns the fault of a request, by its path with the query, including robots.txt; `nil` for none.
   public var faults: @Sendable (_ target: String) -> ReplayFault? = { _ in nil }
-  /// Every answer takes so long, so that requests that come together are in flight together.
+  /// The delay of every response, so that concurrent requests overlap.
   public var latency = Duration.zero
-  /// Stands before pictures that have only a file's name; `nil` is this server, which draws them.
+  /// The prefix of images that are given as a file name; `nil` for this server, which draws them.
   public var imageBase: String?
-  /// The time that the log of requests goes by.
+  /// Returns the date for the log of requests.
   public var now: @Sendable () -> Date = { Date() }
-  /// Called for each request as it arrives, on a thread of the server: do not wait in it.
+  /// Called for each request on arrival, on a thread of the server. Must not block.
   public var onRequest: @Sendable (RequestRecord) -> Void = { _ in }
 
-  /// A shop without peculiarities.
+  /// Creates the default configuration.
   public init() {}
 
-  /// The market that a request is served, and how to quote its prices; no market is the shop's own.
+  /// Returns the market for a request; `nil` for the shop's own.
   func market(for target: RequestTarget, served: String?) -> Market? {
     if let wanted = target.value(of: "currency")?.uppercased() {
       if wanted == currency { return nil }
@@ -74,32 +74,32 @@ public struct ReplayConfiguration: Sendable {
   }
 }
 
-/// What a replay shop was asked, and what it answered.
+/// A logged request and the status of its response.
 public struct RequestRecord: Sendable, Hashable {
-  /// A header as it came.
+  /// A header as received.
   public struct Header: Sendable, Hashable {
-    /// The name as the client wrote it.
+    /// The name, in the client's spelling.
     public let name: String
-    /// The text behind the colon.
+    /// The text after the colon.
     public let value: String
   }
 
-  /// The place among all requests, from 0.
+  /// The ordinal of the request, from 0.
   public let number: Int
-  /// When it arrived.
+  /// The date of arrival.
   public let time: Date
-  /// `GET`.
+  /// The HTTP method, such as `GET`.
   public let method: String
-  /// The path with the query, as it was sent.
+  /// The path with the query, as received.
   public let target: String
   /// The headers, in order.
   public let headers: [Header]
-  /// How many requests were being answered when it arrived, this one included.
+  /// The number of requests in progress on arrival, including this one.
   public let inFlight: Int
-  /// The status it was answered with; `nil` until then, and for a connection that was reset.
+  /// The status of the response; `nil` before it is sent, and for a connection that was reset.
   public internal(set) var status: Int?
 
-  /// The first header of this name, in whatever case.
+  /// Returns the value of the first header with a name, in any case.
   public func header(_ name: String) -> String? {
     headers.first { $0.name.lowercased() == name.lowercased() }?.value
   }
@@ -124,10 +124,10 @@ struct RequestTarget: Sendable, Hashable {
 
   func value(of name: String) -> String? { items.first { $0.name == name }?.value }
 
-  /// From 1; what is not a page is the first one.
+  /// The page, from 1; 1 if missing or invalid.
   var page: Int { value(of: "page").flatMap { Int($0) }.flatMap { $0 > 0 ? $0 : nil } ?? 1 }
 
-  /// 30 unless something sensible is asked for, and never more than 250.
+  /// The number of products per page, at most 250; 30 if missing or invalid.
   var limit: Int { min(250, value(of: "limit").flatMap { Int($0) }.flatMap { $0 > 0 ? $0 : nil } ?? 30) }
 
   static func == (left: Self, right: Self) -> Bool { left.raw == right.raw }

@@ -1,4 +1,4 @@
-/// What can go wrong with a shop's answer.
+/// A fault of a shop's response.
 public enum ReplayFault: Sendable, Hashable {
   /// A status with the body that storefronts send with it; 401, 402, 403, 404, 423, 429, 430 and 500 have one.
   ///
@@ -6,63 +6,62 @@ public enum ReplayFault: Sendable, Hashable {
   case status(Int, retryAfter: String? = nil)
   /// The shop is closed by a password: 302 to `/password`.
   case password
-  /// A web page with 200, as a front that knows no feed sends.
+  /// A web page with 200, as sent by a custom storefront without a feed.
   case html
-  /// 500 with the header `shopify-complexity-score`, which goes away by itself.
+  /// 500 with the header `shopify-complexity-score`, which is temporary.
   case complexity
   /// `errors` where `products` should be, with 200.
   case errors(String = "Something went wrong.")
   /// A list without products.
   case empty
-  /// JSON that ends in the middle, in an answer that is complete.
+  /// Truncated JSON in a complete response.
   case truncated
-  /// The connection closes after so many bytes of a longer body.
+  /// The connection is closed after a number of bytes of a longer body.
   case cut(after: Int)
-  /// The connection is reset before anything is answered.
+  /// The connection is reset before the response.
   case reset
-  /// The connection is reset after so many bytes of a longer body.
+  /// The connection is reset after a number of bytes of a longer body.
   case resetInBody(after: Int)
-  /// The right body, so many bytes at a time, with a pause after each.
+  /// The correct body, a number of bytes at a time, with a pause after each part.
   case slow(bytes: Int, pause: Duration)
-  /// The right body up to a point, and nothing more until the client gives up.
+  /// The correct body up to a number of bytes, then nothing until the client closes the connection.
   case stalled(after: Int = 0)
-  /// A body of so many bytes, which no shop has.
+  /// A body of a number of bytes, larger than any real one.
   case oversized(bytes: Int)
-  /// A body of so many bytes when it is unpacked, and of a thousandth of them on its way.
+  /// A body that unpacks to a number of bytes, compressed to about a thousandth of them.
   case bomb(bytes: Int)
-  /// These bytes, called JSON, and packed as the header says, if it is there.
+  /// The given bytes as JSON, with a `Content-Encoding` if given; the bytes must match it.
   case body([UInt8], encoding: String? = nil)
-  /// The right answer, late.
+  /// The correct response after a delay.
   case late(Duration)
-  /// Another address, by status and target: 301 to a name that is not the shop's, for instance.
+  /// A redirect with a status and target, such as 301 to another host.
   case redirect(Int, to: String)
 }
 
-/// What happens to one of the coming requests for `/products.json`.
+/// A scripted response to one of the next requests for `/products.json`.
 public struct ScriptEntry: Sendable, Hashable {
-  /// What goes wrong; nothing in an entry that lets one request pass.
+  /// The fault; `nil` for a correct response.
   public let fault: ReplayFault?
-  /// The page that it waits for; without one it is for the next request, whatever its page.
+  /// The page that the entry applies to; `nil` for the next request of any page.
   public let page: Int?
 
-  /// Lets one request pass.
+  /// An entry for a correct response to the next request.
   public static let normal = ScriptEntry(fault: nil, page: nil)
 
-  /// Lets one request for this page pass.
+  /// Returns an entry for a correct response to a request for a page.
   public static func normal(page: Int) -> ScriptEntry { ScriptEntry(fault: nil, page: page) }
 
-  /// Lets this go wrong with one request, for a page if you say so.
+  /// Returns an entry for a fault of one request, optionally for a page.
   public static func fault(_ fault: ReplayFault, page: Int? = nil) -> ScriptEntry {
     ScriptEntry(fault: fault, page: page)
   }
 }
 
 extension ScriptEntry {
-  /// An entry from a line of words: `normal`, `429 retry-after=60`, `500 page=2`, `slow 100 20` (bytes, milliseconds),
-  /// `stalled 10`, `cut 10`, `reset`, `reset 10`, `oversized 1000000`, `bomb 1000000`, `late 50`,
-  /// `redirect 301 http://other/`,
-  /// `password`, `html`, `complexity`, `errors`, `empty`, `truncated`. `page=2` makes any of them wait for that page;
-  /// the text of `retry-after=` goes on to the end of the line.
+  /// Parses an entry: `normal`, `429 retry-after=60`, `500 page=2`, `slow 100 20` (bytes, milliseconds), `stalled 10`,
+  /// `cut 10`, `reset`, `reset 10`, `oversized 1000000`, `bomb 1000000`, `late 50`, `redirect 301 http://other/`,
+  /// `password`, `html`, `complexity`, `errors`, `empty`, `truncated`. `page=2` restricts an entry to that page; the
+  /// value of `retry-after=` extends to the end of the line.
   public init(_ line: String) throws(ReplayError) {
     var words = line.split(separator: " ").map(String.init)
     var retryAfter: String?

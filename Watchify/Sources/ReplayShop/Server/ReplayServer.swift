@@ -2,12 +2,12 @@ import CofferLocks
 public import Foundation
 import WatchifyCMicrohttpd
 
-/// A shop on 127.0.0.1 that answers as Shopify's storefronts do, in good times and in bad.
+/// A server on 127.0.0.1 that behaves like a Shopify storefront, including its faults.
 ///
-/// Nothing in it depends on a network or on the time: the same feed and the same script give the same bytes.
+/// It depends on neither a network nor the time: the same feed and script result in the same bytes.
 public final class ReplayServer: Sendable {
   private struct Running {
-    /// The daemon's address, as a number: a pointer may not cross threads, and this one only goes back to C.
+    /// The address of the daemon, as an integer because a pointer is not sendable. It is only passed to C.
     let daemon: UInt
     let context: UInt
     let port: UInt16
@@ -16,7 +16,7 @@ public final class ReplayServer: Sendable {
   private let core: ServerCore
   private let running = Locked<Running?>(nil)
 
-  /// A shop with these products; it serves them once it is started.
+  /// Creates a shop, which serves its products after `start(port:)`.
   public init(
     feed: ShopFeed, configuration: ReplayConfiguration = ReplayConfiguration(), timeline: ReplayTimeline? = nil
   ) {
@@ -25,9 +25,9 @@ public final class ReplayServer: Sendable {
 
   deinit { stop() }
 
-  /// Serves from now on, and tells the port; 0 takes any.
+  /// Starts the server and returns its port; port 0 selects any free one.
   ///
-  /// A server that was stopped may be started again, as a shop is back after an outage: it keeps its log.
+  /// A stopped server may be started again, to simulate an outage; it keeps its log.
   @discardableResult
   public func start(port: UInt16 = 0) throws(ReplayError) -> UInt16 {
     try running.withLock { (running) throws(ReplayError) in
@@ -46,7 +46,7 @@ public final class ReplayServer: Sendable {
     }
   }
 
-  /// Ends all connections, also those whose answers are late, and returns when no thread is left.
+  /// Ends all connections, including those with delayed responses, and returns when all threads have ended.
   public func stop() {
     let last = running.withLock { running in
       defer { running = nil }
@@ -60,65 +60,66 @@ public final class ReplayServer: Sendable {
     }
   }
 
-  /// The port while the server runs.
+  /// The port; `nil` unless the server is running.
   public var port: UInt16? { running.withLock { $0?.port } }
 
-  /// `http://127.0.0.1:PORT` while the server runs.
+  /// The URL `http://127.0.0.1:PORT`; `nil` unless the server is running.
   public var url: URL? { port.flatMap { URL(string: "http://127.0.0.1:\($0)") } }
 
   // MARK: The shop
 
-  /// What the shop sells now.
+  /// The current feed.
   public var feed: ShopFeed { core.shop.withLock { $0.feed } }
 
-  /// Sells something else from the next request on.
+  /// Replaces the feed, from the next request on.
   public func set(feed: ShopFeed) { core.shop.withLock { $0.set(feed: feed) } }
 
-  /// Changes what the shop sells, all at once or, when you throw, not at all.
+  /// Changes the feed atomically; not at all if the closure throws.
   public func update<E: Error>(_ change: (inout ShopFeed) throws(E) -> Void) throws(E) {
     try core.shop.withLock { (shop) throws(E) in try shop.update(change) }
   }
 
-  /// Takes the timeline's next step, and tells its name; `nil` when there is none left.
+  /// Applies the next step of the timeline and returns its name; `nil` if there is none left.
   @discardableResult
   public func advance() throws -> String? {
     try core.shop.withLock { shop in try shop.advance() }
   }
 
-  /// The names of the steps to come.
+  /// The names of the remaining steps.
   public var stepsLeft: [String] { core.shop.withLock { $0.steps.map(\.name) } }
 
-  /// Changes how the shop presents itself from the next request on.
+  /// Changes the configuration, from the next request on.
   public func configure(_ change: (inout ReplayConfiguration) -> Void) {
     core.shop.withLock { $0.configure(change) }
   }
 
   // MARK: Faults
 
-  /// Appends what happens to the coming requests for `/products.json`: each takes the first entry that fits its page.
+  /// Appends scripted responses for the next requests for `/products.json`: each request consumes the first entry that
+  /// matches its page.
   public func script(_ entries: [ScriptEntry]) { core.shop.withLock { $0.script += entries } }
 
-  /// The entries that no request has taken yet.
+  /// The entries not yet consumed by a request.
   public var scriptLeft: [ScriptEntry] { core.shop.withLock { $0.script } }
 
-  /// Lets this go wrong with every request but those for `/robots.txt`, `/password` and pictures; `nil` ends it.
+  /// Sets a fault for every request except those for `/robots.txt`, `/password` and images; `nil` ends it.
   ///
   /// - Parameters:
-  ///   - fault: what goes wrong.
-  ///   - page: only with lists of this page.
+  ///   - fault: the fault, or `nil`.
+  ///   - page: restricts the fault to lists of this page; `nil` for all requests.
   public func set(mode fault: ReplayFault?, page: Int? = nil) {
     core.shop.withLock { $0.mode = fault.map { ScriptEntry.fault($0, page: page) } }
   }
 
   // MARK: The log
 
-  /// All requests so far, in the order in which they came; the controls are not among them.
+  /// The log of requests, in the order of arrival, without those to the control routes.
   public var requests: [RequestRecord] { core.shop.withLock { $0.requests } }
 
-  /// How many requests were being answered at once at most.
+  /// The maximum number of concurrent requests.
   ///
-  /// A request counts until its last byte is handed out, so requests one after the other never count as two. Answers
-  /// take microseconds: set `latency` to see the overlap of requests that come together.
+  /// A request counts until its last byte is sent, so consecutive requests never overlap. Responses take microseconds:
+  /// set `latency` to make concurrent requests overlap.
   public var maximumInFlight: Int { core.shop.withLock { $0.maximumInFlight } }
 
   /// Empties the log.

@@ -2,10 +2,10 @@ import CofferLocks
 import Foundation
 import WatchifyCMicrohttpd
 
-/// What the threads of a server share: the shop, and the sign that all is over.
+/// The state shared by the threads of a server: the shop and the stop signal.
 final class ServerCore: Sendable {
   let shop: Locked<ShopState>
-  /// Becomes readable when the server stops, and stays so until the next start: whatever waits, waits for this, too.
+  /// A descriptor that is readable from the server's stop to its next start, so that all waits end.
   private let stopSign: Int32
 
   init(shop: ShopState) {
@@ -15,7 +15,7 @@ final class ServerCore: Sendable {
 
   deinit { close(stopSign) }
 
-  /// Nobody waits any more; for the next start.
+  /// Resets the stop signal for the next start. No thread may be waiting.
   func clearStop() {
     var count: UInt64 = 0
     read(stopSign, &count, MemoryLayout<UInt64>.size)
@@ -26,7 +26,7 @@ final class ServerCore: Sendable {
     write(stopSign, &one, MemoryLayout<UInt64>.size)
   }
 
-  /// Waits until the time is up. Sooner, and false, when the server stops or the client is gone.
+  /// Waits for a duration; returns `false` early if the server stops or the client closes the connection.
   func wait(_ time: Duration?, client: Int32) -> Bool {
     let (seconds, attoseconds) = (time ?? .zero).components
     let milliseconds = Int32(clamping: seconds * 1_000 + attoseconds / 1_000_000_000_000_000)
@@ -41,7 +41,7 @@ final class ServerCore: Sendable {
     }
   }
 
-  /// The answer to a request, and its number in the log when it has one: the controls do not log themselves.
+  /// Returns the response to a request, and its number in the log; `nil` for control routes, which are not logged.
   func answer(
     _ request: ReplayRequest, over socket: Int32
   ) -> (answer: Answer, latency: Duration, number: Int?) {
@@ -57,16 +57,16 @@ final class ServerCore: Sendable {
   }
 }
 
-/// POLLRDHUP, which Glibc's module does not have: the other side is gone.
+/// `POLLRDHUP`, which the Glibc module does not export: the peer has closed the connection.
 private let hangUp = Int16(0x2000)
 
-/// Whether the client at the other end of a socket has closed it.
+/// Returns whether the peer of a socket has closed it.
 func hasHungUp(_ socket: Int32) -> Bool {
   var sign = pollfd(fd: socket, events: hangUp, revents: 0)
   return poll(&sign, 1, 0) > 0
 }
 
-/// One request, from its first line to its end. Only the thread of its connection touches it.
+/// One request and its response. Only used on the thread of its connection.
 final class Exchange {
   static let bodyLimit = 64 << 20
 
@@ -75,7 +75,7 @@ final class Exchange {
   var body: [UInt8] = []
   var isTooLarge = false
   var hasBegun = false
-  /// Its number in the log while it counts as in flight.
+  /// The number in the log while the request counts as in progress.
   private var number: Int?
   private let socket: Int32
 
@@ -87,7 +87,7 @@ final class Exchange {
 
   deinit { leave() }
 
-  /// The last byte is about to go: a client that has it and asks again has never two requests in flight.
+  /// Ends the request in the log, just before its last byte is sent, so that a consecutive request does not overlap.
   fileprivate func leave() {
     guard let number else { return }
     self.number = nil
@@ -142,7 +142,7 @@ final class Exchange {
   }
 }
 
-/// A body that takes its time, or does not end well. Only the thread of its connection touches it.
+/// A slow or faulty body. Only used on the thread of its connection.
 private final class BodyStream {
   let exchange: Exchange
   let bytes: [UInt8]
@@ -158,7 +158,7 @@ private final class BodyStream {
     self.socket = socket
   }
 
-  /// Fills the buffer with what comes at a position; `nil` ends the connection.
+  /// Fills the buffer with the bytes at a position; returns their number, or `nil` to end the connection.
   func read(at position: Int, into buffer: UnsafeMutableRawBufferPointer) -> Int? {
     var count = min(size - position, buffer.count)
     switch pace {
@@ -201,7 +201,7 @@ nonisolated func beginExchange(
   return Unmanaged.passRetained(exchange).toOpaque()
 }
 
-/// Called once when the headers are there, then for each part of the body, and once more behind it.
+/// Handles a request. Called once after the headers, then for each part of the body, and once after the body.
 nonisolated func handleRequest(
   context: UnsafeMutableRawPointer?, connection: OpaquePointer?, url: UnsafePointer<CChar>?,
   method: UnsafePointer<CChar>?, version: UnsafePointer<CChar>?, upload: UnsafePointer<CChar>?,

@@ -1,4 +1,4 @@
-/// What a client asks.
+/// A request of a client.
 struct ReplayRequest: Sendable {
   let method: String
   let target: RequestTarget
@@ -7,7 +7,7 @@ struct ReplayRequest: Sendable {
 
   func header(_ name: String) -> String? { headers.first { $0.name.lowercased() == name }?.value }
 
-  /// Whether the client reads gzip: it says so, and not with a quality of zero.
+  /// Whether the client accepts gzip, with a quality other than zero.
   var acceptsGzip: Bool {
     (header("accept-encoding") ?? "").lowercased().split(separator: ",").contains { coding in
       let parts = coding.split(separator: ";").map { $0.filter { $0 != " " } }
@@ -17,7 +17,7 @@ struct ReplayRequest: Sendable {
 }
 
 extension ShopState {
-  /// The answer of the shop, without the controls.
+  /// Returns the response to a request other than those to control routes.
   mutating func answer(_ request: ReplayRequest) -> Answer {
     let path = request.target.path
     if let fault = configuration.faults(request.target.raw) {
@@ -74,7 +74,7 @@ extension ShopState {
     return answer
   }
 
-  /// Everything that is not a list.
+  /// Returns the response to a request for anything but a list.
   private func page(_ request: ReplayRequest) -> Answer {
     let path = request.target.path
     switch path {
@@ -95,7 +95,7 @@ extension ShopState {
     }
   }
 
-  /// A product's own page, so that people who follow a link from a monitor see something.
+  /// Returns a product's page, for users who follow a link.
   private func product(_ name: String) -> Answer {
     let handle = name.hasSuffix(".json") ? String(name.dropLast(".json".count)) : name
     for item in feed.items {
@@ -113,7 +113,7 @@ extension ShopState {
     return .failure(404, retryAfter: nil)
   }
 
-  /// A square in the product's colour: pages that show pictures have some without a network.
+  /// Returns a square in the product's colour, so that pages have images without a network.
   private func picture(_ path: String) -> Answer {
     let name = path.split(separator: "/").last.map(String.init) ?? ""
     let stem = name.hasSuffix(".svg") ? String(name.dropLast(4)) : name
@@ -156,7 +156,7 @@ extension ShopState {
 }
 
 extension String {
-  /// Safe between tags.
+  /// The text escaped for HTML content.
   var htmlText: String {
     var text = ""
     for character in self {

@@ -1,17 +1,17 @@
-/// What a replay shop is at a moment; the server keeps it behind a lock.
+/// The state of a replay shop, which the server guards with a lock.
 struct ShopState: Sendable {
   var feed: ShopFeed
   var configuration: ReplayConfiguration
   var steps: [ReplayTimeline.Step]
-  /// Where this server draws pictures; it depends on its port.
+  /// The prefix of images drawn by this server, which depends on its port.
   private var pictures = ""
   var script: [ScriptEntry] = []
-  /// What goes wrong with every request, or with every list of a page.
+  /// The fault of every request, or of every list of a page; `nil` for none.
   var mode: ScriptEntry?
   private(set) var requests: [RequestRecord] = []
   private(set) var maximumInFlight = 0
   private var nextNumber = 0
-  /// The sockets of the requests that are being answered, by their numbers in the log.
+  /// The sockets of the requests in progress, by their numbers in the log.
   private var inFlight: [Int: Int32] = [:]
   private var hasShifted = false
   private var pages: [PageKey: CachedPage] = [:]
@@ -25,11 +25,11 @@ struct ShopState: Sendable {
 
   // MARK: The log
 
-  /// A server that runs for weeks keeps the latest ones.
+  /// The maximum number of logged requests; older ones are dropped.
   static let logLimit = 100_000
 
   mutating func arrive(_ request: ReplayRequest, over socket: Int32) -> RequestRecord {
-    // A client that gave up and asks again has one request in flight, even if its first one has not noticed yet.
+    // A request whose client has closed the connection no longer counts, even if its thread has not ended yet.
     let count = inFlight.values.count { !hasHungUp($0) } + 1
     inFlight[nextNumber] = socket
     maximumInFlight = max(maximumInFlight, count)
@@ -54,7 +54,7 @@ struct ShopState: Sendable {
     maximumInFlight = 0
   }
 
-  // MARK: What happens to it
+  // MARK: Changes
 
   mutating func set(feed: ShopFeed) {
     self.feed = feed
@@ -81,7 +81,7 @@ struct ShopState: Sendable {
     forgetPages()
   }
 
-  /// Takes the next step, and says which it was.
+  /// Applies the next step and returns its name; `nil` if there is none left.
   mutating func advance() throws -> String? {
     guard let step = steps.first else { return nil }
     try update(step.change)
@@ -89,13 +89,13 @@ struct ShopState: Sendable {
     return step.name
   }
 
-  /// The first entry that fits the page; it is used up.
+  /// Removes and returns the first entry that matches the page.
   mutating func takeEntry(page: Int) -> ScriptEntry? {
     guard let index = script.firstIndex(where: { $0.page == nil || $0.page == page }) else { return nil }
     return script.remove(at: index)
   }
 
-  /// The list shifts once, behind the page that the configuration names.
+  /// Shifts the list once, after the page that the configuration names.
   mutating func shift(after page: Int) {
     guard configuration.shiftsAfterPage == page, !hasShifted else { return }
     hasShifted = true
@@ -120,7 +120,7 @@ struct ShopState: Sendable {
     let tag: String
   }
 
-  /// How many bytes of pages are kept before all are forgotten.
+  /// The size in bytes above which the cache of pages is emptied.
   private static let cacheLimit = 256 << 20
 
   private mutating func forgetPages() {
@@ -137,7 +137,7 @@ struct ShopState: Sendable {
     return start..<max(start, end)
   }
 
-  /// The bytes of a page, compressed if asked for and possible, and the tag of its content.
+  /// Returns the bytes of a page, compressed if requested and possible, and the tag of its content.
   mutating func page(
     _ page: Int, limit: Int, market: Market?, compressed: Bool
   ) -> (bytes: [UInt8], isCompressed: Bool, tag: String) {

@@ -6,7 +6,7 @@ enum Command: String, ProgramCommand {
   case audit, demo
   case completions, help, version
 
-  /// What the command takes and what its help says.
+  /// The operands, options and help texts of the command.
   var syntax: Syntax {
     switch self {
     case .add: Table.add
@@ -34,14 +34,14 @@ enum Command: String, ProgramCommand {
 
   /// `watchify` as a whole.
   static let program = Program<Command>(
-    name: "watchify", version: "0.1.0", purpose: "Follow Shopify stores: prices, stock and new products, told once.",
+    name: "watchify", version: "0.1.0", purpose: "Follow Shopify stores: price, stock and product changes.",
     defaultCommand: .list, commonOptions: [.data, .json, .help], introduction: [.demo, .add, .watch, .activity],
     sections: [
       HelpSection(
         heading: "Data",
         text: """
           --data, else $XDG_DATA_HOME/watchify/watchify.db, else
-          ~/.local/share/watchify/watchify.db: one SQLite database, for this user alone.
+          ~/.local/share/watchify/watchify.db: one SQLite database, private to this user.
           STORE is a store's name, its address or the beginning of its id.
           """)
     ],
@@ -52,14 +52,14 @@ typealias Invocation = CofferTerminal.Invocation<Command>
 typealias Syntax = CofferTerminal.Syntax<Option>
 
 extension ExitStatus {
-  /// What help says.
+  /// The meaning of the status, as shown in help.
   var meaning: String {
     switch self {
     case .ok: "it worked"
-    case .failure: "it failed, or the doctor has found something"
+    case .failure: "it failed, or the doctor has found a problem"
     case .usage: "the command line is wrong"
     case .notFound: "there is no such store, product or event"
-    case .tryAgain: "it is too early, or nobody answers: try again later"
+    case .tryAgain: "it is too early, or no server responds: try again later"
     case .interrupted: "it was interrupted"
     }
   }

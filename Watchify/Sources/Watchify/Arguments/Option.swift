@@ -1,6 +1,6 @@
 import CofferTerminal
 
-/// Every option of every command, as data. An option means the same wherever it is taken.
+/// The options of all commands. An option has the same meaning in every command that accepts it.
 enum Option: String, ProgramOption {
   case name, country, header, until
   case forgetHeaders = "forget-headers"
@@ -11,7 +11,7 @@ enum Option: String, ProgramOption {
   case reset, csv, fast, null
   case data, json, help, version
 
-  /// The letter of the short form, where there is one.
+  /// The letter of the short form; `nil` if there is none.
   var letter: Character? {
     switch self {
     case .help: "h"
@@ -21,7 +21,7 @@ enum Option: String, ProgramOption {
     }
   }
 
-  /// The value that follows; `nil` for a switch.
+  /// The value that the option requires; `nil` for a flag.
   var value: OptionValue? {
     switch self {
     case .name: OptionValue(name: "NAME", completion: .nothing)
@@ -41,33 +41,33 @@ enum Option: String, ProgramOption {
     }
   }
 
-  /// One line for help and completions.
+  /// The description in one line, for help and completions.
   var summary: String {
     switch self {
-    case .name: "what to call it; its own name unless given"
+    case .name: "the display name; the shop's own by default"
     case .country: "the market whose prices are shown: US, GB, ..."
     case .header: "'Name: value', sent to this store only; may be repeated"
-    case .until: "when these headers end: 90d, or a date such as 2026-01-31"
-    case .forgetHeaders: "send none of the headers that were given any more"
+    case .until: "when these headers expire: 90d, or a date such as 2026-01-31"
+    case .forgetHeaders: "remove all headers of the store"
     case .yes: "do not ask"
-    case .now: "every store at once: status 75 if any of them has to wait"
-    case .search: "words that are all in the title"
-    case .stock: "all, in (can be bought) or out (sold out)"
+    case .now: "end with status 75 if any store has to wait"
+    case .search: "words that the title must contain"
+    case .stock: "all, in (in stock) or out (sold out)"
     case .sort: "name, price, -price (highest first) or new"
-    case .limit: "show N at most"
-    case .offset: "leave out the first N"
-    case .variant: "one size, colour or form, by title or id"
-    case .width: "columns of the chart; as wide as the terminal unless given"
+    case .limit: "show at most N"
+    case .offset: "skip the first N"
+    case .variant: "a variant, by title or id"
+    case .width: "columns of the chart; the terminal's width by default"
     case .ascii: "draw with plain characters"
     case .store: "only this store"
     case .type: "only this kind of news; may be repeated"
     case .since: "today, 7d, 30d or a date such as 2026-01-31"
-    case .unread: "only what is unread"
+    case .unread: "only unread news"
     case .all: "everything"
-    case .reset: "back to the default"
+    case .reset: "reset to the default"
     case .csv: "print CSV"
     case .fast: "without pauses"
-    case .null: "names alone, each ended by a NUL byte"
+    case .null: "only names, each terminated by a NUL byte"
     case .data: "the database"
     case .json: "print JSON, errors too"
     case .help: "show help"

@@ -1,6 +1,6 @@
 import CofferTerminal
 
-/// The commands on products and news, as data.
+/// The syntax of the commands on products and news.
 extension Table {
   static let products = Syntax(
     summary: "list the products of a store",
@@ -9,12 +9,12 @@ extension Table {
     examples: [
       Example("watchify products Allbirds", "the first 50, by name"),
       Example("watchify products Allbirds --search \"wool runner\"", "titles with both words"),
-      Example("watchify products Allbirds --stock out", "what is sold out"),
+      Example("watchify products Allbirds --stock out", "sold-out products"),
       Example("watchify products Allbirds --sort -price --limit 5", "the most expensive five"),
     ])
 
   static let product = Syntax(
-    summary: "show a product: sizes, prices, stock, and a chart of its price",
+    summary: "show a product: variants, prices, stock, and a chart of its price",
     operands: [
       storeOperand,
       Operand(name: "PRODUCT", summary: "its handle (as in its address), id or title", isRequired: true),
@@ -22,14 +22,14 @@ extension Table {
     options: [.variant, .width, .ascii, .data, .json],
     details: [
       """
-      The chart is of one variant: the one that --variant names, else the one whose
-      price moved most. A price holds until the next one; times in which it was sold
+      The chart shows one variant: the one given with --variant, or else the one whose
+      price changed most. A price is valid until the next one; times when it was sold
       out are shaded, the crossed-out price is dashed.
       """
     ],
     examples: [
       Example("watchify product Allbirds mens-wool-runners", "by the end of its address"),
-      Example("watchify product Allbirds \"Wool Runner\" --variant 10", "the chart of one size"),
+      Example("watchify product Allbirds \"Wool Runner\" --variant 10", "the chart of one variant"),
     ],
     aliases: ["show", "chart", "history", "price"])
 
@@ -38,9 +38,9 @@ extension Table {
     options: [.store, .type, .since, .unread, .limit, .data, .json],
     details: [
       """
-      News of one product that came together is one row; the setting
-      activityGroupingWindowMinutes says how close together. An asterisk is unread.
-      The word in front of a row is what 'watchify read' takes.
+      News of one product within some minutes is one row; the setting
+      activityGroupingWindowMinutes sets how many. An asterisk marks unread news.
+      'watchify read' takes the id at the beginning of a row.
       """,
       "TYPE is one of \(TypeName.groups.joined(separator: ", ")) or of:\n" + TypeName.lines,
     ],
@@ -53,53 +53,53 @@ extension Table {
 
   static let read = Syntax(
     summary: "mark news as read",
-    operands: [Operand(name: "EVENT", summary: "the word in front of a row of activity", repeats: true)],
+    operands: [Operand(name: "EVENT", summary: "the id at the beginning of a row of activity", repeats: true)],
     options: [.all, .store, .type, .since, .data, .json],
     details: ["Marks exactly what 'watchify activity' shows with the same options."],
     examples: [
-      Example("watchify read --all", "all of it"),
-      Example("watchify read --type stock", "what is about stock"),
+      Example("watchify read --all", "all news"),
+      Example("watchify read --type stock", "news about stock"),
     ],
     aliases: ["mark", "seen"])
 
   static let notify = Syntax(
-    summary: "send a notification to see whether it arrives",
+    summary: "send a test notification",
     operands: [
-      Operand(name: "test", completion: .words(["test"]), summary: "the only thing that it does", isRequired: true)
+      Operand(name: "test", completion: .words(["test"]), summary: "the only operation", isRequired: true)
     ],
     options: [.data, .json],
-    details: ["Tries every channel that the settings name, and says which one showed it."],
+    details: ["Tries every channel selected in the settings, and prints which one showed it."],
     examples: [Example("watchify notify test", "a notification on the desktop")],
     aliases: ["notification"])
 
   static let settings = Syntax(
     summary: "show or change a setting",
     operands: [
-      Operand(name: "KEY", completion: .words(Setting.all.map(\.name)), summary: "which; all of them unless given"),
+      Operand(name: "KEY", completion: .words(Setting.all.map(\.name)), summary: "all of them by default"),
       Operand(name: "VALUE", summary: "the new value", isValue: true),
     ],
     options: [.reset, .data, .json],
-    details: ["An asterisk is a value that is not the default. A running watch takes it up."],
+    details: ["An asterisk marks a value other than the default. A running watch adopts it."],
     examples: [
       Example("watchify settings", "all of them"),
-      Example("watchify settings syncIntervalMinutes 60", "look once an hour"),
+      Example("watchify settings syncIntervalMinutes 60", "sync once an hour"),
       Example("watchify settings priceDropThreshold 10%", "only drops of at least 10 %"),
       Example("watchify settings quietHours 22:00-07:30", "no notifications at night"),
-      Example("watchify settings quietHours --reset", "back to the default"),
+      Example("watchify settings quietHours --reset", "reset to the default"),
     ],
     aliases: ["config", "set", "preferences"])
 
   static let export = Syntax(
     summary: "print the price history of a store",
     operands: [storeOperand], options: [.csv, .data, .json],
-    details: ["A row for each moment from which a variant had other values. CSV unless --json."],
+    details: ["A row for each change of a variant's values. CSV unless --json is given."],
     examples: [Example("watchify export Allbirds --csv > allbirds.csv", "for a spreadsheet")],
     aliases: ["dump", "backup"])
 
   static let doctor = Syntax(
-    summary: "say what keeps Watchify from working",
+    summary: "find problems that keep Watchify from working",
     options: [.data, .json],
-    details: ["Changes nothing. Warnings do not count; a problem ends it with status 1."],
+    details: ["Changes nothing. Exits with status 1 for a problem, but not for warnings."],
     examples: [Example("watchify doctor", "database, desktop, network, stores")],
     aliases: ["diagnose", "health", "troubleshoot"])
 
@@ -112,8 +112,8 @@ extension Table {
     options: [.fast, .json],
     details: [
       """
-      Runs a shop inside this process, with a database of its own that is deleted at
-      the end. It checks itself: status 1 means that something did not happen.
+      Runs a shop inside this process, with a temporary database that is deleted at
+      the end. It checks itself: status 1 means that an expectation failed.
       """
     ],
     examples: [Example("watchify demo", "see what Watchify does")],
@@ -122,7 +122,7 @@ extension Table {
   static let completions = Syntax(
     summary: "print shell completions",
     operands: [Operand(name: "SHELL", completion: Shell.completion, summary: "bash, zsh or fish", isRequired: true)],
-    details: ["They complete commands, options and the names of stores."],
+    details: ["Completes commands, options and the names of stores."],
     examples: [
       Example("source <(watchify completions bash)", "in ~/.bashrc"),
       Example("watchify completions zsh > _watchify", "into a folder of $fpath"),

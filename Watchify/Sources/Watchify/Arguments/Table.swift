@@ -1,6 +1,6 @@
 import CofferTerminal
 
-/// The commands on stores, as data.
+/// The syntax of the commands on stores.
 enum Table {
   typealias Operand = Syntax.Operand
   typealias Example = Syntax.Example
@@ -11,35 +11,35 @@ enum Table {
   static let add = Syntax(
     summary: "follow a store",
     operands: [
-      Operand(name: "ADDRESS", summary: "its address as you would paste it, or a link to a product", isRequired: true)
+      Operand(name: "ADDRESS", summary: "its address, or a link to a product", isRequired: true)
     ],
     options: [.name, .country, .header, .until, .data, .json],
     details: [
       """
-      Reads all of its products once and keeps them. What is already there is no
+      Reads all of its products once and stores them; existing products are no
       news. Prices are those of one market: the store's own country unless --country
       says otherwise.
       """,
       """
-      --header is for owners: Shopify lets them sign readers of their own shop.
-      Values of headers are kept in the database and never printed. Signatures end:
-      with --until none is sent after that day, and the doctor says so before.
+      --header is for owners, whom Shopify lets sign requests to their own shop.
+      Values of headers are kept in the database and never printed. Signatures expire:
+      with --until none is sent after that day, and the doctor warns before.
       """,
     ],
     examples: [
       Example("watchify add allbirds.com", "follow a shop"),
       Example("watchify add allbirds.com --country GB", "its prices in Great Britain"),
-      Example("watchify add allbirds.com --name Shoes", "under a name of your own"),
+      Example("watchify add allbirds.com --name Shoes", "with another name"),
     ],
     aliases: ["follow", "new", "subscribe"])
 
   static let list = Syntax(
-    summary: "show the followed stores; what watchify does without a command",
+    summary: "show the followed stores; the default command",
     operands: [Operand(name: "PREFIX", completion: .listed, summary: "only names that begin with it")],
     options: [.null, .data, .json],
     details: [
       """
-      The line at the top says how much is unread, when stores were read last, when
+      The line at the top shows how much is unread, when stores were read last, when
       they are read next, and whether notifications can be shown.
       """
     ],
@@ -50,25 +50,25 @@ enum Table {
     aliases: ["ls", "stores", "status"])
 
   static let edit = Syntax(
-    summary: "change what a store is called, or how it is asked",
+    summary: "change the name, market or headers of a store",
     operands: [storeOperand],
     options: [.name, .country, .header, .until, .forgetHeaders, .data, .json],
     details: [
       """
-      What is not named stays. Another country is another market: the next read takes
-      everything as it is there, which is no news. Headers that are given replace
-      those from before.
+      Other values are kept. Another country is another market: the next read takes
+      all values there as the new baseline, without news. New headers replace the
+      previous ones.
       """
     ],
     examples: [
-      Example("watchify edit Allbirds --name Shoes", "a name of your own"),
+      Example("watchify edit Allbirds --name Shoes", "another name"),
       Example("watchify edit Allbirds --country GB", "its prices there"),
       Example("watchify edit Allbirds --header 'X: ...' --until 90d", "a new signature"),
     ],
     aliases: ["rename", "modify", "alter"])
 
   static let remove = Syntax(
-    summary: "stop following a store, and delete all that is known of it",
+    summary: "stop following a store, and delete its data",
     operands: [
       Operand(
         name: "STORE", completion: .listed, summary: "its whole name, its address or its whole id", isRequired: true)
@@ -76,69 +76,70 @@ enum Table {
     options: [.yes, .data, .json],
     details: [
       """
-      Says what goes, its products, its price history and its news, and asks. Where
-      there is no terminal to ask on, --yes is needed.
+      Shows what will be deleted (products, price history, news) and asks. Without
+      a terminal, --yes is required.
       """
     ],
     examples: [
-      Example("watchify remove Allbirds", "forget a shop"),
-      Example("watchify remove Allbirds --yes", "without a question, for scripts"),
+      Example("watchify remove Allbirds", "delete a shop"),
+      Example("watchify remove Allbirds --yes", "without confirmation, for scripts"),
     ],
     aliases: ["rm", "delete", "unfollow"])
 
   static let sync = Syntax(
-    summary: "read stores and tell what changed",
+    summary: "read stores and print what changed",
     operands: [
-      Operand(name: "STORE", completion: .listed, summary: "which; all of them unless given", repeats: true)
+      Operand(name: "STORE", completion: .listed, summary: "all of them by default", repeats: true)
     ],
     options: [.now, .data, .json],
     details: [
       """
-      A store is asked at most once a minute, whoever asks. One whose minute is not
-      over is left out and said so ("wait 42 s"); the command ends with status 75
-      where no store could be read for that reason, with --now where any could not.
+      A store is synced at most once a minute, by all processes together. One that is
+      not due yet is skipped with a message ("wait 42 s"). The command ends with
+      status 75 if no store was due; with --now, if any was not.
       """,
       """
-      News is also sent to the channels that the settings name. A store that fails
-      keeps what was known of it.
+      News is also sent to the channels selected in the settings. A store that fails
+      keeps its stored data.
       """,
     ],
     examples: [
       Example("watchify sync", "all stores"),
-      Example("watchify sync Allbirds --now", "one store; status 75 where it has to wait"),
+      Example("watchify sync Allbirds --now", "one store; status 75 if it is not due yet"),
     ],
     aliases: ["refresh", "update", "check", "fetch"])
 
   static let watch = Syntax(
-    summary: "read all stores again and again, and tell what changed",
+    summary: "read all stores at intervals, and print what changed",
     options: [.data, .json],
     details: [
       """
-      Runs until Ctrl-C or SIGTERM. How often it looks is the setting
-      syncIntervalMinutes. On a terminal a line at the bottom says what it does,
-      when it looked last and when it looks next; elsewhere there is a line for
-      each. Other commands may run beside it.
+      Runs until Ctrl-C or SIGTERM. The interval is the setting
+      syncIntervalMinutes. On a terminal a line at the bottom shows what it does,
+      when it looked last and when it looks next; otherwise there is a line for
+      each. Other commands may run at the same time.
       """
     ],
     examples: [
-      Example("watchify watch", "in a terminal of its own"),
-      Example("watchify watch --json", "one JSON object a line"),
+      Example("watchify watch", "in a separate terminal"),
+      Example("watchify watch --json", "one JSON object per line"),
     ],
     aliases: ["run", "start", "daemon", "monitor"])
 
   static let resume = Syntax(
-    summary: "end a pause that a store, or Shopify, has asked for",
-    operands: [Operand(name: "STORE", completion: .listed, summary: "whose; every pause unless given")],
+    summary: "end a pause that a store or Shopify has requested",
+    operands: [Operand(name: "STORE", completion: .listed, summary: "all pauses by default")],
     options: [.data, .json],
     details: [
       """
-      A store that answers "too many requests" is left in peace for two minutes, longer
-      each time, up to an hour where it asks for that. It is its own pause: only what
-      Shopify's servers refuse holds for all stores. A running watch takes this up.
+      After a response "too many requests" a store is not read for two minutes, longer
+      each time, and up to an hour if the store requests it. The pause is for that
+      store; only a refusal by Shopify's servers pauses all. A running watch resumes
+      too.
       """
     ],
     examples: [
-      Example("watchify resume Allbirds", "ask it with the next sync"),
+      Example("watchify resume Allbirds", "read it with the next sync"),
       Example("watchify resume", "end every pause"),
     ],
     aliases: ["unpause", "continue"])

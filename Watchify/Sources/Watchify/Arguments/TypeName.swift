@@ -1,15 +1,16 @@
 import CofferTerminal
 import WatchifyKit
 
-/// What `--type` takes: kinds of news, and groups of them.
+/// The values of `--type`: kinds of changes, and groups of them.
 enum TypeName {
   static let groups = ActivityGroup.Category.allCases.map { $0.rawValue.lowercased() }
   static let all = groups + ChangeType.allCases.map(\.rawValue)
 
-  /// For help, in lines that fit a terminal.
+  /// All kinds as text for help, wrapped to 76 columns.
   static let lines = ChangeType.allCases.map(\.rawValue).joined(separator: ", ").wrapped(to: 76)
 
-  /// The kinds that some words name; `nil` for no words.
+  /// Returns the kinds that the values of `--type` name; `nil` if there are no values.
+  /// - Throws: `UsageError` for an unknown name.
   static func types(_ words: [String], _ command: Command) throws -> [ChangeType]? {
     let words = words.flatMap { $0.split(separator: ",").map(String.init) }
     guard !words.isEmpty else { return nil }

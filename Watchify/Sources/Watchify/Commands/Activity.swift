@@ -3,7 +3,7 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// `watchify activity`: what changed, newest first.
+/// Runs `watchify activity`: prints the changes, newest first.
 func listActivity(_ invocation: Invocation) async throws -> ExitStatus {
   let limit = Int(clamping: try invocation.number(.limit, minimum: 1) ?? 50)
   return try await withSession(invocation) { session in
@@ -20,7 +20,7 @@ func listActivity(_ invocation: Invocation) async throws -> ExitStatus {
       try output.writeText(
         session.stores.isEmpty
           ? "You follow no store yet. \(firstSteps)"
-          : isFiltered ? "Nothing like that has happened." : "Nothing has changed since you follow your stores.")
+          : isFiltered ? "No matching news." : "Nothing has changed since your stores were added.")
     } else {
       try output.write(activityText(groups, namesStores: filter.storeId == nil && session.stores.count > 1, output))
     }
@@ -29,7 +29,7 @@ func listActivity(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
-/// What the options ask for.
+/// Returns the event filter that the options describe.
 func filter(_ invocation: Invocation, _ session: Session) throws -> EventFilter {
   EventFilter(
     storeId: try invocation.options[.store].map { try session.store($0, invocation.command).id },
@@ -38,7 +38,7 @@ func filter(_ invocation: Invocation, _ session: Session) throws -> EventFilter 
     unreadOnly: invocation.has(.unread))
 }
 
-/// The moment that a word of `--since` means.
+/// Returns the date that a value of `--since` denotes.
 private func start(_ text: String, _ command: Command) throws -> Date {
   let calendar = Calendar.current
   let today = calendar.startOfDay(for: Date())
@@ -50,7 +50,7 @@ private func start(_ text: String, _ command: Command) throws -> Date {
   throw UsageError("--since takes today, a number of days such as 7d, or a date such as 2026-01-31.", command)
 }
 
-/// Rows of events. A row is not cut where the page of events ends: it would tell half of what happened.
+/// Returns the first `limit` groups of events. Pages of events are read until each of these groups is complete.
 func groups(_ filter: EventFilter, limit: Int, _ session: Session) async throws -> [ActivityGroup] {
   let window = try await session.container.settings.get(StorageKeys.activityGroupingWindowMinutes)
   var events: [ChangeEventDTO] = []
@@ -58,14 +58,14 @@ func groups(_ filter: EventFilter, limit: Int, _ session: Session) async throws 
     let page = try await session.service.events(filter, offset: events.count, limit: 500)
     events += page
     let groups = ActivityGroup.groups(of: events, windowMinutes: window)
-    // One more than wanted: the last of them may go on beyond the page.
+    // One more than wanted, because the last group may continue on the next page.
     if page.count < 500 || groups.count > limit { return Array(groups.prefix(limit)) }
   }
 }
 
-/// Rows below the days on which they happened.
+/// Returns the groups as rows under headings with their days.
 func activityText(_ groups: [ActivityGroup], namesStores: Bool, _ output: Output, margin: Int = 0) -> String {
-  // Where there is no terminal, its width is no limit at all.
+  // Without a terminal the width is unlimited.
   let width = output.columns == .max ? .max : output.columns - margin
   var rows = Columns(.left, .left, .left, .text, .text)
   for group in groups {
@@ -90,7 +90,7 @@ func activityText(_ groups: [ActivityGroup], namesStores: Bool, _ output: Output
 }
 
 extension ActivityGroup {
-  /// For scripts.
+  /// The group as JSON.
   var json: JSON {
     let event = events.first
     return .object([
@@ -102,7 +102,7 @@ extension ActivityGroup {
   }
 }
 
-/// `watchify read`: marks news as read.
+/// Runs `watchify read`: marks events as read.
 func markRead(_ invocation: Invocation) async throws -> ExitStatus {
   let words = try invocation.texts()
   let isFiltered = [.store, .type, .since].contains { invocation.has($0) }
@@ -129,7 +129,7 @@ func markRead(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
-/// All events of the row that a word in front of it means.
+/// Returns the ids of all events of the row that an id prefix identifies.
 private func row(of word: String, _ session: Session) async throws -> [UUID] {
   let found = try await session.service.events(idPrefix: word)
   guard let event = found.first else {
@@ -138,7 +138,7 @@ private func row(of word: String, _ session: Session) async throws -> [UUID] {
       advice: "See 'watchify activity'. Nothing was marked.")
   }
   guard found.count == 1 else {
-    throw UsageError("'\(word.oneLine(limit: 40))' is the beginning of several ids.", .read)
+    throw UsageError("'\(word.oneLine(limit: 40))' is ambiguous: several ids begin with it.", .read)
   }
   let window = try await session.container.settings.get(StorageKeys.activityGroupingWindowMinutes)
   let near = try await session.service.events(around: event, within: 86_400)

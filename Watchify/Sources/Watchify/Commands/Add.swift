@@ -3,7 +3,7 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// `watchify add`: follows a store.
+/// Runs `watchify add`: follows a store.
 func addStore(_ invocation: Invocation) async throws -> ExitStatus {
   guard let address = try invocation.text(at: 0) else { throw UsageError("'add' needs an ADDRESS.", .add) }
   let domain = try ShopAddress(address).domain
@@ -12,7 +12,7 @@ func addStore(_ invocation: Invocation) async throws -> ExitStatus {
   return try await interruptible {
     try await withSession(invocation, address: domain) { session in
       let progress = ProgressFeed(isShown: !invocation.has(.json), "Reading \(domain):")
-      progress.show("asking what it is")
+      progress.show("requesting its description")
       defer { progress.end() }
       let id: UUID
       do {
@@ -31,7 +31,7 @@ func addStore(_ invocation: Invocation) async throws -> ExitStatus {
       }
       try await tell(store, asked: country, variants, session, asJSON: invocation.has(.json))
       if !headers.isEmpty, store.domain != domain {
-        try Output.error.note("It lists its products at \(store.domain), to which the headers for \(domain) do not go.")
+        try Output.error.note("It lists its products at \(store.domain); the headers for \(domain) are not sent there.")
       }
       return .ok
     }
@@ -50,10 +50,10 @@ private func tell(
         ]))
   }
   let output = Output.standard
-  let place = store.country.map { " (country \($0))" } ?? ""
-  let currency = store.currency.map { "prices in \($0)" } ?? "prices in a currency that it does not name"
-  try output.writeText("\(store.name.oneLine(limit: 80)): Shopify, \(currency)\(place)")
-  // Only a running watch keeps such a promise.
+  let market = store.country.map { " (country \($0))" } ?? ""
+  let currency = store.currency.map { "prices in \($0)" } ?? "prices in an unstated currency"
+  try output.writeText("\(store.name.oneLine(limit: 80)): Shopify, \(currency)\(market)")
+  // Only a running watch has a next check.
   let next = watch.next.map { "; next check \(Moment.text($0))" } ?? ""
   try output.writeText(
     "Imported \(counted(store.cachedProductCount, "product")), \(counted(variants, "variant")). "
@@ -63,24 +63,24 @@ private func tell(
   if let text = marketRemark(store, asked: country) { try output.writeText(text) }
   try output.flush()
   if !watch.isWatched {
-    try Output.error.note("Nobody looks by itself yet: leave 'watchify watch' running, or run 'watchify sync'.")
+    try Output.error.note("Automatic syncing is off: leave 'watchify watch' running, or run 'watchify sync'.")
   }
 }
 
-/// What is odd about the market: one that was asked for and not served, or none.
+/// Returns a remark if the requested market was not served or no market could be determined.
 private func marketRemark(_ store: StoreDTO, asked country: String?) -> String? {
   if let country {
     guard let currency = store.currency, let own = Locale(identifier: "und_\(country)").currency?.identifier,
       own != currency
     else { return nil }
-    return "Asked for \(country) and got \(currency), not \(own): the shop does not serve that market."
+    return "Requested \(country) and received \(currency), not \(own): the shop does not serve that market."
   }
   guard store.country == nil else { return nil }
-  return "The shop names no country, and its currency is not that of one alone: its prices are those for where it is "
-    + "asked from. 'watchify edit STORE --country XX' asks for those of one country."
+  return "The shop states no country, and several countries use its currency: prices depend on where the request "
+    + "comes from. 'watchify edit STORE --country XX' selects those of one country."
 }
 
-/// "1 product and 2 variants could not be read and were left out."
+/// Returns the number of undecodable entries, such as "1 product and 2 variants could not be read and were left out."
 private func leftOut(_ store: StoreDTO) -> String? {
   let parts = [
     store.unreadableProducts > 0 ? counted(store.unreadableProducts, "product") : nil,

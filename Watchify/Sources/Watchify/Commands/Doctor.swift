@@ -2,7 +2,7 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// `watchify doctor`: says what keeps Watchify from working.
+/// Runs `watchify doctor`: reports problems that keep Watchify from working.
 func examine(_ invocation: Invocation) async throws -> ExitStatus {
   let file = try dataFile(invocation)
   var findings: [Finding] = FileChecks(file: file).all()
@@ -12,7 +12,7 @@ func examine(_ invocation: Invocation) async throws -> ExitStatus {
     } catch {
       let error = explain(error) ?? CommandError(error)
       findings.append(
-        .problem("database", error.message, fix: error.advice.isEmpty ? "Put it aside, or use another." : error.advice))
+        .problem("database", error.message, fix: error.advice.isEmpty ? "Move it away or use another." : error.advice))
     }
   } else {
     findings.append(await SessionChecks.desktop(isWanted: true, channel: DesktopChannel()))
@@ -36,13 +36,13 @@ func examine(_ invocation: Invocation) async throws -> ExitStatus {
   return problems == 0 ? .ok : .failure
 }
 
-/// What can be told of the database without opening it.
+/// The checks of the database file that do not open it.
 struct FileChecks {
   let file: URL
 
   func all() -> [Finding] {
     guard let mode = mode(file.path) else {
-      return [.ok("database", "\(file.path) is not there yet: it is made when it is needed.")]
+      return [.ok("database", "\(file.path) does not exist yet; it is created when needed.")]
     }
     var findings: [Finding] = []
     if access(file.path, R_OK | W_OK) != 0 {
@@ -52,7 +52,7 @@ struct FileChecks {
     }
     if mode & 0o077 != 0 {
       findings.append(
-        .warning("permissions", "Other users may look into the database.", fix: "chmod 600 '\(file.path)'"))
+        .warning("permissions", "Other users can read the database.", fix: "chmod 600 '\(file.path)'"))
     }
     let folder = file.deletingLastPathComponent().path
     if access(folder, W_OK) != 0 {

@@ -3,7 +3,7 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// What can be told with the database open.
+/// The checks that require an open database.
 struct SessionChecks {
   let session: Session
 
@@ -33,7 +33,7 @@ struct SessionChecks {
     guard damage.isEmpty else {
       return .problem(
         "database", "\(path) is damaged: \(damage.joined(separator: "; ").oneLine(limit: 200))",
-        fix: "Take the last backup, or put the file aside and add the stores again.")
+        fix: "Restore the last backup, or move the file away and add the stores again.")
     }
     let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
     let points = try await session.service.snapshotCount()
@@ -50,16 +50,16 @@ struct SessionChecks {
     if !preferences.isEnabled {
       findings.append(
         .warning(
-          "notifications", "They are switched off.", fix: "watchify settings notificationsEnabled true"))
+          "notifications", "Notifications are switched off.", fix: "watchify settings notificationsEnabled true"))
     } else if (try? await session.container.settings.get(StorageKeys.notificationPermission)) == .denied {
       findings.append(
         .warning(
-          "notifications", "They were denied.", fix: "watchify settings notificationPermission authorized"))
+          "notifications", "Notifications were denied.", fix: "watchify settings notificationPermission authorized"))
     }
     if preferences.channels.isEmpty {
       findings.append(
         .warning(
-          "notifications", "No channel is chosen.", fix: "watchify settings notificationChannels desktop"))
+          "notifications", "No channel is selected.", fix: "watchify settings notificationChannels desktop"))
     }
     let isWanted = preferences.isEnabled && preferences.channels.contains("desktop")
     findings.append(
@@ -71,8 +71,8 @@ struct SessionChecks {
     for news in waiting where news.count > 0 {
       findings.append(
         .warning(
-          "notifications", "\(grouped(news.count)) pieces of news wait to be told through '\(news.channel)'.",
-          fix: "They are told with the next 'watchify sync' or 'watchify watch', or dropped after "
+          "notifications", "\(grouped(news.count)) pieces of news wait for delivery through '\(news.channel)'.",
+          fix: "They are delivered by the next 'watchify sync' or 'watchify watch', or dropped after "
             + "\(counted(StoreService.daysOfWaitingNews, "day"))."))
     }
     return findings
@@ -85,7 +85,7 @@ struct SessionChecks {
       return .problem(
         "desktop", "Notifications cannot be shown: \(reason)",
         fix: "Run Watchify in a desktop session, or 'watchify settings notificationChannels terminal'.")
-    case .unavailable: return .ok("desktop", "not used for notifications, and not there")
+    case .unavailable: return .ok("desktop", "not used for notifications, and not available")
     }
   }
 
@@ -102,7 +102,7 @@ struct SessionChecks {
     guard isNeeded else { return .ok("network", "not connected; the followed stores are on this device") }
     return .problem(
       "network", "This device is offline: it has no default route.",
-      fix: "Connect it. 'watchify watch' goes on by itself then; what is known stays.")
+      fix: "Connect it. 'watchify watch' then resumes automatically; stored data is kept.")
   }
 
   private func rest() async throws -> Finding {
@@ -110,24 +110,24 @@ struct SessionChecks {
     guard !rests.isEmpty else { return .ok("requests", "no store has asked for a pause") }
     return .warning(
       "requests", rests.map { CommandError.pause($0.until, $0.shop?.domain) }.joined(separator: " "),
-      fix: "Nothing: reading goes on by itself. 'watchify resume' ends a pause before its time.")
+      fix: "None needed: reading resumes automatically. 'watchify resume' ends a pause early.")
   }
 
   private func watch() -> Finding {
     let watch = WatchMark.look(beside: session.file)
     if watch.isWatched { return .ok("watch", watch.next.map { "next check \(Moment.text($0))" } ?? "reading now") }
     guard !session.stores.isEmpty else { return .ok("stores", "You follow no store yet. \(firstSteps)") }
-    return .warning("watch", "Nobody reads the stores by itself.", fix: "Leave 'watchify watch' running.")
+    return .warning("watch", "Stores are not synced automatically.", fix: "Leave 'watchify watch' running.")
   }
 
-  /// Headers that are no longer sent, or not for much longer: with them a shop may stop answering.
+  /// Returns a warning for each header that has expired or expires within a week.
   private func headers(of store: StoreDTO) async -> [Finding] {
     let headers = (try? await session.service.headers(storeId: store.id)) ?? []
     let now = Date()
     return headers.compactMap { header in
       guard let end = header.expiresAt, end < now.addingTimeInterval(7 * 86_400) else { return nil }
       let day = Moment.day(end.addingTimeInterval(-1))
-      let state = end <= now ? "has ended and is not sent any more" : "ends"
+      let state = end <= now ? "has expired and is no longer sent" : "expires"
       return .warning(
         store.name.oneLine(limit: 60), "Its header \(header.name) \(state) (\(day)).",
         fix: "watchify edit '\(store.domain)' --header '\(header.name): ...' --until 90d")

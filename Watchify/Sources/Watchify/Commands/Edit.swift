@@ -2,7 +2,7 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// `watchify edit`: changes what a store is called, or how it is asked.
+/// Runs `watchify edit`: changes the name, country or headers of a store.
 func editStore(_ invocation: Invocation) async throws -> ExitStatus {
   guard let text = try invocation.text(at: 0) else { throw UsageError("'edit' needs a STORE.", .edit) }
   let name = invocation.options[.name]?.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -31,7 +31,7 @@ func editStore(_ invocation: Invocation) async throws -> ExitStatus {
         try printText("\(old) is now called \(new).")
       }
       if let country {
-        try printText("The next read asks \(edited.domain) for the prices of \(country). That they differ is no news.")
+        try printText("The next read of \(edited.domain) shows the prices of \(country). This is not reported as news.")
       }
       if headers != nil { try tell(edited, kept) }
     }
@@ -43,6 +43,6 @@ private func tell(_ store: StoreDTO, _ headers: [(name: String, expiresAt: Date?
   let names = headers.map { header in
     header.name + (header.expiresAt.map { " (until \(Moment.day($0.addingTimeInterval(-1))))" } ?? "")
   }
-  let what = names.isEmpty ? "without further headers" : "with \(names.joined(separator: ", "))"
-  try printText("\(store.domain) is asked \(what).")
+  let what = names.isEmpty ? "without additional headers" : "with \(names.joined(separator: ", "))"
+  try printText("\(store.domain) is requested \(what).")
 }

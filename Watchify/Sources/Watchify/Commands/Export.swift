@@ -2,7 +2,7 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// `watchify export`: the price history of all variants of a store.
+/// Runs `watchify export`: prints the price history of all variants of a store.
 func exportHistory(_ invocation: Invocation) async throws -> ExitStatus {
   let asJSON = invocation.has(.json)
   guard !(asJSON && invocation.has(.csv)) else {
@@ -29,7 +29,7 @@ func exportHistory(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
-/// The values of a variant from a moment on.
+/// A row of an export: the values of a variant from a point in time.
 struct ExportRow {
   static let heading =
     "at,store,store_name,product_id,handle,product,variant_id,variant,sku,price,compare_at_price,currency,is_available"
@@ -50,7 +50,8 @@ struct ExportRow {
     ].map(Self.cell).joined(separator: ",")
   }
 
-  /// RFC 4180; what a spreadsheet would compute is made text, since titles come from the web.
+  /// Returns a cell as CSV (RFC 4180). A text that a spreadsheet would evaluate as a formula is prefixed with an
+  /// apostrophe, because titles are untrusted.
   static func cell(_ text: String) -> String {
     let isFormula = text.unicodeScalars.first.map { "=+-@\t\r".unicodeScalars.contains($0) } ?? false
     let text = isFormula && Double(text) == nil ? "'" + text : text

@@ -2,7 +2,7 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// `watchify list`: the followed stores.
+/// Runs `watchify list`: prints the followed stores.
 func listStores(_ invocation: Invocation) async throws -> ExitStatus {
   let prefix = try invocation.text(at: 0)?.lowercased() ?? ""
   return try await withSession(invocation) { session in
@@ -24,23 +24,23 @@ func listStores(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
-/// "12 unread · looked 14:02 · next check 14:32 · desktop: ok (gnome-shell 43.9)"
+/// Returns the status line, such as "12 unread · looked 14:02 · next check 14:32 · desktop: ok (gnome-shell 43.9)"
 private func summary(_ session: Session) async throws -> String {
   var parts = ["\(grouped(try await session.service.unreadCount())) unread"]
   if let last = session.stores.compactMap(\.lastFetchedAt).max() { parts.append("looked \(Moment.text(last))") }
   let rests = try await session.service.rests()
   if let rest = rests.first(where: { $0.shop == nil }) {
-    parts.append("resting until \(Moment.text(rest.until))")
+    parts.append("paused until \(Moment.text(rest.until))")
   } else {
     let watch = WatchMark.look(beside: session.file)
     switch (watch.isWatched, watch.next) {
-    case (false, _): parts.append("nobody watches: run 'watchify watch'")
+    case (false, _): parts.append("no watch is running: run 'watchify watch'")
     case (true, let next?): parts.append("next check \(Moment.text(next))")
     case (true, nil): parts.append("looking now")
     }
   }
   for rest in rests {
-    if let shop = rest.shop { parts.append("\(shop.domain) resting until \(Moment.text(rest.until))") }
+    if let shop = rest.shop { parts.append("\(shop.domain) paused until \(Moment.text(rest.until))") }
   }
   parts.append(try await channelSummary(session))
   return parts.joined(separator: " · ")
@@ -88,7 +88,7 @@ private func json(_ stores: [StoreDTO], _ session: Session) async throws -> JSON
 }
 
 extension StoreDTO {
-  /// For scripts.
+  /// The members of the store's JSON object.
   var members: [(StaticString, JSON)] {
     [
       ("id", .text(id.uuidString)), ("name", .text(name)), ("domain", .text(domain)), ("country", .optional(country)),

@@ -2,7 +2,7 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// `watchify notify test`: shows a notification through every channel that the settings name.
+/// Runs `watchify notify test`: delivers a test notification through every selected channel.
 func notify(_ invocation: Invocation) async throws -> ExitStatus {
   guard try invocation.text(at: 0) == "test" else {
     throw UsageError("'notify' takes one word: watchify notify test.", .notify)
@@ -10,7 +10,7 @@ func notify(_ invocation: Invocation) async throws -> ExitStatus {
   return try await withSession(invocation) { session in
     let preferences = try await NotificationPreferences(from: session.container.settings)
     let content = NotificationContent(
-      title: "Watchify", body: "This is what news looks like.", threadIdentifier: "test", priority: .active)
+      title: "Watchify", body: "This is a test notification.", threadIdentifier: "test", priority: .active)
     let asJSON = invocation.has(.json)
     var results: [(name: String, failure: String?)] = []
     for channel in allChannels(session, { if !asJSON { try printLine(String($0.dropLast())) } })
@@ -47,13 +47,13 @@ private func tell(_ results: [(name: String, failure: String?)], isEnabled: Bool
   }
   if results.isEmpty {
     try Output.error.note(
-      "No channel is chosen: 'watchify settings notificationChannels desktop' chooses one.", after: "watchify:")
+      "No channel is selected: 'watchify settings notificationChannels desktop' selects one.", after: "watchify:")
   } else if results.contains(where: { $0.failure != nil }) {
-    try Output.error.note("'watchify doctor' says what to do.")
+    try Output.error.note("Run 'watchify doctor' for advice.")
   }
   if !isEnabled {
     try Output.error.note(
-      "News is not notified all the same: notifications are switched off. "
+      "News is still not delivered: notifications are switched off. "
         + "'watchify settings notificationsEnabled true' switches them on.")
   }
 }

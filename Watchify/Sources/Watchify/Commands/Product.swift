@@ -2,7 +2,7 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// `watchify product`: one product with its variants and the history of a price.
+/// Runs `watchify product`: prints a product with its variants and the history of a price.
 func showProduct(_ invocation: Invocation) async throws -> ExitStatus {
   guard let storeText = try invocation.text(at: 0), let text = try invocation.text(at: 1) else {
     throw UsageError("'product' needs a STORE and a PRODUCT.", .product)
@@ -31,7 +31,7 @@ func showProduct(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
-/// The product that somebody means: by its handle, id or title, else the only one with these words in its title.
+/// Returns the product with a handle, id or title, or else the only one with the words in its title.
 private func product(_ text: String, _ store: StoreDTO, _ session: Session) async throws -> ProductDetailDTO {
   let handle = text.contains("/products/") ? text.split(separator: "/").last.map(String.init) : nil
   let named = handle?.prefix { $0 != "?" && $0 != "#" }
@@ -43,7 +43,7 @@ private func product(_ text: String, _ store: StoreDTO, _ session: Session) asyn
   guard let first = found.first else {
     throw CommandError(
       .notFound, "productNotFound", "\(store.name.oneLine(limit: 60)) has no product '\(shown)'.",
-      advice: "Look for it with 'watchify products STORE --search WORDS'.")
+      advice: "Search for it with 'watchify products STORE --search WORDS'.")
   }
   guard found.count == 1 else {
     let names = found.prefix(5).map { "\($0.title.oneLine(limit: 48)) (\($0.handle.oneLine(limit: 60)))" }
@@ -51,7 +51,7 @@ private func product(_ text: String, _ store: StoreDTO, _ session: Session) asyn
     throw UsageError("'\(shown)' may be \(names.joined(separator: ", "))\(rest). Give its handle.", .product)
   }
   guard let detail = try await session.service.product(storeId: store.id, shopifyId: first.shopifyId) else {
-    throw CommandError(.notFound, "productNotFound", "'\(shown)' was deleted a moment ago.")
+    throw CommandError(.notFound, "productNotFound", "'\(shown)' has just been deleted.")
   }
   return detail
 }
@@ -68,14 +68,14 @@ private func variant(_ text: String, _ detail: ProductDetailDTO) throws -> Varia
     advice: "There are \(some(names, of: 12)).")
 }
 
-/// The variant whose price moved most; among those that never moved, the first.
+/// Returns the variant whose price changed most; the first one if several are equal.
 func liveliest(_ detail: ProductDetailDTO) -> VariantDTO? {
   func spread(_ variant: VariantDTO) -> Decimal {
     let prices = variant.history.map(\.price)
     return (prices.max() ?? 0) - (prices.min() ?? 0)
   }
   return detail.variants.max { left, right in
-    // The first of equals is the greatest, as in the shop.
+    // Of equals, the first in the shop's order is chosen below.
     spread(left) < spread(right)
       || spread(left) == spread(right) && left.history.count < right.history.count
   }.map { best in
@@ -109,11 +109,11 @@ private func page(_ detail: ProductDetailDTO, _ store: StoreDTO, _ style: Style,
   return text + "\n" + columns.lines(style, indent: "  ", width: width).map { $0 + "\n" }.joined() + "\n"
 }
 
-/// The history of a variant's price, drawn and in words.
+/// Returns the price history of a variant as a chart and a sentence.
 func chart(
   _ variant: VariantDTO, currency: String?, width: Int, glyphs: ChartGlyphs, style: Style, until: Date = Date()
 ) -> String {
-  // A chart has one scale: prices in an earlier currency would be lies on it.
+  // A chart has one scale, so prices in an earlier currency are omitted.
   let currency = variant.history.last?.currency ?? currency
   let points = variant.history.filter { $0.currency == currency || $0.currency == nil }.map { snapshot in
     StepChart.Point(

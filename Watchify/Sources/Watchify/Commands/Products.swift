@@ -2,7 +2,7 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// `watchify products`: lists the products of a store.
+/// Runs `watchify products`: lists the products of a store.
 func listProducts(_ invocation: Invocation) async throws -> ExitStatus {
   let scope = try choice(invocation, .stock, ["all": .all, "in": .inStock, "out": .outOfStock], StockScope.all)
   let sort = try choice(
@@ -32,7 +32,7 @@ func listProducts(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
-/// "Mat House · demo.example · 12 of 48 products · read 14:02"
+/// Returns the heading, such as "Mat House · demo.example · 12 of 48 products · read 14:02"
 private func heading(_ store: StoreDTO, _ shown: Int, _ count: Int, _ offset: Int) -> String {
   let numbers =
     shown == count
@@ -57,7 +57,7 @@ private func table(_ products: [ProductDTO]) -> Columns {
   return columns
 }
 
-/// The value that a word of an option stands for.
+/// Returns the value that an option's word denotes; `usual` if the option is not given.
 private func choice<Value>(
   _ invocation: Invocation, _ option: Option, _ values: KeyValuePairs<String, Value>, _ usual: Value
 ) throws -> Value {
@@ -70,7 +70,7 @@ private func choice<Value>(
 }
 
 extension ProductDTO {
-  /// For scripts.
+  /// The members of the product's JSON object.
   var members: [(StaticString, JSON)] {
     [
       ("id", .number(shopifyId)), ("title", .text(title)), ("handle", .text(handle)), ("price", .amount(cachedPrice)),

@@ -2,7 +2,7 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// `watchify remove`: stops following a store, and deletes what is known of it.
+/// Runs `watchify remove`: stops following a store and deletes its data.
 func removeStore(_ invocation: Invocation) async throws -> ExitStatus {
   guard let text = try invocation.text(at: 0) else { throw UsageError("'remove' needs a STORE.", .remove) }
   return try await withSession(invocation) { session in
@@ -12,7 +12,7 @@ func removeStore(_ invocation: Invocation) async throws -> ExitStatus {
       guard Input.isTerminal, isatty(STDERR_FILENO) == 1 else {
         throw UsageError(
           "'remove' would delete \(losses.text) of \(store.name.oneLine(limit: 60)), "
-            + "and there is no terminal to ask on: add --yes.", .remove)
+            + "and there is no terminal for a confirmation: add --yes.", .remove)
       }
       try Output.error.note("\(store.name.oneLine(limit: longestTitle)) (\(store.domain)): \(losses.text).")
       guard try await confirm("Delete all of it?", otherwise: "nothing was removed") else {
@@ -34,14 +34,14 @@ func removeStore(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
-/// What goes with a store.
+/// The amount of data that is deleted with a store.
 private struct Losses {
   var products: Int
   var points: Int
   var events: Int
   var since: Date
 
-  /// "48 products with 213 price points since 9 Nov 2026, and 3 pieces of news"
+  /// The amounts as text, such as "48 products with 213 price points since 9 Nov 2026, and 3 pieces of news"
   var text: String {
     let news = events == 1 ? "1 piece of news" : "\(grouped(events)) pieces of news"
     let day = Moment.day(since)

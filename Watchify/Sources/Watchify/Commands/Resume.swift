@@ -1,7 +1,7 @@
 import CofferTerminal
 import WatchifyKit
 
-/// `watchify resume`: ends pauses before their time.
+/// Runs `watchify resume`: ends pauses early.
 func resume(_ invocation: Invocation) async throws -> ExitStatus {
   try await withSession(invocation) { session in
     let store = try invocation.text(at: 0).map { try session.store($0, .resume) }
@@ -10,16 +10,16 @@ func resume(_ invocation: Invocation) async throws -> ExitStatus {
       try print(.object([("ended", .list(ended.map(\.json)))]))
       return .ok
     }
-    if ended.isEmpty { try printLine(store.map { "\($0.domain) is not resting." } ?? "No store is resting.") }
+    if ended.isEmpty { try printLine(store.map { "\($0.domain) is not paused." } ?? "No store is paused.") }
     for rest in ended {
       let words = rest.shop.map { "\($0.domain) is" } ?? "All stores are"
-      try printLine("\(words) asked again with the next sync, and not only after \(Moment.text(rest.until)).")
+      try printLine("\(words) read again with the next sync instead of after \(Moment.text(rest.until)).")
     }
     return .ok
   }
 }
 
 extension RequestGate.Rest {
-  /// For scripts; without a store it is Shopify's, and holds for all of them.
+  /// The pause as JSON; `store` is null for a pause of all stores.
   var json: JSON { .object([("store", .optional(shop?.domain)), ("until", .date(until))]) }
 }

@@ -3,7 +3,7 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// `watchify settings`: shows or changes settings.
+/// Runs `watchify settings`: prints or changes settings.
 func settings(_ invocation: Invocation) async throws -> ExitStatus {
   let setting = try invocation.text(at: 0).map(Setting.named)
   let value = try invocation.text(at: 1)
@@ -51,7 +51,7 @@ extension Setting {
   }
 }
 
-/// `watchify audit`: which settings are stored.
+/// Runs `watchify audit`: reports which settings are stored.
 func audit(_ invocation: Invocation) async throws -> ExitStatus {
   try await withSession(invocation) { session in
     let report = await session.container.settings.auditReport()
@@ -64,15 +64,15 @@ func audit(_ invocation: Invocation) async throws -> ExitStatus {
         let state =
           switch entry.state {
           case .present(let size, changed: _): size.map { byteCount($0) } ?? "stored"
-          case .absent: "not stored: the default holds"
+          case .absent: "not stored: the default applies"
           case .unavailable(let reason): "unavailable: \(reason.oneLine())"
           }
         columns.add([entry.key.name, state, entry.key.description])
       }
       for remark in report.remarks { try output.writeText(remark.oneLine()) }
       try output.write(columns)
-      for stranger in report.strangers {
-        try output.writeText("stored, and declared by nobody: \(stranger.name.oneLine())")
+      for value in report.undeclared {
+        try output.writeText("stored, but not declared: \(value.name.oneLine())")
       }
     }
     try output.flush()

@@ -3,7 +3,7 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// `watchify sync`: reads stores and tells what changed.
+/// Runs `watchify sync`: syncs stores and prints what changed.
 func syncStores(_ invocation: Invocation) async throws -> ExitStatus {
   try await interruptible {
     try await withSession(invocation) { session in
@@ -21,10 +21,10 @@ func syncStores(_ invocation: Invocation) async throws -> ExitStatus {
         outcomes.append(outcome)
         progress.end()
         if !asJSON { try outcome.tell() }
-        if case .resting(_, nil)? = outcome.error { break }  // It holds for every shop.
+        if case .resting(_, nil)? = outcome.error { break }  // The pause applies to every shop.
       }
       await announce(outcomes.flatMap(\.news), session, progress, isQuiet: asJSON)
-      // Where cron reads, nobody else does this.
+      // No watch runs that would do this when syncs are started by cron.
       try await session.service.deleteWhatIsTooOld()
       if asJSON { try print(.object([("stores", .list(outcomes.map(\.json)))])) }
       return status(outcomes, insists: invocation.has(.now))
@@ -42,7 +42,7 @@ private func sync(_ store: StoreDTO, _ session: Session) async throws -> SyncOut
   }
 }
 
-/// Sends notifications of the news. What cannot be told now waits for its next chance.
+/// Delivers notifications. Those that cannot be delivered stay in the outbox.
 private func announce(
   _ news: [ChangeEventDTO], _ session: Session, _ progress: ProgressFeed, isQuiet: Bool
 ) async {
@@ -50,7 +50,7 @@ private func announce(
   var write: (@Sendable (String) throws -> Void)?
   if !isQuiet { write = { text in try progress.write(String(text.dropLast())) } }
   let channels = allChannels(session, write)
-  // Only what is chosen may count as permission.
+  // Only a selected channel may count as permission.
   let chosen = (try? await session.container.settings.get(StorageKeys.notificationChannels)) ?? []
   await notifications.attach(session.service, channels: channels.filter { chosen.contains($0.name) })
   await notifications.send(for: news)
@@ -63,7 +63,7 @@ private func status(_ outcomes: [SyncOutcome], insists: Bool) -> ExitStatus {
   return waiting > 0 && (insists || waiting == outcomes.count) ? .tryAgain : .ok
 }
 
-/// What reading one store brought.
+/// The result of syncing one store.
 struct SyncOutcome: Sendable {
   let store: StoreDTO
   var news: [ChangeEventDTO] = []

@@ -4,13 +4,13 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// `watchify watch`: reads all stores again and again, until a signal.
+/// Runs `watchify watch`: syncs all stores at intervals until a signal.
 func watchStores(_ invocation: Invocation) async throws -> ExitStatus {
   try await withSession(invocation) { session in
     guard let mark = WatchMark(beside: session.file) else {
       throw CommandError(
-        .failure, "isWatched", "Another 'watchify watch' runs on this database.",
-        advice: "One is enough: the other commands work beside it.")
+        .failure, "isWatched", "Another 'watchify watch' is running on this database.",
+        advice: "One is enough; other commands can run at the same time.")
     }
     let (signs, sign) = AsyncStream.makeStream(of: WatchSign.self)
     let asJSON = invocation.has(.json)
@@ -32,7 +32,7 @@ func watchStores(_ invocation: Invocation) async throws -> ExitStatus {
         defer { ending = true }
         return ending
       }
-      // Nothing is torn by a second one: every commit is whole or not at all.
+      // A second signal ends the process at once, which is safe because commits are atomic.
       if isSecond { _exit(ExitStatus.interrupted.rawValue) }
       sign.yield(.end)
     }
@@ -45,7 +45,7 @@ func watchStores(_ invocation: Invocation) async throws -> ExitStatus {
         guard case .status(let status) = sign else { break }
         switch status {
         case .waiting(let until): mark.set(next: until)
-        case .offline: break  // What was planned stays planned.
+        case .offline: break  // The planned check remains.
         default: mark.set(next: nil)
         }
         try await reporter.tell(status)
@@ -71,18 +71,18 @@ private enum WatchSign: Sendable {
   case end
 }
 
-/// Says what the loop does: news as lines, and on a terminal a line at the bottom that is drawn over itself.
+/// Prints what the loop does: changes as lines, and on a terminal a status line that is redrawn in place.
 private final class WatchReporter {
   private let session: Session
   private let asJSON: Bool
   private let isTerminal = Output.error.isTerminal
   private let feed: ProgressFeed
-  /// What was told already.
+  /// The events that were printed already.
   private var seen: Set<UUID> = []
   private var since = Date()
   private var channels = ""
   private var lastErrors: [UUID: String] = [:]
-  /// The pauses of single stores that were told.
+  /// The pauses of single stores that were printed already.
   private var pauses: [RequestGate.Rest] = []
 
   init(_ session: Session, _ feed: ProgressFeed, asJSON: Bool) {
@@ -102,12 +102,12 @@ private final class WatchReporter {
     let count = session.stores.count
     try feed.write(
       count == 0
-        ? "You follow no store yet: 'watchify add ADDRESS' in another terminal follows one."
+        ? "You follow no store yet: run 'watchify add ADDRESS' in another terminal."
         : "Watching \(counted(count, "store")); \(channels). Ctrl-C ends.")
   }
 
   func tell(_ status: BackgroundSync.Status) async throws {
-    // What was found before the loop began to wait is told before that.
+    // Changes found by the round are printed before the new status.
     if case .syncing = status {} else { try await tellNews() }
     let now = Moment.time(Date())
     switch status {
@@ -119,16 +119,16 @@ private final class WatchReporter {
       let last = looked.map { "looked \(Moment.text($0)), " } ?? ""
       try say("\(now) \(last)next check \(Moment.text(until))", "waiting", until, bottom: channels)
     case .resting(let until):
-      try say("\(now) resting until \(Moment.text(until)): Shopify has asked for a pause", "resting", until)
+      try say("\(now) paused until \(Moment.text(until)): Shopify has asked for a pause", "resting", until)
     case .failed(let words): try say("\(now) the database failed: \(words.oneLine())", "failed", nil)
-    case .offline: try say("\(now) no network: reading goes on when it is back", "offline", nil)
+    case .offline: try say("\(now) no network: reading resumes when it is back", "offline", nil)
     }
   }
 
-  /// Ends in good order: what was found last is told, too.
+  /// Prints the remaining changes and the last line.
   func end() async throws {
     try await tellNews()
-    if !asJSON { try feed.write("Ended. What is known stays.") }
+    if !asJSON { try feed.write("Ended. Stored data is kept.") }
   }
 
   private func say(_ text: String, _ word: String, _ until: Date?, bottom: String = "") throws {
@@ -141,7 +141,7 @@ private final class WatchReporter {
     }
   }
 
-  /// What has happened since the last time, whoever has read the stores.
+  /// Prints the events since the last call, including those found by other processes.
   private func tellNews() async throws {
     let start = since
     let events = try await session.service.events(EventFilter(startDate: start), limit: 10_000)
@@ -167,7 +167,7 @@ private final class WatchReporter {
     try await tellPauses()
   }
 
-  /// Whose pause it is, and until when; each once.
+  /// Prints each new pause of a single store once.
   private func tellPauses() async throws {
     let rests = try await session.service.rests().filter { $0.shop != nil }
     let old = pauses
@@ -181,13 +181,13 @@ private final class WatchReporter {
           ]))
       } else {
         try feed.write(
-          "\(domain): asked us to slow down; paused until \(Moment.text(rest.until)). "
+          "\(domain): has asked for a pause; paused until \(Moment.text(rest.until)). "
             + "'watchify resume \(domain)' ends that.")
       }
     }
   }
 
-  /// Each store's failure once, and its end.
+  /// Prints each new failure of a store, and its end.
   private func tellErrors() async throws {
     for store in try await session.service.stores() {
       let old = lastErrors[store.id]
@@ -195,7 +195,7 @@ private final class WatchReporter {
       guard store.lastError != old, !asJSON else { continue }
       let name = store.name.oneLine(limit: 60)
       guard let error = store.lastError else {
-        try feed.write("\(name): reads again")
+        try feed.write("\(name): can be read again")
         continue
       }
       let since = store.lastFetchedAt.map { " Showing data from \(Moment.text($0))." } ?? ""

@@ -5,7 +5,7 @@ import Foundation
 import ReplayShop
 import WatchifyKit
 
-/// `watchify demo`: follows an invented shop for two weeks that pass in half a minute, and checks what it shows.
+/// Runs `watchify demo`: follows an invented shop for a simulated period of two weeks, and checks its own output.
 func showDemo(_ invocation: Invocation) async throws -> ExitStatus {
   try await interruptible {
     let shop = try await DemoShop(endingAt: Date())
@@ -21,7 +21,7 @@ func showDemo(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
-/// The story, and whether it went as it should.
+/// A run of the demo and its results.
 @MainActor
 final class Demo {
   let shop: DemoShop
@@ -29,7 +29,7 @@ final class Demo {
   private let isFast: Bool
   let asJSON: Bool
   private let notifications = NotificationService()
-  /// What the channels were given.
+  /// The notifications that the terminal channel delivered.
   private let told = Locked<[String]>([])
   private var acts: [(name: String, failures: [String])] = []
   private var hasDesktop = false
@@ -52,7 +52,7 @@ final class Demo {
     try await showChart(store)
   }
 
-  // MARK: Telling
+  // MARK: Notifications
 
   private func prepareChannels() async throws {
     let desktop = DesktopChannel(container: shop.container)
@@ -63,21 +63,21 @@ final class Demo {
     notifications.attach(shop.service, channels: channels)
   }
 
-  /// Sends what there is to tell, and shows it.
+  /// Delivers notifications of the news and prints them; returns their texts.
   func notify(_ news: [ChangeEventDTO]) async throws -> [String] {
     await notifications.send(for: news)
     let texts = told.withLock { texts in
       defer { texts = [] }
       return texts.map { String($0.dropLast()) }
     }
-    let place = hasDesktop ? "terminal and desktop" : "terminal; there is no desktop here"
-    for text in texts { try say("  Notification (\(place)): " + output.style.bold(text)) }
+    let address = hasDesktop ? "terminal and desktop" : "terminal; there is no desktop here"
+    for text in texts { try say("  Notification (\(address)): " + output.style.bold(text)) }
     return texts
   }
 
   // MARK: Acts
 
-  /// Begins a part of the story.
+  /// Begins an act of the demo.
   func begin(_ name: String) async throws {
     acts.append((name, []))
     if acts.count > 1 { try await pause() }
@@ -85,7 +85,7 @@ final class Demo {
     try say("\n" + output.style.bold("\(acts.count). \(name)"))
   }
 
-  /// Keeps what did not happen.
+  /// Records and prints a failed expectation.
   func expect(_ condition: Bool, _ what: String) throws {
     guard !condition, !acts.isEmpty else { return }
     acts[acts.count - 1].failures.append(what)
@@ -94,7 +94,7 @@ final class Demo {
 
   func say(_ text: String) throws {
     guard !asJSON else { return }
-    // A line that is longer than the terminal goes on below its own beginning.
+    // Lines wider than the terminal are wrapped with an indent.
     for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
       let isLong = line.count > output.columns && !line.contains("\u{1B}")
       try output.writeLine(
@@ -119,9 +119,9 @@ final class Demo {
       try print(
         .object([("passed", .flag(failures.isEmpty)), ("hasDesktop", .flag(hasDesktop)), ("acts", .list(list))]))
     } else if failures.isEmpty {
-      try say("\n" + output.style.green("All of this was checked while it ran."))
-      try say("Next: 'watchify add ADDRESS' follows a real shop, 'watchify watch' reads it again and again,")
-      try say("and 'watchify doctor' says whether notifications reach you. The demo's data is deleted.")
+      try say("\n" + output.style.green("All of this was checked during the run."))
+      try say("Next: 'watchify add ADDRESS' follows a real shop, 'watchify watch' reads it at intervals,")
+      try say("and 'watchify doctor' checks whether notifications work. The demo's data is deleted.")
     } else {
       try say("\n" + output.style.red("The demo failed: \(counted(failures.count, "thing")) did not happen."))
     }

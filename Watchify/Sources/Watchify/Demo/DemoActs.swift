@@ -3,7 +3,7 @@ import Foundation
 import ReplayShop
 import WatchifyKit
 
-/// The parts of the story.
+/// The acts of the demo.
 extension Demo {
   func follow() async throws -> UUID {
     try await begin("Following a shop")
@@ -18,7 +18,7 @@ extension Demo {
         + "No alerts for what is already there.")
     try expect(store.cachedProductCount == 48 && variants > 48, "all products are imported")
     try expect(store.currency == "USD", "the currency is the one that the shop states")
-    try expect(try await shop.service.events(EventFilter()).isEmpty, "an import is no news")
+    try expect(try await shop.service.events(EventFilter()).isEmpty, "an import reports no news")
     return id
   }
 
@@ -27,7 +27,7 @@ extension Demo {
     let points = try await shop.service.snapshotCount()
     let news = try await read(id)
     let texts = try await notify(news)
-    try say("  Nothing new: nothing told, nothing written.")
+    try say("  Nothing new: nothing reported, nothing written.")
     try expect(news.isEmpty && texts.isEmpty, "a read without news is quiet")
     try expect(try await shop.service.snapshotCount() == points, "a read without news writes no price point")
   }
@@ -40,7 +40,7 @@ extension Demo {
     let texts = try await notify(news)
     let drops = news.filter { $0.changeType == .priceDropped }
     try expect(!drops.isEmpty && Set(drops.map(\.productTitle)).count == 1, "one product costs less")
-    try expect(texts.count == 1 && texts[0].contains("$67.90, was $97.00"), "one notification tells of it")
+    try expect(texts.count == 1 && texts[0].contains("$67.90, was $97.00"), "one notification reports it")
   }
 
   func restock(_ id: UUID) async throws {
@@ -51,7 +51,7 @@ extension Demo {
     let texts = try await notify(news)
     let back = news.filter { $0.changeType == .backInStock }
     try expect(back.count == 1 && back[0].variantTitle != nil, "exactly one size is back, and it has a name")
-    try expect(texts.count == 1 && texts[0].contains("back in stock"), "one notification tells of it")
+    try expect(texts.count == 1 && texts[0].contains("back in stock"), "one notification reports it")
   }
 
   func refusal(_ id: UUID) async throws {
@@ -63,7 +63,7 @@ extension Demo {
       try await read(id, after: 24)
     } catch SyncError.resting(let until, _) {
       isResting = true
-      try say("  Resting until \(Moment.time(until)): the shop is left in peace until then, whoever asks.")
+      try say("  Paused until \(Moment.time(until)): no process reads the shop before then.")
     }
     let after = try await store(id)
     let asked = shop.server.requests.count
@@ -71,20 +71,21 @@ extension Demo {
     do { try await read(id, after: 0.02) } catch { isHeld = shop.server.requests.count == asked }
     let since = before.lastFetchedAt.map { Moment.text($0) } ?? "?"
     try say("  \(counted(after.cachedProductCount, "product")) as before; showing data from \(since). Nothing removed.")
-    try expect(isResting && isHeld, "a refusal makes Watchify rest")
+    try expect(isResting && isHeld, "a refusal causes a pause")
     let isUnchanged =
       before.cachedProductCount == after.cachedProductCount && before.lastFetchedAt == after.lastFetchedAt
     try expect(isUnchanged, "a refusal changes nothing")
     try expect(try await shop.service.snapshotCount() == points, "a refusal writes no price point")
   }
 
-  /// What is left of the shop's news: a new product, a higher price, one that goes and comes back.
+  /// Runs the remaining steps of the timeline: a new product, a price increase, and a product that is removed and
+  /// returns.
   func rest(of id: UUID) async throws {
     try await begin("A week later")
     var types: Set<ChangeType> = []
     var texts: [String] = []
     while let step = try shop.server.advance() {
-      // It takes two complete reads without a product to believe that it is gone.
+      // A product counts as removed after two complete reads without it.
       for _ in 0..<(step.contains("gone") ? 2 : 1) {
         let news = try await read(id, after: 20)
         try show(news)
@@ -94,7 +95,7 @@ extension Demo {
     }
     try expect(
       types.isSuperset(of: [.newProduct, .priceIncreased, .productRemoved, .productReturned]),
-      "a new product, a higher price, and one that went and came back are told apart")
+      "a new product, a higher price, and one that went and came back are distinguished")
     try expect(texts.count == 4, "each read with news is one notification")
   }
 
@@ -105,7 +106,7 @@ extension Demo {
     let text = activityText(groups, namesStores: false, output, margin: 2)
     try say(text.split(separator: "\n").map { "  " + $0 }.joined(separator: "\n"))
     try expect(groups.count >= 6, "each piece of news is one row")
-    try expect(try await shop.service.unreadCount() > 0, "news is unread until somebody reads it")
+    try expect(try await shop.service.unreadCount() > 0, "news is unread until it is marked as read")
   }
 
   func showChart(_ id: UUID) async throws {
@@ -134,7 +135,7 @@ extension Demo {
     return store
   }
 
-  /// Reads the shop some hours later.
+  /// Advances the clock by some hours and syncs the shop.
   @discardableResult
   private func read(_ id: UUID, after hours: Double = 24) async throws -> [ChangeEventDTO] {
     shop.pass(hours: hours)

@@ -4,7 +4,7 @@ import Foundation
 import ReplayShop
 import WatchifyKit
 
-/// An invented shop in this process, a database that is thrown away, and a clock that the demonstration sets.
+/// An invented shop in this process, with a temporary database and a simulated clock.
 final class DemoShop: Sendable {
   let server: ReplayServer
   let container: ModelContainer
@@ -12,7 +12,8 @@ final class DemoShop: Sendable {
   private let folder: URL
   private let clock: Locked<Date>
 
-  /// - Parameter end: the moment at which the story ends.
+  /// Starts the shop.
+  /// - Parameter end: the simulated date at which the demo ends.
   init(endingAt end: Date) async throws {
     let clock = Locked(end.addingTimeInterval(-12 * 86_400))
     let now: @Sendable () -> Date = { clock.withLock { $0 } }
@@ -23,7 +24,7 @@ final class DemoShop: Sendable {
     container = try await ModelContainer.open(at: folder.appendingPathComponent("demo.db"))
     var configuration = ShopifyClient.Configuration()
     (configuration.pagePause, configuration.storePause, configuration.retryDelays) = (.zero, .zero, [])
-    // A gate of its own: the story's clock must not touch the rests of real shops.
+    // A separate gate, because the simulated clock must not affect the pauses of real shops.
     let gate = RequestGate(clock: ShopClock(now: now, sleep: { _ in }))
     service = await StoreService.makeBackground(
       container: container, api: ShopifyClient(configuration: configuration, gate: gate), now: now)
@@ -31,10 +32,10 @@ final class DemoShop: Sendable {
 
   var now: Date { clock.withLock { $0 } }
 
-  /// Lets time pass in the story.
+  /// Advances the simulated clock.
   func pass(hours: Double) { clock.withLock { $0 += hours * 3_600 } }
 
-  /// Takes everything away.
+  /// Stops the shop and deletes the database.
   func end() async {
     try? await container.close()
     server.stop()

@@ -2,9 +2,9 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// The options that say how a store is asked.
+/// The options for requests to a store: `--country`, `--header` and `--until`.
 extension Invocation {
-  /// `--country`: two letters.
+  /// Returns the value of `--country`, two upper-case letters; `nil` if not given.
   func country() throws -> String? {
     guard let text = options[.country]?.uppercased() else { return nil }
     guard text.utf8.count == 2, text.utf8.allSatisfy({ UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 }) else {
@@ -13,17 +13,17 @@ extension Invocation {
     return text
   }
 
-  /// `--header`, with the end that `--until` names.
+  /// Returns the values of `--header`, which expire at the date of `--until`.
   func headers() throws -> [StoreHeader] {
     let texts = values(.header)
     let end = try end()
     if end != nil, texts.isEmpty {
-      throw UsageError("--until says when headers end: give them with --header.", command)
+      throw UsageError("--until sets when headers expire: give them with --header.", command)
     }
     return try texts.map { try header($0, until: end) }
   }
 
-  /// A header as it was typed. No error repeats it: its value is a secret.
+  /// Parses a header. No error message quotes it, because its value may be a secret.
   private func header(_ text: String, until end: Date?) throws -> StoreHeader {
     let parts = text.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
     let isName = parts.first?.utf8.allSatisfy { byte in
@@ -36,7 +36,7 @@ extension Invocation {
     return StoreHeader(name: parts[0], value: parts[1], expiresAt: end)
   }
 
-  /// `--until`: the end of the day that it names.
+  /// Returns the end of the day given with `--until`; `nil` if not given.
   private func end() throws -> Date? {
     guard let text = options[.until] else { return nil }
     let calendar = Calendar.current
@@ -48,14 +48,14 @@ extension Invocation {
     }
     guard let day, let next = calendar.date(byAdding: .day, value: 1, to: calendar.startOfDay(for: day)), next > Date()
     else {
-      throw UsageError("--until takes a number of days such as 90d, or a date to come such as 2027-01-31.", command)
+      throw UsageError("--until takes a number of days such as 90d, or a future date such as 2027-01-31.", command)
     }
     return next
   }
 }
 
 extension Moment {
-  /// The beginning of a day that is written as "2026-01-31"; `nil` for anything else.
+  /// Returns the start of a day such as "2026-01-31" in local time; `nil` for other text.
   static func date(_ text: String) -> Date? {
     let calendar = Calendar.current
     let parts = text.split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }

@@ -2,8 +2,9 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// Every channel that there is; the settings choose among them.
-/// - Parameter write: takes the terminal's lines; without it that channel is not there, and its news waits.
+/// Returns all available channels; the settings select among them.
+/// - Parameter write: called with the lines of the terminal channel; if `nil`, there is no such channel, and its
+///   notifications stay in the outbox.
 func allChannels(
   _ session: Session, _ write: (@Sendable (String) throws -> Void)?
 ) -> [any NotificationChannel] {
@@ -12,7 +13,7 @@ func allChannels(
   return [desktop, TerminalChannel(isTerminal: Output.standard.isTerminal, write: write)]
 }
 
-/// "desktop: ok (gnome-shell 43.9)", "desktop: off (no session bus)"
+/// Returns the state of the selected channels, such as "desktop: ok (gnome-shell 43.9)".
 func channelSummary(_ session: Session) async throws -> String {
   let preferences = try await NotificationPreferences(from: session.container.settings)
   guard preferences.isEnabled else { return "notifications: switched off" }

@@ -1,14 +1,14 @@
 import CofferTerminal
 
-/// Rows of text in columns that follow a terminal's width. No word and no number is ever broken.
+/// Rows of text in columns that adapt to the width of a terminal. Words and numbers are never broken.
 ///
-/// Where a table is too wide, its texts give way: they go on below themselves. Where that leaves too little of them,
-/// each row becomes a record of its own: its cells one after the other, in as many lines as they need.
+/// If a table is too wide, its text columns are wrapped. If that would leave them too narrow, each row is printed as a
+/// record: its cells one after the other, in as many lines as needed.
 struct Columns {
-  /// How a column is set.
+  /// The alignment of a column.
   enum Side {
     case left, right
-    /// Words that may go on in a further line.
+    /// Left-aligned words that may be wrapped.
     case text
   }
 
@@ -17,7 +17,8 @@ struct Columns {
   private var rows: [[String]] = []
   private var styles: [@Sendable (Style, String) -> String] = []
 
-  /// - Parameter heading: what each column is; records have it before each cell but the first.
+  /// Creates a table without rows.
+  /// - Parameter heading: the column titles; in records they precede each cell except the first.
   init(_ sides: Side..., heading: [String]? = nil) {
     self.sides = sides
     self.heading = heading
@@ -28,7 +29,7 @@ struct Columns {
     styles.append(style)
   }
 
-  /// Each row, which may have several lines; a table's heading is before them.
+  /// Returns the rows as texts, each of one or more lines, preceded by the heading of a table.
   func lines(_ style: Style, indent: String = "", width: Int = .max) -> [String] {
     let room = width == .max ? width : max(1, width - indent.count)
     let widths = widths(within: room)
@@ -40,7 +41,7 @@ struct Columns {
     return blocks.map { lines in lines.map { indent + $0.loosened }.joined(separator: "\n") }
   }
 
-  /// How wide each column is; `nil` where texts would have too little room.
+  /// Returns the width of each column; `nil` if the text columns would be too narrow.
   private func widths(within room: Int) -> [Int]? {
     let all = rows + (heading.map { [$0] } ?? [])
     var widths = sides.indices.map { column in all.map { $0[column].columns }.max() ?? 0 }
@@ -73,13 +74,13 @@ struct Columns {
     }
   }
 
-  /// A row's cells one after the other, each whole where a line can hold it.
+  /// Returns a row as a record. A cell is only wrapped if it does not fit into a line.
   private func record(_ row: [String], within room: Int) -> [String] {
     let indent = "  "
     var lines: [String] = []
     for (index, cell) in row.enumerated() where cell.contains(where: { $0 != " " }) {
       let item = index == 0 ? cell : [heading?[index].lowercased(), cell].compactMap { $0 }.joined(separator: " ")
-      // What a row with a heading is about has a line for itself.
+      // With a heading, the first cell has its own line.
       let mayJoin = index > (heading == nil ? 0 : 1)
       if mayJoin, let last = lines.last, last.columns + 2 + item.columns <= room {
         lines[lines.count - 1] = last + "  " + item

@@ -3,10 +3,10 @@ import Foundation
 import WatchifyKit
 
 extension ChangeEventDTO {
-  /// The word that `watchify read` takes.
+  /// The beginning of the id, which `watchify read` accepts.
   var shortID: String { id.uuidString.prefix(8).lowercased() }
 
-  /// For scripts.
+  /// The event as JSON.
   var json: JSON {
     let share = oldPrice.flatMap { old in newPrice.flatMap { percent(old, $0) } }
     return .object([
@@ -23,10 +23,10 @@ extension ChangeEventDTO {
 }
 
 extension ActivityGroup {
-  /// What happened, in one line: "price down $206.00 -> $137.60 (-33 %): S, M, L and 51 more".
+  /// The changes in one line, such as "price down $206.00 -> $137.60 (-33 %): S, M, L and 51 more".
   var text: String { gluedText.loosened }
 
-  /// The same with amounts at whose blanks no line is broken.
+  /// The same text with no-break spaces within amounts.
   var gluedText: String {
     var parts: [String] = []
     var told: [String] = []
@@ -34,7 +34,7 @@ extension ActivityGroup {
       let events = events.filter { $0.changeType == type }
       let names = events.reversed().compactMap(\.variantTitle)
       guard !events.isEmpty else { continue }
-      // A lower price often comes with another crossed-out one: the same sizes are named once.
+      // A price and a crossed-out price often change together: the same variants are named only once.
       parts.append(Self.text(type, events, names == told ? [] : names))
       told = names
     }
@@ -57,12 +57,12 @@ extension ActivityGroup {
     case .newVariant: return "now also\(names.isEmpty ? " in another form" : " in \(some(names))")"
     case .imagesChanged: return "pictures changed"
     case .currencyChanged: return "prices now in \((event.newValue ?? "another currency").oneLine())"
-    case .storeClosed: return "closed by a password; what is known stays"
+    case .storeClosed: return "closed by a password; stored data is kept"
     case .storeReopened: return "open again"
     }
   }
 
-  /// One price for all, or from the largest move to the smallest.
+  /// Returns the price change, if it is the same for all events; otherwise the largest one with "at most".
   private static func prices(_ events: [ChangeEventDTO]) -> String {
     let moves = events.compactMap { event -> (text: String, share: Double)? in
       guard let old = event.oldPrice, let new = event.newPrice else { return nil }
@@ -70,7 +70,7 @@ extension ActivityGroup {
       return (" \(amounts)\(percentText(old, new))", abs(percent(old, new) ?? 0))
     }
     guard let largest = moves.max(by: { $0.share < $1.share }) else {
-      // A crossed-out price that came or went has one side only.
+      // A crossed-out price that was added or removed has only one value.
       guard let event = events.first, let value = event.newValue ?? event.oldValue else { return "" }
       return event.newValue == nil ? " gone" : " \(value.oneLine().glued)"
     }

@@ -2,7 +2,7 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// Makes sentences of Watchify's own errors; `nil` for others.
+/// Converts Watchify's own errors to command errors; returns `nil` for other errors.
 func explain(_ error: any Error) -> CommandError? {
   switch error {
   case let error as SyncError: CommandError(sync: error)
@@ -12,20 +12,21 @@ func explain(_ error: any Error) -> CommandError? {
       advice: "Give its address, such as allbirds.com.")
   case let error as WatchifyError:
     CommandError(.failure, "alreadyFollowed", error.localizedDescription, advice: "See 'watchify list'.")
-  case is CancellationError: CommandError(.interrupted, "interrupted", "Interrupted: what was known stays.")
+  case is CancellationError: CommandError(.interrupted, "interrupted", "Interrupted: stored data is kept.")
   default: nil
   }
 }
 
 extension CommandError {
-  /// - Parameter store: the store that was asked, where its older data stays valid.
+  /// Creates a command error from a sync error.
+  /// - Parameter store: the store, if older data of it exists.
   init(sync error: SyncError, store: StoreDTO? = nil) {
     var message = error.failureReason ?? ""
     var (code, status) = (error.code, ExitStatus.failure)
     switch error {
     case .storeNotFound: status = .notFound
     case .rateLimited(let wait):
-      message = "wait \(Int(max(1, wait.rounded(.up)))) s: a store is asked once a minute at most."
+      message = "wait \(Int(max(1, wait.rounded(.up)))) s: a store is synced at most once a minute."
       status = .tryAgain
     case .resting(let until, let shop):
       message = Self.pause(until, shop)
@@ -45,25 +46,25 @@ extension CommandError {
 }
 
 extension CommandError {
-  /// Whose pause it is, and until when.
+  /// Returns a sentence about a pause of a shop, or of all shops if `shop` is `nil`.
   static func pause(_ until: Date, _ shop: String?) -> String {
-    shop.map { "\($0) has asked for a pause: it is not asked before \(Moment.text(until)), other stores are." }
-      ?? "Shopify has asked for a pause: no store is asked before \(Moment.text(until))."
+    shop.map { "\($0) has asked for a pause: it is not synced before \(Moment.text(until)), other stores are." }
+      ?? "Shopify has asked for a pause: no store is synced before \(Moment.text(until))."
   }
 
-  /// A store was not added: nothing is known of it, so nothing stays.
+  /// Creates a command error for a store that could not be added, of which no older data exists.
   init(adding domain: String, _ error: SyncError) {
     self.init(sync: error)
     if case .rateLimited = error { return }
     var advice = error.suggestionForNewStore ?? ""
-    if case .moved(let place) = error { advice = "If that is the shop that you mean: watchify add \(place)" }
+    if case .moved(let address) = error { advice = "If that is the right shop: watchify add \(address)" }
     self.init(status, code, message, advice: advice)
     text = "\(domain) was not added: " + text
   }
 }
 
 extension SyncError {
-  /// Whether it was too early, which is no failure of the store.
+  /// Whether the sync was too early, which is no failure of the store.
   var mustWait: Bool {
     switch self {
     case .rateLimited, .resting: true
@@ -71,7 +72,7 @@ extension SyncError {
     }
   }
 
-  /// For scripts.
+  /// The error code in JSON output.
   var code: String {
     switch self {
     case .storeNotFound: "storeNotFound"

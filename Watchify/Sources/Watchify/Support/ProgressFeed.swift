@@ -1,8 +1,8 @@
 import CofferLocks
 import CofferTerminal
 
-/// A progress line that any thread may move on.
-// Every use of the line is under the lock.
+/// A progress line that may be updated from any thread.
+// The line is only used under the lock.
 final class ProgressFeed: @unchecked Sendable {
   private let lock = Locked(())
   private let line: ProgressLine?
@@ -15,7 +15,7 @@ final class ProgressFeed: @unchecked Sendable {
 
   func show(_ text: String) { lock.withLock { _ in line?.show(label + text) } }
 
-  /// Writes a line to standard output in place of the progress.
+  /// Clears the progress line and writes a line to standard output.
   func write(_ text: String) throws {
     try lock.withLock { _ in
       line?.clear()

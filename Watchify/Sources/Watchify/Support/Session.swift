@@ -2,15 +2,15 @@ import CofferTerminal
 import Foundation
 import WatchifyKit
 
-/// One command's use of the database.
+/// The open database and services of one command.
 struct Session: Sendable {
   let file: URL
   let container: ModelContainer
   let service: StoreService
-  /// The followed stores, by name, as they were when the command began.
+  /// The followed stores at the start of the command, ordered by name.
   let stores: [StoreDTO]
 
-  /// - Parameter address: a shop that is about to be asked, besides the followed ones.
+  /// - Parameter address: a shop that is about to be read, besides the followed ones.
   init(_ file: URL, address: String? = nil) async throws {
     self.file = file
     container = try await ModelContainer.open(at: file)
@@ -24,27 +24,27 @@ struct Session: Sendable {
     }
   }
 
-  /// Pauses spare the shops' servers. What this very device serves needs none.
+  /// Creates a client that does not delay requests to shops on this device.
   private static func client() -> ShopifyClient {
     var configuration = ShopifyClient.Configuration()
     configuration.sparesOwnDevice = false
     return ShopifyClient(configuration: configuration)
   }
 
-  /// Whether an address is on this very device.
+  /// Returns whether an address is on this device.
   static func isLocal(_ domain: String) -> Bool { (try? ShopAddress(domain))?.isLoopback ?? false }
 
-  /// Whether no store needs a network.
+  /// Whether all followed stores are on this device.
   var isLocal: Bool { !stores.isEmpty && stores.allSatisfy { Self.isLocal($0.domain) } }
 }
 
-/// Where the data is: `--data`, or the usual place.
+/// Returns the location of the database: `--data`, or the default one.
 func dataFile(_ invocation: Invocation) throws -> URL {
   if let path = invocation.options[.data] { return URL(fileURLWithPath: path) }
   return try ModelContainer.usualFile()
 }
 
-/// Opens the database, which is made if it is missing, and closes it when `body` has ended, however it ends.
+/// Opens the database, creating it if it does not exist, runs `body`, and closes the database even if `body` throws.
 func withSession<R>(
   _ invocation: Invocation, address: String? = nil, _ body: (Session) async throws -> R
 ) async throws -> R {
@@ -53,7 +53,7 @@ func withSession<R>(
   do {
     result = try await body(session)
   } catch {
-    try? await session.container.close()  // What went wrong first is what to tell.
+    try? await session.container.close()  // The first error is the one to report.
     throw error
   }
   try await session.container.close()

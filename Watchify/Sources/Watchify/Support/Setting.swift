@@ -2,9 +2,9 @@ import Coffer
 import CofferTerminal
 import WatchifyKit
 
-/// A setting as text, whatever its type.
+/// A setting with its value as text, independent of its type.
 struct Setting: Sendable {
-  /// A value and whether it is the default.
+  /// The current value of a setting.
   struct Shown: Sendable {
     var text: String
     var json: JSON
@@ -13,11 +13,11 @@ struct Setting: Sendable {
 
   let name: String
   let about: String
-  /// What it may be, in words.
+  /// The allowed values, as text.
   let allowed: String
   let usual: String
   let read: @Sendable (StorageRouter) async throws -> Shown
-  /// Whether the text was a value.
+  /// Stores a value given as text; returns `false` if the text is not an allowed value.
   let write: @Sendable (StorageRouter, String) async throws -> Bool
   let reset: @Sendable (StorageRouter) async throws -> Void
 
@@ -90,7 +90,7 @@ struct Setting: Sendable {
     StorageKeys.quietHours, "hours such as 22:00-07:30, or off", text: \.description
   ) { QuietHours($0) }
 
-  /// All of them, in the order in which they are shown.
+  /// All settings, in display order.
   static let all: [Setting] =
     [
       number(StorageKeys.syncIntervalMinutes, 5...1_440, "minutes"),

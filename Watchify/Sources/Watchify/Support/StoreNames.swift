@@ -3,8 +3,9 @@ import Foundation
 import WatchifyKit
 
 extension Session {
-  /// The store that somebody means: by its name, its address or the beginning of its id.
-  /// - Parameter isWhole: whether beginnings of names and ids will not do, because the command cannot be undone.
+  /// Returns the store with a name, an address or the beginning of an id.
+  /// - Parameter isWhole: whether prefixes of names and short prefixes of ids are rejected, because the command cannot
+  ///   be undone.
   func store(_ text: String, _ command: Command, isWhole: Bool = false) throws -> StoreDTO {
     let wanted = text.lowercased()
     let domain = (try? ShopAddress(text))?.domain
@@ -16,7 +17,7 @@ extension Session {
       exact.isEmpty && wanted.count >= 2
       ? stores.filter { $0.id.uuidString.lowercased().hasPrefix(wanted) || $0.name.lowercased().hasPrefix(wanted) }
       : exact
-    // As many digits of an id as 'list' shows are no slip of the hand.
+    // As many digits of an id as 'list' shows identify a store on purpose.
     let isShownID = wanted.count >= 8 && found.first?.id.uuidString.lowercased().hasPrefix(wanted) == true
     if let store = found.first, found.count == 1, !isWhole || !exact.isEmpty || isShownID { return store }
     let shown = text.oneLine(limit: 60)
@@ -34,7 +35,7 @@ extension Session {
       .notFound, "storeNotFound", "There is no store '\(shown)'.", advice: "You follow \(Self.list(stores, "and")).")
   }
 
-  /// The stores that the operands name; all of them for none.
+  /// Returns the stores that the operands name; all stores if there are no operands.
   func stores(_ invocation: Invocation) throws -> [StoreDTO] {
     let texts = try invocation.texts()
     return texts.isEmpty ? stores : try texts.map { try store($0, invocation.command) }
@@ -51,5 +52,5 @@ extension Session {
   }
 }
 
-/// What to do first.
+/// The advice for a user who follows no store.
 let firstSteps = "Follow one with 'watchify add ADDRESS', or try 'watchify demo'."

@@ -1,14 +1,14 @@
 import Foundation
 
-/// Says that somebody watches, and when they look next: a file beside the database that is locked while they do.
+/// The lock file of a running watch, beside the database. It contains the date of the next check.
 final class WatchMark {
   private let descriptor: Int32
 
-  /// Takes the mark; `nil` when another process has it.
+  /// Locks the file; `nil` if another process has locked it.
   init?(beside file: URL) {
     let opened = open(Self.path(file), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard opened >= 0 else { return nil }
-    // Whoever only looks holds it for a moment.
+    // `look(beside:)` in another process may hold the lock for a moment.
     for _ in 0..<10 where flock(opened, LOCK_EX | LOCK_NB) != 0 { usleep(10_000) }
     guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
       close(opened)
@@ -23,14 +23,14 @@ final class WatchMark {
     close(descriptor)
   }
 
-  /// Puts down when stores are read next; `nil` while nobody knows.
+  /// Writes the date of the next check; `nil` if unknown.
   func set(next: Date?) {
     let text = next.map { String(Int($0.timeIntervalSince1970)) } ?? ""
     ftruncate(descriptor, 0)
     _ = text.withCString { pwrite(descriptor, $0, strlen($0), 0) }
   }
 
-  /// Whether somebody watches, and when they look next.
+  /// Returns whether a watch is running, and the date of its next check, if known.
   static func look(beside file: URL) -> (isWatched: Bool, next: Date?) {
     let opened = open(path(file), O_RDONLY | O_CLOEXEC)
     guard opened >= 0 else { return (false, nil) }

@@ -3,13 +3,14 @@ import CofferDatabase
 public import Foundation
 
 extension StoreService {
-  /// Reads all stores, one after another, keeps their errors in ``BackgroundSyncState``, notifies of the news and
-  /// deletes what is too old (document 2). While a shop's refusal holds nothing is asked, and nothing is an error.
+  /// Syncs all stores, one after another, records their errors in ``BackgroundSyncState``, posts notifications for the
+  /// news and deletes expired history. A store in its "Too many requests" pause is skipped; that is not recorded as an
+  /// error.
   /// - Parameters:
-  ///   - notifications: what tells the news of each store as soon as it was read; `nil` for nobody.
-  ///   - domains: the addresses of the stores to read; all of them unless given.
-  ///   - isOnline: whether there is a network. Without one, stores on this device are read alone, and no other has
-  ///     failed.
+  ///   - notifications: the service that posts the notifications; ``NotificationService/shared`` if `nil`.
+  ///   - domains: the addresses of the stores to sync; all of them if `nil`.
+  ///   - isOnline: whether the device is online. While it is not, only stores on this device are synced and no error is
+  ///     recorded for the others.
   /// - Returns: The news of all stores.
   @discardableResult
   public nonisolated func syncAllStoresWithErrorTracking(
@@ -17,7 +18,7 @@ extension StoreService {
     isOnline: (@Sendable () async -> Bool)? = nil
   ) async -> [ChangeEventDTO] {
     var news: [ChangeEventDTO] = []
-    for store in await answer([], { try await self.storePlaces() }) {
+    for store in await answer([], { try await self.storeDomains() }) {
       let id = store.id
       guard !Task.isCancelled else { break }
       guard domains?.contains(store.domain) ?? true else { continue }
@@ -28,11 +29,11 @@ extension StoreService {
       } catch is CancellationError {
         break
       } catch SyncError.resting(_, let shop) {
-        if shop == nil { break }  // It holds for every shop.
+        if shop == nil { break }  // The pause applies to every shop.
       } catch SyncError.storeNotFound {
-        await BackgroundSyncState.shared.recordSuccess(forStore: id)  // Forgotten meanwhile.
+        await BackgroundSyncState.shared.recordSuccess(forStore: id)  // Deleted in the meantime.
       } catch let error as SyncError {
-        // Without a network no store has failed.
+        // While offline, this is no failure of the store.
         if !store.isLocal, error.mayBeOffline, await isOnline?() == false { continue }
         await BackgroundSyncState.shared.recordError(error, forStore: id)
       } catch { await note(error) }
@@ -46,15 +47,15 @@ extension StoreService {
 }
 
 extension StoreService {
-  /// Stops following a store and forgets everything known of it, its error in ``BackgroundSyncState`` too.
+  /// Stops following a store and deletes all of its data, including its error in ``BackgroundSyncState``.
   /// - Throws: `StorageError`.
   public nonisolated func deleteStore(id: UUID) async throws {
     try await deleteRows(ofStore: id)
     await BackgroundSyncState.shared.recordSuccess(forStore: id)
   }
 
-  /// The followed stores, in the order of following, and whether each is on this very device.
-  func storePlaces() async throws -> [(id: UUID, domain: String, isLocal: Bool)] {
+  /// The followed stores, in the order in which they were added, and whether each is served by this device.
+  func storeDomains() async throws -> [(id: UUID, domain: String, isLocal: Bool)] {
     try await database.read { try StoreRecord.all("ORDER BY no", [], in: $0) }.map { store in
       (id: store.id, domain: store.domain, isLocal: (try? ShopAddress(store.domain))?.isLoopback ?? false)
     }
@@ -62,29 +63,29 @@ extension StoreService {
 }
 
 extension SyncError {
-  /// Whether the lack of a network looks like this.
+  /// Whether a missing network connection may have caused the error.
   fileprivate var mayBeOffline: Bool {
     [.unreachable, .networkUnavailable, .networkTimeout, .connectionLost].contains(self)
   }
 }
 
-/// The document's background loop: reads all stores, waits, and begins again.
+/// The background loop: syncs all stores, waits for the sync interval, and repeats.
 ///
 /// ```swift
 /// let sync = Task.detached { await BackgroundSync(service: service).run() }
 /// ```
 public struct BackgroundSync: Sendable {
-  /// What the loop is doing, for a line of status.
+  /// What the loop is doing, for a status line.
   public enum Status: Sendable {
-    /// It reads the stores.
+    /// The stores are being synced.
     case syncing
-    /// It waits until then.
+    /// The next round begins at the given date.
     case waiting(until: Date)
-    /// Shopify has asked for a pause until then: no store is read.
+    /// Shopify has requested a pause: no store is synced before the given date.
     case resting(until: Date)
-    /// There is no network.
+    /// The device is offline.
     case offline
-    /// The database failed in the last round, with these words.
+    /// The database failed in the last round; the value is the error's description.
     case failed(String)
   }
 
@@ -95,14 +96,14 @@ public struct BackgroundSync: Sendable {
   let jitter: @Sendable (ClosedRange<Double>) -> Double
   let clock: ShopClock
 
-  /// A loop.
+  /// Creates a loop; ``run()`` starts it.
   /// - Parameters:
-  ///   - service: whose stores are read.
-  ///   - notifications: what tells of the news; the shared one unless given.
-  ///   - network: what says whether there is a network; without it there is taken to be one.
-  ///   - status: told what the loop does.
-  ///   - jitter: a number in a range, so that not all the world reads at the same moment.
-  ///   - clock: by which it sleeps.
+  ///   - service: the service whose stores are synced.
+  ///   - notifications: the service that posts notifications; ``NotificationService/shared`` if `nil`.
+  ///   - network: the monitor that reports connectivity; if `nil`, the device is assumed to be online.
+  ///   - status: called whenever the status changes.
+  ///   - jitter: returns a random number in a range, so that installations do not all sync at the same time.
+  ///   - clock: the clock used for waiting.
   public init(
     service: StoreService, notifications: NotificationService? = nil, network: NetworkMonitor? = nil,
     status: @escaping @Sendable (Status) -> Void = { _ in },
@@ -117,10 +118,10 @@ public struct BackgroundSync: Sendable {
     self.clock = clock
   }
 
-  /// Runs until the task is cancelled. The interval is read anew each round.
+  /// Runs until the task is cancelled. The interval is read again before each wait.
   public func run() async {
     while !Task.isCancelled {
-      // Looked at each round: what is followed changes while the loop runs.
+      // Checked each round: stores may be added or removed while the loop runs.
       guard await canRead() else {
         status(.offline)
         guard await waitForNetwork() else { return }
@@ -136,7 +137,7 @@ public struct BackgroundSync: Sendable {
       let watcher = tellOfNetwork(now)
       defer { watcher?.cancel() }
       guard await isOnline() else {
-        // Only stores on this device were read; the others are when the network is back.
+        // Only stores on this device were synced; the others follow when the network is back.
         guard await restOrNetwork(until: end) else { return }
         continue
       }
@@ -144,7 +145,7 @@ public struct BackgroundSync: Sendable {
     }
   }
 
-  /// Says it while the loop waits when the network goes, and what it waits for when it is back.
+  /// Reports `.offline` when the network is lost during a wait, and the wait's own status when it returns.
   private func tellOfNetwork(_ waiting: Status) -> Task<Void, Never>? {
     guard let network else { return nil }
     return Task {
@@ -156,7 +157,7 @@ public struct BackgroundSync: Sendable {
     }
   }
 
-  /// Waits for the next round, or for the network if that is back before.
+  /// Waits for the next round or for the network, whichever comes first; returns `false` when cancelled.
   private func restOrNetwork(until end: Date) async -> Bool {
     await withTaskGroup(of: Bool.self) { group in
       group.addTask { await self.rest(until: end) }
@@ -167,8 +168,8 @@ public struct BackgroundSync: Sendable {
     }
   }
 
-  /// Waits for the next round. What may be told before that, after quiet hours for example, is told then; a store whose
-  /// pause somebody has ended is read then.
+  /// Waits for the next round; returns `false` when cancelled. Notifications that become due meanwhile, at the end of
+  /// quiet hours for example, are posted when due, and a store whose pause was ended early is synced at once.
   private func rest(until end: Date) async -> Bool {
     var pauses = EndedPauses()
     while true {
@@ -176,7 +177,7 @@ public struct BackgroundSync: Sendable {
       if await pauses.look(service) { return true }
       if await read(&pauses) { status(.waiting(until: end)) }
       let turn = try? await notificationService().nextTurn()
-      // A minute at least: a channel that fails is not asked all the time.
+      // At least a minute, so that a failing channel is not retried continuously.
       let next = turn.map { max($0, now.addingTimeInterval(60)) }
       let isTurn = turn.map { $0 < end } ?? false
       let wake = isTurn ? next ?? end : end
@@ -191,10 +192,10 @@ public struct BackgroundSync: Sendable {
     }
   }
 
-  /// How often it is looked whether somebody has ended a pause, in seconds.
+  /// The interval between checks for pauses that were ended early, in seconds.
   private static let pauseLook: TimeInterval = 60
 
-  /// Reads the stores whose pause was ended; says whether there were any.
+  /// Syncs the stores whose pause was ended early; returns whether there were any.
   private func read(_ pauses: inout EndedPauses) async -> Bool {
     let ended = pauses.ended
     guard !ended.isEmpty else { return false }
@@ -217,10 +218,10 @@ public struct BackgroundSync: Sendable {
     return (until, .waiting(until: until))
   }
 
-  /// Whether any store can be read: with a network all of them, without one those on this device.
+  /// Whether any store can be synced: all of them while online, only those on this device while offline.
   private func canRead() async -> Bool {
     if await isOnline() { return true }
-    return (try? await service.storePlaces().contains(where: \.isLocal)) ?? false
+    return (try? await service.storeDomains().contains(where: \.isLocal)) ?? false
   }
 
   private func isOnline() async -> Bool {
@@ -228,7 +229,7 @@ public struct BackgroundSync: Sendable {
     return await network.isConnected
   }
 
-  /// Whether to go on: soon after the network is back, but not all at once.
+  /// Waits until the network is back, then 1 to 5 seconds more; returns `false` when cancelled.
   private func waitForNetwork() async -> Bool {
     guard let network else { return true }
     for await isConnected in await network.changes() where isConnected { return await sleep(jitter(1...5)) }

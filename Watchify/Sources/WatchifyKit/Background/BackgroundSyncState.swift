@@ -1,11 +1,11 @@
 public import Foundation
 public import Observation
 
-/// Which stores failed to sync in this run of the application (document 2). In memory; what must survive a restart is
-/// kept with the store (`StoreDTO.lastError`).
+/// The stores that failed to sync in this run of the application. Kept in memory only; the error that survives a
+/// restart is `StoreDTO.lastError`.
 @MainActor @Observable
 public final class BackgroundSyncState {
-  /// The one of the application.
+  /// The instance shared by the application.
   public static let shared = BackgroundSyncState()
 
   /// The newest error of each store that failed.
@@ -16,13 +16,13 @@ public final class BackgroundSyncState {
   /// Whether any store has an error.
   public var hasErrors: Bool { !storeErrors.isEmpty }
 
-  /// "1 store failed to sync", "3 stores failed to sync"; `nil` without errors.
+  /// A summary such as "1 store failed to sync" or "3 stores failed to sync"; `nil` without errors.
   public var errorSummary: String? {
     guard hasErrors else { return nil }
     return storeErrors.count == 1 ? "1 store failed to sync" : "\(storeErrors.count) stores failed to sync"
   }
 
-  /// Keeps an error. Being asked to wait is none.
+  /// Records an error, replacing the store's previous one. `.rateLimited` is expected and is not recorded.
   public func recordError(_ error: SyncError, forStore storeId: UUID) {
     if case .rateLimited = error { return }
     storeErrors[storeId] = error

@@ -1,14 +1,14 @@
 import Foundation
 
-/// Finds the pauses that somebody has ended before their time, as `watchify resume` in another process does.
+/// Finds the pauses that were ended early, for example by `watchify resume` in another process.
 struct EndedPauses {
   private var known: [RequestGate.Rest] = []
-  /// The addresses of stores whose pause has ended so.
+  /// The addresses of the stores whose pause was ended early and that are still to be synced.
   var ended: [String] = []
-  /// Whether there are pauses that may be ended.
+  /// Whether any pause is in effect.
   var isWatching: Bool { !known.isEmpty }
 
-  /// Looks at the pauses again; says whether that of all stores has ended.
+  /// Reads the pauses again and adds to `ended`. Returns whether the pause of all stores was ended early.
   mutating func look(_ service: StoreService) async -> Bool {
     guard let now = try? await service.rests() else { return false }
     let time = service.now()

@@ -1,6 +1,6 @@
-/// What is stored of a store's products: one side of a comparison.
+/// A product as it is in the database: the old side of a comparison.
 struct StoredProduct: Equatable, Sendable {
-  /// Its row in the database; 0 in tests that have none.
+  /// The primary key in the database; 0 for a product that has no row yet.
   var row: Int64 = 0
   var id: Int64
   var title: String
@@ -9,14 +9,14 @@ struct StoredProduct: Equatable, Sendable {
   var productType: String?
   var publishedAt: Int64?
   var imagePaths: [String]
-  /// How many complete reads in a row have not had it.
+  /// The number of consecutive complete reads that did not list the product.
   var missingReads = 0
-  /// Whether it counts as removed: no longer listed, its history kept.
+  /// Whether the product counts as removed: no longer listed, its history kept.
   var isRemoved = false
   var variants: [StoredVariant]
 }
 
-/// What is stored of a variant: its newest values.
+/// The newest stored values of a variant.
 struct StoredVariant: Equatable, Sendable {
   var id: Int64
   var title: String
@@ -25,37 +25,38 @@ struct StoredVariant: Equatable, Sendable {
   var compareAtPrice: Price?
   var available: Bool
   var position: Int
-  /// In which market its values are what they are; what another market serves cannot be compared with them.
+  /// The market that served the values. Values of different markets are not comparable.
   var market = Market()
-  /// How many reads of its product in a row were without it; counted up to those after which it is gone.
+  /// The number of consecutive reads of the product that did not list the variant, counted up to
+  /// `DetectionRules.readsUntilRemoved`.
   var missingReads = 0
-  /// The price that was told last or seen first in its market.
+  /// The price reported last, or first seen, in the market: the base of the next comparison.
   var reference: ReferencePrice
-  /// Whether the last read of its product was without it.
+  /// Whether the last read of the product did not list the variant.
   var isMissing: Bool { missingReads > 0 }
 }
 
-/// A price that later ones are compared with.
+/// A price that later prices are compared with.
 struct ReferencePrice: Equatable, Sendable {
   var price: Price
-  /// The market's exchange rate when it was served, as a multiple of that of the first read.
+  /// The market's exchange rate when the price was served, as a multiple of the rate at the first read.
   var rate = 1.0
 }
 
-/// In which market and currency prices are what they are. Across a change of it nothing can be compared.
+/// The country and currency that prices belong to. Prices of different markets are not comparable.
 struct Market: Equatable, Sendable {
-  /// The country that was asked for.
+  /// The country that was requested.
   var country: String?
-  /// The currency that was served; `nil` when the shop said nothing.
+  /// The currency that was served; `nil` if the shop did not state one.
   var currency: String?
 
-  /// Whether prices of another read can be compared: a shop that says nothing is taken to serve what it served.
+  /// Whether prices of the two markets can be compared. A missing currency is taken to be unchanged.
   func isComparable(to other: Market) -> Bool {
     country == other.country && (currency == nil || other.currency == nil || currency == other.currency)
   }
 }
 
-/// One piece of news.
+/// One change found by a comparison, to be reported as an event.
 struct DetectedChange: Equatable, Sendable {
   var type: ChangeType
   var magnitude: ChangeMagnitude = .medium
@@ -65,60 +66,61 @@ struct DetectedChange: Equatable, Sendable {
   var variantTitle: String?
   var oldPrice: Price?
   var newPrice: Price?
-  /// Whether the exchange rate may have made it: too few prices tell the two apart.
+  /// Whether the exchange rate alone may explain the change, because too few prices were compared.
   var isUnsure = false
-  /// Where there are no prices to tell: "3 images".
+  /// The old value of a change that is not about a price, such as "3 images".
   var oldText: String?
   var newText: String?
 }
 
-/// Everything that one read changes: what to write, and what to tell.
+/// The result of comparing one read: the rows to write and the changes to report.
 struct ChangeSet: Equatable, Sendable {
-  /// A product with the values that it has now; its variants are those that are new or changed.
+  /// A product with its current values; only its new or changed variants are included.
   struct ProductChange: Equatable, Sendable {
     var product: StoredProduct
     var isNew: Bool
-    /// The variants that get a point in their history.
+    /// The variants that get a new snapshot in their history.
     var snapshots: [Int64]
   }
 
-  /// Pieces of news of one read at most: a shop of which more has changed at once is another one, whatever it says.
+  /// The maximum number of changes reported for one read. Beyond it, the catalogue as a whole was replaced.
   static let mostNews = 20_000
 
   var news: [DetectedChange] = []
   var products: [ProductChange] = []
-  /// Whether everything was taken as it is without news, because market or currency changed.
+  /// Whether the read is a new baseline, stored without reporting changes because the market or currency changed.
   var isBaseline = false
-  /// The market's exchange rate now, as a multiple of that of the first read.
+  /// The market's exchange rate at this read, as a multiple of the rate at the first read.
   var rate = 1.0
-  /// The market that was left for another one; what it had is kept for the return.
+  /// The previous market if this read changed it; its values are kept for a return.
   var leftMarket: Market?
-  /// How many products without a readable id the shop lists anyway.
+  /// The number of listed entries without a readable id that are none of the known products.
   var nameless = 0
-  /// Known products that may be listed without a readable id now.
+  /// Known products that may now be listed without a readable id.
   var withoutID: Set<Int64> = []
 }
 
-/// What is remembered of a store beside its products.
+/// State of a store that is kept between reads, apart from its products.
 struct DetectionMemory: Equatable, Sendable {
-  /// The exchange rate of the market's last read, as a multiple of that of the first.
+  /// The exchange rate at the market's last read, as a multiple of the rate at the first read.
   var rate = 1.0
-  /// How many seconds ago the market was read last.
+  /// The time since the market's last read, in seconds.
   var age = 0.0
-  /// Whether the market was read before.
+  /// Whether the market has been read before.
   var isKnownMarket = false
-  /// Products that were seen first since the market was read last, and that nobody was told of.
+  /// Products first seen since the market's last read and not yet reported.
   var arrivals: Set<Int64> = []
-  /// What the last read listed and could not read.
+  /// The entries that the last read listed but could not decode.
   var unreadable: Set<UnreadableEntry> = []
-  /// How many products without a readable id the shop lists anyway.
+  /// The number of listed entries without a readable id that are none of the known products.
   var nameless = 0
 }
 
-/// How the comparison is made; part of the settings.
+/// The parameters of a comparison; part of the settings.
 struct DetectionRules: Equatable, Sendable {
-  /// At which complete read without a product it counts as removed.
+  /// The number of consecutive complete reads without a product after which it counts as removed.
   var readsUntilRemoved = 2
-  /// In a shop that converts its prices, a move up to this that all prices share is the exchange rate.
+  /// The largest common price move that is attributed to the exchange rate in a shop that converts its prices, in
+  /// percent.
   var convertedPercent: UInt64 = 3
 }

@@ -1,33 +1,34 @@
 import Foundation
 
-/// Compares what is stored of a store with what a read brought. A pure function: no clock, no database.
+/// Compares the stored catalogue of a store with a new read. A pure function: it uses neither a clock nor the database.
 ///
 /// The rules, with their reasons, are in ARCHITECTURE.md ("What counts as news").
 struct ChangeDetection {
   let rules: DetectionRules
-  /// What tells moves of the rate apart, where prices are converted from another currency.
+  /// The estimated exchange rate; `nil` for a shop that does not convert its prices.
   let rate: ExchangeRate?
-  /// Where this read was made.
+  /// The market of this read.
   let market: Market
   let memory: DetectionMemory
-  /// What was listed and could not be read: unknown, so neither changed nor gone.
+  /// The entries that were listed but could not be decoded: they count as neither changed nor missing.
   let unreadable: Set<UnreadableEntry>
   private var result = ChangeSet()
 
+  /// Returns the changes between the stored catalogue and a read.
   /// - Parameters:
-  ///   - stored: what is known, by id; empty for a store that is read for the first time, which is no news.
-  ///   - reading: what was read.
-  ///   - before: the market of what is stored; `nil` before the first read.
-  ///   - now: the market of the reading.
-  ///   - baseCurrency: the currency that the shop keeps its prices in; `nil` while it is not known.
-  ///   - memory: what else is remembered of the store.
+  ///   - stored: the stored products by id; empty at the first read, which reports no changes.
+  ///   - reading: the new read.
+  ///   - before: the market of the stored values; `nil` before the first read.
+  ///   - now: the market of the new read.
+  ///   - baseCurrency: the currency in which the shop keeps its prices; `nil` while unknown.
+  ///   - memory: the state kept from earlier reads.
   static func changes(
     from stored: [Int64: StoredProduct], to reading: ShopReading, before: Market?, now: Market, baseCurrency: String?,
     rules: DetectionRules = DetectionRules(), memory: DetectionMemory = DetectionMemory()
   ) -> ChangeSet {
-    // A shop that says nothing is taken to serve what it served.
+    // A missing currency is taken to be unchanged.
     let market = Market(country: now.country, currency: now.currency ?? before?.currency)
-    // Prices may be converted until it is known that they are not.
+    // Prices are assumed to be converted until the base currency is known to be the served one.
     let isConverted = baseCurrency == nil || (market.currency != nil && market.currency != baseCurrency)
     let rate =
       isConverted
@@ -70,7 +71,7 @@ struct ChangeDetection {
     }
     if isFirst { result.news = [] }
     for entry in unreadable where entry.variant == 0 { seen.insert(entry.product) }
-    // Only a whole listing proves that something is not in it, and an empty one proves nothing.
+    // Only a complete, non-empty listing proves that a product is missing.
     guard reading.isComplete, !reading.products.isEmpty else { return keepNameless(seen) }
     let missing = stored.values.filter { !seen.contains($0.id) && !$0.isRemoved }.sorted { $0.id < $1.id }
     let isHidden = Dictionary(
@@ -83,7 +84,7 @@ struct ChangeDetection {
     }
   }
 
-  /// What the last whole listing had without an id still holds.
+  /// Carries over the entries without an id from the last complete listing.
   private mutating func keepNameless(_ seen: Set<Int64>) {
     result.nameless = memory.nameless
     for entry in memory.unreadable where entry.variant == UnreadableEntry.withoutID && !seen.contains(entry.product) {
@@ -91,7 +92,7 @@ struct ChangeDetection {
     }
   }
 
-  /// Whether a product's values are of this market; what is known of it may be from another one.
+  /// Whether any stored values of a product belong to this market.
   private func isOfThisMarket(_ product: StoredProduct) -> Bool {
     product.variants.isEmpty || product.variants.contains { $0.market.isComparable(to: market) }
   }
@@ -101,14 +102,14 @@ struct ChangeDetection {
   private mutating func insert(_ product: ShopifyProduct) {
     let new = StoredProduct(product, market, rate: rateNow)
     result.products.append(.init(product: new, isNew: true, snapshots: new.variants.map(\.id)))
-    // One that could not be read before is no new one.
+    // A product that was listed but undecodable before is not new.
     if !memory.unreadable.contains(UnreadableEntry(product: product.id)) { tell(.newProduct, product) }
   }
 
   private mutating func update(_ old: StoredProduct, _ product: ShopifyProduct) {
     var new = StoredProduct(product, market, rate: rateNow)
     new.row = old.row
-    // Another market had it when this one did not.
+    // Otherwise the stored state describes another market.
     if isOfThisMarket(old) {
       if old.isRemoved { tell(.productReturned, product) }
       compareImages(old.imagePaths, new.imagePaths, product)
@@ -119,7 +120,7 @@ struct ChangeDetection {
     known.variants = []
     var bare = new
     bare.variants = []
-    // A product without a publication date keeps the one that it had.
+    // A product served without a publication date keeps its previous one.
     bare.publishedAt = new.publishedAt ?? old.publishedAt
     guard bare != known || !variants.isEmpty else { return }
     new.publishedAt = bare.publishedAt
@@ -152,7 +153,7 @@ struct ChangeDetection {
 
   // MARK: Variants
 
-  /// The variants to write, and which of them get a point in their history.
+  /// Compares the variants of a product. Returns the variants to write and those that get a new snapshot.
   private mutating func compareVariants(
     _ old: StoredProduct, _ product: ShopifyProduct
   ) -> (changed: [StoredVariant], snapshots: [Int64]) {
@@ -174,7 +175,7 @@ struct ChangeDetection {
         snapshots.append(new.id)
       }
     }
-    // A variant without a readable id may be any of those that are missing.
+    // A variant without a readable id may be any of the missing ones.
     guard !unreadable.contains(UnreadableEntry(product: product.id, variant: UnreadableEntry.namelessVariant)) else {
       return (changed, snapshots)
     }
@@ -187,7 +188,7 @@ struct ChangeDetection {
     return (changed, snapshots)
   }
 
-  /// Whether a variant that is not known is new, and not one that could not be read or that another market has.
+  /// Whether an unknown variant is new, rather than one that was undecodable before or belongs to another market.
   private func isNews(_ variant: ShopifyVariant, of product: ShopifyProduct, _ old: StoredProduct) -> Bool {
     old.variants.contains { $0.market.isComparable(to: market) }
       && [variant.id, UnreadableEntry.namelessVariant].allSatisfy {
@@ -195,7 +196,7 @@ struct ChangeDetection {
       }
   }
 
-  /// Tells what has changed; returns the price that later ones are compared with.
+  /// Reports the changed values of a variant; returns the price that later prices are compared with.
   private mutating func compareValues(
     _ old: StoredVariant, _ new: ShopifyVariant, _ product: ShopifyProduct
   ) -> ReferencePrice {
@@ -215,7 +216,7 @@ struct ChangeDetection {
         tell(.compareAtChanged, product, new, oldPrice: old.compareAtPrice, newPrice: new.compareAtPrice)
       }
     }
-    // Some shops take a size off the list when it is sold out; absent once, it may have been left out by mistake.
+    // Some shops unlist a sold-out size. One missing read may be a mistake of the feed.
     let wasGone = old.missingReads >= rules.readsUntilRemoved
     if old.available != new.available || (new.available && wasGone) {
       tell(new.available ? .backInStock : .outOfStock, product, new)
@@ -230,8 +231,8 @@ struct ChangeDetection {
 
   // MARK: Another market
 
-  /// Says that this is another market. One that was never read is taken as it is: what is missing belongs to the
-  /// market before, and none of it is news. In one that was, news is what has changed since.
+  /// Reports the change of market. The first read of a market is a baseline: missing products belong to the previous
+  /// market, and no changes are reported. On a return to a known market, the changes since its last read are reported.
   private mutating func tellSwitch(from before: Market, to now: Market) {
     let isCurrency = now.currency != nil && now.currency != before.currency
     let notice = DetectedChange(
@@ -249,7 +250,7 @@ struct ChangeDetection {
     result.isBaseline = true
   }
 
-  // MARK: Words
+  // MARK: Reporting
 
   private mutating func tell(
     _ type: ChangeType, _ product: ShopifyProduct, _ variant: ShopifyVariant? = nil,
@@ -268,7 +269,7 @@ struct ChangeDetection {
 }
 
 extension ShopifyVariant {
-  /// What Shopify calls the only variant of a product; no shopper ever sees it.
+  /// The title that Shopify gives to the only variant of a product. Shops do not display it.
   static let onlyTitle = "Default Title"
 }
 
@@ -291,7 +292,7 @@ extension StoredVariant {
       market: market, reference: ReferencePrice(price: variant.price, rate: rate))
   }
 
-  /// Whether a value is another one that the history keeps.
+  /// Whether a value that the history records differs.
   func hasOtherValues(than other: Self) -> Bool {
     price != other.price || compareAtPrice != other.compareAtPrice || available != other.available
   }

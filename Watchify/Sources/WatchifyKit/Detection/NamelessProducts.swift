@@ -1,17 +1,19 @@
-/// Which products that are not in a listing may be its entries without a readable id.
+/// The missing products that may be the entries of a listing without a readable id.
 ///
-/// An entry that was there before, or that comes while nothing is missing, is no known product. Each further one may be
-/// one of the missing: so many of them stay unknown, always the same ones, and the others count as missing.
+/// An entry that was listed before, or that appears while nothing is missing, is not a known product. Each further
+/// entry may be one of the missing products: that many of them, always the same ones, stay unknown, and the others
+/// count as missing.
 struct NamelessProducts: Equatable, Sendable {
-  /// How many entries are none of the known products.
+  /// The number of entries that are none of the known products.
   private(set) var foreign: Int
-  /// The known products that the others may be.
+  /// The known products that the other entries may be.
   private(set) var products: Set<Int64> = []
 
+  /// Assigns the entries of a listing to missing products.
   /// - Parameters:
-  ///   - listed: how many entries without an id the listing has.
-  ///   - memory: what is remembered of the last listing.
-  ///   - missing: the known products that it does not have.
+  ///   - listed: the number of entries without an id in the listing.
+  ///   - memory: the state kept from the last listing.
+  ///   - missing: the known products that are not listed.
   init(listed: Int, _ memory: DetectionMemory, missing: [StoredProduct]) {
     foreign = min(memory.nameless, listed)
     var room = listed - foreign
@@ -19,7 +21,7 @@ struct NamelessProducts: Equatable, Sendable {
       if memory.unreadable.contains(UnreadableEntry(product: product.id, variant: UnreadableEntry.withoutID)) {
         return -2
       }
-      // One that could not be read at the last read is the likeliest to have lost its id as well.
+      // A product that was undecodable at the last read is the likeliest to have lost its id as well.
       return memory.unreadable.contains(UnreadableEntry(product: product.id)) ? -1 : product.missingReads
     }
     if room > 0 {

@@ -1,27 +1,27 @@
-/// What the prices of a listing say about the exchange rate: one vote for each price of each product.
+/// The evidence of a listing for the exchange rate: one vote for each distinct price of each product.
 struct RatePoll {
-  /// A price that is known, and what it is now.
+  /// A stored price and its new value.
   struct Vote {
-    /// The ordinal of its product.
+    /// The ordinal of the product among those with votes.
     var product: Int
     var last: Price
     var reference: ReferencePrice
     var new: Price
   }
 
-  /// What two votes of one product must not share.
+  /// The key that makes a vote unique within its product.
   private struct Ballot: Hashable {
     let new, last, reference: Price
   }
 
   private(set) var votes: [Vote] = []
-  /// How many products have votes.
+  /// The number of products with votes.
   private(set) var products = 0
-  /// Whether any price is another than at the last read.
+  /// Whether any price differs from the last read.
   private(set) var hasChanges = false
-  /// How many products have another price than at the last read.
+  /// The number of products with a price that differs from the last read.
   private(set) var changedProducts = 0
-  /// Prices from which the rounding shows.
+  /// The prices from which the rounding is inferred.
   private(set) var prices: [Price] = []
 
   init(from stored: [Int64: StoredProduct], to reading: ShopReading, market: Market) {
@@ -30,13 +30,13 @@ struct RatePoll {
     for product in reading.products {
       guard let old = stored[product.id] else { continue }
       let first = votes.count
-      var (cast, places): (Set<Ballot>, VariantPlaces) = ([], VariantPlaces())
+      var (cast, positions): (Set<Ballot>, VariantPositions) = ([], VariantPositions())
       for (index, variant) in product.variants.enumerated() {
-        guard let known = places.variant(variant.id, of: old, near: index),
+        guard let known = positions.variant(variant.id, of: old, near: index),
           known.market.isComparable(to: market)
         else { continue }
         vote(Vote(product: products, last: known.price, reference: known.reference, new: variant.price), &cast)
-        // A crossed-out price is converted, too, and a sale does not touch it.
+        // A crossed-out price is converted too, and a sale does not change it.
         if let last = known.compareAtPrice, let new = variant.compareAtPrice {
           let reference = ReferencePrice(price: last, rate: .nan)
           vote(Vote(product: products, last: last, reference: reference, new: new), &cast)
@@ -48,19 +48,19 @@ struct RatePoll {
     }
   }
 
-  /// Mostly there are none, and then nothing else is asked.
+  /// Whether any price differs; if not, which is usual, the poll is skipped.
   private static func hasChanges(_ stored: [Int64: StoredProduct], _ reading: ShopReading) -> Bool {
     reading.products.contains { product in
       guard let old = stored[product.id] else { return false }
-      var places = VariantPlaces()
+      var positions = VariantPositions()
       return product.variants.enumerated().contains { index, variant in
-        guard let known = places.variant(variant.id, of: old, near: index) else { return false }
+        guard let known = positions.variant(variant.id, of: old, near: index) else { return false }
         return known.price != variant.price || known.compareAtPrice != variant.compareAtPrice
       }
     }
   }
 
-  /// Variants of one product mostly have one price: they count once.
+  /// Adds a vote unless the product already has an equal one: its variants usually share one price.
   private mutating func vote(_ vote: Vote, _ cast: inout Set<Ballot>) {
     guard vote.last > .zero, vote.new > .zero, vote.reference.price > .zero else { return }
     guard cast.insert(Ballot(new: vote.new, last: vote.last, reference: vote.reference.price)).inserted else { return }
@@ -71,17 +71,18 @@ struct RatePoll {
   }
 }
 
-/// The rate that most votes agree on.
+/// The exchange rate that most votes agree on.
 struct RateEstimate {
   private(set) var rate: Double
-  /// How many votes the rate explains, and of how many products.
+  /// The number of votes that the rate explains.
   private(set) var support = 0
+  /// The number of products that these votes belong to.
   private(set) var products = 0
   /// The product that was counted last.
   private var last = -1
-  /// How many votes are within the window.
+  /// The number of votes within the window.
   private(set) var inWindow = 0
-  /// The rate in the middle of all votes.
+  /// The median rate of all votes.
   let median: Double
 
   private struct Range {
@@ -89,17 +90,18 @@ struct RateEstimate {
     var high: Double
   }
 
+  /// Estimates the rate from votes.
   /// - Parameters:
-  ///   - votes: what is known of single prices.
-  ///   - rounding: how far rounding moves them.
-  ///   - before: the rate of the last read.
-  ///   - window: how far the rate may have moved since.
+  ///   - votes: the old and new values of single prices.
+  ///   - rounding: the steps to which they are rounded.
+  ///   - before: the rate at the last read.
+  ///   - window: the largest move of the rate since then, as a fraction.
   init(votes: [RatePoll.Vote], rounding: PriceRounding, around before: Double, window: Double) {
     rate = before
     let ranges = votes.map { vote in
       let known = vote.reference.rate.isNaN ? before : vote.reference.rate
       let scale = known / Double(vote.reference.price.tenThousandths)
-      // A whole step is the least that rounding cannot have made: two prices a step apart in opposite ways disagree.
+      // Rounding moves a price by less than a whole step: two prices a step apart in opposite directions disagree.
       let (new, step) = (
         Double(vote.new.tenThousandths),
         max(rounding.step(at: vote.new), rounding.step(at: vote.reference.price)) * 0.999_999
@@ -115,7 +117,7 @@ struct RateEstimate {
       for (vote, range) in zip(votes, ranges) where range.low <= before && range.high >= before { support(vote) }
       return
     }
-    // Where rounding leaves a choice, the sums of the prices say more than any one of them.
+    // Within the range that rounding leaves, the ratio of the sums is more precise than any single price.
     var (sum, expected) = (0.0, 0.0)
     for (vote, range) in zip(votes, ranges) where range.low <= middle && range.high >= middle {
       let known = vote.reference.rate.isNaN ? before : vote.reference.rate
@@ -126,14 +128,14 @@ struct RateEstimate {
     rate = min(max(expected > 0 ? sum / expected : before, best.low), best.high)
   }
 
-  /// Votes come product by product.
+  /// Counts a vote; the votes of a product must be counted consecutively.
   private mutating func support(_ vote: RatePoll.Vote) {
     support += 1
     if vote.product != last { (products, last) = (products + 1, vote.product) }
   }
 
-  /// Whether too many prices stay exactly what they are for the rate to be another one: no converted price does, and
-  /// few shops fix a quarter of their prices for a market.
+  /// Whether too many prices are exactly unchanged for the rate to have moved: a converted price moves with the rate,
+  /// and few shops fix a quarter of their prices for a market.
   private static func isHeld(_ votes: [RatePoll.Vote], _ ranges: [Range], against rate: Double) -> Bool {
     var (products, last, held) = (0, -1, 0)
     for (vote, range) in zip(votes, ranges) where vote.last == vote.new && (range.low > rate || range.high < rate) {
@@ -143,7 +145,7 @@ struct RateEstimate {
     return products >= 2 && held * 4 >= votes.count
   }
 
-  /// The part of the window that most ranges share, and of several such parts the nearest to `before`.
+  /// Returns the part of the window that most ranges share; of several such parts, the nearest to `before`.
   private static func best(
     _ ranges: [Range], _ least: Double, _ most: Double, _ before: Double, _ inWindow: inout Int
   ) -> Range? {
@@ -153,7 +155,7 @@ struct RateEstimate {
       ends.append((min(range.high, most), true))
       inWindow += 1
     }
-    // Ranges that touch share a point: beginnings come first.
+    // Ranges that touch share a point, so beginnings sort first.
     ends.sort { $0.at == $1.at ? !$0.isEnd && $1.isEnd : $0.at < $1.at }
     var (open, largest): (Int, Int) = (0, 0)
     var best: Range?
@@ -173,24 +175,24 @@ struct RateEstimate {
   }
 }
 
-/// Where the variants of one product are, for a product that has thousands of them in another order.
-private struct VariantPlaces {
-  private var places: [Int64: Int]?
+/// An index of a product's variants by id, built on demand for products with thousands of reordered variants.
+private struct VariantPositions {
+  private var positions: [Int64: Int]?
 
   mutating func variant(_ id: Int64, of product: StoredProduct, near index: Int) -> StoredVariant? {
     let variants = product.variants
     if index < variants.count, variants[index].id == id { return variants[index] }
-    let places = self.places ?? Dictionary(zip(variants.map(\.id), 0...)) { first, _ in first }
-    self.places = places
-    return places[id].map { variants[$0] }
+    let positions = self.positions ?? Dictionary(zip(variants.map(\.id), 0...)) { first, _ in first }
+    self.positions = positions
+    return positions[id].map { variants[$0] }
   }
 }
 
 extension StoredProduct {
-  /// A variant by its id; feeds mostly keep their order, so it is looked for at its place first.
+  /// Returns the variant with an id. Feeds usually keep their order, so `index` is tried first.
   func variant(_ id: Int64, near index: Int) -> StoredVariant? {
     if index < variants.count, variants[index].id == id { return variants[index] }
-    // The database gives them in the order of their ids.
+    // The database returns variants ordered by id.
     var (low, high) = (0, variants.count)
     while low < high {
       let middle = (low + high) / 2

@@ -1,14 +1,14 @@
 import Foundation
 
-/// Events of one product and kind that happened close together: one row of a list.
+/// Events of one product and category that occurred close together: one row of a list.
 public struct ActivityGroup: Codable, Hashable, Sendable {
-  /// The kinds that a list tells apart.
+  /// The categories that a list distinguishes.
   public enum Category: String, Codable, CaseIterable, Sendable {
     /// Prices and crossed-out prices.
     case price = "Price"
-    /// What can be bought.
+    /// Availability.
     case stock = "Stock"
-    /// What is listed, and its pictures.
+    /// Listed products, variants and their images.
     case product = "Product"
     /// The store itself.
     case store = "Store"
@@ -17,11 +17,11 @@ public struct ActivityGroup: Codable, Hashable, Sendable {
   /// The events, newest first; never empty.
   public var events: [ChangeEventDTO]
 
-  /// Puts events together that belong to one store, product and category, where each is within the window of the one
-  /// before it. The groups are in the order of their newest events.
+  /// Groups events of the same store, product and category where each is within the window of the one before it. The
+  /// groups are ordered by their newest events.
   /// - Parameters:
   ///   - events: newest first.
-  ///   - windowMinutes: how far apart two neighbours may be.
+  ///   - windowMinutes: the largest distance between two neighbouring events of a group, in minutes.
   public static func groups(of events: [ChangeEventDTO], windowMinutes: Int) -> [ActivityGroup] {
     struct Subject: Hashable {
       var store: UUID?
@@ -47,7 +47,7 @@ public struct ActivityGroup: Codable, Hashable, Sendable {
 }
 
 extension ChangeType {
-  /// Where a list puts it.
+  /// The category under which a list shows the change.
   public var category: ActivityGroup.Category {
     switch self {
     case .priceDropped, .priceIncreased, .compareAtChanged: .price

@@ -1,33 +1,33 @@
-/// What kind of news an event is. The raw values of the first seven are document 2's; never change a released one.
+/// The kind of change that an event reports. Raw values appear in exported data; never change a released one.
 public enum ChangeType: String, Codable, CaseIterable, Sendable {
   /// A variant costs less.
   case priceDropped
   /// A variant costs more.
   case priceIncreased
-  /// A variant can be bought again.
+  /// A sold-out variant is available again.
   case backInStock
-  /// A variant cannot be bought any more.
+  /// A variant is sold out.
   case outOfStock
   /// A product is listed for the first time.
   case newProduct
   /// A product is no longer listed.
   case productRemoved
-  /// A product has other pictures.
+  /// The images of a product changed.
   case imagesChanged
-  /// A product that was removed is sold again.
+  /// A removed product is listed again.
   case productReturned
-  /// A known product has a further size, colour or form.
+  /// A known product has a new variant, such as a size or colour.
   case newVariant
-  /// The crossed-out price is another one.
+  /// The crossed-out price of a variant changed.
   case compareAtChanged
-  /// The shop serves another currency or market: everything was taken as it is now, without news.
+  /// The shop serves another currency or market. The values of the new market became the baseline, without events.
   case currencyChanged
-  /// The shop asks for a password.
+  /// The shop is closed by a password.
   case storeClosed
   /// The shop can be read again.
   case storeReopened
 
-  /// Its place in the database. Never change a released one.
+  /// The value in the database. Never change a released one.
   var code: Int64 {
     switch self {
     case .priceDropped: 1
@@ -51,12 +51,13 @@ public enum ChangeType: String, Codable, CaseIterable, Sendable {
     self = type
   }
 
-  /// Whether it is about a price or about stock, of one variant.
+  /// Whether the change is about the availability of a variant.
   var isStock: Bool { self == .backInStock || self == .outOfStock }
+  /// Whether the change is about the price of a variant.
   var isPrice: Bool { self == .priceDropped || self == .priceIncreased }
 }
 
-/// How large a change is (document 2).
+/// The size of a change.
 public enum ChangeMagnitude: String, Codable, CaseIterable, Sendable {
   /// A price that moved by 10 % at most.
   case small
@@ -65,7 +66,8 @@ public enum ChangeMagnitude: String, Codable, CaseIterable, Sendable {
   /// A price that moved by more than 25 %.
   case large
 
-  /// Of a price: above 25 % is large, above 10 % medium, anything else small; from zero, small.
+  /// Creates the magnitude of a price change: large above 25 %, medium above 10 %, otherwise small. A change from zero
+  /// is small.
   public init(from old: Price, to new: Price) {
     let (old, change) = (old.tenThousandths.magnitude, (new - old).tenThousandths.magnitude)
     if old == 0 {
@@ -77,7 +79,7 @@ public enum ChangeMagnitude: String, Codable, CaseIterable, Sendable {
     }
   }
 
-  /// Whether a change is more than so many hundredths of what was there.
+  /// Whether a change is more than `percent` percent of the old value.
   static func exceeds(_ change: UInt64, _ old: UInt64, percent: UInt64) -> Bool {
     let (left, right) = (change.multipliedFullWidth(by: 100), old.multipliedFullWidth(by: percent))
     return (left.high, left.low) > (right.high, right.low)

@@ -1,166 +1,166 @@
 public import Foundation
 
-/// A followed store (document 2).
+/// A followed store.
 public struct StoreDTO: Codable, Hashable, Identifiable, Sendable {
-  /// Its id.
+  /// The identifier that this application assigned.
   public var id: UUID
-  /// What it is called.
+  /// The display name.
   public var name: String
-  /// Its address.
+  /// The address: host and port, if not the default one.
   public var domain: String
-  /// Since when it is followed.
+  /// The date since which the store is followed.
   public var addedAt: Date
-  /// When it was read last with success; its data is of then.
+  /// The date of the last successful sync, to which the data belongs; `nil` before it.
   public var lastFetchedAt: Date?
-  /// When it was asked last, with or without success.
+  /// The date of the last sync attempt, successful or not.
   public var lastAttemptAt: Date?
-  /// Whether it is being read.
+  /// Whether a sync is in progress.
   public var isSyncing = false
-  /// How many products it lists.
+  /// The number of listed products.
   public var cachedProductCount = 0
-  /// The first pictures of its first products.
+  /// The first image of each of the first products.
   public var cachedPreviewImageURLs: [String] = []
-  /// The market that is asked for.
+  /// The country whose market is requested; `nil` for the shop's default.
   public var country: String?
-  /// The currency that was served last.
+  /// The currency of the last sync.
   public var currency: String?
-  /// Why the last attempt failed, for an honest banner after a restart.
+  /// The error of the last sync attempt; `nil` if it succeeded. Kept across restarts.
   public var lastSyncError: SyncError?
-  /// The same in words.
+  /// The description of `lastSyncError`.
   public var lastError: String? {
     lastSyncError.map { [$0.errorDescription, $0.failureReason].compactMap { $0 }.joined(separator: ": ") }
   }
   /// Whether the store is closed by a password.
   public var isClosed = false
-  /// How many listed products were left out of the last read because they could not be read.
+  /// The number of listed products that the last sync skipped because they could not be decoded.
   public var unreadableProducts = 0
-  /// The same for variants of products that could be read.
+  /// The number of undecodable variants of products that could be decoded.
   public var unreadableVariants = 0
 }
 
-/// A product in a list (document 2).
+/// A product in a list.
 public struct ProductDTO: Codable, Hashable, Identifiable, Sendable {
-  /// Its number in the shop.
+  /// The identifier in the shop; equal to `shopifyId`.
   public var id: Int64 { shopifyId }
-  /// Its number in the shop.
+  /// The identifier in the shop.
   public var shopifyId: Int64
-  /// Its title.
+  /// The title.
   public var title: String
-  /// Its name in addresses.
+  /// The handle, the last component of the product page's address.
   public var handle: String
-  /// Its first picture.
+  /// The address of the first image.
   public var imageURL: String?
-  /// The price of its first variant, in `currency`.
+  /// The price of the first variant, in `currency`.
   public var cachedPrice: Decimal
-  /// The currency that the store served last.
+  /// The currency of the store's last sync.
   public var currency: String?
-  /// Whether any variant can be bought.
+  /// Whether any variant is available.
   public var cachedIsAvailable: Bool
-  /// When it was seen first.
+  /// The date of the first sync that listed the product.
   public var firstSeenAt: Date
 }
 
 /// A variant of a product, with its newest values.
 public struct VariantDTO: Codable, Hashable, Identifiable, Sendable {
-  /// Its number in the shop.
+  /// The identifier in the shop.
   public var id: Int64
-  /// `nil` for a product's only variant.
+  /// The title; `nil` for a product's only variant.
   public var title: String?
-  /// The shop's own number of it.
+  /// The stock-keeping unit, the shop's own article number.
   public var sku: String?
-  /// Its price.
+  /// The price.
   public var price: Decimal
-  /// The crossed-out price, where it is a discount: above the price.
+  /// The crossed-out price; `nil` unless it is above the price.
   public var compareAtPrice: Decimal?
-  /// Whether it can be bought.
+  /// Whether the variant is available.
   public var available: Bool
-  /// Whether the last read was without it.
+  /// Whether the last sync did not list the variant.
   public var isMissing: Bool
-  /// Its values from first sight on, oldest first: each holds until the next.
+  /// The values since the first sync, oldest first; each is valid until the next.
   public var history: [SnapshotDTO]
 }
 
-/// The values of a variant from a moment on.
+/// The values of a variant from a point in time.
 public struct SnapshotDTO: Codable, Hashable, Sendable {
-  /// From when on they hold.
+  /// The date from which the values are valid.
   public var capturedAt: Date
   /// The price.
   public var price: Decimal
-  /// The crossed-out price as it was served.
+  /// The crossed-out price as served.
   public var compareAtPrice: Decimal?
-  /// Whether it could be bought.
+  /// Whether the variant was available.
   public var available: Bool
   /// The currency of both prices.
   public var currency: String?
 }
 
-/// A product with all that is known of it.
+/// A product with all its stored details.
 public struct ProductDetailDTO: Codable, Hashable, Sendable {
-  /// What a list shows of it.
+  /// The values that a list shows.
   public var product: ProductDTO
-  /// Who makes it.
+  /// The manufacturer or brand.
   public var vendor: String?
-  /// What kind of thing it is.
+  /// The shop's product category.
   public var productType: String?
-  /// Whether it is no longer listed.
+  /// Whether the product is no longer listed.
   public var isRemoved: Bool
-  /// Its pictures, in the shop's order.
+  /// The addresses of the images, in the shop's order.
   public var imageURLs: [String]
-  /// Its page in the shop.
+  /// The address of the product page.
   public var url: String
-  /// Its variants, those that are listed first.
+  /// The variants, listed ones before missing ones.
   public var variants: [VariantDTO]
 }
 
-/// One piece of news (document 2).
+/// A change of a store or product, as an event.
 public struct ChangeEventDTO: Codable, Hashable, Identifiable, Sendable {
-  /// Its id.
+  /// The identifier of the event.
   public var id: UUID
-  /// What kind of news it is.
+  /// The kind of change.
   public var changeType: ChangeType
-  /// The product's title at that time; empty for news of the store.
+  /// The product's title at that time; empty for an event of the store.
   public var productTitle: String
-  /// `nil` for a product's only variant.
+  /// The variant's title; `nil` for a product's only variant.
   public var variantTitle: String?
-  /// What was, in words: "$100.00", "3 images".
+  /// The old value as text, such as "$100.00" or "3 images".
   public var oldValue: String?
-  /// What is, in words.
+  /// The new value as text.
   public var newValue: String?
-  /// New minus old, in `currency`.
+  /// The new price minus the old price, in `currency`.
   public var priceChange: Decimal?
-  /// How large it is.
+  /// The size of the change.
   public var magnitude: ChangeMagnitude = .small
-  /// The product's number in the shop.
+  /// The product's identifier in the shop.
   public var productShopifyId: Int64?
-  /// The variant's number in the shop.
+  /// The variant's identifier in the shop.
   public var variantShopifyId: Int64?
-  /// The product's first picture.
+  /// The address of the product's first image.
   public var productImageURL: String?
-  /// When it was found.
+  /// The date of the sync that found the change.
   public var occurredAt: Date
-  /// Whether it was read.
+  /// Whether the event is marked as read.
   public var isRead = false
-  /// The store.
+  /// The identifier of the store.
   public var storeId: UUID?
-  /// What the store is called.
+  /// The display name of the store.
   public var storeName: String?
-  /// The currency of its prices.
+  /// The currency of the prices.
   public var currency: String?
-  /// The prices themselves, where there are some.
+  /// The old price; `nil` if the change is not about a price.
   public var oldPrice: Decimal?
-  /// The price that is.
+  /// The new price; `nil` if the change is not about a price.
   public var newPrice: Decimal?
-  /// Whether the exchange rate alone may have moved the price: the shop lists too few to tell.
+  /// Whether the exchange rate alone may explain the change, because too few prices were compared.
   public var isUnsure = false
 }
 
-/// Which products a list shows, by stock.
+/// A filter of products by availability.
 public enum StockScope: String, Codable, CaseIterable, Sendable {
   /// All products.
   case all = "All"
-  /// Those that can be bought.
+  /// Products with an available variant.
   case inStock = "In Stock"
-  /// Those that cannot.
+  /// Products without an available variant.
   case outOfStock = "Out of Stock"
 }
 
@@ -170,8 +170,8 @@ public enum ProductSort: String, Codable, CaseIterable, Sendable {
   case name = "Name"
   /// Cheapest first.
   case priceLowHigh = "Price: Low to High"
-  /// Dearest first.
+  /// Most expensive first.
   case priceHighLow = "Price: High to Low"
-  /// Newest first, by their publication.
+  /// Newest first, by date of publication.
   case recentlyAdded = "Recently Added"
 }

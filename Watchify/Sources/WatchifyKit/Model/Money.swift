@@ -1,11 +1,12 @@
 import CofferLocks
 public import Foundation
 
-/// Amounts in words.
+/// Formatting of amounts of money.
 public enum Money {
-  /// An amount as people write it: "$164.80", "¥2,200", "SGD 220.00"; without a known currency the bare number.
+  /// Returns an amount as display text, such as "$164.80", "¥2,200" or "SGD 220.00"; without a currency code, the bare
+  /// number.
   ///
-  /// The form is that of English, which the texts around it are in. No digit is rounded away.
+  /// The format is US English, like the texts around it. The amount is never rounded.
   public static func text(_ amount: Decimal, _ currency: String?) -> String {
     guard let price = Price(amount.description) else { return amount.description }
     guard let currency, currency.utf8.count == 3, currency.allSatisfy({ $0.isASCII && $0.isLetter }) else {
@@ -21,14 +22,14 @@ public enum Money {
     var digits: Int
   }
 
-  /// Foundation knows the symbols and the digits; asking it takes longer than writing a number.
+  /// A cache of Foundation's symbols and fraction digits, because formatting with Foundation is slow.
   private static let forms = Locked<[[UInt8]: Form]>([:])
 
   private static func form(of currency: [UInt8]) -> Form {
     if let known = forms.withLock({ $0[currency] }) { return known }
     let code = String(decoding: currency, as: UTF8.self)
     let zero = Decimal(0).formatted(.currency(code: code).locale(Locale(identifier: "en_US")))
-    // The space in it is one that does not break, which terminals and searches do not expect.
+    // Foundation uses a no-break space, which terminals and searches do not expect.
     let symbol = zero.prefix { $0 != "0" }.replacingOccurrences(of: "\u{A0}", with: " ")
     let form = Form(symbol: symbol, digits: zero.drop { $0 != "." }.dropFirst().count)
     forms.withLock { $0[currency] = form }
@@ -37,7 +38,7 @@ public enum Money {
 }
 
 extension Price {
-  /// The number with commas between thousands, and at least so many digits after the point.
+  /// Returns the number with commas between thousands and at least `digits` digits after the point.
   fileprivate func text(digits: Int) -> String {
     let magnitude = tenThousandths.magnitude
     var units = ""

@@ -1,16 +1,16 @@
 public import Foundation
 
-/// An exact amount of money in whatever currency its shop serves: ten-thousandths of a unit, in an integer.
+/// An exact amount of money without a currency: an integer number of ten-thousandths of a unit.
 ///
-/// Shops write decimal text with at most three digits after the point ("1099000.00", "2200", "12.345"); four are kept,
-/// so nothing is rounded. The currency is beside it, never in it: it belongs to a whole read of a shop.
+/// Shops serve decimal text with at most three digits after the point ("1099000.00", "2200", "12.345"); four are kept,
+/// so nothing is rounded. The currency is stored separately, because it is a property of a whole read of a shop.
 ///
 /// ```swift
 /// let price = Price("164.80")     // 164.8
 /// price?.decimal                  // Decimal 164.8
 /// ```
 public struct Price: Hashable, Comparable, Sendable {
-  /// How many parts a unit has.
+  /// The number of parts in a unit.
   public static let scale: Int64 = 10_000
   /// Zero.
   public static let zero = Price(tenThousandths: 0)
@@ -18,18 +18,18 @@ public struct Price: Hashable, Comparable, Sendable {
   /// The amount in ten-thousandths.
   public var tenThousandths: Int64
 
-  /// An amount in ten-thousandths.
+  /// Creates an amount from ten-thousandths of a unit.
   public init(tenThousandths: Int64) { self.tenThousandths = tenThousandths }
 
-  /// Decimal text as a feed has it; `nil` for anything else, for more than four digits after the point that are not
-  /// zero, and for what is beyond some 900 million million units.
+  /// Creates an amount from decimal text as served by a feed. Returns `nil` for other text, for more than four non-zero
+  /// digits after the point, and for amounts beyond about 9 × 10¹⁴ units.
   public init?(_ text: String) {
     var text = text
     guard let price = text.withUTF8({ Price(utf8: UnsafeRawBufferPointer($0)) }) else { return nil }
     self = price
   }
 
-  /// The same for bytes, for decoders.
+  /// Creates an amount from decimal text in UTF-8, for decoders; `nil` as for `init(_:)`.
   init?(utf8 bytes: UnsafeRawBufferPointer) {
     var (value, digits, fraction, isNegative) = (Int64(0), 0, -1, false)
     for (index, byte) in bytes.enumerated() {
@@ -60,18 +60,18 @@ public struct Price: Hashable, Comparable, Sendable {
     tenThousandths = isNegative ? -value : value
   }
 
-  /// The amount as Foundation's exact decimal.
+  /// The exact amount as a `Decimal`.
   public var decimal: Decimal { Decimal(tenThousandths) / Decimal(Self.scale) }
 
   public static func < (left: Price, right: Price) -> Bool { left.tenThousandths < right.tenThousandths }
-  /// The difference.
+  /// Returns the difference of two amounts, wrapping on overflow.
   public static func - (left: Price, right: Price) -> Price {
     Price(tenThousandths: left.tenThousandths &- right.tenThousandths)
   }
 }
 
 extension Price: CustomStringConvertible {
-  /// Plain decimal text with the digits that are needed and at least two: "164.80", "12.345".
+  /// The amount as decimal text with at least two digits after the point, such as "164.80" or "12.345".
   public var description: String {
     let magnitude = tenThousandths.magnitude
     let (units, parts) = (magnitude / 10_000, magnitude % 10_000)

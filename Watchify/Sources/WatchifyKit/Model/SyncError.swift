@@ -4,12 +4,11 @@ public import Foundation
   import FoundationNetworking
 #endif
 
-/// Why a shop could not be synced (document 2), in words for people. Whatever it is, what was stored stays valid.
+/// The reason why a store could not be synced, with display texts. The stored data stays valid in every case.
 ///
-/// The document's six cases come from ``from(_:)``, whose table is the document's. The others are finer: the client
-/// throws them itself.
+/// ``from(_:)`` returns only the first six cases for foreign errors. The client throws the other, finer cases itself.
 public enum SyncError: Error, Codable, Hashable, Sendable {
-  /// There is no such store in the database.
+  /// The store is not in the database.
   case storeNotFound
   /// Less than a minute has passed since the last attempt.
   case rateLimited(retryAfter: TimeInterval)
@@ -19,34 +18,35 @@ public enum SyncError: Error, Codable, Hashable, Sendable {
   case networkTimeout
   /// HTTP 5xx.
   case serverError(statusCode: Int)
-  /// The answer was no list of products.
+  /// The response was not a product listing.
   case invalidResponse
 
-  /// The shop, or what stands before it, refuses automatic readers: 403, 430, a challenge page or robots.txt.
+  /// The shop, or a proxy in front of it, refuses automated requests: 403, 430, a challenge page or robots.txt.
   case refused(reason: String)
-  /// "Too many requests" was said. Before this moment `shop`, by its address, is not asked; without one Shopify itself
-  /// has said it, and no shop is asked.
+  /// The response was "Too many requests". No request is made before `until` to `shop`, given by its address; if `shop`
+  /// is `nil`, Shopify itself sent the response and no shop is requested.
   case resting(until: Date, shop: String? = nil)
   /// The shop is closed by a password.
   case passwordProtected
-  /// There is a site, but no Shopify store.
+  /// The site is not a Shopify store.
   case notShopify
-  /// No server answers at that address, or there is no network.
+  /// No server responds at the address, or the device is offline.
   case unreachable
-  /// The name leads to an address in a private network, or of this device, which its owner did not give so.
+  /// The host name resolves to an address in a private network or of this device. Such an address must be entered
+  /// literally.
   case privateAddress(String)
-  /// The shop exists and is switched off: HTTP 402 or 423.
+  /// The shop exists but is disabled: HTTP 402 or 423.
   case closed(statusCode: Int)
-  /// The listing ended before its end; `reason` says how.
+  /// The listing is incomplete; `reason` is a sentence that states why.
   case incomplete(reason: String)
-  /// The address leads to another site, which may be anybody's: it is not followed there.
+  /// The address redirects to another site. The redirect is not followed, because the site may have another owner.
   case moved(to: String)
-  /// The server, or something on the way to it, ended the connection before the answer was whole.
+  /// The connection was closed before the response was complete.
   case connectionLost
 }
 
 extension SyncError {
-  /// The document's table: anything else is an invalid response.
+  /// Converts any error to a sync error. An error that has no corresponding case becomes `.invalidResponse`.
   public static func from(_ error: any Error) -> SyncError {
     switch error {
     case let error as SyncError: return error
@@ -61,7 +61,7 @@ extension SyncError {
 }
 
 extension SyncError {
-  /// As it is kept with its store.
+  /// The error as JSON, as stored with its store.
   var stored: String? { try? String(decoding: JSONEncoder().encode(self), as: UTF8.self) }
 
   init?(stored: String) {
@@ -71,7 +71,7 @@ extension SyncError {
 }
 
 extension SyncError: LocalizedError {
-  /// A short title.
+  /// A short title, such as "No connection".
   public var errorDescription: String? {
     switch self {
     case .storeNotFound: "Store not found"
@@ -81,19 +81,19 @@ extension SyncError: LocalizedError {
     case .serverError: "Server error"
     case .invalidResponse: "Invalid response"
     case .refused: "Refused by the store"
-    case .resting: "Resting"
+    case .resting: "Paused"
     case .passwordProtected: "Store closed by password"
     case .notShopify: "Not a Shopify store"
-    case .unreachable: "No answer"
+    case .unreachable: "No response"
     case .privateAddress: "Private address"
     case .closed: "Store closed"
-    case .incomplete: "Incomplete answer"
+    case .incomplete: "Incomplete response"
     case .moved: "Moved"
     case .connectionLost: "Connection lost"
     }
   }
 
-  /// What happened.
+  /// A sentence that describes what happened.
   public var failureReason: String? {
     switch self {
     case .storeNotFound: "We couldn't find a store with that address."
@@ -102,23 +102,23 @@ extension SyncError: LocalizedError {
     case .networkTimeout: "The request took too long to complete."
     case .serverError(let status): "The server returned an error (\(status))."
     case .invalidResponse: "The server returned unexpected data."
-    case .refused(let reason): "This store refuses automatic readers: \(reason)"
+    case .refused(let reason): "This store refuses automated requests: \(reason)"
     case .resting(let until, nil):
-      "Shopify asked us to slow down; no store is asked before \(until.formatted(.iso8601))."
+      "Shopify asked us to slow down; no store is synced before \(until.formatted(.iso8601))."
     case .resting(let until, let shop?):
-      "\(shop) asked us to slow down; it is not asked before \(until.formatted(.iso8601))."
-    case .passwordProtected: "The store asks its visitors for a password."
-    case .notShopify: "There is a site at that address, but no Shopify store."
-    case .unreachable: "No server answers at that address."
-    case .privateAddress(let address): "That name leads to \(address), which is no address on the internet."
-    case .closed(let status): "The store exists and is switched off (\(status))."
+      "\(shop) asked us to slow down; it is not synced before \(until.formatted(.iso8601))."
+    case .passwordProtected: "The store requires a password from its visitors."
+    case .notShopify: "The site at that address is not a Shopify store."
+    case .unreachable: "No server responds at that address."
+    case .privateAddress(let address): "That name resolves to \(address), which is not a public address."
+    case .closed(let status): "The store exists but is disabled (\(status))."
     case .incomplete(let reason): reason
-    case .moved(let place): "The address has moved to \(place)."
-    case .connectionLost: "The connection was ended before the answer was whole."
+    case .moved(let address): "The address has moved to \(address)."
+    case .connectionLost: "The connection was closed before the response was complete."
     }
   }
 
-  /// What to do.
+  /// A sentence that advises what to do next.
   public var recoverySuggestion: String? {
     switch self {
     case .storeNotFound: "Check the domain and try again."
@@ -127,36 +127,36 @@ extension SyncError: LocalizedError {
     case .networkTimeout: "Try again when your connection improves."
     case .serverError: "The store may be temporarily unavailable. Try again later."
     case .invalidResponse: "The store may have changed its product feed format."
-    case .refused: "What is known stays. Its owner can let you in: see Crawler access in the shop's preferences."
-    case .resting(_, nil): "Nothing needs to be done: syncing goes on by itself."
-    case .resting: "Nothing needs to be done: syncing goes on by itself, and other stores are read as usual."
-    case .passwordProtected: "What is known stays. Syncing goes on by itself when the store opens."
+    case .refused: "Stored data is kept. The owner can grant access: see Crawler access in the shop's preferences."
+    case .resting(_, nil): "No action is needed: syncing resumes automatically."
+    case .resting: "No action is needed: syncing resumes automatically, and other stores are synced as usual."
+    case .passwordProtected: "Stored data is kept. Syncing resumes automatically when the store opens."
     case .notShopify: "Check the address, or try the store's myshopify.com address."
-    case .unreachable: "Check the address, and your internet connection. What is known stays."
-    case .privateAddress: "Nothing was asked. Check the address; what is known stays."
-    case .closed: "What is known stays. Syncing goes on by itself when the store is back."
-    case .incomplete: "Nothing was marked as removed. The next sync tries again."
-    case .moved: "What is known stays. If it is the same shop, follow it at its new address."
-    case .connectionLost: "What is known stays. The next sync tries again."
+    case .unreachable: "Check the address, and your internet connection. Stored data is kept."
+    case .privateAddress: "No request was sent. Check the address; stored data is kept."
+    case .closed: "Stored data is kept. Syncing resumes automatically when the store is back."
+    case .incomplete: "Nothing was marked as removed. The next sync will try again."
+    case .moved: "Stored data is kept. If it is the same shop, follow it at its new address."
+    case .connectionLost: "Stored data is kept. The next sync will try again."
     }
   }
 
-  /// What to do where nothing is known of the store yet, because it was about to be added.
+  /// A sentence that advises what to do next when adding a store failed, so that no data of it exists yet.
   public var suggestionForNewStore: String? {
     switch self {
-    case .refused: "Its owner can let you in: see Crawler access in the shop's preferences."
-    case .privateAddress: "Nothing was asked. Check the address."
+    case .refused: "The owner can grant access: see Crawler access in the shop's preferences."
+    case .privateAddress: "No request was sent. Check the address."
     case .passwordProtected: "Try again when the store is open."
     case .closed: "Try again when the store is back."
     case .unreachable: "Check the address, and your internet connection."
     case .incomplete, .connectionLost: "Try again later."
-    case .moved: "If that is the shop that you mean, add its new address."
+    case .moved: "If that is the right shop, add its new address."
     case .resting: "Try again after that."
     default: recoverySuggestion
     }
   }
 
-  /// An SF Symbol for interfaces.
+  /// The name of an SF Symbol for user interfaces.
   public var iconName: String {
     switch self {
     case .storeNotFound: "storefront.circle"

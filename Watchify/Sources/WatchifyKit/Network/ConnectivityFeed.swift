@@ -1,6 +1,6 @@
 import CofferLocks
 
-/// Tells every listener whether the network can be reached: first how it is, then each change.
+/// Broadcasts connectivity to any number of streams: the current value first, then each change.
 final class ConnectivityFeed: Sendable {
   private struct State {
     var isConnected: Bool
@@ -36,11 +36,11 @@ final class ConnectivityFeed: Sendable {
     return stream
   }
 
-  /// How many listen now.
+  /// The number of active streams.
   var count: Int { state.withLock { $0.listeners.count } }
 
   private func leave(_ number: Int) {
     let listener = state.withLock { $0.listeners.removeValue(forKey: number) }
-    withExtendedLifetime(listener) {}  // its end may call back: not under the lock
+    withExtendedLifetime(listener) {}  // ending the stream may call back, so not under the lock
   }
 }

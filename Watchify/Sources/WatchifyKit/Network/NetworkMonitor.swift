@@ -1,30 +1,30 @@
 import Foundation
 public import Observation
 
-/// Whether the network can be reached, and over what.
+/// Tracks whether the network is reachable, and over what type of connection.
 ///
-/// "Can be reached" means that the system has a default route over an interface that is up. Whether a shop answers
-/// shows only when it is asked.
+/// The network counts as reachable when the system has a default route over an interface that is up. That does not
+/// imply that a shop responds.
 @MainActor @Observable
 public final class NetworkMonitor {
-  /// The application's own.
+  /// The instance shared by the application.
   public static let shared = NetworkMonitor()
 
-  /// What the connection goes over.
+  /// The type of a network connection.
   public enum ConnectionType: String, CaseIterable, Codable, Sendable {
     /// A wireless network.
     case wifi
     /// A mobile network.
     case cellular
-    /// A cable, or what takes the place of one: a bridge, a tunnel.
+    /// A wired network, or a virtual interface such as a bridge or tunnel.
     case wired
-    /// Not connected, or over something that the system does not tell.
+    /// Not connected, or connected over an interface of unknown type.
     case unknown
   }
 
-  /// Whether there is a network. `true` until ``start()`` has looked: nothing is held back on a mere guess.
+  /// Whether the network is reachable. `true` before ``start()``, so that nothing is held back without a check.
   public private(set) var isConnected = true
-  /// Over what; ``ConnectionType/unknown`` when there is no network.
+  /// The type of the connection; ``ConnectionType/unknown`` while the network is not reachable.
   public private(set) var connectionType = ConnectionType.unknown
 
   @ObservationIgnored private let feed = ConnectivityFeed(true)
@@ -34,15 +34,15 @@ public final class NetworkMonitor {
   #if canImport(Network)
     typealias NetworkWatch = PathWatch
 
-    /// A monitor, which does nothing until ``start()``.
+    /// Creates a monitor. It reports no changes before ``start()``.
     public convenience init() { self.init { PathWatch(onChange: $0) } }
   #else
-    /// A monitor, which does nothing until ``start()``.
+    /// Creates a monitor. It reports no changes before ``start()``.
     public convenience init() {
       self.init(reader: NetworkReader(root: URL(fileURLWithPath: "/")))
     }
 
-    /// A monitor of another tree of `/proc` and `/sys`.
+    /// Creates a monitor that reads another tree of `/proc` and `/sys`.
     convenience init(reader: NetworkReader, pause: Duration = .milliseconds(100), poll: Duration = .seconds(30)) {
       self.init { NetworkWatch(reader: reader, pause: pause, poll: poll, onChange: $0) }
     }
@@ -52,25 +52,26 @@ public final class NetworkMonitor {
     self.makeWatch = makeWatch
   }
 
-  /// Begins to watch. On Linux it looks at once, so what the properties say is true when it returns.
+  /// Starts monitoring. On Linux the properties are up to date when this method returns.
   public func start() {
     guard watch == nil else { return }
     watch = makeWatch { [weak self] in
-      // The newest state is read there, so the order in which such tasks run does not matter.
+      // `update()` reads the newest state, so the order of these tasks does not matter.
       Task { @MainActor in self?.update() }
     }
     update()
   }
 
-  /// Ends watching; the properties stay as they are. It can be started again.
+  /// Stops monitoring; the properties keep their values. Monitoring can be started again.
   public func stop() {
     watch?.stop()
     watch = nil
   }
 
-  /// Whether there is a network: first the present state, then each change, to any number of listeners.
+  /// Returns a stream of ``isConnected``: the current value, then each change.
   ///
-  /// A listener that is busy gets the newest state alone. The stream goes on over ``stop()`` and ``start()``.
+  /// A slow consumer may skip intermediate values but always receives the latest one. The stream continues across
+  /// ``stop()`` and ``start()``, and any number of streams may exist.
   public func changes() -> AsyncStream<Bool> { feed.listen() }
 
   private func update() {
@@ -80,6 +81,6 @@ public final class NetworkMonitor {
     feed.send(state.isConnected)
   }
 
-  /// The watch, for tests.
+  /// The active watch, for tests.
   var currentWatch: NetworkWatch? { watch }
 }

@@ -1,14 +1,14 @@
 #if !canImport(Network)
   import Foundation
 
-  /// Reads from `/proc` and `/sys` whether there is a way out: a default route over an interface that is up.
+  /// Reads from `/proc` and `/sys` whether there is a default route over an interface that is up.
   struct NetworkReader: Sendable {
-    /// The folder that has `proc` and `sys`; another one for tests.
+    /// The directory that contains `proc` and `sys`; `/` except in tests.
     let root: URL
 
     func read() -> NetworkState {
       let usable = (ipv4Routes + ipv6Routes).filter { $0.interface != "lo" && isUp($0.interface) }
-      // The first of equals, which is the older protocol's: where both are there, both lead the same way.
+      // With equal metrics the IPv4 route is used; routes of both protocols usually share an interface.
       guard let best = usable.min(by: { $0.metric < $1.metric }) else {
         return NetworkState(isConnected: false, connectionType: .unknown)
       }
@@ -17,17 +17,18 @@
 
     // MARK: Routes
 
-    /// A default route that the kernel uses.
+    /// A default route that is in use.
     private struct Route {
       let interface: String
-      /// The lowest wins.
+      /// The priority of the route; the lowest value is preferred.
       let metric: UInt32
     }
 
     private static let isUsed: UInt32 = 0x1  // RTF_UP
     private static let isRefusal: UInt32 = 0x200  // RTF_REJECT
 
-    /// Columns: interface, destination, gateway, flags, reference count, use, metric, mask and others.
+    /// The default routes of `/proc/net/route`. Columns: interface, destination, gateway, flags, reference count, use,
+    /// metric, mask and others.
     private var ipv4Routes: [Route] {
       fields(of: "proc/net/route").compactMap { fields in
         guard fields.count > 7, isZero(fields[1]), isZero(fields[7]), let flags = UInt32(fields[3], radix: 16),
@@ -37,7 +38,8 @@
       }
     }
 
-    /// Columns: destination, its prefix, source, its prefix, next hop, metric, reference count, use, flags, interface.
+    /// The default routes of `/proc/net/ipv6_route`. Columns: destination, its prefix length, source, its prefix
+    /// length, next hop, metric, reference count, use, flags, interface.
     private var ipv6Routes: [Route] {
       fields(of: "proc/net/ipv6_route").compactMap { fields in
         guard fields.count > 9, isZero(fields[0]), isZero(fields[1]), let flags = UInt32(fields[8], radix: 16),
@@ -52,7 +54,7 @@
       return Route(interface: String(interface), metric: metric)
     }
 
-    /// A hexadecimal number of any length that is zero.
+    /// Whether a hexadecimal number of any length is zero.
     private func isZero(_ text: Substring) -> Bool { !text.isEmpty && text.utf8.allSatisfy { $0 == UInt8(ascii: "0") } }
 
     private func fields(of path: String) -> [[Substring]] {
@@ -61,11 +63,11 @@
 
     // MARK: Interfaces
 
-    /// Whether packets can leave. Where `/sys` does not show the interface, the route alone has to do.
+    /// Whether an interface is up. An interface that `/sys` does not list is taken to be up.
     private func isUp(_ interface: String) -> Bool {
       switch attribute("operstate", of: interface) {
       case nil, "up": true
-      // Drivers that never say more, such as those of tunnels: they are up unless they say that the cable is out.
+      // Some drivers, such as those of tunnels, always report "unknown": up unless there is no carrier.
       case "unknown": attribute("carrier", of: interface) != "0"
       default: false
       }
@@ -89,7 +91,7 @@
       FileManager.default.fileExists(atPath: root.appendingPathComponent("sys/class/net/\(interface)/\(name)").path)
     }
 
-    /// The kernel's files have no size, so they are read to their end.
+    /// Returns the contents of a file. Files in `/proc` report no size, so the file is read to its end.
     private func text(_ path: String) -> String? {
       guard let file = FileHandle(forReadingAtPath: root.appendingPathComponent(path).path) else { return nil }
       defer { try? file.close() }

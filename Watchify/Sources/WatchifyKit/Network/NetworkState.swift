@@ -1,4 +1,4 @@
-/// What is known of the network at one time.
+/// The state of the network at one time.
 struct NetworkState: Hashable, Sendable {
   var isConnected: Bool
   var connectionType: NetworkMonitor.ConnectionType

@@ -2,14 +2,14 @@
   import CofferLocks
   import Foundation
 
-  /// Looks at the network again when the kernel says that something changed, and now and then in any case.
+  /// Reads the state of the network whenever the kernel announces a change, and at regular intervals.
   ///
-  /// The kernel's messages are only hints: it announces some changes twice and the loss of an IPv4 route over an
-  /// interface that was put down not at all.
+  /// The kernel's messages are only hints: some changes are announced twice, and the loss of an IPv4 route over an
+  /// interface that was set down is not announced.
   final class NetworkWatch: Sendable {
-    /// What was seen last.
+    /// The state read last.
     var state: NetworkState { seen.withLock { $0 } }
-    /// Empty once everything that was open is closed, some time after ``stop()``.
+    /// A group that becomes empty once all descriptors are closed, some time after ``stop()``.
     let open = DispatchGroup()
 
     private let reader: NetworkReader
@@ -20,16 +20,16 @@
     private let isHinted = Locked(false)
     private let onChange: @Sendable () -> Void
 
-    /// Looks once at once, and from then on on a queue of its own until it is stopped.
+    /// Reads the state once, then watches it on a private queue until ``stop()``.
     /// - Parameters:
-    ///   - pause: between a hint and the look: changes come in swarms.
-    ///   - poll: between looks without a hint.
-    ///   - onChange: called when ``state`` has changed.
+    ///   - pause: the delay between a message of the kernel and the read: changes come in bursts.
+    ///   - poll: the interval between reads without a message.
+    ///   - onChange: called on the private queue after ``state`` has changed.
     init(reader: NetworkReader, pause: Duration, poll: Duration, onChange: @escaping @Sendable () -> Void) {
       self.reader = reader
       self.pause = .nanoseconds(pause.nanoseconds)
       self.onChange = onChange
-      // Before the look: what changes after it is heard.
+      // Opened before the first read, so that no later change is missed.
       let descriptor = Self.routeSocket()
       seen = Locked(reader.read())
       if descriptor >= 0 { listen(to: descriptor) }
@@ -38,7 +38,7 @@
 
     deinit { stop() }
 
-    /// Ends it all; no call comes after one that is under way now.
+    /// Stops watching. No call of `onChange` begins after this method returns; one may still be running.
     func stop() {
       let ended = sources.withLock { sources in
         defer { sources = [] }
@@ -51,8 +51,8 @@
 
     private func keep(_ source: WatchedSource) { sources.withLock { $0.append(source) } }
 
-    /// A socket that does not block, to which the kernel sends a message for each change of links, addresses and routes
-    /// in this network namespace (rtnetlink(7)); -1 when there is none.
+    /// Opens a non-blocking socket to which the kernel sends a message for each change of links, addresses and routes
+    /// in this network namespace (rtnetlink(7)). Returns -1 on failure.
     private static func routeSocket() -> CInt {
       let kind = CInt(SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
       let descriptor = socket(AF_NETLINK, kind, 0)  // 0: NETLINK_ROUTE
@@ -91,16 +91,18 @@
       timer.resume()
     }
 
-    /// What the messages say does not matter, nor whether some were lost (`ENOBUFS`): the truth is read anew.
+    /// Discards all messages. Their contents do not matter, nor whether some were lost (`ENOBUFS`): the state is read
+    /// again.
     private static func empty(_ descriptor: CInt) {
       var byte: UInt8 = 0
       while true {
-        let count = recv(descriptor, &byte, 1, 0)  // a message is read as a whole, whatever there is room for
+        let count = recv(descriptor, &byte, 1, 0)  // consumes a whole message, whatever the buffer's size
         guard count >= 0 || errno == EINTR || errno == ENOBUFS else { return }
       }
     }
 
-    /// Looks after the pause. A hint within it adds nothing, so a storm of them cannot put the look off for ever.
+    /// Schedules a read after the delay. Further hints within the delay do not extend it, so a burst cannot postpone
+    /// the read.
     func hint() {
       let isFirst = isHinted.withLock { isHinted in
         defer { isHinted = true }
@@ -131,8 +133,8 @@
     var groups: UInt32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400
   }
 
-  /// A source that is only ended from outside.
-  // Dispatch lets every thread cancel a source, and the reference never changes.
+  /// A dispatch source that is cancelled by its owner.
+  // Safe: a source may be cancelled from any thread, and the reference never changes.
   private struct WatchedSource: @unchecked Sendable {
     let source: any DispatchSourceProtocol
   }

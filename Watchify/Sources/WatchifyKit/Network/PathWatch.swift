@@ -3,9 +3,9 @@
   import Foundation
   import Network
 
-  /// The network as the system's own monitor sees it.
+  /// Watches the state of the network with `NWPathMonitor`.
   final class PathWatch: Sendable {
-    /// What was seen last; connected until the system has said something.
+    /// The state reported last; connected until the first report.
     var state: NetworkState { seen.withLock { $0 } }
 
     private let monitor = NWPathMonitor()

@@ -1,27 +1,27 @@
-/// How urgent a notification is (document 2's interruption levels).
+/// The urgency of a notification, as an interruption level.
 public enum NotificationPriority: Int, Codable, Comparable, Sendable {
   /// Shown without sound.
   case passive
-  /// Shown as any other.
+  /// Shown with the default presentation.
   case active
-  /// Shown even where others are held back.
+  /// Shown even where other notifications are held back.
   case timeSensitive
 
   public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// One notification: what one store has to tell.
+/// The content of one notification, which covers the changes of one store.
 public struct NotificationContent: Hashable, Codable, Sendable {
   /// The store's name.
   public var title: String
-  /// "3 price drops, 1 back in stock".
+  /// The text, such as "3 price drops, 1 back in stock".
   public var body: String
-  /// The store's id: a newer notification of the same thread takes the place of the older one.
+  /// The store's id. A notification replaces the previous one of the same thread.
   public var threadIdentifier: String
-  /// How urgent it is.
+  /// The urgency.
   public var priority: NotificationPriority
 
-  /// A notification.
+  /// Creates the content of a notification.
   public init(title: String, body: String, threadIdentifier: String, priority: NotificationPriority) {
     self.title = title
     self.body = body
@@ -30,33 +30,33 @@ public struct NotificationContent: Hashable, Codable, Sendable {
   }
 }
 
-/// Whether a channel can show anything.
+/// Whether a channel can deliver notifications.
 public enum ChannelAvailability: Hashable, Sendable {
-  /// It can; `detail` says through what, such as "gnome-shell 43.9".
+  /// The channel can deliver; `detail` names the server or device, such as "gnome-shell 43.9".
   case available(detail: String)
-  /// It cannot, and why, in a sentence for people.
+  /// The channel cannot deliver; `reason` is a sentence for display.
   case unavailable(reason: String)
 }
 
-/// A way that news reaches a person: the desktop, a terminal.
+/// A means of delivering notifications, such as the desktop or a terminal.
 public protocol NotificationChannel: Sendable {
-  /// What settings and the outbox call it: "desktop", "terminal". Never change one that was released.
+  /// The name in settings and in the outbox, such as "desktop" or "terminal". Never change a released one.
   var name: String { get }
-  /// Looks whether it could deliver, without showing anything.
+  /// Returns whether the channel could deliver, without showing anything.
   func availability() async -> ChannelAvailability
   /// Shows one notification.
-  /// - Throws: ``ChannelError`` when it was not shown; the outbox then tries again later.
+  /// - Throws: ``ChannelError`` if the notification was not shown; it stays in the outbox and is retried later.
   func deliver(_ content: NotificationContent) async throws
 }
 
-/// Why a channel did not deliver.
+/// The reason why a channel did not deliver a notification.
 public struct ChannelError: Error, Hashable, Sendable {
-  /// In a sentence for people.
+  /// The reason as a sentence for display.
   public var reason: String
   /// Whether a later attempt may succeed.
   public var isTemporary: Bool
 
-  /// A failure.
+  /// Creates an error.
   public init(_ reason: String, isTemporary: Bool) {
     self.reason = reason
     self.isTemporary = isTemporary

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What one store's news reads like (document 2).
+/// Notification texts for the changes of a store.
 extension NotificationContent {
-  /// One notification for news of one store; `nil` for none.
+  /// Creates one notification for the changes of one store; `nil` if there are no changes.
   public init?(of changes: [ChangeEventDTO]) {
     guard let first = changes.first else { return nil }
     self.init(
@@ -10,15 +10,15 @@ extension NotificationContent {
       priority: changes.map(\.priority).max() ?? .active)
   }
 
-  /// The most important news by name, and how much there is: "Cork Mat: $67.90, was $97.00 · 3 price drops". News of
-  /// one kind and one product is named alone.
+  /// Returns the most important change and a summary of all, such as "Cork Mat: $67.90, was $97.00 · 3 price drops".
+  /// The summary is omitted if all changes are of one kind and one product.
   private static func body(of changes: [ChangeEventDTO]) -> String {
     let summary = summary(of: changes)
     let named = changes.filter { $0.changeType.category != .store }
     guard let most = named.max(by: { $0.isLessImportant(than: $1) }) else { return summary }
     let own = named.filter { $0.isSameNews(as: most) }
     var lead = most
-    // What moved twice before it could be told was at first what it was before the first move.
+    // A value that changed several times since the last delivery is compared with its value before the first change.
     if let first = own.first(where: { $0.variantShopifyId == most.variantShopifyId }),
       let last = own.last(where: { $0.variantShopifyId == most.variantShopifyId })
     {
@@ -29,7 +29,8 @@ extension NotificationContent {
     return own.count == changes.count ? sentence : "\(sentence) · \(summary)"
   }
 
-  /// "3 price drops, 1 back in stock": how many products each kind is about, whatever sizes they have.
+  /// Returns the number of products per kind of change, such as "3 price drops, 1 back in stock". Variants of a product
+  /// count once.
   static func summary(of changes: [ChangeEventDTO]) -> String {
     func count(_ type: ChangeType) -> Int {
       let own = changes.filter { $0.changeType == type }
@@ -62,7 +63,7 @@ extension NotificationContent {
 }
 
 extension ChangeEventDTO {
-  /// How urgent it is: the most urgent of a store's news decides.
+  /// The urgency of the change; a notification has that of its most urgent change.
   var priority: NotificationPriority {
     switch (changeType, magnitude) {
     case (.backInStock, _), (.priceDropped, .large): .timeSensitive
@@ -71,7 +72,7 @@ extension ChangeEventDTO {
     }
   }
 
-  /// Whether both are the same kind of news of one product.
+  /// Whether both are changes of the same kind and of the same product.
   fileprivate func isSameNews(as other: Self) -> Bool {
     changeType == other.changeType
       && (productShopifyId == nil ? id == other.id : productShopifyId == other.productShopifyId)
@@ -83,13 +84,13 @@ extension ChangeEventDTO {
     return share < other.share
   }
 
-  /// How far a price moved, as a part of what it was.
+  /// The size of a price change as a fraction of the old price.
   private var share: Decimal {
     guard let oldPrice, let newPrice, oldPrice > 0 else { return 0 }
     return abs(newPrice - oldPrice) / oldPrice
   }
 
-  /// "Cork Mat: $67.90, was $97.00", "Cork Mat, Large: back in stock".
+  /// Returns the change as text, such as "Cork Mat: $67.90, was $97.00" or "Cork Mat, Large: back in stock".
   fileprivate func sentence(namesVariant: Bool) -> String {
     let title = productTitle.count > 80 ? productTitle.prefix(79) + "…" : productTitle[...]
     let variant = namesVariant ? variantTitle.map { ", \($0.prefix(40))" } ?? "" : ""

@@ -2,11 +2,11 @@ import Coffer
 import CofferDatabase
 import Foundation
 
-/// Tells people of news (document 2): one notification per store, through the channels that the settings name.
+/// Delivers notifications of changes, one per store, through the channels selected in the settings.
 ///
-/// News waits in the database's outbox, written together with the events. ``send(for:)`` takes it from there, so that
-/// what could not be told is told later, and what was told is not told again by another process. A fault of a channel
-/// never fails a sync: it is in ``lastFailures``.
+/// Changes are written to an outbox in the database together with their events. ``send(for:)`` delivers from the
+/// outbox, so a failed delivery is retried later, and a delivered change is not delivered again by another process. A
+/// failing channel never fails a sync; its error is in ``lastFailures``.
 ///
 /// ```swift
 /// NotificationService.shared.attach(service, channels: [DesktopChannel()])
@@ -14,30 +14,30 @@ import Foundation
 /// ```
 @MainActor
 public final class NotificationService {
-  /// The one of the application.
+  /// The instance shared by the application.
   public static let shared = NotificationService()
 
-  /// Asks the person whether they want to be notified; called once, when there is first news.
+  /// Asks the user for permission to notify; called once, when there is something to deliver for the first time.
   public typealias Question = @MainActor @Sendable () async -> Bool
 
   private var service: StoreService?
   private var channels: [any NotificationChannel] = []
   private var question: Question?
-  /// Who is delivering: two at once would only take turns.
+  /// Whether a delivery is in progress; a second one at the same time has no effect.
   private var isDelivering = false
 
-  /// Why each channel could not tell something last, by the channel's name.
+  /// The last error of each channel whose last delivery failed, by the channel's name.
   public private(set) var lastFailures: [String: ChannelError] = [:]
 
-  /// A service without outbox and channels.
+  /// Creates a service without an outbox and channels; ``attach(_:channels:question:)`` adds them.
   public init() {}
 
-  /// Says whose news is told, and how.
+  /// Sets the store service and the channels.
   /// - Parameters:
-  ///   - service: has the outbox and the settings.
-  ///   - channels: the ways to tell; the settings choose among them.
-  ///   - question: asks the person, when there is first news; on Linux no system asks, so without a question the
-  ///     first channel that can show anything is permission enough.
+  ///   - service: the service with the outbox and the settings.
+  ///   - channels: the available channels; the settings select among them.
+  ///   - question: prompts the user for permission when there is something to deliver for the first time. Linux has no
+  ///     system prompt: without a question, permission is granted as soon as a channel is available.
   public func attach(
     _ service: StoreService, channels: [any NotificationChannel], question: Question? = nil
   ) {
@@ -48,13 +48,14 @@ public final class NotificationService {
 
   // MARK: Permission
 
-  /// Whether the person wants to be notified.
+  /// Returns the stored permission.
   public func authorizationStatus() async -> NotificationPermission {
     guard let settings = service?.modelContainer.settings else { return .notDetermined }
     return (try? await settings.get(StorageKeys.notificationPermission)) ?? .notDetermined
   }
 
-  /// Asks for permission, and keeps the answer. While no channel works nothing is asked and nothing kept.
+  /// Requests permission, stores the result and returns whether it was granted. While no selected channel is available,
+  /// returns `false` and neither requests nor stores anything.
   public func requestPermission() async -> Bool {
     guard let settings = service?.modelContainer.settings, await firstAvailable() != nil else { return false }
     let isGranted = if let question { await question() } else { true }
@@ -70,10 +71,10 @@ public final class NotificationService {
     return nil
   }
 
-  // MARK: Telling
+  // MARK: Delivery
 
-  /// Tells of everything that waits. `changes`, as the document has it, are among that: they were put down with their
-  /// sync. Permission is asked when there is something to tell for the first time.
+  /// Delivers everything in the outbox. `changes` need not be passed to be delivered: the sync has already written them
+  /// to the outbox. Requests permission when there is something to deliver for the first time.
   public func send(for changes: [ChangeEventDTO]) async {
     guard let service, !isDelivering else { return }
     isDelivering = true
@@ -93,7 +94,7 @@ public final class NotificationService {
     channels.map(\.name).filter(preferences.channels.contains)
   }
 
-  /// When something that waits may be told; `nil` when nothing waits.
+  /// Returns the date of the next possible delivery; `nil` if the outbox is empty.
   func nextTurn() async throws -> Date? {
     guard let service else { return nil }
     let preferences = try await NotificationPreferences(from: service.modelContainer.settings)
@@ -109,12 +110,12 @@ public final class NotificationService {
     }
   }
 
-  /// Tells what waits for a channel, store by store, until it fails.
+  /// Delivers what is due for a channel, store by store, until a delivery fails.
   private func deliver(
     through channel: any NotificationChannel, _ preferences: NotificationPreferences, _ service: StoreService
   ) async throws {
     while let batch = try await service.claimNews(for: channel.name) {
-      // A kind that was switched off since it was put down is not told any more.
+      // Kinds of changes that were switched off in the meantime are not delivered.
       guard let content = NotificationContent(of: batch.events.filter(preferences.wants)) else {
         try await service.finish(batch)
         continue

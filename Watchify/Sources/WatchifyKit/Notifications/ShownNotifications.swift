@@ -1,7 +1,7 @@
 import CofferDatabase
 
-/// Keeps in the database what is on the screen, so that a store's next notification takes its place, also after a
-/// restart.
+/// Stores the ids of shown notifications in the database, so that a store's next notification replaces them after a
+/// restart as well.
 struct ShownNotifications: DesktopReplacements {
   let database: SQLiteDatabase
 
@@ -23,7 +23,7 @@ struct ShownNotifications: DesktopReplacements {
 }
 
 extension DesktopChannel {
-  /// A channel that keeps in a container what it has shown.
+  /// Creates a channel that stores the ids of shown notifications in the container's database.
   public init(container: ModelContainer, criticalWhenTimeSensitive: Bool = false) {
     self.init(
       replacements: ShownNotifications(database: container.database),

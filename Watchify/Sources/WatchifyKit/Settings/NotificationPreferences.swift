@@ -1,36 +1,36 @@
 public import Coffer
 
-/// Whether the person wants to be notified.
+/// The user's permission to notify.
 public enum NotificationPermission: String, Codable, Sendable {
-  /// Nobody was asked yet; that happens when there is first news.
+  /// Permission has not been requested yet; the first notification requests it.
   case notDetermined
-  /// The person wants them.
+  /// The user allows notifications.
   case authorized
-  /// The person does not want them.
+  /// The user has declined notifications.
   case denied
 }
 
-/// The settings that decide what is notified, of one moment.
+/// A snapshot of the settings that decide what is notified.
 public struct NotificationPreferences: Codable, Hashable, Sendable {
-  /// Whether anything is notified: the master switch, unless the person has refused.
+  /// Whether notifications are delivered at all: the master switch is on and permission is not denied.
   public var isEnabled = true
-  /// The channels that are used, by their names.
+  /// The names of the selected channels.
   public var channels = ["desktop"]
-  /// Which news is notified.
+  /// The kinds of changes that are notified.
   public var types: Set<ChangeType> = Set(ChangeType.allCases).subtracting([.imagesChanged, .compareAtChanged])
-  /// From which size on a price drop is.
+  /// The smallest price drop that is notified.
   public var dropThreshold = PriceThreshold.any
-  /// From which size on a price increase is.
+  /// The smallest price increase that is notified.
   public var increaseThreshold = PriceThreshold.any
-  /// When nothing is shown.
+  /// The hours in which notifications are held back.
   public var quietHours = QuietHours.none
-  /// For how many hours a variant's stock is told once.
+  /// The time, in hours, in which a variant's stock changes are notified only once.
   public var stockQuietHours = 6
 
-  /// The defaults.
+  /// Creates the default preferences.
   public init() {}
 
-  /// The present settings.
+  /// Creates a snapshot of the current settings.
   /// - Throws: `StorageError`.
   public init(from settings: StorageRouter) async throws {
     let state = try await settings.state(of: Self.keys + ChangeType.allCases.map { StorageKeys.notify($0) })
@@ -50,7 +50,7 @@ public struct NotificationPreferences: Codable, Hashable, Sendable {
     StorageKeys.stockQuietHours,
   ]
 
-  /// Whether a change is worth a notification by its kind and size.
+  /// Returns whether a change is to be notified, by its kind and size.
   public func wants(_ change: ChangeEventDTO) -> Bool {
     guard isEnabled, types.contains(change.changeType) else { return false }
     switch change.changeType {

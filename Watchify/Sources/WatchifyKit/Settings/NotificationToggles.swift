@@ -1,7 +1,7 @@
 public import Coffer
 
 extension StorageKeys {
-  /// Whether a kind of news is notified.
+  /// Returns the key that controls whether a kind of change is notified.
   public static func notify(_ type: ChangeType) -> TypedKey<Bool> {
     switch type {
     case .priceDropped: notifyPriceDropped
@@ -40,10 +40,10 @@ extension StorageKeys {
   public static let notifyProductRemoved = toggle("notifyProductRemoved", true, "a removed product")
   /// Whether a change of pictures is notified.
   public static let notifyImagesChanged = toggle("notifyImagesChanged", false, "a change of pictures")
-  /// Whether a product that is sold again is notified.
-  public static let notifyProductReturned = toggle("notifyProductReturned", true, "a product that is sold again")
-  /// Whether a new size, colour or form is notified.
-  public static let notifyNewVariant = toggle("notifyNewVariant", true, "a new size, colour or form")
+  /// Whether a product that is listed again is notified.
+  public static let notifyProductReturned = toggle("notifyProductReturned", true, "a product that is listed again")
+  /// Whether a new variant of a product is notified.
+  public static let notifyNewVariant = toggle("notifyNewVariant", true, "a new variant of a product")
   /// Whether a changed crossed-out price is notified.
   public static let notifyCompareAtChanged = toggle("notifyCompareAtChanged", false, "a changed crossed-out price")
   /// Whether a change of currency or market is notified.

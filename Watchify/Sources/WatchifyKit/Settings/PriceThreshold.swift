@@ -1,11 +1,11 @@
 public import Foundation
 
-/// From which size on a price change is notified (document 2).
+/// The smallest price change that is notified.
 ///
-/// The raw values are the document's. "$5" means 5 units of the store's currency, whichever that is; percent are
-/// computed, so exactly 10 % is at least 10 %.
+/// Raw values are stored; never change a released one. "$5" means 5 units of the store's currency, whichever that is.
+/// Percentages are exact, so a change of exactly 10 % satisfies "At least 10%".
 public enum PriceThreshold: String, Codable, CaseIterable, Sendable {
-  /// Every move.
+  /// Any price change.
   case any = "Any amount"
   /// 5 units of the store's currency.
   case fiveDollars = "At least $5"
@@ -18,7 +18,7 @@ public enum PriceThreshold: String, Codable, CaseIterable, Sendable {
   /// A quarter of the old price.
   case twentyFivePercent = "At least 25%"
 
-  /// The smallest amount, in units of the store's currency.
+  /// The smallest amount, in units of the store's currency; `nil` if the threshold is not an amount.
   public var minDollars: Decimal? {
     switch self {
     case .fiveDollars: 5
@@ -28,7 +28,7 @@ public enum PriceThreshold: String, Codable, CaseIterable, Sendable {
     }
   }
 
-  /// The smallest move, in percent of the old price.
+  /// The smallest change, in percent of the old price; `nil` if the threshold is not a percentage.
   public var minPercent: Int? {
     switch self {
     case .tenPercent: 10
@@ -37,7 +37,8 @@ public enum PriceThreshold: String, Codable, CaseIterable, Sendable {
     }
   }
 
-  /// Whether a change is large enough. News that is not about a price is, and so is a change whose prices are unknown.
+  /// Returns whether a change reaches the threshold. A change that is not about a price, or whose prices are unknown,
+  /// always does.
   public func isSatisfied(by change: ChangeEventDTO) -> Bool {
     guard change.changeType.isPrice, let old = change.oldPrice, let new = change.newPrice else { return true }
     return isSatisfied(from: old, to: new)

@@ -1,26 +1,26 @@
 public import Foundation
 
-/// The hours of the day in which notifications wait, in local time; they may go over midnight.
+/// The hours of the day in which notifications are held back, in local time. They may span midnight.
 ///
 /// ```swift
 /// let night = QuietHours("22:00-07:30")
 /// ```
 public struct QuietHours: Codable, Hashable, Sendable {
-  /// The first quiet minute after midnight; no hours when both are the same.
+  /// The first quiet minute, in minutes after midnight. Equal to `end` if there are no quiet hours.
   public var start: Int
-  /// The minute after the last quiet one.
+  /// The minute after the last quiet one, in minutes after midnight.
   public var end: Int
 
   /// No quiet hours.
   public static let none = QuietHours(start: 0, end: 0)
 
-  /// Hours by minutes after midnight.
+  /// Creates quiet hours from minutes after midnight.
   public init(start: Int, end: Int) {
     self.start = start
     self.end = end
   }
 
-  /// "22:00-07:30", or "off"; `nil` for anything else.
+  /// Creates quiet hours from text such as "22:00-07:30" or "off"; `nil` for other text.
   public init?(_ text: String) {
     if text == "off" {
       self = .none
@@ -39,7 +39,7 @@ public struct QuietHours: Codable, Hashable, Sendable {
     return hour * 60 + minute
   }
 
-  /// When they end, if a moment is within them.
+  /// Returns the end of the quiet hours that contain a date; `nil` if the date is outside them.
   public func end(at date: Date, calendar: Calendar = .current) -> Date? {
     guard start != end else { return nil }
     let parts = calendar.dateComponents([.hour, .minute], from: date)
@@ -53,7 +53,7 @@ public struct QuietHours: Codable, Hashable, Sendable {
 }
 
 extension QuietHours: CustomStringConvertible {
-  /// As it is written in settings: "22:00-07:30", "off".
+  /// The text form used in settings, such as "22:00-07:30" or "off".
   public var description: String {
     func text(_ minutes: Int) -> String {
       let (hour, minute) = (minutes / 60, minutes % 60)

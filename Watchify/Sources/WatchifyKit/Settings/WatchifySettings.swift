@@ -1,14 +1,14 @@
 public import Coffer
 
-/// The settings of Watchify (document 2): typed keys in one catalog, so that `coffer audit` shows them.
+/// The catalog of Watchify's settings, which `coffer audit` lists.
 ///
 /// ```swift
 /// let minutes = try await container.settings.get(StorageKeys.syncIntervalMinutes)
 /// ```
 public struct WatchifySettings: StorageKeyCatalog {
-  /// "Watchify"
+  /// The name of the catalog: "Watchify".
   public let name = "Watchify"
-  /// The engine that they live in: the one of the tables.
+  /// The name of the engine that stores the settings, in the same database as the tables.
   static let home = "watchify"
 
   /// The keys.
@@ -23,7 +23,7 @@ public struct WatchifySettings: StorageKeyCatalog {
       .key(StorageKeys.snapshotRetentionDays), .key(StorageKeys.activityGroupingWindowMinutes),
     ] + ChangeType.allCases.map { .key(StorageKeys.notify($0)) }
 
-  /// The catalog.
+  /// Creates the catalog.
   public init() {}
 }
 
@@ -36,15 +36,16 @@ extension StorageKeys {
 
   // MARK: Syncing
 
-  /// How often stores are read, in minutes; at least 5.
+  /// The interval between syncs of all stores, in minutes; 30 by default, at least 5.
   public static let syncIntervalMinutes = key(
     "syncIntervalMinutes", 30, "Minutes between two reads of all stores.", owner: "Sync")
-  /// At which complete read without a product it counts as removed.
+  /// The number of consecutive complete reads without a product after which it counts as removed; 2 by default.
   public static let readsUntilRemoved = key(
-    "readsUntilRemoved", 2, "At which complete read without a product it counts as removed.", owner: "Sync")
-  /// Up to how many percent a move of all prices is the exchange rate, in a shop that converts them.
+    "readsUntilRemoved", 2, "Complete reads without a product until it counts as removed.", owner: "Sync")
+  /// The largest common price move, in percent, that is attributed to the exchange rate in a shop that converts its
+  /// prices; 3 by default.
   public static let convertedPercent = key(
-    "convertedPercent", 3, "Up to how many percent all converted prices move at once without being news.",
+    "convertedPercent", 3, "Percent that all converted prices may move at once without being news.",
     owner: "Sync")
 
   // MARK: Notifications
@@ -52,46 +53,47 @@ extension StorageKeys {
   /// The master switch.
   public static let notificationsEnabled = key(
     "notificationsEnabled", true, "Whether anything is notified.", owner: "Notifications")
-  /// Which channels are used, by their names.
+  /// The names of the selected channels.
   public static let notificationChannels = key(
-    "notificationChannels", ["desktop"], "The channels that news goes to.", owner: "Notifications")
-  /// Which price drops are notified.
+    "notificationChannels", ["desktop"], "The channels that deliver notifications.", owner: "Notifications")
+  /// The smallest price drop that is notified.
   public static let priceDropThreshold = key(
-    "priceDropThreshold", PriceThreshold.any, "From which size on a price drop is notified.", owner: "Notifications")
-  /// Which price increases are notified.
+    "priceDropThreshold", PriceThreshold.any, "The smallest price drop that is notified.", owner: "Notifications")
+  /// The smallest price increase that is notified.
   public static let priceIncreaseThreshold = key(
-    "priceIncreaseThreshold", PriceThreshold.any, "From which size on an increase is notified.",
+    "priceIncreaseThreshold", PriceThreshold.any, "The smallest price increase that is notified.",
     owner: "Notifications")
-  /// When nothing is shown; it is told afterwards, together.
+  /// The hours in which notifications are held back; they are delivered together afterwards.
   public static let quietHours = key(
-    "quietHours", QuietHours.none, "The hours in which notifications wait.", owner: "Notifications")
-  /// For how many hours after a notified change of a variant's stock the next one is not notified.
+    "quietHours", QuietHours.none, "The hours in which notifications are held back.", owner: "Notifications")
+  /// The time, in hours, for which further stock changes of a variant are not notified after a notified one.
   public static let stockQuietHours = key(
-    "stockQuietHours", 6, "Hours for which a variant's flapping stock is not notified again.",
+    "stockQuietHours", 6, "Hours in which further stock changes of a variant are not notified.",
     owner: "Notifications")
-  /// Whether the person wants to be notified; asked when there is first news.
+  /// The user's permission to notify, requested at the first notification.
   public static let notificationPermission = key(
     "notificationPermission", NotificationPermission.notDetermined, "Whether notifications were allowed.",
     owner: "Notifications")
 
-  // MARK: Keeping
+  // MARK: Retention
 
   /// Whether old events are deleted.
   public static let autoDeleteEvents = key(
     "autoDeleteEvents", false, "Whether old events are deleted.", owner: "Retention")
-  /// After how many days events are deleted, if they are.
+  /// The age in days after which events are deleted if `autoDeleteEvents` is set; 90 by default.
   public static let eventRetentionDays = key(
-    "eventRetentionDays", 90, "For how many days events are kept.", owner: "Retention")
-  /// Whether old points of price histories are deleted.
+    "eventRetentionDays", 90, "Days for which events are kept.", owner: "Retention")
+  /// Whether old snapshots of price histories are deleted.
   public static let autoDeleteSnapshots = key(
     "autoDeleteSnapshots", false, "Whether old points of price histories are deleted.", owner: "Retention")
-  /// After how many days they are, if they are; the last one before that stays.
+  /// The age in days after which snapshots are deleted if `autoDeleteSnapshots` is set; 90 by default. The last one
+  /// before that date is kept.
   public static let snapshotRetentionDays = key(
-    "snapshotRetentionDays", 90, "For how many days points of price histories are kept.", owner: "Retention")
+    "snapshotRetentionDays", 90, "Days for which points of price histories are kept.", owner: "Retention")
 
-  // MARK: Showing
+  // MARK: Display
 
-  /// Within how many minutes events of one product are shown as one row.
+  /// The time, in minutes, within which events of one product are shown as one row.
   public static let activityGroupingWindowMinutes = key(
     "activityGroupingWindowMinutes", 5, "Minutes within which events of a product are one row.", owner: "Activity")
 }

@@ -1,23 +1,23 @@
 import Foundation
 
-/// What a shop gave with a page so that it can be asked later whether that has changed: an `ETag`, a `Last-Modified`
-/// date, or both (RFC 9110, section 8.8). They are sent back as they came.
+/// The validators of a page, for conditional requests: an `ETag`, a `Last-Modified` date, or both (RFC 9110, section
+/// 8.8). They are sent back unchanged.
 public struct PageValidator: Codable, Hashable, Sendable {
   /// The value of `ETag`.
   public var entityTag: String?
   /// The value of `Last-Modified`.
   public var lastModified: String?
 
-  /// Longer ones are no use: they would be sent with every request.
+  /// The maximum length of a value in bytes. Longer ones are ignored, because they would be sent with every request.
   private static let longest = 512
 
-  /// A validator.
+  /// Creates a validator.
   public init(entityTag: String? = nil, lastModified: String? = nil) {
     self.entityTag = entityTag
     self.lastModified = lastModified
   }
 
-  /// The validator of an answer; `nil` where a shop gave none.
+  /// Creates the validator of a response; `nil` if the response has none.
   init?(_ answer: HTTPAnswer) {
     let values = ["ETag", "Last-Modified"].map { name in
       answer.header(name).flatMap { $0.isEmpty || $0.utf8.count > Self.longest ? nil : $0 }
@@ -26,7 +26,7 @@ public struct PageValidator: Codable, Hashable, Sendable {
     self.init(entityTag: values[0], lastModified: values[1])
   }
 
-  /// The headers that ask for an answer only if there is another one now.
+  /// The headers of a conditional request.
   var headers: [(name: String, value: String)] {
     [("If-None-Match", entityTag), ("If-Modified-Since", lastModified)].compactMap { name, value in
       value.map { (name, $0) }

@@ -1,22 +1,22 @@
 public import Foundation
 
-/// Where products come from (document 2).
+/// A source of products.
 ///
-/// ``ShopifyClient`` is the real one. A stand-in in a test implements ``fetchProducts(domain:)`` alone; its answer then
-/// counts as a complete read in an unknown currency unless it is empty.
+/// ``ShopifyClient`` implements it over the network. A test double only needs to implement ``fetchProducts(domain:)``;
+/// unless empty, its result counts as a complete read in an unknown currency.
 ///
-/// Something in front of another one passes on its ``requestGate``, so that the pause after a refusal doubles as behind
-/// it, also after a restart.
+/// A wrapper must forward the ``requestGate`` of the wrapped source, so that pauses after refusals continue to double,
+/// also after a restart.
 public protocol ShopifyAPIProtocol: Sendable {
-  /// What the requests go through, if they go through one: it learns of the refusals that are stored, and tells how
-  /// often it was refused.
+  /// The gate that serializes the requests; `nil` if there is none. Stored refusals are restored into it, and new ones
+  /// are read from it.
   var requestGate: RequestGate? { get }
-  /// All products of a shop.
+  /// Returns all products of a shop.
   /// - Throws: ``SyncError``, `URLError` or ``ShopifyAPIError``.
   func fetchProducts(domain: String) async throws -> [ShopifyProduct]
-  /// All products of a shop with what the shop said about the read itself.
+  /// Returns all products of a shop with details of the read, such as its completeness and currency.
   func read(_ request: ShopRequest) async throws -> ShopReading
-  /// What a shop says of itself, asked when it is added.
+  /// Returns the shop's description of itself, which is requested when a store is added.
   func describe(_ request: ShopRequest) async throws -> ShopDescription
 }
 
@@ -31,22 +31,23 @@ extension ShopifyAPIProtocol {
   public func describe(_ request: ShopRequest) async throws -> ShopDescription { ShopDescription() }
 }
 
-/// What is asked of a shop.
+/// A request for the products of a shop.
 public struct ShopRequest: Sendable {
-  /// Host, and port if it is not the usual one: "allbirds.com", "127.0.0.1:8080". Loopback is asked over plain HTTP.
+  /// The host, with the port unless it is the default one: "allbirds.com", "127.0.0.1:8080". Loopback addresses are
+  /// requested over plain HTTP.
   public var domain: String
-  /// The market whose prices are asked for, as an ISO 3166 code: sent as `?country=`. `nil` lets the shop guess.
+  /// The country whose market is requested, as an ISO 3166 code, sent as `?country=`. If `nil`, the shop chooses.
   public var country: String?
-  /// Further headers, such as those by which a shop's owner lets a reader in.
+  /// Additional headers, such as those with which a shop's owner grants access.
   public var headers: [(name: String, value: String)]
-  /// Products that are known and not missing. A read that lacks some of them looks one page further.
+  /// The known products that are not missing. If a listing lacks some of them, further pages are requested.
   public var knownIDs: Set<Int64>
-  /// The validators of the pages of the last whole read, in their order. If all of them still hold, nothing is read.
+  /// The validators of the pages of the last complete read, in order. If no page has changed, no products are returned.
   public var validators: [PageValidator] = []
-  /// What is told while pages arrive: products so far, page number.
+  /// A closure called after each page, with the number of products so far and the page number.
   public var progress: (@Sendable (_ products: Int, _ page: Int) -> Void)?
 
-  /// A request.
+  /// Creates a request.
   public init(
     domain: String, country: String? = nil, headers: [(name: String, value: String)] = [],
     knownIDs: Set<Int64> = [], progress: (@Sendable (Int, Int) -> Void)? = nil
@@ -59,37 +60,37 @@ public struct ShopRequest: Sendable {
   }
 }
 
-/// What one walk through a shop's listing brought.
+/// The result of reading a shop's listing.
 public struct ShopReading: Sendable {
-  /// Each product once, in the order of the listing.
+  /// The products without duplicates, in the order of the listing.
   public var products: [ShopifyProduct]
-  /// Whether the listing was read to its end: only then does a missing product mean anything.
+  /// Whether the listing was read to its end. Only then is an absent product missing.
   public var isComplete: Bool
-  /// Whether what was read is right although more may be listed: a shop that serves only its first 25,000 products. Any
-  /// other incomplete read broke off, and changes nothing.
+  /// Whether an incomplete read is valid as far as it goes, as of a shop that serves only its first 25,000 products.
+  /// Any other incomplete read was interrupted and must not change anything.
   public var isLimited = false
-  /// Why it is not complete, in a sentence for people.
+  /// The reason why the read is incomplete, as a sentence for display; `nil` if it is complete.
   public var incompleteReason: String?
-  /// The currency of the prices as the shop said with the answer (`cart_currency`), as an ISO 4217 code.
+  /// The currency of the prices according to the response (`cart_currency`), as an ISO 4217 code; `nil` if not stated.
   public var currency: String?
-  /// The host that answered in the end, after redirects within the same site; with its port if it is not the usual one.
+  /// The host that responded, after redirects within the same site, with the port unless it is the default one.
   public var host: String?
-  /// How many pages were read and how many bytes came.
+  /// The number of pages read.
   public var pages: Int
-  /// How many bytes came.
+  /// The number of bytes received, unpacked.
   public var bytes: Int
-  /// How many products and variants were left out because they could not be read.
+  /// The number of products and variants that were skipped because they could not be decoded.
   public var broken: Int
-  /// Whether the shop says of every page that it is as it was at the last whole read. There are no products then.
+  /// Whether all pages are unchanged since the last complete read. `products` is empty then.
   public var isUnchanged = false
-  /// The validators of the pages, in their order; none where a page had none.
+  /// The validators of the pages, in order; empty unless every page has one.
   public var validators: [PageValidator] = []
-  /// What was listed and could not be read, as far as it has an id: unknown, not gone.
+  /// The listed entries with a readable id that could not be decoded. They count as unknown, not as missing.
   public var unreadable: Set<UnreadableEntry> = []
-  /// How many listed products could not be read, their ids included.
+  /// The number of listed products without a readable id.
   public var nameless = 0
 
-  /// A reading.
+  /// Creates a reading.
   public init(
     products: [ShopifyProduct], isComplete: Bool, incompleteReason: String? = nil, currency: String? = nil,
     host: String? = nil, pages: Int = 1, bytes: Int = 0, broken: Int = 0
@@ -105,39 +106,39 @@ public struct ShopReading: Sendable {
   }
 }
 
-/// A product or a variant that was listed and could not be read.
+/// A listed product or variant that could not be decoded.
 public struct UnreadableEntry: Hashable, Sendable {
-  /// Stands for a variant whose id cannot be read either.
+  /// The `variant` of an entry for a variant without a readable id.
   public static let namelessVariant: Int64 = -1
-  /// Instead of a variant's id: the product may be one that is listed without a readable id.
+  /// The `variant` of an entry for a product that may be listed without a readable id.
   static let withoutID: Int64 = -2
 
-  /// The product's number in the shop.
+  /// The product's identifier in the shop.
   public var product: Int64
-  /// The variant's number in the shop; 0 for the whole product.
+  /// The variant's identifier in the shop; 0 for the whole product.
   public var variant: Int64
 
-  /// An entry.
+  /// Creates an entry.
   public init(product: Int64, variant: Int64 = 0) {
     self.product = product
     self.variant = variant
   }
 }
 
-/// What `/meta.json` says of a shop; every part may be missing.
+/// The contents of a shop's `/meta.json`. Every part may be missing.
 public struct ShopDescription: Sendable {
-  /// The shop's name for people.
+  /// The display name of the shop.
   public var name: String?
-  /// Where it is at home, as an ISO 3166 code.
+  /// The shop's own country, as an ISO 3166 code.
   public var country: String?
-  /// The currency that it keeps its prices in; the served one may differ.
+  /// The currency in which the shop keeps its prices, as an ISO 4217 code; the served one may differ.
   public var currency: String?
-  /// Its address inside Shopify: "allbirds.myshopify.com".
+  /// The shop's Shopify domain, such as "allbirds.myshopify.com".
   public var shopifyDomain: String?
-  /// How many products it says it has. Not to be relied on.
+  /// The number of products according to the shop. Not reliable.
   public var productCount: Int?
 
-  /// A description.
+  /// Creates a description.
   public init(
     name: String? = nil, country: String? = nil, currency: String? = nil, shopifyDomain: String? = nil,
     productCount: Int? = nil
@@ -152,26 +153,26 @@ public struct ShopDescription: Sendable {
 
 /// A product of a feed.
 public struct ShopifyProduct: Hashable, Sendable {
-  /// Its number in the shop.
+  /// The identifier in the shop.
   public var id: Int64
-  /// Its title.
+  /// The title.
   public var title: String
-  /// Its name in addresses.
+  /// The handle, the last component of the product page's address.
   public var handle: String
-  /// Who makes it.
+  /// The manufacturer or brand.
   public var vendor: String?
-  /// What kind of thing it is.
+  /// The shop's product category.
   public var productType: String?
-  /// When the shop made it.
+  /// The date on which the shop created the product.
   public var createdAt: Date?
-  /// When the shop published it.
+  /// The date on which the shop published the product.
   public var publishedAt: Date?
-  /// In the feed's order.
+  /// The images, in the feed's order.
   public var images: [ShopifyImage]
-  /// In the feed's order.
+  /// The variants, in the feed's order.
   public var variants: [ShopifyVariant]
 
-  /// A product.
+  /// Creates a product.
   public init(
     id: Int64, title: String, handle: String, vendor: String? = nil, productType: String? = nil,
     createdAt: Date? = nil, publishedAt: Date? = nil, images: [ShopifyImage] = [], variants: [ShopifyVariant]
@@ -188,36 +189,36 @@ public struct ShopifyProduct: Hashable, Sendable {
   }
 }
 
-/// A picture of a product.
+/// An image of a product.
 public struct ShopifyImage: Hashable, Sendable {
-  /// Its whole address, with the query that changes whenever the shop touches it.
+  /// The address, including a query that changes whenever the shop edits the image.
   public var src: String
 
-  /// A picture.
+  /// Creates an image.
   public init(src: String) { self.src = src }
 
-  /// The address without its query: what tells whether it is another picture.
+  /// The address without its query, which identifies the image.
   public var path: String { src.firstIndex(of: "?").map { String(src[..<$0]) } ?? src }
 }
 
-/// One size, colour or other form of a product that can be bought.
+/// A variant of a product, such as a size or colour.
 public struct ShopifyVariant: Hashable, Sendable {
-  /// Its number in the shop.
+  /// The identifier in the shop.
   public var id: Int64
-  /// What tells it from the others.
+  /// The title, which distinguishes the variant from the product's others.
   public var title: String
-  /// The shop's own number of it.
+  /// The stock-keeping unit, the shop's own article number.
   public var sku: String?
-  /// Its price.
+  /// The price.
   public var price: Price
-  /// The crossed-out price as the feed has it; only one above `price` means a discount.
+  /// The crossed-out price as served. Only one above `price` is a discount.
   public var compareAtPrice: Price?
-  /// Whether it can be bought.
+  /// Whether the variant is available.
   public var available: Bool
-  /// Its place among the others, from 1.
+  /// The position among the product's variants, from 1.
   public var position: Int
 
-  /// A variant.
+  /// Creates a variant.
   public init(
     id: Int64, title: String, sku: String? = nil, price: Price, compareAtPrice: Price? = nil, available: Bool,
     position: Int = 1
@@ -232,10 +233,10 @@ public struct ShopifyVariant: Hashable, Sendable {
   }
 }
 
-/// What a shop's answer was when it was no list of products (document 2).
+/// The reason why a response was not a product listing.
 public enum ShopifyAPIError: Error, Hashable, Sendable {
-  /// Another status than success.
+  /// An HTTP status other than success.
   case httpError(statusCode: Int)
-  /// Bytes that are no list of products.
+  /// A body that is not a product listing.
   case invalidResponse
 }

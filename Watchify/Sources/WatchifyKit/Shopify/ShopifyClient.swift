@@ -1,11 +1,11 @@
 import Foundation
 
-/// Reads shops over the network: `/products.json`, page by page, and `/meta.json`.
+/// A client that reads shops over the network: `/products.json`, page by page, and `/meta.json`.
 ///
-/// It asks politely: one request at a time in the whole process (``RequestGate``), with pauses, under its own name,
-/// within the site's robots.txt, and for what has changed only, where a shop says what that is. What was asked for and
-/// is no list of products is thrown as a ``SyncError``; a fault in the middle of a listing throws too, so a part of a
-/// shop is never taken for the whole. Nothing is kept of what a shop sets: no cookies, no cache.
+/// Requests are limited to one at a time per process (``RequestGate``), with a delay between them; they carry a
+/// `User-Agent`, follow the site's robots.txt and are conditional where the shop supports it. A response that is not a
+/// product listing is thrown as a ``SyncError``. So is a failure in the middle of a listing, so a part of a shop is
+/// never mistaken for the whole. Cookies and caches are not kept.
 ///
 /// ```swift
 /// let client = ShopifyClient()
@@ -13,50 +13,50 @@ import Foundation
 /// print(reading.products.count, reading.currency ?? "unknown currency")
 /// ```
 public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
-  /// How a client asks.
+  /// The configuration of a client.
   public struct Configuration: Sendable {
-    /// Products on a page; shops serve 250 at most.
+    /// The number of products per page; shops serve at most 250.
     public var pageSize = 250
-    /// Pages of a listing at most.
+    /// The maximum number of pages of a listing.
     public var pageCap = 200
-    /// Between two requests to one shop.
+    /// The delay between two requests to the same shop.
     public var pagePause = Duration.seconds(1)
-    /// Between requests to two shops.
+    /// The delay between requests to different shops.
     public var storePause = Duration.seconds(2)
-    /// How long a server may be silent.
+    /// The maximum time without data from the server.
     public var timeout = Duration.seconds(30)
-    /// How long an answer may take as a whole.
+    /// The maximum time for a whole response.
     public var longestTransfer = Duration.seconds(120)
-    /// Bytes of an answer, unpacked, at most.
+    /// The maximum size of a response in bytes, unpacked.
     public var largestBody = 16 * 1024 * 1024
-    /// Bytes of memory that a shop's products may take, about: 25,000 products with four variants and a picture take
-    /// 24 MB. A sync in which all of it changes needs some four times as many.
+    /// The approximate maximum memory for a shop's products, in bytes: 25,000 products with four variants and one image
+    /// take 24 MB. A sync in which all of them change needs about four times as much.
     public var largestListing = 25 * 1024 * 1024
-    /// Who asks. What stands before the slash is looked for in robots.txt; what stands in brackets is where a shop's
-    /// owner finds out more, so no address stands there that is not the project's own.
+    /// The `User-Agent`. The part before the slash is the product token for robots.txt; the part in parentheses is
+    /// information for the shop's owner, so it must not name an address other than the project's own.
     public var userAgent = "Watchify/0.1 (part of Coffer, a persistence library for Swift)"
-    /// Whether a shop on this very device is spared like the others: its pauses and repetitions.
+    /// Whether delays and retries also apply to a shop on this device.
     public var sparesOwnDevice = true
-    /// How many products Shopify serves of a listing at most: it refuses the first page beyond them.
+    /// The maximum number of products that Shopify serves of a listing: it refuses the first page beyond them.
     var window = 25_000
-    /// Whether an answer comes from Shopify's own front, so that its refusal is meant for the reader of any shop.
+    /// Whether a response comes from Shopify's own servers, so that a refusal applies to all shops.
     var isShopify: @Sendable (_ url: URL, _ peer: String?) -> Bool = ShopifyFront.serves
-    /// Before each repetition after a fault of the server (HTTP 5xx).
+    /// The delays before the retries after a server error (HTTP 5xx), one per retry.
     public var retryDelays: [Duration] = [.seconds(3), .seconds(10)]
 
-    /// The usual ones.
+    /// Creates the default configuration.
     public init() {}
   }
 
-  /// Larger pages are decoded on a thread that may take its time.
+  /// The size in bytes above which pages are decoded on a background thread.
   private static let largestOnTask = 256 * 1024
 
   private let fetcher: ShopFetcher
-  /// What its requests go through: it tells whether all shops are left in peace, and until when.
+  /// The gate that the requests pass, which reports the pauses of shops.
   public var gate: RequestGate { fetcher.gate }
   public var requestGate: RequestGate? { gate }
 
-  /// A client. The gate brings the clock; give it another one in tests only.
+  /// Creates a client. The gate supplies the clock; pass a gate other than the shared one only in tests.
   public init(configuration: Configuration = Configuration(), gate: RequestGate = .shared) {
     fetcher = ShopFetcher(configuration: configuration, gate: gate)
   }
@@ -65,7 +65,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     try await read(ShopRequest(domain: domain)).products
   }
 
-  /// Walks through the listing until its end, as ``ShopReading`` tells.
+  /// Reads the listing page by page until its end or a limit; see ``ShopReading/isComplete``.
   /// - Throws: ``SyncError``, ``ShopAddress/Invalid`` or `CancellationError`.
   public func read(_ request: ShopRequest) async throws -> ShopReading {
     let shop = try ShopAddress(request.domain)
@@ -89,7 +89,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
         }
       validators.append(PageValidator(answer))
       do throws(FeedFault) {
-        // A page beyond the window is refused with 400, or with the same words under 200.
+        // A page beyond the window is refused with 400, or with the same message and status 200.
         if answer.status == 400 { throw Self.errors(in: answer.body) }
         let page = try await Self.decode(answer.body, room: walk.room)
         goesOn = walk.take(page, currency: ShopAnswers.currency(answer), bytes: answer.body.count)
@@ -114,8 +114,8 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     return reading
   }
 
-  /// Asks page by page whether it has changed, until one has; `nil` where none has, or where nothing is known to
-  /// compare with. The page that has is not asked for again.
+  /// Sends conditional requests page by page and returns the first page that has changed, with its response; `nil` if
+  /// none has, or if there are no validators.
   private func firstChange(
     of shop: ShopAddress, _ request: ShopRequest
   ) async throws -> (page: Int, answer: HTTPAnswer)? {
@@ -135,9 +135,9 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     return reading
   }
 
-  /// Everything that shops may leave out is missing when it cannot be had.
-  /// - Throws: ``SyncError``: `resting`, `networkUnavailable` or `unreachable`; ``ShopAddress/Invalid``;
-  ///   `CancellationError`.
+  /// Returns the shop's description. A part that the shop does not serve is `nil`.
+  /// - Throws: ``SyncError``: `resting`, `networkUnavailable`, `networkTimeout`, `unreachable`, `serverError` or
+  ///   `privateAddress`; ``ShopAddress/Invalid``; `CancellationError`.
   public func describe(_ request: ShopRequest) async throws -> ShopDescription {
     let shop = try ShopAddress(request.domain)
     do {
@@ -147,14 +147,14 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
       return answer.status == 200 ? ShopAnswers.description(answer.body) : ShopDescription()
     } catch let error as SyncError {
       switch error {
-      // A shop that is followed without its currency would be told of by its exchange rate.
+      // Without its currency, moves of the shop's exchange rate could be reported as price changes.
       case .resting, .networkUnavailable, .unreachable, .networkTimeout, .serverError, .privateAddress: throw error
       default: return ShopDescription()
       }
     }
   }
 
-  /// The answer to a page, which is a success or 400; 304 where it is what `validator` stands for.
+  /// Returns the response to a request for a page: a success, 400, or 304 if the page still matches `validator`.
   private func answer(
     for page: Int, of shop: ShopAddress, _ request: ShopRequest, unless validator: PageValidator? = nil
   ) async throws -> HTTPAnswer {
@@ -171,7 +171,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
       guard isExpected || validator != nil && answer.status == 304 else { throw SyncError.invalidResponse }
       return answer
     } catch SyncError.notShopify where page > 1 {
-      // There were products a moment ago.
+      // Earlier pages had products.
       throw SyncError.invalidResponse
     }
   }
@@ -187,7 +187,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     return try result.get()
   }
 
-  /// What a 400 says, which may be nothing.
+  /// Returns the error message of a 400 response, which may be empty.
   private static func errors(in body: Data) -> FeedFault {
     do throws(FeedFault) {
       _ = try FeedDecoder.decode(body)
@@ -198,13 +198,13 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     }
   }
 
-  /// Whether a page would end beyond the window, so that its refusal is no fault of the store.
+  /// Whether a page ends beyond the window, so that its refusal is expected.
   private func isBeyondWindow(_ page: Int) -> Bool {
     page * fetcher.configuration.pageSize > fetcher.configuration.window
   }
 
-  /// Whether words are those with which a shop ends its window, as in "Page * Limit exceeds the 25000 limit."; a 400
-  /// may have none.
+  /// Whether a message is the one with which a shop ends its window, such as "Page * Limit exceeds the 25000 limit."
+  /// The message of a 400 may be empty.
   private static func isLimit(_ words: String) -> Bool {
     let words = words.lowercased()
     return words.isEmpty || words.contains("limit") && words.contains("page")
@@ -215,7 +215,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     case .notJSON where !answer.body.isEmpty:
       ShopAnswers.fault(ofPage: answer) ?? (page == 1 ? .notShopify : .invalidResponse)
     case .noProducts where page == 1: .notShopify
-    case .tooLarge: .incomplete(reason: "The store's first page lists more than Watchify holds.")
+    case .tooLarge: .incomplete(reason: "The store's first page lists more than Watchify can hold.")
     default: .invalidResponse
     }
   }

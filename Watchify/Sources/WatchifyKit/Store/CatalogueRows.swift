@@ -1,9 +1,9 @@
 import CofferDatabase
 import Foundation
 
-/// Reads and writes a store's products.
+/// The database rows of a store's products, variants and snapshots.
 enum CatalogueRows {
-  /// Everything that a comparison needs, by the products' ids.
+  /// Returns the stored products with their variants, by product id, for a comparison.
   static func load(store: Int64, in transaction: some Querying) throws -> [Int64: StoredProduct] {
     var ids: [Int64: Int64] = [:]
     var products: [Int64: StoredProduct] = [:]
@@ -25,11 +25,12 @@ enum CatalogueRows {
     return products
   }
 
-  /// Gives `body` the row and the variants of each product: never those of all at once.
+  /// Calls `body` with the row and the variants of each product, so that only one product's variants are held at a
+  /// time.
   private static func loadVariants(
     _ store: Int64, _ transaction: some Querying, _ body: (Int64, [StoredVariant]) -> Void
   ) throws {
-    // Nearly all have the same.
+    // Nearly all variants have the same market.
     var last = ("", Market())
     func market(_ text: String) -> Market {
       if last.0 != text { last = (text, Market(text)) }
@@ -57,7 +58,7 @@ enum CatalogueRows {
     if !variants.isEmpty { body(product, variants) }
   }
 
-  /// The ids of the products that a whole listing should have.
+  /// Returns the ids of the products that a complete listing is expected to contain.
   static func knownIDs(store: Int64, in transaction: some Querying) throws -> Set<Int64> {
     Set(
       try transaction.query(
@@ -74,7 +75,7 @@ enum CatalogueRows {
 
   // MARK: Writing
 
-  /// Writes what a comparison has found.
+  /// Writes the result of a comparison.
   static func apply(
     _ changes: ChangeSet, store: Int64, at now: Date, in transaction: SQLiteTransaction
   ) throws {
@@ -91,7 +92,7 @@ enum CatalogueRows {
           ])
       }
       guard !change.product.variants.isEmpty else { continue }
-      // What lists show: the price of the first variant that is there, and whether any can be bought.
+      // Lists show the price of the first listed variant and whether any variant is available.
       try transaction.execute("UPDATE products SET \(shownValues) WHERE row = ?1", [.integer(row)])
     }
   }
@@ -146,7 +147,8 @@ enum CatalogueRows {
       [.integer(row)])
   }
 
-  /// Takes the titles of some products out of the search; whether there were any. Do it while they are what they were.
+  /// Removes the titles of products from the search index; returns whether there were any. Must be called before the
+  /// titles change.
   @discardableResult
   static func unindex(
     _ condition: String, _ arguments: [SQLiteValue], _ transaction: SQLiteTransaction
@@ -182,7 +184,7 @@ enum CatalogueRows {
 }
 
 extension Market {
-  /// As a row has it: "US/USD", with nothing where nothing is known.
+  /// The form in the database, such as "US/USD"; an unknown part is empty.
   var text: String { "\(country ?? "")/\(currency ?? "")" }
 
   init(_ text: String) {

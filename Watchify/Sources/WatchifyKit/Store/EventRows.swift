@@ -1,18 +1,18 @@
 import CofferDatabase
 public import Foundation
 
-/// Which events are meant; what is `nil` does not matter.
+/// A filter of events. A property that is `nil` matches all events.
 public struct EventFilter: Codable, Hashable, Sendable {
-  /// Only those of this store.
+  /// The store of the events.
   public var storeId: UUID?
-  /// Only those of these kinds.
+  /// The kinds of changes.
   public var changeTypes: [ChangeType]?
-  /// Only those from this moment on.
+  /// The earliest date of the events.
   public var startDate: Date?
-  /// Only those that nobody has read.
+  /// Whether only unread events match.
   public var unreadOnly: Bool
 
-  /// A filter.
+  /// Creates a filter.
   public init(
     storeId: UUID? = nil, changeTypes: [ChangeType]? = nil, startDate: Date? = nil, unreadOnly: Bool = false
   ) {
@@ -23,9 +23,9 @@ public struct EventFilter: Codable, Hashable, Sendable {
   }
 }
 
-/// Reads and writes events.
+/// The database rows of events.
 enum EventRows {
-  /// Writes the news of one sync and returns the rows, in the order of the news.
+  /// Inserts the changes of one sync as events; returns the events with their rows, in the order of the changes.
   static func insert(
     _ news: [DetectedChange], store: StoreRecord, currency: String?, at now: Date, in transaction: SQLiteTransaction
   ) throws -> [(row: Int64, event: ChangeEventDTO)] {
@@ -66,16 +66,16 @@ enum EventRows {
     return event
   }
 
-  // MARK: Asking
+  // MARK: Queries
 
-  /// Events, newest first. However many there are, a page of them costs the same.
+  /// Returns a page of events, newest first. The cost depends on `offset` and `limit`, not on the number of events.
   static func page(
     _ filter: EventFilter, offset: Int, limit: Int, in transaction: some Querying
   ) throws -> [ChangeEventDTO] {
     guard let scope = try Scope(filter, transaction) else { return [] }
     let (sum, isTooLarge) = offset.addingReportingOverflow(limit)
     let last = isTooLarge ? Int.max : sum
-    // Each type has its own place in the index; one question for several would have to sort them all.
+    // Each type is a range of the index; one query for several types would have to sort them all.
     let parts = scope.types.map { type in
       """
       SELECT * FROM (SELECT row FROM events \(scope.condition(type))
@@ -86,7 +86,7 @@ enum EventRows {
       "\(parts.joined(separator: " UNION ALL ")) ORDER BY row DESC LIMIT \(limit) OFFSET \(offset)", [], transaction)
   }
 
-  /// Events by a query for their rows, in its order.
+  /// Returns the events whose rows a query selects, in its order.
   static func read(
     _ rows: String, _ arguments: [SQLiteValue], _ transaction: some Querying
   ) throws -> [ChangeEventDTO] {
@@ -111,7 +111,7 @@ enum EventRows {
     }
   }
 
-  /// Marks what a filter shows, and nothing else, as read.
+  /// Marks the events that match a filter as read.
   static func markRead(_ filter: EventFilter, in transaction: SQLiteTransaction) throws {
     guard let scope = try Scope(filter, transaction) else { return }
     for type in scope.types {
@@ -121,7 +121,8 @@ enum EventRows {
     }
   }
 
-  /// How many unread pieces of news a filter shows: those of one kind and one product in one read are one.
+  /// Returns the number of unread changes that match a filter. Events of one kind and one product in one sync count
+  /// once.
   static func unreadCount(_ filter: EventFilter, in transaction: some Querying) throws -> Int {
     guard let scope = try Scope(filter, transaction) else { return 0 }
     guard scope.firstRow == nil else {
@@ -143,17 +144,17 @@ enum EventRows {
   }
 }
 
-/// A filter in the database's terms.
+/// A filter translated to SQL conditions.
 private struct Scope {
   var store: Int64?
-  /// The types to ask for one by one; one `nil` for all of them at once.
+  /// The types to query one by one; a single `nil` for all types at once.
   var types: [Int64?]
-  /// The first row of the time that is asked for, and that time in milliseconds.
+  /// The first row that may be at or after `start`, in milliseconds since 1970; `nil` without a start date.
   var firstRow: Int64?
   var start: Int64 = 0
   var unreadOnly: Bool
 
-  /// `nil` when nothing can match.
+  /// Creates a scope; `nil` if no event can match.
   init?(_ filter: EventFilter, _ transaction: some Querying) throws {
     if let id = filter.storeId {
       guard let store = try StoreRecord.find(id, in: transaction) else { return nil }
@@ -166,7 +167,7 @@ private struct Scope {
         "SELECT row FROM events WHERE at >= ?1 ORDER BY at, row LIMIT 1", [.date(start)]
       ) { $0.integer(0) }.first
       guard let row else { return nil }
-      // Rows are in the order of time but for a few, which two processes have written at once.
+      // Rows are in the order of time, except for a few that two processes wrote at the same time.
       firstRow = row - 1_000
       self.start = start.milliseconds
     }
@@ -182,7 +183,7 @@ private struct Scope {
     if isUnread { conditions.append("is_read = 0") }
     let condition = "WHERE " + (conditions.isEmpty ? "1" : conditions.joined(separator: " AND "))
     guard isUnread else { return condition }
-    // Left to itself SQLite looks for the few unread ones among all the others.
+    // Without the hint, SQLite searches for the few unread events among all others.
     let index =
       switch (store, type) {
       case (nil, nil): "events_unread_rows"
@@ -195,7 +196,7 @@ private struct Scope {
 }
 
 extension ChangeEventDTO {
-  /// Says what was and what is, in words.
+  /// Sets the old and new values, as prices and as text.
   mutating func tell(_ old: Price?, _ new: Price?, _ oldText: String?, _ newText: String?) {
     oldPrice = old?.decimal
     newPrice = new?.decimal

@@ -1,8 +1,9 @@
 import Foundation
 
-/// Which country to ask for where neither the person nor the shop names one.
+/// The country to request if neither the user nor the shop specifies one.
 enum HomeMarket {
-  /// The country whose currency it is; for one of several countries the one of this device, if it is among them.
+  /// Returns the country of a currency. For a currency of several countries, returns this device's region if it uses
+  /// the currency, otherwise `nil`.
   static func country(of currency: String?, locale: Locale = .current) -> String? {
     switch currency?.uppercased() {
     case "USD": "US"

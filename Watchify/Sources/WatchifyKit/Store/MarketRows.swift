@@ -1,13 +1,13 @@
 import CofferDatabase
 import Foundation
 
-/// Keeps what each market had when it was read last, for the return to it.
+/// The database rows of each market's last values, for a return to the market.
 enum MarketRows {
-  /// What is remembered of a store beside its products.
+  /// Returns the state of a store that is kept between reads, apart from its products.
   static func memory(
     of store: StoreRecord, in market: Market, isSwitch: Bool, at now: Date, _ transaction: some Querying
   ) throws -> DetectionMemory {
-    // A shop may begin or cease to say its currency: then the market is that of the last read.
+    // A shop may start or stop stating its currency; the market is then that of the last read.
     let market = isSwitch ? market : store.market ?? market
     var memory = DetectionMemory(nameless: store.nameless)
     let known = try transaction.query(
@@ -16,7 +16,7 @@ enum MarketRows {
     if let known {
       memory.rate = known.rate
       memory.isKnownMarket = true
-      // A read that was answered with "unchanged" is one as well.
+      // A read that found all pages unchanged counts as well.
       memory.age = now.timeIntervalSince(isSwitch ? known.readAt : store.lastFetchedAt ?? known.readAt)
     }
     if let known, isSwitch {
@@ -38,7 +38,7 @@ enum MarketRows {
 
   // MARK: Changing the market
 
-  /// Gives products the values that they had in a market.
+  /// Replaces the values of products with those that they had in a market.
   static func overlay(
     _ products: inout [Int64: StoredProduct], store: Int64, market: Market, _ transaction: some Querying
   ) throws {
@@ -53,7 +53,7 @@ enum MarketRows {
       products[id]?.missingReads = Int(row.integer(2))
       products[id]?.isRemoved = row.flag(3)
     }
-    var places: [Int64: [Int64: Int]] = [:]
+    var positions: [Int64: [Int64: Int]] = [:]
     _ = try transaction.query(
       """
       SELECT p.id, m.variant, m.price, m.compare_at, m.is_available, m.missing_reads, m.told_price, m.told_rate
@@ -62,21 +62,21 @@ enum MarketRows {
     ) { row in
       let id = row.integer(0)
       guard let variants = products[id]?.variants else { return }
-      let own = places[id] ?? Dictionary(zip(variants.map(\.id), 0...)) { first, _ in first }
-      places[id] = own
-      guard let place = own[row.integer(1)] else { return }
-      var variant = variants[place]
+      let own = positions[id] ?? Dictionary(zip(variants.map(\.id), 0...)) { first, _ in first }
+      positions[id] = own
+      guard let position = own[row.integer(1)] else { return }
+      var variant = variants[position]
       variant.market = market
       variant.price = row.price(2)
       variant.compareAtPrice = row.optionalPrice(3)
       variant.available = row.flag(4)
       variant.missingReads = Int(row.integer(5))
       variant.reference = ReferencePrice(price: row.optionalPrice(6) ?? variant.price, rate: row.rate(7))
-      products[id]?.variants[place] = variant
+      products[id]?.variants[position] = variant
     }
   }
 
-  /// Puts the values of one market aside, and those that another one had in their place.
+  /// Saves the current values of one market and restores those of another.
   static func change(
     from old: Market, to new: Market, store: Int64, at now: Date, in transaction: SQLiteTransaction
   ) throws {
@@ -107,7 +107,7 @@ enum MarketRows {
       FROM market_variants AS m WHERE m.product = variants.product AND m.variant = variants.id AND m.market = ?2
         AND variants.\(own)
       """, arguments)
-    // The history goes on in the other currency.
+    // The history continues in the new market's currency.
     try transaction.execute(
       """
       INSERT OR REPLACE INTO snapshots SELECT product, variant, ?3, price, compare_at, is_available, ?4
@@ -122,7 +122,7 @@ enum MarketRows {
 
   // MARK: Writing
 
-  /// Writes what is remembered of a read.
+  /// Writes the state of a store that is kept between reads.
   static func remember(
     _ reading: ShopReading, _ changes: ChangeSet, market: Market, store: Int64, at now: Date,
     in transaction: SQLiteTransaction

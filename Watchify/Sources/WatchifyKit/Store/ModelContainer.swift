@@ -2,14 +2,14 @@ public import Coffer
 import CofferDatabase
 public import Foundation
 
-/// Where Watchify keeps everything: one Coffer database whose tables and typed keys share one writer and one journal.
+/// Watchify's database: one Coffer database whose tables and typed keys share one writer and one journal.
 ///
 /// ```swift
 /// let container = try await ModelContainer.open(at: file)
 /// let service = await StoreService.makeBackground(container: container)
 /// ```
 public final class ModelContainer: Sendable {
-  /// The settings, by their typed keys.
+  /// The settings, accessed by typed keys.
   public let settings: StorageRouter
   let database: SQLiteDatabase
 
@@ -23,8 +23,9 @@ public final class ModelContainer: Sendable {
     try await settings.registerCatalog(WatchifySettings())
   }
 
-  /// Opens a database, makes it if it is not there, and brings an older one up to date.
-  /// - Throws: `StorageError`: `newerFormat` when a newer Watchify has written it; nothing is changed then.
+  /// Opens a database, creating it if it does not exist and migrating an older one.
+  /// - Throws: `StorageError`: `newerFormat` if a newer Watchify has written the database, which is then left
+  ///   unchanged.
   public static func open(at file: URL) async throws -> ModelContainer {
     let database = try await SQLiteDatabase.open(at: file.path, migrations: Schema.migrations)
     do {
@@ -35,24 +36,24 @@ public final class ModelContainer: Sendable {
     }
   }
 
-  /// Where Watchify keeps its data unless told otherwise: `$XDG_DATA_HOME/watchify/watchify.db`.
-  /// - Throws: `StorageError` when the system does not say where data belongs.
+  /// Returns the default location of the database: `$XDG_DATA_HOME/watchify/watchify.db`.
+  /// - Throws: `StorageError` if the system defines no directory for application data.
   public static func usualFile() throws -> URL {
     try FileDirectory.applicationSupport.url().appendingPathComponent("watchify/watchify.db")
   }
 
-  /// Writes what waits and ends the use of the database.
+  /// Completes pending writes and closes the database.
   public func close() async throws { try await database.close() }
 }
 
-/// An executor that runs an actor's code on threads of its own (document 2).
+/// An executor that runs an actor's code outside the cooperative thread pool.
 public protocol ModelExecutor: SerialExecutor {}
 
-/// An actor whose code runs beside the main thread and beside the threads that tasks share (document 2).
+/// An actor whose code runs neither on the main thread nor in the cooperative thread pool.
 public protocol ModelActor: Actor {
-  /// The threads that its code runs on.
+  /// The executor of the actor.
   nonisolated var modelExecutor: any ModelExecutor { get }
-  /// Where it keeps everything.
+  /// The database of the actor.
   nonisolated var modelContainer: ModelContainer { get }
 }
 

@@ -1,10 +1,10 @@
 import CofferDatabase
 import Foundation
 
-/// What channels still have to tell. Written in the transaction of the events, so that no news is lost; a row goes away
-/// when it was told, so that none is told twice.
+/// The outbox: the events that are still to be delivered by each channel. Rows are written in the transaction of their
+/// events, so no event is lost, and deleted after delivery, so none is delivered twice.
 enum OutboxRows {
-  /// News of one store that a channel is about to tell.
+  /// The events of one store that a channel is about to deliver.
   struct Batch: Sendable {
     var channel: String
     var claim: String
@@ -12,14 +12,16 @@ enum OutboxRows {
     var events: [ChangeEventDTO]
   }
 
-  /// A teller that was not done after this long has died: somebody else goes on.
+  /// The time after which a claim expires, in seconds: its process is taken to have ended, and another one may claim
+  /// the events.
   static let claimLifetime: TimeInterval = 60
-  /// What nobody could be told for this long is old: longer than any quiet hours and two of the longest intervals.
+  /// The time after which undelivered events are dropped, in seconds; longer than any quiet hours and two of the
+  /// longest intervals.
   static let lifetime: TimeInterval = 3 * 24 * 3_600
-  /// No row waits longer than this; one that does was written by a clock that was set back since.
+  /// The maximum delay of a row, in seconds. A longer one means that the clock was set back, and is ignored.
   private static let longestWait: TimeInterval = 24 * 3_600
 
-  /// Puts down what is worth a notification.
+  /// Inserts the events that are to be notified.
   static func enqueue(
     _ events: [(row: Int64, event: ChangeEventDTO)], store: StoreRecord, _ preferences: NotificationPreferences,
     at now: Date, in transaction: SQLiteTransaction
@@ -30,7 +32,7 @@ enum OutboxRows {
       let stock = ToldStock(of: event, store: store.no)
       try stock?.withdraw(in: transaction)
       guard preferences.wants(event), !preferences.channels.isEmpty else {
-        // Nobody is told, so what they know is the truth: the next change is news again.
+        // The change is not notified, so the current stock becomes the base for the next change.
         try stock?.settle(in: transaction)
         continue
       }
@@ -45,7 +47,7 @@ enum OutboxRows {
     }
   }
 
-  /// When the next news may be told, if any waits and nobody tells it now.
+  /// Returns the earliest date at which an event may be delivered; `nil` if none is in the outbox.
   static func nextTurn(of channels: [String], at now: Date, in transaction: some Querying) throws -> Date? {
     try channels.compactMap { channel in
       try transaction.query(
@@ -55,13 +57,13 @@ enum OutboxRows {
     }.min()
   }
 
-  /// Lets go of what nobody could be told.
+  /// Deletes the events that could not be delivered within `lifetime`.
   static func purge(at now: Date, in transaction: SQLiteTransaction) throws {
     try transaction.execute("DELETE FROM outbox WHERE created_at < ?1", [.date(now.addingTimeInterval(-lifetime))])
   }
 
-  /// Takes the waiting news of one store for one channel; `nil` when none waits. Nobody else takes it while the claim
-  /// lives.
+  /// Claims the events of one store that are due for a channel; `nil` if none are. No other process can claim them
+  /// until the claim expires.
   static func claim(_ channel: String, at now: Date, in transaction: SQLiteTransaction) throws -> Batch? {
     try purge(at: now, in: transaction)
     let free = """
@@ -94,13 +96,13 @@ enum OutboxRows {
     return Batch(channel: channel, claim: claim, store: id, events: events)
   }
 
-  /// It was told.
+  /// Deletes the rows of a delivered batch.
   static func finish(_ batch: Batch, in transaction: SQLiteTransaction) throws {
     try transaction.execute(
       "DELETE FROM outbox WHERE channel = ?1 AND claim = ?2", [.text(batch.channel), .text(batch.claim)])
   }
 
-  /// It was not told: it waits for its next turn.
+  /// Releases an undelivered batch, to be retried from `until` on.
   static func giveBack(_ batch: Batch, until: Date, in transaction: SQLiteTransaction) throws {
     try transaction.execute(
       "UPDATE outbox SET claim = NULL, claimed_at = NULL, not_before = ?3 WHERE channel = ?1 AND claim = ?2",

@@ -1,11 +1,11 @@
 import CofferDatabase
 import Foundation
 
-/// The rows of rests: who is left in peace, and until when.
+/// The database rows of the pauses that shops have requested.
 enum RestRows {
   typealias Rest = RequestGate.Rest
 
-  /// All of them, those that are over too.
+  /// Returns all pauses, including ended ones.
   static func all(in transaction: some Querying) throws -> [Rest] {
     try transaction.query("SELECT shop, until, refusals, since FROM rests ORDER BY shop", []) { row -> Rest? in
       let name = row.text(0)
@@ -15,8 +15,7 @@ enum RestRows {
     }.compactMap { $0 }
   }
 
-  /// Keeps a rest that was asked for. One that goes on longer stays, unless its end comes from a clock that was set
-  /// back since.
+  /// Stores a pause. An existing pause that ends later is kept, unless its end shows that the clock was set back.
   static func keep(_ rest: Rest, in transaction: SQLiteTransaction) throws {
     try transaction.execute(
       """
@@ -29,14 +28,14 @@ enum RestRows {
       ])
   }
 
-  /// A shop has served: its next refusal is a first one, and so is Shopify's.
+  /// Resets the refusals of a shop, and of Shopify, after a successful read.
   static func served(_ domain: String, at now: Date, in transaction: SQLiteTransaction) throws {
     try transaction.execute(
       "UPDATE rests SET refusals = 0, since = ?2 WHERE shop IN (?1, '') AND refusals > 0 AND until <= ?2",
       [.text(domain), .date(now)])
   }
 
-  /// Ends the rests of these.
+  /// Ends pauses.
   static func end(_ rests: [Rest], at now: Date, in transaction: SQLiteTransaction) throws {
     for rest in rests {
       try transaction.execute(

@@ -1,7 +1,7 @@
 import CofferDatabase
 import Foundation
 
-/// What can be asked: a read transaction or a write transaction.
+/// A transaction that can run queries: a read or a write transaction.
 protocol Querying {
   func query<R>(_ sql: String, _ arguments: [SQLiteValue], _ row: (SQLiteRow) throws -> R) throws -> [R]
 }
@@ -34,14 +34,14 @@ extension SQLiteValue {
 extension Date {
   init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1_000) }
 
-  /// Unix milliseconds; what is beyond them becomes the nearest.
+  /// The time since 1970 in milliseconds, clamped to the range of `Int64`.
   var milliseconds: Int64 {
     Int64(exactly: (timeIntervalSince1970 * 1_000).rounded(.down)) ?? (timeIntervalSince1970 < 0 ? .min : .max)
   }
 }
 
 extension String {
-  /// As titles are searched: without case, accents and width.
+  /// The text for searching titles: without differences of case, accents and width.
   var foldedForSearch: String {
     folding(options: [.caseInsensitive, .diacriticInsensitive, .widthInsensitive], locale: nil)
   }

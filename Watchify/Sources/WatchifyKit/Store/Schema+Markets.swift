@@ -1,17 +1,17 @@
-/// The third step: what is remembered beside the newest values, so that news is compared with what was told.
+/// The tables of migration 5, which keep the state of comparisons and of reported values.
 extension Schema {
   static let markets = """
-    -- how often a shop that does not say its currency was asked for it
+    -- the last request for the currency of a shop that does not state it, and the number of such requests
     ALTER TABLE stores ADD COLUMN meta_asked_at INTEGER;
     ALTER TABLE stores ADD COLUMN meta_attempts INTEGER NOT NULL DEFAULT 0;
-    -- a variant is gone after as many reads as a product is
+    -- the number of reads without the variant: it counts as removed after as many as a product
     ALTER TABLE variants ADD COLUMN missing_reads INTEGER NOT NULL DEFAULT 0;
     UPDATE variants SET missing_reads = 1 WHERE missing_since IS NOT NULL;
-    -- the price that was told last or seen first, null when it is the present one, and the rate at that time, in
+    -- the price reported last or seen first, null if it is the current one, and the exchange rate at that time, in
     -- billionths
     ALTER TABLE variants ADD COLUMN told_price INTEGER;
     ALTER TABLE variants ADD COLUMN told_rate INTEGER NOT NULL DEFAULT 1000000000;
-    -- every market that a store was read in: its exchange rate since the first read, in billionths
+    -- every market in which a store was read, with its exchange rate since the first read, in billionths
     CREATE TABLE markets (
       store INTEGER NOT NULL REFERENCES stores (no) ON DELETE CASCADE,
       market TEXT NOT NULL, rate INTEGER NOT NULL, read_at INTEGER NOT NULL,
@@ -19,7 +19,7 @@ extension Schema {
     ) WITHOUT ROWID;
     INSERT INTO markets SELECT no, coalesce(read_country, '') || '/' || coalesce(currency, ''), 1000000000,
       last_fetched_at FROM stores WHERE last_fetched_at IS NOT NULL;
-    -- what the markets that are not read at present had when they were read last
+    -- the values of markets that are not read currently, as of their last read
     CREATE TABLE market_products (
       product INTEGER NOT NULL REFERENCES products (row) ON DELETE CASCADE,
       market TEXT NOT NULL, images TEXT NOT NULL, missing_reads INTEGER NOT NULL, is_removed INTEGER NOT NULL,
@@ -36,13 +36,13 @@ extension Schema {
     """
 
   static let told = """
-    -- what the person knows of a variant's stock, and when a notification said so last
+    -- the stock of a variant as last notified, and the time of that notification
     CREATE TABLE told_stock (
       store INTEGER NOT NULL REFERENCES stores (no) ON DELETE CASCADE,
       product INTEGER NOT NULL, variant INTEGER NOT NULL, is_available INTEGER NOT NULL, told_at INTEGER,
       PRIMARY KEY (store, product, variant)
     ) WITHOUT ROWID;
-    -- the newest of a variant's events that does not wait to be told
+    -- each variant's newest stock event that is not in the outbox
     INSERT INTO told_stock
       SELECT store, product, variant, type = 3,
         (SELECT max(notified_at) FROM events AS own WHERE own.store = e.store AND own.product = e.product
@@ -56,7 +56,7 @@ extension Schema {
     """
 
   static let unread = """
-    -- the first of one kind of news of one product in one read: pieces of news are counted, not sizes
+    -- whether the event is the first of its type for a product in one read: news is counted by product, not by variant
     ALTER TABLE events ADD COLUMN is_first INTEGER NOT NULL DEFAULT 1;
     UPDATE events SET is_first = 0 WHERE product IS NOT NULL
       AND row NOT IN (SELECT min(row) FROM events WHERE product IS NOT NULL GROUP BY store, at, type, product);
@@ -84,7 +84,7 @@ extension Schema {
     """
 
   static let unreadable = """
-    -- what the last read listed and nobody could read: products, and variants of readable products
+    -- entries of the last read that could not be decoded: products, and variants of decoded products
     CREATE TABLE unreadable (
       store INTEGER NOT NULL REFERENCES stores (no) ON DELETE CASCADE,
       product INTEGER NOT NULL, variant INTEGER NOT NULL DEFAULT 0,

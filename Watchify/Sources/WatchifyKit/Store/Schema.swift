@@ -1,7 +1,7 @@
 import CofferDatabase
 
-/// Watchify's tables. Moments are Unix milliseconds, prices ten-thousandths of a unit. A released step is never
-/// changed.
+/// The schema of Watchify's database. Dates are milliseconds since 1970, prices ten-thousandths of a unit. Never change
+/// a released migration.
 enum Schema {
   static let migrations = [
     SQLiteMigration("1 stores and products") { transaction in try transaction.execute(stores + products) },
@@ -23,19 +23,19 @@ enum Schema {
       added_at INTEGER NOT NULL,
       last_attempt_at INTEGER,
       last_fetched_at INTEGER,
-      -- what the last attempt failed with, as JSON; null after a success
+      -- the error of the last attempt, as JSON; null after a success
       last_error TEXT,
       is_closed INTEGER NOT NULL DEFAULT 0,
-      -- the market: what is asked for, what was asked for and served last, what the shop keeps its prices in
+      -- the market: the country to request, the country last read, the currency last served, the shop's own currency
       country TEXT,
       read_country TEXT,
       currency TEXT,
       base_currency TEXT,
       headers TEXT NOT NULL DEFAULT '[]',
-      -- counts the syncs, so that one that was prepared beside another is prepared again
+      -- the number of syncs, so that one that was prepared concurrently with another is prepared again
       generation INTEGER NOT NULL DEFAULT 0
     );
-    -- one row: no shop is asked before this moment, and how many refusals there were in a row
+    -- one row: the end of the pause of all shops, and the number of consecutive refusals
     CREATE TABLE rest (one INTEGER PRIMARY KEY CHECK (one = 1), until INTEGER NOT NULL, refusals INTEGER NOT NULL);
 
     """
@@ -63,7 +63,7 @@ enum Schema {
     CREATE INDEX products_by_title ON products (store, is_removed, folded_title, row, is_available);
     CREATE INDEX products_by_price ON products (store, is_removed, price, row, is_available);
     CREATE INDEX products_by_date ON products (store, is_removed, published_at, row, is_available);
-    -- kept in step by CatalogueRows: a trigger may not touch a virtual table where the schema is not trusted
+    -- kept in sync by CatalogueRows: without a trusted schema, a trigger cannot write to a virtual table
     CREATE VIRTUAL TABLE product_titles USING fts5 (
       folded_title, content = 'products', content_rowid = 'row', tokenize = 'trigram case_sensitive 1'
     );
@@ -81,7 +81,7 @@ enum Schema {
       missing_since INTEGER,
       PRIMARY KEY (product, id)
     ) WITHOUT ROWID;
-    -- the values of a variant from a moment on, the first from first sight
+    -- the values of a variant from a time on; the first row is from its first read
     CREATE TABLE snapshots (
       product INTEGER NOT NULL REFERENCES products (row) ON DELETE CASCADE,
       variant INTEGER NOT NULL,
@@ -114,10 +114,10 @@ enum Schema {
       old_text TEXT,
       new_text TEXT,
       is_read INTEGER NOT NULL DEFAULT 0,
-      -- when a channel was given it
+      -- the time at which a channel accepted it
       notified_at INTEGER
     );
-    -- each ends in the row, which is the order of time
+    -- each index ends with the row id, which is in the order of time
     CREATE INDEX events_by_date ON events (at);
     CREATE INDEX events_by_type ON events (type);
     CREATE INDEX events_by_store ON events (store, type);
@@ -127,7 +127,7 @@ enum Schema {
     CREATE INDEX events_unread_by_store_only ON events (store, row) WHERE is_read = 0;
     CREATE INDEX events_unread_by_store ON events (store, type, row) WHERE is_read = 0;
     CREATE INDEX events_unread_by_type ON events (type, row) WHERE is_read = 0;
-    -- a count that stays as quick as it is with a million events
+    -- the number of unread events, so that counting takes the same time with a million events
     CREATE TABLE unread (
       store INTEGER NOT NULL, type INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (store, type)
     ) WITHOUT ROWID;
@@ -144,7 +144,7 @@ enum Schema {
     """
 
   private static let validators = """
-    -- what a store's last whole read can be compared with: validators of its pages, as JSON, for the country asked for
+    -- the validators of the pages of a store's last complete read, as JSON, and the requested country
     CREATE TABLE validators (
       store INTEGER PRIMARY KEY REFERENCES stores (no) ON DELETE CASCADE,
       at INTEGER NOT NULL,
@@ -155,21 +155,21 @@ enum Schema {
     """
 
   private static let outbox = """
-    -- what a channel still has to tell; a row is deleted when it was told
+    -- the events that a channel has not delivered yet; a row is deleted after its delivery
     CREATE TABLE outbox (
       channel TEXT NOT NULL,
       event INTEGER NOT NULL REFERENCES events (row) ON DELETE CASCADE,
       store INTEGER NOT NULL,
       created_at INTEGER NOT NULL,
       attempts INTEGER NOT NULL DEFAULT 0,
-      -- who is telling it now, and since when: one that has died is taken over
+      -- the delivery in progress and its start; the claim of a process that died is taken over
       claim TEXT,
       claimed_at INTEGER,
       not_before INTEGER NOT NULL DEFAULT 0,
       PRIMARY KEY (channel, event)
     ) WITHOUT ROWID;
     CREATE INDEX outbox_by_event ON outbox (event);
-    -- the notification of a store that is on the screen, by the number that its server gave it
+    -- the displayed notification of a store, with the number that the notification server assigned
     CREATE TABLE shown (
       channel TEXT NOT NULL, thread TEXT NOT NULL, server TEXT NOT NULL, number INTEGER NOT NULL,
       PRIMARY KEY (channel, thread)
@@ -178,8 +178,8 @@ enum Schema {
     """
 
   private static let rests = """
-    -- until when a shop, by its address, is not asked; the empty one is every shop. What is over stays: it tells other
-    -- processes that it is. The rest that was here before had no owner.
+    -- the end of each shop's pause, by address; the empty address stands for all shops. Rows of ended pauses remain, so
+    -- that other processes detect the end. The table before had no address.
     CREATE TABLE rests (
       shop TEXT NOT NULL PRIMARY KEY, until INTEGER NOT NULL, refusals INTEGER NOT NULL, since INTEGER NOT NULL
     ) WITHOUT ROWID;

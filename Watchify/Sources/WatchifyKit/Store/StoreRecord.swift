@@ -1,7 +1,7 @@
 import CofferDatabase
 public import Foundation
 
-/// A store as its row has it.
+/// A store as a database row.
 struct StoreRecord: Sendable {
   var no: Int64
   var id: UUID
@@ -15,15 +15,16 @@ struct StoreRecord: Sendable {
   var baseCurrency: String?
   var headers: [StoreHeader]
   var generation: Int64
-  /// The country that the last read was for.
+  /// The country that the last read requested.
   var readCountry: String?
-  /// When the shop was last asked for its currency, and how often in vain.
+  /// The date of the last request for the shop's base currency.
   var metaAskedAt: Date?
+  /// The number of these requests.
   var metaAttempts: Int
-  /// How many products without a readable id it lists.
+  /// The number of listed entries without a readable id that are none of the known products.
   var nameless: Int
 
-  /// The market of what is stored; `nil` before the first read.
+  /// The market of the stored values; `nil` before the first read.
   var market: Market? { lastFetchedAt.map { _ in Market(country: readCountry, currency: currency) } }
 
   static func find(_ id: UUID, in transaction: some Querying) throws -> StoreRecord? {
@@ -49,16 +50,16 @@ struct StoreRecord: Sendable {
   }
 }
 
-/// A further header that a store is asked with, such as a signature by which its owner lets a reader in.
+/// An additional header for the requests to a store, such as a signature with which its owner grants access.
 public struct StoreHeader: Codable, Hashable, Sendable {
-  /// Its name.
+  /// The name.
   public var name: String
-  /// Its value, which may be a secret.
+  /// The value, which may be a secret.
   public var value: String
-  /// When it stops being valid; it is not sent after that.
+  /// The date after which the header is no longer sent; `nil` if it does not expire.
   public var expiresAt: Date?
 
-  /// A header.
+  /// Creates a header.
   public init(name: String, value: String, expiresAt: Date? = nil) {
     self.name = name
     self.value = value
@@ -67,7 +68,7 @@ public struct StoreHeader: Codable, Hashable, Sendable {
 }
 
 extension StoreHeader: CustomStringConvertible, CustomReflectable {
-  /// Its name; the value may be a secret.
+  /// The name without the value, which may be a secret.
   public var description: String { "\(name): (not shown)" }
   public var customMirror: Mirror { Mirror(self, children: ["name": name]) }
 }

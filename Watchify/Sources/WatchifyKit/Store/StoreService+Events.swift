@@ -1,29 +1,29 @@
 import CofferDatabase
 public import Foundation
 
-/// Asking for events and marking them (document 2).
+/// Event queries and marking events as read.
 extension StoreService {
-  /// Events that a filter shows, newest first.
+  /// Returns the events that match a filter, newest first.
   /// - Throws: `StorageError`.
   public func events(_ filter: EventFilter, offset: Int = 0, limit: Int = 50) async throws -> [ChangeEventDTO] {
     let (offset, limit) = (max(0, offset), max(0, limit))
     return try await database.read { try EventRows.page(filter, offset: offset, limit: limit, in: $0) }
   }
 
-  /// How many unread pieces of news a filter shows: events of one kind and one product in one read are one, whatever
-  /// sizes they are about.
+  /// Returns the number of unread changes that match a filter. Events of one kind and one product in one sync count
+  /// once, whatever variants they are about.
   /// - Throws: `StorageError`.
   public func unreadCount(_ filter: EventFilter = EventFilter()) async throws -> Int {
     try await database.read { try EventRows.unreadCount(filter, in: $0) }
   }
 
-  /// Marks what a filter shows, and nothing else, as read.
+  /// Marks the events that match a filter as read.
   /// - Throws: `StorageError`.
   public func markRead(_ filter: EventFilter) async throws {
     try await database.write { try EventRows.markRead(filter, in: $0) }
   }
 
-  /// Marks events as read, together with those of the same piece of news. Unknown ones are no error.
+  /// Marks events as read, together with those of the same kind, product and sync. Unknown ids are ignored.
   /// - Throws: `StorageError`.
   public func markRead(ids: [UUID]) async throws {
     try await database.write { transaction in
@@ -40,9 +40,9 @@ extension StoreService {
     }
   }
 
-  // MARK: Document 2's forms
+  // MARK: Forms that do not throw
 
-  /// Events, newest first; none when the database fails.
+  /// Returns events, newest first; none if the database fails.
   public func fetchActivityEvents(
     storeId: UUID?, changeTypes: [ChangeType]?, startDate: Date?, offset: Int, limit: Int
   ) async -> [ChangeEventDTO] {
@@ -50,7 +50,7 @@ extension StoreService {
     return await answer([]) { try await self.events(filter, offset: offset, limit: limit) }
   }
 
-  /// The unread events, or the newest ones when all are read.
+  /// Returns the unread events, or the newest ones if all are read; none if the database fails.
   public func fetchMenuBarEvents(limit: Int) async -> [ChangeEventDTO] {
     await answer([]) {
       let unread = try await self.events(EventFilter(unreadOnly: true), limit: limit)
@@ -58,13 +58,13 @@ extension StoreService {
     }
   }
 
-  /// How many pieces of news nobody has read.
+  /// Returns the number of unread changes; 0 if the database fails.
   public func fetchUnreadCount() async -> Int { await answer(0) { try await self.unreadCount() } }
 
-  /// Marks one event as read. An unknown one is no error.
+  /// Marks one event as read. An unknown id is ignored.
   public func markEventRead(id: UUID) async { await markEventsRead(ids: [id]) }
 
-  /// Marks events as read. Unknown ones are no error.
+  /// Marks events as read. Unknown ids are ignored.
   public func markEventsRead(ids: [UUID]) async { await answer(()) { try await self.markRead(ids: ids) } }
 
   /// Marks all events as read.

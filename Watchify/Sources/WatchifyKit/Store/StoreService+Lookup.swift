@@ -1,9 +1,10 @@
 import CofferDatabase
 public import Foundation
 
-/// Finding single things by what people type, and looking at the database as a whole.
+/// Lookups by user input, and statistics of the database.
 extension StoreService {
-  /// The products with this handle, id or title, whatever its case and accents, also those that are gone.
+  /// Returns the products with a handle, id or title, including removed ones. Titles are compared without case and
+  /// accents.
   /// - Throws: `StorageError`.
   public func products(storeId: UUID, named text: String) async throws -> [ProductDTO] {
     let arguments: [SQLiteValue] = [.text(text), .text(text.foldedForSearch)]
@@ -16,7 +17,7 @@ extension StoreService {
     return found
   }
 
-  /// The ids of all products that were ever seen in a store.
+  /// Returns the ids of all products of a store, including removed ones, ordered by title.
   /// - Throws: `StorageError`.
   public func productIds(storeId: UUID) async throws -> [Int64] {
     try await ids(storeId, "ORDER BY folded_title, row", [])
@@ -31,7 +32,7 @@ extension StoreService {
     }
   }
 
-  /// How many variants a store lists.
+  /// Returns the number of listed variants of a store.
   /// - Throws: `StorageError`.
   public func variantCount(storeId: UUID) async throws -> Int {
     try await database.read { transaction in
@@ -45,7 +46,7 @@ extension StoreService {
     }
   }
 
-  /// How much is known of a store: products that were ever seen, points of price histories, and events.
+  /// Returns the number of a store's products, including removed ones, of its snapshots and of its events.
   /// - Throws: `StorageError`.
   public func extent(storeId: UUID) async throws -> (products: Int, snapshots: Int, events: Int) {
     try await database.read { transaction in
@@ -60,7 +61,8 @@ extension StoreService {
     }
   }
 
-  /// The further headers that a store is asked with: their names and when they end. Their values may be secrets.
+  /// Returns the names and expiration dates of a store's additional headers, without their values, which may be
+  /// secrets.
   /// - Throws: `StorageError`.
   public func headers(storeId: UUID) async throws -> [(name: String, expiresAt: Date?)] {
     try await database.read { transaction in
@@ -68,7 +70,8 @@ extension StoreService {
     }
   }
 
-  /// The events whose ids begin with a text, whatever its case; two of them are enough to know that it is not one.
+  /// Returns the events whose ids begin with a text, whatever its case; at most two, which suffice to detect an
+  /// ambiguous prefix.
   /// - Throws: `StorageError`.
   public func events(idPrefix: String) async throws -> [ChangeEventDTO] {
     let prefix = idPrefix.uppercased()
@@ -82,8 +85,8 @@ extension StoreService {
     }
   }
 
-  /// The events of the same store, product and category as another that happened around it, newest first. However much
-  /// has happened since, no more than these are read.
+  /// Returns the events of the same store, product and category within a time interval around an event, newest first.
+  /// Only these are read from the database.
   /// - Throws: `StorageError`.
   public func events(around event: ChangeEventDTO, within interval: TimeInterval) async throws -> [ChangeEventDTO] {
     let types = ChangeType.allCases.filter { $0.category == event.changeType.category }
@@ -99,10 +102,10 @@ extension StoreService {
     }
   }
 
-  /// For how many days news waits for a channel that does not work.
+  /// The number of days after which undelivered events are dropped from the outbox.
   public static let daysOfWaitingNews = Int(OutboxRows.lifetime / 86_400)
 
-  /// How many events wait to be told by each channel.
+  /// Returns the number of undelivered events of each channel.
   /// - Throws: `StorageError`.
   public func waitingNews() async throws -> [(channel: String, count: Int)] {
     try await database.read {
@@ -112,7 +115,7 @@ extension StoreService {
     }
   }
 
-  /// What SQLite finds wrong with the database's pages, in its words; nothing for a sound one. It reads the whole file.
+  /// Returns the messages of SQLite's `quick_check`, at most 20; empty if the database is intact. Reads the whole file.
   /// - Throws: `StorageError`.
   public func damage() async throws -> [String] {
     try await database.read {

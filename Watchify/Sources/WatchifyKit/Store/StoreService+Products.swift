@@ -1,16 +1,16 @@
 import CofferDatabase
 public import Foundation
 
-/// Asking for products (document 2).
+/// Product queries.
 extension StoreService {
-  /// The listed products of a store, a page at a time; none when the database fails.
+  /// Returns a page of the listed products of a store; none if the database fails.
   /// - Parameters:
   ///   - storeId: the store.
-  ///   - searchText: words that are all in the title, whatever their case and accents; empty for every product.
-  ///   - stockScope: which of them, by stock.
-  ///   - sortOrder: their order.
-  ///   - offset: how many to leave out.
-  ///   - limit: how many at most.
+  ///   - searchText: words that the title must contain, without regard to case and accents; empty for all products.
+  ///   - stockScope: the availability of the products.
+  ///   - sortOrder: the order of the products.
+  ///   - offset: the number of products to skip.
+  ///   - limit: the maximum number of products.
   public func fetchProducts(
     storeId: UUID, searchText: String = "", stockScope: StockScope = .all, sortOrder: ProductSort = .name,
     offset: Int = 0, limit: Int = 50
@@ -19,20 +19,20 @@ extension StoreService {
     return await answer([]) { try await self.products(query, offset: offset, limit: limit) }
   }
 
-  /// How many products such a list has; 0 when the database fails.
+  /// Returns the number of products that such a list has; 0 if the database fails.
   public func fetchProductCount(storeId: UUID, searchText: String = "", stockScope: StockScope = .all) async -> Int {
     let query = ProductQuery(storeId: storeId, searchText: searchText, stockScope: stockScope)
     return await answer(0) { try await self.productCount(query) }
   }
 
-  /// The products that a query finds.
+  /// Returns a page of the products that match a query.
   /// - Throws: `StorageError`.
   public func products(_ query: ProductQuery, offset: Int = 0, limit: Int = 50) async throws -> [ProductDTO] {
     let (offset, limit) = (Int64(max(0, offset)), Int64(max(0, limit)))
     return try await database.read { transaction in
       guard let store = try StoreRecord.find(query.storeId, in: transaction) else { return [] }
       let (condition, arguments) = query.condition(store.no)
-      // First the rows, in an index alone: what is passed over is not looked up.
+      // The inner query only uses an index, so skipped products are not read.
       return try transaction.query(
         """
         SELECT id, title, handle, images, price, is_available, first_seen_at
@@ -43,7 +43,7 @@ extension StoreService {
     }
   }
 
-  /// How many products a query finds.
+  /// Returns the number of products that match a query.
   /// - Throws: `StorageError`.
   public func productCount(_ query: ProductQuery) async throws -> Int {
     try await database.read { transaction in
@@ -60,7 +60,7 @@ extension StoreService {
       cachedIsAvailable: row.flag(5), firstSeenAt: row.date(6))
   }
 
-  /// A product with its variants and their histories, also when it is no longer listed; `nil` when it was never seen.
+  /// Returns a product with its variants and their histories, even if it is no longer listed; `nil` if it is unknown.
   /// - Throws: `StorageError`.
   public func product(storeId: UUID, shopifyId: Int64) async throws -> ProductDetailDTO? {
     try await database.read { transaction in
@@ -111,18 +111,18 @@ extension StoreService {
   }
 }
 
-/// Which products are asked for.
+/// A query for the listed products of a store.
 public struct ProductQuery: Codable, Hashable, Sendable {
-  /// Of which store.
+  /// The identifier of the store.
   public var storeId: UUID
-  /// Words that are all in the title, whatever their case and accents.
+  /// Words that the title must contain, without regard to case and accents; empty for all products.
   public var searchText: String
-  /// Which of them, by stock.
+  /// The availability of the products.
   public var stockScope: StockScope
-  /// Their order.
+  /// The order of the products.
   public var sortOrder: ProductSort
 
-  /// A query.
+  /// Creates a query.
   public init(
     storeId: UUID, searchText: String = "", stockScope: StockScope = .all, sortOrder: ProductSort = .name
   ) {
@@ -141,7 +141,7 @@ public struct ProductQuery: Codable, Hashable, Sendable {
     case .outOfStock: conditions.append("is_available = 0")
     }
     let words = searchText.foldedForSearch.split(whereSeparator: \.isWhitespace).map(String.init)
-    // The index knows runs of three characters; shorter words are looked for title by title.
+    // The trigram index only finds words of at least three characters; shorter ones are searched in each title.
     let long = words.filter { $0.unicodeScalars.count >= 3 }
     if !long.isEmpty {
       arguments.append(

@@ -1,22 +1,22 @@
 import CofferDatabase
 public import Foundation
 
-/// Leaving shops in peace that have asked for it, also after a restart and in other processes.
+/// The pauses that shops have requested, which persist across restarts and apply to all processes.
 extension StoreService {
-  /// The rests that go on: that of all shops first, then those of single ones.
+  /// Returns the pauses in effect: that of all shops first, then those of single shops.
   /// - Throws: `StorageError`.
   public func rests() async throws -> [RequestGate.Rest] {
     let (rests, now) = (try await knownRests(), now())
     return rests.filter { $0.holds(at: now) }
   }
 
-  /// Until when no shop at all is asked, if that is in the future.
+  /// Returns the end of the pause of all shops; `nil` if none is in effect.
   /// - Throws: `StorageError`.
   public func restingUntil() async throws -> Date? { try await rests().first { $0.shop == nil }?.until }
 
-  /// Ends rests before their time: what keeps one store from being read, or everything that keeps any. Also processes
-  /// that run go on then.
-  /// - Returns: What has ended.
+  /// Ends pauses early: those that apply to one store, or all pauses if `storeId` is `nil`. Other running processes
+  /// resume as well.
+  /// - Returns: The pauses that were ended.
   /// - Throws: ``SyncError/storeNotFound``, `StorageError`.
   @discardableResult
   public func resume(storeId: UUID? = nil) async throws -> [RequestGate.Rest] {
@@ -37,15 +37,15 @@ extension StoreService {
     return ended
   }
 
-  /// All rests, which the gate learns of too: a refusal shortly after the last one doubles the rest, whichever process
-  /// met it.
+  /// Returns all pauses and restores them into the request gate, so that a further refusal doubles the pause, whichever
+  /// process received the last one.
   func knownRests() async throws -> [RequestGate.Rest] {
     let rests = try await database.read { try RestRows.all(in: $0) }
     api.requestGate?.restore(rests)
     return rests
   }
 
-  /// Keeps a rest that was asked for.
+  /// Stores the pause of a `.resting` error; ignores other errors.
   func remember(_ error: any Error) async throws {
     guard case .resting(let until, let domain)? = error as? SyncError else { return }
     let shop = domain.flatMap { try? ShopAddress($0) }

@@ -2,9 +2,9 @@ import Coffer
 import CofferDatabase
 public import Foundation
 
-/// Deleting what is too old, where the settings say so.
+/// Deletion of old events and snapshots.
 extension StoreService {
-  /// Deletes old events and old points of price histories, each where its setting is on.
+  /// Deletes expired events and snapshots, each if its setting is on, and expired outbox entries.
   /// - Throws: `StorageError`.
   public func deleteWhatIsTooOld() async throws {
     let now = now()
@@ -20,17 +20,18 @@ extension StoreService {
     }
   }
 
-  /// Deletes the events before a moment.
+  /// Deletes the events before a date, except for undelivered ones.
   /// - Throws: `StorageError`.
   public func deleteOldEvents(olderThan date: Date) async throws {
     try await database.write { transaction in
-      // What waits to be told is not old yet.
+      // Undelivered events are kept.
       try transaction.execute(
         "DELETE FROM events WHERE at < ?1 AND row NOT IN (SELECT event FROM outbox)", [.date(date)])
     }
   }
 
-  /// Deletes the points of price histories before a moment, but of each variant the last one: it is what held then.
+  /// Deletes the snapshots before a date, except for the last one of each variant, which has the values valid at that
+  /// date.
   /// - Throws: `StorageError`.
   public func deleteOldSnapshots(olderThan date: Date) async throws {
     try await database.write { transaction in
@@ -43,7 +44,7 @@ extension StoreService {
     }
   }
 
-  /// How many points all price histories have.
+  /// Returns the number of snapshots of all stores.
   /// - Throws: `StorageError`.
   public func snapshotCount() async throws -> Int {
     try await database.read { try $0.query("SELECT count(*) FROM snapshots", []) { Int($0.integer(0)) }[0] }

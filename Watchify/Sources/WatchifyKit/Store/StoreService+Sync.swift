@@ -3,15 +3,16 @@ import CofferDatabase
 public import Foundation
 import WatchifyCShims
 
-/// Reading stores and telling what changed (document 2).
+/// Syncing of stores.
 extension StoreService {
-  /// The shortest time between two attempts at one store, in seconds.
+  /// The minimum time between two sync attempts of a store, in seconds.
   static let minimumInterval: TimeInterval = 60
 
-  /// Reads a store, writes what changed in one transaction, and tells it.
-  /// - Returns: The news, in the order in which it was found.
-  /// - Throws: ``SyncError``: `rateLimited` within a minute of the last attempt by anybody, `resting` after a refusal.
-  ///   What was stored stays; a failure is kept with the store. `StorageError`.
+  /// Syncs a store: reads it, and writes the changes in one transaction.
+  /// - Returns: The events of the changes, in the order in which they were found.
+  /// - Throws: ``SyncError``: `rateLimited` within a minute of the last attempt by any process, `resting` during a
+  ///   pause. `StorageError`, `CancellationError`. The stored data is unchanged then; a failure is recorded with the
+  ///   store.
   @discardableResult
   public func syncStore(storeId: UUID) async throws -> [ChangeEventDTO] {
     do {
@@ -29,7 +30,7 @@ extension StoreService {
     } catch { throw SyncError.from(error) }
   }
 
-  /// Marks the attempt before it is made, so that nobody else makes it too.
+  /// Records the attempt before it is made, so that no other process makes it too.
   private func claim(_ id: UUID) async throws -> StoreRecord {
     let rests = try await rests()
     let now = now()
@@ -37,7 +38,7 @@ extension StoreService {
       guard var store = try StoreRecord.find(id, in: transaction) else { throw SyncError.storeNotFound }
       try Self.refuse(rests, store.domain)
       if let last = store.lastAttemptAt {
-        // A clock that was set back must not lock a store for long.
+        // A clock that was set back must not block a store for long.
         let elapsed = now.timeIntervalSince(last)
         guard elapsed < 0 || elapsed >= Self.minimumInterval else {
           throw SyncError.rateLimited(retryAfter: Self.minimumInterval - elapsed)
@@ -73,22 +74,21 @@ extension StoreService {
       return []
     }
     let prepared = try await database.read { [writer] in try writer.prepare(in: $0) }
-    // Of a large store, what was compared makes room for what is written. Each thread keeps what it has freed.
+    // For a large store, memory of the comparison is released before writing; the allocator would keep it per thread.
     let isLarge = reading.products.count > 5_000 || reading.bytes > 8 << 20
     (reading.products, writer.reading.products) = ([], [])
     if isLarge { watchify_trim_memory() }
     return try await database.write { [writer] in try writer.write(prepared, in: $0) }
   }
 
-  /// Asks a shop again in which currency it keeps its prices: after a minute, then after twice as long each time, up
-  /// to once a day.
+  /// Requests the base currency of a shop again: after a minute, then with doubled delays up to a day.
   private func askForCurrency(of store: StoreRecord) async throws {
     let now = now()
     let wait = min(86_400, 60 * pow(2, Double(min(store.metaAttempts, 20))))
     if let last = store.metaAskedAt, (0..<wait).contains(now.timeIntervalSince(last)) { return }
     var currency: String?
     do { currency = try await api.describe(request(store.domain, store.country, store.headers)).currency } catch {
-      // Without an answer the prices can still be read; a rest is for all questions.
+      // Prices can be read without it, but a pause applies to all requests.
       if case .resting? = error as? SyncError { throw error }
       if error is CancellationError { throw error }
     }
@@ -104,7 +104,7 @@ extension StoreService {
 
   // MARK: Failures
 
-  /// Keeps why an attempt failed. Being asked to wait is no failure of the store.
+  /// Records the error of an attempt with its store. `resting` and `rateLimited` are no failures of the store.
   private func fail(_ store: StoreRecord, _ error: any Error) async throws {
     guard !(error is CancellationError), !(error is StorageError) else { return }
     try await remember(error)
@@ -126,7 +126,7 @@ extension StoreService {
 
   // MARK: All stores
 
-  /// Reads all stores, one after another; what fails is kept with its store. Then deletes what is too old.
+  /// Syncs all stores, one after another, then deletes expired history. A failure is recorded with its store.
   public func syncAllStores() async {
     for id in await answer([], { try await self.storeIds() }) {
       guard !Task.isCancelled else { return }

@@ -2,7 +2,7 @@ import CofferDatabase
 import CofferLocks
 public import Foundation
 
-/// The followed stores and everything known of them (document 2).
+/// The service that syncs the followed stores and queries their data.
 ///
 /// ```swift
 /// let service = await StoreService.makeBackground(container: container)
@@ -10,30 +10,30 @@ public import Foundation
 /// let news = try await service.syncStore(storeId: store)
 /// ```
 ///
-/// Its code runs on a thread of its own, beside the main thread and beside those that tasks share. What it returns are
-/// values. Queries that the document has without `throws` give an empty answer when the database fails; the failure is
-/// in ``lastFailure``, and every one of them has a throwing form.
+/// Its code runs on a private queue, neither on the main thread nor in the cooperative thread pool. It returns sendable
+/// values. A query that does not throw returns an empty result if the database fails and sets ``lastFailure``; each of
+/// them has a throwing form.
 public actor StoreService: ModelActor {
   private static let singleton = Locked<StoreService?>(nil)
 
-  /// The service of the application, once somebody has set it.
+  /// The service of the application; `nil` until the application sets it.
   public static var shared: StoreService! {
     get { singleton.withLock { $0 } }
     set { singleton.withLock { $0 = newValue } }
   }
 
-  /// The thread that its code runs on.
+  /// The executor with the private queue.
   public nonisolated let modelExecutor: any ModelExecutor
-  /// Where it keeps everything.
+  /// The database.
   public nonisolated let modelContainer: ModelContainer
-  /// Where products come from.
+  /// The source of products.
   public nonisolated let api: any ShopifyAPIProtocol
-  /// The same thread, as Swift asks for it.
+  /// The executor in the form that the Swift runtime requires.
   public nonisolated var unownedExecutor: UnownedSerialExecutor { modelExecutor.asUnownedSerialExecutor() }
 
-  /// Why a query without `throws` had an empty answer last.
+  /// The error of the last non-throwing query that failed.
   public internal(set) var lastFailure: (any Error)?
-  /// The stores that are being read, and how often.
+  /// The number of syncs in progress, by store.
   var syncing: [UUID: Int] = [:]
   nonisolated let now: @Sendable () -> Date
   nonisolated var database: SQLiteDatabase { modelContainer.database }
@@ -45,11 +45,11 @@ public actor StoreService: ModelActor {
     self.now = now
   }
 
-  /// A service on threads of its own.
+  /// Creates a service, on a background thread.
   /// - Parameters:
-  ///   - container: where it keeps everything.
-  ///   - api: where products come from; the shops themselves unless given.
-  ///   - now: the clock.
+  ///   - container: the database.
+  ///   - api: the source of products; a ``ShopifyClient`` if `nil`.
+  ///   - now: returns the current date.
   @concurrent
   public static func makeBackground(
     container: ModelContainer, api: (any ShopifyAPIProtocol)? = nil, now: @escaping @Sendable () -> Date = { Date() }
@@ -59,17 +59,18 @@ public actor StoreService: ModelActor {
 
   // MARK: Stores
 
-  /// Follows a store: asks what it is, reads all its products and keeps them. What is already there is no news.
+  /// Follows a store: requests its description, reads all of its products and stores them. The first read reports no
+  /// changes.
   /// - Parameters:
-  ///   - name: what to call it; what it calls itself, or the first part of its address (all of a numeric one), unless
-  ///     given.
-  ///   - domain: its address, as anybody would paste it.
-  ///   - country: the market to ask for, as an ISO 3166 code; the store's own unless given.
-  ///   - headers: further headers that it is asked with, at this address alone: they are not kept for a store that
-  ///     lists its products at its address inside Shopify only.
-  ///   - progress: told of the products so far and of the page's number.
-  /// - Returns: The store's id.
-  /// - Throws: ``SyncError``, ``WatchifyError``, `StorageError`. Nothing was kept then.
+  ///   - name: the display name; if `nil`, the name of the shop, or the first label of its address (all of a numeric
+  ///     one).
+  ///   - domain: the address, in any form that ``ShopAddress/init(_:)`` accepts.
+  ///   - country: the country whose market is requested, as an ISO 3166 code; the shop's own if `nil`.
+  ///   - headers: additional headers for requests to this address only: they are dropped for a store that lists its
+  ///     products only at its Shopify domain.
+  ///   - progress: called after each page, with the number of products so far and the page number.
+  /// - Returns: The identifier of the new store.
+  /// - Throws: ``ShopAddress/Invalid``, ``SyncError``, ``WatchifyError``, `StorageError`. No store is added then.
   public func addStore(
     name: String?, domain: String, country: String? = nil, headers: [StoreHeader] = [],
     progress: (@Sendable (_ products: Int, _ page: Int) -> Void)? = nil
@@ -80,17 +81,17 @@ public actor StoreService: ModelActor {
     var request = request(address.domain, country, headers)
     do {
       var shop = try await api.describe(request)
-      // Whoever describes a shop may say anything: only an address inside Shopify is believed.
+      // The description is untrusted: only a Shopify domain is accepted.
       shop.shopifyDomain = shop.shopifyDomain.flatMap { ShopAddress.insideShopify($0) }
       try await refuseKnown([address.domain, shop.shopifyDomain])
-      // Without a country the shop would guess one from where it is asked, another one on a journey.
+      // Without a country the shop would choose one by the client's IP address, which changes on a journey.
       request.country = country ?? shop.country ?? HomeMarket.country(of: shop.currency)
       request.progress = progress
       let reading: ShopReading
       do { reading = try await api.read(request) } catch SyncError.notShopify {
-        // A front of the shop's own may serve pages only; inside Shopify it has an address that lists.
+        // A custom storefront may not serve listings; the shop's Shopify domain does.
         guard let inside = shop.shopifyDomain, inside != address.domain else { throw SyncError.notShopify }
-        // What lets a reader in at one host is nobody else's business.
+        // Headers that grant access at one host must not be sent to another.
         (request.domain, request.headers) = (inside, [])
         reading = try await api.read(request)
       }
@@ -103,8 +104,8 @@ public actor StoreService: ModelActor {
     }
   }
 
-  /// Changes what a store is called, or how it is asked; what is `nil` stays. Another country is another market: the
-  /// next read takes everything as it is there.
+  /// Changes the name, country or headers of a store; a parameter that is `nil` leaves the value unchanged. A new
+  /// country is another market, whose first read becomes a new baseline.
   /// - Throws: ``SyncError/storeNotFound``, `StorageError`.
   public func updateStore(
     id: UUID, name: String? = nil, country: String? = nil, headers: [StoreHeader]? = nil
@@ -118,7 +119,7 @@ public actor StoreService: ModelActor {
           generation = generation + 1
         WHERE no = ?1
         """, [.integer(store.no), .optional(name), .optional(country), .optional(encoded)])
-      // Whoever is asked otherwise may show something else.
+      // With another country or other headers the shop may serve another listing.
       if country != nil || headers != nil { try ValidatorRows.forget(store.no, in: transaction) }
     }
   }
@@ -130,17 +131,17 @@ public actor StoreService: ModelActor {
     let (id, now, domain, readCountry) = (UUID(), now(), request.domain, request.country)
     let name = Self.name(name, domain)
     let headers = String(decoding: try JSONEncoder().encode(headers), as: UTF8.self)
-    // A shop that is empty now is followed; one that broke off would make news of all that it still has.
+    // An empty shop can be followed; after an interrupted read, the unread products would be reported as new.
     guard reading.isComplete || reading.isLimited || reading.products.isEmpty else {
       throw SyncError.incomplete(reason: reading.incompleteReason ?? "The listing was not read to its end.")
     }
-    // What was read without a country is of no country's market: the first read for one begins anew.
+    // Values read without a country belong to no country's market: the first read with one is a new baseline.
     let market = Market(country: readCountry, currency: reading.currency)
     let remark = reading.isComplete ? nil : reading.incompleteReason.map { SyncError.incomplete(reason: $0) }
     let changes = ChangeDetection.changes(
       from: [:], to: reading, before: nil, now: market, baseCurrency: shop.currency)
     try await database.write { transaction in
-      // Two at once: the other one may have been first.
+      // Another process may have added the shop in the meantime.
       if let other = try Self.known([domain, shop.shopifyDomain], in: transaction) { throw other }
       let store = try transaction.query(
         """
@@ -167,12 +168,12 @@ public actor StoreService: ModelActor {
   private static func name(_ name: String?, _ domain: String) -> String {
     let name = name?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
     guard name.isEmpty else { return name }
-    // The first part of a number says nothing; "127.0.0.1:8080" does.
+    // The first part of a numeric address is not a useful name.
     let isNumber = !domain.utf8.contains { UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 } || domain.hasPrefix("[")
     return isNumber ? domain : domain.split(separator: ".").first.map(String.init) ?? domain
   }
 
-  /// The same shop under two addresses would be told of twice.
+  /// Throws if a shop is followed already: under two addresses its changes would be reported twice.
   private func refuseKnown(_ domains: [String?]) async throws {
     if let other = try await database.read({ try Self.known(domains, in: $0) }) { throw other }
   }
@@ -207,7 +208,7 @@ public actor StoreService: ModelActor {
     }
   }
 
-  /// The followed stores, by name.
+  /// Returns the followed stores, ordered by name.
   /// - Throws: `StorageError`.
   public func stores() async throws -> [StoreDTO] {
     let syncing = syncing
@@ -240,10 +241,10 @@ public actor StoreService: ModelActor {
     ) { CatalogueRows.images($0.text(0))[0] }
   }
 
-  /// The followed stores; none when the database fails.
+  /// Returns the followed stores, ordered by name; none if the database fails.
   public func fetchStores() async -> [StoreDTO] { await answer([]) { try await self.stores() } }
 
-  /// The ids of the followed stores, in the order of following.
+  /// Returns the ids of the followed stores, in the order in which they were added.
   /// - Throws: `StorageError`.
   public func storeIds() async throws -> [UUID] {
     try await database.read { try StoreRecord.all("ORDER BY no", [], in: $0).map(\.id) }
@@ -251,12 +252,12 @@ public actor StoreService: ModelActor {
 
   // MARK: Failures
 
-  /// Does what must be done even when the caller is cancelled: what was shown must be noted as shown.
+  /// Runs `body` to its end even if the caller is cancelled, so that a delivered notification is recorded as delivered.
   nonisolated func uninterrupted<R: Sendable>(_ body: @escaping @Sendable () async throws -> R) async throws -> R {
     try await Task { try await body() }.value
   }
 
-  /// A query's answer; what went wrong is kept.
+  /// Returns the result of a query, or `empty` if it throws; the error is kept in ``lastFailure``.
   func answer<R: Sendable>(_ empty: R, _ query: () async throws -> R) async -> R {
     do { return try await query() } catch {
       lastFailure = error
@@ -265,7 +266,7 @@ public actor StoreService: ModelActor {
   }
 }
 
-/// What cannot be done, in words for people.
+/// An operation that cannot be performed.
 public enum WatchifyError: Error, Hashable, Sendable {
   /// The shop is followed already, perhaps under another of its addresses.
   case alreadyFollowed(name: String, id: UUID)
@@ -274,7 +275,7 @@ public enum WatchifyError: Error, Hashable, Sendable {
 extension WatchifyError: LocalizedError {
   public var errorDescription: String? {
     switch self {
-    case .alreadyFollowed(let name, _): "This shop is followed already, as \(name)."
+    case .alreadyFollowed(let name, _): "This shop is already followed, as \(name)."
     }
   }
 }

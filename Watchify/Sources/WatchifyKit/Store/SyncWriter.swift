@@ -1,34 +1,33 @@
 import CofferDatabase
 import Foundation
 
-/// What one read changes, found beside the writer and written in one transaction: all of it, or nothing.
+/// Applies one read of a store: the changes are computed outside the writer and written in one transaction.
 struct SyncWriter: Sendable {
-  /// The store as it was when its reading began.
+  /// The store as it was when the read began.
   let claimed: StoreRecord
   var reading: ShopReading
   let rules: DetectionRules
   let preferences: NotificationPreferences
   let now: Date
 
-  /// Compares the read with what is stored.
+  /// Returns the changes between the stored products and the read.
   func prepare(in transaction: some Querying) throws -> ChangeSet {
     guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncError.storeNotFound }
     let market = Market(country: claimed.country, currency: reading.currency)
     var stored = try CatalogueRows.load(store: store.no, in: transaction)
-    // A store that never listed anything has no values of another market: its first products are news, which is what
-    // somebody who follows an empty shop waits for.
+    // A store that never listed a product has no values of another market: its first products are reported.
     let before = stored.isEmpty ? store.market.map { _ in market } : store.market
     let isSwitch = before.map { !$0.isComparable(to: market) } ?? false
     if isSwitch { try MarketRows.overlay(&stored, store: store.no, market: market, transaction) }
     var changes = ChangeDetection.changes(
       from: stored, to: reading, before: before, now: market, baseCurrency: store.baseCurrency, rules: rules,
       memory: try MarketRows.memory(of: store, in: market, isSwitch: isSwitch, at: now, transaction))
-    // It was read without a country before it was known which one to ask for: nobody has moved.
+    // The country was unknown at the first read, so this is not a change of market.
     if changes.isBaseline, before?.country == nil { changes.news = [] }
     return changes
   }
 
-  /// Writes that everything is as it was at the last read.
+  /// Records that nothing has changed since the last read.
   func confirm(in transaction: SQLiteTransaction) throws {
     guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncError.storeNotFound }
     guard store.generation == claimed.generation else { return }
@@ -38,8 +37,8 @@ struct SyncWriter: Sendable {
     try RestRows.served(store.domain, at: now, in: transaction)
   }
 
-  /// Writes what was found. A read that was overtaken, because somebody else has begun later and ended sooner, is older
-  /// than what is stored: it is dropped.
+  /// Writes the changes and returns their events. A read is dropped if the store was written since the read began,
+  /// because the stored data is then newer.
   func write(_ changes: ChangeSet, in transaction: SQLiteTransaction) throws -> [ChangeEventDTO] {
     guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncError.storeNotFound }
     guard store.generation == claimed.generation else { return [] }
@@ -71,7 +70,7 @@ struct SyncWriter: Sendable {
     return events.map(\.event)
   }
 
-  /// What is known of sizes that are off the list for good is no longer true.
+  /// Withdraws undelivered events about variants that are no longer listed.
   private func lose(_ changes: ChangeSet, _ store: Int64, _ transaction: SQLiteTransaction) throws {
     let waiting = try WaitingNews(of: store, in: transaction)
     for change in changes.products where change.product.missingReads == 0 {

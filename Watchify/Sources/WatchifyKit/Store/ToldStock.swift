@@ -1,15 +1,15 @@
 import CofferDatabase
 import Foundation
 
-/// What the person knows of a variant's stock: what was told last, or the truth where its changes are not told.
+/// A variant's stock as last notified, or its current stock if its changes are not notified.
 ///
-/// A variant's stock is told once in some hours, and the last word is the true one: a change that waits is replaced by
-/// the next, and dropped when that leads back to what is known.
+/// Stock changes of a variant are notified at most once in some hours. An undelivered change is replaced by the next
+/// one, or dropped if that restores the notified stock.
 struct ToldStock {
   private let isAvailable: Bool
   private let subject: [SQLiteValue]
 
-  /// `nil` for an event that is not about stock.
+  /// Creates the state for an event; `nil` if the event is not about stock.
   init?(of event: ChangeEventDTO, store: Int64) {
     guard event.changeType.isStock, let product = event.productShopifyId, let variant = event.variantShopifyId else {
       return nil
@@ -18,8 +18,8 @@ struct ToldStock {
     subject = [.integer(store), .integer(product), .integer(variant)]
   }
 
-  /// Takes back what waits to be told of the variant: it is no longer true. Where nothing was told yet, what was before
-  /// is what the person knows.
+  /// Deletes undelivered stock events of the variant, which are out of date. If none was ever notified, the stock
+  /// before the first of them counts as notified.
   func withdraw(in transaction: SQLiteTransaction) throws {
     let waiting = try transaction.query(
       """
@@ -35,7 +35,7 @@ struct ToldStock {
       subject + [.flag(first.type != ChangeType.backInStock.code)])
   }
 
-  /// Takes the present stock for known.
+  /// Records the current stock as notified.
   func settle(in transaction: SQLiteTransaction) throws {
     try transaction.execute(
       """
@@ -43,19 +43,19 @@ struct ToldStock {
       """, subject + [.flag(isAvailable)])
   }
 
-  /// When the present stock may be told; `nil` when it is known.
+  /// Returns the date from which the current stock may be notified; `nil` if it equals the notified stock.
   func turn(_ preferences: NotificationPreferences, _ now: Date, _ transaction: SQLiteTransaction) throws -> Date? {
     let told = try transaction.query(
       "SELECT is_available, told_at FROM told_stock WHERE store = ?1 AND product = ?2 AND variant = ?3", subject
     ) { (isAvailable: $0.flag(0), at: $0.optionalDate(1)) }.first
     guard let told else { return .distantPast }
     guard told.isAvailable != isAvailable else { return nil }
-    // A later moment comes from a clock that was set back since.
+    // A date in the future means that the clock was set back.
     guard let at = told.at, at <= now else { return .distantPast }
     return at.addingTimeInterval(3_600 * Double(min(24, max(0, preferences.stockQuietHours))))
   }
 
-  /// Takes what a channel is about to tell for known.
+  /// Records the stock events that a channel has claimed as notified.
   static func settle(channel: String, claim: String, at now: Date, in transaction: SQLiteTransaction) throws {
     try transaction.execute(
       """

@@ -1,15 +1,16 @@
 import CofferDatabase
 import Foundation
 
-/// Keeps what a shop gave with the pages of its last whole read, so that it is asked for changes only.
+/// The database rows of page validators, which make the next read of a store conditional.
 enum ValidatorRows {
-  /// A shop is read as a whole once a day in any case: what stands before it may be wrong about what has changed.
+  /// The lifetime of validators, in seconds: a shop is read completely once a day, because a cache in front of it may
+  /// be wrong.
   static let lifetime: TimeInterval = 86_400
 
-  /// What the next read of a store is asked with; none where "unchanged" would not be the whole truth.
+  /// Returns the validators for the next read of a store; empty if that must be a complete read.
   ///
-  /// What was missing has to be looked for again, a store that failed or was closed has to answer, and
-  /// another market, or headers that let in, show another listing.
+  /// A complete read is required after missing products, after a failure or closure, and after a change of market or
+  /// headers.
   static func usable(for store: StoreRecord, at now: Date, in transaction: some Querying) throws -> [PageValidator] {
     guard !store.isClosed, store.baseCurrency != nil, store.readCountry == store.country else { return [] }
     let found = try transaction.query(
@@ -22,11 +23,11 @@ enum ValidatorRows {
       """,
       [.integer(store.no), .date(now.addingTimeInterval(-lifetime)), .date(now), .optional(store.country)]
     ) { $0.text(0) }.first
-    // What cannot be read costs a whole read, and is replaced by it.
+    // Undecodable validators cost a complete read, which replaces them.
     return found.flatMap { try? JSONDecoder().decode([PageValidator].self, from: Data($0.utf8)) } ?? []
   }
 
-  /// Keeps those of a whole read; one that gave none leaves none.
+  /// Replaces the validators of a store with those of a complete read; deletes them if there are none.
   static func keep(
     _ validators: [PageValidator], of store: StoreRecord, at now: Date, in transaction: SQLiteTransaction
   ) throws {

@@ -1,10 +1,10 @@
 import CofferDatabase
 
-/// Takes back news that waits to be told and is no longer true. What a channel is telling already is told.
+/// Withdraws undelivered events that are out of date. Events that a channel has claimed are not withdrawn.
 struct WaitingNews {
   private let store: Int64
   private let transaction: SQLiteTransaction
-  /// Mostly nothing waits, and then nothing else is asked.
+  /// Whether the store has no undelivered events, which is usual; further queries are skipped then.
   private let isEmpty: Bool
 
   init(of store: Int64, in transaction: SQLiteTransaction) throws {
@@ -21,10 +21,11 @@ struct WaitingNews {
     var old: Price?
   }
 
-  // MARK: What makes news untrue
+  // MARK: Withdrawal
 
-  /// Takes back what an event contradicts.
-  /// - Returns: The channels to which the event is no news: it leads back to the price that their reader knows.
+  /// Deletes the undelivered events that a new event contradicts.
+  /// - Returns: The channels for which the event itself need not be delivered, because it restores the price last
+  ///   notified.
   func withdraw(contradicting event: ChangeEventDTO) throws -> [String] {
     guard !isEmpty, let product = event.productShopifyId else { return [] }
     switch event.changeType {
@@ -36,7 +37,7 @@ struct WaitingNews {
       let prices = try pieces(product, variant).filter { $0.type == opposite || $0.type == event.changeType }
       guard prices.contains(where: { $0.type == opposite }) else { break }
       try remove(prices)
-      // The oldest one starts from the price that is known.
+      // The oldest event starts from the notified price.
       let known = Dictionary(prices.map { ($0.channel, $0.old) }) { first, _ in first }
       return known.filter { $0.value != nil && $0.value?.decimal == event.newPrice }.map(\.key)
     default: break
@@ -44,7 +45,8 @@ struct WaitingNews {
     return []
   }
 
-  /// A size is off the list for good: it is no longer in stock, which nobody is told, so its return is news.
+  /// Records that a variant is no longer listed: it counts as out of stock without a notification, so that its return
+  /// is notified.
   func lose(_ variant: Int64, of product: Int64) throws {
     if !isEmpty { try remove(pieces(product, variant).filter { $0.type != .outOfStock }) }
     try transaction.execute(
@@ -54,7 +56,7 @@ struct WaitingNews {
 
   // MARK: Rows
 
-  /// What waits about a product, or about one variant of it, oldest first.
+  /// Returns the undelivered events of a product, or of one of its variants, oldest first.
   private func pieces(_ product: Int64, _ variant: Int64? = nil) throws -> [Piece] {
     try transaction.query(
       """
@@ -71,7 +73,7 @@ struct WaitingNews {
   private func remove(_ pieces: [Piece]) throws {
     for piece in pieces {
       if piece.type?.isStock == true {
-        // Where nothing was told yet, what was before is what the person knows.
+        // If none was ever notified, the stock before the event counts as notified.
         try transaction.execute(
           """
           INSERT OR IGNORE INTO told_stock SELECT store, product, variant, type <> 3, NULL FROM events

@@ -5,10 +5,10 @@ import Testing
 
 @testable import WatchifyKit
 
-/// Acceptance points 1 to 3 on what real shops served, replayed over HTTP.
+/// Acceptance points 1 to 3 with captures of real shops, replayed over HTTP.
 @Suite(.enabled(if: CapturedShops.folder != nil, "there are no captured shops"), .timeLimit(.minutes(15)))
 struct CaptureTests {
-  /// Two captures of one shop, and how many changes of each kind lie between them.
+  /// Two captures of one shop and the expected number of changes of each kind.
   struct Pair: CustomTestStringConvertible, Sendable {
     var store: String
     var from: String
@@ -51,7 +51,7 @@ struct CaptureTests {
     try ShopFeed(recorded: Data(contentsOf: Self.file(store, moment)))
   }
 
-  /// A shop that keeps its prices in `base` and serves `served` in the US, at the captured numbers.
+  /// A shop with the base currency `base` that serves `served` in the US, with the captured prices.
   private func server(_ feed: ShopFeed, base: String = "USD", served: String? = "USD") -> ReplayServer {
     var configuration = ReplayConfiguration()
     configuration.name = "Captured"
@@ -66,10 +66,10 @@ struct CaptureTests {
     Dictionary(grouping: events, by: \.changeType).mapValues(\.count)
   }
 
-  @Test("The pairs are there")
+  @Test("The pairs of captures exist")
   func present() { #expect(Self.pairs.count >= 7) }
 
-  @Test("1: the same again is silence, though every updated_at has moved", arguments: CapturedShops.pages)
+  @Test("1: an unchanged capture reports nothing, although every updated_at changed", arguments: CapturedShops.pages)
   func quiet(file: URL) async throws {
     try await ReplayFixture.use { fixture in
       let server = server(try ShopFeed(recorded: Data(contentsOf: file)))
@@ -83,13 +83,13 @@ struct CaptureTests {
       }
       let news = try await fixture.round()
       let reads = server.requests.filter { $0.target.hasPrefix("/products.json") }
-      #expect(reads.count == (server.feed.count == 0 ? 2 : 4), "it was read twice, to its empty page")
+      #expect(reads.count == (server.feed.count == 0 ? 2 : 4), "it was read twice, up to the empty page")
       #expect(news.isEmpty && fixture.channel.delivered.isEmpty)
       #expect(try await fixture.snapshots() == snapshots && (snapshots > 0) == (server.feed.count > 0))
     }
   }
 
-  @Test("2: exactly what changed is told", arguments: pairs.filter { $0.kind == "time" })
+  @Test("2: exactly the changes are reported", arguments: pairs.filter { $0.kind == "time" })
   func exact(pair: Pair) async throws {
     try await ReplayFixture.use { fixture in
       try await fixture.container.settings.set(1, for: StorageKeys.readsUntilRemoved)
@@ -132,7 +132,7 @@ struct CaptureTests {
   }
 
   @Test(
-    "3: the exchange rate of a converted shop is no news; its moves are in the chart",
+    "3: the exchange rate of a converted shop is no news; its moves are in the price history",
     arguments: [
       ("houseofmats", "20260107T1507Z-us", "20260109T1303Z-us"),
       ("yogamatters", "20260113T0359Z-us", "20260114T1517Z-us"),
@@ -152,7 +152,7 @@ struct CaptureTests {
     }
   }
 
-  @Test("3: a journey between two reads loses no news", arguments: pairs.filter { $0.kind == "time" })
+  @Test("3: a change of market between two reads loses no news", arguments: pairs.filter { $0.kind == "time" })
   func journey(pair: Pair) async throws {
     try await ReplayFixture.use { fixture in
       try await fixture.container.settings.set(1, for: StorageKeys.readsUntilRemoved)

@@ -6,13 +6,13 @@ import Testing
 
 @testable import WatchifyKit
 
-/// A shop that says what has changed is asked for nothing else.
+/// Conditional requests to a shop that supports them.
 @Suite(.timeLimit(.minutes(15))) struct ConditionalReadTests {
   private func lists(_ server: ReplayServer) -> [RequestRecord] {
     server.requests.filter { $0.target.hasPrefix("/products.json") }
   }
 
-  /// One more round, and the statuses of its requests for lists, in their order.
+  /// Runs one more round; returns its news and the statuses of its requests for lists, in order.
   private func round(_ fixture: ReplayFixture, _ server: ReplayServer) async throws -> (
     news: [ChangeEventDTO], statuses: [Int]
   ) {
@@ -21,7 +21,7 @@ import Testing
     return (news, lists(server).compactMap(\.status))
   }
 
-  @Test("Nothing new is one short answer a page; a change is found on whatever page it is")
+  @Test("An unchanged page costs one short response; a change is found on any page")
   func pages() async throws {
     try await ReplayFixture.use { fixture in
       let shop = ShopGenerator(seed: 11, products: 600)
@@ -38,7 +38,7 @@ import Testing
         #expect(store.cachedProductCount == 600 && store.lastError == nil)
         #expect(try #require(store.lastFetchedAt) > before)
       }
-      // The last page of products: what is before it is read as well, what is behind it has its own answer.
+      // The last page of products changes: earlier pages are read as well, the later one is requested again.
       let last = try #require(server.feed.ids.last)
       try server.update { try $0.changePrice(of: last, byPercent: -20) }
       let changed = try await round(fixture, server)
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  @Test("A whole read once a day, after a failure, while a product is missing, in another market, and without tags")
+  @Test("A complete read once a day, after a failure, while a product is missing, in another market, and without tags")
   func wholeReads() async throws {
     try await ReplayFixture.use { fixture in
       let server = ReplayServer(feed: ShopGenerator(seed: 12, products: 40).feed)
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test("Last-Modified is enough; what nobody has asked for is no answer")
+  @Test("Last-Modified is sufficient; an unrequested 304 is an invalid response")
   func lastModified() async throws {
     let date = "Wed, 21 Oct 2026 07:28:00 GMT"
     let page = ScriptedServer.Reply.json(

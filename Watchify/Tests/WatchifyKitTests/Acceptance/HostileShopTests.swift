@@ -6,12 +6,12 @@ import Testing
 
 @testable import WatchifyKit
 
-/// What a hostile server may send, each in a process of its own whose memory is measured.
+/// A response of a hostile server, each synced in a separate process whose memory is measured.
 struct HostileShop: CustomTestStringConvertible, Sendable {
   let testDescription: String
-  /// What comes of following it: how the helper's line begins.
+  /// The expected beginning of the helper's output.
   let outcome: String
-  /// What it answers, by the target; the replayed shop's own answer where it is nil.
+  /// Returns the fault by target; `nil` for the replayed shop's own response.
   let faults: @Sendable (_ target: String) -> ReplayFault?
 
   init(_ name: String, _ outcome: String, _ faults: @escaping @Sendable (_ target: String) -> ReplayFault?) {
@@ -20,7 +20,7 @@ struct HostileShop: CustomTestStringConvertible, Sendable {
     self.faults = faults
   }
 
-  /// One page of hostile bytes behind which the list ends.
+  /// Returns one page of hostile bytes, after which the list ends.
   static func page(_ name: String, _ outcome: String, _ body: @escaping @Sendable () -> String) -> HostileShop {
     HostileShop(name, outcome) { target in
       guard target.hasPrefix("/products.json") else { return nil }
@@ -46,7 +46,7 @@ struct HostileShop: CustomTestStringConvertible, Sendable {
     "{\"id\":\(id),\"available\":true,\(members)}"
   }
 
-  /// A list that never ends; its products are others each time that it is read.
+  /// Returns an endless list, whose products differ in each read.
   private static func endless(
     _ name: String, perPage: Int, _ product: @escaping @Sendable (_ id: Int, _ round: Int) -> String
   ) -> HostileShop {
@@ -152,14 +152,14 @@ struct HostileShop: CustomTestStringConvertible, Sendable {
   ]
 }
 
-/// Memory stays bounded whatever a server sends.
+/// Bounds of memory with hostile servers.
 @Suite(.serialized, .timeLimit(.minutes(15))) struct HostileShopTests {
-  /// Kilobytes that a process may take at most.
+  /// The maximum memory of a process, in kilobytes.
   static let limit = 150_000
-  /// Kilobytes that the sanitizer adds are not counted.
+  /// Memory is not checked under a sanitizer, which adds to it.
   static let isMeasured = ProcessInfo.processInfo.environment["COFFER_TSAN"] == nil
 
-  @Test("A hostile shop takes less than 150 MB and few seconds", arguments: HostileShop.all)
+  @Test("Syncing a hostile shop takes less than 150 MB and a few seconds", arguments: HostileShop.all)
   func hostile(_ shop: HostileShop) throws {
     var configuration = ReplayConfiguration()
     configuration.faults = shop.faults
@@ -171,12 +171,12 @@ struct HostileShop: CustomTestStringConvertible, Sendable {
     #expect(outcome.hasPrefix(shop.outcome), "\(outcome)")
     #expect(memory < Self.limit || !Self.isMeasured, "\(memory) kB")
     #expect(time < 20_000 || !Self.isMeasured, "\(time) ms of processors")
-    // Once more, to have it compared with itself where it was followed.
+    // Once more, so that a followed shop is compared with its stored data.
     let (_, again, _) = try Self.measure(server, in: directory)
     #expect(again < Self.limit || !Self.isMeasured, "\(again) kB the second time")
   }
 
-  @Test("A shop of 25,000 products of which everything changes at once takes less than 150 MB")
+  @Test("A shop of 25,000 products that all change at once takes less than 150 MB")
   func everything() throws {
     let server = ReplayServer(feed: ShopGenerator(seed: 1, products: 25_000, variants: 4).feed)
     try server.start()
@@ -189,7 +189,7 @@ struct HostileShop: CustomTestStringConvertible, Sendable {
     #expect(news.hasSuffix("pieces of news") && (second < Self.limit || !Self.isMeasured), "\(news), \(second) kB")
   }
 
-  /// What a process makes of a shop: its outcome, its memory in kilobytes and its time in milliseconds.
+  /// Syncs a shop in a separate process; returns the outcome, the memory in kilobytes and the time in milliseconds.
   private static func measure(
     _ server: ReplayServer, in directory: TemporaryDirectory
   ) throws -> (outcome: String, memory: Int, time: Int) {

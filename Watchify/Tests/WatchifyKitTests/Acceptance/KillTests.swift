@@ -10,10 +10,10 @@ import Testing
 /// Acceptance point 6: a process that is killed anywhere in a sync leaves a whole sync or none, and no news is lost.
 @Suite(.timeLimit(.minutes(15))) struct KillTests {
   private static let products = 120
-  /// The long form: `./run prove`.
+  /// Whether the long form runs, as with `./run prove`.
   private static let isProving = ProcessInfo.processInfo.environment["COFFER_PROVE"] != nil
 
-  @Test("6: killed again and again in mid-sync")
+  @Test("6: a process killed repeatedly during a sync")
   func kills() async throws {
     let directory = try TemporaryDirectory()
     let (file, deliveries) = (directory.path("watchify.db"), directory.path("deliveries"))
@@ -28,10 +28,10 @@ import Testing
     var generator = SeededGenerator(seed: 42)
     var kills = 0
     for round in 1...(Self.isProving ? 60 : 8) {
-      // All prices move together: a sync that is half there shows.
+      // All prices change together, so that a partial sync is detected.
       for id in feed.ids { try feed.setPrice(of: id, to: 1_000 + round) }
       server.set(feed: feed)
-      start += 5_000  // News waits for a day at most.
+      start += 5_000  // A step below a day: longer delays in the outbox are ignored.
       let victim = try HelperProcess([file, deliveries, "\(start)"], executable: "WatchifyTestHelper")
       #expect(try victim.line() == "ready")
       try await Task.sleep(for: .milliseconds(Int.random(in: 0...400, using: &generator)))
@@ -40,7 +40,7 @@ import Testing
       kills += 1
       try await check(file)
     }
-    // What is left is told by whoever comes next.
+    // Undelivered events are delivered by the next process.
     start += 5_000
     let last = try HelperProcess([file, deliveries, "\(start)"], executable: "WatchifyTestHelper")
     #expect(try last.line() == "ready")
@@ -63,9 +63,9 @@ import Testing
       return (counts.reduce(0, +), counts, untold[0])
     }
     try await container.close()
-    #expect(syncs.allSatisfy { $0 == Self.products * 3 }, "each sync told all its prices: \(syncs)")
+    #expect(syncs.allSatisfy { $0 == Self.products * 3 }, "each sync reported all its prices: \(syncs)")
     let told = try String(contentsOfFile: deliveries, encoding: .utf8).split(separator: "\n")
-    // Whoever is killed after it told and before it could write so is not believed: that sync is told again.
+    // A process killed between delivery and its record leads to a second delivery of that sync.
     #expect(untold == 0 && !told.isEmpty && told.count <= syncs.count + kills, "\(told) of \(events)")
     #expect(told.allSatisfy { $0.hasSuffix(" \(Self.products) price increases") }, "\(told)")
   }
@@ -80,7 +80,7 @@ import Testing
     try await container.close()
   }
 
-  /// The database is whole, and so is the last sync in it.
+  /// Checks that the database is intact and contains a complete last sync.
   private func check(_ file: String) async throws {
     let container = try await ModelContainer.open(at: URL(fileURLWithPath: file))
     let (integrity, prices, snapshots, events) = try await container.database.read { transaction in
@@ -94,6 +94,6 @@ import Testing
     try await container.close()
     #expect(integrity == ["ok"] && prices.count == 1, "\(integrity) \(prices)")
     #expect(snapshots.allSatisfy { $0 == Self.products * 3 } && events.allSatisfy { $0 == Self.products * 3 })
-    #expect(snapshots.count == events.count + 1, "a history's point for each price that was told")
+    #expect(snapshots.count == events.count + 1, "one snapshot for each reported price")
   }
 }

@@ -9,7 +9,7 @@ import Testing
 
 /// Acceptance points 4, 5 and 7, over HTTP against replayed shops.
 @Suite(.timeLimit(.minutes(15))) struct ReplayAcceptanceTests {
-  @Test("4: no read that is not whole removes anything; the next good one clears the error")
+  @Test("4: an incomplete read never removes anything; the next complete one clears the error")
   func noFalseRemoval() async throws {
     try await ReplayFixture.use { fixture in
       let shop = ShopGenerator(seed: 7, products: 600)
@@ -51,7 +51,7 @@ import Testing
       defer { server.stop() }
       _ = try await fixture.service.addStore(name: nil, domain: ReplayFixture.address(server))
       let count = try #require(try await fixture.service.stores().first).cachedProductCount
-      #expect(count == 588, "what the shop holds back is not there")
+      #expect(count == 588, "products that the shop withholds are absent")
       server.configure {
         $0.leftOut = [:]
         $0.shiftsAfterPage = 1
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  @Test("5: twenty stores, one request at a time; after Shopify has refused nobody is asked until the rest is over")
+  @Test("5: twenty stores, one request at a time; after a refusal by Shopify no request is made until the pause ends")
   func manners() async throws {
     try await ReplayFixture.use(behindShopify: true) { fixture in
       let log = Locked<(inFlight: Int, most: Int, requests: Int)>((0, 0, 0))
@@ -80,7 +80,7 @@ import Testing
         _ = try await fixture.service.addStore(name: nil, domain: ReplayFixture.address(server))
       }
       defer { for server in servers { server.stop() } }
-      // Callers at once, as a window, a loop and a command would be.
+      // Concurrent callers, such as a window, a loop and a command.
       let ids = try await fixture.service.storeIds()
       fixture.time.advance(by: .seconds(61))
       let service = fixture.service
@@ -104,10 +104,10 @@ import Testing
       #expect(until.timeIntervalSince(fixture.time.now) > 100, "Retry-After is not believed when it is shorter")
       _ = try await fixture.round()
       await expectSyncError(.resting(until: until)) { try await fixture.service.syncStore(storeId: ids[9]) }
-      #expect(log.withLock { $0.requests } == refused, "nobody was asked")
-      #expect(await BackgroundSyncState.shared.storeErrors[ids[3]] == nil, "resting is no error of a store")
+      #expect(log.withLock { $0.requests } == refused, "no request was made")
+      #expect(await BackgroundSyncState.shared.storeErrors[ids[3]] == nil, "a pause is no error of a store")
 
-      // A new process knows of the rest.
+      // A new process reads the pause from the database.
       let client = ShopifyClient(gate: RequestGate(clock: fixture.time.clock))
       let other = await StoreService.makeBackground(
         container: fixture.container, api: client, now: { fixture.time.now })
@@ -115,12 +115,12 @@ import Testing
       #expect(client.gate.restingUntil == until && log.withLock { $0.requests } == refused)
       fixture.time.advance(by: .seconds(121))
       _ = try await fixture.round()
-      #expect(log.withLock { $0.requests } > refused + 20, "afterwards it goes on by itself")
+      #expect(log.withLock { $0.requests } > refused + 20, "afterwards reading resumes automatically")
     }
   }
 
   @Test(
-    "7: a notification on a real bus, and a new one in its place",
+    "7: a notification on a real bus, and its replacement",
     .enabled(if: PrivateBus.isInstalled, "dbus-daemon is not installed"))
   func desktop() async throws {
     let bus = try await PrivateBus.start()
@@ -134,7 +134,7 @@ import Testing
       defer { server.stop() }
       _ = try await fixture.service.addStore(name: nil, domain: ReplayFixture.address(server))
       func tell() async throws -> [ChangeEventDTO] {
-        // A channel of its own each time, as after a restart.
+        // A new channel each time, as after a restart.
         let channel = DesktopChannel(
           replacements: ShownNotifications(database: fixture.container.database), environment: bus.environment)
         let (service, notifications) = (fixture.service, await NotificationService())
@@ -154,8 +154,8 @@ import Testing
 
       try await stub.stop()
       try server.update { feed throws(ReplayError) in try feed.changePrice(of: shop.id(of: 3), byPercent: -40) }
-      #expect(!(try await tell()).isEmpty, "without a server the sync is what it is")
-      #expect(try await !fixture.service.waitingNews().isEmpty, "and the news waits")
+      #expect(!(try await tell()).isEmpty, "the sync succeeds without a server")
+      #expect(try await !fixture.service.waitingNews().isEmpty, "and the news stays in the outbox")
     }
     try await bus.stop()
   }

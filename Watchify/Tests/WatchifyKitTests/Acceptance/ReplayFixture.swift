@@ -4,7 +4,7 @@ import ReplayShop
 
 @testable import WatchifyKit
 
-/// Watchify as it is, on a database of its own, reading replayed shops over HTTP; only time is not real.
+/// Watchify with a temporary database and a simulated clock, reading replayed shops over HTTP.
 final class ReplayFixture: Sendable {
   let directory: TemporaryDirectory
   let time = JumpingClock()
@@ -13,7 +13,7 @@ final class ReplayFixture: Sendable {
   let channel = RecordingChannel()
   let notifications: NotificationService
 
-  /// - Parameter isShopify: whether the shops count as Shopify's own front.
+  /// - Parameter isShopify: whether the shops count as Shopify's own servers.
   init(behindShopify isShopify: Bool = false) async throws {
     directory = try TemporaryDirectory()
     let container = try await ModelContainer.open(at: URL(fileURLWithPath: directory.path("watchify.db")))
@@ -42,19 +42,19 @@ final class ReplayFixture: Sendable {
     try await fixture.container.close()
   }
 
-  /// The address of a running replay.
+  /// Returns the address of a running replay shop.
   static func address(_ server: ReplayServer) throws -> String {
     guard let port = server.port else { throw ReplayError.isRunning }
     return "127.0.0.1:\(port)"
   }
 
-  /// One more round over all stores, with its notifications, when the minute is over.
+  /// Advances the clock by more than a minute and syncs all stores, with notifications.
   @discardableResult
   func round() async throws -> [ChangeEventDTO] {
     time.advance(by: .seconds(61))
     return await service.syncAllStoresWithErrorTracking(notifications: notifications)
   }
 
-  /// How many points all histories have.
+  /// Returns the number of snapshots of all stores.
   func snapshots() async throws -> Int { try await service.snapshotCount() }
 }

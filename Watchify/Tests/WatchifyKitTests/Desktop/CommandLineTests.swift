@@ -2,7 +2,7 @@ import CofferProcessTesting
 import Foundation
 import Testing
 
-/// The built program in a session whose desktop is a stub.
+/// The built program in a session with a stub notification server.
 @Suite("The command line on a desktop", .serialized, .enabled(if: PrivateBus.isInstalled, "dbus-daemon is missing"))
 struct CommandLineTests {
   @Test("The doctor sees the desktop; a test notification and the demo's news are shown on it")

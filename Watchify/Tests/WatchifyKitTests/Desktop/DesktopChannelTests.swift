@@ -11,7 +11,7 @@ private func news(
   NotificationContent(title: "Allbirds", body: body, threadIdentifier: thread, priority: priority)
 }
 
-/// Replacements that outlive a channel.
+/// Replacements in memory that outlive a channel.
 private actor KeptReplacements: DesktopReplacements {
   private var kept: [(thread: String, replacement: DesktopReplacement)] = []
   func replacement(forThread thread: String) -> DesktopReplacement? {
@@ -30,7 +30,7 @@ private struct BrokenReplacements: DesktopReplacements {
 @Suite(
   .serialized, .timeLimit(.minutes(15)), .enabled(if: PrivateBus.isInstalled, "dbus-daemon is not installed"))
 struct DesktopChannelTests {
-  /// The reason of a delivery that failed; the failure must be a temporary one.
+  /// Returns the reason of a failed delivery, which must be temporary.
   private func refusal(_ channel: DesktopChannel, _ content: NotificationContent = news()) async -> String {
     do {
       try await channel.deliver(content)
@@ -48,7 +48,7 @@ struct DesktopChannelTests {
     let channel = DesktopChannel(environment: bus.environment)
     #expect(channel.name == "desktop")
     #expect(await channel.availability() == .available(detail: "stub 1.2"))
-    #expect(stub.shown.isEmpty, "looking shows nothing")
+    #expect(stub.shown.isEmpty, "checking availability shows nothing")
     try await channel.deliver(news("3 price drops", of: "store-1", .passive))
     try await channel.deliver(news("1 back in stock", of: "store-2", .active))
     try await channel.deliver(news("1 back in stock", of: "store-3", .timeSensitive))
@@ -62,7 +62,7 @@ struct DesktopChannelTests {
     #expect(shown[0].hints == ["urgency=0x00", "desktop-entry='watchify'", "suppress-sound=true"])
     #expect(shown[1].hints == ["urgency=0x01", "desktop-entry='watchify'"])
     #expect(shown[2].hints == ["urgency=0x01", "desktop-entry='watchify'", "sound-name='message-new-instant'"])
-    #expect(stub.questions == 1, "one server is asked once what it can")
+    #expect(stub.questions == 1, "the capabilities of a server are requested once")
     try await stub.stop()
   }
 
@@ -84,7 +84,7 @@ struct DesktopChannelTests {
     let channel = DesktopChannel(replacements: kept, environment: bus.environment)
     for thread in ["store-1", "store-2", "store-1", "store-2"] { try await channel.deliver(news(of: thread)) }
     #expect(stub.shown.map(\.replacedId) == [0, 0, 41, 42])
-    // Another channel, as after a restart, with what the first one kept, and one that has nothing.
+    // Another channel, as after a restart, with the first one's replacements, and one without.
     try await DesktopChannel(replacements: kept, environment: bus.environment).deliver(news(of: "store-2"))
     try await DesktopChannel(environment: bus.environment).deliver(news(of: "store-2"))
     #expect(stub.shown.dropFirst(4).map(\.replacedId) == [42, 0])
@@ -123,17 +123,17 @@ struct DesktopChannelTests {
     let stub = try await StubServer.start(on: bus, .holds, firstId: 30)
     let kept = KeptReplacements()
     let channel = DesktopChannel(replacements: kept, timeout: .seconds(1), environment: bus.environment)
-    #expect(await refusal(channel) == "The notification server did not answer within 1 s.")
+    #expect(await refusal(channel) == "The notification server did not reply within 1 s.")
     #expect(
       await refusal(channel, news("1 back in stock"))
-        == "The notification server has not answered the last notification of this store yet.")
+        == "The notification server has not yet replied to the last notification of this store.")
     #expect(stub.shown.count == 1)
     stub.release()
-    // The next try is the same news: it is on the screen already.
+    // The retry has the same content, which is already shown.
     while await refusal(channel) != "delivered" { await Task.yield() }
     #expect(stub.shown.count == 1)
     #expect(await kept.replacement(forThread: "store-1")?.id == 30)
-    // Further news takes its place.
+    // Later news replaces it.
     try await channel.deliver(news("1 back in stock"))
     #expect(stub.shown.map(\.replacedId) == [0, 30])
     try await stub.stop()
@@ -207,9 +207,9 @@ struct DesktopChannelTests {
   @Test func aServerThatHangsIsGivenUp() async throws {
     let bus = try await PrivateBus.start()
     let stub = try await StubServer.start(on: bus, .hangs)
-    // Long enough for a busy machine to get as far as the server.
+    // Long enough to reach the server on a busy machine.
     let channel = DesktopChannel(timeout: .seconds(1), environment: bus.environment)
-    let reason = "The notification server did not answer within 1 s."
+    let reason = "The notification server did not reply within 1 s."
     #expect(await refusal(channel) == reason)
     #expect(await channel.availability() == .unavailable(reason: reason))
     stub.behave(.shows)
@@ -237,7 +237,7 @@ struct DesktopChannelTests {
     let channel = DesktopChannel(environment: bus.environment)
     try await channel.deliver(news())
     stub.behave(.vanishes)
-    #expect(await refusal(channel) == "The notification server went away before it answered.")
+    #expect(await refusal(channel) == "The notification server exited before it replied.")
     let nobody = "No notification server is running on the session bus, and none can be started."
     #expect(await refusal(channel) == nobody)
     #expect(await channel.availability() == .unavailable(reason: nobody))
@@ -256,11 +256,11 @@ struct DesktopChannelTests {
   }
 
   @Test func aBusThatRestarts() async throws {
-    let place = Locked("")
-    let channel = DesktopChannel { name in name == "DBUS_SESSION_BUS_ADDRESS" ? place.withLock { $0 } : nil }
+    let address = Locked("")
+    let channel = DesktopChannel { name in name == "DBUS_SESSION_BUS_ADDRESS" ? address.withLock { $0 } : nil }
     for _ in 0..<2 {
       let bus = try await PrivateBus.start()
-      place.withLock { $0 = bus.address }
+      address.withLock { $0 = bus.address }
       let stub = try await StubServer.start(on: bus)
       try await channel.deliver(news())
       #expect(stub.shown.map(\.replacedId) == [0])
@@ -275,7 +275,7 @@ struct DesktopChannelTests {
     let address = socket.address
     let channel = DesktopChannel(timeout: .milliseconds(50)) { $0 == "DBUS_SESSION_BUS_ADDRESS" ? address : nil }
     #expect(
-      await refusal(channel) == "The session bus at '\(address)' cannot be reached: no answer within 0.05 s.")
+      await refusal(channel) == "The session bus at '\(address)' cannot be reached: no reply within 0.05 s.")
     withExtendedLifetime(socket) {}
   }
 

@@ -3,7 +3,7 @@ import Foundation
 
 extension PrivateBus {
   /// Starts a bus.
-  /// - Parameter server: the program that the bus starts as a notification server when one is asked for.
+  /// - Parameter server: the program that the bus activates as a notification server.
   static func start(server: String? = nil) async throws -> PrivateBus {
     try await onThread { try PrivateBus(server: server) }
   }
@@ -12,7 +12,7 @@ extension PrivateBus {
   func stop() async throws { try await onThread { try self.end() } }
 }
 
-/// Runs what blocks on a thread of its own.
+/// Runs a blocking closure on a separate thread.
 func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
   try await withCheckedThrowingContinuation { continuation in
     DispatchQueue(label: "watchify.tests").async { continuation.resume(with: Result { try body() }) }

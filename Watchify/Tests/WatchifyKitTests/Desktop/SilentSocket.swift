@@ -1,7 +1,7 @@
 import CofferProcessTesting
 import Foundation
 
-/// A bus that accepts whoever comes and never says anything.
+/// A bus that accepts connections and never sends a byte.
 final class SilentSocket: Sendable {
   private let folder: TemporaryDirectory
   private let descriptor: CInt
@@ -18,7 +18,7 @@ final class SilentSocket: Sendable {
         bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
       }
     }
-    // Nobody needs to accept: the kernel does, as far as the queue goes.
+    // No accept(2) is needed: the kernel completes connections within the backlog.
     guard bound, listen(descriptor, 16) == 0 else { throw TestFailure("cannot listen at \(path): errno \(errno)") }
   }
 

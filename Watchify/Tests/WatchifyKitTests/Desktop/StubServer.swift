@@ -3,27 +3,27 @@ import CofferLocks
 import CofferProcessTesting
 import Foundation
 
-/// What a notification server was asked to show.
+/// A notification received by a stub server.
 struct Notified: Sendable {
   var appName = ""
   var replacedId: UInt32 = 0
   var summary = ""
   var body = ""
-  /// "name=value"
+  /// The hints, each as "name=value".
   var hints: [String] = []
   var timeout: Int32 = 0
 }
 
-/// A notification server inside this process, with a connection of its own to a private bus.
+/// A notification server in this process, with a separate connection to a private bus.
 final class StubServer: Sendable {
   enum Behaviour: Sendable {
     case shows
-    /// Takes calls and never answers.
+    /// Receives calls and never replies.
     case hangs
     case refuses
-    /// Leaves the bus instead of an answer.
+    /// Disconnects from the bus instead of replying.
     case vanishes
-    /// Shows at once and answers when it is released.
+    /// Shows at once and replies after its release.
     case holds
   }
 
@@ -39,7 +39,7 @@ final class StubServer: Sendable {
   private let state: Locked<State>
   private let service = Locked<BusService?>(nil)
 
-  /// Takes the name of the notification server.
+  /// Acquires the bus name of the notification server.
   static func start(
     on bus: PrivateBus, capabilities: [String] = ["body", "body-markup"], _ behaviour: Behaviour = .shows,
     firstId: UInt32 = 1
@@ -56,17 +56,17 @@ final class StubServer: Sendable {
     self.service.withLock { $0 = service }
   }
 
-  /// Leaves the bus.
+  /// Disconnects from the bus.
   func stop() async throws {
     _ = try await onThread { self.service.withLock { $0 }?.close() }
   }
 
   var shown: [Notified] { state.withLock { $0.shown } }
-  /// How often it was asked what it can.
+  /// The number of requests for its capabilities.
   var questions: Int { state.withLock { $0.questions } }
   func behave(_ behaviour: Behaviour) { state.withLock { $0.behaviour = behaviour } }
 
-  /// Answers what it has held back, and from now on at once.
+  /// Sends the delayed replies, and from now on replies at once.
   func release() {
     let held = state.withLock { state in
       defer { state.held = [] }
@@ -76,7 +76,7 @@ final class StubServer: Sendable {
     for held in held { try? held.call.reply(held.reply) }
   }
 
-  /// Answers a call; on GDBus's thread.
+  /// Replies to a call, on GDBus's thread.
   private func answer(_ call: BusCall) throws {
     let behaviour = state.withLock { $0.behaviour }
     switch behaviour {
@@ -128,7 +128,7 @@ extension Notified {
 }
 
 extension BusValue {
-  /// As GLib prints it.
+  /// The value as printed by GLib.
   fileprivate var printed: String {
     switch self {
     case .byte(let number): String(format: "0x%02x", number)

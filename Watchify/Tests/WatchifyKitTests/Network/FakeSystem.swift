@@ -3,7 +3,7 @@ import Foundation
 
 @testable import WatchifyKit
 
-/// A tree of `/proc` and `/sys` with interfaces and routes of the test's choice.
+/// A temporary tree of `/proc` and `/sys` with given interfaces and routes.
 final class FakeSystem: Sendable {
   private let folder: TemporaryDirectory
 
@@ -15,7 +15,7 @@ final class FakeSystem: Sendable {
 
   var reader: NetworkReader { NetworkReader(root: folder.url) }
 
-  /// What is seen there now.
+  /// The state read from the tree.
   var state: NetworkState { reader.read() }
 
   func write(_ path: String, _ text: String) throws {
@@ -47,7 +47,7 @@ final class FakeSystem: Sendable {
     try write("proc/net/ipv6_route", rows.joined())
   }
 
-  /// An interface with a state and, if any, a type of device.
+  /// Adds an interface with a state and, optionally, a device type.
   func setInterface(_ name: String, _ state: String, type: String? = nil, carrier: String? = nil) throws {
     try write("sys/class/net/\(name)/operstate", state + "\n")
     try write(
@@ -55,13 +55,13 @@ final class FakeSystem: Sendable {
     if let carrier { try write("sys/class/net/\(name)/carrier", carrier + "\n") }
   }
 
-  /// An interface that is up, and the default route over it.
+  /// Adds an interface that is up, with a default route over it.
   func connect(_ name: String, type: String? = nil) throws {
     try setInterface(name, "up", type: type)
     try setRoutes(["\(name) 00000000 0003 0 00000000"])
   }
 
-  /// No route at all.
+  /// Removes all routes.
   func disconnect() throws {
     try setRoutes([])
     try setRoutes6([])

@@ -8,12 +8,12 @@ import Testing
 @MainActor
 @Suite(.timeLimit(.minutes(15)))
 struct NetworkMonitorTests {
-  /// A monitor that looks only when it is told to, and then at once.
+  /// A monitor that reads the state only on a hint, and then without a delay.
   private func monitor(of system: FakeSystem) -> NetworkMonitor {
     NetworkMonitor(reader: system.reader, pause: .zero, poll: .seconds(86_400))
   }
 
-  /// The next elements of a stream.
+  /// Returns the next elements of a stream.
   private func next(_ count: Int, of stream: AsyncStream<Bool>) async throws -> [Bool] {
     let task = Task { () throws -> [Bool] in
       var seen: [Bool] = []
@@ -30,9 +30,9 @@ struct NetworkMonitorTests {
     #expect(monitor.isConnected)
     #expect(monitor.connectionType == .unknown)
     monitor.start()
-    #expect(!monitor.isConnected, "it looks at once")
+    #expect(!monitor.isConnected, "the state is read on start")
     monitor.stop()
-    #expect(!monitor.isConnected, "and stays with what it saw last")
+    #expect(!monitor.isConnected, "and is kept after the stop")
     #expect(NetworkMonitor.shared === NetworkMonitor.shared)
     #expect(NetworkMonitor.ConnectionType.allCases.map(\.rawValue) == ["wifi", "cellular", "wired", "unknown"])
   }
@@ -58,7 +58,7 @@ struct NetworkMonitorTests {
     #expect(try await next(1, of: first) == [true])
     #expect(monitor.isConnected)
     #expect(monitor.connectionType == .cellular)
-    #expect(try await next(1, of: second) == [true], "a busy listener gets the newest state alone")
+    #expect(try await next(1, of: second) == [true], "a slow consumer receives only the latest state")
     #expect(try await next(1, of: monitor.changes()) == [true])
   }
 
@@ -79,8 +79,8 @@ struct NetworkMonitorTests {
       teller.yield(true)
     }
     monitor.currentWatch?.hint()
-    #expect(try await next(1, of: told) == [true], "observers are told")
-    // The observer is told before the value is set, in the same turn of the main actor.
+    #expect(try await next(1, of: told) == [true], "observers are notified")
+    // The observer is notified before the value is set, in the same turn of the main actor.
     #expect(monitor.connectionType == .wifi)
     try system.disconnect()
     monitor.currentWatch?.hint()
@@ -116,7 +116,7 @@ struct NetworkMonitorTests {
     #expect(monitor.isConnected)
     monitor.start()
     #expect(!monitor.isConnected)
-    #expect(try await next(1, of: changes) == [false], "listeners stay over a stop")
+    #expect(try await next(1, of: changes) == [false], "streams continue across a stop")
     monitor.stop()
   }
 

@@ -1,15 +1,15 @@
 import CofferProcessTesting
 import Foundation
 
-/// A network of its own, in which this test bundle runs once more as a child process. It needs no rights where the
-/// kernel lets users make namespaces.
+/// A network namespace in which this test bundle is run as a child process. Requires no privileges if the kernel allows
+/// unprivileged namespaces.
 enum NetworkNamespace {
-  /// Whether this process is the one inside.
+  /// Whether this process runs inside the namespace.
   static let isInside = ProcessInfo.processInfo.environment[variable] != nil
   private static let variable = "WATCHIFY_NETWORK_NAMESPACE"
 
-  /// Why there can be none here; `nil` where there can.
-  static let whyNot: String? = {
+  /// The reason why namespaces are not available; `nil` if they are.
+  static let unavailabilityReason: String? = {
     do {
       let (status, text) = try run(["/bin/sh", "-c", "\(mount) && ip link add cable0 type veth peer name cable1"], [])
       return status == 0 ? nil : "no network namespace here: \(text)"
@@ -21,7 +21,7 @@ enum NetworkNamespace {
   /// `/sys` shows the network of the process that mounted it, and Foundation starts no process without a loopback.
   private static let mount = "mount -t sysfs none /sys && ip link set lo up"
 
-  /// Runs a suite of this bundle in a new namespace; what it printed, and its status.
+  /// Runs a suite of this bundle in a new namespace; returns its output and status.
   static func test(_ suite: String) throws -> (status: Int32, text: String) {
     let bundle = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
     let script = "\(mount) && exec \"$0\" --testing-library swift-testing --filter \"$1\""

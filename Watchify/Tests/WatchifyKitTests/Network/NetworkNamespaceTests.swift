@@ -6,14 +6,14 @@ import Testing
 
 @Suite(.timeLimit(.minutes(15)), .disabled(if: NetworkNamespace.isInside, "the process inside the namespace"))
 struct NetworkNamespaceTests {
-  @Test(.enabled(if: NetworkNamespace.whyNot == nil, "\(NetworkNamespace.whyNot ?? "")"))
+  @Test(.enabled(if: NetworkNamespace.unavailabilityReason == nil, "\(NetworkNamespace.unavailabilityReason ?? "")"))
   func theKernelsOwnNetwork() async throws {
     let (status, text) = try await onThread { try NetworkNamespace.test("InsideNetworkNamespace") }
     #expect(status == 0 && text.contains("cablesAndRoutes() passed"), "\(text)")
   }
 }
 
-/// What runs inside the namespace, where nothing else does: a cable between `cable0`, which is ours, and `cable1`.
+/// The tests inside the namespace: a virtual cable between `cable0`, which is monitored, and `cable1`.
 @MainActor
 @Suite(
   .serialized, .timeLimit(.minutes(15)),
@@ -27,7 +27,7 @@ struct InsideNetworkNamespace {
     try await ip(
       "link add cable0 type veth peer name cable1", "addr add 192.0.2.1/24 dev cable0",
       "link set cable0 up", "link set cable1 up")
-    // No poll within the test: what is seen here, the kernel has told.
+    // No poll within the test: every change is announced by the kernel.
     let monitor = NetworkMonitor(
       reader: NetworkReader(root: URL(fileURLWithPath: "/")), pause: .milliseconds(20), poll: .seconds(86_400))
     monitor.start()
@@ -64,7 +64,7 @@ struct InsideNetworkNamespace {
 
     try await ip("-6 route add unreachable default metric 5", "route add default dev lo")
     try await ip("route add default via 192.0.2.2 metric 9")
-    #expect(try await expectations.next() == true, "what leads nowhere is no route, and does not hide another")
+    #expect(try await expectations.next() == true, "a rejecting route does not count, and does not hide another")
     try await ip("link del cable0")
     #expect(try await expectations.next() == false, "the interface is gone")
     try await ip("route del default dev lo", "-6 route del unreachable default metric 5")
@@ -102,7 +102,7 @@ struct InsideNetworkNamespace {
     #expect(try await expectations.next() == false)
   }
 
-  /// How many sockets to the kernel there are in this namespace, other than the kernel's own.
+  /// Returns the number of netlink sockets in this namespace, except for the kernel's own.
   private func openSockets() throws -> Int {
     let list = try FileHandle(forReadingAtPath: "/proc/net/netlink")?.readToEnd() ?? Data()
     #expect(!list.isEmpty)
@@ -118,7 +118,7 @@ private final class Expectations {
 
   init(_ monitor: NetworkMonitor) { stream = monitor.changes() }
 
-  /// The next change, or `nil` when none comes.
+  /// Returns the next change, or `nil` if none arrives.
   func next() async throws -> Bool? {
     let stream = stream
     let task = Task { () async -> Bool? in

@@ -84,7 +84,7 @@ import Testing
   @Test func filesThatAreMissing() throws {
     let system = try FakeSystem()
     try system.setRoutes(["eth0 00000000 0003 0 00000000"])
-    #expect(system.state == connected(.unknown), "no interface in /sys: the route has to do")
+    #expect(system.state == connected(.unknown), "no interface in /sys: the route decides")
     try system.remove("proc/net/ipv6_route")
     #expect(system.state == connected(.unknown))
     try system.remove("proc/net/route")

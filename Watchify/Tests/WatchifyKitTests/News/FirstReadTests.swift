@@ -3,9 +3,9 @@ import Testing
 
 @testable import WatchifyKit
 
-/// What is seen for the first time is no news, also where the first read saw nothing, or another market.
+/// First reads, which report no news, also after an empty read or a read of another market.
 @Suite(.timeLimit(.minutes(15))) struct FirstReadTests {
-  @Test("The first read for a country is no news where the one before it was for none")
+  @Test("The first read for a country reports no news if the previous one was for none")
   func firstPinned() async throws {
     try await Workshop.use { workshop in
       workshop.shop.describe(ShopDescription())
@@ -28,20 +28,20 @@ import Testing
     }
   }
 
-  @Test("A shop that moves its reader to its own market answers the second read in another currency, without news")
+  @Test("A shop that redirects to its own market serves the second read in another currency, without news")
   func firstPinnedCurrency() async throws {
     try await Workshop.use { workshop in
       workshop.shop.describe(ShopDescription())
       let id = try await workshop.follow([product(1)], currency: "USD")
       #expect(try await workshop.sync(id, [product(1, prices: ["80"])], currency: "GBP").isEmpty)
-      // From here on a change is one.
+      // From here on changes are reported.
       #expect(
         try await workshop.sync(id, [product(1, prices: ["100"])], currency: "USD").map(\.changeType)
           == [.currencyChanged])
     }
   }
 
-  @Test("The first products of a store that was empty when it was followed are news, in whatever market")
+  @Test("The first products of a store that was empty when added are news, in any market")
   func emptyAtFirst() async throws {
     try await Workshop.use { workshop in
       workshop.shop.serve([], isComplete: false)

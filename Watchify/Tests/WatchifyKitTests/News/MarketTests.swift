@@ -4,7 +4,7 @@ import Testing
 
 @testable import WatchifyKit
 
-/// Journeys to other markets, currencies that are not known, and countries that nobody names.
+/// Changes of market, unknown currencies and unknown countries.
 @Suite(.timeLimit(.minutes(15))) struct MarketTests {
   @Test("On return from another market, news is what changed since the last read of this one")
   func journey() async throws {
@@ -26,7 +26,7 @@ import Testing
       let second = try #require(try await workshop.service.product(storeId: id, shopifyId: 2))
       #expect(!second.isRemoved && second.product.cachedPrice == 100, "the other market did not have it")
       #expect(try await workshop.sync(id, now).isEmpty)
-      // What is gone on return is missing first, as anywhere.
+      // A product gone on the return is missing first, as usual.
       #expect(try await workshop.sync(id, away, currency: "SGD").map(\.changeType) == [.currencyChanged])
       let less = Array(now.dropFirst())
       #expect(try await workshop.sync(id, less, currency: "USD").map(\.changeType) == [.currencyChanged])
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test("Each market has its own prices, and news that was told in one is not told again as new")
+  @Test("Each market has separate prices, and news reported in one is not reported again")
   func markets() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
@@ -49,11 +49,11 @@ import Testing
       #expect(try await workshop.sync(id, [product(1, prices: ["1"])]).map(\.changeType) == [.currencyChanged])
       try await workshop.service.updateStore(id: id, country: "US")
       let back = try await workshop.sync(id, [product(1, prices: ["90"]), product(2)], currency: "USD")
-      #expect(back.map(\.changeType) == [.currencyChanged], "the same as when it was left")
+      #expect(back.map(\.changeType) == [.currencyChanged], "the same as before the change")
     }
   }
 
-  @Test("While the shop's own currency is not known its prices count as converted, and it is asked again")
+  @Test("While the base currency is unknown, prices count as converted, and it is requested again")
   func unknownCurrency() async throws {
     try await Workshop.use { workshop in
       workshop.shop.describe(ShopDescription(country: "US"))
@@ -69,17 +69,17 @@ import Testing
       cut[4] = product(5, prices: ["50"])
       let news = try await workshop.sync(id, cut)
       #expect(news.map(\.productShopifyId) == [5] && news.allSatisfy { !$0.isUnsure })
-      #expect(workshop.shop.questions == 2, "the second time it is left in peace for longer")
+      #expect(workshop.shop.questions == 2, "the second delay is longer")
       workshop.clock.turn(600)
       workshop.shop.describe(ShopDescription(country: "US", currency: "USD"))
       let rest = try await workshop.sync(id, cut)
-      #expect(rest.count == 20, "now it is known that they were no moves of a rate")
+      #expect(rest.count == 20, "the moves are now known not to be the rate")
       let (small, asked) = (try await workshop.sync(id, [product(1, prices: ["41.50"])] + cut.dropFirst()), 3)
-      #expect(small.count == 1 && workshop.shop.questions == asked, "known once, it is not asked for again")
+      #expect(small.count == 1 && workshop.shop.questions == asked, "once known, it is not requested again")
     }
   }
 
-  @Test("A store that names no country is asked for one by its currency, from the first read on")
+  @Test("For a store that states no country, that of its currency is requested, from the first read on")
   func pinned() async throws {
     try await Workshop.use { workshop in
       workshop.shop.describe(ShopDescription(currency: "GBP"))

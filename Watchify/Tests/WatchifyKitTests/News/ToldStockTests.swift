@@ -6,7 +6,7 @@ import Testing
 
 @testable import WatchifyKit
 
-/// What is told of a size's stock follows the truth, whichever kinds of news are notified.
+/// Notified stock, with any selection of notified kinds.
 @Suite(.timeLimit(.minutes(15))) struct ToldStockTests {
   private func sized(_ isAvailable: Bool) -> ShopifyProduct {
     var sized = product(1, prices: ["10", "10"])
@@ -14,7 +14,7 @@ import Testing
     return sized
   }
 
-  /// What is notified of stock that comes and goes every seven hours.
+  /// Returns the notifications for stock that changes every seven hours.
   private func told(withoutType type: ChangeType, cycles: Int, hours: Double) async throws -> [String] {
     var bodies: [String] = []
     try await Workshop.use { workshop in
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test(
-    "Each restock is told though sell-outs are not, and the reverse", arguments: [ChangeType.outOfStock, .backInStock])
+    "Restocks are notified when sell-outs are not, and vice versa", arguments: [ChangeType.outOfStock, .backInStock])
   func mirror(type: ChangeType) async throws {
     let bodies = try await told(withoutType: type, cycles: 6, hours: 7)
     #expect(bodies.count == 6, "\(bodies)")
@@ -41,13 +41,13 @@ import Testing
     #expect(bodies.allSatisfy { $0.contains(words) })
   }
 
-  @Test("A size that comes and goes each hour is still told once in six hours")
+  @Test("A variant whose stock changes each hour is still notified once in six hours")
   func flapping() async throws {
     let bodies = try await told(withoutType: .outOfStock, cycles: 6, hours: 1)
     #expect(bodies.count == 2, "\(bodies)")
   }
 
-  @Test("A restock after the switch was turned is told, and one that was told already is not")
+  @Test("A restock after the setting changed is notified, unless it was notified already")
   func switched() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([sized(true)])
@@ -62,14 +62,14 @@ import Testing
       try await settings.set(false, for: StorageKeys.notificationsEnabled)
       #expect(try await change(false) == 0)
       try await settings.set(true, for: StorageKeys.notificationsEnabled)
-      #expect(try await change(true) == 1, "it was sold out, though nobody was told")
+      #expect(try await change(true) == 1, "it was sold out, though not notified")
       #expect(try await change(false) == 1)
       try await workshop.service.deleteOldEvents(olderThan: workshop.clock.now)
-      #expect(try await change(true) == 1, "what was told outlives the events")
+      #expect(try await change(true) == 1, "the notified stock outlives the events")
     }
   }
 
-  @Test("A size that is taken off the list and comes back is told each time")
+  @Test("A variant that is unlisted and returns is notified each time")
   func unlisted() async throws {
     try await Workshop.use { workshop in
       let (whole, sold) = (sized(true), sized(false))
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  /// What is told of reads that all wait for a channel.
+  /// Returns the notifications for several reads whose news is delivered at the end.
   private func waited(_ reads: [[ShopifyProduct]]) async throws -> [String] {
     var bodies: [String] = []
     try await Workshop.use { workshop in
@@ -98,7 +98,7 @@ import Testing
     return bodies
   }
 
-  @Test("What waits to be told and is no longer true is not told")
+  @Test("Undelivered news that is out of date is not delivered")
   func untrue() async throws {
     var without = sized(true)
     without.variants.removeLast()
@@ -120,7 +120,7 @@ import Testing
       try await waited([[same, cheap], [same], [same], [same, cheap]]) == ["Product 2: product returned"])
   }
 
-  @Test("A database of the second step keeps what was told and the market that it was read in")
+  @Test("A database of the second migration keeps the notified stock and the market")
   func migration() async throws {
     let directory = try TemporaryDirectory()
     let file = directory.path("watchify.db")
@@ -152,7 +152,7 @@ import Testing
       )
     }
     try await container.close()
-    #expect(stock == [[1, 2]], "the sell-out still waits to be told")
+    #expect(stock == [[1, 2]], "the sell-out is still undelivered")
     #expect(markets == ["US/USD"])
     let variants = try #require(stored[7]).variants
     #expect(variants.map(\.missingReads) == [0, 1])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import WatchifyKit
 
-/// What cannot be read is unknown, not gone.
+/// Undecodable entries, which count as unknown, not as removed.
 @Suite(.timeLimit(.minutes(15))) struct UnreadableTests {
   private let whole = product(1, prices: ["10", "12"])
   private var without: ShopifyProduct {
@@ -20,7 +20,7 @@ import Testing
     return try await workshop.sync(id).map(\.changeType)
   }
 
-  @Test("A size whose price was unreadable for long, or that was absent once, does not come back in stock")
+  @Test("A variant whose price was unreadable for long, or that was absent once, is not back in stock")
   func sizes() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([whole])
@@ -38,11 +38,11 @@ import Testing
       #expect(try await sync(workshop, id, [without], [UnreadableEntry(product: 1, variant: 101)]).isEmpty)
       var sold = whole
       sold.variants[1].available = false
-      #expect(try await sync(workshop, id, [sold]) == [.outOfStock], "what happened meanwhile is told")
+      #expect(try await sync(workshop, id, [sold]) == [.outOfStock], "changes in the meantime are reported")
     }
   }
 
-  @Test("One product that can never be read leaves the others' removals on", arguments: [true, false])
+  @Test("A permanently undecodable product does not prevent the removal of others", arguments: [true, false])
   func removal(isNamed: Bool) async throws {
     try await Workshop.use { workshop in
       let unreadable: Set = isNamed ? [UnreadableEntry(product: 9)] : []
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test("A known product that cannot be read any more is not removed, with or without its id")
+  @Test("A known product that becomes undecodable is not removed, with or without its id")
   func unknown() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1), product(2)])
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test("A product that loses its id for good, or an entry without one beside a removal, leaves removals on")
+  @Test("Neither a product that loses its id nor an entry without one prevents removals")
   func nameless() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1), product(2), product(3), product(4), product(5)])
@@ -82,11 +82,11 @@ import Testing
       #expect(try await sync(workshop, id, [1, 2, 3].map { product($0) }, nameless: 1).isEmpty)
       #expect(try await sync(workshop, id, [1, 2, 3].map { product($0) }, nameless: 1) == [.productRemoved])
       #expect(try await workshop.service.stores().first?.unreadableProducts == 1)
-      // A second entry in the read in which the third product goes.
+      // A second entry appears in the read in which the third product disappears.
       for _ in 0..<3 { #expect(try await sync(workshop, id, [1, 2].map { product($0) }, nameless: 2).isEmpty) }
       #expect(try await sync(workshop, id, [product(1)], nameless: 2).isEmpty)
       #expect(try await sync(workshop, id, [product(1)], nameless: 2) == [.productRemoved])
-      // An entry goes: as many products are gone as there were more of them.
+      // An entry disappears: one more product counts as missing.
       for news in [[], [ChangeType.productRemoved]] {
         #expect(try await sync(workshop, id, [product(1)], nameless: 1) == news)
       }
@@ -94,7 +94,7 @@ import Testing
     }
   }
 
-  @Test("An entry without an id that comes while nothing is missing is none of the products that go later")
+  @Test("An entry without an id that appears while nothing is missing is none of the products removed later")
   func further() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1), product(2)])
@@ -104,7 +104,7 @@ import Testing
     }
   }
 
-  @Test("What could not be read when the store was added is no news once it can be")
+  @Test("Products that were undecodable when the store was added are no news later")
   func later() async throws {
     try await Workshop.use { workshop in
       workshop.shop.serve(

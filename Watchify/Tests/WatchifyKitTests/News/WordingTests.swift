@@ -3,7 +3,7 @@ import Testing
 
 @testable import WatchifyKit
 
-/// What a notification says, and that its counts are those of the unread news.
+/// The texts of notifications, whose counts equal those of the unread news.
 @Suite(.timeLimit(.minutes(15))) struct WordingTests {
   private func event(
     _ type: ChangeType, product: Int64 = 1, variant: Int64 = 10, title: String = "Cork Mat", size: String? = nil,
@@ -20,7 +20,7 @@ import Testing
 
   private func body(_ events: [ChangeEventDTO]) -> String? { NotificationContent(of: events)?.body }
 
-  @Test("One piece of news is named with its price; sizes of a product are one")
+  @Test("A single piece of news is named with its price; variants of a product count once")
   func one() throws {
     let price = Decimal(string: "67.90")
     #expect(body([event(.priceDropped, from: 97, to: price)]) == "Cork Mat: $67.90, was $97.00")
@@ -48,7 +48,7 @@ import Testing
     #expect(try #require(body([long])).count < 100)
   }
 
-  @Test("Counts and unread agree, and a piece of news is read as a whole")
+  @Test("Counts and unread agree, and a piece of news is marked as a whole")
   func unread() async throws {
     try await Workshop.use { workshop in
       let prices = ["10", "12", "14"]

@@ -3,7 +3,7 @@ import Foundation
 
 @testable import WatchifyKit
 
-/// How a shop rounds what it has converted.
+/// The rounding of converted prices.
 enum Rounding: String, CaseIterable, Sendable {
   case cents = "cents"
   case fives = "5 cents"
@@ -27,7 +27,7 @@ enum Rounding: String, CaseIterable, Sendable {
     return Price(tenThousandths: Int64((max(rounded, 0.01) * 100).rounded()) * 100)
   }
 
-  /// The largest error that it makes at a price.
+  /// Returns the largest rounding error at a price.
   func step(_ amount: Double) -> Double {
     switch self {
     case .cents: 0.01
@@ -38,13 +38,13 @@ enum Rounding: String, CaseIterable, Sendable {
   }
 }
 
-/// A shop that converts and rounds its prices, and everything that Watchify remembers of it.
+/// A shop that converts and rounds its prices, with the state that Watchify keeps of it.
 struct ConvertedShop {
   let rounding: Rounding
-  /// What the shop reckons with, in its own currency.
+  /// The prices in the base currency.
   var prices: [Double]
   var rate = 1.27
-  /// The shop's own currency, where it says it.
+  /// The base currency; `nil` if the shop does not state it.
   var baseCurrency: String? = "GBP"
   private(set) var stored: [Int64: StoredProduct] = [:]
   private var memory = DetectionMemory(isKnownMarket: true)
@@ -53,23 +53,23 @@ struct ConvertedShop {
   init(products: Int, _ rounding: Rounding, using generator: inout SeededGenerator) {
     self.rounding = rounding
     prices = (0..<products).map { _ in
-      // Many cheap things and a few dear ones.
+      // Many low prices and a few high ones.
       let price = 8 * exp(Double.random(in: 0...3.6, using: &generator))
       return Bool.random(using: &generator) ? price.rounded() : price.rounded() - 0.01
     }
     _ = read(isFirst: true)
   }
 
-  /// A shop that serves these prices as they are.
+  /// Creates a shop with given prices.
   init(serving prices: [Double], baseCurrency: String?) {
     (rounding, self.prices, rate, self.baseCurrency) = (.cents, prices, 1, baseCurrency)
     _ = read(isFirst: true)
   }
 
-  /// The price that is served.
+  /// Returns the served price.
   func served(_ product: Int) -> Price { rounding.price(prices[product] * rate) }
 
-  /// The next read, with its news.
+  /// Reads the shop again; returns the news.
   mutating func read(isFirst: Bool = false, after days: Double = 0) -> [DetectedChange] {
     memory.age = days * 86_400
     let products = prices.indices.map { index in
@@ -85,7 +85,7 @@ struct ConvertedShop {
     return changes.news
   }
 
-  /// Moves the rate as rates do between two reads: mostly by tenths of a percent, now and then by more.
+  /// Moves the rate by a realistic amount: mostly by tenths of a percent, sometimes by more.
   mutating func drift(using generator: inout SeededGenerator) {
     let isLarge = Int.random(in: 0..<20, using: &generator) == 0
     rate *= 1 + Double.random(in: isLarge ? -0.015...0.015 : -0.004...0.004, using: &generator)

@@ -4,7 +4,7 @@ import Testing
 @testable import WatchifyKit
 
 @Suite struct RatePollTests {
-  /// CPU time of a poll of one product whose sizes all have prices of their own and come in another order, in seconds.
+  /// Returns the CPU time, in seconds, of a poll of one product with reordered variants of different prices.
   private func time(sizes: Int) -> Double {
     let market = Market(country: "US", currency: "USD")
     let old = product(1, prices: (1...sizes).map { "\($0).00" })

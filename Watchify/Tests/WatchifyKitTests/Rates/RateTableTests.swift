@@ -4,8 +4,8 @@ import Testing
 
 @testable import WatchifyKit
 
-/// The exchange-rate rule on generated shops: what is told, what is missed, what is told falsely. The manual has the
-/// table; with `WATCHIFY_TABLE` set its rows are printed.
+/// The exchange-rate rule on generated shops: changes that are reported, missed and reported falsely. The results are
+/// in docs/watchify.md; with `WATCHIFY_TABLE` set, the rows are printed.
 @Suite(.timeLimit(.minutes(15))) struct RateTableTests {
   struct Shape: CustomTestStringConvertible, Sendable {
     var products: Int
@@ -13,7 +13,7 @@ import Testing
     var testDescription: String { "\(products) products in \(rounding.rawValue)" }
     var isFine: Bool { rounding == .cents || rounding == .fives }
     var isLarge: Bool { products == 2_000 }
-    /// How many shops of a size are made, so that all sizes see enough.
+    /// The seeds of the generated shops, so that each size has enough samples.
     var shops: Range<UInt64> { 0..<(isLarge ? 1 : products == 1 ? 24 : 8) }
 
     func shop(_ generator: inout SeededGenerator) -> ConvertedShop {
@@ -42,11 +42,11 @@ import Testing
       }
     }
     row("moves, \(shape.testDescription): \(told) of \(moves)")
-    // A single price in tens and fives may be taken for one in units.
+    // A single price in tens and fives may be mistaken for one in units.
     #expect(told == 0 || (shape.products == 1 && !shape.isFine && told * 100 <= moves), "\(told) of \(moves)")
   }
 
-  @Test("A true cut is told where it is larger than the rounding and the listing shows the rate", arguments: shapes)
+  @Test("A true cut is reported if it exceeds the rounding and the listing determines the rate", arguments: shapes)
   func cuts(shape: Shape) {
     for percent in [1.0, 2, 3, 5, 10] {
       var (cuts, told, visible, missed, wrong, sure) = (0, 0, 0, 0, 0, 0)
@@ -66,7 +66,7 @@ import Testing
           if !own.isEmpty { told += 1 }
           sure += own.count { !$0.isUnsure }
           wrong += news.count { !cut.contains($0.productID ?? 0) }
-          // Rounding may hide a step of the price that was and one of the price that is.
+          // Rounding may hide a step of the old price and one of the new price.
           guard amount * percent / 100 > 2 * shape.rounding.step(amount) else { continue }
           visible += 1
           if own.isEmpty { missed += 1 }
@@ -76,7 +76,7 @@ import Testing
       #expect(wrong * 12 <= cuts, "\(percent) %: \(wrong) of \(cuts)")
       switch (shape.products, shape.isFine) {
       case (1, true):
-        #expect(sure * 100 <= cuts, "one price does not show the rate")
+        #expect(sure * 100 <= cuts, "one price does not determine the rate")
         if percent >= 3 { #expect(missed * 12 <= visible, "\(percent) %: \(missed) of \(visible)") }
       case (_, true): #expect(missed * 24 <= visible, "\(percent) %: \(missed) of \(visible)")
       case (1, false): if percent < 10 { #expect(sure * 12 <= cuts, "\(percent) %: \(sure) of \(cuts)") }
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  @Test("Eight weekly cuts of 2.5 % are told", arguments: shapes)
+  @Test("Eight weekly cuts of 2.5 % are reported", arguments: shapes)
   func slides(shape: Shape) {
     var (slides, told) = (0, 0)
     for seed in shape.shops {
@@ -110,7 +110,7 @@ import Testing
   }
 
   @Test(
-    "A sale of everything is told; a small one in a small shop is told as unsure",
+    "A sale of everything is reported; a small one in a small shop is reported as unsure",
     arguments: [1, 5, 50], [2.5, 5.0, 20.0])
   func sale(products: Int, percent: Double) {
     // A step of a whole unit may be the larger part of a small sale.
@@ -128,7 +128,7 @@ import Testing
     }
   }
 
-  @Test("A cut that the rate hides is told once it shows; what was told is compared with afterwards")
+  @Test("A cut that the rate cancels out is reported once it shows; later prices are compared with the reported one")
   func hidden() {
     var generator = SeededGenerator(seed: 5)
     var shop = ConvertedShop(products: 50, .cents, using: &generator)
@@ -145,7 +145,7 @@ import Testing
     }
   }
 
-  @Test("A rate that has moved far since a price was told makes it news, as unsure")
+  @Test("A price is reported as unsure if the rate has moved far since it was reported")
   func far() {
     var generator = SeededGenerator(seed: 6)
     var shop = ConvertedShop(products: 50, .cents, using: &generator)

@@ -3,10 +3,10 @@ import Testing
 
 @testable import WatchifyKit
 
-/// Prices that stay what they are say that the rate does, too.
+/// Unchanged prices as evidence for an unchanged rate.
 @Suite(.timeLimit(.minutes(15))) struct UnchangedPricesTests {
   @Test(
-    "Where the base is not known and no other price moves, a cut within the rounding is told",
+    "If the base currency is unknown and no other price changes, a cut within the rounding is reported",
     arguments: [5, 10, 30, 300], [0.06, 0.1])
   func plainCut(products: Int, share: Double) {
     for price in [50.0, 100, 120, 200, 1_000] {
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(
-    "A cut of most prices is no move of the rate where the others stay the same to the cent",
+    "A cut of most prices is no move of the rate if the others are exactly unchanged",
     arguments: [0.5, 0.6, 0.7], [0.975, 0.98, 1.025])
   func majority(share: Double, factor: Double) {
     for products in [8, 20, 50, 200] {
@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  @Test("A few prices that never follow the rate do not hold it")
+  @Test("A few prices that never follow the rate do not fix it")
   func fixedPrices() {
     var generator = SeededGenerator(seed: 11)
     var shop = ConvertedShop(products: 60, .cents, using: &generator)
@@ -57,7 +57,7 @@ import Testing
     #expect(shop.read().map(\.productID) == [1])
   }
 
-  @Test("The longer ago the last read was the further the rate may have moved, up to 9 %")
+  @Test("The longer ago the last read, the further the rate may have moved, up to 9 %")
   func age() {
     for (days, percent, isRate) in [
       (1.0, 3.5, false), (30, 3.5, true), (30, 8, false), (70, 8, true), (70, -8, true), (1_000, 10, false),

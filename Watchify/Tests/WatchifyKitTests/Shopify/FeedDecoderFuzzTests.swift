@@ -31,7 +31,7 @@ struct FeedDecoderFuzzTests {
     return bytes
   }
 
-  @Test("Changed pages give products that hold what they promise, or a fault", arguments: 1...8 as ClosedRange<UInt64>)
+  @Test("Mutated pages decode to valid products or a fault", arguments: 1...8 as ClosedRange<UInt64>)
   func mutations(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let sample = Array(Self.sample.utf8)
@@ -48,15 +48,15 @@ struct FeedDecoderFuzzTests {
   }
 
   @Test(
-    "What is refused as malformed is refused by Foundation too, and the reverse",
+    "Malformed JSON is rejected if and only if Foundation rejects it",
     arguments: 1...4 as ClosedRange<UInt64>)
   func grammar(seed: UInt64) {
     var random = SeededGenerator(seed: 100 + seed)
     let sample = Array(Self.sample.utf8)
     for _ in 0..<2_000 {
       let bytes = mutated(sample, &random)
-      // Foundation refuses lone surrogates and other text than UTF-8, which are replaced here, and lets a comma stand
-      // before a closing bracket.
+      // Foundation rejects lone surrogates and invalid UTF-8, which are replaced here, and accepts a comma before a
+      // closing bracket.
       guard let text = String(validating: bytes, as: UTF8.self), !text.lowercased().contains("\\ud"),
         !text.contains(/,\s*[}\]]/)
       else { continue }
@@ -72,7 +72,7 @@ struct FeedDecoderFuzzTests {
     }
   }
 
-  @Test("Noise never ends the process", arguments: 1...4 as ClosedRange<UInt64>)
+  @Test("Random bytes never crash the process", arguments: 1...4 as ClosedRange<UInt64>)
   func noise(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<2_000 {
@@ -85,7 +85,7 @@ struct FeedDecoderFuzzTests {
   }
 }
 
-@Suite("Decoding answers of real shops", .enabled(if: CapturedShops.folder != nil))
+@Suite("Decoding responses of real shops", .enabled(if: CapturedShops.folder != nil))
 struct CapturedFeedTests {
   private struct Feed: Decodable {
     struct Product: Decodable {

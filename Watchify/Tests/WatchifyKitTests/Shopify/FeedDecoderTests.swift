@@ -18,14 +18,14 @@ struct FeedDecoderTests {
     }
   }
 
-  /// A page with one product that has these members besides the needed ones.
+  /// Returns a page with one product that has the given members besides the required ones.
   private func product(_ members: String = "", variants: String) -> String {
     "{\"products\":[{\"id\":1,\"title\":\"T\",\"handle\":\"t\"\(members),\"variants\":[\(variants)]}]}"
   }
 
   private let variant = #"{"id":7,"title":"S","price":"1.00","available":true,"position":1}"#
 
-  @Test("Every part of a product arrives")
+  @Test("Every part of a product is decoded")
   func wholeProduct() throws {
     let page = try decode(
       """
@@ -51,7 +51,7 @@ struct FeedDecoderTests {
   }
 
   @Test(
-    "A variant with a broken part is left out and counted, and never free of charge",
+    "A variant with a broken part is omitted and counted, and its price is never zero",
     arguments: [
       #"{"title":"no id","price":"1","available":true}"#, #"{"id":"8","price":"1","available":true}"#,
       #"{"id":8.5,"price":"1","available":true}"#, #"{"id":-8,"price":"1","available":true}"#,
@@ -67,13 +67,13 @@ struct FeedDecoderTests {
     let page = try decode(product(variants: "\(broken),\(variant)"))
     #expect(page.brokenVariants == 1)
     #expect(page.products.first?.variants.map(\.id) == [7])
-    // A product with nothing but broken variants is broken itself.
+    // A product with only broken variants is broken itself.
     let alone = try decode(product(variants: broken))
     #expect(alone.products.isEmpty && alone.brokenProducts == 1 && alone.entries == 1)
   }
 
   @Test(
-    "A broken product is left out and counted",
+    "A broken product is omitted and counted",
     arguments: [
       #"{"id":null,"title":"T","handle":"t","variants":[]}"#, #"{"id":1,"handle":"t","variants":[]}"#,
       #"{"id":1,"title":"T","variants":[]}"#, #"{"id":1,"title":"T","handle":"t"}"#,
@@ -99,7 +99,7 @@ struct FeedDecoderTests {
     #expect(try decode(self.product(variants: "")).products.first?.variants.isEmpty == true)
   }
 
-  @Test("Of two variants with one id the first counts, also among hundreds")
+  @Test("Of two variants with one id the first is kept, also among hundreds")
   func duplicateVariants() throws {
     let ids = Array(1...100) + Array(50...150)
     let variants = ids.enumerated().map { #"{"id":\#($1),"title":"\#($0)","price":"1","available":true}"# }
@@ -120,13 +120,13 @@ struct FeedDecoderTests {
     #expect(try title(#"\ud83d\u0041"#) == "\u{FFFD}A")
     #expect(try title("日本語のマット") == "日本語のマット")
     var bytes = Data(product(variants: variant).utf8)
-    let place = try #require(bytes.firstRange(of: Data("\"T\"".utf8)))
-    bytes.replaceSubrange(place, with: [0x22, 0xFF, 0x41, 0xC3, 0x22])
+    let range = try #require(bytes.firstRange(of: Data("\"T\"".utf8)))
+    bytes.replaceSubrange(range, with: [0x22, 0xFF, 0x41, 0xC3, 0x22])
     #expect(try FeedDecoder.decode(bytes).products.first?.title == "\u{FFFD}A\u{FFFD}")
     #expect(try decode(#"{"product\u0073":[]}"#) == FeedPage())
   }
 
-  @Test("What is no page is told apart")
+  @Test("Bodies that are no page are distinguished")
   func faults() {
     #expect(fault("") == .notJSON)
     #expect(fault("  ") == .notJSON)
@@ -149,7 +149,7 @@ struct FeedDecoderTests {
     #expect(fault("{\"a\":\(deep)") == .malformed(offset: 5 + JSONScanner.deepest))
   }
 
-  @Test("Every beginning of a page is told to be one")
+  @Test("Every prefix of a page is reported as truncated")
   func truncated() throws {
     let page = Data(product(#","created_at":"2026-01-01T00:00:00Z","x":[1.5,null,"\u00e9"]"#, variants: variant).utf8)
     #expect(try FeedDecoder.decode(page).products.count == 1)
@@ -157,7 +157,7 @@ struct FeedDecoderTests {
   }
 
   @Test(
-    "Dates to the second",
+    "ISO 8601 dates, to the second",
     arguments: [
       ("1970-01-01T00:00:00Z", 0), ("1969-12-31T23:59:59-00:00", -1), ("2000-02-29T12:00:00+05:30", 951_805_800),
       ("2026-01-05T10:00:00.987-05:00", 1_767_625_200), ("2024-12-31T23:59:60Z", 1_735_689_600),

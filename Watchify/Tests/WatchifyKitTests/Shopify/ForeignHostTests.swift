@@ -4,12 +4,12 @@ import Testing
 
 @testable import WatchifyKit
 
-/// What a shop says may lead nobody astray: not to other hosts, and not the private headers.
+/// Contents of a shop must not direct requests or private headers to other hosts.
 @Suite(.serialized, .timeLimit(.minutes(15))) struct ForeignHostTests {
   private static let secret = StoreHeader(name: "Signature", value: "secret-7")
 
   @Test(
-    "myshopify_domain is followed to myshopify.com alone",
+    "myshopify_domain is only followed to myshopify.com",
     arguments: [
       "127.0.0.1:PORT", "localhost:PORT", "http://127.0.0.1:PORT/x", "evil.example", "myshopify.com",
       "a.b.myshopify.com", "a.myshopify.com.evil.example", "a.myshopify.com:8443", "a@127.0.0.1:PORT",
@@ -33,14 +33,14 @@ import Testing
     #expect(stranger.log.isEmpty && front.targets.count == 2)
   }
 
-  @Test("A real address inside Shopify is believed")
+  @Test("A real Shopify domain is accepted")
   func inside() {
     let good = Data(#"{"myshopify_domain":"A-1.myshopify.com","country":"\u001b[31m","currency":"usd"}"#.utf8)
     let shop = ShopAnswers.description(good)
     #expect(shop.shopifyDomain == "a-1.myshopify.com" && shop.country == nil && shop.currency == "USD")
   }
 
-  @Test("Private headers go to the host that they were given for, and are kept for no other")
+  @Test("Private headers are sent only to the host that they were given for")
   func headers() async throws {
     try await Workshop.use { workshop in
       workshop.shop.describe(ShopDescription(name: "Front", shopifyDomain: "front.myshopify.com"))
@@ -55,24 +55,24 @@ import Testing
     }
   }
 
-  @Test("Redirects to other hosts are not followed, private ones least of all, and no header goes there")
+  @Test("Redirects to other hosts, public or private, are not followed, and no header is sent there")
   func redirects() async throws {
     let other = try ScriptedServer([.page(1...1), .empty])
     defer { other.stop() }
-    let places = [
+    let targets = [
       "http://127.0.0.1:\(other.port)/products.json", "//localhost:\(other.port)/", "http://169.254.169.254/latest/",
       "http://[::1]:\(other.port)/", "http://2130706433:\(other.port)/", "https://evil.example/products.json",
       "http://user@127.0.0.1:\(other.port)/", "file:///etc/passwd", "gopher://127.0.0.1:\(other.port)/",
     ]
-    for place in places {
-      let shop = try ScriptedServer([.status(302, "Location: \(place)")])
+    for target in targets {
+      let shop = try ScriptedServer([.status(302, "Location: \(target)")])
       defer { shop.stop() }
       let request = ShopRequest(domain: shop.domain, headers: [("Signature", "secret-7")])
-      let isPublic = place.contains("evil.example")
+      let isPublic = target.contains("evil.example")
       let expected = isPublic ? SyncError.moved(to: "evil.example") : .notShopify
-      #expect(await ClientFixture().fault(of: request) == expected, "\(place)")
+      #expect(await ClientFixture().fault(of: request) == expected, "\(target)")
       #expect(shop.log.last?.header("signature") == "secret-7" && shop.targets.count == 1)
-      // robots.txt is asked without it.
+      // robots.txt is requested without it.
       #expect(shop.log.first?.header("signature") == nil)
     }
     #expect(other.log.isEmpty)

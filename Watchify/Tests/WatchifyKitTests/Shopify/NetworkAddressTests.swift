@@ -4,9 +4,9 @@ import Testing
 
 @testable import WatchifyKit
 
-@Suite("Addresses that may be asked", .serialized, .timeLimit(.minutes(15))) struct NetworkAddressTests {
+@Suite("Allowed addresses", .serialized, .timeLimit(.minutes(15))) struct NetworkAddressTests {
   @Test(
-    "How far away an address is",
+    "The scope of an address",
     arguments: [
       ("8.8.8.8", NetworkAddress.Scope.internet), ("23.227.38.65", .internet), ("198.18.0.1", .internet),
       ("172.15.255.255", .internet), ("172.32.0.0", .internet), ("100.63.0.1", .internet), ("100.128.0.1", .internet),
@@ -28,7 +28,7 @@ import Testing
     #expect(address.scope == scope)
   }
 
-  @Test("A name that leads to this device is not asked, however it is written; a typed address is")
+  @Test("A name that resolves to this device is refused, however it is written; a typed address is not")
   func names() async throws {
     let server = try ScriptedServer([.page(1...1), .empty, .page(1...1), .empty])
     defer { server.stop() }
@@ -47,7 +47,7 @@ import Testing
       } catch { Issue.record("\(host): \(error)") }
     }
     #expect(server.log.isEmpty)
-    // Those are names to the eye, and not to the system.
+    // These look like host names, but the system resolves them as addresses.
     for host in ["127.0x1", "0x7f.0.0.0x1"] {
       let fault = await ClientFixture().fault(of: ShopRequest(domain: "\(host):\(server.port)"))
       #expect(fault == .privateAddress("127.0.0.1"), "\(host)")
@@ -57,7 +57,7 @@ import Testing
     #expect(try await ClientFixture().client.read(ShopRequest(domain: "localhost:\(server.port)")).isComplete)
   }
 
-  @Test("Where a shop may be")
+  @Test("The reach of a shop's address")
   func reach() throws {
     let reaches: [(String, NetworkReach)] = [
       ("127.0.0.1:8080", .thisDevice), ("localhost", .thisDevice), ("[::1]:80", .thisDevice),
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test("Shopify's own front is told by what no other server can claim")
+  @Test("Shopify's own servers are recognized by what no other server can claim")
   func front() throws {
     let fronts: [(url: String, peer: String?, isFront: Bool)] = [
       ("https://a.myshopify.com/", nil, true), ("https://a.example/", "23.227.38.65", true),

@@ -12,7 +12,7 @@ struct RequestGateTests {
 
   private func shop(_ name: String) throws -> ShopAddress { try ShopAddress(name) }
 
-  @Test("One at a time, and all get their turn")
+  @Test("One request at a time, and all are admitted")
   func oneAtATime() async throws {
     let gate = RequestGate(clock: time.clock)
     let inside = Locked((now: 0, most: 0, count: 0))
@@ -38,7 +38,7 @@ struct RequestGateTests {
     #expect(time.slept == Array(repeating: .seconds(1), count: 49))
   }
 
-  @Test("First come, first served; who gives up is passed over")
+  @Test("First in, first out; a cancelled request is skipped")
   func order() async throws {
     let gate = RequestGate(clock: time.clock)
     let shop = try shop("a.com")
@@ -54,7 +54,7 @@ struct RequestGateTests {
     for await _ in entered {}
     var others: [Task<Void, any Error>] = []
     for number in 1...5 {
-      // Immediate tasks join the queue before the next one is made.
+      // Immediate tasks join the queue before the next one is created.
       others.append(
         Task.immediate {
           try await gate.perform(for: shop, pauses: pauses) { order.withLock { $0.append(number) } }
@@ -68,7 +68,7 @@ struct RequestGateTests {
     #expect(order.withLock { $0 } == [1, 2, 4, 5])
   }
 
-  @Test("A pause between requests to one shop, a longer one between shops, none that is over")
+  @Test("A delay between requests to one shop, a longer one between shops, none if it has passed")
   func pausing() async throws {
     let gate = RequestGate(clock: time.clock)
     let (a, b) = (try shop("a.com"), try shop("b.com"))
@@ -83,13 +83,13 @@ struct RequestGateTests {
     time.advance(by: .seconds(3))
     try await gate.perform(for: b, pauses: pauses) {}
     #expect(time.slept.count == 3)
-    // The clock of the day is set back an hour.
+    // The clock is set back by an hour.
     time.advance(by: .seconds(-3600))
     try await gate.perform(for: b, pauses: pauses) {}
     #expect(time.slept.last == .seconds(1))
   }
 
-  @Test("A cancelled pause asks nothing and lets the next one in")
+  @Test("A request cancelled during its delay is not sent and admits the next one")
   func cancelledPause() async throws {
     let (sleeping, fallAsleep) = AsyncStream.makeStream(of: Void.self)
     let now = time.now
@@ -109,7 +109,7 @@ struct RequestGateTests {
     try await gate.perform(for: shop, pauses: .init(sameShop: .zero, otherShop: .zero)) {}
   }
 
-  @Test("No request begins while resting, not even one that waits already")
+  @Test("No request begins during a pause, not even a waiting one")
   func resting() async throws {
     let gate = RequestGate(clock: time.clock)
     let shop = try shop("a.com")
@@ -134,7 +134,7 @@ struct RequestGateTests {
     await #expect(throws: SyncError.resting(until: time.now + 60)) { try await finish(task, within: .seconds(20)) }
   }
 
-  @Test("Rests grow from two minutes to half an hour, honour what is asked for up to an hour, and outlive the process")
+  @Test("Pauses double from two minutes to half an hour, honour Retry-After up to an hour, and outlive the process")
   func refusals() throws {
     let gate = RequestGate(clock: time.clock)
     let shop = try shop("a.com")
@@ -164,6 +164,6 @@ struct RequestGateTests {
     next.restore([.init(until: time.now, refusals: -1, since: time.now)])
     #expect(next.restingUntil == nil && next.refusals(of: nil) == 0)
     next.restore([.init(until: time.now + 3601, since: time.now)])
-    #expect(next.restingUntil == nil, "no rest is that long: the clock was set back")
+    #expect(next.restingUntil == nil, "no pause is that long: the clock was set back")
   }
 }

@@ -8,7 +8,7 @@ struct RobotsRulesTests {
     RobotsRules(robots, agent: "Watchify").allows(path)
   }
 
-  @Test("The longest rule decides, and of two as long the one that allows")
+  @Test("The longest rule applies; of two of equal length, the one that allows")
   func longest() {
     #expect(allows("/products.json", ""))
     #expect(!allows("/products.json", "User-agent: *\nDisallow: /"))
@@ -33,7 +33,7 @@ struct RobotsRulesTests {
     #expect(allows("/" + String(repeating: "a", count: 190), "User-agent: *\nDisallow: \(stars)b"))
   }
 
-  @Test("A group that names the reader is the one that counts, in any case and in several parts")
+  @Test("A group that names the user agent applies, in any case and in several parts")
   func groups() {
     let named = "User-agent: *\nDisallow: /\n\nUser-agent: watchify\nAllow: /"
     #expect(allows("/products.json", named))

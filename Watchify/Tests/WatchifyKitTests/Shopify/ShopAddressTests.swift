@@ -3,10 +3,10 @@ import Testing
 
 @testable import WatchifyKit
 
-@Suite("What a person pastes as a shop")
+@Suite("Addresses entered by users")
 struct ShopAddressTests {
   @Test(
-    "becomes a domain",
+    "are converted to domains",
     arguments: [
       ("https://www.allbirds.com/products/x?y", "allbirds.com"), ("Allbirds.com/", "allbirds.com"),
       ("allbirds", "allbirds.com"), ("  ALLBIRDS.COM  \n", "allbirds.com"), ("www.allbirds.com", "allbirds.com"),
@@ -25,7 +25,7 @@ struct ShopAddressTests {
   }
 
   @Test(
-    "is refused in a sentence when it cannot be one",
+    "are rejected with a reason if invalid",
     arguments: [
       "", "   ", "https://", "/products", "two words", "ftp://allbirds.com", "javascript://x", "allbirds..com",
       "-allbirds.com", "allbirds-.com", "all_birds.com", "192.168.1.256", "172.32.0.1", "169.254.169.254", "0.0.0.0",
@@ -39,7 +39,7 @@ struct ShopAddressTests {
     #expect(error?.localizedDescription.hasPrefix("Not a valid Shopify store: ") == true)
   }
 
-  @Test("A number in one's own network is asked only where it was typed: no redirect leads there")
+  @Test("A private IP address is requested only if entered: no redirect leads there")
   func ownNetwork() throws {
     #expect(try ShopAddress("10.1.2.3").reach == .anywhere)
     #expect(try ShopAddress("shop.example").reach == .internet)
@@ -47,7 +47,7 @@ struct ShopAddressTests {
     #expect(ShopAnswers.fault(ofRedirectTo: url) == .notShopify)
   }
 
-  @Test("Loopback is asked over HTTP, all else over HTTPS")
+  @Test("Loopback is requested over HTTP, everything else over HTTPS")
   func urls() throws {
     let shop = try ShopAddress("allbirds.com")
     #expect(

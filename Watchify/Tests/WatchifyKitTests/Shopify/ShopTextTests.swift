@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ShopTextTests {
   @Test(
-    "What a text of a shop becomes",
+    "Texts of a shop are sanitized",
     arguments: [
       ("Wool Runner – 10½ “Größe”", "Wool Runner – 10½ “Größe”"), ("日本語 تيشيرت", "日本語 تيشيرت"),
       ("a\u{1B}[31mb\u{7}", "a[31mb"), ("a\u{9B}31mb", "a31mb"), ("a\nb\tc\r\nd", "a b c  d"),
@@ -16,7 +16,7 @@ import Testing
     ])
   func visible(text: String, shown: String) { #expect(ShopText.visible(text) == shown) }
 
-  @Test("The quick look at bytes lets nothing pass, wherever it stands")
+  @Test("The fast path detects every special byte, at any position")
   func bytes() throws {
     for scalar in ["\u{7F}", "\u{9B}", "\u{202E}", "\u{200B}", "\\u001b", "\\u202e"] {
       for before in 0..<20 {
@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  @Test("A handle stays one part of an address")
+  @Test("A handle remains one path component")
   func address() {
     #expect("wool-runner_2.~é日".asPathComponent == "wool-runner_2.~é日")
     #expect("../x?y#z a\"<\u{1B}%".asPathComponent == "..%2Fx%3Fy%23z%20a%22%3C%1B%25")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Walking through a listing", .serialized, .timeLimit(.minutes(15)))
 struct ShopifyClientListingTests {
-  /// A read of a shop that answers with `script`, and what it was asked for.
+  /// Reads a shop that responds with `script`; returns the reading and the requests.
   private func read(
     _ script: [ScriptedServer.Reply], knownIDs: Set<Int64> = [], country: String? = nil,
     fixture: ClientFixture = ClientFixture()
@@ -31,7 +31,7 @@ struct ShopifyClientListingTests {
     #expect(fixture.time.slept == Array(repeating: .seconds(1), count: 4))
   }
 
-  @Test("An empty page after a full one may be a hole: one page further is looked at")
+  @Test("An empty page after a full one may be a hole: one more page is requested")
   func hole() async throws {
     let (reading, targets) = try await read([.page(1...3), .empty, .page(4...6), .empty, .empty])
     #expect(reading.products.count == 6 && reading.isComplete)
@@ -41,7 +41,7 @@ struct ShopifyClientListingTests {
     #expect(asked.count == 3)
   }
 
-  @Test("An empty page while known products are missing is looked behind too")
+  @Test("After an empty page, further pages are requested while known products are missing")
   func missing() async throws {
     let (reading, targets) = try await read([.page(1...2), .empty, .page(7...8), .empty], knownIDs: [1, 7])
     #expect(reading.products.map(\.id) == [1, 2, 7, 8] && reading.isComplete)
@@ -52,19 +52,19 @@ struct ShopifyClientListingTests {
     #expect(gone.isComplete && last.count == 4)
   }
 
-  @Test("A hole of two pages is found where products are missing behind it, and the list is not taken for whole")
+  @Test("A hole of two pages is found if products are missing after it, and the list counts as incomplete")
   func wideHole() async throws {
     let known = Set<Int64>(1...15)
     let (reading, _) = try await read(
       [.page(1...3), .empty, .empty, .page(10...12), .empty, .empty, .empty], knownIDs: known)
     #expect(reading.products.map(\.id) == [1, 2, 3, 10, 11, 12] && !reading.isComplete)
-    #expect(reading.incompleteReason == "A page in the middle of the store's list came empty.")
-    // However much is missing, a shop is asked for a few pages more.
+    #expect(reading.incompleteReason == "A page in the middle of the store's list was empty.")
+    // However many products are missing, only a few more pages are requested.
     let (_, asked) = try await read([.page(1...3), .empty], knownIDs: Set(1...10_000))
     #expect(asked.count == 7)
   }
 
-  @Test("Errors in place of a page are no limit unless their words say so")
+  @Test("Errors instead of a page are no limit unless their message says so")
   func errorsOnPageTwo() async throws {
     for (words, status) in [
       ("Something went wrong", 200), ("Throttled: rate limit exceeded", 200), ("Bad", 400),
@@ -85,21 +85,21 @@ struct ShopifyClientListingTests {
     #expect(!known.isComplete && asked.count == 3)
   }
 
-  @Test("A page without anything new ends the walk without a claim")
+  @Test("A page without new products ends the walk as incomplete")
   func repeats() async throws {
     let (reading, targets) = try await read([.page(1...3), .page(1...3), .page(4...6), .empty])
     #expect(reading.products.count == 3 && !reading.isComplete && targets.count == 2)
-    #expect(reading.incompleteReason == "The store shows the same products again on page 2.")
+    #expect(reading.incompleteReason == "The store repeats the same products on page 2.")
   }
 
-  @Test("A list that shifts under the walk brings each product once")
+  @Test("A list that shifts during the walk returns each product once")
   func shifting() async throws {
     let (reading, _) = try await read([.page(1...3), .page(3...5), .page([5, 6]), .empty])
     #expect(reading.products.map(\.id) == [1, 2, 3, 4, 5, 6] && reading.isComplete)
   }
 
   @Test(
-    "The window of 25,000 products ends the walk without a claim, under 400 and under 200",
+    "The window of 25,000 products ends the walk as limited, with status 400 and 200",
     arguments: [400, 200])
   func window(_ status: Int) async throws {
     let words = #"{"errors":"Page * Limit exceeds the 25000 limit."}"#
@@ -112,7 +112,7 @@ struct ShopifyClientListingTests {
         == "The store serves only its first 6 products: Page * Limit exceeds the 25000 limit.")
   }
 
-  @Test("A 400 without words is the window too where that ends, and a fault on any page before")
+  @Test("A 400 without a message is the window at its end, and a fault on any earlier page")
   func badRequest() async throws {
     let script: [ScriptedServer.Reply] = [.page(1...3), .html("<p>Bad</p>", status: 400)]
     let (reading, _) = try await read(script, fixture: ClientFixture { $0.window = 3 })
@@ -124,7 +124,7 @@ struct ShopifyClientListingTests {
     await #expect(throws: SyncError.invalidResponse) { try await read([.json(#"{"errors":"no"}"#)]) }
   }
 
-  @Test("No more pages than the cap")
+  @Test("At most pageCap pages")
   func cap() async throws {
     let script = (0..<9).map { ScriptedServer.Reply.page(($0 * 3 + 1)...($0 * 3 + 3)) }
     let (reading, targets) = try await read(script, fixture: ClientFixture(pageCap: 4))
@@ -132,7 +132,7 @@ struct ShopifyClientListingTests {
     #expect(reading.incompleteReason == "The store has more than 4 pages of products.")
   }
 
-  @Test("The currency is that of the last cookie; a change in the middle leaves the rest out")
+  @Test("The currency is that of the last cookie; after a change, later pages are dropped")
   func currency() async throws {
     let twice = ScriptedServer.Reply.json(
       #"{"products":[{"id":1,"title":"T","handle":"t","variants":[]}]}"#,
@@ -148,7 +148,7 @@ struct ShopifyClientListingTests {
     #expect(targets.count == 2)
   }
 
-  @Test("What cannot be read is left out, counted and named: unknown, not gone")
+  @Test("Undecodable entries are omitted, counted and listed as unknown")
   func broken() async throws {
     let variants = #"[{"id":1,"price":"1","available":true},{"id":2,"price":"x","available":true}]"#
     let whole = #"{"id":1,"title":"T","handle":"t","variants":\#(variants)}"#
@@ -163,7 +163,7 @@ struct ShopifyClientListingTests {
     #expect(!nothing.isComplete && nothing.incompleteReason == "No product of the store could be read.")
   }
 
-  @Test("Progress is told after each page, and further headers are sent, but none that breaks out of its line")
+  @Test("Progress is reported after each page; additional headers are sent, but none with a line break")
   func requestParts() async throws {
     let server = try ScriptedServer([.page(1...3), .page(4...4), .empty])
     defer { server.stop() }
@@ -184,7 +184,7 @@ struct ShopifyClientListingTests {
     }
   }
 
-  @Test("A large page, decoded aside, and the document's call")
+  @Test("A large page, decoded on a background thread, and fetchProducts(domain:)")
   func largePage() async throws {
     let server = try ScriptedServer([.page(1...3000), .empty])
     defer { server.stop() }
@@ -193,7 +193,7 @@ struct ShopifyClientListingTests {
   }
 }
 
-@Suite("Reading answers of real shops", .enabled(if: CapturedShops.folder != nil), .timeLimit(.minutes(15)))
+@Suite("Reading responses of real shops", .enabled(if: CapturedShops.folder != nil), .timeLimit(.minutes(15)))
 struct CapturedListingTests {
   @Test("All captures as pages of one shop")
   func all() async throws {
@@ -203,7 +203,7 @@ struct CapturedListingTests {
     defer { server.stop() }
     let ids = try bodies.flatMap { try FeedDecoder.decode(Data($0.utf8)).products.map(\.id) }
     #expect(Set(ids).count > 100)
-    // Captures of one shop at two times have the same products, so the walk ends where nothing is new.
+    // Captures of one shop at two times have the same products, so the walk ends at a page without new products.
     let reading = try await ClientFixture().client.read(ShopRequest(domain: server.domain))
     #expect(!reading.products.isEmpty && reading.broken == 0)
     #expect(Set(reading.products.map(\.id)).count == reading.products.count)

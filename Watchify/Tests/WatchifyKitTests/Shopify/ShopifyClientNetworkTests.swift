@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The network below the client", .serialized, .timeLimit(.minutes(15)))
 struct ShopifyClientNetworkTests {
-  @Test("Silence, a stalled body and one that never ends are time-outs, and refusals after one")
+  @Test("Silence, a stalled body and an endless one are timeouts, or refusals after a refusal")
   func timeouts() async throws {
     let head = Array("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n{\"products\":[".utf8)
     for reply in [ScriptedServer.Reply.silence, .stall(head)] {
@@ -25,7 +25,7 @@ struct ShopifyClientNetworkTests {
     #expect(await idle.fault(of: server) == .networkTimeout)
   }
 
-  @Test("Nobody at that address")
+  @Test("No server at the address")
   func unreachable() async throws {
     let server = try ScriptedServer([])
     let domain = server.domain
@@ -35,7 +35,7 @@ struct ShopifyClientNetworkTests {
     await #expect(throws: ShopAddress.Invalid.self) { try await ClientFixture().client.fetchProducts(domain: "a b") }
   }
 
-  @Test("A body beyond the limit is cut off, announced or not")
+  @Test("A body beyond the limit ends the transfer, announced or not")
   func largeBodies() async throws {
     let announced = ScriptedServer.Reply.json(String(repeating: " ", count: 5000))
     let silent = ScriptedServer.Reply.raw(
@@ -67,7 +67,7 @@ struct ShopifyClientNetworkTests {
     _ = try? await finish(cancelled, within: .seconds(20))
   }
 
-  @Test("robots.txt is asked once a day and honoured; one that cannot be had counts for one attempt")
+  @Test("robots.txt is requested once a day and honoured; a failure to read it ends one attempt")
   func robots() async throws {
     let fixture = ClientFixture()
     let server = try ScriptedServer([.page(1...2), .empty], robots: .text("User-agent: *\nDisallow: /*.json"))
@@ -101,7 +101,7 @@ struct ShopifyClientNetworkTests {
     #expect(await resting.fault(of: tired) == .resting(until: resting.time.now + 120, shop: tired.domain))
   }
 
-  @Test("What a shop says of itself; nothing where it does not, and an error where it may do so later")
+  @Test("The description of a shop: nil parts if missing, an error if it may be served later")
   func describe() async throws {
     let meta = """
       {"id":1,"name":"Davidan","country":"MD","currency":"MDL","myshopify_domain":"d.myshopify.com",\

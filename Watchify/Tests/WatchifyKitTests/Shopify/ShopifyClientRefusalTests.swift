@@ -3,11 +3,11 @@ import Testing
 
 @testable import WatchifyKit
 
-@Suite("What shops answer instead of products", .serialized, .timeLimit(.minutes(15)))
+@Suite("Responses other than products", .serialized, .timeLimit(.minutes(15)))
 struct ShopifyClientRefusalTests {
   private typealias Reply = ScriptedServer.Reply
 
-  /// What a first answer, and one in the middle of a listing, are thrown as.
+  /// Returns the errors for a first response and for one in the middle of a listing.
   private func expect(
     _ reply: ScriptedServer.Reply, is first: SyncError, inTheMiddle later: SyncError? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -22,9 +22,9 @@ struct ShopifyClientRefusalTests {
 
   @Test("Refusals")
   func refused() async throws {
-    try await expect(.status(403), is: .refused(reason: "it answers with HTTP 403."))
-    try await expect(.status(430, "Retry-After: 5"), is: .refused(reason: "it answers with HTTP 430."))
-    let challenge = SyncError.refused(reason: "it answers with a page that checks for humans.")
+    try await expect(.status(403), is: .refused(reason: "it responds with HTTP 403."))
+    try await expect(.status(430, "Retry-After: 5"), is: .refused(reason: "it responds with HTTP 430."))
+    let challenge = SyncError.refused(reason: "it responds with a page that checks for humans.")
     let page = "<html><title>Just a moment...</title><script src=\"/cdn-cgi/challenge-platform/x\"></script>"
     try await expect(.html(page), is: challenge)
     try await expect(.html(page, status: 503), is: challenge)
@@ -39,7 +39,7 @@ struct ShopifyClientRefusalTests {
     try await expect(.html("<form method=\"post\" action=\"/password\">"), is: .passwordProtected)
   }
 
-  @Test("Switched off", arguments: [402, 423])
+  @Test("Disabled shops", arguments: [402, 423])
   func closed(_ status: Int) async throws {
     try await expect(.status(status), is: .closed(statusCode: status))
   }
@@ -53,7 +53,7 @@ struct ShopifyClientRefusalTests {
       .status(301, "Location: http://127.0.0.1:1/"), is: .notShopify, inTheMiddle: .invalidResponse)
   }
 
-  @Test("Another site is named, and not asked")
+  @Test("Another site is named, and not requested")
   func moved() async throws {
     try await expect(.status(301, "Location: https://www.Elsewhere.example/x"), is: .moved(to: "elsewhere.example"))
   }
@@ -71,7 +71,7 @@ struct ShopifyClientRefusalTests {
     try await expect(.raw(Array("no http at all\r\n\r\n".utf8)), is: .invalidResponse)
   }
 
-  @Test("A redirect within the site is followed and its host remembered; loops end; other sites are never asked")
+  @Test("A redirect within the site is followed and its host cached; loops end; other sites are never requested")
   func redirects() async throws {
     let other = try ScriptedServer([.page(1...1), .empty])
     defer { other.stop() }
@@ -96,7 +96,7 @@ struct ShopifyClientRefusalTests {
     #expect(await ClientFixture().fault(of: nowhere) == .invalidResponse)
   }
 
-  @Test("Faults of the server are asked again, after 3 and 10 seconds")
+  @Test("Server errors are retried after 3 and 10 seconds")
   func serverErrors() async throws {
     let fixture = ClientFixture()
     let server = try ScriptedServer([.status(500, "shopify-complexity-score: 1"), .status(502), .page(1...2), .empty])
@@ -112,7 +112,7 @@ struct ShopifyClientRefusalTests {
     #expect(down.targets.count == 4)
   }
 
-  @Test("Too many requests, says a shop: it is not asked until its rest is over, and the others are")
+  @Test("Too many requests, from a shop: it is not requested until its pause ends; others are")
   func tooManyOfOne() async throws {
     let fixture = ClientFixture()
     let server = try ScriptedServer([.status(429, "Retry-After: 99999999999", "X-ShopId: 1", "Powered-By: Shopify")])
@@ -127,10 +127,10 @@ struct ShopifyClientRefusalTests {
     #expect(fixture.gate.restingUntil == nil)
     #expect(try await fixture.client.read(ShopRequest(domain: other.domain)).isComplete)
     #expect(try await fixture.client.describe(ShopRequest(domain: other.domain)).name == nil)
-    #expect(fixture.gate.refusals(of: try ShopAddress(server.domain)) == 1, "another shop's page excuses nobody")
+    #expect(fixture.gate.refusals(of: try ShopAddress(server.domain)) == 1, "pages of other shops reset nothing")
   }
 
-  @Test("Too many requests, says Shopify's front: nobody is asked until the rest is over, whatever the page")
+  @Test("Too many requests, from Shopify: no shop is requested until the pause ends, on any page")
   func tooMany() async throws {
     let fixture = ClientFixture { $0.isShopify = { _, _ in true } }
     let server = try ScriptedServer([.page(1...3), .page(4...6), .status(429, "Retry-After: 60"), .page(7...7), .empty])
@@ -146,7 +146,7 @@ struct ShopifyClientRefusalTests {
     await #expect(throws: SyncError.resting(until: until)) {
       try await fixture.client.describe(ShopRequest(domain: other.domain))
     }
-    // Another client with the same gate rests as well.
+    // Another client with the same gate is paused as well.
     await #expect(throws: SyncError.resting(until: until)) {
       try await ShopifyClient(gate: fixture.gate).fetchProducts(domain: other.domain)
     }
@@ -156,7 +156,7 @@ struct ShopifyClientRefusalTests {
     #expect(fixture.gate.refusals(of: nil) == 0)
   }
 
-  @Test("The rest is as long as the shop asks for, in seconds or as a date, and doubles")
+  @Test("The pause honours Retry-After, in seconds or as a date, and doubles")
   func retryAfter() async throws {
     func rest(_ headers: String...) async throws -> TimeInterval {
       let fixture = ClientFixture()
@@ -169,7 +169,7 @@ struct ShopifyClientRefusalTests {
     #expect(try await rest("Retry-After: 60") == 120)
     #expect(try await rest("Retry-After: 600") == 600)
     #expect(try await rest("Retry-After: nonsense") == 120)
-    // The clock stands one second, that of the pause after robots.txt, behind 08:00.
+    // The clock is one second after 08:00, the delay after robots.txt.
     #expect(try await rest("Retry-After: Fri, 15 Jan 2027 08:10:01 GMT") == 600)
     #expect(try await rest("Retry-After: Fri, 15 Jan 2021 08:10:01 GMT") == 120)
 

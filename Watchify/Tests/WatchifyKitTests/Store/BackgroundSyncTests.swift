@@ -7,7 +7,7 @@ import Testing
 @testable import WatchifyKit
 
 @Suite(.timeLimit(.minutes(15))) struct BackgroundSyncTests {
-  /// Sleeps that are over at once, until the last of them cancels the loop.
+  /// Sleeps that return at once; the last one cancels the loop.
   private final class Sleeps: Sendable {
     private let state = Locked<[Double]>([])
     private let last: Int
@@ -43,7 +43,7 @@ import Testing
     try await finish(Task { await loop.run() }, within: .seconds(30))
   }
 
-  @Test("The interval is read anew each round, and is never below five minutes")
+  @Test("The interval is read again each round, and is at least five minutes")
   func interval() async throws {
     try await Workshop.use { workshop in
       _ = try await workshop.follow([product(1)])
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test("News of a round is told in that round")
+  @Test("News of a round is delivered in that round")
   func news() async throws {
     try await Workshop.use { workshop in
       _ = try await workshop.follow([product(1)])
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test("What waits for the end of quiet hours is told then, not at the next round")
+  @Test("News held back in quiet hours is delivered at their end, not at the next round")
   func quietHours() async throws {
     try await Workshop.use { workshop in
       _ = try await workshop.follow([product(1)])
@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test("While a refusal holds, the loop waits for its end and asks nobody")
+  @Test("During a pause the loop waits for its end and makes no request")
   func resting() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test("A pause that somebody ends is over at the next look: one store's for that store, Shopify's for all")
+  @Test("A pause that is ended early ends at the next check: one store's for that store, Shopify's for all")
   func resumed() async throws {
     for domain in ["mats.example", nil] {
       try await Workshop.use { workshop in
@@ -124,13 +124,13 @@ import Testing
           }
         }
         try await run(workshop, sleeps)
-        #expect(sleeps.seconds.first == 60, "it looks within a minute")
+        #expect(sleeps.seconds.first == 60, "it checks within a minute")
         #expect(shop.reads == reads + 3, "\(domain ?? "all")")
       }
     }
   }
 
-  @Test("Without a network nothing is read and nothing is an error; soon after it is back everything is")
+  @Test("While offline nothing is read and no error is recorded; soon after reconnecting everything is read")
   @MainActor func offline() async throws {
     let system = try FakeSystem()
     let monitor = NetworkMonitor(reader: system.reader, pause: .zero, poll: .milliseconds(20))
@@ -141,7 +141,7 @@ import Testing
       let reads = workshop.shop.reads
       let sleeps = Sleeps(2)
       try await run(workshop, sleeps, network: monitor) { status in
-        // The cable is plugged in when the loop has seen that it is not.
+        // The cable is connected after the loop has seen that it was not.
         if case .offline = status { try? system.connect("eth0") }
       }
       #expect(sleeps.seconds == [3, 1_800] && workshop.shop.reads == reads + 1)
@@ -149,7 +149,7 @@ import Testing
     }
   }
 
-  @Test("Without a network stores on this device are read all the same, and the others when it is back")
+  @Test("While offline stores on this device are still read, and the others after reconnecting")
   @MainActor func offlineAndLocal() async throws {
     let system = try FakeSystem()
     let monitor = NetworkMonitor(reader: system.reader, pause: .zero, poll: .milliseconds(20))
@@ -158,9 +158,9 @@ import Testing
     try await Workshop.use { workshop in
       let remote = try await workshop.follow([product(1)])
       let (reads, statuses) = (workshop.shop.reads, Locked<[String]>([]))
-      // Followed while the loop runs, as with 'watchify add' in another terminal.
+      // Added while the loop runs, as with 'watchify add' in another terminal.
       let local = try await workshop.follow([product(1)], domain: "127.0.0.1:8080")
-      // The wait for the next round ends by the network, not by itself.
+      // The wait for the next round is ended by the network.
       let sleeps = Sleeps(2) { count in if count == 1 { try await Task.sleep(for: .seconds(20)) } }
       try await run(workshop, sleeps, network: monitor) { status in
         statuses.withLock { $0.append("\(status)".prefix { $0 != "(" }.description) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import WatchifyKit
 
-/// Acceptance point 10: unread and filters tell the truth.
+/// Acceptance point 10: unread counts and filters are correct.
 @Suite(.timeLimit(.minutes(15))) struct EventQueryTests {
   /// Two stores, each with one event of most types on each of three days.
   private func fill(_ workshop: Workshop) async throws -> [UUID] {
@@ -27,7 +27,7 @@ import Testing
     return stores
   }
 
-  @Test("What belongs to an old event is found without what has happened since")
+  @Test("The events around an old event are found without reading later ones")
   func around() async throws {
     try await Workshop.use { workshop in
       _ = try await fill(workshop)
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  @Test("Every type, every pair of types, store, date and unread alone and together, against a plain look at all")
+  @Test("Every combination of types, store, date and unread, compared with a full scan")
   func filters() async throws {
     try await Workshop.use { workshop in
       let stores = try await fill(workshop)
@@ -63,7 +63,7 @@ import Testing
       for store in [nil, stores[0], UUID()] {
         for (number, types) in types.enumerated() {
           for (index, date) in dates.enumerated() {
-            // Everything with everything for some lists of types; each of the others meets each part once.
+            // All combinations for some lists of types; each of the others is combined with each part once.
             for isUnread in [false, true] where number % 5 == 0 || (index + (isUnread ? 1 : 0)) % 3 == number % 3 {
               let filter = EventFilter(storeId: store, changeTypes: types, startDate: date, unreadOnly: isUnread)
               let expected = marked.filter { event in
@@ -81,7 +81,7 @@ import Testing
     }
   }
 
-  @Test("Marking what a filter shows as read touches nothing else")
+  @Test("Marking the events of a filter as read changes no others")
   func markRead() async throws {
     try await Workshop.use { workshop in
       let stores = try await fill(workshop)
@@ -100,11 +100,11 @@ import Testing
       let counts = try await workshop.container.database.read { transaction in
         try transaction.query("SELECT count FROM unread WHERE count <> 0", []) { $0.integer(0) }
       }
-      #expect(counts.isEmpty, "the counter is what a count says")
+      #expect(counts.isEmpty, "the counter equals a count")
     }
   }
 
-  @Test("A page of events is found by an index, whatever is asked for")
+  @Test("A page of events is found by an index, for every filter")
   func plans() async throws {
     try await Workshop.use { workshop in
       for condition in [
@@ -122,7 +122,7 @@ import Testing
     }
   }
 
-  @Test("A variant that comes and goes is one notification in six hours, and one group of rows")
+  @Test("A variant with changing stock is one notification in six hours, and one group of rows")
   func flapping() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])

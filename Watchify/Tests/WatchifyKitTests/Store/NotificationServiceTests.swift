@@ -16,7 +16,7 @@ import Testing
       storeId: nil, storeName: "Allbirds")
   }
 
-  @Test("The document's wording, in its order")
+  @Test("The specified wording, in order")
   func wording() throws {
     let drops = (0..<3).map { _ in event(.priceDropped) }
     #expect(
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(
-    "Thresholds are real amounts and real percent",
+    "Thresholds are exact amounts and exact percentages",
     arguments: [
       (PriceThreshold.any, "100", "99.99", true), (.fiveDollars, "100", "95", true),
       (.fiveDollars, "100", "95.01", false),
@@ -67,7 +67,7 @@ import Testing
     #expect(threshold.isSatisfied(by: event(.newProduct)))
   }
 
-  @Test("One notification per store, once, however often it is asked for and by how many")
+  @Test("One notification per store, delivered once, however often and concurrently it is sent")
   func once() async throws {
     try await Workshop.use { workshop in
       let one = try await workshop.follow([product(1), product(2)])
@@ -95,7 +95,7 @@ import Testing
     }
   }
 
-  @Test("A channel that fails loses nothing and fails no sync; the news is told together when it works")
+  @Test("A failing channel loses nothing and fails no sync; the news is delivered together when it works")
   func failure() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
@@ -117,24 +117,24 @@ import Testing
     }
   }
 
-  @Test("A teller that died is taken over, and what nobody could be told for three days is let go")
+  @Test("An expired claim is taken over, and news undelivered for three days is dropped")
   func claims() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
       try await workshop.sync(id, [product(1, prices: ["90"])])
       let batch = try #require(try await workshop.service.claimNews(for: "desktop"))
       #expect(batch.events.map(\.changeType) == [.priceDropped])
-      #expect(try await workshop.service.claimNews(for: "desktop") == nil, "somebody is telling it")
+      #expect(try await workshop.service.claimNews(for: "desktop") == nil, "it is claimed")
       workshop.clock.turn(61)
       #expect(try await workshop.service.claimNews(for: "desktop")?.events.count == 1)
       try await workshop.service.finish(batch)
-      #expect(try await !workshop.service.waitingNews().isEmpty, "the claim of the dead one is worth nothing")
+      #expect(try await !workshop.service.waitingNews().isEmpty, "the claim has expired")
       workshop.clock.turn(73 * 3_600)
       #expect(try await workshop.service.claimNews(for: "desktop") == nil)
     }
   }
 
-  @Test("Settings are heard: the master switch, a type, a threshold, quiet hours, the channels")
+  @Test("Settings apply: the master switch, a type, a threshold, quiet hours, the channels")
   func settings() async throws {
     try await Workshop.use { workshop in
       let settings = workshop.container.settings
@@ -163,14 +163,14 @@ import Testing
       let minute = Calendar.current.component(.hour, from: workshop.clock.now) * 60
       try await settings.set(
         QuietHours(start: minute, end: (minute + 120) % 1_440), for: StorageKeys.quietHours)
-      #expect(try await change().isEmpty, "it waits")
+      #expect(try await change().isEmpty, "it is held back")
       #expect(try await change().isEmpty)
       workshop.clock.turn(2 * 3_600)
-      #expect(try await change() == ["Product 1: $68.00, was $80.00"], "and is told together")
+      #expect(try await change() == ["Product 1: $68.00, was $80.00"], "and is delivered together")
     }
   }
 
-  @Test("A kind that was switched off after it was put down is not told any more")
+  @Test("A kind that was switched off after it was enqueued is not delivered")
   func switchedOff() async throws {
     try await Workshop.use { workshop in
       let settings = workshop.container.settings
@@ -186,7 +186,7 @@ import Testing
       workshop.clock.turn(61)
       await workshop.notifications.send(for: [])
       #expect(workshop.channel.delivered.map(\.body) == ["Product 2: back in stock"])
-      // Alone, too; and it does not wait for ever.
+      // Alone as well; and it does not remain in the outbox for ever.
       try await settings.set(true, for: StorageKeys.notifyPriceDropped)
       try await workshop.sync(id, [product(1, prices: ["80"]), product(2)])
       try await settings.set(false, for: StorageKeys.notifyPriceDropped)
@@ -196,7 +196,7 @@ import Testing
     }
   }
 
-  @Test("Permission is asked when there is first news, and only then; no is no")
+  @Test("Permission is requested at the first news, and only then; a denial is final")
   func permission() async throws {
     try await Workshop.use { workshop in
       let asked = Locked(0)
@@ -222,7 +222,7 @@ import Testing
     }
   }
 
-  @Test("Quiet hours go over midnight")
+  @Test("Quiet hours may span midnight")
   func quietHours() throws {
     var calendar = Calendar(identifier: .gregorian)
     calendar.timeZone = try #require(TimeZone(identifier: "UTC"))
@@ -244,7 +244,7 @@ import Testing
 }
 
 @Suite @MainActor struct BackgroundSyncStateTests {
-  @Test("Errors by store, in words; being asked to wait is none")
+  @Test("Errors by store and as a summary; rate limits are not recorded")
   func state() {
     let (state, one, two) = (BackgroundSyncState(), UUID(), UUID())
     #expect(!state.hasErrors && state.errorSummary == nil)

@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  @Test("Every word is found wherever it stands, whatever its case, accents and width; nothing is a pattern")
+  @Test("Every word is found at any position, whatever its case, accents and width; there are no patterns")
   func search() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow(shop())

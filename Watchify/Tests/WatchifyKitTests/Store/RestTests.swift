@@ -6,7 +6,7 @@ import Testing
 
 @testable import WatchifyKit
 
-/// Whose pause it is, how long it is, and how it ends.
+/// The scope, length and end of pauses.
 @Suite("Pauses that shops ask for", .serialized, .timeLimit(.minutes(15))) struct RestTests {
   private func shops(_ count: Int, _ fixture: ReplayFixture) async throws -> (servers: [ReplayServer], ids: [UUID]) {
     var (servers, ids): ([ReplayServer], [UUID]) = ([], [])
@@ -19,7 +19,7 @@ import Testing
     return (servers, ids)
   }
 
-  @Test("One shop's absurd pause silences that shop alone, for an hour, also after a restart")
+  @Test("One shop's excessive pause applies to that shop only, for an hour, also after a restart")
   func oneShop() async throws {
     try await ReplayFixture.use { fixture in
       let (servers, _) = try await shops(3, fixture)
@@ -35,7 +35,7 @@ import Testing
       let words = SyncError.resting(until: rest.until, shop: address)
       #expect(words.failureReason?.hasPrefix("\(address) asked us to slow down") == true)
 
-      // Another process knows of it too.
+      // Another process observes it too.
       let client = ShopifyClient(gate: RequestGate(clock: fixture.time.clock))
       let other = await StoreService.makeBackground(
         container: fixture.container, api: client, now: { fixture.time.now })
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  /// Something in front of a client, such as one that counts.
+  /// A wrapper of a client, such as one that counts requests.
   private struct Wrapped: ShopifyAPIProtocol {
     let base: ShopifyClient
     let requestGate: RequestGate?
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test(
-    "Refusals are counted on behind a wrapped client; the pause doubles where its gate is passed on",
+    "Refusals are counted with a wrapped client; the pause doubles if its gate is forwarded",
     arguments: [true, false])
   func wrapped(passesGate: Bool) async throws {
     try await ReplayFixture.use { fixture in
@@ -79,14 +79,14 @@ import Testing
       let rest = try #require(try await other.rests().first)
       #expect(rest.refusals == 2)
       #expect((rest.until.timeIntervalSince(fixture.time.now) / 120).rounded() == (passesGate ? 2 : 1))
-      // That the pause is still on is no other refusal.
+      // An error during the pause is not another refusal.
       try await fixture.container.database.write { try $0.execute("UPDATE stores SET last_attempt_at = 0") }
       await other.syncAllStores()
       #expect(try await other.rests().map(\.refusals) == [2])
     }
   }
 
-  @Test("resume ends the pause of one store, or every one, in processes that run as well")
+  @Test("resume ends the pause of one store, or all pauses, in running processes as well")
   func resume() async throws {
     try await ReplayFixture.use { fixture in
       let (servers, ids) = try await shops(2, fixture)
@@ -95,7 +95,7 @@ import Testing
       try await fixture.round()
       #expect(try await fixture.service.rests().count == 2)
       for server in servers { server.set(mode: nil) }
-      // A process of its own, as the command is.
+      // A separate process, like the command.
       let client = ShopifyClient(gate: RequestGate(clock: fixture.time.clock))
       let other = await StoreService.makeBackground(
         container: fixture.container, api: client, now: { fixture.time.now })
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  @Test("Shopify's pause holds for every shop; resume of one store ends what keeps it from being read")
+  @Test("Shopify's pause applies to every shop; resume of one store ends all pauses that apply to it")
   func everyShop() async throws {
     try await ReplayFixture.use(behindShopify: true) { fixture in
       let (servers, ids) = try await shops(2, fixture)
@@ -131,7 +131,7 @@ import Testing
     }
   }
 
-  @Test("A database from before has its stores and no pause")
+  @Test("A database of an earlier version keeps its stores and has no pause")
   func migration() async throws {
     let directory = try TemporaryDirectory()
     let file = URL(fileURLWithPath: directory.path("watchify.db"))

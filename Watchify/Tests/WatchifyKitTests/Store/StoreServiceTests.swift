@@ -7,7 +7,7 @@ import Testing
 @testable import WatchifyKit
 
 @Suite(.timeLimit(.minutes(15))) struct StoreServiceTests {
-  @Test("A database of before the page validators opens and is brought up to date")
+  @Test("A database of a version before page validators is opened and migrated")
   func olderSchema() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("old.db")
@@ -22,7 +22,7 @@ import Testing
     try await container.close()
   }
 
-  @Test("A store is followed with all that it lists, and nothing of that is news")
+  @Test("A store is followed with all listed products, and none of them is news")
   func adding() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1), product(2, prices: ["5", "7.50"])])
@@ -32,14 +32,14 @@ import Testing
       #expect(store.lastFetchedAt == store.addedAt && store.lastError == nil && !store.isSyncing)
       #expect(store.cachedPreviewImageURLs.count == 2)
       #expect(await workshop.service.fetchUnreadCount() == 0)
-      #expect(try await workshop.service.snapshotCount() == 3, "the history begins at first sight")
+      #expect(try await workshop.service.snapshotCount() == 3, "the history begins at the first read")
       let products = await workshop.service.fetchProducts(storeId: id)
       #expect(products.map(\.title) == ["Product 1", "Product 2"] && products[0].cachedPrice == 100)
       #expect(products[0].currency == "USD")
     }
   }
 
-  @Test("A store that cannot be read leaves nothing behind, and one shop is followed once")
+  @Test("A store that cannot be read leaves no data, and one shop is followed once")
   func refusedAdding() async throws {
     try await Workshop.use { workshop in
       workshop.shop.fail(SyncError.notShopify)
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test("A front that lists nothing is read at the shop's address inside Shopify")
+  @Test("A custom storefront without listings is read at the shop's Shopify domain")
   func headless() async throws {
     try await Workshop.use { workshop in
       workshop.shop.describe(ShopDescription(name: "Front", country: "US", shopifyDomain: "front.myshopify.com"))
@@ -94,7 +94,7 @@ import Testing
     }
   }
 
-  @Test("A minute lies between two attempts, whether or not the first one worked, also after a restart")
+  @Test("Two attempts are at least a minute apart, whether or not the first succeeded, also after a restart")
   func floor() async throws {
     try await Workshop.use { workshop in
       workshop.shop.serve([product(1)])
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  @Test("A failure keeps all data and is kept with its store until a sync works")
+  @Test("A failure keeps all data and is recorded with its store until a sync succeeds")
   func failure() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
@@ -138,7 +138,7 @@ import Testing
     }
   }
 
-  @Test("A rest holds for every store, and after a restart")
+  @Test("A pause by Shopify applies to every store, and after a restart")
   func rest() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
@@ -160,7 +160,7 @@ import Testing
     }
   }
 
-  @Test("A store behind a password is told once when it closes and once when it opens")
+  @Test("A store behind a password is reported once when it closes and once when it opens")
   func password() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
@@ -174,7 +174,7 @@ import Testing
     }
   }
 
-  @Test("A read that broke off changes nothing; one that is limited tells its prices and removes nothing")
+  @Test("An interrupted read changes nothing; a limited one reports prices and removes nothing")
   func incomplete() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1), product(2)])
@@ -183,7 +183,7 @@ import Testing
           try await workshop.sync(id, [product(1, prices: ["80"])], isComplete: false)
         }
         let store = try #require(try await workshop.service.stores().first)
-        #expect(store.cachedProductCount == 2 && store.lastError?.hasPrefix("Incomplete answer") == true)
+        #expect(store.cachedProductCount == 2 && store.lastError?.hasPrefix("Incomplete response") == true)
         #expect(store.lastFetchedAt == store.addedAt)
       }
       #expect(try await workshop.service.events(EventFilter()).isEmpty)
@@ -227,7 +227,7 @@ import Testing
     }
   }
 
-  @Test("After a change of currency everything is quoted in the new one, and what comes back later is no news of price")
+  @Test("After a change of currency all prices are in the new one, and a later return is no price change")
   func otherMarket() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1), product(2)])
@@ -246,7 +246,7 @@ import Testing
     }
   }
 
-  @Test("A clock that was set back locks nothing")
+  @Test("A clock that was set back blocks nothing")
   func clockSetBack() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
@@ -265,7 +265,7 @@ import Testing
     }
   }
 
-  @Test("A history has each value from first sight on, over a variant's absence")
+  @Test("A history has each value since the first read, across a variant's absence")
   func history() async throws {
     try await Workshop.use { workshop in
       let whole = product(1, prices: ["100", "50"])
@@ -288,7 +288,7 @@ import Testing
     }
   }
 
-  @Test("Two syncs of one store at once: one is made, the other is told to wait")
+  @Test("Of two concurrent syncs of one store, one runs and the other is rate-limited")
   func twoAtOnce() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
@@ -307,7 +307,7 @@ import Testing
     }
   }
 
-  @Test("Forgetting a store forgets everything of it, and nothing of others")
+  @Test("Deleting a store deletes all of its data, and none of others")
   func deletion() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
@@ -326,7 +326,7 @@ import Testing
     }
   }
 
-  @Test("Retention keeps of each variant the last point before the cut, and what waits to be told")
+  @Test("Retention keeps the last snapshot of each variant before the limit, and undelivered events")
   func retention() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1), product(2)])
@@ -336,7 +336,7 @@ import Testing
       }
       let settings = workshop.container.settings
       try await workshop.service.deleteWhatIsTooOld()
-      #expect(try await workshop.service.snapshotCount() == 5, "off unless somebody says so")
+      #expect(try await workshop.service.snapshotCount() == 5, "off by default")
       try await settings.set(true, for: StorageKeys.autoDeleteSnapshots)
       try await settings.set(true, for: StorageKeys.autoDeleteEvents)
       try await settings.set(2, for: StorageKeys.snapshotRetentionDays)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import WatchifyKit
 
-/// A shop whose answers a test sets.
+/// A source of products whose results a test sets.
 final class ScriptedShop: ShopifyAPIProtocol {
   private struct State {
     var reading: Result<ShopReading, any Error> = .success(ShopReading(products: [], isComplete: true))
@@ -13,18 +13,18 @@ final class ScriptedShop: ShopifyAPIProtocol {
     var reads = 0
     var requests: [ShopRequest] = []
     var gate: AsyncStream<Void>?
-    /// The only address that lists, if not every one does.
+    /// The only address with a listing; `nil` if all have one.
     var onlyAt: String?
-    /// The countries that were asked for.
+    /// The requested countries.
     var countries: [String?] = []
-    /// How often it was asked what it is.
+    /// The number of requests for its description.
     var questions = 0
   }
 
   private let state = Locked(State())
 
   var reads: Int { state.withLock { $0.reads } }
-  /// What was asked, descriptions too.
+  /// All requests, including those for descriptions.
   var requests: [ShopRequest] { state.withLock { $0.requests } }
   var countries: [String?] { state.withLock { $0.countries } }
   var questions: Int { state.withLock { $0.questions } }
@@ -44,7 +44,7 @@ final class ScriptedShop: ShopifyAPIProtocol {
   func fail(_ error: any Error) { state.withLock { $0.reading = .failure(error) } }
   func describe(_ description: ShopDescription) { state.withLock { $0.description = description } }
 
-  /// Answers wait until the stream ends.
+  /// Results are delayed until the stream ends.
   func hold(until gate: AsyncStream<Void>?) { state.withLock { $0.gate = gate } }
 
   func fetchProducts(domain: String) async throws -> [ShopifyProduct] {
@@ -72,7 +72,7 @@ final class ScriptedShop: ShopifyAPIProtocol {
   }
 }
 
-/// A clock that a test turns.
+/// A clock that a test sets.
 final class HandClock: Sendable {
   private let time = Locked(Date(timeIntervalSince1970: 1_790_000_000))
 
@@ -80,7 +80,7 @@ final class HandClock: Sendable {
   func turn(_ seconds: TimeInterval) { time.withLock { $0 += seconds } }
 }
 
-/// What channels were given.
+/// A channel that records notifications.
 final class RecordingChannel: NotificationChannel {
   let name: String
   private let state = Locked<(delivered: [NotificationContent], failure: ChannelError?)>(([], nil))
@@ -102,7 +102,7 @@ final class RecordingChannel: NotificationChannel {
   }
 }
 
-/// A service in a folder of its own, with a scripted shop and a clock that stands still.
+/// A service with a temporary database, a scripted shop and a stopped clock.
 final class Workshop: Sendable {
   let shop = ScriptedShop()
   let clock = HandClock()
@@ -128,7 +128,7 @@ final class Workshop: Sendable {
 
   func close() async throws { try await container.close() }
 
-  /// Follows a store that serves these products.
+  /// Follows a store that serves the given products.
   func follow(_ products: [ShopifyProduct], domain: String = "mats.example", currency: String? = "USD") async throws
     -> UUID
   {
@@ -138,7 +138,7 @@ final class Workshop: Sendable {
     return id
   }
 
-  /// One more read, a minute after the last.
+  /// Syncs again, a minute after the last attempt.
   @discardableResult
   func sync(_ id: UUID, _ products: [ShopifyProduct]? = nil, isComplete: Bool = true, currency: String? = "USD")
     async throws -> [ChangeEventDTO]
@@ -148,7 +148,7 @@ final class Workshop: Sendable {
     return try await service.syncStore(storeId: id)
   }
 
-  /// Gives a test a workshop, and closes it.
+  /// Runs a test with a workshop and closes it.
   static func use(_ body: (Workshop) async throws -> Void) async throws {
     let workshop = try await Workshop()
     do { try await body(workshop) } catch {

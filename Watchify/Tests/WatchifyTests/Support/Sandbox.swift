@@ -4,7 +4,7 @@ import Foundation
 import ReplayShop
 import Testing
 
-/// A folder of the test's own, a shop on this device, and the real program. There is no desktop in it.
+/// A temporary directory, a shop on this device, and the built program, without a desktop.
 final class Sandbox: Sendable {
   let url: URL
   let shop: ReplayServer
@@ -24,11 +24,11 @@ final class Sandbox: Sendable {
   func path(_ name: String) -> String { url.appendingPathComponent(name).path }
   func read(_ name: String) throws -> Data { try Data(contentsOf: url.appendingPathComponent(name)) }
 
-  /// Where the data is unless a command says otherwise.
+  /// The default location of the database.
   var database: String { path("data/watchify/watchify.db") }
   var address: String { shop.url?.absoluteString ?? "" }
 
-  /// The folder that has the built program in it.
+  /// The directory of the built program.
   static var binaries: URL {
     let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") } ?? .main
     return bundle.bundlePath.hasSuffix(".xctest") ? bundle.bundleURL.deletingLastPathComponent() : bundle.bundleURL
@@ -48,12 +48,12 @@ final class Sandbox: Sendable {
     try await start(Self.binaries.appendingPathComponent("watchify"), arguments).ended()
   }
 
-  /// Runs a line of the shell; `watchify` is in its PATH.
+  /// Runs a shell command line with `watchify` in its PATH.
   func bash(_ line: String) async throws -> EndedProgram {
     try await start(URL(fileURLWithPath: "/bin/bash"), ["-c", line]).ended()
   }
 
-  /// Runs a line on a terminal of its own.
+  /// Runs a command line on a pseudo-terminal.
   func terminal(_ line: String) throws -> RunningProgram {
     try start(URL(fileURLWithPath: "/usr/bin/script"), ["-qefc", line, "/dev/null"])
   }
@@ -79,7 +79,7 @@ final class Sandbox: Sendable {
     try #require(ended.status == 0, "\(ended.errors)")
   }
 
-  /// Follows the shop, and brings the first two pieces of its news: a price drop, and a size that is back.
+  /// Follows the shop and applies the first two steps of its timeline: a price drop and a restock.
   func followWithNews() async throws {
     try await follow()
     try shop.advance()
@@ -89,10 +89,10 @@ final class Sandbox: Sendable {
     try #require(ended.status == 0, "\(ended.errors)")
   }
 
-  /// Lets the minute after an attempt be over.
+  /// Ends the minimum interval after an attempt.
   func forgetAttempts() async throws { try await sql("UPDATE stores SET last_attempt_at = 0") }
 
-  /// Executes SQL in a transaction of this process; a `watchify` that runs hears of it.
+  /// Executes SQL in a transaction of this process, which a running `watchify` observes.
   func sql(_ statement: String) async throws {
     let tables = SQLiteDatabase(engine: try await SQLiteEngine.open(at: database))
     try await tables.write { try $0.execute(statement) }

@@ -1,14 +1,14 @@
 import CofferBus
 public import Foundation
 
-/// Notifications on a Linux desktop: `org.freedesktop.Notifications` on the session's bus.
+/// Notifications on a Linux desktop, through `org.freedesktop.Notifications` on the session bus.
 ///
-/// Calls wait on a queue of the channel's own, each for five seconds at most. The connection to the bus stays open
-/// between notifications, because some desktops take a program's notifications away when its connection ends.
+/// Calls block a private queue, each for at most `timeout`. The connection to the bus stays open between notifications,
+/// because some desktops remove a program's notifications when its connection is closed.
 public actor DesktopChannel: NotificationChannel {
-  /// "desktop"
+  /// The name in settings: "desktop".
   public nonisolated let name = "desktop"
-  /// The queue of the channel's own.
+  /// The channel's private queue.
   public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   private let executor = QueueExecutor(label: "watchify.desktop")
@@ -18,21 +18,21 @@ public actor DesktopChannel: NotificationChannel {
   private let replacements: (any DesktopReplacements)?
 
   private var connection: BusConnection?
-  /// Which run of which bus that is.
+  /// The id of the running bus.
   private var busIdentifier = ""
   private var server: Server?
-  /// What this process has shown, by the bytes of the thread's name.
+  /// The notifications that this process has shown, by the UTF-8 bytes of the thread identifier.
   private var shown: [[UInt8]: DesktopReplacement] = [:]
-  /// Threads whose last notification the server has not answered yet.
+  /// The threads whose last notification has timed out and not been answered since.
   private var unanswered: Set<[UInt8]> = []
-  /// What a server has answered after its deadline: it is on the screen, though its delivery failed.
+  /// The notifications that were answered after the deadline: they are shown, although their delivery failed.
   private var late: [[UInt8]: (content: NotificationContent, at: ContinuousClock.Instant)] = [:]
 
-  /// A process that answered as the notification server.
+  /// A running notification server.
   private struct Server {
-    /// Its unique name on the bus.
+    /// The server's unique name on the bus.
     let owner: String
-    /// The bus and its name there.
+    /// The id of the bus and the server's unique name.
     let identity: String
     let capabilities: [String]
   }
@@ -40,12 +40,14 @@ public actor DesktopChannel: NotificationChannel {
   private static let service = "org.freedesktop.Notifications"
   private static let path = "/org/freedesktop/Notifications"
 
-  /// A channel to the desktop's notification server. Nothing is looked for until it is used.
+  /// Creates a channel to the desktop's notification server. Connects on first use.
   /// - Parameters:
-  ///   - replacements: keeps what was shown over a restart; without it, over the life of the channel.
-  ///   - criticalWhenTimeSensitive: sends `.timeSensitive` as critical, which most desktops show until it is dismissed.
-  ///   - timeout: for each call.
-  ///   - environment: variables that say where the bus is; the process's own by default.
+  ///   - replacements: stores the ids of shown notifications across restarts; if `nil`, they are kept for the lifetime
+  ///     of the channel.
+  ///   - criticalWhenTimeSensitive: whether `.timeSensitive` is sent as critical, which most desktops show until it is
+  ///     dismissed.
+  ///   - timeout: the deadline of each call; 5 s by default.
+  ///   - environment: returns the environment variables that locate the bus; those of the process by default.
   public init(
     replacements: (any DesktopReplacements)? = nil, criticalWhenTimeSensitive: Bool = false,
     timeout: Duration = .seconds(5),
@@ -57,7 +59,7 @@ public actor DesktopChannel: NotificationChannel {
     self.environment = environment
   }
 
-  /// Asks the notification server for its name; one is started where the bus knows how.
+  /// Returns the name and version of the notification server, which is started if the bus can activate it.
   public func availability() async -> ChannelAvailability {
     do throws(ChannelError) {
       let server = try currentServer()
@@ -69,30 +71,31 @@ public actor DesktopChannel: NotificationChannel {
     }
   }
 
-  /// Shows a notification, in place of the last one of its thread while the same server runs.
+  /// Shows a notification. Replaces the last one of its thread if the same server still runs.
   public func deliver(_ content: NotificationContent) async throws {
     let thread = Array(content.threadIdentifier.utf8)
     if let late = late.removeValue(forKey: thread), late.content == content, late.at.duration(to: .now) < .seconds(600)
     {
-      return  // It was shown after all.
+      return  // The timed-out call has been answered since.
     }
     guard !unanswered.contains(thread) else {
       throw ChannelError(
-        "The notification server has not answered the last notification of this store yet.", isTemporary: true)
+        "The notification server has not yet replied to the last notification of this store.", isTemporary: true)
     }
     let stored = try? await replacements?.replacement(forThread: content.threadIdentifier)
     let replacement = try show(content, stored: stored)
-    // It was shown, which is what counts.
+    // Losing the id only costs a second bubble later.
     try? await replacements?.remember(replacement, forThread: content.threadIdentifier)
   }
 
-  /// Without a pause between asking what to replace and noting what was shown: others may deliver meanwhile.
+  /// Shows a notification. Must not suspend between reading the replaced id and recording the new one, because the
+  /// actor may run another delivery meanwhile.
   private func show(_ content: NotificationContent, stored: DesktopReplacement?) throws(ChannelError)
     -> DesktopReplacement
   {
     let server = try currentServer()
     let thread = Array(content.threadIdentifier.utf8)
-    // Servers count upwards: the greater number is the newer bubble, whichever process has shown it.
+    // Ids ascend, so the greater one is the newer bubble, whichever process has shown it.
     let last = [shown[thread], stored].compactMap { $0 }.filter { $0.server == server.identity }.max { $0.id < $1.id }
     let message = DesktopMessage(
       content: content, capabilities: server.capabilities, replacedId: last?.id ?? 0,
@@ -103,7 +106,7 @@ public actor DesktopChannel: NotificationChannel {
     return replacement
   }
 
-  /// Asks the server to show it. An answer that comes too late is heard as well.
+  /// Calls `Notify` and returns the server's id. A reply after the deadline is handled by `answeredLate(_:_:_:)`.
   private func notify(_ message: DesktopMessage, _ content: NotificationContent, _ server: Server) throws(ChannelError)
     -> UInt32
   {
@@ -121,7 +124,8 @@ public actor DesktopChannel: NotificationChannel {
     }
   }
 
-  /// - Parameter id: the number that the server gave it; `nil` where no answer has come at all.
+  /// Records the late reply to a timed-out call.
+  /// - Parameter id: the server's id of the notification; `nil` if no reply will come.
   private func answeredLate(_ id: UInt32?, _ content: NotificationContent, _ identity: String) async {
     let thread = Array(content.threadIdentifier.utf8)
     unanswered.remove(thread)
@@ -134,7 +138,7 @@ public actor DesktopChannel: NotificationChannel {
 
   // MARK: The server
 
-  /// Who has the server's name now, and what it can.
+  /// Returns the current owner of the server's name, with its capabilities.
   private func currentServer() throws(ChannelError) -> Server {
     let (bus, owner) = try currentOwner()
     let identity = "\(bus)/\(owner)"
@@ -151,7 +155,7 @@ public actor DesktopChannel: NotificationChannel {
       do throws(BusFailure) {
         return (busIdentifier, try owner(connection))
       } catch  where error.kind == .closed {
-        // The bus has gone since the last notification; perhaps there is another by now.
+        // The bus has ended since the last notification; another one may be running.
       } catch {
         throw report(error)
       }
@@ -166,7 +170,7 @@ public actor DesktopChannel: NotificationChannel {
     } catch  where error.kind == .noLibrary {
       throw report(error)
     } catch  where connection == nil {
-      let reason = error.kind == .timedOut ? "no answer within \(patience)" : error.text
+      let reason = error.kind == .timedOut ? "no reply within \(patience)" : error.text
       throw ChannelError("The session bus at '\(address)' cannot be reached: \(reason).", isTemporary: true)
     } catch {
       throw report(error)
@@ -181,12 +185,12 @@ public actor DesktopChannel: NotificationChannel {
       case .notNamed: throw ChannelError("There is no desktop session: \(error.reason).", isTemporary: false)
       case .noSocket: throw ChannelError("There is no session bus: \(error.reason).", isTemporary: true)
       case .startsSomething(let address):
-        throw ChannelError("The bus address '\(address)' names no bus that runs already.", isTemporary: false)
+        throw ChannelError("The bus address '\(address)' does not name a running bus.", isTemporary: false)
       }
     }
   }
 
-  /// The process that is the notification server now; one is started where the bus knows how.
+  /// Returns the unique name of the notification server, which is started if the bus can activate it.
   private func owner(_ connection: BusConnection) throws(BusFailure) -> String {
     if let owner = try connection.owner(of: Self.service) { return owner }
     try connection.start(Self.service)
@@ -203,20 +207,20 @@ public actor DesktopChannel: NotificationChannel {
     }
   }
 
-  /// The deadline, for people: "5 s".
+  /// The deadline as display text, such as "5 s".
   private var patience: String {
     let (seconds, attoseconds) = timeout.components
     return String(format: "%g s", Double(seconds) + Double(attoseconds) / 1e18)
   }
 
-  /// Says what happened, and forgets what is no longer of use.
+  /// Converts a failure to an error; drops the connection if it was closed.
   private func report(_ failure: BusFailure) -> ChannelError {
     if failure.kind == .closed { connection = nil }
     let reason =
       switch failure.kind {
-      case .timedOut: "The notification server did not answer within \(patience)."
-      case .closed: "The session bus went away."
-      case .gone: "The notification server went away before it answered."
+      case .timedOut: "The notification server did not reply within \(patience)."
+      case .closed: "The connection to the session bus was closed."
+      case .gone: "The notification server exited before it replied."
       case .noOwner: "No notification server is running on the session bus, and none can be started."
       case .noLibrary: "Desktop notifications cannot be shown: \(failure.text). Install it and start the program again."
       case .unreachable, .noObject, .denied, .invalid, .other: "The notification server failed: \(failure.text)."

@@ -2,12 +2,12 @@ import CofferBus
 
 /// The arguments of `org.freedesktop.Notifications.Notify` for one notification.
 ///
-/// There is no `category`: the registered ones are about mail, calls, devices and the like, and a price is none.
+/// No `category` hint is sent: the registered categories cover mail, calls, devices and the like, not prices.
 struct DesktopMessage {
   let content: NotificationContent
-  /// What the server says it can.
+  /// The capabilities that the server reports.
   let capabilities: [String]
-  /// The notification whose place it takes; 0 for none.
+  /// The id of the notification to replace; 0 for none.
   let replacedId: UInt32
   /// Whether `.timeSensitive` stays on the screen until it is dismissed.
   let isCriticalAllowed: Bool
@@ -53,10 +53,10 @@ struct DesktopMessage {
 }
 
 extension String {
-  /// The text for a server that reads markup.
+  /// The text escaped for a server that renders markup.
   fileprivate var escapedForMarkup: String {
     var escaped = ""
-    // By scalar: a letter with a combining mark after "<" is one character with it.
+    // By scalar, because "<" and a following combining mark form one character.
     for scalar in unicodeScalars {
       switch scalar {
       case "&": escaped += "&amp;"
@@ -68,7 +68,8 @@ extension String {
     return escaped
   }
 
-  /// Control characters become blanks, and marks of direction nothing: names of stores come from the web.
+  /// Returns the text with control characters replaced by spaces and bidirectional controls removed: store names are
+  /// untrusted.
   fileprivate func withoutControls(except kept: [Unicode.Scalar]) -> String {
     var scalars = UnicodeScalarView()
     for scalar in unicodeScalars where !scalar.properties.isBidiControl {

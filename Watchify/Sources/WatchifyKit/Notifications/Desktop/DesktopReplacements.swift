@@ -1,23 +1,23 @@
-/// A notification that a desktop shows or has shown: the next one of its thread takes its place.
+/// The id of a shown notification, which the next one of its thread replaces.
 public struct DesktopReplacement: Hashable, Codable, Sendable {
-  /// The number that the server gave it.
+  /// The id that the server assigned.
   public var id: UInt32
-  /// Which run of which server that was: to another one the number means something else.
+  /// The identity of the running server. The id is meaningless to any other server.
   public var server: String
 
-  /// A notification that was shown.
+  /// Creates the id of a shown notification.
   public init(id: UInt32, server: String) {
     self.id = id
     self.server = server
   }
 }
 
-/// Keeps the numbers of shown notifications, so that they are replaced after a restart, too.
+/// Storage for the ids of shown notifications, so that they can be replaced after a restart as well.
 ///
-/// A failure costs no more than a second bubble of one thread, and is passed over.
+/// Errors are ignored: their only effect is a second bubble for a thread.
 public protocol DesktopReplacements: Sendable {
-  /// What was shown last of a thread.
+  /// Returns the notification shown last for a thread.
   func replacement(forThread thread: String) async throws -> DesktopReplacement?
-  /// Keeps what was shown last of a thread, in place of what was kept before.
+  /// Stores the notification shown last for a thread, replacing any existing one.
   func remember(_ replacement: DesktopReplacement, forThread thread: String) async throws
 }

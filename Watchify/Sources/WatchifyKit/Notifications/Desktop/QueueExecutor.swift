@@ -1,6 +1,6 @@
 import Foundation
 
-/// Runs an actor on a queue of its own: what blocks there holds up nobody else's threads.
+/// An executor with a private queue, so that blocking calls do not occupy the cooperative thread pool.
 final class QueueExecutor: SerialExecutor {
   private let queue: DispatchQueue
 

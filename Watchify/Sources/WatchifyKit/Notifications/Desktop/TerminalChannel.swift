@@ -1,39 +1,39 @@
 public import Foundation
 
-/// Notifications as lines of a terminal, a log or a pipe: "Allbirds: 3 price drops".
+/// Notifications as lines of a terminal, log or pipe, such as "Allbirds: 3 price drops".
 public actor TerminalChannel: NotificationChannel {
-  /// "terminal"
+  /// The name in settings: "terminal".
   public nonisolated let name = "terminal"
-  /// A queue of the channel's own, because a stopped terminal keeps its writers waiting.
+  /// The channel's private queue, because writing to a stopped terminal blocks.
   public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   private let executor = QueueExecutor(label: "watchify.terminal")
   private let isTerminal: Bool
   private let write: @Sendable (String) throws -> Void
 
-  /// A channel that writes to a file, which it does not close.
+  /// Creates a channel that writes to a file handle and does not close it.
   ///
-  /// Writing to a pipe that nobody reads ends a process that does not ignore `SIGPIPE`.
+  /// - Warning: Writing to a pipe without a reader terminates a process that does not ignore `SIGPIPE`.
   public init(fileHandle: FileHandle = .standardOutput) {
     isTerminal = isatty(fileHandle.fileDescriptor) != 0
     write = { try fileHandle.write(contentsOf: Data($0.utf8)) }
   }
 
-  /// A channel that hands over lines.
+  /// Creates a channel that passes lines to a closure.
   /// - Parameters:
-  ///   - isTerminal: whether a bell is heard there.
-  ///   - write: takes a line with its end.
+  ///   - isTerminal: whether the output can sound a bell.
+  ///   - write: called with each line, including its line feed.
   public init(isTerminal: Bool, write: @escaping @Sendable (String) throws -> Void) {
     self.isTerminal = isTerminal
     self.write = write
   }
 
-  /// There is always a place to write to; whether it takes anything shows when it is written to.
+  /// Returns `.available`; whether writing succeeds shows only on delivery.
   public func availability() async -> ChannelAvailability {
     .available(detail: isTerminal ? "terminal" : "standard output")
   }
 
-  /// Writes one line; with a bell when it is time sensitive and somebody may hear it.
+  /// Writes one line, with a bell for a time-sensitive notification on a terminal.
   public func deliver(_ content: NotificationContent) async throws {
     let bell = isTerminal && content.priority == .timeSensitive ? "\u{7}" : ""
     let text = [content.title, content.body].filter { !$0.isEmpty }.joined(separator: ": ")
@@ -46,7 +46,7 @@ public actor TerminalChannel: NotificationChannel {
 }
 
 extension String {
-  /// In one line and without what a terminal obeys: names of stores come from the web.
+  /// The text in one line and without terminal control sequences: store names are untrusted.
   fileprivate var escapedForTerminal: String {
     var escaped = ""
     for scalar in unicodeScalars {
@@ -63,7 +63,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-  /// Control characters, ends of lines, and marks that turn the direction of what follows.
+  /// Whether a terminal may interpret the scalar: control characters, line separators and bidirectional controls.
   fileprivate var isObeyed: Bool {
     switch properties.generalCategory {
     case .control, .lineSeparator, .paragraphSeparator: true

@@ -1,24 +1,24 @@
 import Foundation
 
-/// A walk through the pages of a listing: what was found, and whether to go on. No input or output.
+/// The state of reading a listing page by page: the products so far, and whether to continue. Does no input or output.
 ///
-/// Only an empty page ends a listing, and even that may be a hole: shops cut their pages first and take out afterwards
-/// what a visitor may not buy.
+/// Only an empty page ends a listing, and even that may be a hole: shops divide the listing into pages first and then
+/// remove the products that a visitor may not buy.
 struct ListingWalk {
   private(set) var reading = ShopReading(products: [], isComplete: false, pages: 0)
   private let pageSize: Int
   private let pageCap: Int
-  /// About how many bytes of memory more products may take.
+  /// The approximate memory left for products, in bytes.
   private(set) var room: Int
   private var seen: Set<Int64> = []
   private var missing: Set<Int64>
   private var wasFull = false
-  /// Empty pages since the last one that was not.
+  /// The number of consecutive empty pages.
   private var emptyPages = 0
-  /// Whether products came after an empty page.
+  /// Whether products followed an empty page.
   private var hasHole = false
 
-  /// A walk that expects to see `knownIDs`.
+  /// Creates a walk that expects the products `knownIDs`.
   init(pageSize: Int, pageCap: Int, room: Int = .max, knownIDs: Set<Int64>) {
     self.pageSize = pageSize
     self.room = room
@@ -26,10 +26,10 @@ struct ListingWalk {
     missing = knownIDs
   }
 
-  /// The page that is asked for next.
+  /// The number of the next page to request, from 1.
   var nextPage: Int { reading.pages + 1 }
 
-  /// Takes the next page; says whether there is another to ask for.
+  /// Adds the next page; returns whether to request another one.
   mutating func take(_ page: FeedPage, currency: String?, bytes: Int) -> Bool {
     reading.pages += 1
     reading.bytes += bytes
@@ -39,7 +39,7 @@ struct ListingWalk {
     emptyPages = 0
     if let currency {
       if let first = reading.currency, first != currency {
-        // Prices in two currencies must not get mixed, so this page is left out.
+        // Prices in two currencies must not be mixed, so this page is dropped.
         return stop("The store changed its currency from \(first) to \(currency) while it was read.")
       }
       reading.currency = currency
@@ -54,7 +54,7 @@ struct ListingWalk {
     reading.nameless += page.nameless
     for entry in page.unreadable where entry.variant == 0 { missing.remove(entry.product) }
     if reading.products.count == count, !page.products.isEmpty {
-      return stop("The store shows the same products again on page \(reading.pages).")
+      return stop("The store repeats the same products on page \(reading.pages).")
     }
     wasFull = page.entries >= pageSize
     return reading.pages < pageCap || stop("The store has more than \(pageCap) pages of products.")
@@ -67,14 +67,15 @@ struct ListingWalk {
       guard reading.broken > 0 else { return stop("The store lists no products.") }
       return stop("No product of the store could be read.")
     }
-    // What is missing may be listed on the page that came empty.
-    if hasHole, !missing.isEmpty { return stop("A page in the middle of the store's list came empty.") }
+    // The missing products may belong on the empty page.
+    if hasHole, !missing.isEmpty { return stop("A page in the middle of the store's list was empty.") }
     reading.isComplete = true
     return false
   }
 
-  /// How many pages behind an empty one are looked at: one where there may be more, and where products are missing one
-  /// more than they would fill, since a hole may be wider than a page. A few at most: shops are spared.
+  /// The number of pages to request after an empty one: one if the last page was full; if products are missing, one
+  /// more than they would fill, because a hole may be wider than a page. At most `mostFurtherPages`, to limit the load
+  /// on the shop.
   private var furtherPages: Int {
     guard !missing.isEmpty else { return wasFull ? 1 : 0 }
     return min(Self.mostFurtherPages, (missing.count + pageSize - 1) / max(1, pageSize) + 1)
@@ -82,20 +83,20 @@ struct ListingWalk {
 
   private static let mostFurtherPages = 5
 
-  /// Ends the walk before the end of the listing.
+  /// Ends the walk before the end of the listing; returns `false`.
   @discardableResult
   mutating func stop(_ reason: String) -> Bool {
     reading.incompleteReason = reason
     return false
   }
 
-  /// The next page would not fit into memory.
+  /// Ends the walk because the next page would exceed the memory limit.
   mutating func endOfRoom() {
     reading.isLimited = true
-    stop("The store lists more than Watchify holds; its first \(reading.products.count) products were read.")
+    stop("The store lists more than Watchify can hold; its first \(reading.products.count) products were read.")
   }
 
-  /// The shop serves no further pages: its window of 25,000 products.
+  /// Ends the walk at the shop's window of 25,000 products.
   mutating func endOfWindow(_ words: String?) {
     let count = reading.products.count
     reading.isLimited = true

@@ -1,37 +1,37 @@
 import CofferLocks
 public import Foundation
 
-/// Lets one request at a time go out, first come, first served, with pauses between them, and none to who has asked to
-/// be left in peace.
+/// A first-in, first-out gate that admits one request at a time, with a delay between requests, and none during a pause
+/// that a shop has requested.
 ///
-/// Shopify counts the requests of a device over all of its shops together and dislikes parallel ones. So all clients
-/// of a process share ``shared``, and a refusal by Shopify's own front ends the requests to all shops for a while. What
-/// any other server refuses is its own affair: that shop rests, and the others are read.
+/// Shopify counts the requests of a device to all of its shops together and throttles parallel ones. So all clients of
+/// a process share ``shared``, and a refusal by Shopify's own servers pauses the requests to all shops. A refusal by
+/// any other server pauses only that shop.
 public final class RequestGate: Sendable {
-  /// The gate of the process.
+  /// The gate shared by the process.
   public static let shared = RequestGate()
 
-  /// The shortest rest after "too many requests", whatever the shop says.
+  /// The minimum pause after "too many requests", in seconds.
   static let shortestRest: TimeInterval = 120
-  /// The longest rest that comes from doubling.
+  /// The maximum pause that results from doubling, in seconds.
   static let longestDoubled: TimeInterval = 1800
-  /// How long after the end of a rest another refusal counts as its continuation.
+  /// The time after a pause, in seconds, in which another refusal still doubles it.
   static let memory: TimeInterval = 3600
-  /// The longest rest, whatever a `Retry-After` says.
+  /// The maximum pause that a `Retry-After` header can set, in seconds.
   static let longestRest: TimeInterval = 3600
 
-  /// A time in which somebody is not asked.
+  /// A pause during which no request is made to a shop, or to any shop.
   public struct Rest: Hashable, Sendable {
-    /// Who; `nil` for every shop.
+    /// The paused shop; `nil` for all shops.
     public var shop: ShopAddress?
-    /// Its end.
+    /// The end of the pause.
     public var until: Date
-    /// How often "too many requests" was said since the last page of products.
+    /// The number of "too many requests" responses since the last page of products.
     public var refusals: Int
-    /// When this was found out: the newest word counts.
+    /// The date of the refusal. Of two pauses of a shop, the newer one applies.
     public var since: Date
 
-    /// A rest.
+    /// Creates a pause.
     public init(shop: ShopAddress? = nil, until: Date, refusals: Int = 1, since: Date) {
       self.shop = shop
       self.until = until
@@ -41,17 +41,18 @@ public final class RequestGate: Sendable {
 
     func isRefused(at now: Date) -> Bool { refusals > 0 && now < until.addingTimeInterval(RequestGate.memory) }
 
-    /// How many refusals there were, when one is met whose rest has this end: the same, when it is this rest.
+    /// Returns the number of refusals including one whose pause ends at `end`: unchanged if that is this pause.
     func refusals(afterRestUntil end: Date, at now: Date) -> Int {
       if holds(at: now), end == until { return refusals }
       return isRefused(at: now) ? refusals + 1 : 1
     }
 
-    /// Whether it goes on. An end too far away comes from a clock that was set back since.
+    /// Returns whether the pause is in effect. An end too far in the future means that the clock was set back; the
+    /// pause is then void.
     func holds(at now: Date) -> Bool { until > now && until <= now.addingTimeInterval(RequestGate.longestRest) }
   }
 
-  /// How long to wait after the request before.
+  /// The delays after the previous request.
   struct Pauses: Sendable {
     var sameShop: Duration
     var otherShop: Duration
@@ -70,19 +71,19 @@ public final class RequestGate: Sendable {
     var last: (shop: ShopAddress, end: Date)?
   }
 
-  /// The clock of the pauses and rests.
+  /// The clock used for delays and pauses.
   public let clock: ShopClock
   private let state = Locked(State())
 
-  /// A gate of its own, for tests.
+  /// Creates a separate gate, for tests.
   public init(clock: ShopClock = .system) { self.clock = clock }
 
-  // MARK: - Rest
+  // MARK: - Pauses
 
-  /// Before this moment no request to any shop begins; `nil` when there is no such rest, or none any more.
+  /// The date before which no request to any shop begins; `nil` if no pause for all shops is in effect.
   public var restingUntil: Date? { rest(before: nil)?.until }
 
-  /// The rest that keeps a shop from being asked: that of all shops, or its own.
+  /// Returns the pause in effect for a shop: that of all shops, or its own.
   func rest(before shop: ShopAddress?) -> Rest? {
     let now = clock.now()
     return state.withLock { state in
@@ -90,16 +91,18 @@ public final class RequestGate: Sendable {
     }
   }
 
-  /// Whether a shop, or Shopify for all of them, has refused lately and not served since: silence is a refusal then.
+  /// Whether a shop, or Shopify for all shops, has refused recently and not served since; a missing response then
+  /// counts as another refusal.
   func isRefused(_ shop: ShopAddress) -> Bool {
     let now = clock.now()
     return state.withLock { state in [nil, shop].contains { state.rests[$0]?.isRefused(at: now) ?? false } }
   }
 
-  /// How often a shop, or Shopify for all of them, has said "too many requests" since the last page of products.
+  /// Returns the number of "too many requests" responses of a shop, or of Shopify if `nil`, since the last page of
+  /// products.
   public func refusals(of shop: ShopAddress?) -> Int { state.withLock { $0.rests[shop]?.refusals ?? 0 } }
 
-  /// Goes on with what an earlier process knew, or another one knows: of each rest the newest word counts.
+  /// Restores pauses recorded by an earlier or another process. Of two pauses of a shop, the newer one is kept.
   public func restore(_ rests: [Rest]) {
     state.withLock { state in
       for rest in rests {
@@ -109,9 +112,9 @@ public final class RequestGate: Sendable {
     }
   }
 
-  /// Too many requests: rests two minutes, twice as long for each refusal after another up to half an hour, and not
-  /// less than is asked for, up to an hour.
-  /// - Parameter shop: who rests; `nil` for every shop.
+  /// Records a "too many requests" response and returns the end of the resulting pause: two minutes, doubled for each
+  /// consecutive refusal up to half an hour, and at least as long as requested, up to an hour.
+  /// - Parameter shop: the shop to pause; `nil` for all shops.
   @discardableResult
   func refuse(_ shop: ShopAddress?, retryAfter: TimeInterval?) -> Date {
     let now = clock.now()
@@ -126,7 +129,7 @@ public final class RequestGate: Sendable {
     }
   }
 
-  /// A shop has served products: its next refusal is a first one again, and so is Shopify's.
+  /// Resets the refusals of a shop, and of Shopify, after a page of products.
   func served(_ shop: ShopAddress) {
     state.withLock { state in
       for shop in [nil, shop] { state.rests[shop]?.refusals = 0 }
@@ -139,8 +142,8 @@ public final class RequestGate: Sendable {
 
   // MARK: - Turns
 
-  /// Runs `body` when it is its turn and the pause is over.
-  /// - Throws: ``SyncError/resting(until:shop:)`` instead of waiting for the end of a rest.
+  /// Runs `body` once earlier requests have ended and the delay has passed.
+  /// - Throws: ``SyncError/resting(until:shop:)`` during a pause, instead of waiting for its end.
   func perform<R>(for shop: ShopAddress, pauses: Pauses, _ body: () async throws -> R) async throws -> R {
     try refuseWhileResting(shop)
     try await enter()
@@ -159,7 +162,7 @@ public final class RequestGate: Sendable {
   private func remainingPause(for shop: ShopAddress, pauses: Pauses) -> Duration? {
     guard let last = state.withLock({ $0.last }) else { return nil }
     let pause = last.shop == shop ? pauses.sameShop : pauses.otherShop
-    // A clock that was set back must not make the pause longer.
+    // A clock that was set back must not extend the delay.
     let wait = min(pause - .seconds(clock.now().timeIntervalSince(last.end)), pause)
     return wait > .zero ? wait : nil
   }
@@ -193,7 +196,7 @@ public final class RequestGate: Sendable {
     turn?.resume(throwing: CancellationError())
   }
 
-  /// Hands the turn on.
+  /// Admits the next waiting request.
   private func leave(after shop: ShopAddress?) {
     let now = clock.now()
     let next = state.withLock { state -> CheckedContinuation<Void, any Error>? in

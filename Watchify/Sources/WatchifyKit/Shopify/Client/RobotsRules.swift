@@ -1,22 +1,23 @@
 import Foundation
 
-/// What a site's robots.txt allows (RFC 9309): the rules of the groups that name the reader, or else those for all.
+/// The rules of a robots.txt (RFC 9309) that apply to a user agent: those of the groups that name it, otherwise those
+/// for all.
 struct RobotsRules: Hashable, Sendable {
   private struct Rule: Hashable {
     var pattern: [UInt8]
     var allows: Bool
   }
 
-  /// Nothing is disallowed.
+  /// Rules that allow everything.
   static let allowingAll = RobotsRules(rules: [])
-  /// More is not read.
+  /// The maximum size in bytes; the rest of a larger file is ignored.
   static let largestBody = 512 * 1024
 
   private var rules: [Rule]
 
   private init(rules: [Rule]) { self.rules = rules }
 
-  /// The rules in `text` for the product token `agent`: "Watchify".
+  /// Parses the rules in `text` that apply to the product token `agent`, such as "Watchify".
   init(_ text: String, agent: String) {
     var own: [Rule] = []
     var general: [Rule] = []
@@ -27,7 +28,7 @@ struct RobotsRules: Hashable, Sendable {
       let value = line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)
       switch line[..<colon].trimmingCharacters(in: .whitespaces).lowercased() {
       case "user-agent":
-        // Several names in a row share the rules that follow.
+        // Consecutive user-agent lines share the rules that follow.
         if isInRules { (isOwn, isGeneral, isInRules) = (false, false, false) }
         if value == "*" { isGeneral = true }
         if value.prefix(while: { $0.isLetter || $0 == "-" || $0 == "_" }).lowercased() == agent.lowercased() {
@@ -45,8 +46,8 @@ struct RobotsRules: Hashable, Sendable {
     rules = isNamed ? own : general
   }
 
-  /// Whether a path with its query may be asked for: the longest rule that matches decides, and of two that are
-  /// equally long the one that allows.
+  /// Returns whether a path with its query may be requested. The longest matching rule applies; of two of equal length,
+  /// the one that allows.
   func allows(_ path: String) -> Bool {
     let path = Self.normalized(path)
     let best = rules.filter { Self.matches(path, $0.pattern) }
@@ -54,7 +55,7 @@ struct RobotsRules: Hashable, Sendable {
     return best?.allows ?? true
   }
 
-  /// Percent escapes in capitals, and other bytes than ASCII escaped, so that two spellings of one path compare equal.
+  /// Returns the path with non-ASCII bytes escaped and upper-case percent escapes, so that two spellings compare equal.
   private static func normalized(_ text: String) -> [UInt8] {
     var bytes: [UInt8] = []
     var escape = 0
@@ -71,12 +72,12 @@ struct RobotsRules: Hashable, Sendable {
     return bytes
   }
 
-  /// Whether `pattern` matches the beginning of `path`; `*` is any bytes, `$` at the end is the end of the path.
+  /// Returns whether `pattern` matches the beginning of `path`; `*` matches any bytes, a final `$` the end of the path.
   private static func matches(_ path: [UInt8], _ pattern: [UInt8]) -> Bool {
     var pattern = pattern[...]
     let isAnchored = pattern.last == UInt8(ascii: "$")
     if isAnchored { pattern.removeLast() } else { pattern.append(UInt8(ascii: "*")) }
-    // After a mismatch only the last star takes one byte more: that is enough, and never more than a product of steps.
+    // After a mismatch only the last star is extended, which is sufficient and bounds the work by O(path × pattern).
     var (at, index) = (0, pattern.startIndex)
     var star: (index: Int, at: Int)?
     while at < path.count {

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Where a shop is: a host, and a port when it is not the usual one.
+/// The address of a shop: a host, and a port unless it is the default one.
 ///
 /// ```swift
 /// try ShopAddress("https://www.allbirds.com/products/x?y").domain  // "allbirds.com"
@@ -8,14 +8,14 @@ public import Foundation
 /// try ShopAddress("http://127.0.0.1:8080").domain                  // "127.0.0.1:8080"
 /// ```
 public struct ShopAddress: Hashable, Sendable {
-  /// In lower case, without `www.`; punycode for names beyond ASCII.
+  /// The host in lower case, without `www.`; non-ASCII names are in Punycode.
   public let host: String
-  /// `nil` for the usual one.
+  /// The port; `nil` for the default one.
   public let port: Int?
 
-  /// What was pasted by a person: a domain, a link to a page of the shop, or the shop's plain name, to which ".com" is
-  /// added.
-  /// - Throws: ``Invalid``, when it cannot be the host of a shop.
+  /// Creates an address from user input: a domain, a link to a page of the shop, or a bare name, to which ".com" is
+  /// appended.
+  /// - Throws: ``Invalid`` if the input cannot be the address of a shop.
   public init(_ text: String) throws {
     let pasted = text.trimmingCharacters(in: .whitespacesAndNewlines)
     func invalid(_ reason: String) -> Invalid { Invalid(pasted: pasted, reason: reason) }
@@ -23,19 +23,19 @@ public struct ShopAddress: Hashable, Sendable {
     var rest = pasted[...]
     if let end = rest.range(of: "://") {
       guard ["http", "https"].contains(rest[..<end.lowerBound].lowercased()) else {
-        throw invalid("shops are on the web, at http or https.")
+        throw invalid("the scheme must be http or https.")
       }
       rest = rest[end.upperBound...]
     }
     rest = rest.prefix { !"/?#\\".contains($0) }
     if let at = rest.lastIndex(of: "@") { rest = rest[rest.index(after: at)...] }
-    guard !rest.isEmpty else { throw invalid("there is no address in it.") }
+    guard !rest.isEmpty else { throw invalid("it contains no address.") }
 
     var port: Int?
     if let colon = rest.lastIndex(of: ":"), !rest[colon...].contains("]") {
       let digits = rest[rest.index(after: colon)...]
       guard let number = Int(digits), (1...65_535).contains(number), digits.allSatisfy(\.isNumber) else {
-        throw invalid("'\(digits)' is no port.")
+        throw invalid("'\(digits)' is not a port number.")
       }
       (port, rest) = (number, rest[..<colon])
     }
@@ -48,7 +48,7 @@ public struct ShopAddress: Hashable, Sendable {
     var host = text.lowercased()
     if !host.utf8.allSatisfy({ $0 < 0x80 }) {
       guard let ascii = URL(string: "https://\(host)/")?.host, ascii.utf8.allSatisfy({ $0 < 0x80 }) else {
-        throw invalid("write its name in the form that begins with 'xn--'.")
+        throw invalid("write its name in Punycode, beginning with 'xn--'.")
       }
       host = ascii.lowercased()
     }
@@ -65,9 +65,9 @@ public struct ShopAddress: Hashable, Sendable {
             || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
         }
     }
-    guard areNames, host.utf8.count <= 253 else { throw invalid("it is not the name of a site.") }
+    guard areNames, host.utf8.count <= 253 else { throw invalid("it is not a valid host name.") }
     guard labels.last?.contains(where: \.isLetter) == true || isPrivate(host) else {
-      throw invalid("shops have a name, not a number.")
+      throw invalid("a shop has a host name, not an IP address.")
     }
     return host
   }
@@ -78,29 +78,31 @@ public struct ShopAddress: Hashable, Sendable {
     return numbers.count == 4 && numbers[0] == "127" && numbers.allSatisfy { UInt8($0) != nil }
   }
 
-  /// Whether it is a number in somebody's own network (RFC 1918).
+  /// Whether a host is an IPv4 address in a private network (RFC 1918).
   private static func isPrivate(_ host: String) -> Bool {
     guard let address = NetworkAddress(host), address.bytes.count == 4 else { return false }
     return address.isIn([10], 8) || address.isIn([172, 16], 12) || address.isIn([192, 168], 16)
   }
 
-  /// Whether it is this very device, which is asked over plain HTTP.
+  /// Whether the host is this device, which is requested over plain HTTP.
   public var isLoopback: Bool { Self.isLoopback(host) }
 
-  /// Which addresses it may have: one in a private network, or of this device, only where somebody has given it so.
+  /// The addresses to which the host may resolve. Private and loopback addresses are allowed only if the host was
+  /// entered as such.
   var reach: NetworkReach {
     if isLoopback { return .thisDevice }
     if Self.isPrivate(host) { return .anywhere }
     return Self.localSuffixes.contains { host.hasSuffix($0) } ? .anywhere : .internet
   }
 
-  /// Ends of names that nobody can have on the internet (RFC 6761, 6762, 8375, ICANN's `.internal`), or nobody has.
+  /// The suffixes of names that are reserved for local networks (RFC 6761, 6762, 8375, ICANN's `.internal`) or are not
+  /// delegated.
   private static let localSuffixes = [
     ".local", ".localhost", ".internal", ".home.arpa", ".lan", ".home", ".corp", ".intranet", ".private",
   ]
 
-  /// A shop's address inside Shopify, one name before `myshopify.com`; `nil` for any other, which would send its reader
-  /// wherever a stranger likes.
+  /// Returns a shop's Shopify domain, a single label before `myshopify.com`; `nil` for any other host, which the text's
+  /// author could choose freely.
   static func insideShopify(_ text: String) -> String? {
     guard let address = try? ShopAddress(text), address.port == nil, address.host == text.lowercased(),
       address.host.hasSuffix(".myshopify.com"), address.host.split(separator: ".").count == 3
@@ -108,7 +110,7 @@ public struct ShopAddress: Hashable, Sendable {
     return address.domain
   }
 
-  /// Host and port as they are written, stored and shown.
+  /// The address as text, for storage and display.
   public var domain: String { port.map { "\(host):\($0)" } ?? host }
 }
 
@@ -117,11 +119,11 @@ extension ShopAddress: CustomStringConvertible {
 }
 
 extension ShopAddress {
-  /// Why what was pasted is no address of a shop.
+  /// The error for input that is not the address of a shop.
   public struct Invalid: LocalizedError, Hashable, Sendable {
-    /// What was pasted.
+    /// The input.
     public let pasted: String
-    /// A sentence for people.
+    /// The reason as a sentence for display.
     public let reason: String
     /// "Not a valid Shopify store: ..."
     public var errorDescription: String? {
@@ -129,7 +131,7 @@ extension ShopAddress {
     }
   }
 
-  /// The address of something at the shop. `host` is the canonical one when it is known.
+  /// Returns the URL of a path at the shop. `host` overrides the host, for a shop whose canonical host is known.
   func url(_ path: String, query: [URLQueryItem] = [], host: String? = nil) -> URL? {
     var parts = URLComponents()
     parts.scheme = isLoopback ? "http" : "https"
@@ -140,7 +142,8 @@ extension ShopAddress {
     return parts.url
   }
 
-  /// `url` when it is at this shop: the same host with or without `www.`, and the same port; in this shop's scheme.
+  /// Returns `url` with this shop's scheme and port if it is at this shop, that is, has the same host with or without
+  /// `www.` and the same port; otherwise `nil`.
   func onSite(_ url: URL) -> URL? {
     guard let other = try? ShopAddress(url.absoluteString), other == self,
       var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)

@@ -1,15 +1,15 @@
 import Foundation
 
-/// What answers of shops mean, apart from lists of products.
+/// Interpretation of responses other than product listings.
 enum ShopAnswers {
-  /// Seconds to wait, or a date.
+  /// Returns the time to wait, in seconds, from a `Retry-After` header with seconds or a date.
   static func retryAfter(_ answer: HTTPAnswer, now: Date) -> TimeInterval? {
     guard let text = answer.header("Retry-After")?.trimmingCharacters(in: .whitespaces) else { return nil }
     if let seconds = TimeInterval(text) { return seconds.isFinite && seconds >= 0 ? seconds : nil }
     return FeedDate.http(text).map { max(0, $0.timeIntervalSince(now)) }
   }
 
-  /// The currency of the last `cart_currency` cookie. Foundation joins the cookies of an answer with commas.
+  /// Returns the currency of the last `cart_currency` cookie. The cookies of a response are joined with commas.
   static func currency(_ answer: HTTPAnswer) -> String? {
     guard let cookies = answer.header("Set-Cookie") else { return nil }
     var currency: String?
@@ -22,45 +22,45 @@ enum ShopAnswers {
     return currency
   }
 
-  /// Whether an address is that of the page on which a closed shop asks for its password.
+  /// Returns whether a URL is that of the password page of a closed shop.
   static func isPasswordPage(_ url: URL) -> Bool { url.path.hasSuffix("/password") }
 
-  /// What a redirect to another site means. Its name is for people; nobody follows it.
+  /// Returns the error for a redirect to another site. The redirect is not followed; the address is only displayed.
   static func fault(ofRedirectTo url: URL) -> SyncError {
-    // Local names, bare numbers and bare words are somewhere on the reader's own network, if anywhere.
-    guard let place = try? ShopAddress(url.absoluteString), place.reach == .internet,
+    // Local names, bare numbers and single labels could only be hosts of the local network.
+    guard let address = try? ShopAddress(url.absoluteString), address.reach == .internet,
       url.host?.contains(".") == true
     else { return .notShopify }
-    return .moved(to: place.domain)
+    return .moved(to: address.domain)
   }
 
-  /// What a page says that was served instead of JSON, if anything.
+  /// Returns the error for a page that was served instead of JSON; `nil` if the page is not recognized.
   static func fault(ofPage answer: HTTPAnswer) -> SyncError? {
     let text = String(decoding: answer.body.prefix(65_536), as: UTF8.self).lowercased()
-    // First: a page that asks for the password may check for humans, too.
+    // Checked first: a password page may contain a CAPTCHA as well.
     if text.contains("action=\"/password\"") { return .passwordProtected }
     guard answer.header("cf-mitigated") != nil || challenges.contains(where: text.contains) else { return nil }
-    return .refused(reason: "it answers with a page that checks for humans.")
+    return .refused(reason: "it responds with a page that checks for humans.")
   }
 
   private static let challenges = [
     "challenge-platform", "cf-chl", "<title>just a moment", "g-recaptcha", "h-captcha",
   ]
 
-  /// What a status means that is neither success nor redirect; `nil` for 400 and what is rare, which depends on what
-  /// was asked for.
+  /// Returns the error for an HTTP status that is neither success nor redirect; `nil` for 400 and rare ones, whose
+  /// meaning depends on the request.
   static func fault(ofStatus status: Int) -> SyncError? {
     switch status {
     case 401: .passwordProtected
     case 402, 423: .closed(statusCode: status)
-    case 403, 430: .refused(reason: "it answers with HTTP \(status).")
+    case 403, 430: .refused(reason: "it responds with HTTP \(status).")
     case 404, 410: .notShopify
     case 500...599: .serverError(statusCode: status)
     default: nil
     }
   }
 
-  /// Errors of the network as ``SyncError``; `CancellationError` stays what it is.
+  /// Converts a transport error to a ``SyncError``; returns `CancellationError` unchanged.
   static func fault(of error: any Error) -> any Error {
     switch error {
     case is CancellationError: error
@@ -68,27 +68,27 @@ enum ShopAnswers {
     case let error as URLError where isUnreachable(error.code): SyncError.unreachable
     case let error as ForbiddenAddress: SyncError.privateAddress(error.address)
     case let error as Curl.Missing: SyncError.incomplete(reason: error.localizedDescription)
-    // The document's table takes it for being offline; here a server was there a moment ago.
+    // `SyncError.from(_:)` reports this as offline, but here the server had been reached.
     case let error as URLError where error.code == .networkConnectionLost: SyncError.connectionLost
     default: SyncError.from(error)
     }
   }
 
-  /// On Linux a device without a network learns it from the resolver first, as if nobody were there.
+  /// Whether a host could not be reached. On Linux this is also the error of a device that is offline.
   private static func isUnreachable(_ code: URLError.Code) -> Bool {
     [.cannotFindHost, .dnsLookupFailed, .cannotConnectToHost].contains(code)
   }
 
-  /// Whether an error is what a throttle looks like that no longer answers.
+  /// Whether an error is typical of a throttled server that no longer responds.
   static func looksThrottled(_ error: any Error) -> Bool {
     guard let code = (error as? URLError)?.code else { return false }
     return [.timedOut, .networkConnectionLost, .badServerResponse, .unknown].contains(code)
   }
 
-  /// Bytes of `/meta.json` at most: it has some two thousand.
+  /// The maximum size of `/meta.json` in bytes; about two thousand are usual.
   static let largestDescription = 256 * 1024
 
-  /// `/meta.json`; parts that are not what they should be are missing.
+  /// Decodes `/meta.json`. Parts of an unexpected type are `nil`.
   static func description(_ body: Data) -> ShopDescription {
     var description = ShopDescription()
     _ = body.withUnsafeBytes { bytes in
@@ -114,7 +114,7 @@ enum ShopAnswers {
     return description
   }
 
-  /// A code of so many letters, such as that of a country.
+  /// Returns a code of `count` letters, such as a country code, in upper case.
   private static func code(_ text: String, _ count: Int) -> String? {
     text.utf8.count == count && text.utf8.allSatisfy { ($0 | 0x20) &- UInt8(ascii: "a") < 26 } ? text.uppercased() : nil
   }

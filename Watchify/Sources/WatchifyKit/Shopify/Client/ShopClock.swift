@@ -1,13 +1,13 @@
 public import Foundation
 
-/// The time as the client sees it; tests bring their own.
+/// A clock that tests can replace.
 public struct ShopClock: Sendable {
-  /// The time of the day.
+  /// Returns the current date.
   public var now: @Sendable () -> Date
-  /// Returns when the time has passed; throws `CancellationError` when the task is cancelled.
+  /// Suspends for a duration; throws `CancellationError` if the task is cancelled.
   public var sleep: @Sendable (Duration) async throws -> Void
 
-  /// A clock.
+  /// Creates a clock.
   public init(
     now: @escaping @Sendable () -> Date, sleep: @escaping @Sendable (Duration) async throws -> Void
   ) {
@@ -15,6 +15,6 @@ public struct ShopClock: Sendable {
     self.sleep = sleep
   }
 
-  /// The system's.
+  /// The system clock.
   public static let system = ShopClock(now: { Date() }, sleep: { try await Task.sleep(for: $0) })
 }

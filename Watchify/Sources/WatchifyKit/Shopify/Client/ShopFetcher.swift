@@ -1,15 +1,15 @@
 import CofferLocks
 import Foundation
 
-/// Asks a shop for one thing at a time: robots.txt first, through the gate, with redirects and repetitions.
+/// Sends requests to shops through the gate, checking robots.txt first and handling redirects and retries.
 final class ShopFetcher: Sendable {
-  /// What an answer depends on besides its address.
+  /// A request to a shop.
   struct Question: Sendable {
     var shop: ShopAddress
     var path: String
     var query: [URLQueryItem] = []
     var headers: [(name: String, value: String)] = []
-    /// Bytes of the answer at most; as many as a page may have unless given.
+    /// The maximum size of the response in bytes; `Configuration.largestBody` if `nil`.
     var largestBody: Int?
   }
 
@@ -24,7 +24,7 @@ final class ShopFetcher: Sendable {
   let gate: RequestGate
   private let transport: HTTPTransport
   private let robots = Locked<[ShopAddress: Robots]>([:])
-  /// The host that answers for a shop, with its `www.` if it wants one: saves a redirect each time.
+  /// The canonical host of each shop, with `www.` if it uses that; saves a redirect per request.
   private let hosts = Locked<[ShopAddress: String]>([:])
 
   init(configuration: ShopifyClient.Configuration, gate: RequestGate) {
@@ -33,13 +33,13 @@ final class ShopFetcher: Sendable {
     transport = HTTPTransport(timeout: configuration.timeout, longestTransfer: configuration.longestTransfer)
   }
 
-  /// The host that answered last for a shop, and its port when it is not the usual one.
+  /// Returns the host that responded last for a shop, with the port unless it is the default one.
   func domain(of shop: ShopAddress) -> String {
     let host = hosts.withLock { $0[shop] } ?? shop.host
     return shop.port.map { "\(host):\($0)" } ?? host
   }
 
-  /// An answer with success, or with a status that ``ShopAnswers/fault(ofStatus:)`` leaves open.
+  /// Returns a response with success, or with a status for which ``ShopAnswers/fault(ofStatus:)`` returns `nil`.
   func answer(to question: Question) async throws -> HTTPAnswer {
     try await checkRobots(for: question)
     return try await fetch(question, limit: .init(bytes: question.largestBody ?? configuration.largestBody))
@@ -50,13 +50,14 @@ final class ShopFetcher: Sendable {
   private func checkRobots(for question: Question) async throws {
     let rules = try await rules(of: question.shop)
     let query = question.query.map { "\($0.name)=\($0.value ?? "")" }.joined(separator: "&")
-    // A rule for "/products.json$" means the listing too, whatever stands behind the question mark.
+    // A rule for "/products.json$" applies to the listing too, whatever its query.
     guard rules.allows(question.path), rules.allows(query.isEmpty ? question.path : "\(question.path)?\(query)") else {
       throw SyncError.refused(reason: "its robots.txt disallows \(question.path).")
     }
   }
 
-  /// Asked for once a day. A site that has none allows everything; a fault ends this attempt and is not remembered.
+  /// Returns the rules of a shop, requested at most once a day. A site without robots.txt allows everything; a failure
+  /// ends this attempt and is not cached.
   private func rules(of shop: ShopAddress) async throws -> RobotsRules {
     let now = gate.clock.now()
     if let known = robots.withLock({ $0[shop] }), abs(now.timeIntervalSince(known.readAt)) < 86_400 {
@@ -71,7 +72,7 @@ final class ShopFetcher: Sendable {
         rules = RobotsRules(String(decoding: answer.body, as: UTF8.self), agent: String(agent))
       }
     } catch SyncError.notShopify, SyncError.passwordProtected, SyncError.refused, SyncError.closed, SyncError.moved {
-      // No rules are to be had: the shop's answer to the question itself counts.
+      // Without rules, the response to the request itself decides.
     }
     let read = Robots(rules: rules, readAt: now)
     robots.withLock { $0[shop] = read }
@@ -96,8 +97,8 @@ final class ShopFetcher: Sendable {
     }
   }
 
-  /// One turn at the gate: redirects within the site belong to it. A refusal begins the rest before the turn ends, so
-  /// that nobody's request goes out in between.
+  /// Sends one request and follows redirects within the site, in one turn at the gate. A refusal begins the pause
+  /// before the turn ends, so that no other request is admitted in between.
   private func follow(_ question: Question, limit: HTTPTransport.BodyLimit) async throws -> HTTPAnswer {
     let shop = question.shop
     guard var url = shop.url(question.path, query: question.query, host: hosts.withLock { $0[shop] }) else {
@@ -119,7 +120,7 @@ final class ShopFetcher: Sendable {
         if let host = url.host { hosts.withLock { $0[shop] = host } }
         return answer
       }
-      guard let place = answer.header("Location"), let target = URL(string: place, relativeTo: url) else {
+      guard let location = answer.header("Location"), let target = URL(string: location, relativeTo: url) else {
         throw SyncError.invalidResponse
       }
       guard let next = shop.onSite(target.absoluteURL) else { throw ShopAnswers.fault(ofRedirectTo: target) }
@@ -134,7 +135,7 @@ final class ShopFetcher: Sendable {
     return .resting(until: until, shop: isFront ? nil : shop.domain)
   }
 
-  /// Private headers go out with it, so `url` must be at the shop that they were given for.
+  /// Creates an HTTP request. It includes the private headers, so `url` must be at the shop that they are meant for.
   private func request(_ url: URL, _ question: Question) -> HTTPRequest {
     let usual = [("User-Agent", configuration.userAgent), ("Accept", "application/json")]
     let further = question.headers.filter { Self.isHeader($0.name, $0.value) }
@@ -142,7 +143,7 @@ final class ShopFetcher: Sendable {
     return HTTPRequest(url: url, headers: kept + further, reach: question.shop.reach)
   }
 
-  /// A line break in a header would begin another one.
+  /// Whether a header is valid. A line break in a value would start another header.
   private static func isHeader(_ name: String, _ value: String) -> Bool {
     !name.isEmpty && name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ":") }
       && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }

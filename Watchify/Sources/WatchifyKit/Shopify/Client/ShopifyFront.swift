@@ -1,13 +1,13 @@
 import Foundation
 
-/// Shopify's own servers, told by what another server cannot claim: names that are Shopify's, and its own networks.
+/// Recognizes Shopify's own servers by what another server cannot claim: Shopify's host names and networks.
 ///
-/// Headers tell nothing: any server can send Shopify's.
+/// Headers are no evidence, because any server can send them.
 enum ShopifyFront {
-  /// Whether an answer came from one of them.
+  /// Returns whether a response came from one of Shopify's servers.
   /// - Parameters:
-  ///   - url: what was asked for.
-  ///   - peer: the address that answered, where it is known.
+  ///   - url: the requested URL.
+  ///   - peer: the address that responded, if known.
   static func serves(_ url: URL, _ peer: String?) -> Bool {
     guard url.scheme == "https" else { return false }
     let host = url.host?.lowercased() ?? ""
@@ -17,7 +17,7 @@ enum ShopifyFront {
       && address.scope == .internet
   }
 
-  /// Where shops with a name of their own point it (AS62679): 23.227.38.65 and shops.myshopify.com are among them.
+  /// The networks of shops with their own domain (AS62679), which include 23.227.38.65 and shops.myshopify.com.
   private static let networks: [(network: [UInt8], length: Int)] = [
     ([23, 227, 32], 19), ([0x26, 0x20, 0x01, 0x27, 0xF0, 0x0F], 48),
   ]

@@ -1,8 +1,9 @@
 import Foundation
 
-/// Dates as shops write them, read by hand: a page has thousands, and Foundation's formatters cost more than the rest.
+/// A parser for the dates in feeds and headers. A page has thousands of dates, for which Foundation's formatters are
+/// too slow.
 enum FeedDate {
-  /// "2026-07-21T14:54:12-05:00", "...Z" or with a fraction, which is dropped.
+  /// Parses an ISO 8601 date such as "2026-07-21T14:54:12-05:00" or "…Z". A fraction of a second is dropped.
   static func iso8601(_ text: UnsafeRawBufferPointer) -> Date? {
     guard text.count >= 20, text[4] == UInt8(ascii: "-"), text[7] == UInt8(ascii: "-"),
       text[10] | 0x20 == UInt8(ascii: "t"), text[13] == UInt8(ascii: ":"), text[16] == UInt8(ascii: ":"),
@@ -26,7 +27,7 @@ enum FeedDate {
     return Date(timeIntervalSince1970: Double(seconds - sign * (hours * 3600 + minutes * 60)))
   }
 
-  /// "Wed, 21 Oct 2026 07:28:00 GMT", as in `Retry-After`.
+  /// Parses an HTTP date such as "Wed, 21 Oct 2026 07:28:00 GMT", as in `Retry-After`.
   static func http(_ text: String) -> Date? {
     let parts = text.split(separator: " ")
     guard parts.count == 6, parts[5] == "GMT", let day = Int(parts[1]), let year = Int(parts[3]),
@@ -54,14 +55,14 @@ enum FeedDate {
     return value
   }
 
-  /// Seconds since 1970 of a day in the Gregorian calendar; `nil` for a day that there is not.
+  /// Returns the seconds since 1970 of a Gregorian date in UTC; `nil` for a date that does not exist.
   private static func seconds(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) -> Int? {
     let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
     guard (1...9999).contains(year), (1...12).contains(month), day >= 1, (0..<24).contains(hour),
       (0..<60).contains(minute), (0...60).contains(second),
       day <= (month == 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31)
     else { return nil }
-    // Years begin in March here, so that the day of a leap year is the last one.
+    // Years begin in March here, so that the leap day is the last day of the year.
     let (shifted, moved) = month > 2 ? (year, month - 3) : (year - 1, month + 9)
     let days = 365 * shifted + shifted / 4 - shifted / 100 + shifted / 400 + (153 * moved + 2) / 5 + day - 1 - 719_468
     return days * 86_400 + hour * 3600 + minute * 60 + second

@@ -1,35 +1,35 @@
 import Foundation
 
-/// One page of a feed.
+/// A decoded page of a feed.
 struct FeedPage: Hashable, Sendable {
-  /// Products in the page's order.
+  /// The products, in the page's order.
   var products: [ShopifyProduct] = []
-  /// How many entries the page had: an empty page ends a listing, a page of broken entries does not.
+  /// The number of entries, including undecodable ones: only a page without entries can end a listing.
   var entries = 0
-  /// Products that were left out because their id, title, handle or variants cannot be read.
+  /// The number of products skipped because their id, title, handle or variants could not be decoded.
   var brokenProducts = 0
-  /// Variants that were left out because their id, price or stock cannot be read.
+  /// The number of variants skipped because their id, price or availability could not be decoded.
   var brokenVariants = 0
-  /// About how many bytes of memory its products take, measured so that a sync needs some four times as many.
+  /// The approximate memory of the products, in bytes. A sync needs about four times as much.
   var weight = 0
-  /// Which they were, as far as their ids can be read.
+  /// The skipped products and variants, as far as their ids are readable.
   var unreadable: Set<UnreadableEntry> = []
-  /// Broken products without a readable id.
+  /// The number of skipped products without a readable id.
   var nameless = 0
 }
 
-/// Decodes the body of `/products.json`.
+/// A decoder for the body of `/products.json`.
 ///
-/// It passes over everything that is not kept, such as descriptions, without building it. What is broken is left out
-/// and counted; a price that cannot be read is never zero.
+/// Values that are not kept, such as descriptions, are skipped without being built. Undecodable products and variants
+/// are omitted and counted; an undecodable price never becomes zero.
 enum FeedDecoder {
-  /// Variants of a product at most: Shopify has 2,048. A product with more is broken.
+  /// The maximum number of variants of a product; Shopify allows 2,048. A product with more counts as undecodable.
   private static let mostVariants = 4_096
-  /// Pictures of a product that are kept: Shopify has no more.
+  /// The maximum number of images kept of a product, which is also Shopify's limit.
   private static let mostImages = 250
 
-  /// The page that `data` is.
-  /// - Parameter room: bytes of memory that its products may take.
+  /// Decodes a page.
+  /// - Parameter room: the maximum memory for the products, in bytes.
   static func decode(_ data: Data, room: Int = .max) throws(FeedFault) -> FeedPage {
     let result = data.withUnsafeBytes { bytes in
       Result { () throws(FeedFault) in try decode(bytes, room: room) }
@@ -37,7 +37,7 @@ enum FeedDecoder {
     return try result.get()
   }
 
-  /// The page that `bytes` are.
+  /// Decodes a page; `room` is the maximum memory for the products, in bytes.
   static func decode(_ bytes: UnsafeRawBufferPointer, room: Int = .max) throws(FeedFault) -> FeedPage {
     var scanner = JSONScanner(bytes, room: room)
     do throws(FeedFault) {
@@ -63,7 +63,7 @@ enum FeedDecoder {
     return page
   }
 
-  /// The first text of whatever `errors` is; `nil` for null.
+  /// Returns the first text within the value of `errors`; `nil` for null.
   private static func words(_ scanner: inout JSONScanner) throws(FeedFault) -> String? {
     let start = scanner.offset
     if let text = try scanner.textIfAny() { return scanner.words(text) }
@@ -97,7 +97,7 @@ enum FeedDecoder {
     var title: String?
     var handle: String?
     var variants: [ShopifyVariant]?
-    // With the heads of its two lists.
+    // 64 bytes are for the headers of the two arrays.
     try scanner.build(MemoryLayout<ShopifyProduct>.stride + 64)
     var broken: [Int64] = []
     var product = ShopifyProduct(id: 0, title: "", handle: "", variants: [])
@@ -138,7 +138,7 @@ enum FeedDecoder {
     return product
   }
 
-  /// `nil` when there is no list, when all of its entries are broken, and when there are too many.
+  /// Decodes the variants of a product; `nil` if there is no list, no decodable variant, or more than `mostVariants`.
   private static func variants(
     _ scanner: inout JSONScanner, broken: inout [Int64]
   ) throws(FeedFault) -> [ShopifyVariant]? {
@@ -159,7 +159,8 @@ enum FeedDecoder {
     return entries > mostVariants || variants.isEmpty && entries > 0 ? nil : variants
   }
 
-  /// A set is built for many variants only: it costs more than a look at the few ids of most products.
+  /// Whether no earlier variant has the id. The set is only built from 16 variants on: for fewer, a linear search is
+  /// faster.
   private static func isFirst(_ id: Int64, of variants: [ShopifyVariant], seen: inout Set<Int64>) -> Bool {
     guard variants.count >= 16 else { return !variants.contains { $0.id == id } }
     if seen.isEmpty { seen.formUnion(variants.lazy.map(\.id)) }
@@ -178,7 +179,7 @@ enum FeedDecoder {
     var price: Price?
     var available: Bool?
     var isCompareAtPriceBroken = false
-    // A comparison has it twice more, with its market.
+    // 36 bytes are for the copies in a comparison, with their market.
     try scanner.build(MemoryLayout<ShopifyVariant>.stride + 36)
     var variant = ShopifyVariant(id: 0, title: "Default Title", price: .zero, available: false, position: position)
     try scanner.object { (scanner, name) throws(FeedFault) in
@@ -209,7 +210,7 @@ enum FeedDecoder {
     return variant
   }
 
-  /// Pictures without an address are left out.
+  /// Decodes the images of a product; images without an address are omitted.
   private static func images(_ scanner: inout JSONScanner) throws(FeedFault) -> [ShopifyImage] {
     var images: [ShopifyImage] = []
     guard try scanner.peek() == UInt8(ascii: "[") else {
@@ -231,13 +232,13 @@ enum FeedDecoder {
 
   // MARK: - Values
 
-  /// Shopify's ids are positive.
+  /// Decodes an id; `nil` unless it is positive, as all of Shopify's are.
   private static func identifier(_ scanner: inout JSONScanner) throws(FeedFault) -> Int64? {
     guard let id = try scanner.integerIfAny(), id > 0 else { return nil }
     return id
   }
 
-  /// Decimal text or a plain number. No amount is null or empty text; a negative one is broken.
+  /// Decodes an amount from decimal text or a number. Null and empty text are no amount; a negative amount is broken.
   private static func amount(_ scanner: inout JSONScanner) throws(FeedFault) -> (price: Price?, isBroken: Bool) {
     let range: Range<Int>
     switch try scanner.peek() {
@@ -265,7 +266,7 @@ enum FeedDecoder {
   }
 }
 
-/// Values that are `nil` when something else stands in their place; that is passed over.
+/// Methods that return `nil` for a value of another type, and skip it.
 extension JSONScanner {
   fileprivate mutating func textIfAny() throws(FeedFault) -> Text? {
     if try peek() == UInt8(ascii: "\"") { return try text() }
@@ -275,7 +276,7 @@ extension JSONScanner {
 
   mutating func stringIfAny() throws(FeedFault) -> String? {
     guard let text = try textIfAny() else { return nil }
-    // Short ones are kept in place.
+    // Strings of up to 15 bytes are stored inline.
     if text.range.count > 15 { try build(32 + min(text.range.count, Self.longestText)) }
     return words(text)
   }
@@ -286,7 +287,7 @@ extension JSONScanner {
     return first == UInt8(ascii: "t") ? true : first == UInt8(ascii: "f") ? false : nil
   }
 
-  /// A number without point or exponent that fits.
+  /// Decodes an integer; `nil` for a number with a point or exponent, or beyond `Int64`.
   mutating func integerIfAny() throws(FeedFault) -> Int64? {
     let first = try peek()
     guard first == UInt8(ascii: "-") || first &- UInt8(ascii: "0") < 10 else {

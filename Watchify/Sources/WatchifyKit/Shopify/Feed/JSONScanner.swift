@@ -1,33 +1,33 @@
-/// Why bytes are no page of products.
+/// The reason why bytes are not a page of products.
 enum FeedFault: Error, Hashable, Sendable {
-  /// No JSON object at all, such as an HTML page.
+  /// The body is not a JSON object, but an HTML page, for example.
   case notJSON
-  /// JSON that ends too early.
+  /// The JSON ends too early.
   case truncated
-  /// JSON that breaks the grammar, or nests deeper than any feed.
+  /// The JSON is malformed or too deeply nested; `offset` is the position in bytes.
   case malformed(offset: Int)
-  /// A JSON object without a list "products".
+  /// The JSON object has no list `products`.
   case noProducts
-  /// The shop's own words in `{"errors": ...}`.
+  /// The body is `{"errors": ...}`; the value is the shop's message.
   case errors(String)
-  /// More would be built of it than there is room for.
+  /// The decoded values would exceed the memory limit.
   case tooLarge
 }
 
-/// Reads JSON from bytes, one value at a time, and builds only what is asked for.
+/// A pull parser for JSON in memory that builds only the requested values.
 ///
-/// Every read is checked against the end, so arbitrary bytes give a ``FeedFault`` and nothing worse. Text that is no
-/// UTF-8 and lone surrogates become U+FFFD; control characters inside text are refused, as RFC 8259 has it.
+/// Every read is bounds-checked, so arbitrary bytes only ever throw a ``FeedFault``. Invalid UTF-8 and lone surrogates
+/// become U+FFFD; control characters in strings are rejected (RFC 8259).
 struct JSONScanner {
-  /// Deeper values are refused: a feed has six levels.
+  /// The maximum nesting depth; feeds have six levels.
   static let deepest = 64
 
-  /// Bytes of a text at most; a shop's titles have 255 letters. What is longer is cut off.
+  /// The maximum length of a string in bytes; titles have at most 255 letters. Longer strings are truncated.
   static let longestText = 1_024
 
   let bytes: UnsafeRawBufferPointer
   private(set) var offset = 0
-  /// About how many bytes of memory were built, and how many may be.
+  /// The approximate memory of the values built so far, in bytes; at most `room`.
   private(set) var built = 0
   private let room: Int
 
@@ -37,13 +37,14 @@ struct JSONScanner {
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
   }
 
-  /// Text between quotes, as it stands in the bytes.
+  /// The raw contents of a JSON string.
   struct Text {
     var range: Range<Int>
     var hasEscapes: Bool
   }
 
-  /// Counts what is built of the bytes: ten of them can become two hundred.
+  /// Adds to the memory of built values, which may be twenty times the size of the input.
+  /// - Throws: ``FeedFault/tooLarge`` beyond the limit.
   @inline(__always)
   mutating func build(_ count: Int) throws(FeedFault) {
     built &+= count
@@ -52,7 +53,7 @@ struct JSONScanner {
 
   // MARK: - Grammar
 
-  /// The next byte that is no blank, without taking it.
+  /// Returns the next non-whitespace byte without consuming it.
   @inline(__always)
   mutating func peek() throws(FeedFault) -> UInt8 {
     while offset < bytes.count {
@@ -63,7 +64,7 @@ struct JSONScanner {
     throw .truncated
   }
 
-  /// Takes `byte` when it comes next.
+  /// Consumes `byte` if it is next; returns whether it was.
   mutating func take(_ byte: UInt8) throws(FeedFault) -> Bool {
     guard try peek() == byte else { return false }
     offset += 1
@@ -74,7 +75,7 @@ struct JSONScanner {
     guard try take(byte) else { throw .malformed(offset: offset) }
   }
 
-  /// Refuses anything but blanks up to the end.
+  /// Throws unless only whitespace remains.
   mutating func expectEnd() throws(FeedFault) {
     while offset < bytes.count {
       guard [0x20, 0x0A, 0x0D, 0x09].contains(bytes[offset]) else { throw .malformed(offset: offset) }
@@ -82,7 +83,7 @@ struct JSONScanner {
     }
   }
 
-  /// Calls `member` for each member of the object that comes next; it must take the value.
+  /// Consumes an object, calling `member` for each member, which must consume the value.
   @inline(__always)
   mutating func object(_ member: (inout JSONScanner, Text) throws(FeedFault) -> Void) throws(FeedFault) {
     try expect(UInt8(ascii: "{"))
@@ -96,7 +97,7 @@ struct JSONScanner {
     }
   }
 
-  /// Calls `element` for each element of the list that comes next; it must take the value.
+  /// Consumes an array, calling `element` for each element, which must consume the value.
   @inline(__always)
   mutating func list(_ element: (inout JSONScanner) throws(FeedFault) -> Void) throws(FeedFault) {
     try expect(UInt8(ascii: "["))
@@ -108,7 +109,7 @@ struct JSONScanner {
     }
   }
 
-  /// Passes over one value of any kind.
+  /// Skips one value of any type.
   mutating func skip(depth: Int = 0) throws(FeedFault) {
     switch try peek() {
     case UInt8(ascii: "\""): _ = try text()
@@ -133,7 +134,7 @@ struct JSONScanner {
     }
   }
 
-  /// The bytes of a number.
+  /// Consumes a number; returns its range of bytes.
   mutating func number() throws(FeedFault) -> Range<Int> {
     let start = offset
     if offset < bytes.count, bytes[offset] == UInt8(ascii: "-") { offset += 1 }
@@ -163,7 +164,7 @@ struct JSONScanner {
 
   // MARK: - Text
 
-  /// Passes over text and says where it stood.
+  /// Consumes a string; returns its raw contents.
   mutating func text() throws(FeedFault) -> Text {
     try expect(UInt8(ascii: "\""))
     let start = offset
@@ -184,7 +185,7 @@ struct JSONScanner {
     }
   }
 
-  /// Moves to the next quote, backslash or control character, eight bytes at a time.
+  /// Advances to the next quote, backslash or control character, eight bytes at a time.
   @inline(__always)
   private mutating func passPlainBytes() {
     let ones: UInt64 = 0x0101_0101_0101_0101
@@ -193,7 +194,7 @@ struct JSONScanner {
       let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
       let quotes = word ^ (ones &* 0x22)
       let slashes = word ^ (ones &* 0x5C)
-      // In each of the three the lowest bit that is set is exact; those above it may be carried over.
+      // In each of the three terms only the lowest set bit is exact; higher bits may result from a carry.
       let found =
         ((quotes &- ones) & ~quotes | (slashes &- ones) & ~slashes | (word &- ones &* 0x20) & ~word) & highs
       if found != 0 {
@@ -229,7 +230,7 @@ struct JSONScanner {
     }
   }
 
-  /// Whether text is `name`, compared byte by byte.
+  /// Returns whether a string equals `name`, byte by byte.
   @inline(__always)
   func matches(_ text: Text, _ name: StaticString) -> Bool {
     if text.hasEscapes { return string(text) == name.description }
@@ -240,13 +241,14 @@ struct JSONScanner {
     return true
   }
 
-  /// Text as a string for people: through the door of ``ShopText``, with its escapes resolved, up to ``longestText``.
+  /// Returns a string for display: unescaped, sanitized by ``ShopText`` and truncated to ``longestText``.
   func words(_ text: Text) -> String {
     let words = short(text)
     return !text.hasEscapes && isPlain(text.range) ? words : ShopText.visible(words)
   }
 
-  /// Whether bytes are those of ASCII that is seen, which nearly all texts are; controls below it are no JSON.
+  /// Whether all bytes are printable ASCII, as in nearly all strings. Control characters below 0x20 were rejected
+  /// before.
   private func isPlain(_ range: Range<Int>) -> Bool {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let highs: UInt64 = 0x8080_8080_8080_8080
@@ -266,7 +268,7 @@ struct JSONScanner {
 
   private func short(_ text: Text) -> String {
     guard text.range.count > Self.longestText else { return string(text) }
-    // An escape has six bytes for one at worst, and none may be cut in two.
+    // An escape has up to six bytes per byte of text and must not be split.
     var range = text.range.prefix(Self.longestText * 6)
     if text.hasEscapes, let slash = bytes[range.suffix(12)].firstIndex(of: UInt8(ascii: "\\")) {
       range = range.lowerBound..<slash
@@ -282,7 +284,7 @@ struct JSONScanner {
     return long
   }
 
-  /// Text as a string, with its escapes resolved.
+  /// Returns a string with its escapes resolved.
   private func string(_ text: Text) -> String {
     let raw = UnsafeRawBufferPointer(rebasing: bytes[text.range])
     guard text.hasEscapes else { return String(decoding: raw, as: UTF8.self) }
@@ -316,7 +318,7 @@ struct JSONScanner {
     }
   }
 
-  /// Appends what `\uXXXX`, or two of them for what is beyond the basic plane, stand for; returns where they end.
+  /// Appends the scalar of a `\uXXXX` escape or of a surrogate pair of them; returns the index after it.
   private static func appendScalar(of raw: UnsafeRawBufferPointer, at index: Int, to plain: inout [UInt8]) -> Int {
     func unit(_ at: Int) -> UInt16? {
       guard at + 6 <= raw.count, raw[at] == UInt8(ascii: "\\"), raw[at + 1] == UInt8(ascii: "u") else { return nil }

@@ -1,10 +1,11 @@
-/// The one door for words of a shop: titles, handles, its name, what it says in an error.
+/// The sanitizer for all text from a shop: titles, handles, its name, its error messages.
 ///
-/// ``JSONScanner`` makes every string that comes from a feed, and none without it. So what is stored, and with it all
-/// that is shown on a terminal, in a notification, as CSV or JSON, has nothing in it that a terminal obeys, that turns
-/// a line around, or that is not seen.
+/// ``JSONScanner`` builds every string of a feed and passes all of them through it. So no stored text, and no output on
+/// a terminal, in a notification, as CSV or JSON, contains terminal control sequences, bidirectional controls or
+/// invisible characters.
 enum ShopText {
-  /// A text without control characters, marks of direction and other invisible ones; line ends and tabs are blanks.
+  /// Returns the text without control characters, bidirectional controls and other invisible characters. Line breaks
+  /// and tabs become spaces.
   static func visible(_ text: String) -> String {
     guard text.utf8.contains(where: { !(0x20..<0x7F).contains($0) }) else { return text }
     let scalars = Array(text.unicodeScalars)
@@ -33,7 +34,8 @@ enum ShopText {
       || scalar.properties.isBidiControl || (0xFFF9...0xFFFB).contains(scalar.value)
   }
 
-  /// Joiners within Persian and Indian words and within emoji, and the mark that makes an emoji of a sign.
+  /// Whether an invisible scalar is needed: a joiner within Persian or Indic words or emoji, or a variation selector of
+  /// an emoji.
   private static func joins(_ scalar: Unicode.Scalar, _ before: Unicode.Scalar?, _ after: Unicode.Scalar?) -> Bool {
     guard let before, !before.isASCII || scalar.value == 0xFE0F else { return false }
     switch scalar.value {
@@ -47,7 +49,7 @@ enum ShopText {
 }
 
 extension String {
-  /// As one part of an address: what has a meaning of its own there is escaped, letters of any script stay.
+  /// The text as one path component of a URL: reserved characters are escaped, letters of any script are kept.
   var asPathComponent: String {
     var text = ""
     for scalar in unicodeScalars {

@@ -1,26 +1,26 @@
 import Foundation
 import WatchifyCCurl
 
-/// libcurl, loaded once.
+/// Access to libcurl, which is loaded at run time.
 enum Curl {
-  /// `nil` where there is none.
-  nonisolated(unsafe) static let library = watchify_curl_load()  // Its table of functions is never changed.
+  /// The function table of libcurl; `nil` if the library is not installed.
+  nonisolated(unsafe) static let library = watchify_curl_load()  // The table is immutable.
 
-  /// There is no libcurl on this system.
+  /// The error for a system without libcurl.
   struct Missing: LocalizedError {
     var errorDescription: String? {
-      "The system has no libcurl, through which stores are read. Install the package libcurl4; what is known stays."
+      "libcurl, which is required to read stores, is not installed. Install the package libcurl4; stored data is kept."
     }
   }
 
-  /// Whether the environment sends requests of a scheme through a proxy, whose address is its own affair.
+  /// Returns whether the environment sets a proxy for a scheme. The address of a proxy is not checked.
   static func hasProxy(_ scheme: String?) -> Bool {
     let names = scheme == "http" ? ["http_proxy"] : ["https_proxy", "HTTPS_PROXY"]
     let environment = ProcessInfo.processInfo.environment
     return (names + ["all_proxy", "ALL_PROXY"]).contains { environment[$0].map { !$0.isEmpty } ?? false }
   }
 
-  /// libcurl's result as Foundation's error, which the rest of Watchify knows.
+  /// Converts a result of libcurl to a `URLError`.
   static func error(_ result: Int32, system: Int) -> URLError {
     let code: URLError.Code =
       switch (result, Int32(system)) {

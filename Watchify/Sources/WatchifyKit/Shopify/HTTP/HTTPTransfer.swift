@@ -1,11 +1,11 @@
 import Foundation
 import WatchifyCCurl
 
-/// One request on its way, and its answer as it comes in.
-final class HTTPTransfer: @unchecked Sendable {  // Only the transport's queue touches it once it is made.
-  /// Bytes of an answer's headers at most, and of everything else that is no body.
+/// A request in progress and the response received so far.
+final class HTTPTransfer: @unchecked Sendable {  // After initialization it is only used on the transport's queue.
+  /// The maximum size of the headers, and of all other bytes outside the body.
   private static let largestHead = 64 * 1024
-  /// The codings that an answer may have; libcurl knows others, which need more memory than a limit leaves.
+  /// The accepted codings. libcurl supports others, which may need more memory than the limit.
   private static let codings: Set<Substring> = ["gzip", "x-gzip", "deflate", "identity", "none", "chunked"]
 
   private let request: HTTPRequest
@@ -18,7 +18,7 @@ final class HTTPTransfer: @unchecked Sendable {  // Only the transport's queue t
   private var answer: HTTPAnswer
   private var headBytes = 0
   private var isHeadOver = false
-  /// Whether all was read that was wanted, so that libcurl's complaint about it is none.
+  /// Whether the transfer was ended on purpose, so that libcurl's error is ignored.
   private var hasEnough = false
   private var failure: (any Error)?
   private var forbidden: String?
@@ -39,7 +39,7 @@ final class HTTPTransfer: @unchecked Sendable {  // Only the transport's queue t
 
   // MARK: - The thread's side
 
-  /// Does it all; returns when the transfer has ended.
+  /// Performs the transfer; returns when it has ended.
   func run() {
     guard !ending.isCancelled else { return }
     ending.finish(Result { try perform() })
@@ -52,7 +52,7 @@ final class HTTPTransfer: @unchecked Sendable {  // Only the transport's queue t
     var lines: UnsafeMutableRawPointer?
     defer { curl.pointee.slist_free_all(lines) }
     for (name, value) in request.headers {
-      // Without a value libcurl leaves a header out; a semicolon sends it empty.
+      // libcurl omits a header without a value, unless a semicolon follows the name.
       guard let longer = curl.pointee.slist_append(lines, value.isEmpty ? "\(name);" : "\(name): \(value)") else {
         continue
       }
@@ -72,7 +72,7 @@ final class HTTPTransfer: @unchecked Sendable {  // Only the transport's queue t
     throw Curl.error(result, system: watchify_curl_number(curl, easy, Int32(WATCHIFY_CURLINFO_OS_ERRNO)))
   }
 
-  /// Lets libcurl work until the transfer ends; returns its result.
+  /// Runs libcurl until the transfer ends; returns its result.
   private func drive(_ multi: UnsafeMutableRawPointer, until end: ContinuousClock.Instant) throws -> Int32 {
     let curl = ending.curl
     while true {
@@ -119,12 +119,12 @@ final class HTTPTransfer: @unchecked Sendable {  // Only the transport's queue t
 
   // MARK: - libcurl's side
 
-  /// Takes a line of the answer's head; false ends the transfer.
+  /// Handles a line of the response's head; returning `false` ends the transfer.
   fileprivate func take(header bytes: UnsafeRawBufferPointer) -> Bool {
     lastSign = .now
     headBytes += bytes.count
     guard headBytes <= Self.largestHead else { return fail(AnswerTooLarge()) }
-    // Behind the body there may be more of them, which nobody needs.
+    // Trailers after the body are ignored.
     guard !isHeadOver else { return true }
     let line = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     if line.isEmpty { return endHead() }
@@ -142,20 +142,20 @@ final class HTTPTransfer: @unchecked Sendable {  // Only the transport's queue t
   private func endHead() -> Bool {
     guard answer.status >= 200 else { return true }
     isHeadOver = true
-    // Of a refusal the status says all.
+    // For other statuses the body is not needed.
     guard (200...299).contains(answer.status) || [400, 503].contains(answer.status) else { return end() }
     let length = answer.header("Content-Length").flatMap { Int($0) } ?? 0
     return length <= limit.bytes || limit.cuts || fail(AnswerTooLarge())
   }
 
-  /// One coding at most: each further one multiplies what a byte unpacks to, or what it costs to find out.
+  /// Whether the codings are accepted. At most one, because each further one multiplies the size or cost of unpacking.
   private func checkCodings() -> Bool {
     let names = ["Content-Encoding", "Transfer-Encoding"].compactMap { answer.header($0)?.lowercased() }
       .joined(separator: ",").split { $0 == "," || $0 == " " || $0 == "\t" }
     return names.allSatisfy(Self.codings.contains) && names.count { $0 != "chunked" && $0 != "identity" } <= 1
   }
 
-  /// Takes a piece of the body as it is unpacked; false ends the transfer.
+  /// Appends an unpacked part of the body; returning `false` ends the transfer.
   fileprivate func take(body bytes: UnsafeRawBufferPointer) -> Bool {
     lastSign = .now
     let room = limit.bytes - answer.body.count
@@ -164,7 +164,7 @@ final class HTTPTransfer: @unchecked Sendable {  // Only the transport's queue t
     return limit.cuts ? end() : fail(AnswerTooLarge())
   }
 
-  /// Looks at the bytes as they travel: they may unpack to nothing, for ever.
+  /// Checks the number of bytes received, which may unpack to nothing; returning `false` ends the transfer.
   fileprivate func progress(_ now: Int64) -> Bool {
     if now != received { lastSign = .now }
     received = now
@@ -206,7 +206,7 @@ private nonisolated func takeHeader(
 private nonisolated func takeBody(
   bytes: UnsafeMutablePointer<CChar>?, size: Int, count: Int, context: UnsafeMutableRawPointer?
 ) -> Int {
-  // Nothing is everything of nothing, so an empty piece cannot end a transfer; there is no harm in it.
+  // For an empty part, success and failure are both 0, so it cannot end the transfer, which is harmless.
   transfer(context)?.take(body: UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? false ? size * count : 0
 }
 

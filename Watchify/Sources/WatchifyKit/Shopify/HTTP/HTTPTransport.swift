@@ -2,60 +2,61 @@ import CofferLocks
 import Foundation
 import WatchifyCCurl
 
-/// A GET.
+/// An HTTP GET request.
 struct HTTPRequest: Sendable {
   var url: URL
   var headers: [(name: String, value: String)] = []
-  /// Which addresses its host may have.
+  /// The addresses to which the host may resolve.
   var reach = NetworkReach.internet
 }
 
-/// One answer of a server. Redirects are answers too: nobody follows them here.
+/// A response of a server. Redirects are returned, not followed.
 struct HTTPAnswer: Sendable {
   var status: Int
   var url: URL
   var headers: [(name: String, value: String)] = []
-  /// The address that answered; that of a proxy where there is one.
+  /// The address that responded; that of the proxy, if one is used.
   var peer: String?
   var body = Data()
 
-  /// All values of a header, with commas between them.
+  /// Returns all values of a header, separated by commas; `nil` if there are none.
   func header(_ name: String) -> String? {
     let values = headers.lazy.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     return values.isEmpty ? nil : values.joined(separator: ", ")
   }
 }
 
-/// An answer beyond a limit: its body, unpacked or as it travels, or its headers.
+/// The error for a response whose headers or body, packed or unpacked, exceed a limit.
 struct AnswerTooLarge: Error {}
 
-/// A host that has no address which may be asked.
+/// The error for a host without an allowed address.
 struct ForbiddenAddress: Error, Hashable {
-  /// The address that it has.
+  /// The address to which the host resolved.
   var address: String
 }
 
-/// Sends requests with libcurl, one after another, keeping connections and nothing else: no cookies, no cache.
+/// Sends requests with libcurl, one after another. Connections are reused; cookies and caches are not kept.
 ///
-/// Not with Foundation's URLSession, which is made of libcurl too: it queues what a body unpacks to without end, so two
-/// megabytes from a server become gigabytes here. Every limit holds inside libcurl's calls: a server is cut off at the
-/// first byte too many, and no connection is opened to an address that may not be asked.
+/// Foundation's `URLSession`, which also uses libcurl, buffers the unpacked body without a limit, so two megabytes from
+/// a server can become gigabytes. Here every limit is enforced in libcurl's callbacks: a transfer ends at the first
+/// byte beyond the limit, and no connection is opened to a forbidden address.
 final class HTTPTransport: Sendable {
-  /// What to do with a body beyond the limit.
+  /// The limit of a body and what happens beyond it.
   struct BodyLimit: Sendable {
-    /// Of the body as it is unpacked.
+    /// The maximum size of the unpacked body, in bytes.
     var bytes: Int
-    /// Whether its beginning will do.
+    /// Whether a larger body is truncated instead of failing the transfer.
     var cuts = false
   }
 
   private let queue = DispatchQueue(label: "watchify.http", qos: .utility)
   private let timeout: Duration
   private let longestTransfer: Duration
-  /// The connections. A pointer may not cross threads as such; libcurl lets this one be used by one at a time.
+  /// The address of the multi handle, which holds the connections. It is an integer because a pointer is not sendable;
+  /// libcurl allows its use by one thread at a time.
   private let multi: UInt
 
-  /// `timeout` is that of a silent server; `longestTransfer` ends answers that drip.
+  /// Creates a transport. `timeout` limits the time without data, `longestTransfer` the time of a whole response.
   init(timeout: Duration, longestTransfer: Duration) {
     self.timeout = timeout
     self.longestTransfer = longestTransfer
@@ -69,7 +70,7 @@ final class HTTPTransport: Sendable {
     }
   }
 
-  /// The answer to a request.
+  /// Sends a request and returns the response.
   /// - Throws: `URLError`, ``AnswerTooLarge``, ``ForbiddenAddress`` or `CancellationError`.
   func get(_ request: HTTPRequest, limit: BodyLimit) async throws -> HTTPAnswer {
     guard let curl = Curl.library, multi != 0 else { throw Curl.Missing() }
@@ -86,8 +87,8 @@ final class HTTPTransport: Sendable {
   }
 }
 
-/// How a transfer ends: once, by its own thread or by whoever cancels it.
-final class HTTPEnding: @unchecked Sendable {  // The library's table is never changed; the rest is behind the lock.
+/// The completion of a transfer, which happens once: by its thread or by cancellation.
+final class HTTPEnding: @unchecked Sendable {  // The function table is immutable; the rest is guarded by the lock.
   typealias Continuation = CheckedContinuation<HTTPAnswer, any Error>
 
   private struct State {
@@ -97,7 +98,7 @@ final class HTTPEnding: @unchecked Sendable {  // The library's table is never c
 
   let curl: UnsafePointer<watchify_curl>
   let multi: UnsafeMutableRawPointer?
-  /// Keeps the connections while there may be use of them.
+  /// Keeps the connections alive during the transfer.
   private let owner: HTTPTransport
   private let state = Locked(State())
 
@@ -122,11 +123,11 @@ final class HTTPEnding: @unchecked Sendable {  // The library's table is never c
       defer { state.continuation = nil }
       return (state.continuation, state.isCancelled)
     }
-    // A transfer that was broken off has an error of its own to tell.
+    // A cancelled transfer fails with an error of libcurl, which is replaced.
     continuation?.resume(with: isCancelled ? .failure(CancellationError()) : result)
   }
 
-  /// The caller goes on at once; the thread cleans up behind it, which may take as long as a name is looked up.
+  /// Resumes the caller at once. The transfer's thread ends later, at the latest after a name lookup.
   func cancel() {
     state.withLock { $0.isCancelled = true }
     if let multi { _ = curl.pointee.multi_wakeup(multi) }

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Which addresses a request may go to.
+/// The addresses to which a request may be sent.
 enum NetworkReach: Sendable {
-  /// Those that everybody can ask.
+  /// Public addresses.
   case internet
-  /// This very device.
+  /// Loopback addresses.
   case thisDevice
-  /// Any: somebody has given a name of their own network.
+  /// All addresses: the user entered a name or address of a private network.
   case anywhere
 
   func includes(_ address: NetworkAddress) -> Bool {
@@ -18,11 +18,11 @@ enum NetworkReach: Sendable {
   }
 }
 
-/// An IPv4 or IPv6 address, and how far away it is.
+/// An IPv4 or IPv6 address.
 struct NetworkAddress: Hashable, Sendable, CustomStringConvertible {
   enum Scope: Sendable { case internet, privateNetwork, thisDevice }
 
-  /// 4 or 16.
+  /// The address in network byte order: 4 or 16 bytes.
   let bytes: [UInt8]
 
   init?(bytes: [UInt8]) {
@@ -30,7 +30,7 @@ struct NetworkAddress: Hashable, Sendable, CustomStringConvertible {
     self.bytes = bytes
   }
 
-  /// A `sockaddr_in` or `sockaddr_in6`.
+  /// Creates an address from a `sockaddr_in` or `sockaddr_in6`; `nil` for other families.
   init?(socketAddress: UnsafeRawBufferPointer) {
     guard socketAddress.count >= 16 else { return nil }
     let family = Int32(socketAddress.loadUnaligned(as: sa_family_t.self))
@@ -43,7 +43,7 @@ struct NetworkAddress: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// An address in the form that the system writes.
+  /// Parses an address in the form that inet_pton(3) accepts.
   init?(_ text: String) {
     var (four, sixteen) = (in_addr(), in6_addr())
     if inet_pton(AF_INET, text, &four) == 1 {
@@ -63,24 +63,24 @@ struct NetworkAddress: Hashable, Sendable, CustomStringConvertible {
     return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// Whether its first bits, so many of them, are those of a network. The other ones of `network` may be left out.
+  /// Returns whether the address is in a network, given by its first bytes and the prefix length in bits.
   func isIn(_ network: [UInt8], _ length: Int) -> Bool {
     let (whole, rest) = (length / 8, length % 8)
     guard bytes.prefix(whole).elementsEqual(network.prefix(whole)) else { return false }
     return rest == 0 || (bytes[whole] ^ network[whole]) >> (8 - rest) == 0
   }
 
-  /// How far away it is.
+  /// The scope of the address: loopback, private or special-purpose, or public.
   var scope: Scope {
     guard bytes.count == 16 else { return scopeOfFour }
-    // Those that have an IPv4 address inside lead there.
+    // An address that embeds an IPv4 address has the scope of that.
     let isMapped = bytes.prefix(10).allSatisfy { $0 == 0 } && bytes[10] == bytes[11] && [0, 0xFF].contains(bytes[10])
     if isMapped || isIn([0x00, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0], 96) {
       if bytes.dropLast().allSatisfy({ $0 == 0 }) { return bytes[15] == 1 ? .thisDevice : .privateNetwork }
       return NetworkAddress(bytes: Array(bytes[12...]))?.scope ?? .privateNetwork
     }
     if isIn([0x20, 0x02], 16) { return NetworkAddress(bytes: Array(bytes[2..<6]))?.scope ?? .privateNetwork }
-    // Everybody's addresses begin with the bits 001; Teredo and examples are among them, and nobody's.
+    // Public addresses begin with the bits 001, except for Teredo and documentation addresses.
     let isPublic = isIn([0x20], 3) && !isIn([0x20, 0x01, 0, 0], 32) && !isIn([0x20, 0x01, 0x0D, 0xB8], 32)
     return isPublic ? .internet : .privateNetwork
   }
@@ -90,7 +90,7 @@ struct NetworkAddress: Hashable, Sendable, CustomStringConvertible {
     return Self.ownNetworks.contains { isIn($0.network, $0.length) } ? .privateNetwork : .internet
   }
 
-  /// IANA's special purposes. 198.18.0.0/15 is not among them: some VPNs give every name an address from it.
+  /// IANA's special-purpose networks, without 198.18.0.0/15, from which some VPNs assign an address to every name.
   private static let ownNetworks: [(network: [UInt8], length: Int)] = [
     ([0], 8), ([10], 8), ([100, 64], 10), ([169, 254], 16), ([172, 16], 12), ([192, 0, 0], 24), ([192, 0, 2], 24),
     ([192, 168], 16), ([198, 51, 100], 24), ([203, 0, 113], 24), ([224], 3),

@@ -2,13 +2,13 @@ import CofferLocks
 import Foundation
 import Glibc
 
-/// A small HTTP server on this device that answers from a list, one connection after another, and keeps a log.
+/// A small HTTP server on this device that responds from a list, one connection after another, and keeps a log.
 final class ScriptedServer: Sendable {
   struct Request: Sendable {
     var target: String
     var head: String
 
-    /// The value of a header, whose name is written in any case.
+    /// Returns the value of a header, whose name is matched in any case.
     func header(_ name: String) -> String? {
       for line in head.components(separatedBy: "\r\n") {
         let parts = line.components(separatedBy: ": ")
@@ -20,11 +20,11 @@ final class ScriptedServer: Sendable {
 
   enum Reply: Sendable {
     case http(status: Int, headers: [String], body: String)
-    /// These bytes, then the end.
+    /// The bytes, then the end of the connection.
     case raw([UInt8])
-    /// Nothing, and the connection stays open.
+    /// No byte; the connection stays open.
     case silence
-    /// These bytes, then nothing, and the connection stays open.
+    /// The bytes, then nothing; the connection stays open.
     case stall([UInt8])
   }
 
@@ -42,7 +42,8 @@ final class ScriptedServer: Sendable {
   private let robots: Reply
   private let state: Locked<State>
 
-  /// Answers robots.txt with `robots` and everything else with the next of `script`; the last one is repeated.
+  /// Starts a server that responds to robots.txt with `robots` and to other requests with the next entry of `script`;
+  /// the last one is repeated.
   init(_ script: [Reply], robots: Reply = .status(404)) throws {
     self.robots = robots
     state = Locked(State(script: script))
@@ -65,11 +66,11 @@ final class ScriptedServer: Sendable {
   }
 
   var domain: String { "127.0.0.1:\(port)" }
-  /// What was asked for, without robots.txt.
+  /// The requests, without those for robots.txt.
   var targets: [String] { log.map(\.target).filter { $0 != "/robots.txt" } }
   var log: [Request] { state.withLock { $0.log } }
 
-  /// Returns when so many requests have come, robots.txt among them.
+  /// Returns when a number of requests have arrived, including robots.txt.
   func requests(_ count: Int) async {
     await withCheckedContinuation { continuation in
       let isThere = state.withLock { state in
@@ -180,7 +181,7 @@ extension ScriptedServer.Reply {
 
   static func text(_ body: String) -> Self { .http(status: 200, headers: ["Content-Type: text/plain"], body: body) }
 
-  /// A page of products with these ids.
+  /// Returns a page of products with the given ids.
   static func page(_ ids: some Sequence<Int>, currency: String? = nil) -> Self {
     let products = ids.map {
       """

@@ -3,7 +3,7 @@ import Foundation
 
 @testable import WatchifyKit
 
-/// A clock that jumps: a sleep is over at once and the time is later.
+/// A clock whose sleeps return at once and advance the time.
 final class JumpingClock: Sendable {
   private struct State {
     var now = Date(timeIntervalSince1970: 1_800_000_000)
@@ -12,7 +12,7 @@ final class JumpingClock: Sendable {
   private let state = Locked(State())
 
   var now: Date { state.withLock { $0.now } }
-  /// What was slept, in order.
+  /// The durations of the sleeps, in order.
   var slept: [Duration] { state.withLock { $0.slept } }
 
   func advance(by duration: Duration) {
@@ -30,13 +30,13 @@ final class JumpingClock: Sendable {
   }
 }
 
-/// A client with a gate and a clock of its own.
+/// A client with a separate gate and clock.
 struct ClientFixture: Sendable {
   let time = JumpingClock()
   let gate: RequestGate
   let client: ShopifyClient
 
-  /// Pages are small, so that scripts are short.
+  /// Creates a client with small pages, so that scripts are short.
   init(pageSize: Int = 3, pageCap: Int = 20, _ change: (inout ShopifyClient.Configuration) -> Void = { _ in }) {
     gate = RequestGate(clock: time.clock)
     var configuration = ShopifyClient.Configuration()
@@ -46,7 +46,7 @@ struct ClientFixture: Sendable {
     client = ShopifyClient(configuration: configuration, gate: gate)
   }
 
-  /// What is thrown by a read.
+  /// Returns the error thrown by a read.
   func fault(of server: ScriptedServer) async -> SyncError? {
     await fault(of: ShopRequest(domain: server.domain))
   }
@@ -61,7 +61,7 @@ struct ClientFixture: Sendable {
   }
 }
 
-/// Answers of real shops, which are not part of the repository.
+/// Responses of real shops, which are not part of the repository.
 enum CapturedShops {
   static let folder: URL? = {
     let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -77,7 +77,7 @@ enum CapturedShops {
     return folder
   }()
 
-  /// All captures that are bodies of a page as they came.
+  /// All captures that are unmodified bodies of a page.
   static let pages: [URL] = {
     guard let folder, let all = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil) else {
       return []

@@ -5,9 +5,9 @@ import CofferSlots
 import CofferTestSupport
 import Foundation
 
-/// A keyring of a test's own, with a real gnome-keyring on a private bus.
-final class KeyringPlace: @unchecked Sendable {
-  // Sendable because a test uses the daemon's handle from one task at a time.
+/// A keyring for a single test: a real gnome-keyring on a private bus.
+final class KeyringFixture: @unchecked Sendable {
+  // Sendable because a test uses the keyring from one task at a time.
   let keyring: PrivateKeyring
 
   init(password: String? = "correct horse") throws { keyring = try PrivateKeyring(password: password) }
@@ -19,7 +19,7 @@ final class KeyringPlace: @unchecked Sendable {
     return configuration
   }
 
-  /// Runs `body` with this keyring's directories in place of the user's.
+  /// Runs `body` with this keyring's directories instead of the user's.
   func use<R>(_ body: () async throws -> R) async rethrows -> R {
     let data = keyring.dataDirectory.path
     let system = SystemDirectories(bundleIdentifier: nil, processName: "shop") { $0 == "XDG_DATA_HOME" ? data : nil }

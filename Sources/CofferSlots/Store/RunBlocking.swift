@@ -1,10 +1,10 @@
 import CofferLocks
 import Foundation
 
-/// Runs what blocks for long beside the threads that tasks share.
-package func beside<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-  // Handed over under a lock, for the thread sanitizer: it does not see that a continuation, resumed before anybody
-  // waits for it, orders its two sides.
+/// Runs a blocking closure on a dispatch queue instead of Swift's cooperative thread pool.
+package func runBlocking<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+  // The lock is for the thread sanitizer: it does not see that a continuation resumed before it is awaited orders its
+  // two sides.
   let result = Locked<Result<R, any Error>?>(nil)
   await withCheckedContinuation { continuation in
     DispatchQueue.global().async {

@@ -2,24 +2,24 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// Homes in slots in places where this user may not write.
-@Suite("Read-only homes", .serialized)
-struct ReadOnlyHomesTests {
+/// Tests of slot stores that this user may not write.
+@Suite("Read-only slot stores", .serialized)
+struct ReadOnlyStoresTests {
   let sandbox: Sandbox
 
   init() throws { sandbox = try Sandbox() }
 
-  struct Home: Sendable, CustomTestStringConvertible {
+  struct Kind: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    /// `DIR` stands for the directory that everything of it is in.
+    /// The location, in which `DIR` stands for the directory with all files of the store.
     let store: String
     var options = ""
   }
 
-  /// Why nothing can be written, and by which program commands are started there.
-  struct Place: Sendable, CustomTestStringConvertible {
+  /// A condition that prevents writes, the reason in the error, and the program that starts the commands.
+  struct Condition: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    /// Run in the directory of the store.
+    /// A command that is run in the directory of the store.
     let prepare: String
     let reason: String
     var by = unprivileged
@@ -27,30 +27,31 @@ struct ReadOnlyHomesTests {
     var needsRoot = false
   }
 
-  static let homes = [
-    Home(testDescription: "files", store: "file:DIR/f"),
-    Home(testDescription: "preferences", store: "prefs:p"),
-    Home(testDescription: "sealed", store: "sealed:DIR/s", options: "--passphrase-file words"),
+  static let kinds = [
+    Kind(testDescription: "files", store: "file:DIR/f"),
+    Kind(testDescription: "preferences", store: "prefs:p"),
+    Kind(testDescription: "sealed", store: "sealed:DIR/s", options: "--passphrase-file words"),
   ]
 
-  static let places = [
-    Place(testDescription: "without rights", prepare: "chmod -R a-w .", reason: "may not write"),
-    Place(testDescription: "a read-only mount", prepare: "true", reason: "mounted read-only", by: "env", mount: true),
-    Place(
+  static let conditions = [
+    Condition(testDescription: "without rights", prepare: "chmod -R a-w .", reason: "may not write"),
+    Condition(
+      testDescription: "a read-only mount", prepare: "true", reason: "mounted read-only", by: "env", mount: true),
+    Condition(
       testDescription: "another user's", prepare: "chmod -R a+rX,u+w . && chmod a+r ../words", reason: "may not write",
       by: "setpriv --reuid 65534 --regid 65534 --clear-groups", needsRoot: true),
   ]
 
-  @Test("Every command that reads works, and writing says why it cannot be", arguments: homes, places)
-  func commands(_ home: Home, _ place: Place) async throws {
-    let name = "\(home.testDescription), \(place.testDescription)"
-    guard canLosePrivileges, !place.needsRoot || getuid() == 0 else {
+  @Test("Every command that reads works, and commands that write report the reason", arguments: kinds, conditions)
+  func commands(_ kind: Kind, _ condition: Condition) async throws {
+    let name = "\(kind.testDescription), \(condition.testDescription)"
+    guard canLosePrivileges, !condition.needsRoot || getuid() == 0 else {
       return print("Not checked: \(name), for want of setpriv or root.")
     }
     func line(_ words: String, in directory: String, by: String) -> String {
-      let store = home.store.replacing("DIR", with: directory)
+      let store = kind.store.replacing("DIR", with: directory)
       let command = words.replacing("STORE", with: store)
-      return "XDG_CONFIG_HOME=\(sandbox.path(directory)) \(by) \"$(command -v coffer)\" \(command) \(home.options)"
+      return "XDG_CONFIG_HOME=\(sandbox.path(directory)) \(by) \"$(command -v coffer)\" \(command) \(kind.options)"
     }
     let sets = ["a 1", "b 2"].map { pair in
       let parts = pair.split(separator: " ")
@@ -58,13 +59,13 @@ struct ReadOnlyHomesTests {
     }
     let prepared = try await sandbox.bash(
       "chmod 755 .; mkdir d; (umask 077; printf 'open sesame' > words); \(sets.joined(separator: " && ")) "
-        + "&& cd d && \(place.prepare)")
+        + "&& cd d && \(condition.prepare)")
     try #require(prepared.status == 0, "\(prepared.errors)")
-    let mount = place.mount ? try ReadOnlyMount(of: sandbox.path("d"), at: sandbox.path("m")) : nil
-    guard mount != nil || !place.mount else { return print("Not checked: \(name), which this user may not mount.") }
+    let mount = condition.mount ? try ReadOnlyMount(of: sandbox.path("d"), at: sandbox.path("m")) : nil
+    guard mount != nil || !condition.mount else { return print("Not checked: \(name), which this user may not mount.") }
     defer { withExtendedLifetime(mount) {} }
     func run(_ words: String, from input: String = ":") async throws -> EndedProgram {
-      try await sandbox.bash("\(input) | " + line(words, in: place.mount ? "m" : "d", by: place.by))
+      try await sandbox.bash("\(input) | " + line(words, in: condition.mount ? "m" : "d", by: condition.by))
     }
     let before = try FileManager.default.subpathsOfDirectory(atPath: sandbox.path("d")).sorted()
     #expect(try await run("get a --store STORE").text == "1")
@@ -82,7 +83,7 @@ struct ReadOnlyHomesTests {
     for command in ["set a -", "rm a"] {
       let ended = try await run("\(command) --store STORE", from: "printf new")
       #expect(ended.status == 1 && ended.errors.contains("open for reading only"), "\(command): \(ended.errors)")
-      #expect(ended.errors.contains(place.reason), "\(command): \(ended.errors)")
+      #expect(ended.errors.contains(condition.reason), "\(command): \(ended.errors)")
     }
     #expect(try await run("get a --store STORE").text == "1")
     #expect(try FileManager.default.subpathsOfDirectory(atPath: sandbox.path("d")).sorted() == before)

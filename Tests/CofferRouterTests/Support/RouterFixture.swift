@@ -4,8 +4,8 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// A user's directories of a test's own, and routers in them.
-final class RouterPlace: Sendable {
+/// Temporary user directories, and routers whose stores are in them.
+final class RouterFixture: Sendable {
   private let directory: TemporaryDirectory
   let system: SystemDirectories
 
@@ -25,7 +25,7 @@ final class RouterPlace: Sendable {
 
   func path(_ name: String) -> String { directory.path(name) }
 
-  /// Runs `body` with a router whose homes are here, and closes it.
+  /// Runs `body` with a router whose stores are in these directories, and closes it.
   func use<R>(
     _ configuration: StorageConfiguration = configured { _ in }, _ body: (StorageRouter) async throws -> R
   ) async throws -> R {
@@ -43,7 +43,7 @@ final class RouterPlace: Sendable {
   }
 }
 
-/// The settings of a test's router.
+/// Returns the settings of a test's router.
 func configured(_ change: (inout StorageConfiguration) -> Void) -> StorageConfiguration {
   var configuration = StorageConfiguration()
   configuration.unregisteredKeys = .throwError

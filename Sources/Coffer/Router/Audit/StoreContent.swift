@@ -1,8 +1,8 @@
 import CofferSQLite
 import Foundation
 
-/// What is in a home: names, sizes and dates.
-struct HomeContent {
+/// The contents of a store: names, sizes and dates, or the reason why they cannot be read.
+struct StoreContent {
   private enum Look {
     case found([StoreKey: AuditReport.State])
     case empty
@@ -24,7 +24,7 @@ struct HomeContent {
       }
     } catch {
       let error = StoredError.storage(error)
-      (look, description) = (.failed(error.message), error.backend.isEmpty ? nil : error.backend)
+      (look, description) = (.failed(error.message), error.location.isEmpty ? nil : error.location)
     }
   }
 
@@ -36,19 +36,19 @@ struct HomeContent {
     }
   }
 
-  /// What is there and is none of these keys.
-  func strangers(besides own: Set<StoreKey>) -> [AuditReport.Stranger] {
+  /// Returns the values whose keys are not in `own`.
+  func undeclared(besides own: Set<StoreKey>) -> [AuditReport.UndeclaredValue] {
     guard case .found(let states) = look else { return [] }
     return states.keys.filter { !own.contains($0) }.sorted().map { key in
       var size: Int?
       if case .present(let known, _)? = states[key] { size = known }
-      return AuditReport.Stranger(name: key.string, home: description ?? "", size: size)
+      return AuditReport.UndeclaredValue(name: key.string, store: description ?? "", size: size)
     }
   }
 }
 
 extension StorageEngine {
-  /// The names of all values, with sizes and dates where they are told.
+  /// Returns the names of all values, with their sizes and dates where available.
   fileprivate func contents() async throws -> [StoreKey: AuditReport.State] {
     try await summaries().reduce(into: [:]) { $0[$1.key] = .present(size: $1.size, changed: $1.date) }
   }

@@ -1,9 +1,9 @@
 import CofferSQLite
 import Foundation
 
-/// A look at who uses a home in slots, which opens nothing.
-package enum SlotUsage {
-  /// Whether a living handle of any process has the home open whose directory of ours this is.
+/// The use of a store in slots, determined without opening it.
+package enum SlotOwners {
+  /// Returns whether any process has the store with this control directory open.
   package static func isOpen(control: String) -> Bool {
     let owners = control + "/owners"
     let files = (try? FileManager.default.contentsOfDirectory(atPath: owners)) ?? []

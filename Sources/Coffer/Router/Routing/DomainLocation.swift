@@ -1,13 +1,15 @@
 import CofferFileSystem
 import Foundation
 
-/// The home of a domain: domains that lead to the same place share it.
-enum DomainHome: Hashable, Sendable {
+/// The resolved location of a domain. Domains with the same location share a store.
+enum DomainLocation: Hashable, Sendable {
   case store(StoreLocation)
-  /// An engine that the configuration has.
+  /// An engine of the configuration, by its name.
   case engine(name: ExactText)
 
-  /// - Throws: `notFound` when the system does not say where it is, `unsupported` for what this version cannot open.
+  /// Resolves a domain.
+  /// - Throws: `unavailable` when a system directory cannot be located, `unsupported` for a domain that this version
+  ///   cannot open and for an invalid directory or app group, `invalidDeclaration` when no app group is named.
   init(_ domain: StorageDomain, _ configuration: StorageConfiguration) throws {
     let application = configuration.applicationName
     switch domain {
@@ -17,7 +19,7 @@ enum DomainHome: Hashable, Sendable {
       self = .store(.keychain(service: service ?? application, accessGroup: group))
     case .fileSystem(.custom(let url)): self = try .files(in: FileDirectory.custom(url).url())
     case .fileSystem(let directory):
-      // All applications share these directories.
+      // All applications share these directories, so use a subdirectory.
       self = try .files(in: directory.url().appendingPathComponent(application))
     case .encryptedFileSystem: throw StorageError.noEncryption
     case .appGroupFileSystem(let group):
@@ -35,11 +37,11 @@ enum DomainHome: Hashable, Sendable {
     }
   }
 
-  private static func files(in directory: URL) -> DomainHome {
+  private static func files(in directory: URL) -> DomainLocation {
     .store(.files(directory: directory.path).standardized)
   }
 
-  /// Whether somebody has begun to use it. Looks and makes nothing.
+  /// Returns whether the store exists, without creating anything.
   func exists(_ configuration: StorageConfiguration) throws -> Bool {
     switch self {
     case .store(let location): try location.exists(configuration.stores)
@@ -57,7 +59,7 @@ enum DomainHome: Hashable, Sendable {
       guard let engine = configuration.engines[name.description] else {
         throw StorageError(
           .invalidDeclaration, "The router has no engine '\(name.description.escapingControlCharacters)'.",
-          advice: "Give it one: configuration.engines[\"\(name.description.escapingControlCharacters)\"].")
+          advice: "Set configuration.engines[\"\(name.description.escapingControlCharacters)\"].")
       }
       return engine
     }
@@ -68,7 +70,7 @@ extension StorageConfiguration {
   fileprivate func group(_ group: String?) throws -> String {
     guard let group = group ?? appGroup else {
       throw StorageError(
-        .invalidDeclaration, "The key names no app group, and neither does the router.",
+        .invalidDeclaration, "Neither the key nor the router's configuration names an app group.",
         advice: "Set StorageConfiguration.appGroup.")
     }
     return group
@@ -79,6 +81,6 @@ extension StorageError {
   static var noEncryption: StorageError {
     StorageError(
       .unsupported, "This version cannot encrypt values.",
-      advice: "Keep the value in a keychain. Nothing was read or written, least of all as it is.")
+      advice: "Store the value in a keychain. Nothing was read or written, in particular not unencrypted.")
   }
 }

@@ -11,13 +11,13 @@ import CofferSlots
 import CofferTestSupport
 import Foundation
 
-/// A kind of store that is swept.
-enum SweepHome: String {
+/// A kind of store that a sweep tests.
+enum SweptKind: String {
   case sqlite, files, preferences, sealed
-  /// Files without any check: what no sweep may find to be good.
+  /// Files without any check, which a sweep must find faulty.
   case naked
 
-  /// Values are cut to this: homes that are one file write all of it for each batch.
+  /// The largest value in bytes; small for single-file stores, which write the whole file for each batch.
   var largestValue: Int {
     switch self {
     case .sqlite, .files, .naked: 20_000
@@ -68,7 +68,7 @@ enum SweepHome: String {
   }
 }
 
-/// A file per key, and no more.
+/// An adapter with one file per key and no checks.
 private actor NakedFiles: StorageAdapter {
   private let directory: String
 
@@ -89,7 +89,7 @@ private actor NakedFiles: StorageAdapter {
 struct SweepStore {
   let engine: any StorageEngine
 
-  /// Asks for everything in every way.
+  /// Reads all keys, listings and reports of the store.
   func observe(_ state: SweepState) async -> SweepObservation {
     var observation = SweepObservation()
     for key in state.histories.map(\.key) + SweepState.neverWritten {
@@ -109,7 +109,7 @@ struct SweepStore {
     return observation
   }
 
-  /// What is said of a store that cannot be opened.
+  /// Returns the observation of a store that cannot be opened.
   static func observation(_ state: SweepState, of error: any Error) -> SweepObservation {
     var observation = SweepObservation()
     let isAbsence = (error as? StorageError)?.code == .notFound
@@ -125,7 +125,7 @@ struct SweepStore {
     }
   }
 
-  /// Page by page, past what is damaged, as the command does.
+  /// Lists the store page by page, past damaged entries, as the command does.
   private func list(_ observation: inout SweepObservation) async {
     var last: StoreKey?
     do {
@@ -147,7 +147,7 @@ struct SweepStore {
       } catch let error as StorageError where limit == 1 {
         guard let key = error.key, last.map({ key > $0 }) ?? true else { throw error }
         return [(key, .refused("\(error)"))]
-      } catch is StorageError {}  // A page fails as a whole, for one of its values.
+      } catch is StorageError {}  // One damaged value fails the whole page.
     }
     return []
   }
@@ -156,7 +156,7 @@ struct SweepStore {
     try await engine.withSnapshot { try await $0.page(prefix: nil, after: last, limit: limit) }
   }
 
-  /// What SQLite finds wrong with the pages of the file.
+  /// Returns the structural errors that SQLite finds in the database file.
   private func structure() async throws -> [String] {
     guard let engine = engine as? SQLiteEngine ?? (engine as? SlotEngine)?.journal else { return [] }
     return try await SQLiteDatabase(engine: engine).read { transaction in

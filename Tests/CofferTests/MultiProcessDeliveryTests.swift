@@ -3,12 +3,12 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Three real processes, two handles in each, write one store: every commit is heard once by each handle, in order,
-/// with its transaction and its key, and only the own ones as own.
-@Suite(.blocking, .serialized, .timeLimit(.minutes(10))) struct ChorusTests {
+/// Three processes, each with two open engines, write one store: every engine delivers every commit once, in order,
+/// with its transaction and its key, and marks only its own commits as own.
+@Suite(.blocking, .serialized, .timeLimit(.minutes(10))) struct MultiProcessDeliveryTests {
   private static let voices = 3
 
-  /// Waits beside the threads that tasks share: others need them.
+  /// Runs the blocking test on a thread of a dispatch queue, outside of the cooperative pool.
   private func sing(_ kind: String, total: Int, _ environment: [(String, String)] = []) async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
       DispatchQueue.global().async { continuation.resume(with: Result { try singNow(kind, total, environment) }) }
@@ -31,23 +31,27 @@ import Testing
     }
   }
 
-  @Test("Everybody hears everything", arguments: ["sqlite", "file", "prefs", "sealed"])
+  @Test("Every process receives every commit", arguments: ["sqlite", "file", "prefs", "sealed"])
   func everybodyIsHeard(_ kind: String) async throws { try await sing(kind, total: 300) }
 
   @Test(
-    "Everybody hears 10,000 commits: prove", .enabled(if: isProving, "a long proof: ./run prove"),
+    "Every process receives 10,000 commits: prove", .enabled(if: isProving, "a long test: ./run prove"),
     arguments: ["sqlite", "file", "prefs", "sealed"])
   func prove(_ kind: String) async throws { try await sing(kind, total: 9_999) }
 
-  @Test("Everybody hears everything in a keyring", .enabled(if: PrivateKeyring.isInstalled, "\(PrivateKeyring.whyNot)"))
+  @Test(
+    "Every process receives every commit of a keyring",
+    .enabled(if: PrivateKeyring.isInstalled, "\(PrivateKeyring.unavailabilityReason)"))
   func everybodyIsHeardInAKeyring() async throws {
     let keyring = try PrivateKeyring()
     try await sing("keychain", total: 60, [("COFFER_TEST_BUS", keyring.address)])
   }
 
   @Test(
-    "Everybody hears 1,000 commits in a keyring: prove",
-    .enabled(if: isProving && PrivateKeyring.isInstalled, "a long proof: ./run prove; or \(PrivateKeyring.whyNot)"))
+    "Every process receives 1,000 commits of a keyring: prove",
+    .enabled(
+      if: isProving && PrivateKeyring.isInstalled, "a long test: ./run prove; or \(PrivateKeyring.unavailabilityReason)"
+    ))
   func proveInAKeyring() async throws {
     let keyring = try PrivateKeyring()
     try await sing("keychain", total: 999, [("COFFER_TEST_BUS", keyring.address)])

@@ -3,14 +3,14 @@ import CofferLocks
 import CofferSQLite
 import Foundation
 
-extension SlotHome {
-  /// What a look at a key has found.
+extension SlotHandle {
+  /// The result of a lookup of a key.
   enum Finding: Sendable {
     case entry(StoreEntry)
     case absent
-    /// There is a value, and the journal knows none.
+    /// There is a value but no record of it.
     case unrecorded
-    /// The slot does not hold what the journal says: somebody who does not know us has written it.
+    /// The value does not match its record: another program has written it.
     case differs
   }
 
@@ -20,7 +20,7 @@ extension SlotHome {
     let record: SlotRecord
   }
 
-  /// Looks at the newest state. Takes one read of the slot when its record is known and nothing is unusual.
+  /// Looks up the newest value of a key. Takes a single read of the slot if the record is cached and matches.
   func look(_ key: StoreKey, _ journal: SQLiteEngine, _ quarantine: SlotQuarantine) throws -> Finding {
     let latest = journal.latestRevision
     if let recorded = records.record(of: key, in: journal, latest: latest),
@@ -32,7 +32,7 @@ extension SlotHome {
     while true {
       guard let line = try line(key, journal) else {
         guard try locating(key, { try slots.stamp(.value(key)) }) != nil else { return .absent }
-        // What a copy has beyond the journal was removed after it was made.
+        // A value of the copy without a record was removed after the copy was made.
         return servesCopy && !hasNewJournal ? .absent : .unrecorded
       }
       guard case .recorded(let recorded) = line else { return .differs }
@@ -44,7 +44,7 @@ extension SlotHome {
         return .entry(recorded.entry(key, aside: content))
       }
       if seen == recorded.record.id {
-        // Twice the same record, and its value is nowhere: it is not on its way from one place to another.
+        // The same record twice, and its value in no slot: it is not just being moved from one slot to another.
         if isDamaged(recorded.record, content) { throw quarantine.report(key, recorded, content) }
         return .differs
       }
@@ -52,27 +52,27 @@ extension SlotHome {
     }
   }
 
-  /// Looks at the state of a snapshot, whose record may have been replaced since.
+  /// Looks up the value of a key in a snapshot, whose record may have been replaced since.
   func look(
     _ key: StoreKey, at recorded: Recorded, _ journal: SQLiteEngine, _ quarantine: SlotQuarantine
   ) throws -> StoreEntry? {
     let record = recorded.record
-    func inPlace() throws -> SlotContent? { try locating(key) { try slots.read(.value(key)) } }
-    if let content = try inPlace(), matches(record, key, content) { return recorded.entry(key, content) }
-    // A value moves from aside to its place and from there to what is kept: looking in this order cannot miss it.
+    func current() throws -> SlotContent? { try locating(key) { try slots.read(.value(key)) } }
+    if let content = try current(), matches(record, key, content) { return recorded.entry(key, content) }
+    // A value moves from staged to published to retained: reading in this order cannot miss it.
     if let content = try aside(.staged(record.id), key, record) { return recorded.entry(key, aside: content) }
-    let content = try inPlace()
+    let content = try current()
     if let content, matches(record, key, content) { return recorded.entry(key, content) }
     if let content = try aside(.retained(record.id), key, record) { return recorded.entry(key, aside: content) }
     guard case .recorded(let newest)? = try line(key, journal), newest.record.id == record.id else {
       throw StorageError(
-        .unavailable, "The value was replaced while the snapshot was open, and the old one could not be kept.",
-        advice: "Read again with a new snapshot.", backend: name, key: key)
+        .unavailable, "The value was replaced while the snapshot was open, and the old value could not be retained.",
+        advice: "Read again with a new snapshot.", location: name, key: key)
     }
-    let present = try place(of: key)
+    let present = try self.content(of: key)
     if isStillLost(newest.record, key, present.content) || present.isCopy { throw quarantine.reportLoss(key, recorded) }
     if isDamaged(record, content) { throw quarantine.report(key, recorded, content) }
-    // Somebody who does not know us has edited it: no snapshot can hold that back.
+    // Another program has edited the value; a snapshot cannot preserve the old one then.
     return content.map { StoreEntry(key: key, value: $0.data, revision: recorded.revision, attributes: $0.attributes) }
   }
 
@@ -81,20 +81,20 @@ extension SlotHome {
     if let owner = content.key, owner != key {
       throw StorageError.anothersWaiting(key, name)
     }
-    // What waits or is kept of a secret has the version's own name.
+    // The staged or retained version of a secret is identified by its name.
     return slots.keepsSecrets || record.matches(key, content.data) ? content : nil
   }
 
-  /// What to say of a value that was removed and is still in its place.
+  /// The error for a value that still exists although its removal was committed.
   func stillThere(_ key: StoreKey) -> StorageError {
     StorageError(
-      .unfinished, "The key was removed, but its value could not be taken away and is still in its place.",
-      advice: "The next commit tries again. Listings do not have the key.", backend: name, key: key)
+      .unfinished, "The key was removed, but its value could not be deleted and still exists.",
+      advice: "The next commit tries again. Listings omit the key.", location: name, key: key)
   }
 
   private enum Line {
     case recorded(Recorded)
-    /// The row is damaged; the value itself may be whole.
+    /// A row that is damaged; the value itself may be intact.
     case unreadable
   }
 
@@ -106,7 +106,7 @@ extension SlotHome {
     }
   }
 
-  /// The record of an entry of the journal database.
+  /// Decodes the record in an entry of the journal database.
   func recorded(_ entry: StoreEntry) throws -> Recorded {
     guard let record = entry.value.withUnsafeBytes({ SlotRecord($0) }) else {
       throw StorageError.damagedRecord(entry.key, name)
@@ -116,84 +116,85 @@ extension SlotHome {
 }
 
 extension StorageError {
-  static func anothersWaiting(_ key: StoreKey, _ backend: String) -> StorageError {
+  static func anothersWaiting(_ key: StoreKey, _ location: String) -> StorageError {
     StorageError(
-      .damaged, "A value of another key was put where the value of this key is kept until it is in its place.",
-      advice: "Somebody has changed the files of the store. Restore a backup, or write the key again.",
-      backend: backend, key: key)
+      .damaged, "The staged value of this key belongs to another key.",
+      advice: "Another program has changed the store's files. Restore a backup, or write the key again.",
+      location: location, key: key)
   }
 
-  static func damagedRecord(_ key: StoreKey, _ backend: String) -> StorageError {
+  static func damagedRecord(_ key: StoreKey, _ location: String) -> StorageError {
     StorageError(
-      .damaged, "What the journal says of the value is damaged; the value itself may be whole.",
-      advice: "Write the key again, or delete the journal: it is made anew from the values.", backend: backend, key: key
-    )
+      .damaged, "The journal record of the value is damaged; the value itself may be intact.",
+      advice: "Write the key again, or delete the journal: it is rebuilt from the values.", location: location,
+      key: key)
   }
 }
 
 extension SlotQuarantine {
-  /// - Returns: What the reader of a value hears whose newest version is lost with the home.
-  func reportLoss(_ key: StoreKey, _ recorded: SlotHome.Recorded) -> StorageError {
-    tell(DamageReport(key: key, revision: recorded.revision, size: 0, backend: name), of: recorded.record.id)
+  /// Reports the loss of a value's newest version, once, and returns the error for its reader.
+  func reportLoss(_ key: StoreKey, _ recorded: SlotHandle.Recorded) -> StorageError {
+    tell(DamageReport(key: key, revision: recorded.revision, size: 0, location: name), of: recorded.record.id)
     return StorageError(
       .damaged,
-      "The newest value is lost: the file was damaged, and the copy that took its place has an older value or none.",
-      advice: "Put a backup of the file in its place, or write the key again. The damaged bytes are in the quarantine.",
-      backend: name, key: key)
+      "The newest value is lost: the file was damaged, and the copy that replaced it has an older value or none.",
+      advice: "Restore a backup of the file, or write the key again. The damaged bytes are in the quarantine.",
+      location: name, key: key)
   }
 }
 
-extension SlotHome.Recorded {
+extension SlotHandle.Recorded {
   func entry(_ key: StoreKey, _ content: SlotContent) -> StoreEntry {
     StoreEntry(key: key, value: content.data, revision: revision, attributes: attributes(with: content))
   }
 
-  /// The entry of a value that waits or is kept: what the home reports for it counts only once it is in its place.
+  /// The entry of a staged or retained value. The attributes in its record take precedence over those in its slot.
   func entry(_ key: StoreKey, aside content: SlotContent) -> StoreEntry {
     StoreEntry(key: key, value: content.data, revision: revision, attributes: attributes(aside: content))
   }
 
-  /// What was stored with the version, and what the home says of it. An edit by others leaves the latter only.
+  /// The attributes stored with a published version, overridden by those that the store reports. An edit by another
+  /// program leaves only the latter.
   func attributes(with content: SlotContent) -> ValueAttributes { record.attributes.merging(content.attributes) }
 
-  /// The same for a value that waits or is kept.
+  /// The attributes of a staged or retained version.
   func attributes(aside content: SlotContent) -> ValueAttributes { content.attributes.merging(record.attributes) }
 }
 
-/// Keeps damaged bytes aside and reports each damage once.
+/// The quarantine of a handle, which keeps damaged bytes for inspection and reports each damaged value once.
 final class SlotQuarantine: Sendable {
   private let reported = Locked<Set<SlotID>>([])
-  private let home: SlotHome
+  private let handle: SlotHandle
 
-  init(_ home: SlotHome) { self.home = home }
+  init(_ handle: SlotHandle) { self.handle = handle }
 
-  var name: String { home.name }
+  var name: String { handle.name }
 
-  /// Reports a damage, once.
+  /// Reports a damaged version, once.
   func tell(_ report: DamageReport, of id: SlotID) {
-    if reported.withLock({ $0.insert(id).inserted }) { home.configuration.onDamage?(report) }
+    if reported.withLock({ $0.insert(id).inserted }) { handle.configuration.onDamage?(report) }
   }
 
-  /// - Returns: What the reader hears.
-  func report(_ key: StoreKey, _ recorded: SlotHome.Recorded, _ content: SlotContent?) -> StorageError {
+  /// Quarantines and reports a damaged value, once, and returns the error for its reader.
+  func report(_ key: StoreKey, _ recorded: SlotHandle.Recorded, _ content: SlotContent?) -> StorageError {
     let id = recorded.record.id
     let isFirst = reported.withLock { $0.insert(id).inserted }
     var isKept = true
     if isFirst, let content {
       do {
-        _ = try home.slots.write(content.data, to: .quarantined(id))
+        _ = try handle.slots.write(content.data, to: .quarantined(id))
       } catch {
         isKept = false
         reported.withLock { _ = $0.remove(id) }  // The next reader tries again.
       }
-      home.configuration.onDamage?(
-        DamageReport(key: key, revision: recorded.revision, size: content.data.count, backend: home.name))
+      handle.configuration.onDamage?(
+        DamageReport(key: key, revision: recorded.revision, size: content.data.count, location: handle.name))
     }
     return StorageError(
-      .damaged, "The stored value is damaged: its checksum does not match, although nobody has edited it.",
+      .damaged, "The stored value is damaged: its checksum does not match, although it was not edited.",
       advice: isKept
-        ? "Its bytes were kept in the quarantine as \(id); write the key again to go on. Other keys are not affected."
+        ? "Its bytes were kept in the quarantine as \(id). Write the key again. Other keys are not affected."
         : "Copy it before you write the key again: its bytes could not be kept. Other keys are not affected.",
-      backend: home.name, key: key)
+      location: handle.name, key: key)
   }
 }

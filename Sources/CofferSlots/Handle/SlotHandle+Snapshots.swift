@@ -2,13 +2,13 @@ import CofferCore
 import CofferLocks
 import CofferSQLite
 
-/// The sign that a snapshot is open, shared by all of one handle: each would be an open file of its own.
+/// The lock that signals open snapshots, shared by all snapshots of one handle to save open files.
 struct SharedSign {
   weak var present: LockFile?
 }
 
-extension SlotHome {
-  /// Says to all processes, as long as the result lives, that a snapshot is open.
+extension SlotHandle {
+  /// Signals an open snapshot to every process for the lifetime of the returned lock.
   func announceSnapshot() throws -> LockFile? {
     if let present = snapshotSign.withLock({ $0.present }) { return present }
     let sign = try control.announceSnapshot()
@@ -16,29 +16,28 @@ extension SlotHome {
     return sign
   }
 
-  /// Keeps what a commit is about to replace, if a snapshot may still read it. Where that cannot be done, the reader of
-  /// the snapshot is told; the commit has happened and goes on.
+  /// Retains the value that a commit is about to replace, for open snapshots. Errors are ignored, since the commit has
+  /// happened: reading the value in a snapshot throws then.
   func retain(_ key: StoreKey, _ version: SlotRecord) {
     do {
       try slots.copy(.value(key), to: .retained(version.id))
     } catch {
-      // A second name for a file can be refused where a second file is not.
+      // A file system can refuse a hard link and still allow a copy.
       if let content = try? slots.read(.value(key)) { _ = try? slots.write(content.data, to: .retained(version.id)) }
     }
     letGo(retained.add(version.id, size: version.size))
   }
 
-  /// Keeps a value that was aside and is not wanted in its place any more.
+  /// Retains a staged value that a later change of the same key has replaced before it was published.
   func retain(staged id: SlotID, size: Int) {
     _ = try? slots.move(.staged(id), to: .retained(id))
     letGo(retained.add(id, size: size))
   }
 
-  /// Whether anything is kept.
+  /// Whether this handle retains any value.
   var retainsAny: Bool { !retained.isEmpty }
 
-  /// Removes what was kept for snapshots once none is open. A snapshot that begins now needs nothing that was replaced
-  /// before.
+  /// Removes the retained values if no snapshot is open. A snapshot that begins now needs no value replaced before.
   func discardRetained() {
     guard retainsAny else { return }
     let versions = retained.takeAll()
@@ -51,7 +50,7 @@ extension SlotHome {
   }
 }
 
-/// What one handle keeps for snapshots: the newest versions up to a size and a number.
+/// The versions that one handle retains for snapshots: the newest ones, up to a total size and a number.
 final class RetainedVersions: Sendable {
   struct Version: Sendable {
     let id: SlotID
@@ -74,7 +73,8 @@ final class RetainedVersions: Sendable {
 
   var isEmpty: Bool { state.withLock { $0.versions.isEmpty } }
 
-  /// - Returns: The oldest ones that are too many now.
+  /// Adds the newest version.
+  /// - Returns: The oldest versions, which exceed a limit now.
   func add(_ id: SlotID, size: Int) -> [SlotID] {
     state.withLock { state in
       state.versions.append(Version(id: id, size: size))
@@ -90,7 +90,8 @@ final class RetainedVersions: Sendable {
     }
   }
 
-  /// - Returns: The oldest ones that are too many now.
+  /// Adds versions as the oldest ones.
+  /// - Returns: The oldest versions, which exceed a limit now.
   func putBack(_ versions: [Version]) -> [SlotID] {
     state.withLock { state in
       state.versions = versions + state.versions

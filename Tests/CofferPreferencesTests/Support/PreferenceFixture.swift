@@ -5,8 +5,8 @@ import CofferSlots
 import CofferTestSupport
 import Foundation
 
-/// A directory of preferences of a test's own, which goes away with its owner.
-final class ConfigHome: Sendable {
+/// A temporary directory of preferences for one test, removed when the fixture is released.
+final class PreferenceFixture: Sendable {
   private let parent: TemporaryDirectory
   let suite: String
 
@@ -19,42 +19,42 @@ final class ConfigHome: Sendable {
   var file: String { path + "/\(suite).plist" }
   var control: String { path + "/.coffer-preferences/" + suite }
 
-  /// A suite with the values of the scenario, closed again.
-  static func filled() async throws -> ConfigHome {
-    let home = try ConfigHome()
-    let engine = try await home.open()
+  /// Creates a closed suite with the values of the scenario.
+  static func filled() async throws -> PreferenceFixture {
+    let fixture = try PreferenceFixture()
+    let engine = try await fixture.open()
     try await engine.commit(FileScenario.fill(), from: StoreOrigin())
     try await engine.close()
-    return home
+    return fixture
   }
 
-  /// The same state again, with its dates.
-  func copy() throws -> ConfigHome {
-    let home = try ConfigHome(suite: suite)
-    let process = try Process.run(URL(fileURLWithPath: "/bin/cp"), arguments: ["-a", path, home.path])
+  /// Copies the directory with its modification times.
+  func copy() throws -> PreferenceFixture {
+    let fixture = try PreferenceFixture(suite: suite)
+    let process = try Process.run(URL(fileURLWithPath: "/bin/cp"), arguments: ["-a", path, fixture.path])
     process.waitUntilExit()
     guard process.terminationStatus == 0 else { throw TestFailure("cp") }
-    return home
+    return fixture
   }
 
-  /// Beside the directory of preferences.
+  /// A path beside the directory of preferences.
   func outside(_ name: String) -> String { parent.path(name) }
 
-  /// What is in a directory of ours.
+  /// The sorted names in a subdirectory of the control directory.
   func names(in folder: String) throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: control + "/" + folder).sorted()
   }
 
-  /// Runs `body` with this directory in place of the user's.
+  /// Runs `body` with this directory instead of the user's.
   func use<R>(_ body: () async throws -> R) async throws -> R {
     try await SystemDirectories.$current.withValue(Self.system(path), operation: body)
   }
 
-  static func system(_ config: String?, home: String? = nil) -> SystemDirectories {
+  static func system(_ config: String?, fixture: String? = nil) -> SystemDirectories {
     SystemDirectories(bundleIdentifier: nil, processName: "shop") { name in
       switch name {
       case "XDG_CONFIG_HOME": config
-      case "HOME": home
+      case "HOME": fixture
       default: nil
       }
     }
@@ -70,7 +70,7 @@ final class ConfigHome: Sendable {
 
   func adapter() async throws -> UserDefaultsAdapter { UserDefaultsAdapter(engine: try await open()) }
 
-  /// What Foundation reads from the file.
+  /// The property list that Foundation reads from the file.
   func propertyList() throws -> [String: Any] {
     let data = try Data(contentsOf: URL(fileURLWithPath: file))
     let list = try PropertyListSerialization.propertyList(from: data, options: [], format: nil)
@@ -78,7 +78,7 @@ final class ConfigHome: Sendable {
     return list
   }
 
-  /// What Foundation reads from the file when there are only bytes and texts in it, as text.
+  /// The values that Foundation reads from a file that contains only data and strings, as text.
   func texts(except name: String? = nil) throws -> [String: String] {
     try propertyList().filter { $0.key != name }.mapValues { value in
       if let data = value as? Data { return String(decoding: data, as: UTF8.self) }
@@ -87,7 +87,7 @@ final class ConfigHome: Sendable {
     }
   }
 
-  /// Another process: a program that knows nothing of us, or one that uses us.
+  /// Starts a helper process, which uses Coffer or `UserDefaults` depending on the command.
   func run(_ command: String, _ arguments: String..., fault: Bool = false) throws -> HelperProcess {
     let library = fault ? FaultLibrary.path ?? "" : nil
     let faults = library.map { [("LD_PRELOAD", $0), ("COFFER_FAULT_ROOT", path)] } ?? []

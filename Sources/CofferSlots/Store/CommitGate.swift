@@ -1,8 +1,8 @@
 import CofferCore
 import CofferLocks
 
-/// Counts the commits that are under way, so that closing waits for them and none begins afterwards.
-final class UsageGate: Sendable {
+/// A counter of the commits in progress, so that closing waits for them and none begins afterwards.
+final class CommitGate: Sendable {
   private struct State {
     var underWay = 0
     var isClosed = false
@@ -11,7 +11,7 @@ final class UsageGate: Sendable {
 
   private let state = Locked(State())
 
-  /// Lets one more in; whether it may come in.
+  /// Registers a commit. Returns `false` if the gate is closed.
   func enter() -> Bool {
     state.withLock { state in
       if state.isClosed { return false }
@@ -30,7 +30,7 @@ final class UsageGate: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// Lets nobody in any more, and returns when all have left.
+  /// Refuses further commits and returns when those in progress have ended.
   func close() async {
     await withCheckedContinuation { continuation in
       let isEmpty = state.withLock { state in

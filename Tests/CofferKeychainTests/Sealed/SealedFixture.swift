@@ -5,13 +5,13 @@ import CofferSlots
 import CofferTestSupport
 import Foundation
 
-/// A cost that protects nothing and takes no time.
+/// A cost that is fast and offers no protection.
 let cheap = ScryptCost(logN: 10, r: 1, p: 1)
 
 func passphrase(_ text: String) -> PassphraseSource { .provided { Data(text.utf8) } }
 
-/// A sealed file in a directory of its own, which goes away with its owner.
-final class SealedPlace: Sendable {
+/// A sealed file in a temporary directory, which is removed when this object is deallocated.
+final class SealedFixture: Sendable {
   private let directory: TemporaryDirectory
   init() throws { directory = try TemporaryDirectory() }
 
@@ -28,7 +28,7 @@ final class SealedPlace: Sendable {
       at: url, passphrase: passphrase(text), configuration: configuration, cost: cheap)
   }
 
-  /// The bytes of every file of the store, by its name.
+  /// Returns the name and the contents of every file of the store.
   func allFiles() throws -> [(name: String, bytes: Data)] {
     let names = try FileManager.default.subpathsOfDirectory(atPath: directory.url.path)
     return names.compactMap { name in
@@ -44,5 +44,5 @@ func expectError(_ code: StorageError.Code, _ contains: String = "", _ body: () 
     if contains.isEmpty || error.description.contains(contains) { return }
     throw TestFailure("\(error)")
   }
-  throw TestFailure("expected \(code), and nothing was thrown")
+  throw TestFailure("expected \(code), but nothing was thrown")
 }

@@ -1,18 +1,19 @@
 import Coffer
 import Foundation
 
-/// The homes whose changes other processes hear.
-enum Home: String, CaseIterable, Sendable {
+/// The kinds of stores whose commits other processes receive.
+enum EngineKind: String, CaseIterable, Sendable {
   case sqlite, file, prefs, sealed, keychain
 }
 
-/// Homes in a directory of the measurement's own, with a keyring of its own where one is installed.
-final class Homes {
+/// Stores in a private directory, with a private keyring if one is installed.
+final class BenchEngines {
   let directory: URL
   private var children: [Process] = []
-  private(set) var all = Home.allCases.filter { $0 != .keychain }
+  private(set) var all = EngineKind.allCases.filter { $0 != .keychain }
 
-  /// Begins new ones. From here on the process has other directories and another session bus.
+  /// Prepares the directory and starts the keyring. Changes the environment of this process: its directories and
+  /// session bus.
   init(in directory: URL) throws {
     self.directory = directory
     for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "HOME", "XDG_RUNTIME_DIR"] { setenv(name, directory.path, 1) }
@@ -20,19 +21,19 @@ final class Homes {
     if try startKeyring() { all.append(.keychain) }
   }
 
-  /// Uses those of another process, whose environment this one has.
+  /// Uses the stores of a parent process, whose environment this process inherits.
   init(joining directory: URL) { self.directory = directory }
 
   func end() {
-    // A keyring takes its time to end when it is asked to.
+    // SIGKILL, since a keyring takes long to terminate.
     for child in children.reversed() where child.isRunning {
       kill(child.processIdentifier, SIGKILL)
       child.waitUntilExit()
     }
   }
 
-  func open(_ home: Home, _ name: String) async throws -> any StorageEngine {
-    switch home {
+  func open(_ kind: EngineKind, _ name: String) async throws -> any StorageEngine {
+    switch kind {
     case .sqlite: try await SQLiteEngine.open(at: directory.appendingPathComponent(name + ".db").path)
     case .file: try await SlotEngine.files(in: directory.appendingPathComponent(name + ".files"))
     case .prefs: try await SlotEngine.preferences(suite: name)
@@ -43,7 +44,8 @@ final class Homes {
     }
   }
 
-  /// Whether there is one now.
+  /// Starts a bus and a keyring daemon.
+  /// - Returns: Whether both are running.
   private func startKeyring() throws -> Bool {
     let socket = directory.appendingPathComponent("bus").path
     guard let bus = run(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--address=unix:path=\(socket)"]) else {
@@ -82,39 +84,39 @@ final class Homes {
   }
 }
 
-/// One value stored and read, in a home with 100 values.
-func measureHome(_ bench: inout Bench, _ home: Home, _ homes: Homes) async throws {
-  guard [.prefs, .sealed, .keychain].contains(home) else { return }  // The others have rows of their own.
+/// Measures storing and reading one value in a store of 100 values.
+func measureEngine(_ bench: inout Bench, _ kind: EngineKind, _ engines: BenchEngines) async throws {
+  guard [.prefs, .sealed, .keychain].contains(kind) else { return }  // The others have separate rows.
   let values = try Values(count: 100)
-  let engine = try await homes.open(home, "measure")
+  let engine = try await engines.open(kind, "measure")
   let origin = StoreOrigin()
   let operations = values.keys.indices.map {
     WriteBatch.Operation.put(values.keys[$0], Data(Values.bytes($0, size: 64)))
   }
   try await engine.commit(WriteBatch(operations), from: origin)
-  let (rounds, puts, gets) = home == .keychain ? (2, 30, 100) : (3, 60, 1_000)
+  let (rounds, puts, gets) = kind == .keychain ? (2, 30, 100) : (3, 60, 1_000)
   let put = Variant(
-    subject: "coffer.\(home.rawValue)",
-    limit: home == .prefs ? Limit(subject: "userdefaults", maximumRatio: 3) : Limit()
+    subject: "coffer.\(kind.rawValue)",
+    limit: kind == .prefs ? Limit(subject: "userdefaults", maximumRatio: 3) : Limit()
   ) { first, count in
     try await each(first, count) { index in
       let value = Data(Values.bytes(index, size: 64))
       try await engine.commit(WriteBatch([.put(values.keys[values.slot(index)], value)]), from: origin)
     }
   }
-  let get = Variant(subject: "coffer.\(home.rawValue)") { first, count in
+  let get = Variant(subject: "coffer.\(kind.rawValue)") { first, count in
     try await grouped(first, count, by: 10) { index in
       let entry = try await engine.entry(values.keys[values.slot(index)])
       precondition(entry?.value.count == 64)
     }
   }
-  let foundation = home == .prefs ? [userDefaultsPut(values)] : []
-  try await bench.measure("\(home.rawValue).put", rounds: rounds, count: puts, foundation + [put])
-  try await bench.measure("\(home.rawValue).get", rounds: rounds, count: gets, [get])
+  let foundation = kind == .prefs ? [userDefaultsPut(values)] : []
+  try await bench.measure("\(kind.rawValue).put", rounds: rounds, count: puts, foundation + [put])
+  try await bench.measure("\(kind.rawValue).get", rounds: rounds, count: gets, [get])
   try await engine.close()
 }
 
-/// Foundation's own: it writes over the file in place, syncs it, and takes no lock.
+/// Measures `UserDefaults`, which overwrites and syncs the file without taking a lock.
 private func userDefaultsPut(_ values: Values) -> Variant {
   Variant(subject: "userdefaults") { first, count in
     guard let defaults = UserDefaults(suiteName: "foundation") else { throw Failure("no suite") }

@@ -3,22 +3,23 @@ import CofferLocks
 import CofferSQLite
 import Foundation
 
-/// A home with what one open handle needs to write to it: fresh ids and a sign of life for other processes.
-final class SlotHome: Sendable {
+/// An open handle on a store in slots, with the state that it needs to write: unused version ids, and the owner lock
+/// that shows other processes that it is alive.
+final class SlotHandle: Sendable {
   let slots: any Slots
-  /// How messages call the store.
+  /// The name of the store in error messages.
   let name: String
   let configuration: SlotConfiguration
   let control: SlotControl
-  /// Whether the journal was made anew when this handle was opened: it does not know yet what the home holds.
+  /// Whether the journal was created when this handle was opened and may not have a record of every value yet.
   let hasNewJournal: Bool
   let records = RecordCache()
   private let owner: (lock: LockFile, id: UInt64)
   private let lastNumber = Locked(UInt64(0))
-  /// What was kept for snapshots and can go when none is open.
+  /// The versions retained for snapshots, which are removed once none is open.
   let retained: RetainedVersions
   let snapshotSign = Locked(SharedSign())
-  /// Up to which revision everything is in its place, whether or not the journal has forgotten that it was to be done.
+  /// The revision up to which everything is published, whether or not the journal still lists the intents.
   private let doneRevision = Locked(StoreRevision.zero)
 
   init(
@@ -33,7 +34,7 @@ final class SlotHome: Sendable {
     owner = try control.becomeOwner()
   }
 
-  /// Whether another living handle has the store open, here or in another process.
+  /// Whether another living handle has the store open, in this or another process.
   func hasNeighbours() throws -> Bool { try control.hasOwners(besides: owner.id) }
 
   func nextID() -> SlotID {
@@ -49,7 +50,7 @@ final class SlotHome: Sendable {
 
   func reached(_ step: SlotStep) { configuration.atStep?(step) }
 
-  /// Ends what only a living handle may have.
+  /// Removes the retained values and the owner lock.
   func close() {
     discardRetained()
     owner.lock.remove()
@@ -61,7 +62,7 @@ final class SlotHome: Sendable {
 
   func isDamaged(_ record: SlotRecord, _ content: SlotContent?) -> Bool { slots.isDamaged(record, content) }
 
-  /// The record of a version, with what the home reports for it. Of a secret's value it tells nothing.
+  /// Returns the record of a version. That of a secret has neither checksum nor size.
   func record(
     _ id: SlotID, _ key: StoreKey, _ content: SlotContent, _ attributes: ValueAttributes = .none
   ) -> SlotRecord {
@@ -74,8 +75,8 @@ final class SlotHome: Sendable {
 
   // MARK: Before the commit
 
-  /// Puts the values of a batch aside, so that from its commit on nothing but moving them is left to do.
-  /// - Returns: For each operation that stores a value its record.
+  /// Stages the values of a batch, so that after the commit they only have to be moved.
+  /// - Returns: A record for each operation; `nil` for those that store no value.
   func stage(_ operations: [WriteBatch.Operation]) throws -> [SlotRecord?] {
     var records: [SlotRecord?] = []
     records.reserveCapacity(operations.count)
@@ -87,11 +88,11 @@ final class SlotHome: Sendable {
         case .delete, .clear, .require, .putRecord, .deleteRecord, .requireRecord: records.append(nil)
         }
       }
-      // The names of several values must survive together; one that is lost alone has simply not happened.
+      // The names of several values must survive together. A single value that is lost was simply never committed.
       if operations.count > 1, records.contains(where: { $0 != nil }) { try slots.syncStaged() }
     } catch let error as StorageError {
       discard(records)
-      throw error.locating(backend: name)
+      throw error.locating(at: name)
     }
     return records
   }
@@ -107,23 +108,22 @@ final class SlotHome: Sendable {
     }
   }
 
-  /// Removes what was put aside for a batch that was not committed.
+  /// Removes the staged values of a batch that was not committed.
   func discard(_ records: [SlotRecord?]) {
-    // What cannot be removed now is found by the next open. A home that is away is not asked for each of them: that
-    // would take a deadline each.
+    // The next open removes what stays behind. In an unavailable store each further call would wait for a timeout.
     for record in records.compactMap({ $0 }) {
       do { try slots.delete(.staged(record.id)) } catch { if error.isAbsence { return } }
     }
   }
 
-  /// What a question to the home gives; `nil` when it cannot be asked now.
+  /// Returns the result of a closure, or `nil` if the store is unavailable.
   func ifAvailable<R>(_ body: () throws -> R) throws -> R? {
     do { return try body() } catch let error as StorageError where error.code == .unavailable { return nil }
   }
 
-  /// Says of an error which store and key it is about.
+  /// Adds the store and the key to the errors that a closure throws.
   func locating<R>(_ key: StoreKey, _ body: () throws -> R) throws -> R {
-    do { return try body() } catch let error as StorageError { throw error.locating(backend: name, key: key) }
+    do { return try body() } catch let error as StorageError { throw error.locating(at: name, key: key) }
   }
 }
 
@@ -135,7 +135,7 @@ extension Slots {
     return record.stamp.map { $0 == content.stamp } ?? (record.id == content.version)
   }
 
-  /// Whether bytes that do not match their record are damage: by its stamp, nobody has touched the slot.
+  /// Whether bytes that do not match their record are damaged: the stamp shows that the slot was not written since.
   func isDamaged(_ record: SlotRecord, _ content: SlotContent?) -> Bool {
     guard let recorded = record.stamp, let stamp = content?.stamp else { return false }
     return isUntouched(stamp, since: recorded)
@@ -143,7 +143,7 @@ extension Slots {
 }
 
 extension Error {
-  /// Whether the next question to the home would fail, too, after as long a wait.
+  /// Whether the next call to the store would fail as well, after another timeout.
   var isAbsence: Bool {
     let code = (self as? StorageError)?.code
     return code == .unavailable || code == .outcomeUnknown

@@ -2,9 +2,9 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// Preferences and sealed files from the command line.
-@Suite("Other homes", .serialized)
-struct HomesTests {
+/// Tests of preferences and sealed files from the command line.
+@Suite("Preferences and sealed files", .serialized)
+struct OtherStoresTests {
   let sandbox: Sandbox
 
   init() throws {
@@ -35,7 +35,7 @@ struct HomesTests {
   }
 
   @Test(
-    "--type says what a preference is",
+    "--type sets the type of a preference",
     arguments: [
       ("string", "7", "<string>7</string>"), ("number", "30", "<integer>30</integer>"),
       ("number", "0.5", "<real>0.5</real>"), ("boolean", "true", "<true/>"), ("data", "x", "<data>"),
@@ -47,12 +47,12 @@ struct HomesTests {
     #expect(ended.status == 0, "\(ended.errors)")
     let file = try String(contentsOfFile: sandbox.path(".config/types.plist"), encoding: .utf8)
     #expect(file.contains(expected), "\(file)")
-    // Without --type it stays what it is.
+    // Without --type it keeps its type.
     #expect(try await sandbox.coffer("set", "a", value, environment: prefs).status == 0)
     #expect(try String(contentsOfFile: sandbox.path(".config/types.plist"), encoding: .utf8).contains(expected))
   }
 
-  @Test("A copy into other homes and back keeps every byte")
+  @Test("A copy into another kind of store and back keeps every byte")
   func copies() async throws {
     let bytes = Data((0...255).map { UInt8($0) })
     try sandbox.write(bytes, to: "bytes")
@@ -71,7 +71,7 @@ struct HomesTests {
     #expect(try sandbox.read("copy.sealed").range(of: Data("Größe".utf8)) == nil)
   }
 
-  @Test("Every command works on a sealed file, with a passphrase from anywhere but an argument")
+  @Test("Every command works on a sealed file, with each source of a passphrase")
   func sealed() async throws {
     let sealed = use("sealed:s.sealed")
     #expect(try await sandbox.coffer("ls", environment: sealed).status == 3)
@@ -86,12 +86,12 @@ struct HomesTests {
     #expect(ended.text.hasPrefix("s3creta\n{\"time\"") && ended.text.contains("\"removed\":[\"a\"]"), "\(ended.text)")
   }
 
-  @Test("Without a passphrase, or with a wrong one, it says what is missing and shows nothing")
+  @Test("A missing or wrong passphrase is reported without any secret")
   func noPassphrase() async throws {
     let sealed = use("sealed:s.sealed")
     let argument = try await sandbox.coffer(
       "set", "a", "s3cret", "--passphrase-file", "passphrase", environment: sealed)
-    #expect(argument.status == 2 && argument.errors.contains("A secret is no argument"), "\(argument.errors)")
+    #expect(argument.status == 2 && argument.errors.contains("A secret must not be an argument"), "\(argument.errors)")
     #expect(!argument.errors.contains("s3cret") && access(sandbox.path("s.sealed"), F_OK) != 0)
     try sandbox.write(Data("s3cret".utf8), to: "value")
     try await sandbox.coffer(
@@ -99,7 +99,7 @@ struct HomesTests {
     let nobody = try await sandbox.bash("setsid -w coffer get a; echo $?", environment: sealed)
     #expect(nobody.text == "1\n")
     #expect(
-      nobody.errors == "coffer: The store needs a passphrase, and there is no terminal to ask on. Give "
+      nobody.errors == "coffer: The store needs a passphrase, and there is no terminal for a prompt. Give "
         + "--passphrase-file PATH, --passphrase-fd N, or the systemd credential 'coffer-passphrase'.\n")
     let missing = try await sandbox.coffer("get", "a", "--passphrase-file", "none", environment: sealed)
     #expect(missing.status == 2)
@@ -114,14 +114,14 @@ struct HomesTests {
   }
 
   @Test(
-    "A person is asked on the terminal, twice for a new store, and what they type is not shown",
+    "The terminal prompts for a passphrase, twice for a new store, without echo",
     .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/script")))
   func prompt() async throws {
-    // Typed only when it is asked for: what comes before the question is thrown away.
+    // The words are typed after the prompt, since earlier input is discarded.
     let script = """
       mkfifo keys; exec 4<>keys
       script -qefc 'printf 1 | coffer set a -' shown <keys >/dev/null & pid=$!
-      for asked in 'Passphrase of' 'same again'; do
+      for asked in 'Passphrase of' 'Repeat the'; do
         for ((try = 0; try < 500; try++)); do grep -q "$asked" shown 2>/dev/null && break; sleep 0.02; done
         printf 'typed words\\n' >&4
       done
@@ -130,7 +130,7 @@ struct HomesTests {
       """
     let ended = try await sandbox.bash(script, environment: use("sealed:new.sealed"))
     #expect(ended.text.hasPrefix("0\n") && ended.text.hasSuffix("1"), "\(ended.text) \(ended.errors)")
-    #expect(ended.text.contains("Passphrase of new.sealed: ") && ended.text.contains("The same again: "))
+    #expect(ended.text.contains("Passphrase of new.sealed: ") && ended.text.contains("Repeat the passphrase: "))
     #expect(!ended.text.contains("typed words"))
   }
 }

@@ -1,0 +1,73 @@
+import CofferLocks
+
+/// The stores that a router has opened, each once however many domains resolve to it.
+final class OpenStores: Sendable {
+  private typealias Opening = Task<TypedStore, any Error>
+
+  private enum OpenStore {
+    case opening(Opening)
+    case open(TypedStore)
+  }
+
+  private struct State {
+    var stores: [DomainLocation: OpenStore] = [:]
+    var isClosed = false
+  }
+
+  private let configuration: StorageConfiguration
+  private let state = Locked(State())
+
+  init(_ configuration: StorageConfiguration) { self.configuration = configuration }
+
+  /// Returns the store at a location, and opens it if necessary. If that fails, the next call tries again.
+  func store(at location: DomainLocation) async throws -> TypedStore {
+    let opening: Opening = try state.withLock { state throws -> Opening in
+      guard !state.isClosed else { throw StorageError.closed("router") }
+      switch state.stores[location] {
+      case .open(let store): return Task { store }
+      case .opening(let task): return task
+      case nil:
+        let task = Task { [configuration] in
+          TypedStore(engine: try await location.open(configuration), cacheCapacity: configuration.cacheCapacity)
+        }
+        state.stores[location] = .opening(task)
+        return task
+      }
+    }
+    let result = await opening.result
+    state.withLock { state in
+      guard case .opening(let task)? = state.stores[location], task == opening else { return }
+      state.stores[location] = (try? result.get()).map { .open($0) }
+    }
+    return try result.get()
+  }
+
+  /// The locations of the open stores.
+  var locations: [DomainLocation] {
+    state.withLock { state in
+      state.stores.compactMap { location, store in if case .open = store { location } else { nil } }
+    }
+  }
+
+  /// Closes the stores that were opened here. Engines of the configuration stay open.
+  func close() async throws {
+    let stores = state.withLock { state in
+      state.isClosed = true
+      defer { state.stores = [:] }
+      return state.stores
+    }
+    var failure: (any Error)?
+    for (location, store) in stores {
+      if case .engine = location { continue }
+      do {
+        switch store {
+        case .open(let store): try await store.engine.close()
+        case .opening(let task):
+          guard let store = try? await task.value else { continue }  // The callers of `store(at:)` receive the error.
+          try await store.engine.close()
+        }
+      } catch { failure = error }
+    }
+    if let failure { throw failure }
+  }
+}

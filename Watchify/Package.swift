@@ -64,9 +64,10 @@ let package = Package(
       "WatchifyKit", ["Coffer", "CofferBus", "CofferDatabase", "CofferLocks", "WatchifyCCurl", "WatchifyCShims"]),
     // Floor 8: applications
     tool("ReplayShopServer", ["ReplayShop"]),
-    tool("Watchify", ["Coffer", "CofferLocks", "CofferTerminal", "ReplayShop", "WatchifyKit"]),
+    tool(
+      "Watchify", ["Coffer", "CofferLocks", "CofferTerminal", "ReplayShop", "WatchifyCShims", "WatchifyKit"]),
     // Tests
-    tool("WatchifyTestHelper", ["WatchifyKit"], path: "Tests/WatchifyTestHelper"),
+    tool("WatchifyTestHelper", ["WatchifyCShims", "WatchifyKit"], path: "Tests/WatchifyTestHelper"),
     tests("ReplayShopTests", ["ReplayShop", "ReplayShopServer"]),
     tests(
       "WatchifyKitTests",

@@ -72,7 +72,7 @@ struct KeychainTests {
     #expect(try await sandbox.bash(set, environment: use(chain)).status == 0)
     let open = try await info()
     #expect(open.lines.contains("Links     1. keychain:shop, selected: it holds secrets already"), "\(open.lines)")
-    #expect(open.json?["taken"] as? String == "keychain:shop")
+    #expect(open.json?["selected"] as? String == "keychain:shop")
     #expect(open.json?["links"] as? [String] == ["keychain:shop", "sealed:\(file)"])
     #expect(!sandbox.exists("s.sealed"))
 
@@ -86,7 +86,7 @@ struct KeychainTests {
     try keyring.startBus()
     try keyring.startDaemon(password: "correct horse")
     let used = try await info()
-    #expect(used.json?["taken"] as? String == "sealed:\(file)", "\(used.lines)")
+    #expect(used.json?["selected"] as? String == "sealed:\(file)", "\(used.lines)")
     #expect(used.json?["reason"] as? String == "it holds secrets already")
     #expect(
       try await sandbox.coffer("get", "a", "--passphrase-file", "passphrase", environment: use(chain)).text == "s3cret")

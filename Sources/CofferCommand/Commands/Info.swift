@@ -44,7 +44,7 @@ private struct ChainFacts {
 
   var json: JSON {
     .object([
-      ("links", .list(links.map(JSON.text))), ("taken", .text(links[taken])), ("reason", .text(reason)),
+      ("links", .list(links.map(JSON.text))), ("selected", .text(links[taken])), ("reason", .text(reason)),
     ])
   }
 }

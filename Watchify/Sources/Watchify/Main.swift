@@ -1,9 +1,13 @@
 import CofferTerminal
+import WatchifyCShims
 
 /// The program `watchify`, which follows shops from the command line. Its commands are the cases of ``Command``.
 @main
 enum Watchify {
-  static func main() async { await Command.main(run) }
+  static func main() async {
+    watchify_share_heap()
+    await Command.main(run)
+  }
 
   private static func run(_ invocation: Invocation) async throws -> ExitStatus {
     switch invocation.command {

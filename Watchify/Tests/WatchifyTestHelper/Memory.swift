@@ -1,9 +1,11 @@
 import Foundation
+import WatchifyCShims
 import WatchifyKit
 
 /// Follows a store, or syncs it if it is followed already, in a separate process. Prints the outcome, the peak memory
 /// in kilobytes and the CPU time in milliseconds, a line each.
 func measureMemory(database: String, address: String) async throws {
+  watchify_share_heap()  // As `watchify` does.
   let container = try await ModelContainer.open(at: URL(fileURLWithPath: database))
   let followed = try await StoreService.makeBackground(container: container).stores().first
   // Each process runs a simulated day later.

@@ -17,7 +17,7 @@ public struct Stored<Key: StorageKey> {
   /// The value as an observable object.
   public let projectedValue: StoredValue<Key>
 
-  /// The current value. Setting it shows it at once and saves it in the background.
+  /// The current value. Setting it updates the property immediately and saves the value in the background.
   public var wrappedValue: Key.Value {
     get { projectedValue.value }
     nonmutating set { projectedValue.value = newValue }

@@ -25,7 +25,7 @@ public final class StoredValue<Key: StorageKey> {
     case failed(StorageError)
   }
 
-  /// The current value. Setting it shows it at once and saves it in the background.
+  /// The current value. Setting it updates the property immediately and saves the value in the background.
   public var value: Key.Value {
     get { present }
     set { edit(newValue) }
@@ -103,7 +103,7 @@ public final class StoredValue<Key: StorageKey> {
     try await router.resolve(key).store.engine.flush()
   }
 
-  /// Returns the stored value, and reads it if it is not known yet. Edits that are made meanwhile override it.
+  /// Returns the stored value, and reads it from the store if necessary. Edits that are made meanwhile override it.
   /// - Throws: `StorageError` when the value cannot be read.
   @discardableResult
   public func load() async throws -> Key.Value {

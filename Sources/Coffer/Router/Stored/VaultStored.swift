@@ -65,7 +65,7 @@ public struct VaultStored<Value: Codable & Equatable & Sendable> {
   /// The value as an observable object.
   public let projectedValue: StoredValue<VaultKey<Value>>
 
-  /// The current value. Setting it shows it at once and saves it in the background.
+  /// The current value. Setting it updates the property immediately and saves the value in the background.
   public var wrappedValue: Value {
     get { projectedValue.value }
     nonmutating set { projectedValue.value = newValue }

@@ -23,7 +23,7 @@ public actor FileStorageAdapter: EngineBacked {
   /// Opens the directory, creating it if it is missing. Blocks the calling thread for a few milliseconds.
   ///
   /// This initializer does not throw: while the directory cannot be opened, every method of the adapter tries again and
-  /// throws the reason. In asynchronous code prefer ``open(directory:configuration:)``.
+  /// throws the reason. In asynchronous code prefer ``open(directory:configuration:)-(URL,_)``.
   public init(directory: URL, configuration: SlotConfiguration = SlotConfiguration()) {
     engine = Self.engine(in: .success(directory), configuration)
   }

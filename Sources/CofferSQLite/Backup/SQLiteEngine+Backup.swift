@@ -19,8 +19,9 @@ extension SQLiteEngine {
   /// Copies one state of the store into a new file, and verifies the copy. The store may be in use meanwhile.
   ///
   /// The copy is a complete store in a single file: it can be opened, copied, and restored with
-  /// ``restore(from:to:options:progress:)``. It contains everything in the database: values, the journal, and the
-  /// application's own tables. It has its own epoch, so a journal position of one store is not valid in the other.
+  /// ``restore(from:to:options:progress:)-(String,_,_,_)``. It contains everything in the database: values, the
+  /// journal, and the application's own tables. It has its own epoch, so a journal position of one store is not valid
+  /// in the other.
   ///
   /// The copy is written to a temporary file beside `path` and verified as a whole (structure, the checksum of each
   /// page and each value, their number and digest). Then it is synced and renamed to `path`. A failed backup leaves

@@ -61,7 +61,8 @@ extension SQLiteEngine {
   /// killed at any moment leaves either the old state or the new one. The store begins a new epoch: subscribers that
   /// resume from a position in the old one receive a request to reload.
   /// - Parameters:
-  ///   - backup: the path of a file made by ``backup(to:overwrite:progress:)``, or of any store. It is not changed.
+  ///   - backup: the path of a file made by ``backup(to:overwrite:progress:)-(String,_,_)``, or of any store. It is
+  ///     not changed.
   ///   - path: the path of the store.
   ///   - options: what happens to a store that is open, and to the replaced state.
   ///   - progress: called on a background thread after each step of about 1 MiB.

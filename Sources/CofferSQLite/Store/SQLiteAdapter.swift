@@ -12,7 +12,7 @@ public actor SQLiteAdapter: EngineBacked {
   }
 
   /// Opens the store at `path` with the default configuration.
-  /// - Throws: The errors of ``SQLiteEngine/open(at:configuration:)``.
+  /// - Throws: The errors of ``SQLiteEngine/open(at:configuration:)-(String,_)``.
   public init(path: String) async throws {
     engine = try await SQLiteEngine.open(at: path)
   }

@@ -6,8 +6,8 @@ extension SlotEngine {
   /// Copies the values of one snapshot into a new SQLite store and verifies it.
   ///
   /// The backup holds each value with its attributes, such as the type of a preference, and the library's own records.
-  /// ``restore(from:keepingReplacedAt:)`` restores it into a store of any kind. If the backup fails, no file is left at
-  /// `path`.
+  /// ``restore(from:keepingReplacedAt:)-(String,_)`` restores it into a store of any kind. If the backup fails, no file
+  /// is left at `path`.
   /// - Parameters:
   ///   - path: the path of the new file, in an existing directory.
   ///   - overwrite: whether an existing file at `path` is replaced.
@@ -24,8 +24,8 @@ extension SlotEngine {
   ///
   /// The whole backup is verified before anything is changed. All of its values are in memory at once.
   /// - Parameters:
-  ///   - backup: a file made by ``backup(to:overwrite:)`` or `SQLiteEngine.backup(to:overwrite:progress:)`. It is not
-  ///     changed.
+  ///   - backup: a file made by ``backup(to:overwrite:)-(String,_)`` or
+  ///     `SQLiteEngine.backup(to:overwrite:progress:)`. It is not changed.
   ///   - kept: the path of a backup made of the present content first; `nil` for none.
   /// - Throws: `StorageError`: `damaged`, `notAStore`, `newerFormat` or `notFound` for the backup, and the errors of a
   ///   commit. The store is unchanged then.

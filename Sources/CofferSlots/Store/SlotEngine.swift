@@ -35,8 +35,8 @@ public final class SlotEngine: StorageEngine {
   ///   - directory: an existing directory for the journal, on a local file system and used by this engine only.
   ///   - name: the name of the store in messages, such as `file:/var/lib/shop`.
   ///   - configuration: the options for opening the store.
-  /// - Throws: `StorageError` as ``SQLiteEngine/open(at:configuration:)`` does, for the journal, and the errors of the
-  ///   underlying store except `unavailable`.
+  /// - Throws: `StorageError` as ``SQLiteEngine/open(at:configuration:)-(String,_)`` does, for the journal, and
+  ///   the errors of the underlying store except `unavailable`.
   package static func open(
     _ slots: any Slots, journalIn directory: String, name: String,
     configuration: SlotConfiguration = SlotConfiguration()

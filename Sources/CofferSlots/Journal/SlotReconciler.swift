@@ -94,8 +94,8 @@ final class SlotReconciler: Sendable {
   struct Outcome: Sendable {
     /// The number of values that differed from their records.
     var changed = 0
-    /// The keys with commits that could not be published: their slots are older than the journal.
-    var waiting: Set<StoreKey> = []
+    /// The keys whose removal is committed, but whose values could not be deleted.
+    var stuck: Set<StoreKey> = []
     /// The keys whose newest values are lost.
     var lost: Set<StoreKey> = []
     fileprivate var noted: [(StoreKey, SlotRecord)] = []
@@ -112,14 +112,20 @@ final class SlotReconciler: Sendable {
       let outcome = try await reconcileSome(Array(rest.prefix(Self.chunk)), skipped)
       rest = rest.dropFirst(outcome.looked)
       total.changed += outcome.changed
-      total.waiting.formUnion(outcome.waiting)
+      total.stuck.formUnion(outcome.stuck)
       total.lost.formUnion(outcome.lost)
     }
     return total
   }
 
   private func reconcileSome(_ keys: [StoreKey], _ skipped: Set<StorageError.Code>) async throws -> Outcome {
-    try await journal.perform { [handle] in try handle.publish($0) }
+    let failed = try await journal.perform { [handle] committer in
+      var failed: Set<StoreKey> = []
+      try handle.publish(committer) { unpublished in
+        failed = Set(keys.filter { unpublished.all != nil || unpublished.failures[$0] != nil })
+      }
+      return failed
+    }
     let outcome = try await journal.transact(TransactionHeader(origin: nil, durability: .full)) { [self] transaction in
       let waiting = try SlotJournal.intendedKeys(in: transaction, of: handle.name)
       var outcome = Outcome()
@@ -127,7 +133,10 @@ final class SlotReconciler: Sendable {
       for key in keys where bytes < Self.chunkBytes {
         outcome.looked += 1
         if waiting.contains(key) {
-          outcome.waiting.insert(key)
+          // Not stuck is what another writer has committed since and is about to publish.
+          if failed.contains(key), case .none = try SlotJournal.line(of: key, in: transaction) {
+            outcome.stuck.insert(key)
+          }
           continue
         }
         do {

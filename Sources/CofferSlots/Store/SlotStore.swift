@@ -261,7 +261,7 @@ final class SlotStore: SlotCore {
 
   /// Whether a value still exists although its removal was committed.
   private func isStuck(_ key: StoreKey) async throws -> Bool {
-    try await reconciler.reconcile([key]).waiting.contains(key)
+    try await reconciler.reconcile([key]).stuck.contains(key)
   }
 
   func withSnapshot<R: Sendable>(

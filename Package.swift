@@ -127,7 +127,7 @@ let package = Package(
       dependencies: ["CofferCore", "CofferLocks", "CofferProcessTesting", "CofferSQLite", "CofferSlots"],
       path: "Tests/CofferTestSupport", exclude: ["fault.c"], swiftSettings: settings),
     .target(
-      name: "CofferTestTraits", path: "Tests/CofferTestTraits", swiftSettings: settings),
+      name: "CofferTestTraits", dependencies: ["CofferCore"], path: "Tests/CofferTestTraits", swiftSettings: settings),
     .target(name: "Neighbour", path: "Tests/Neighbour", swiftSettings: settings),
     tool(
       "CofferTestHelper",

@@ -83,8 +83,8 @@ struct OpeningTests {
   }
 
   private func expectRefusal(_ body: () async throws -> Void) async {
-    let error = await #expect(throws: StorageError.self) { try await body() }
-    #expect(error?.code == .inputOutput && error?.advice.isEmpty == false, "\(String(describing: error))")
+    let error = await expectStorageError(.inputOutput, body)
+    #expect(error?.advice.isEmpty == false)
   }
 
   @Test("A key is written as a literal, byte for byte")

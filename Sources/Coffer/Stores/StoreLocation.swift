@@ -39,7 +39,7 @@ public enum StoreLocation: Sendable {
     ("prefs:SUITE", "what UserDefaults(suiteName:) reads"),
     ("keychain:SERVICE[@GROUP]", "secrets in the desktop's keyring"),
     ("sealed:PATH", "secrets in one file, under a passphrase"),
-    ("keychain:SERVICE+sealed:PATH", "the first that can be used"),
+    ("keychain:SERVICE+sealed:PATH", "a keyring, or a sealed file without one"),
     ("memory:", "gone when it is closed"),
   ]
 

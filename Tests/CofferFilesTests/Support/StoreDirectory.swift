@@ -2,6 +2,7 @@ import CofferCore
 import CofferFiles
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
@@ -117,15 +118,5 @@ func expectError(
   _ code: StorageError.Code, contains text: String = "", sourceLocation: SourceLocation = #_sourceLocation,
   _ body: () async throws -> Void
 ) async {
-  do {
-    try await body()
-    Issue.record("nothing was thrown", sourceLocation: sourceLocation)
-  } catch let error as StorageError {
-    #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
-    #expect(text.isEmpty || error.description.contains(text), "\(error)", sourceLocation: sourceLocation)
-    #expect(error.location.hasPrefix("file:"), "\(error)", sourceLocation: sourceLocation)
-    #expect(!error.message.isEmpty, "\(error)", sourceLocation: sourceLocation)
-  } catch {
-    Issue.record("\(error) is not a StorageError", sourceLocation: sourceLocation)
-  }
+  await expectStorageError(code, contains: text, at: "file:", sourceLocation: sourceLocation, body)
 }

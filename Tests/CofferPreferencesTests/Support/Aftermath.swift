@@ -3,6 +3,7 @@ import CofferLocks
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
@@ -80,17 +81,5 @@ func expectError(
   _ code: StorageError.Code, contains text: String = "", sourceLocation: SourceLocation = #_sourceLocation,
   _ body: () async throws -> Void
 ) async -> StorageError? {
-  do {
-    try await body()
-    Issue.record("nothing was thrown", sourceLocation: sourceLocation)
-  } catch let error as StorageError {
-    #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
-    #expect(text.isEmpty || error.description.contains(text), "\(error)", sourceLocation: sourceLocation)
-    #expect(error.location.hasPrefix("prefs"), "\(error)", sourceLocation: sourceLocation)
-    #expect(!error.message.isEmpty, "\(error)", sourceLocation: sourceLocation)
-    return error
-  } catch {
-    Issue.record("\(error) is not a StorageError", sourceLocation: sourceLocation)
-  }
-  return nil
+  await expectStorageError(code, contains: text, at: "prefs", sourceLocation: sourceLocation, body)
 }

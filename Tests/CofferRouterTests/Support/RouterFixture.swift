@@ -1,6 +1,7 @@
 import Coffer
 import CofferFileSystem
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 
@@ -55,14 +56,6 @@ func expectError(
   _ code: StorageError.Code, _ contains: String = "", sourceLocation: SourceLocation = #_sourceLocation,
   _ body: () async throws -> Void
 ) async {
-  do {
-    try await body()
-    Issue.record("nothing was thrown", sourceLocation: sourceLocation)
-  } catch let error as StorageError {
-    #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
-    #expect(contains.isEmpty || error.description.contains(contains), "\(error)", sourceLocation: sourceLocation)
-    #expect(!error.message.isEmpty && !error.advice.isEmpty, "\(error)", sourceLocation: sourceLocation)
-  } catch {
-    Issue.record("\(error)", sourceLocation: sourceLocation)
-  }
+  let error = await expectStorageError(code, contains: contains, sourceLocation: sourceLocation, body)
+  #expect(error?.advice.isEmpty != true, sourceLocation: sourceLocation)
 }

@@ -16,17 +16,8 @@ import Testing
     _ code: StorageError.Code, contains text: String = "", sourceLocation: SourceLocation = #_sourceLocation,
     _ body: () async throws -> Void
   ) async {
-    do {
-      try await body()
-      Issue.record("nothing was thrown", sourceLocation: sourceLocation)
-    } catch let error as StorageError {
-      #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
-      #expect(text.isEmpty || error.description.contains(text), "\(error)", sourceLocation: sourceLocation)
-      #expect(error.location.hasPrefix("sqlite:"), sourceLocation: sourceLocation)
-      #expect(!error.message.isEmpty && !error.advice.isEmpty, sourceLocation: sourceLocation)
-    } catch {
-      Issue.record("\(error) is not a StorageError", sourceLocation: sourceLocation)
-    }
+    let error = await expectStorageError(code, contains: text, at: "sqlite:", sourceLocation: sourceLocation, body)
+    #expect(error?.advice.isEmpty != true, sourceLocation: sourceLocation)
   }
 
   @Test func aPathThatCannotBeWritten() async throws {

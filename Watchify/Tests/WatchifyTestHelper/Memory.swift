@@ -22,6 +22,10 @@ func measureMemory(database: String, address: String) async throws {
       _ = try await service.addStore(name: nil, domain: address)
       outcome = "\(try await service.stores().first?.cachedProductCount ?? 0) products"
     }
+  } catch SyncError.invalidResponse(.unexpected) {
+    outcome = "invalidResponse"
+  } catch SyncError.invalidResponse(let cause) {
+    outcome = "\(cause)"
   } catch { outcome = "\(error)" }
   try await container.close()
   let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)

@@ -21,9 +21,9 @@ func syncStores(_ invocation: Invocation) async throws -> ExitStatus {
         outcomes.append(outcome)
         progress.end()
         if !asJSON { try outcome.tell() }
-        if case .resting(_, nil)? = outcome.error { break }  // The pause applies to every shop.
+        if case .invalidResponse(.resting(_, nil))? = outcome.error { break }  // The pause applies to every shop.
       }
-      await announce(outcomes.flatMap(\.news), session, progress, isQuiet: asJSON)
+      try await announce(session, progress, isQuiet: asJSON)
       // No watch runs that would do this when syncs are started by cron.
       try await session.service.deleteWhatIsTooOld()
       if asJSON { try print(.object([("stores", .list(outcomes.map(\.json)))])) }
@@ -43,9 +43,8 @@ private func sync(_ store: StoreDTO, _ session: Session) async throws -> SyncOut
 }
 
 /// Delivers notifications. Those that cannot be delivered stay in the outbox.
-private func announce(
-  _ news: [ChangeEventDTO], _ session: Session, _ progress: ProgressFeed, isQuiet: Bool
-) async {
+/// - Throws: The errors of reading the outbox. A channel that fails is no error.
+private func announce(_ session: Session, _ progress: ProgressFeed, isQuiet: Bool) async throws {
   let notifications = await NotificationService()
   var write: (@Sendable (String) throws -> Void)?
   if !isQuiet { write = { text in try progress.write(String(text.dropLast())) } }
@@ -53,7 +52,7 @@ private func announce(
   // Only a selected channel may count as permission.
   let chosen = (try? await session.container.settings.get(StorageKeys.notificationChannels)) ?? []
   await notifications.attach(session.service, channels: channels.filter { chosen.contains($0.name) })
-  await notifications.send(for: news)
+  try await notifications.sendPending()
 }
 
 private func status(_ outcomes: [SyncOutcome], insists: Bool) -> ExitStatus {

@@ -65,7 +65,7 @@ final class Demo {
 
   /// Delivers notifications of the news and prints them; returns their texts.
   func notify(_ news: [ChangeEventDTO]) async throws -> [String] {
-    await notifications.send(for: news)
+    try await notifications.send(for: news)
     let texts = told.withLock { texts in
       defer { texts = [] }
       return texts.map { String($0.dropLast()) }

@@ -61,7 +61,7 @@ extension Demo {
     var isResting = false
     do {
       try await read(id, after: 24)
-    } catch SyncError.resting(let until, _) {
+    } catch SyncError.invalidResponse(.resting(let until, _)) {
       isResting = true
       try say("  Paused until \(Moment.time(until)): no process reads the shop before then.")
     }

@@ -28,10 +28,11 @@ extension CommandError {
     case .rateLimited(let wait):
       message = "wait \(Int(max(1, wait.rounded(.up)))) s: a store is synced at most once a minute."
       status = .tryAgain
-    case .resting(let until, let shop):
+    case .invalidResponse(.resting(let until, let shop)):
       message = Self.pause(until, shop)
       status = .tryAgain
-    case .unreachable, .networkUnavailable, .networkTimeout, .connectionLost: status = .tryAgain
+    case .networkUnavailable(.privateAddress): break
+    case .networkUnavailable, .networkTimeout: status = .tryAgain
     default: break
     }
     var advice = error.recoverySuggestion ?? ""
@@ -57,7 +58,9 @@ extension CommandError {
     self.init(sync: error)
     if case .rateLimited = error { return }
     var advice = error.suggestionForNewStore ?? ""
-    if case .moved(let address) = error { advice = "If that is the right shop: watchify add \(address)" }
+    if case .invalidResponse(.moved(let address)) = error {
+      advice = "If that is the right shop: watchify add \(address)"
+    }
     self.init(status, code, message, advice: advice)
     text = "\(domain) was not added: " + text
   }
@@ -67,7 +70,7 @@ extension SyncError {
   /// Whether the sync was too early, which is no failure of the store.
   var mustWait: Bool {
     switch self {
-    case .rateLimited, .resting: true
+    case .rateLimited, .invalidResponse(.resting): true
     default: false
     }
   }
@@ -77,20 +80,20 @@ extension SyncError {
     switch self {
     case .storeNotFound: "storeNotFound"
     case .rateLimited: "rateLimited"
-    case .networkUnavailable: "networkUnavailable"
+    case .networkUnavailable(.offline): "networkUnavailable"
     case .networkTimeout: "networkTimeout"
     case .serverError: "serverError"
-    case .invalidResponse: "invalidResponse"
-    case .refused: "refused"
-    case .resting: "resting"
-    case .passwordProtected: "passwordProtected"
-    case .notShopify: "notShopify"
-    case .unreachable: "unreachable"
-    case .privateAddress: "privateAddress"
-    case .connectionLost: "connectionLost"
-    case .moved: "moved"
-    case .closed: "closed"
-    case .incomplete: "incomplete"
+    case .invalidResponse(.unexpected): "invalidResponse"
+    case .invalidResponse(.refused): "refused"
+    case .invalidResponse(.resting): "resting"
+    case .invalidResponse(.passwordProtected): "passwordProtected"
+    case .invalidResponse(.notShopify): "notShopify"
+    case .networkUnavailable(.unreachable): "unreachable"
+    case .networkUnavailable(.privateAddress): "privateAddress"
+    case .networkUnavailable(.lost): "connectionLost"
+    case .invalidResponse(.moved): "moved"
+    case .invalidResponse(.closed): "closed"
+    case .invalidResponse(.incomplete): "incomplete"
     }
   }
 }

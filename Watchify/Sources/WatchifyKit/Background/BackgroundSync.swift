@@ -28,7 +28,7 @@ extension StoreService {
         await BackgroundSyncState.shared.recordSuccess(forStore: id)
       } catch is CancellationError {
         break
-      } catch SyncError.resting(_, let shop) {
+      } catch SyncError.invalidResponse(.resting(_, let shop)) {
         if shop == nil { break }  // The pause applies to every shop.
       } catch SyncError.storeNotFound {
         await BackgroundSyncState.shared.recordSuccess(forStore: id)  // Deleted in the meantime.
@@ -40,7 +40,7 @@ extension StoreService {
       await Task.yield()
     }
     let service = if let notifications { notifications } else { await NotificationService.shared }
-    await service.send(for: news)
+    do { try await service.sendPending() } catch { await note(error) }
     do { try await deleteWhatIsTooOld() } catch { await note(error) }
     return news
   }
@@ -65,7 +65,11 @@ extension StoreService {
 extension SyncError {
   /// Whether a missing network connection may have caused the error.
   fileprivate var mayBeOffline: Bool {
-    [.unreachable, .networkUnavailable, .networkTimeout, .connectionLost].contains(self)
+    switch self {
+    case .networkUnavailable(.privateAddress): false
+    case .networkUnavailable, .networkTimeout: true
+    case .storeNotFound, .rateLimited, .serverError, .invalidResponse: false
+    }
   }
 }
 
@@ -187,7 +191,7 @@ public struct BackgroundSync: Sendable {
       }
       guard await sleep(wake.timeIntervalSince(now)) else { return false }
       guard isTurn else { return true }
-      await notificationService().send(for: [])
+      do { try await notificationService().sendPending() } catch { await service.note(error) }
       if service.now() >= end { return true }
     }
   }

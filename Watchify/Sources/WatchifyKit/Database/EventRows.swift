@@ -111,6 +111,24 @@ enum EventRows {
     }
   }
 
+  /// Returns the identifiers that belong to stored events.
+  static func known(_ ids: [UUID], in transaction: some Querying) throws -> Set<UUID> {
+    Set(
+      try transaction.query("SELECT id FROM events WHERE row IN (\(rows(of: ids)))", []) { $0.text(0) }
+        .compactMap(UUID.init(uuidString:)))
+  }
+
+  /// Returns the start of an SQL condition, `COLUMN IN (...) AND`; nothing if `ids` is `nil`.
+  static func condition(on column: String, isIn ids: Set<UUID>?) -> String {
+    ids.map { "\(column) IN (\(rows(of: $0))) AND" } ?? ""
+  }
+
+  /// Returns a query for the rows of events. Identifiers have only hexadecimal digits and hyphens.
+  private static func rows(of ids: some Collection<UUID>) -> String {
+    let list = ids.map { "'\($0.uuidString)'" }.joined(separator: ", ")
+    return "SELECT row FROM events WHERE id IN (\(list))"
+  }
+
   /// Marks the events that match a filter as read.
   static func markRead(_ filter: EventFilter, in transaction: SQLiteTransaction) throws {
     guard let scope = try Scope(filter, transaction) else { return }

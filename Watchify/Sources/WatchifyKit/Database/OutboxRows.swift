@@ -64,9 +64,13 @@ enum OutboxRows {
 
   /// Claims the events of one store that are due for a channel; `nil` if none are. No other process can claim them
   /// until the claim expires.
-  static func claim(_ channel: String, at now: Date, in transaction: SQLiteTransaction) throws -> Batch? {
+  static func claim(
+    _ channel: String, only ids: Set<UUID>? = nil, at now: Date, in transaction: SQLiteTransaction
+  ) throws -> Batch? {
     try purge(at: now, in: transaction)
+    let chosen = EventRows.condition(on: "event", isIn: ids)
     let free = """
+      \(chosen)
       (claim IS NULL OR claimed_at < ?2 OR claimed_at > ?3)
       AND (not_before <= ?3 OR not_before > ?3 + \(Int(longestWait * 1_000)))
       """

@@ -15,9 +15,16 @@ extension StoreService {
   }
 
   /// Claims events for a channel, so that no other process delivers them.
-  func claimNews(for channel: String) async throws -> OutboxRows.Batch? {
+  /// - Parameter only: the identifiers of the events; `nil` for all.
+  func claimNews(for channel: String, only ids: Set<UUID>? = nil) async throws -> OutboxRows.Batch? {
     let now = now()
-    return try await database.write { try OutboxRows.claim(channel, at: now, in: $0) }
+    return try await database.write { try OutboxRows.claim(channel, only: ids, at: now, in: $0) }
+  }
+
+  /// Returns the changes that are not in the database.
+  func unknown(_ changes: [ChangeEventDTO]) async throws -> [ChangeEventDTO] {
+    let known = try await database.read { try EventRows.known(changes.map(\.id), in: $0) }
+    return changes.filter { !known.contains($0.id) }
   }
 
   /// Deletes a delivered batch.

@@ -47,7 +47,7 @@ extension StoreService {
 
   /// Stores the pause of a `.resting` error; ignores other errors.
   func remember(_ error: any Error) async throws {
-    guard case .resting(let until, let domain)? = error as? SyncError else { return }
+    guard case .invalidResponse(.resting(let until, let domain))? = error as? SyncError else { return }
     let shop = domain.flatMap { try? ShopAddress($0) }
     let (now, counted) = (now(), api.requestGate?.refusals(of: shop))
     try await database.write { transaction in

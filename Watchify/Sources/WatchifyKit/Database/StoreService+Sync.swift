@@ -89,7 +89,7 @@ extension StoreService {
     var currency: String?
     do { currency = try await api.describe(request(store.domain, store.country, store.headers)).currency } catch {
       // Prices can be read without it, but a pause applies to all requests.
-      if case .resting? = error as? SyncError { throw error }
+      if case .invalidResponse(.resting)? = error as? SyncError { throw error }
       if error is CancellationError { throw error }
     }
     try await database.write { [currency] transaction in
@@ -109,7 +109,7 @@ extension StoreService {
     guard !(error is CancellationError), !(error is StorageError) else { return }
     try await remember(error)
     let sync = SyncError.from(error)
-    if case .resting = sync { return }
+    if case .invalidResponse(.resting) = sync { return }
     if case .rateLimited = sync { return }
     let (now, preferences) = (now(), try await NotificationPreferences(from: modelContainer.settings))
     try await database.write { transaction in

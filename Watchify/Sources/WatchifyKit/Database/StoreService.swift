@@ -88,7 +88,7 @@ public actor StoreService: ModelActor {
       request.country = country ?? shop.country ?? HomeMarket.country(of: shop.currency)
       request.progress = progress
       let reading: ShopReading
-      do { reading = try await api.read(request) } catch SyncError.notShopify {
+      do { reading = try await api.read(request) } catch SyncError.invalidResponse(.notShopify) {
         // A custom storefront may not serve listings; the shop's Shopify domain does.
         guard let inside = shop.shopifyDomain, inside != address.domain else { throw SyncError.notShopify }
         // Headers that grant access at one host must not be sent to another.
@@ -270,12 +270,16 @@ public actor StoreService: ModelActor {
 public enum WatchifyError: Error, Hashable, Sendable {
   /// The shop is followed already, perhaps under another of its addresses.
   case alreadyFollowed(name: String, id: UUID)
+  /// A notification service was used before it was given a database.
+  case noDatabase
 }
 
 extension WatchifyError: LocalizedError {
   public var errorDescription: String? {
     switch self {
     case .alreadyFollowed(let name, _): "This shop is already followed, as \(name)."
+    case .noDatabase:
+      "Notifications cannot be sent yet: attach a StoreService to the NotificationService first. Nothing was sent."
     }
   }
 }

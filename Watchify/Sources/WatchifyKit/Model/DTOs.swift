@@ -36,6 +36,30 @@ public struct StoreDTO: Codable, Hashable, Identifiable, Sendable {
   public var unreadableProducts = 0
   /// The number of undecodable variants of products that could be decoded.
   public var unreadableVariants = 0
+
+  /// Creates a store from its values, for example for a preview or a test.
+  public init(
+    id: UUID, name: String, domain: String, addedAt: Date, lastFetchedAt: Date? = nil, lastAttemptAt: Date? = nil,
+    isSyncing: Bool = false, cachedProductCount: Int = 0, cachedPreviewImageURLs: [String] = [], country: String? = nil,
+    currency: String? = nil, lastSyncError: SyncError? = nil, isClosed: Bool = false, unreadableProducts: Int = 0,
+    unreadableVariants: Int = 0
+  ) {
+    self.id = id
+    self.name = name
+    self.domain = domain
+    self.addedAt = addedAt
+    self.lastFetchedAt = lastFetchedAt
+    self.lastAttemptAt = lastAttemptAt
+    self.isSyncing = isSyncing
+    self.cachedProductCount = cachedProductCount
+    self.cachedPreviewImageURLs = cachedPreviewImageURLs
+    self.country = country
+    self.currency = currency
+    self.lastSyncError = lastSyncError
+    self.isClosed = isClosed
+    self.unreadableProducts = unreadableProducts
+    self.unreadableVariants = unreadableVariants
+  }
 }
 
 /// A product in a list.
@@ -58,6 +82,21 @@ public struct ProductDTO: Codable, Hashable, Identifiable, Sendable {
   public var cachedIsAvailable: Bool
   /// The date of the first sync that listed the product.
   public var firstSeenAt: Date
+
+  /// Creates a product from its values, for example for a preview or a test.
+  public init(
+    shopifyId: Int64, title: String, handle: String, imageURL: String? = nil, cachedPrice: Decimal,
+    currency: String? = nil, cachedIsAvailable: Bool, firstSeenAt: Date
+  ) {
+    self.shopifyId = shopifyId
+    self.title = title
+    self.handle = handle
+    self.imageURL = imageURL
+    self.cachedPrice = cachedPrice
+    self.currency = currency
+    self.cachedIsAvailable = cachedIsAvailable
+    self.firstSeenAt = firstSeenAt
+  }
 }
 
 /// A variant of a product, with its newest values.
@@ -78,6 +117,21 @@ public struct VariantDTO: Codable, Hashable, Identifiable, Sendable {
   public var isMissing: Bool
   /// The values since the first sync, oldest first; each is valid until the next.
   public var history: [SnapshotDTO]
+
+  /// Creates a variant from its values, for example for a preview or a test.
+  public init(
+    id: Int64, title: String? = nil, sku: String? = nil, price: Decimal, compareAtPrice: Decimal? = nil,
+    available: Bool, isMissing: Bool, history: [SnapshotDTO]
+  ) {
+    self.id = id
+    self.title = title
+    self.sku = sku
+    self.price = price
+    self.compareAtPrice = compareAtPrice
+    self.available = available
+    self.isMissing = isMissing
+    self.history = history
+  }
 }
 
 /// The values of a variant from a point in time.
@@ -92,6 +146,17 @@ public struct SnapshotDTO: Codable, Hashable, Sendable {
   public var available: Bool
   /// The currency of both prices.
   public var currency: String?
+
+  /// Creates a snapshot from its values, for example for a preview or a test.
+  public init(
+    capturedAt: Date, price: Decimal, compareAtPrice: Decimal? = nil, available: Bool, currency: String? = nil
+  ) {
+    self.capturedAt = capturedAt
+    self.price = price
+    self.compareAtPrice = compareAtPrice
+    self.available = available
+    self.currency = currency
+  }
 }
 
 /// A product with all its stored details.
@@ -110,6 +175,20 @@ public struct ProductDetailDTO: Codable, Hashable, Sendable {
   public var url: String
   /// The variants, listed ones before missing ones.
   public var variants: [VariantDTO]
+
+  /// Creates a product with its details from its values, for example for a preview or a test.
+  public init(
+    product: ProductDTO, vendor: String? = nil, productType: String? = nil, isRemoved: Bool, imageURLs: [String],
+    url: String, variants: [VariantDTO]
+  ) {
+    self.product = product
+    self.vendor = vendor
+    self.productType = productType
+    self.isRemoved = isRemoved
+    self.imageURLs = imageURLs
+    self.url = url
+    self.variants = variants
+  }
 }
 
 /// A change of a store or product, as an event.
@@ -152,6 +231,35 @@ public struct ChangeEventDTO: Codable, Hashable, Identifiable, Sendable {
   public var newPrice: Decimal?
   /// Whether the exchange rate alone may explain the change, because too few prices were compared.
   public var isUnsure = false
+
+  /// Creates a change from its values, for example for a preview or a test.
+  public init(
+    id: UUID, changeType: ChangeType, productTitle: String, variantTitle: String? = nil, oldValue: String? = nil,
+    newValue: String? = nil, priceChange: Decimal? = nil, magnitude: ChangeMagnitude = .small,
+    productShopifyId: Int64? = nil, variantShopifyId: Int64? = nil, productImageURL: String? = nil, occurredAt: Date,
+    isRead: Bool = false, storeId: UUID? = nil, storeName: String? = nil, currency: String? = nil,
+    oldPrice: Decimal? = nil, newPrice: Decimal? = nil, isUnsure: Bool = false
+  ) {
+    self.id = id
+    self.changeType = changeType
+    self.productTitle = productTitle
+    self.variantTitle = variantTitle
+    self.oldValue = oldValue
+    self.newValue = newValue
+    self.priceChange = priceChange
+    self.magnitude = magnitude
+    self.productShopifyId = productShopifyId
+    self.variantShopifyId = variantShopifyId
+    self.productImageURL = productImageURL
+    self.occurredAt = occurredAt
+    self.isRead = isRead
+    self.storeId = storeId
+    self.storeName = storeName
+    self.currency = currency
+    self.oldPrice = oldPrice
+    self.newPrice = newPrice
+    self.isUnsure = isUnsure
+  }
 }
 
 /// A filter of products by availability.

@@ -148,7 +148,8 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     } catch let error as SyncError {
       switch error {
       // Without its currency, moves of the shop's exchange rate could be reported as price changes.
-      case .resting, .networkUnavailable, .unreachable, .networkTimeout, .serverError, .privateAddress: throw error
+      case .networkUnavailable(.lost): return ShopDescription()
+      case .invalidResponse(.resting), .networkUnavailable, .networkTimeout, .serverError: throw error
       default: return ShopDescription()
       }
     }
@@ -168,11 +169,11 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
         to: .init(
           shop: shop, path: "/products.json", query: query, headers: request.headers + (validator?.headers ?? [])))
       let isExpected = (200...299).contains(answer.status) || answer.status == 400
-      guard isExpected || validator != nil && answer.status == 304 else { throw SyncError.invalidResponse }
+      guard isExpected || validator != nil && answer.status == 304 else { throw SyncError.invalidResponse() }
       return answer
-    } catch SyncError.notShopify where page > 1 {
+    } catch SyncError.invalidResponse(.notShopify) where page > 1 {
       // Earlier pages had products.
-      throw SyncError.invalidResponse
+      throw SyncError.invalidResponse()
     }
   }
 
@@ -213,10 +214,10 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
   private static func fault(of fault: FeedFault, in answer: HTTPAnswer, page: Int) -> SyncError {
     switch fault {
     case .notJSON where !answer.body.isEmpty:
-      ShopAnswers.fault(ofPage: answer) ?? (page == 1 ? .notShopify : .invalidResponse)
+      ShopAnswers.fault(ofPage: answer) ?? (page == 1 ? .notShopify : .invalidResponse())
     case .noProducts where page == 1: .notShopify
     case .tooLarge: .incomplete(reason: "The store's first page lists more than Watchify can hold.")
-    default: .invalidResponse
+    default: .invalidResponse()
     }
   }
 }

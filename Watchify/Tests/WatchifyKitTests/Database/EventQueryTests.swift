@@ -130,7 +130,7 @@ import Testing
         var flapping = product(1)
         flapping.variants[0].available = hour % 2 == 1
         try await workshop.sync(id, [flapping])
-        await workshop.notifications.send(for: [])
+        try await workshop.notifications.sendPending()
         workshop.clock.turn(3_600 - 61)
       }
       let events = try await workshop.service.events(EventFilter(), limit: 100)

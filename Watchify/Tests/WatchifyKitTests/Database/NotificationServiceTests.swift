@@ -84,8 +84,8 @@ import Testing
       }
       async let first: Void = workshop.notifications.send(for: news)
       async let second: Void = other.send(for: news)
-      _ = await (first, second)
-      await workshop.notifications.send(for: news)
+      _ = try await (first, second)
+      try await workshop.notifications.send(for: news)
       #expect(
         channel.delivered.map(\.body).sorted() == [
           "Product 1: $130.00, was $100.00", "Product 1: $70.00, was $100.00 · 2 price drops",
@@ -103,15 +103,15 @@ import Testing
       workshop.channel.fail(ChannelError("The bus is away.", isTemporary: true))
       for price in ["90", "80"] {
         try await workshop.sync(id, [product(1, prices: [price])])
-        await workshop.notifications.send(for: [])
+        try await workshop.notifications.sendPending()
       }
       #expect(await workshop.notifications.lastFailures["desktop"]?.reason == "The bus is away.")
       workshop.channel.fail(nil)
-      await workshop.notifications.send(for: [])
+      try await workshop.notifications.sendPending()
       let body = "Product 1: $80.00, was $100.00"
       #expect(workshop.channel.delivered.isEmpty || workshop.channel.delivered.map(\.body) == [body])
       workshop.clock.turn(61)
-      await workshop.notifications.send(for: [])
+      try await workshop.notifications.sendPending()
       #expect(workshop.channel.delivered.map(\.body) == [body])
       #expect(await workshop.notifications.lastFailures.isEmpty)
     }
@@ -144,7 +144,7 @@ import Testing
         price -= 4
         let before = workshop.channel.delivered.count
         try await workshop.sync(id, [product(1, prices: ["\(price)"])])
-        await workshop.notifications.send(for: [])
+        try await workshop.notifications.sendPending()
         return workshop.channel.delivered.dropFirst(before).map(\.body)
       }
       #expect(try await change() == ["Product 1: $96.00, was $100.00"])
@@ -180,17 +180,17 @@ import Testing
       try await settings.set(.authorized, for: StorageKeys.notificationPermission)
       workshop.channel.fail(ChannelError("The bus is away.", isTemporary: true))
       try await workshop.sync(id, [product(1, prices: ["90"]), product(2)])
-      await workshop.notifications.send(for: [])
+      try await workshop.notifications.sendPending()
       try await settings.set(false, for: StorageKeys.notifyPriceDropped)
       workshop.channel.fail(nil)
       workshop.clock.turn(61)
-      await workshop.notifications.send(for: [])
+      try await workshop.notifications.sendPending()
       #expect(workshop.channel.delivered.map(\.body) == ["Product 2: back in stock"])
       // Alone as well; and it does not remain in the outbox for ever.
       try await settings.set(true, for: StorageKeys.notifyPriceDropped)
       try await workshop.sync(id, [product(1, prices: ["80"]), product(2)])
       try await settings.set(false, for: StorageKeys.notifyPriceDropped)
-      await workshop.notifications.send(for: [])
+      try await workshop.notifications.sendPending()
       #expect(workshop.channel.delivered.count == 1)
       #expect(try await workshop.service.waitingNews().isEmpty)
     }
@@ -210,12 +210,12 @@ import Testing
         return notifications
       }
       let id = try await workshop.follow([product(1)])
-      await notifications.send(for: [])
+      try await notifications.sendPending()
       #expect(asked.withLock { $0 } == 0)
       #expect(await notifications.authorizationStatus() == .notDetermined)
       for price in ["90", "80"] {
         let news = try await workshop.sync(id, [product(1, prices: [price])])
-        await notifications.send(for: news)
+        try await notifications.send(for: news)
       }
       #expect(asked.withLock { $0 } == 1 && channel.delivered.isEmpty)
       #expect(await notifications.authorizationStatus() == .denied)
@@ -251,8 +251,8 @@ import Testing
     state.recordError(.rateLimited(retryAfter: 10), forStore: one)
     #expect(!state.hasErrors)
     state.recordError(.networkTimeout, forStore: one)
-    state.recordError(.invalidResponse, forStore: one)
-    #expect(state.storeErrors == [one: .invalidResponse] && state.errorSummary == "1 store failed to sync")
+    state.recordError(.invalidResponse(), forStore: one)
+    #expect(state.storeErrors == [one: .invalidResponse()] && state.errorSummary == "1 store failed to sync")
     state.recordError(.storeNotFound, forStore: two)
     #expect(state.errorSummary == "2 stores failed to sync")
     state.recordSuccess(forStore: one)

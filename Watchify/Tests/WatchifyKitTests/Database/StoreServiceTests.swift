@@ -121,7 +121,7 @@ import Testing
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
       for error in [
-        SyncError.refused(reason: "403"), .serverError(statusCode: 503), .invalidResponse, .networkUnavailable,
+        SyncError.refused(reason: "403"), .serverError(statusCode: 503), .invalidResponse(), .networkUnavailable(),
       ] {
         workshop.shop.fail(error)
         await expectSyncError(error) { try await workshop.sync(id) }
@@ -131,7 +131,7 @@ import Testing
       }
       struct Odd: Error {}
       workshop.shop.fail(Odd())
-      await expectSyncError(.invalidResponse) { try await workshop.sync(id) }
+      await expectSyncError(.invalidResponse()) { try await workshop.sync(id) }
       #expect(try await workshop.sync(id, [product(1)]).isEmpty)
       #expect(try await workshop.service.stores().first?.lastError == nil)
       #expect(await workshop.service.fetchUnreadCount() == 0)
@@ -256,11 +256,11 @@ import Testing
       out.variants[0].available = false
       workshop.clock.turn(200)
       try await workshop.sync(id, [out])
-      await workshop.notifications.send(for: [])
+      try await workshop.notifications.sendPending()
       workshop.clock.turn(-10 * 365 * 86_400)
       #expect(try await workshop.service.restingUntil() == nil)
       try await workshop.sync(id, [product(1)])
-      await workshop.notifications.send(for: [])
+      try await workshop.notifications.sendPending()
       #expect(workshop.channel.delivered.map(\.body) == ["Product 1: out of stock", "Product 1: back in stock"])
     }
   }
@@ -341,7 +341,7 @@ import Testing
       try await settings.set(true, for: StorageKeys.autoDeleteEvents)
       try await settings.set(2, for: StorageKeys.snapshotRetentionDays)
       try await settings.set(2, for: StorageKeys.eventRetentionDays)
-      await workshop.notifications.send(for: [])
+      try await workshop.notifications.sendPending()
       try await workshop.service.deleteWhatIsTooOld()
       let history = try #require(try await workshop.service.product(storeId: id, shopifyId: 1)).variants[0].history
       #expect(history.map(\.price) == [80, 70], "70 is young, 80 is what held at the cut")

@@ -23,7 +23,7 @@ import Testing
       for _ in 0..<cycles {
         for isAvailable in [false, true] {
           try await workshop.sync(id, [sized(isAvailable)])
-          await workshop.notifications.send(for: [])
+          try await workshop.notifications.sendPending()
           workshop.clock.turn(hours * 3_600)
         }
       }
@@ -55,7 +55,7 @@ import Testing
       func change(_ isAvailable: Bool) async throws -> Int {
         let before = workshop.channel.delivered.count
         try await workshop.sync(id, [sized(isAvailable)])
-        await workshop.notifications.send(for: [])
+        try await workshop.notifications.sendPending()
         workshop.clock.turn(7 * 3_600)
         return workshop.channel.delivered.count - before
       }
@@ -78,7 +78,7 @@ import Testing
       let id = try await workshop.follow([whole])
       for product in [sold, whole, without, without, whole, without, without, whole] {
         try await workshop.sync(id, [product])
-        await workshop.notifications.send(for: [])
+        try await workshop.notifications.sendPending()
         workshop.clock.turn(7 * 3_600)
       }
       let bodies = workshop.channel.delivered.map(\.body)
@@ -92,7 +92,7 @@ import Testing
     try await Workshop.use { workshop in
       let id = try await workshop.follow([sized(false), product(2)])
       for products in reads { try await workshop.sync(id, products) }
-      await workshop.notifications.send(for: [])
+      try await workshop.notifications.sendPending()
       bodies = workshop.channel.delivered.map(\.body)
     }
     return bodies

@@ -120,8 +120,8 @@ struct ShopifyClientListingTests {
     await #expect(throws: SyncError.incomplete(reason: reason)) { try await read(script) }
     await #expect(throws: SyncError.incomplete(reason: reason)) { try await read([.page(1...3), .status(400)]) }
     #expect(!reading.isComplete && reading.incompleteReason == "The store serves only its first 3 products.")
-    await #expect(throws: SyncError.invalidResponse) { try await read([.status(400)]) }
-    await #expect(throws: SyncError.invalidResponse) { try await read([.json(#"{"errors":"no"}"#)]) }
+    await #expect(throws: SyncError.invalidResponse()) { try await read([.status(400)]) }
+    await #expect(throws: SyncError.invalidResponse()) { try await read([.json(#"{"errors":"no"}"#)]) }
   }
 
   @Test("At most pageCap pages")

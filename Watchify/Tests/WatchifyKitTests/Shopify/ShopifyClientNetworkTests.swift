@@ -43,7 +43,7 @@ struct ShopifyClientNetworkTests {
     for reply in [announced, silent] {
       let server = try ScriptedServer([reply])
       defer { server.stop() }
-      #expect(await ClientFixture { $0.largestBody = 4999 }.fault(of: server) == .invalidResponse)
+      #expect(await ClientFixture { $0.largestBody = 4999 }.fault(of: server) == .invalidResponse())
     }
     let server = try ScriptedServer([.page(1...2), .empty])
     defer { server.stop() }

@@ -46,11 +46,11 @@ struct ShopifyClientRefusalTests {
 
   @Test("No Shopify: 404, HTML, other JSON, another site; in the middle these are faults")
   func notShopify() async throws {
-    try await expect(.status(404), is: .notShopify, inTheMiddle: .invalidResponse)
-    try await expect(.html("<!doctype html><p>Hello"), is: .notShopify, inTheMiddle: .invalidResponse)
-    try await expect(.json(#"{"hello":1}"#), is: .notShopify, inTheMiddle: .invalidResponse)
+    try await expect(.status(404), is: .notShopify, inTheMiddle: .invalidResponse())
+    try await expect(.html("<!doctype html><p>Hello"), is: .notShopify, inTheMiddle: .invalidResponse())
+    try await expect(.json(#"{"hello":1}"#), is: .notShopify, inTheMiddle: .invalidResponse())
     try await expect(
-      .status(301, "Location: http://127.0.0.1:1/"), is: .notShopify, inTheMiddle: .invalidResponse)
+      .status(301, "Location: http://127.0.0.1:1/"), is: .notShopify, inTheMiddle: .invalidResponse())
   }
 
   @Test("Another site is named, and not requested")
@@ -60,15 +60,15 @@ struct ShopifyClientRefusalTests {
 
   @Test("Faults")
   func invalid() async throws {
-    try await expect(.json(#"{"products":[{"id":1"#), is: .invalidResponse)
-    try await expect(.json(#"{"products":[}"#), is: .invalidResponse)
-    try await expect(.json(""), is: .invalidResponse)
-    try await expect(.status(418), is: .invalidResponse)
-    try await expect(.status(304), is: .invalidResponse)
+    try await expect(.json(#"{"products":[{"id":1"#), is: .invalidResponse())
+    try await expect(.json(#"{"products":[}"#), is: .invalidResponse())
+    try await expect(.json(""), is: .invalidResponse())
+    try await expect(.status(418), is: .invalidResponse())
+    try await expect(.status(304), is: .invalidResponse())
     try await expect(
-      .raw(Array("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"products\"".utf8)), is: .invalidResponse)
-    try await expect(.raw([]), is: .invalidResponse)
-    try await expect(.raw(Array("no http at all\r\n\r\n".utf8)), is: .invalidResponse)
+      .raw(Array("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"products\"".utf8)), is: .invalidResponse())
+    try await expect(.raw([]), is: .invalidResponse())
+    try await expect(.raw(Array("no http at all\r\n\r\n".utf8)), is: .invalidResponse())
   }
 
   @Test("A redirect within the site is followed and its host cached; loops end; other sites are never requested")
@@ -89,11 +89,11 @@ struct ShopifyClientRefusalTests {
 
     let loop = try ScriptedServer([.status(302, "Location: /products.json")])
     defer { loop.stop() }
-    #expect(await ClientFixture().fault(of: loop) == .invalidResponse)
+    #expect(await ClientFixture().fault(of: loop) == .invalidResponse())
     #expect(loop.targets.count == 6)
     let nowhere = try ScriptedServer([.status(302)])
     defer { nowhere.stop() }
-    #expect(await ClientFixture().fault(of: nowhere) == .invalidResponse)
+    #expect(await ClientFixture().fault(of: nowhere) == .invalidResponse())
   }
 
   @Test("Server errors are retried after 3 and 10 seconds")
@@ -162,7 +162,7 @@ struct ShopifyClientRefusalTests {
       let fixture = ClientFixture()
       let server = try ScriptedServer([.http(status: 429, headers: headers, body: "local_rate_limited")])
       defer { server.stop() }
-      guard case .resting(let until, _) = await fixture.fault(of: server) else { return -1 }
+      guard case .invalidResponse(.resting(let until, _)) = await fixture.fault(of: server) else { return -1 }
       return until.timeIntervalSince(fixture.time.now)
     }
     #expect(try await rest() == 120)
@@ -177,7 +177,7 @@ struct ShopifyClientRefusalTests {
     let server = try ScriptedServer([.status(429)])
     defer { server.stop() }
     for expected in [120, 240, 480, 960, 1800, 1800] as [TimeInterval] {
-      guard case .resting(let until, _) = await fixture.fault(of: server) else {
+      guard case .invalidResponse(.resting(let until, _)) = await fixture.fault(of: server) else {
         Issue.record("there was no rest")
         break
       }

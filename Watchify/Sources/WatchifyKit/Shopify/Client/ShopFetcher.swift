@@ -71,7 +71,9 @@ final class ShopFetcher: Sendable {
         let agent = configuration.userAgent.prefix { $0 != "/" && $0 != " " }
         rules = RobotsRules(String(decoding: answer.body, as: UTF8.self), agent: String(agent))
       }
-    } catch SyncError.notShopify, SyncError.passwordProtected, SyncError.refused, SyncError.closed, SyncError.moved {
+    } catch SyncError.invalidResponse(.notShopify), SyncError.invalidResponse(.passwordProtected),
+      SyncError.invalidResponse(.refused), SyncError.invalidResponse(.closed), SyncError.invalidResponse(.moved)
+    {
       // Without rules, the response to the request itself decides.
     }
     let read = Robots(rules: rules, readAt: now)
@@ -121,13 +123,13 @@ final class ShopFetcher: Sendable {
         return answer
       }
       guard let location = answer.header("Location"), let target = URL(string: location, relativeTo: url) else {
-        throw SyncError.invalidResponse
+        throw SyncError.invalidResponse()
       }
       guard let next = shop.onSite(target.absoluteURL) else { throw ShopAnswers.fault(ofRedirectTo: target) }
       if ShopAnswers.isPasswordPage(next) { throw SyncError.passwordProtected }
       url = next
     }
-    throw SyncError.invalidResponse
+    throw SyncError.invalidResponse()
   }
 
   private func rest(_ shop: ShopAddress, isFront: Bool, retryAfter: TimeInterval?) -> SyncError {

@@ -37,11 +37,14 @@ func runSuite(_ arguments: [String]) async throws {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     try await measureWatchify(&bench, folder)
   }
-  if wants("subscribers") || wants("prefs") || wants("sealed") || wants("keychain") || wants("notify") {
+  if wants("subscribers") || wants("prefs") || wants("sealed") || wants("keychain") || wants("notify")
+    || wants("vault")
+  {
     let engines = try BenchEngines(in: directory)
     defer { engines.end() }
     for kind in engines.all where wants(kind.rawValue) { try await measureEngine(&bench, kind, engines) }
     if wants("subscribers") { try await measureSubscribers(&bench, engines) }
+    if wants("vault") { try await measureVaults(&bench, engines) }
     if wants("notify") { try await measureNotify(&bench, engines) }
   }
   printTable(bench.rows)

@@ -132,7 +132,7 @@ let package = Package(
     tool(
       "CofferTestHelper",
       [
-        "CofferLocks", "CofferCSQLite", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferFileSystem",
+        "Coffer", "CofferLocks", "CofferCSQLite", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferFileSystem",
         "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferPrompt", "CofferSQLite", "CofferSlots",
         "CofferTestSupport",
       ],

@@ -73,6 +73,36 @@ public final class EngineKeyValueStorage: KeyValueStorage, Sendable {
 }
 
 extension EngineKeyValueStorage {
+  /// Reads the value of a key with its revision, for ``storeIfUnchanged(value:for:since:finished:)``. A missing value is
+  /// no error here: its value and revision are `nil`.
+  public func retrieveVersioned(
+    for key: String, finished: @escaping (_ value: Versioned<Bytes>?, _ error: (any Error)?) -> Void
+  ) {
+    start(key, Completion { finished($0.value, $0.error) }) { [engine] key in
+      let entry = try await engine.versionedEntry(key)
+      return Versioned(entry.map { Bytes($0.value) }, revision: entry?.revision)
+    }
+  }
+
+  /// Stores a value unless another writer has changed it since it was read.
+  ///
+  /// The error has the code `preconditionFailed` when it was changed. After an error nothing was stored, unless its code
+  /// is `outcomeUnknown` or `unfinished`.
+  /// - Parameters:
+  ///   - value: the bytes.
+  ///   - key: the name of the value.
+  ///   - revision: the revision at which the value was read; `nil` if it was absent.
+  ///   - finished: called once with the new revision, or with the error.
+  public func storeIfUnchanged(
+    value: Value, for key: String, since revision: StoreRevision?,
+    finished: @escaping (_ revision: StoreRevision?, _ error: (any Error)?) -> Void
+  ) {
+    start(key, Completion { finished($0.value, $0.error) }) { [engine, origin] key in
+      let batch = WriteBatch([.require(key, revision), .put(key, Data(value))])
+      return try await engine.commit(try engine.checkingConditions(batch), from: origin).revision
+    }
+  }
+
   /// Runs `work` after all earlier operations on the key, then calls the completion on the queue.
   private func start<R: Sendable>(
     _ name: String, _ completion: Completion<R>, work: @escaping @Sendable (StoreKey) async throws -> R

@@ -69,6 +69,33 @@ public actor AdapterBasedPersistence: PersistenceCapability {
     try await calls.load(type, for: key)
   }
 
+  /// Returns the value of a key with its revision, for ``saveIfUnchanged(_:for:since:)``.
+  /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`; `unsupported` over an adapter of
+  ///   four methods.
+  public func loadVersioned<T: Codable & Sendable>(_ type: T.Type, for key: String) async throws -> Versioned<T> {
+    try await store.loadVersioned(type, for: StoreKey(key))
+  }
+
+  /// Stores a value unless another writer has changed it since it was read.
+  /// - Parameters:
+  ///   - value: the value.
+  ///   - key: the key of the value.
+  ///   - revision: the revision at which the value was read; `nil` if it was absent.
+  /// - Returns: the new revision of the value.
+  /// - Throws: `StorageError`: `preconditionFailed` when it was changed; `unsupported` over an adapter of four methods.
+  @discardableResult
+  public func saveIfUnchanged<T: Codable & Sendable>(
+    _ value: T, for key: String, since revision: StoreRevision?
+  ) async throws -> StoreRevision {
+    try await store.saveIfUnchanged(value, for: StoreKey(key), since: revision)
+  }
+
+  /// Changes several values of any types in one commit; see ``StoreBatch``.
+  /// - Throws: Any error of `build`; `StorageError`: `unsupported` for several changes over an adapter of four methods.
+  public func batch(_ build: @Sendable (inout StoreBatch) throws -> Void) async throws {
+    try await store.batch(build)
+  }
+
   public func delete(key: String) async throws {
     try await store.delete(key)
   }

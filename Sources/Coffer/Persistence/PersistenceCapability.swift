@@ -33,7 +33,44 @@ public protocol PersistenceCapability: Capability {
   func migrate(from oldVersion: String, to newVersion: String) async throws
 }
 
+/// The calls that a conformer of ``save(_:for:)``, ``load(_:for:)``, ``delete(key:)`` and ``exists(key:)`` has without
+/// declaring them: it is always available, and batches are carried out value by value.
 extension PersistenceCapability {
+  public var isAvailable: Bool { get async { true } }
+  public func activate() async throws {}
+  public func deactivate() async {}
+
+  /// Stores several values one by one. The values before the one that failed are stored.
+  /// - Throws: Any error of ``save(_:for:)``.
+  public func saveBatch<T: Codable>(_ items: [(key: String, value: T)]) async throws {
+    for item in items { try await save(item.value, for: item.key) }
+  }
+
+  /// Returns the values of several keys, read one by one.
+  /// - Throws: Any error of ``load(_:for:)``.
+  public func loadBatch<T: Codable>(_ type: T.Type, keys: [String]) async throws -> [T?] {
+    var values: [T?] = []
+    for key in keys { values.append(try await load(type, for: key)) }
+    return values
+  }
+
+  /// Removes several values one by one. The values before the one that failed are removed.
+  /// - Throws: Any error of ``delete(key:)``.
+  public func deleteBatch(keys: [String]) async throws {
+    for key in keys { try await delete(key: key) }
+  }
+
+  /// Does nothing when the versions are equal.
+  /// - Throws: `StorageError` with code `unsupported` when they differ: the conformer has no migration.
+  public func migrate(from oldVersion: String, to newVersion: String) async throws {
+    guard oldVersion != newVersion else { return }
+    throw StorageError(
+      .unsupported,
+      "\(Self.self) has no migration from version '\(oldVersion.escapingControlCharacters)' to "
+        + "'\(newVersion.escapingControlCharacters)'.",
+      advice: "Nothing was changed. Load the values, convert them and save them.")
+  }
+
   /// Returns the stored bytes of a key, or `nil` when they are proven absent.
   /// - Throws: Any error if the bytes cannot be read.
   public func load(key: String) async throws -> Data? {

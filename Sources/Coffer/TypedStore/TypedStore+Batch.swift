@@ -48,7 +48,7 @@ extension TypedStore {
     return values
   }
 
-  private func requireAtomicBatches(count: Int) throws {
+  func requireAtomicBatches(count: Int) throws {
     guard count == 1 || engine.capabilities.contains(.atomicBatches) else {
       throw StorageError.unsupported(
         "writing several values at once", advice: "Write them one by one. Nothing was written.",

@@ -32,6 +32,8 @@ public final class TypedStore: Sendable {
   let coding: ByteCoding
   let cache: DecodedCache?
   let updates = KeyedQueue()
+  /// The turns of the transactions that are repeated.
+  let repetitions = KeyedQueue()
   let reads: SharedReads
 
   /// Creates a typed store over an engine.

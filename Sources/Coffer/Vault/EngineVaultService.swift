@@ -14,7 +14,7 @@ public final class EngineVaultService: SwiftVaultService {
   /// The origin that marks this service's own commits.
   public let origin: StoreOrigin
   /// The prefix of this service's keys in the engine.
-  private let scope: KeyScope
+  let scope: KeyScope
 
   /// Creates a vault service over an engine.
   /// - Parameters:
@@ -48,7 +48,7 @@ public final class EngineVaultService: SwiftVaultService {
   ///   written, unless the underlying error has the code `outcomeUnknown` or `unfinished`.
   public func saveBatch(_ items: [(key: String, data: Data)], transactionID: UUID) async throws {
     guard let first = items.first else { return }
-    try await VaultOperation.save(first.key).run {
+    try await VaultOperation.saveBatch(first.key, scope).run {
       let operations = try items.map { WriteBatch.Operation.put(try scope.key($0.key), $0.data) }
       try await engine.commit(WriteBatch(operations, transaction: transactionID), from: origin)
     }

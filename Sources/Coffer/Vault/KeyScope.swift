@@ -1,5 +1,5 @@
 /// The subset of an engine's keys that one service sees: the keys with its prefix, which the service's names omit.
-struct KeyScope: Hashable, Sendable {
+package struct KeyScope: Hashable, Sendable {
   private let prefix: String
 
   init(prefix: String) { self.prefix = prefix }

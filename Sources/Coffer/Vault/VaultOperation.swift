@@ -2,6 +2,8 @@
 package enum VaultOperation: Sendable {
   case open
   case save(String)
+  /// Several values, of which the engine's error names the one that failed.
+  case saveBatch(String, KeyScope)
   case load(String)
   case remove(String)
   case clear
@@ -23,9 +25,10 @@ package enum VaultOperation: Sendable {
     case (.open, _): return SwiftVaultError.initializationFailed(Self.clause(error))
     case (_, .unsupported): return SwiftVaultError.unsupportedOperation(description: Self.clause(error))
     case (_, .permissionDenied): return SwiftVaultError.backendError(reason: Self.clause(error), underlyingError: error)
-    // In a batch, the engine's error names the key that failed.
-    case (.save(let key), _):
-      return SwiftVaultError.writeFailed(key: stored?.key?.string ?? key, underlyingError: error)
+    case (.save(let key), _): return SwiftVaultError.writeFailed(key: key, underlyingError: error)
+    case (.saveBatch(let first, let scope), _):
+      let key = stored?.key.flatMap(scope.name) ?? first
+      return SwiftVaultError.writeFailed(key: key, underlyingError: error)
     case (.load(let key), _): return SwiftVaultError.readFailed(key: key, underlyingError: error)
     case (.remove(let key), _): return SwiftVaultError.deleteFailed(key: key, underlyingError: error)
     case (.clear, _): return SwiftVaultError.clearAllFailed(underlyingError: error)

@@ -1,0 +1,131 @@
+import CofferLocks
+
+/// The reads and writes of one attempt of `StorageRouter.transaction`.
+///
+/// All reads are from one snapshot, and see the transaction's own writes. The writes are committed when the closure
+/// returns. A transaction is valid inside the closure; afterwards its methods throw `closed`.
+public final class StorageTransaction: Sendable {
+  private let attempt: TransactionAttempt
+  private let store: TypedStore
+  private let router: StorageRouter
+  let records = Locked<[KeyRegistry.Record]>([])
+
+  init(_ attempt: TransactionAttempt, _ store: TypedStore, _ router: StorageRouter) {
+    self.attempt = attempt
+    self.store = store
+    self.router = router
+  }
+
+  /// Returns the value of a key, or its default while there is none. The closure runs again if another writer changes
+  /// the key before the commit.
+  /// - Throws: `StorageError`: `notFound` when there is neither; `notAtomic` for a key of another store.
+  public func get<K: StorageKey>(_ key: K) async throws -> K.Value {
+    let resolved = try await resolve(key)
+    if let bytes = try await attempt.value(of: resolved.key) { return try key.serializer.value(from: bytes, resolved) }
+    guard let value = key.defaultValue else { throw StorageError.absent(resolved) }
+    return value
+  }
+
+  /// Returns whether there is a stored value, regardless of the key's default.
+  /// - Throws: `StorageError` when it cannot be determined; `notAtomic` for a key of another store.
+  public func exists<K: StorageKey>(_ key: K) async throws -> Bool {
+    try await attempt.value(of: resolve(key).key) != nil
+  }
+
+  /// Stores a value, replacing any existing one. Nothing is visible to others before the transaction is committed.
+  /// - Throws: `StorageError`: `notAtomic` for a key of another store.
+  public func set<K: StorageKey>(_ value: K.Value, for key: K) async throws {
+    let resolved = try await resolve(key)
+    let data = try key.serializer.bytes(of: value, resolved)
+    try router.checkSize(data.count, resolved.record)
+    try attempt.put(resolved.key, data, resolved.attributes, Box(value))
+    records.withLock { $0.append(resolved.record) }
+  }
+
+  /// Removes a value. Removing a missing value is not an error.
+  /// - Throws: `StorageError`: `notAtomic` for a key of another store.
+  public func remove<K: StorageKey>(_ key: K) async throws {
+    let resolved = try await resolve(key)
+    try attempt.delete(resolved.key)
+    records.withLock { $0.append(resolved.record) }
+  }
+
+  private func resolve<K: StorageKey>(_ key: K) async throws -> StorageRouter.ResolvedKey {
+    let resolved = try await router.resolve(key)
+    guard resolved.store === store else {
+      throw StorageError(
+        .notAtomic,
+        "The key is in another store than the transaction: \(resolved.store.engine.description) instead of "
+          + "\(store.engine.description).",
+        advice: "Use one transaction per store, or give the keys one domain. Nothing was written.", key: resolved.key)
+    }
+    return resolved
+  }
+}
+
+extension StorageRouter {
+  /// Runs a closure that reads and writes several keys of one store, and commits its writes together: all of them or
+  /// none.
+  ///
+  /// ```swift
+  /// try await router.transaction(in: .database()) { transaction in
+  ///   let balance = try await transaction.get(.balance)
+  ///   try await transaction.set(balance - 5, for: .balance)
+  ///   try await transaction.set(try await transaction.get(.spent) + 5, for: .spent)
+  /// }
+  /// ```
+  ///
+  /// The closure **runs again** if another writer changes a key that it has read, so it must have no side effects; see
+  /// `TypedStore.transaction`.
+  /// - Parameters:
+  ///   - domain: the domain of the keys.
+  ///   - durability: the failures that the writes survive once the call returns.
+  ///   - id: the logical change that the writes belong to; a new one by default.
+  ///   - limit: the maximum time of all attempts together, 30 s by default; `nil` for no limit.
+  ///   - body: reads and writes.
+  /// - Returns: the result of the closure.
+  /// - Throws: Any error of `body`. `StorageError`: `notAtomic` for a key of another store, `busy` when the time is
+  ///   over, and the errors of opening and writing the store. `CancellationError`.
+  public nonisolated func transaction<R: Sendable>(
+    in domain: StorageDomain, durability: StoreDurability = .full, id: TransactionID? = nil,
+    within limit: Duration? = .seconds(30), _ body: @escaping @Sendable (StorageTransaction) async throws -> R
+  ) async throws -> R {
+    let store = try await openStores.store(at: DomainLocation(domain, configuration))
+    let (result, records) = try await store.attempts(durability: durability, id: id, within: limit) { attempt in
+      let transaction = StorageTransaction(attempt, store, self)
+      return (try await body(transaction), transaction.records.withLock { $0 })
+    }
+    if !records.isEmpty { await wrote(records) }
+    return result
+  }
+
+  /// Returns the stored value of a key with its revision, regardless of the key's default.
+  /// - Throws: `StorageError`: `unsupported` for a store without revisions.
+  public nonisolated func versioned<K: StorageKey>(_ key: K) async throws -> Versioned<K.Value> {
+    let resolved = try await resolve(key)
+    let entry = try await resolved.store.engine.versionedEntry(resolved.key)
+    return Versioned(try entry.map { try key.serializer.value(from: $0.value, resolved) }, revision: entry?.revision)
+  }
+
+  /// Stores a value unless another writer has changed it since it was read.
+  /// - Parameters:
+  ///   - value: the value.
+  ///   - key: the key of the value.
+  ///   - revision: the revision at which the value was read; `nil` if it was absent.
+  /// - Returns: the new revision of the value.
+  /// - Throws: `StorageError`: `preconditionFailed` when it was changed, `unsupported` for a store without
+  ///   preconditions. Nothing was written, unless the code is `outcomeUnknown` or `unfinished`.
+  @discardableResult
+  public nonisolated func setIfUnchanged<K: StorageKey>(
+    _ value: K.Value, for key: K, since revision: StoreRevision?
+  ) async throws -> StoreRevision {
+    let resolved = try await resolve(key)
+    let data = try key.serializer.bytes(of: value, resolved)
+    try checkSize(data.count, resolved.record)
+    let batch = try resolved.store.engine.checkingConditions(
+      WriteBatch([.require(resolved.key, revision), .put(resolved.key, data, resolved.attributes)]))
+    let commit = try await resolved.store.commit(batch, [(resolved.key, Box(value))])
+    await wrote([resolved.record])
+    return commit.revision
+  }
+}

@@ -1,0 +1,146 @@
+import CofferLocks
+public import Foundation
+
+/// The reads and writes of one attempt of `TypedStore.transaction`.
+///
+/// All reads are from one snapshot, and see the transaction's own writes. The writes are committed when the closure
+/// returns. A transaction is valid inside the closure; afterwards its methods throw `closed`.
+public final class StoreTransaction: Sendable {
+  private let attempt: TransactionAttempt
+  private let coding: ByteCoding
+
+  init(_ attempt: TransactionAttempt, _ coding: ByteCoding) {
+    self.attempt = attempt
+    self.coding = coding
+  }
+
+  /// Returns the value of a key, or `nil` when it is proven absent. The commit fails, and the closure runs again, if
+  /// another writer changes the key in the meantime.
+  /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
+  public func load<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
+    try await attempt.value(of: key).map { try coding.decode(type, from: $0, for: key) }
+  }
+
+  /// Returns whether there is a value. The commit fails, and the closure runs again, if another writer changes the key
+  /// in the meantime.
+  /// - Throws: `StorageError` when it cannot be determined.
+  public func exists(_ key: StoreKey) async throws -> Bool { try await attempt.value(of: key) != nil }
+
+  /// Stores a value, replacing any existing one. Nothing is visible to others before the transaction is committed.
+  /// - Throws: `StorageError` with code `encodingFailed`.
+  public func save<T: Encodable & Sendable>(_ value: T, for key: StoreKey) throws {
+    try attempt.put(key, try coding.encode(value, for: key), .none, Box(value))
+  }
+
+  /// Removes a value. Removing a missing value is not an error.
+  /// - Throws: `StorageError` with code `closed` outside of the closure.
+  public func delete(_ key: StoreKey) throws { try attempt.delete(key) }
+}
+
+extension TypedStore {
+  /// Runs a closure that reads and writes several keys, of any types, and commits its writes together: all of them or
+  /// none.
+  ///
+  /// ```swift
+  /// try await store.transaction { transaction in
+  ///   let stock = try await transaction.load(Int.self, for: "stock") ?? 0
+  ///   guard stock > 0 else { throw SoldOut() }
+  ///   try transaction.save(stock - 1, for: "stock")
+  ///   try transaction.save(Order(of: "mug"), for: "order/17")
+  /// }
+  /// ```
+  ///
+  /// If another writer changes a key that the closure has read before its writes are committed, the closure **runs
+  /// again** with the newer values. It must therefore have no side effects. From the second attempt on, the
+  /// transactions of this store run one after the other, so that they no longer disturb each other. Nothing is written
+  /// when the closure throws or the task is cancelled. A transaction inside the closure, and any other write to a key
+  /// that the closure has read, conflicts with it.
+  ///
+  /// - Parameters:
+  ///   - durability: the failures that the writes survive once the call returns.
+  ///   - id: the logical change that the writes belong to; a new one by default.
+  ///   - limit: the maximum time of all attempts together, 30 s by default; `nil` for no limit.
+  ///   - body: reads and writes. Keep it short: an open snapshot delays the maintenance of the store.
+  /// - Returns: the result of the closure.
+  /// - Throws: Any error of `body`. `StorageError`: `busy` when the time is over, `unsupported` for an engine without
+  ///   snapshots and preconditions, `outcomeUnknown`, after which the closure is not repeated. `CancellationError`.
+  public func transaction<R: Sendable>(
+    durability: StoreDurability = .full, id: TransactionID? = nil, within limit: Duration? = .seconds(30),
+    _ body: @escaping @Sendable (StoreTransaction) async throws -> R
+  ) async throws -> R {
+    let coding = coding
+    return try await attempts(durability: durability, id: id, within: limit) { attempt in
+      try await body(StoreTransaction(attempt, coding))
+    }
+  }
+
+  func attempts<R: Sendable>(
+    durability: StoreDurability, id: TransactionID?, within limit: Duration?,
+    _ body: @escaping @Sendable (TransactionAttempt) async throws -> R
+  ) async throws -> R {
+    guard engine.capabilities.contains([.preconditions, .revisions, .atomicBatches, .snapshots]) else {
+      throw StorageError.unsupported(
+        "transactions", advice: "Load the values and save them one by one; a concurrent change is then lost.",
+        location: engine.description)
+    }
+    let conflicts = Locked(0)
+    guard let limit else { return try await untilCommitted(durability, id, conflicts, body) }
+    return try await withThrowingTaskGroup(of: R?.self) { group in
+      group.addTask { .some(try await self.untilCommitted(durability, id, conflicts, body)) }
+      group.addTask {
+        try? await Task.sleep(for: limit)
+        return nil
+      }
+      if let result = try await group.next().flatMap({ $0 }) {
+        group.cancelAll()
+        return result
+      }
+      // The closure is cancelled, but its commit may have begun: its outcome counts.
+      group.cancelAll()
+      do {
+        if let result = try await group.next().flatMap({ $0 }) { return result }
+      } catch is CancellationError where !Task.isCancelled {}
+      throw timedOut(limit, conflicts: conflicts.withLock { $0 })
+    }
+  }
+
+  private func untilCommitted<R: Sendable>(
+    _ durability: StoreDurability, _ id: TransactionID?, _ conflicts: Locked<Int>,
+    _ body: @escaping @Sendable (TransactionAttempt) async throws -> R
+  ) async throws -> R {
+    func once() async throws -> R? {
+      let (result, attempt) = try await engine.withSnapshot { [location = engine.description] snapshot in
+        let attempt = TransactionAttempt(snapshot, location: location)
+        defer { attempt.end() }
+        return (try await body(attempt), attempt)
+      }
+      try Task.checkCancellation()
+      guard let (batch, written) = attempt.batch(durability: durability, id: id) else { return result }
+      do {
+        try await commit(batch, written)
+        return result
+      } catch let error as StorageError where error.code == .preconditionFailed {
+        conflicts.withLock { $0 += 1 }
+        return nil
+      }
+    }
+    if let result = try await once() { return result }
+    return try await repetitions.run("transaction") {
+      while true {
+        try Task.checkCancellation()
+        if let result = try await once() { return result }
+      }
+    }
+  }
+
+  private func timedOut(_ limit: Duration, conflicts: Int) -> StorageError {
+    let reason =
+      conflicts == 0
+      ? "It had not returned." : "Other writers changed the keys that it had read \(conflicts) times."
+    return StorageError(
+      .busy,
+      "The transaction was not committed within \(limit.formatted(.units(allowed: [.seconds, .milliseconds])))."
+        + " \(reason)",
+      advice: "Nothing was written. Try again, read fewer keys, or allow more time.", location: engine.description)
+  }
+}

@@ -1,0 +1,76 @@
+import CofferLocks
+import Foundation
+
+/// One attempt of a transaction: what it has read, from one snapshot, and what it will write.
+final class TransactionAttempt: Sendable {
+  private struct State {
+    /// The revision of each key that was read; `nil` for an absent key.
+    var read: [StoreKey: StoreRevision?] = [:]
+    var writes: [Write] = []
+    /// The position of the last write of each key.
+    var last: [StoreKey: Int] = [:]
+    var isEnded = false
+  }
+
+  private struct Write {
+    let operation: WriteBatch.Operation
+    let key: StoreKey
+    let value: Data?
+    let box: (any AnyBox)?
+  }
+
+  private let snapshot: any StorageSnapshot
+  private let location: String
+  private let state = Locked(State())
+
+  init(_ snapshot: any StorageSnapshot, location: String) {
+    self.snapshot = snapshot
+    self.location = location
+  }
+
+  /// Returns the bytes of a key as the attempt sees them: its own write, or those of the snapshot.
+  func value(of key: StoreKey) async throws -> Data? {
+    let own = try use { state in state.last[key].map { state.writes[$0].value } }
+    if let own { return own }
+    let entry = try await snapshot.entries([key]).first ?? nil
+    try use { $0.read[key] = .some(entry?.revision) }
+    return entry?.value
+  }
+
+  func put(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes, _ box: any AnyBox) throws {
+    try add(Write(operation: .put(key, value, attributes), key: key, value: value, box: box))
+  }
+
+  func delete(_ key: StoreKey) throws { try add(Write(operation: .delete(key), key: key, value: nil, box: nil)) }
+
+  private func add(_ write: Write) throws {
+    try use { state in
+      state.last[write.key] = state.writes.count
+      state.writes.append(write)
+    }
+  }
+
+  private func use<R>(_ body: (inout State) -> R) throws -> R {
+    try state.withLock { state in
+      guard !state.isEnded else {
+        throw StorageError(
+          .closed, "The transaction was used after its closure had returned.",
+          advice: "Do everything inside the closure. Nothing was read or written by this call.", location: location)
+      }
+      return body(&state)
+    }
+  }
+
+  func end() { state.withLock { $0.isEnded = true } }
+
+  /// Returns the batch that commits the writes if no key that was read has changed; `nil` if there are no writes.
+  func batch(
+    durability: StoreDurability, id: TransactionID?
+  ) -> (batch: WriteBatch, written: [(key: StoreKey, box: (any AnyBox)?)])? {
+    let (read, writes) = state.withLock { ($0.read, $0.writes) }
+    guard !writes.isEmpty else { return nil }
+    var operations = read.map { WriteBatch.Operation.require($0.key, $0.value) }
+    operations += writes.map(\.operation)
+    return (WriteBatch(operations, transaction: id, durability: durability), writes.map { ($0.key, $0.box) })
+  }
+}

@@ -1,4 +1,5 @@
 import CofferLocks
+import Foundation
 
 /// A decoded value. A class, so that a cache hit copies one reference under the lock.
 @usableFromInline
@@ -21,6 +22,8 @@ final class DecodedCache: Sendable {
     // Two generations: values that were not used while the young one filled up are dropped with the old one at once.
     var young: [StoreKey: any AnyBox] = [:]
     var old: [StoreKey: any AnyBox] = [:]
+    /// The dates from which cached values are absent.
+    var expiries: [StoreKey: Date] = [:]
   }
 
   private let engine: any StorageEngine
@@ -41,24 +44,36 @@ final class DecodedCache: Sendable {
     let latest = engine.latestRevision
     return state.withLock { state in
       if state.validTo < latest { state.catchUp(to: latest, engine) }
+      if !state.expiries.isEmpty { state.dropIfExpired(key, engine.clock) }
       return (state.box(key, generationSize), state.validTo)
     }
   }
 
+  /// Returns the date from which a cached value is absent; `nil` if it does not expire or is not cached.
+  func expiry(of key: StoreKey) -> Date? { state.withLock { $0.expiries[key] } }
+
   /// Inserts values that were read at `revision` or later, except those that have been changed since.
-  func insert(_ items: [(key: StoreKey, box: any AnyBox)], readAt revision: StoreRevision) {
-    state.withLock { $0.settle(items.map { ($0.key, $0.box) }, knownAt: revision, engine, generationSize) }
+  func insert(
+    _ items: [(key: StoreKey, box: any AnyBox)], readAt revision: StoreRevision, expiries: [StoreKey: Date] = [:]
+  ) {
+    state.withLock { state in
+      let items = items.map { ($0.key, $0.box, expiries.isEmpty ? nil : expiries[$0.key]) }
+      state.settle(items, knownAt: revision, engine, generationSize)
+    }
   }
 
   /// Inserts the values that an own commit has written; `nil` is a deletion.
-  func committed(_ commit: StoreCommit, _ items: [(key: StoreKey, box: (any AnyBox)?)]) {
+  func committed(
+    _ commit: StoreCommit, _ items: [(key: StoreKey, box: (any AnyBox)?)], expiries: [StoreKey: Date] = [:]
+  ) {
     guard !commit.changed.isEmpty else { return }  // An empty commit has the revision of an earlier one.
     state.withLock { state in
+      let items = items.map { ($0.key, $0.box, expiries.isEmpty ? nil : expiries[$0.key]) }
       guard state.validTo.next == commit.revision else {
-        state.settle(items.map { ($0.key, $0.box) }, knownAt: commit.revision, engine, generationSize)
+        state.settle(items, knownAt: commit.revision, engine, generationSize)
         return
       }
-      for item in items { state.put(item.key, item.box, generationSize) }
+      for (key, box, expires) in items { state.put(key, box, expires: expires, generationSize) }
       state.validTo = commit.revision
     }
   }
@@ -72,27 +87,36 @@ extension DecodedCache.State {
   fileprivate mutating func box(_ key: StoreKey, _ generationSize: Int) -> (any AnyBox)? {
     if let box = young[key] { return box }
     guard let box = old.removeValue(forKey: key) else { return nil }
-    put(key, box, generationSize)
+    put(key, box, expires: expiries.isEmpty ? nil : expiries[key], generationSize)
     return box
   }
 
-  fileprivate mutating func put(_ key: StoreKey, _ box: (any AnyBox)?, _ generationSize: Int) {
+  fileprivate mutating func put(_ key: StoreKey, _ box: (any AnyBox)?, expires: Date?, _ generationSize: Int) {
     guard let box else { return remove(key) }
     if young.count >= generationSize, young[key] == nil {
       old = young
       young = [:]
+      if !expiries.isEmpty { expiries = expiries.filter { old[$0.key] != nil } }
     }
     young[key] = box
+    if expires != nil || !expiries.isEmpty { expiries[key] = expires }
+  }
+
+  fileprivate mutating func dropIfExpired(_ key: StoreKey, _ clock: StoreClock) {
+    guard let date = expiries[key], ValueAttributes(expires: date).isExpired(at: clock.now()) else { return }
+    remove(key)
   }
 
   fileprivate mutating func remove(_ key: StoreKey) {
     young[key] = nil
     old[key] = nil
+    if !expiries.isEmpty { expiries[key] = nil }
   }
 
   fileprivate mutating func forgetAll() {
     young = [:]
     old = [:]
+    expiries = [:]
   }
 
   /// Drops the keys that commits after `validTo` have changed.
@@ -116,20 +140,20 @@ extension DecodedCache.State {
 
   /// Inserts values that were valid at `revision`, except those that a later commit has changed.
   fileprivate mutating func settle(
-    _ items: [(StoreKey, (any AnyBox)?)], knownAt revision: StoreRevision, _ engine: any StorageEngine,
+    _ items: [(StoreKey, (any AnyBox)?, Date?)], knownAt revision: StoreRevision, _ engine: any StorageEngine,
     _ generationSize: Int
   ) {
     let latest = engine.latestRevision
     if validTo < latest { catchUp(to: latest, engine) }
     guard validTo != revision else {
-      for (key, box) in items { put(key, box, generationSize) }
+      for (key, box, expires) in items { put(key, box, expires: expires, generationSize) }
       return
     }
     guard validTo > revision, let commits = engine.recentCommits(after: revision), let last = commits.last,
       last.revision >= validTo
     else { return }
-    for (key, box) in items where !commits.contains(where: { $0.changed.contains(key) }) {
-      put(key, box, generationSize)
+    for (key, box, expires) in items where !commits.contains(where: { $0.changed.contains(key) }) {
+      put(key, box, expires: expires, generationSize)
     }
   }
 }

@@ -38,13 +38,15 @@ extension TypedStore {
     let validTo = cache?.lookUp(keys[0]).validTo
     let entries = try await engine.entries(keys)
     var boxes: [(key: StoreKey, box: any AnyBox)] = []
+    var expiries: [StoreKey: Date] = [:]
     let values = try zip(keys, entries).map { key, entry -> T? in
       guard let entry else { return nil }
       let value = try coding.decode(type, from: entry.value, for: key)
       boxes.append((key, Box(value)))
+      if !entry.attributes.isEmpty { expiries[key] = entry.attributes.expires }
       return value
     }
-    if let validTo { cache?.insert(boxes, readAt: validTo) }
+    if let validTo { cache?.insert(boxes, readAt: validTo, expiries: expiries) }
     return values
   }
 

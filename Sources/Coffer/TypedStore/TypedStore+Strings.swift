@@ -2,12 +2,13 @@ public import Foundation
 
 // The same calls with the key as text. Create a `StoreKey` once where the same key is used often.
 extension TypedStore {
-  /// Stores a value; see ``save(_:for:durability:transaction:)-(_,StoreKey,_,_)``.
+  /// Stores a value; see ``save(_:for:expires:durability:transaction:)-(_,StoreKey,_,_,_)``.
   /// - Throws: The errors of that method, and `invalidKey` if the key is empty or too long.
   public func save<T: Encodable & Sendable>(
-    _ value: T, for key: String, durability: StoreDurability = .full, transaction: TransactionID? = nil
+    _ value: T, for key: String, expires: Date? = nil, durability: StoreDurability = .full,
+    transaction: TransactionID? = nil
   ) async throws {
-    try await save(value, for: StoreKey(key), durability: durability, transaction: transaction)
+    try await save(value, for: StoreKey(key), expires: expires, durability: durability, transaction: transaction)
   }
 
   /// Returns the value of a key, or `nil` when it is proven absent; see ``load(_:for:)-(_,StoreKey)``.

@@ -11,7 +11,7 @@ extension TypedStore {
   ///
   /// `transform` receives the current value (`nil`: absent) and returns the new one (`nil`: remove). If another writer
   /// commits first, it **runs again** with the newer value, until the commit succeeds or the task is cancelled. It must
-  /// therefore have no side effects.
+  /// therefore have no side effects. A value that expires keeps its expiry.
   ///
   /// - Returns: the value that was stored; `nil` when it was removed.
   /// - Throws: any error of `transform`, `StorageError` (`unsupported` for an engine without preconditions), or
@@ -49,6 +49,8 @@ extension TypedStore {
         guard old != nil || new != nil else { return nil }
         var batch = WriteBatch(transaction: transaction, durability: durability)
         batch.require(key, at: entry?.revision)
+        var attributes = attributes
+        if attributes.expires == nil { attributes.expires = entry?.attributes.expires }
         if let new { batch.put(key, try encode(new), attributes) } else { batch.delete(key) }
         do {
           try await commit(batch, [(key, new.map { Box($0) })])

@@ -59,18 +59,25 @@ public final class TypedStore: Sendable {
 
   /// Stores a value, replacing any existing one.
   ///
+  /// ```swift
+  /// try await store.save(session, for: "session", expires: .now + 3_600)
+  /// ```
+  ///
   /// - Parameters:
   ///   - value: the value.
   ///   - key: the key of the value.
+  ///   - expires: the date from which the value is absent, for every reader at once; `nil` for a value that does not
+  ///     expire. See ``ValueAttributes/expires``.
   ///   - durability: the failures that the value survives once the call returns.
   ///   - transaction: the logical change that the write belongs to; a new one by default.
-  /// - Throws: `StorageError`; after `encodingFailed` nothing was written. `CancellationError` when the task was
-  ///   cancelled before the write began.
+  /// - Throws: `StorageError`; after `encodingFailed` nothing was written, and neither after `unsupported`, for an
+  ///   expiry in an engine without attributes. `CancellationError` when the task was cancelled before the write began.
   public func save<T: Encodable & Sendable>(
-    _ value: T, for key: StoreKey, durability: StoreDurability = .full, transaction: TransactionID? = nil
+    _ value: T, for key: StoreKey, expires: Date? = nil, durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws {
     let data = try coding.encode(value, for: key)
-    let batch = WriteBatch([.put(key, data)], transaction: transaction, durability: durability)
+    let batch = WriteBatch(
+      [.put(key, data, ValueAttributes(expires: expires))], transaction: transaction, durability: durability)
     try await commit(batch, [(key, Box(value))])
   }
 
@@ -80,7 +87,7 @@ public final class TypedStore: Sendable {
     _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]
   ) async throws -> StoreCommit {
     let commit = try await engine.commit(batch, from: origin)
-    cache?.committed(commit, written)
+    cache?.committed(commit, written, expiries: batch.expiries)
     return commit
   }
 
@@ -99,7 +106,7 @@ public final class TypedStore: Sendable {
     if let value: T = Self.unbox(box) { return value }
     guard let entry = try await engine.entry(key) else { return nil }
     let value = try decode(entry.value)
-    cache.insert([(key, Box(value))], readAt: validTo)
+    cache.insert([(key, Box(value))], readAt: validTo, expiries: entry.expiries)
     return value
   }
 

@@ -30,6 +30,7 @@ extension EngineDecorator {
 
   public var capabilities: StoreCapabilities { base.capabilities }
   public var description: String { base.description }
+  public var clock: StoreClock { base.clock }
   public var latestRevision: StoreRevision { base.latestRevision }
   public var latestPosition: JournalPosition { base.latestPosition }
 

@@ -11,6 +11,9 @@ public protocol StorageEngine: Sendable {
   /// The location of the store in messages, such as `sqlite:/var/lib/shop/app.db`.
   var description: String { get }
 
+  /// The clock by which the engine judges whether a value has expired, and with which it dates its commits.
+  var clock: StoreClock { get }
+
   /// The newest revision known in this process. Reading it costs about as much as a load from memory.
   ///
   /// It never decreases while the engine is open, and it is at least the revision of every commit that has returned or
@@ -25,7 +28,7 @@ public protocol StorageEngine: Sendable {
   @discardableResult
   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit
 
-  /// Returns the entry of one key, or `nil` if the key is proven absent.
+  /// Returns the entry of one key, or `nil` if the key is proven absent or its value has expired.
   /// - Throws: ``StorageError`` if the entry cannot be read.
   func entry(_ key: StoreKey) async throws -> StoreEntry?
 
@@ -79,6 +82,8 @@ public protocol StorageEngine: Sendable {
 }
 
 extension StorageEngine {
+  public var clock: StoreClock { .system }
+
   public func entry(_ key: StoreKey) async throws -> StoreEntry? {
     try await entries([key])[0]
   }

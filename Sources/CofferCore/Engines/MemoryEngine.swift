@@ -18,15 +18,16 @@ public final class MemoryEngine: StorageEngine {
   private let epoch = UInt64.random(in: 1 ... .max)
   private let availabilityFeed = AvailabilityFeed()
 
-  private let clock: StoreClock
+  private let sweeping = SweepSchedule(isNeeded: false)
 
   public let description: String
   public let capabilities: StoreCapabilities
+  public let clock: StoreClock
 
   /// Creates an empty store.
   /// - Parameters:
   ///   - name: the name of the store in messages.
-  ///   - clock: the clock that dates the commits.
+  ///   - clock: the clock that dates the commits and by which values expire.
   ///   - maximumValueSize: the largest value, in bytes; 1 GiB by default.
   ///   - journalCapacity: the number of changed keys that are kept for subscribers that start at an earlier revision;
   ///     4,096 by default.
@@ -54,7 +55,7 @@ public final class MemoryEngine: StorageEngine {
     return try state.withLock { state in
       guard !state.isClosed else { throw StorageError.closed(description) }
       let selection = batch.selection
-      try state.content.check(batch, location: description)
+      try state.content.check(batch, at: now, location: description)
       guard !selection.isEmpty else {
         return StoreCommit(
           revision: state.content.revision, transaction: batch.transaction, origin: origin, changed: .none, date: now)
@@ -64,24 +65,41 @@ public final class MemoryEngine: StorageEngine {
         revision: state.content.revision, transaction: batch.transaction ?? .next(), origin: origin,
         changed: selection, date: now)
       feed.publish([commit])  // under the lock, so that commits are announced in their order
+      if let cutoff = sweeping.takeDue(at: now, after: batch) { sweep(&state, upTo: cutoff, at: now) }
       return commit
     }
   }
 
+  /// Removes expired values, in a separate commit.
+  private func sweep(_ state: inout State, upTo cutoff: Date, at now: Date) {
+    let expired = state.content.expired(at: cutoff, limit: SweepSchedule.limit)
+    guard !expired.isEmpty else { return }
+    if expired.count == SweepSchedule.limit { sweeping.noteMore() }
+    let batch = WriteBatch(sweeping: expired)
+    state.content.apply(batch, at: now)
+    let commit = StoreCommit(
+      revision: state.content.revision, transaction: .next(), origin: StoreOrigin(), changed: batch.selection,
+      date: now)
+    feed.publish([commit])
+  }
+
   public func entry(_ key: StoreKey) async throws -> StoreEntry? {
-    try content().entry(key)
+    try content().entry(key)?.present(at: clock.now())
   }
 
   public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try content().records[name] }
 
-  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try content().summary(key) }
+  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+    guard let summary = try content().summary(key), !summary.attributes.isExpired(at: clock.now()) else { return nil }
+    return summary
+  }
 
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
     let snapshot = MemorySnapshot(try content(), location: description)
     defer { snapshot.end() }
-    return try await body(snapshot)
+    return try await body(PresentSnapshot(snapshot, at: clock.now()))
   }
 
   public func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { feed.recentCommits(after: revision) }
@@ -120,6 +138,8 @@ struct MemoryContent: Sendable {
   private var values: [StoreKey: Value] = [:]
   private(set) var records: [SystemRecordName: SystemRecord] = [:]
   private(set) var revision = StoreRevision.zero
+  /// The dates from which values are absent.
+  private var expiries: [StoreKey: Date] = [:]
 
   var sortedKeys: [StoreKey] { values.keys.sorted() }
 
@@ -134,8 +154,18 @@ struct MemoryContent: Sendable {
     }
   }
 
-  func check(_ batch: WriteBatch, location: String) throws {
-    for case .require(let key, let expected) in batch.operations where values[key]?.revision != expected {
+  /// Returns values that had expired at a date.
+  func expired(at date: Date, limit: Int) -> [(key: StoreKey, revision: StoreRevision)] {
+    var expired: [(key: StoreKey, revision: StoreRevision)] = []
+    for key in expiries.keys where expired.count < limit {
+      if let value = values[key], value.attributes.isExpired(at: date) { expired.append((key, value.revision)) }
+    }
+    return expired
+  }
+
+  func check(_ batch: WriteBatch, at date: Date, location: String) throws {
+    for case .require(let key, let expected) in batch.operations
+    where entry(key)?.present(at: date)?.revision != expected {
       throw StorageError.preconditionFailed(key, location: location)
     }
     for case .requireRecord(let name, let expected) in batch.operations where records[name]?.revision != expected {
@@ -149,9 +179,16 @@ struct MemoryContent: Sendable {
       switch operation {
       case .put(let key, let data, let attributes):
         values[key] = Value(data: data, attributes: attributes, revision: revision, date: date)
-      case .delete(let key): values[key] = nil
-      case .clear(let prefix?): values = values.filter { !$0.key.hasPrefix(prefix) }
-      case .clear(nil): values.removeAll()
+        if !attributes.isEmpty || !expiries.isEmpty { expiries[key] = attributes.expires }
+      case .delete(let key):
+        values[key] = nil
+        if !expiries.isEmpty { expiries[key] = nil }
+      case .clear(let prefix?):
+        values = values.filter { !$0.key.hasPrefix(prefix) }
+        expiries = expiries.filter { !$0.key.hasPrefix(prefix) }
+      case .clear(nil):
+        values.removeAll()
+        expiries.removeAll()
       case .putRecord(let name, let content):
         records[name] = SystemRecord(content: content, revision: revision)
       case .deleteRecord(let name): records[name] = nil

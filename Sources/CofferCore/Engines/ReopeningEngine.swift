@@ -29,7 +29,7 @@ public final class ReopeningEngine: EngineDecorator {
   private let state = Locked(State())
   private let feed: AvailabilityFeed
   private let interval: Duration
-  private let clock: any Clock<Duration>
+  private let retryClock: any Clock<Duration>
   private let open: @Sendable () async throws -> any StorageEngine
 
   /// Creates an engine for a store whose first opening has failed.
@@ -47,7 +47,7 @@ public final class ReopeningEngine: EngineDecorator {
     self.description = description
     promised = capabilities
     self.interval = interval
-    self.clock = clock
+    retryClock = clock
     self.open = open
     feed = AvailabilityFeed(.unavailable(reason: StorageError.cause(error, description).message))
   }
@@ -123,7 +123,7 @@ public final class ReopeningEngine: EngineDecorator {
       do { return try await present() } catch let error as StorageError where error.code == .closed {
         return nil
       } catch {}
-      try? await clock.sleep(for: interval)
+      try? await retryClock.sleep(for: interval)
     }
     return nil
   }
@@ -135,12 +135,12 @@ public final class ReopeningEngine: EngineDecorator {
       return !state.isWaiting && state.opened == nil && !state.isClosed
     }
     guard mustStart else { return }
-    Task { [weak self, clock, interval] in
+    Task { [weak self, retryClock, interval] in
       while let engine = self, engine.opened == nil, engine.feed.hasSubscribers {
         do { _ = try await engine.present() } catch let error as StorageError where error.code == .closed {
           return
         } catch {}
-        try? await clock.sleep(for: interval)
+        try? await retryClock.sleep(for: interval)
       }
       self?.state.withLock { $0.isWaiting = false }
       if self?.feed.hasSubscribers == true { self?.wait() }  // A subscriber arrived after the loop had ended.

@@ -43,18 +43,22 @@ public final class SQLiteTransaction {
     try statements().query(sql, arguments, row)
   }
 
-  /// Returns the value of a key in this transaction, or `nil` if the key is absent.
+  /// Returns the value of a key in this transaction, or `nil` if the key is absent or its value has expired.
   /// - Throws: `StorageError`: `damaged` if the value does not match its checksum.
-  public func value(_ key: StoreKey) throws -> Data? {
+  public func value(_ key: StoreKey) throws -> Data? { try storedValue(key, presentAt: committer.clock.now()) }
+
+  /// Returns the value of a key.
+  /// - Parameter date: the date at which an expired value is absent; `nil` for a value that is stored at all.
+  package func storedValue(_ key: StoreKey, presentAt date: Date? = nil) throws -> Data? {
     let name = Data(key.string.utf8)
-    let rows = try query("SELECT \(ValueRow.columns) FROM coffer_values WHERE key = ?1", [.blob(name)]) { row in
-      row.value.isWhole(key) ? row.blob(3) : nil
+    let rows = try query("SELECT \(ValueRow.columns) FROM coffer_values WHERE key = ?1", [.blob(name)]) { row -> Result<Data?, any Error> in
+      if let date, row.value.isExpired(key, at: date) { return .success(nil) }
+      guard row.value.isWhole(key) else {
+        return .failure(StorageError.damagedValue(key, location: committer.connection.file.description))
+      }
+      return .success(row.blob(3))
     }
-    guard let found = rows.first else { return nil }
-    guard let value = found else {
-      throw StorageError.damagedValue(key, location: committer.connection.file.description)
-    }
-    return value
+    return try rows.first?.get()
   }
 
   /// Stores a value with its attributes under a key, replacing any existing value.

@@ -7,9 +7,13 @@ extension SQLiteEngine {
   package func requireWritable() throws { _ = try openStore() }
 
   /// Commits a batch whose values are kept elsewhere, using `hook`. The commit survives power loss.
-  package func commit(_ batch: WriteBatch, from origin: StoreOrigin, hook: CommitHook) async throws -> StoreCommit {
+  /// - Parameter isSweep: whether the batch removes expired values, so that its `require` operations find them.
+  package func commit(
+    _ batch: WriteBatch, from origin: StoreOrigin, isSweep: Bool = false, hook: CommitHook
+  ) async throws -> StoreCommit {
     let store = try openStore()
-    return try await store.writer.commit(PreparedBatch(batch, origin: origin, at: store.clock.now(), hook: hook), hook)
+    let batch = PreparedBatch(batch, origin: origin, at: store.clock.now(), isSweep: isSweep, hook: hook)
+    return try await store.writer.commit(batch, hook)
   }
 
   /// Runs a closure in a separate transaction on the writer's thread. If it throws, the transaction is rolled back.

@@ -18,6 +18,7 @@ final class ReadOnlyStore: Sendable {
 
   let file: StoreFile
   let maximumValueSize: Int
+  let clock: StoreClock
   /// The error of every attempt to write.
   let refusal: StorageError
   /// The epoch of the store's history.
@@ -51,6 +52,7 @@ final class ReadOnlyStore: Sendable {
     self.file = file
     self.identity = identity
     self.loss = loss
+    clock = configuration.clock
     maximumValueSize = min(configuration.maximumValueSize, limit)
     refusal = StorageError(
       .permissionDenied, "The store is open for reading only: \(reason)",

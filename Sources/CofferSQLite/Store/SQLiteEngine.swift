@@ -111,6 +111,13 @@ public final class SQLiteEngine: StorageEngine {
     }
   }
 
+  public var clock: StoreClock {
+    switch core {
+    case .full(let store): store.clock
+    case .readOnly(let store): store.clock
+    }
+  }
+
   public var latestRevision: StoreRevision {
     switch core {
     case .full(let store): store.latestRevision
@@ -131,11 +138,16 @@ public final class SQLiteEngine: StorageEngine {
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     let store = try openStore()
     try batch.check(capabilities, location: store.file.description)
-    return try await store.writer.commit(
+    let commit = try await store.writer.commit(
       PreparedBatch(batch, origin: origin, at: store.clock.now()), durability: batch.durability)
+    store.sweep(after: commit, batch)
+    return commit
   }
 
-  public func entry(_ key: StoreKey) async throws -> StoreEntry? {
+  public func entry(_ key: StoreKey) async throws -> StoreEntry? { try storedEntry(key)?.present(at: clock.now()) }
+
+  /// Returns an entry, even if it has expired.
+  private func storedEntry(_ key: StoreKey) throws -> StoreEntry? {
     if let readOnlyStore { return try readOnlyStore.entry(key) }
     let store = try openStore()
     do {
@@ -148,6 +160,13 @@ public final class SQLiteEngine: StorageEngine {
   public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try read { try $0.record(name) } }
 
   public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+    guard let summary = try storedSummary(of: key) else { return nil }
+    // Only the checksum of the whole row proves that its value has expired.
+    if summary.attributes.isExpired(at: clock.now()), try await entry(key) == nil { return nil }
+    return summary
+  }
+
+  private func storedSummary(of key: StoreKey) throws -> StoreEntrySummary? {
     if let readOnlyStore { return try readOnlyStore.summary(of: key) }
     let store = try openStore()
     do {
@@ -160,11 +179,20 @@ public final class SQLiteEngine: StorageEngine {
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
+    try await withStoredSnapshot {
+      try await body(PresentSnapshot($0, at: clock.now(), confirmsSummaries: true))
+    }
+  }
+
+  /// Reads one state of the store, including values that have expired.
+  package func withStoredSnapshot<R: Sendable>(
+    _ body: @Sendable (any StorageSnapshot) async throws -> R
+  ) async throws -> R {
     if let readOnlyStore { return try await readOnlyStore.withSnapshot(body) }
     return try await withSnapshot(after: { nil }, body)
   }
 
-  /// Reads one state of the store, taken after `announce` has returned.
+  /// Reads one state of the store, taken after `announce` has returned, including values that have expired.
   /// - Parameter announce: called first; the object that it returns is kept alive until the snapshot has ended.
   package func withSnapshot<R: Sendable>(
     after announce: @Sendable () throws -> (any AnyObject & Sendable)?,

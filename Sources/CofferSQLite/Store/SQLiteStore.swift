@@ -18,6 +18,8 @@ final class SQLiteStore: Sendable {
   let token = StoreToken()
   let maximumValueSize: Int
   let clock: StoreClock
+  /// The times of sweeps; `nil` for a store whose values are kept elsewhere, which are removed by their engine.
+  let sweeping: SweepSchedule?
   let writer: Writer
   let readers: ReaderPool
   private let feed: ChangeFeed
@@ -43,6 +45,7 @@ final class SQLiteStore: Sendable {
     identity = opening.identity
     maximumValueSize = opening.maximumValueSize
     clock = configuration.clock
+    sweeping = configuration.companionTables == nil ? SweepSchedule(isNeeded: opening.hasExpiries) : nil
     let wake = opening.wake
     let quarantine = Quarantine(file, configuration: configuration)
     let opened = opening.identity
@@ -236,6 +239,7 @@ private struct Opening {
   let restoration: Int64?
   let wake: WakeFile
   let maximumValueSize: Int
+  let hasExpiries: Bool
 
   init(_ asked: StoreFile, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
     var file = asked
@@ -253,6 +257,7 @@ private struct Opening {
     let limit = Int(sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, -1)) - 4_096
     maximumValueSize = min(configuration.maximumValueSize, limit)
     restoration = try History.restoration(connection)
+    hasExpiries = try connection.hasExpiries()
     wake = try WakeFile(file)
     if mustVerify || wake.hasFailed { try Self.verify(connection, wake) }
     history = try History.agree(

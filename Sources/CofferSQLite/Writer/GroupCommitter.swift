@@ -272,7 +272,8 @@ package final class GroupCommitter {
   // MARK: One batch
 
   private func apply(_ batch: PreparedBatch) throws -> Result<StoreRevision, any Error> {
-    for case .require(let key, let expected) in batch.operations where try rows.revision(of: key) != expected {
+    for case .require(let key, let expected) in batch.operations
+    where try rows.revision(of: key, presentAt: batch.isSweep ? nil : batch.date) != expected {
       return .failure(StorageError.preconditionFailed(key, location: connection.file.description))
     }
     for case .requireRecord(let name, let expected) in batch.operations

@@ -12,6 +12,8 @@ final class PreparedBatch: Sendable {
   let origin: StoreOrigin
   /// Whether the journal records the batch as made by an unaware writer.
   let isForeign: Bool
+  /// Whether the batch removes expired values, so that its `require` operations find them.
+  let isSweep: Bool
   /// The hook that is applied instead of the operations; `nil` to apply the operations.
   let hook: CommitHook?
   let selection: StoreSelection
@@ -26,11 +28,12 @@ final class PreparedBatch: Sendable {
   /// - Parameter isApplied: Whether the operations are already applied and only the journal row is to be written.
   init(
     _ batch: WriteBatch, origin: StoreOrigin, at date: Date, isApplied: Bool = false, isForeign: Bool = false,
-    hook: CommitHook? = nil
+    isSweep: Bool = false, hook: CommitHook? = nil
   ) {
     operations = batch.operations
     self.date = date.inMilliseconds
     self.isForeign = isForeign
+    self.isSweep = isSweep
     self.hook = hook
     checksums = (isApplied || hook != nil ? [] : batch.operations).map { operation in
       switch operation {

@@ -11,6 +11,7 @@ final class RowWriter {
   private lazy var large = Result { try LargeValues(connection) }
   private lazy var records = Result { try RecordRows(connection) }
   private lazy var clearRange = Result { try connection.prepare(SQL.clearRange) }
+  private lazy var findRow = Result { try connection.prepare(SQL.findRow) }
   private lazy var rewriteValue = Result { try connection.prepare(SQL.rewrite) }
 
   private enum SQL {
@@ -21,9 +22,10 @@ final class RowWriter {
       WHERE \(LiveRowCounter.removing)
       """
     static let rewrite = """
-      UPDATE coffer_values SET value = ?2, checksum = ?3, attributes = NULL, large = NULL
+      UPDATE coffer_values SET value = ?2, checksum = ?3, large = NULL
       WHERE key = ?1 AND \(LiveRowCounter.removing)
       """
+    static let findRow = "SELECT \(ValueRow.columns) FROM coffer_values WHERE key = ?1"
     static let delete = "DELETE FROM coffer_values WHERE key = ?1 AND \(LiveRowCounter.removing)"
     static let clearRange = "DELETE FROM coffer_values WHERE key >= ?1 AND key < ?2 AND \(LiveRowCounter.removing)"
   }
@@ -34,7 +36,7 @@ final class RowWriter {
     put = try connection.prepare(SQL.put)
     delete = try connection.prepare(SQL.delete)
     clearAll = try connection.prepare("DELETE FROM coffer_values")
-    findRevision = try connection.prepare("SELECT revision FROM coffer_values WHERE key = ?1")
+    findRevision = try connection.prepare("SELECT revision, attributes FROM coffer_values WHERE key = ?1")
   }
 
   /// The count and digest as changed by the current transaction; a caller that rolls back must restore them.
@@ -56,11 +58,12 @@ final class RowWriter {
     return found
   }
 
-  /// Replaces a value and keeps its revision.
+  /// Replaces a value and keeps its revision and its attributes.
   /// - Returns: Whether the key exists.
   func rewrite(_ key: StoreKey, _ value: Data) throws -> Bool {
-    guard let revision = try revision(of: key) else { return false }
-    let sum = Int64(bound(checksum(key, value), to: revision))
+    guard let (revision, attributes) = try find(key) else { return false }
+    let content = attributes.withUnsafeBytes { including($0, in: checksum(key, value)) }
+    let sum = Int64(bound(content, to: revision))
     let statement = try rewriteValue.get()
     try key.withBytes { name in
       try value.withUnsafeBytes { content in
@@ -107,6 +110,7 @@ final class RowWriter {
         }
       }
       try removeLarge(keeping: id)
+      if !attributes.isEmpty, let expires = attributes.expires { try schedule(key, expires) }
       live.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
     case .delete(let key):
       try run(delete, with: key)
@@ -150,12 +154,37 @@ final class RowWriter {
   }
 
   /// Returns the revision of a key, or `nil` if it is absent.
-  func revision(of key: StoreKey) throws -> StoreRevision? {
+  /// - Parameter date: the date at which an expired value is absent; `nil` for a value that is stored at all.
+  func revision(of key: StoreKey, presentAt date: Date?) throws -> StoreRevision? {
+    guard let (revision, attributes) = try find(key) else { return nil }
+    guard let date, !attributes.isEmpty,
+      ValueAttributes(encoded: attributes)?.isExpired(at: date) == true
+    else { return revision }
+    // A damaged row is not absent, whatever its attributes say.
+    let statement = try findRow.get()
+    return try key.withBytes { name in
+      statement.bind(1, borrowing: name)
+      defer { statement.resetAndClearBindings() }
+      return try statement.step() && ValueRow(statement, 0).isExpired(key, at: date) ? nil : revision
+    }
+  }
+
+  private func find(_ key: StoreKey) throws -> (revision: StoreRevision, attributes: [UInt8])? {
     try key.withBytes { name in
       findRevision.bind(1, borrowing: name)
       defer { findRevision.resetAndClearBindings() }
-      return try findRevision.step() ? StoreRevision(UInt64(bitPattern: findRevision.integer(0))) : nil
+      guard try findRevision.step() else { return nil }
+      return (StoreRevision(UInt64(bitPattern: findRevision.integer(0))), Array(findRevision.bytes(1)))
     }
+  }
+
+  /// Records when a value expires, for the sweep. The table is created with the first such value.
+  private func schedule(_ key: StoreKey, _ expires: Date) throws {
+    if try !connection.hasExpiries() { try connection.execute(ExpiryTable.create) }
+    let statement = try connection.prepare(ExpiryTable.put)
+    key.withBytes { statement.bind(1, copying: $0) }
+    statement.bind(2, expires.unixMilliseconds)
+    try statement.run()
   }
 }
 

@@ -74,11 +74,16 @@ extension Writer {
 
   /// Schedules housekeeping. An error is ignored, since a later run makes up for it.
   func housekeep(_ body: @escaping @Sendable (GroupCommitter) throws -> Void) {
+    workInBackground {
+      try body($0)
+      return WorkOutcome()
+    }
+  }
+
+  /// Schedules work for which nobody waits.
+  func workInBackground(_ body: @escaping @Sendable (GroupCommitter) throws -> WorkOutcome) {
     let run: @Sendable (GroupCommitter) -> WorkOutcome = { committer in
-      do {
-        try body(committer)
-        return WorkOutcome()
-      } catch {
+      do { return try body(committer) } catch {
         return WorkOutcome(error: error)
       }
     }

@@ -54,7 +54,7 @@ struct SlotJournal {
       case .put(let key, _, _):
         guard let record else { continue }
         try transaction.execute(SQL.intend, [revision, key.blob, .blob(record.id.bytes)])
-        try transaction.put(key, record.encoded)
+        try put(record, of: key, in: transaction)
       case .delete(let key):
         try transaction.execute(SQL.intend, [revision, key.blob, .null])
         try transaction.delete(key)
@@ -71,6 +71,12 @@ struct SlotJournal {
     }
   }
 
+  /// Writes the row of a key. The row has the expiry of the value as its own, too, by which preconditions and the sweep
+  /// are judged.
+  static func put(_ record: SlotRecord, of key: StoreKey, in transaction: SQLiteTransaction) throws {
+    try transaction.put(key, record.encoded, ValueAttributes(expires: record.attributes.expires))
+  }
+
   /// The row of a key in the journal.
   enum Line {
     case none
@@ -82,7 +88,7 @@ struct SlotJournal {
   /// Returns the row of a key, as seen by a transaction.
   static func line(of key: StoreKey, in transaction: SQLiteTransaction) throws -> Line {
     do {
-      guard let value = try transaction.value(key) else { return .none }
+      guard let value = try transaction.storedValue(key) else { return .none }
       return value.withUnsafeBytes { SlotRecord($0) }.map { .record($0) } ?? .unreadable
     } catch let error as StorageError where error.code == .damaged {
       return .unreadable

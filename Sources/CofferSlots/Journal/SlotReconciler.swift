@@ -170,7 +170,7 @@ final class SlotReconciler: Sendable {
       outcome.changed += 1
       return 0
     }
-    try transaction.put(key, handle.record(handle.nextID(), key, content).encoded)
+    try SlotJournal.put(handle.record(handle.nextID(), key, content), of: key, in: transaction)
     outcome.changed += 1
     return content.data.count
   }

@@ -10,6 +10,7 @@ import Foundation
 final class ReadOnlySlotStore: SlotCore {
   let capabilities: StoreCapabilities
   let description: String
+  let clock: StoreClock
   let slots: any Slots
   let journal: SQLiteEngine?
   var obstacleToWriting: StorageError? { refusal }
@@ -28,6 +29,7 @@ final class ReadOnlySlotStore: SlotCore {
   ) throws {
     self.slots = slots
     description = name
+    clock = configuration.clock
     control = try SlotControl(readOnly: directory, name: name)
     journal =
       try control.hasJournal()
@@ -61,7 +63,7 @@ final class ReadOnlySlotStore: SlotCore {
       return try await body(snapshot)
     }
     guard let journal else { return try await read(nil) }
-    return try await journal.withSnapshot { try await read($0) }
+    return try await journal.withStoredSnapshot { try await read($0) }
   }
 
   func record(_ name: SystemRecordName) async throws -> SystemRecord? {

@@ -36,7 +36,7 @@ extension SlotEngine {
     if let kept { try await self.backup(to: kept) }
     var operations: [WriteBatch.Operation] = [.clear(prefix: nil)]
     operations += content.values.map { .put($0.key, $0.value, $0.attributes) }
-    let present = try await withSnapshot { try $0.systemRecords }
+    let present = try await withStoredSnapshot { try $0.systemRecords }
     operations += present.keys.filter { content.records[$0] == nil }.sorted().map { .deleteRecord($0) }
     operations += content.records.puts
     let commit = try await commit(WriteBatch(operations), from: StoreOrigin())
@@ -55,10 +55,11 @@ extension SlotEngine {
   /// - Returns: The revision of the snapshot.
   private func copyValues(into copy: SQLiteEngine) async throws -> StoreRevision {
     let (origin, transaction) = (StoreOrigin(), TransactionID())
-    return try await withSnapshot { snapshot in
+    return try await withStoredSnapshot { snapshot in
       try await snapshot.forEachPage { page in
         try Task.checkCancellation()
-        let operations = page.map { WriteBatch.Operation.put($0.key, $0.value, $0.attributes) }
+        let operations = page.compactMap { $0.present(at: clock.now()) }
+          .map { WriteBatch.Operation.put($0.key, $0.value, $0.attributes) }
         try await copy.commit(WriteBatch(operations, transaction: transaction, durability: .relaxed), from: origin)
       }
       let records = try snapshot.systemRecords

@@ -21,6 +21,8 @@ public final class SlotEngine: StorageEngine {
   /// The location of the store, as error messages print it.
   public var description: String { core.description }
 
+  public var clock: StoreClock { core.clock }
+
   /// Whether the store is open for reading only because its location cannot be written.
   public var isReadOnly: Bool { core.obstacleToWriting != nil }
 
@@ -86,17 +88,27 @@ public final class SlotEngine: StorageEngine {
     try await core.commit(batch, from: origin)
   }
 
-  public func entry(_ key: StoreKey) async throws -> StoreEntry? { try await core.entry(key) }
+  public func entry(_ key: StoreKey) async throws -> StoreEntry? {
+    try await core.entry(key)?.present(at: clock.now())
+  }
 
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
+    try await withStoredSnapshot { try await body(PresentSnapshot($0, at: clock.now())) }
+  }
+
+  /// Reads one state of the store, including values that have expired.
+  func withStoredSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
     try await core.withSnapshot(body)
   }
 
   public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try await core.record(name) }
 
-  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await core.summary(of: key) }
+  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+    guard let summary = try await core.summary(of: key) else { return nil }
+    return summary.attributes.isExpired(at: clock.now()) ? nil : summary
+  }
 
   /// Returns the number of replaced values retained for snapshots, by all processes that have the store open.
   package func retainedCount() async throws -> Int { try await core.retainedCount() }

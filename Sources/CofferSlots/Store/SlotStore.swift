@@ -13,6 +13,7 @@ final class SlotStore: SlotCore {
   private let endWatch: Locked<(@Sendable () -> Void)?>
   private let slotAvailability: SlotAvailability
   private let gate = CommitGate()
+  private let sweeping: SweepSchedule
   private let closing = Locked<Task<Void, any Error>?>(nil)
   /// The recovery that opening starts. Listings wait for it.
   private let recovery: SlotRecovery
@@ -66,6 +67,7 @@ final class SlotStore: SlotCore {
     records = try SQLiteEngine.openBlocking(at: control.journal, configuration: configuration.forJournal(named: name))
     // A journal that other handles use was not lost: they are about to record its first values.
     if try isNew || !handle.hasNeighbours() { try Self.beginRevisions(of: records, handle, isAway: isAway) }
+    sweeping = SweepSchedule(isNeeded: try records.read { try $0.hasExpiries() })
     let queue = DispatchQueue(label: "coffer.slots", attributes: .concurrent)
     let quarantine = SlotQuarantine(handle)
     let reconciler = SlotReconciler(handle: handle, journal: records, quarantine: quarantine, queue: queue)
@@ -130,6 +132,7 @@ final class SlotStore: SlotCore {
 
   func recoveryReport() async throws -> RecoveryReport { try await recovery.done() }
 
+  var clock: StoreClock { handle.configuration.clock }
   var latestRevision: StoreRevision { records.latestRevision }
   var latestPosition: JournalPosition { records.latestPosition }
 
@@ -137,13 +140,29 @@ final class SlotStore: SlotCore {
 
   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     do {
-      return try await commitNow(batch, from: origin)
+      let commit = try await commitNow(batch, from: origin)
+      if let date = sweeping.takeDue(at: commit.date, after: batch) {
+        Task { [weak self] in try? await self?.sweep(upTo: date) }  // A later sweep makes up for a failed one.
+      }
+      return commit
     } catch {
       throw noticing(error)
     }
   }
 
-  private func commitNow(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
+  /// Removes values that had expired at a date, in a commit of its own.
+  private func sweep(upTo date: Date) async throws {
+    let expired = try await records.perform { try $0.expiredValues(at: date) }
+    if expired.isFull { sweeping.noteMore() }
+    if !expired.values.isEmpty {
+      _ = try await commitNow(WriteBatch(sweeping: expired.values), from: StoreOrigin(), isSweep: true)
+    }
+    try await records.perform { try $0.forget(expired) }
+  }
+
+  private func commitNow(
+    _ batch: WriteBatch, from origin: StoreOrigin, isSweep: Bool = false
+  ) async throws -> StoreCommit {
     guard gate.enter() else { throw StorageError.closed(description) }
     defer { gate.leave() }
     try records.requireWritable()
@@ -175,7 +194,7 @@ final class SlotStore: SlotCore {
         try handle.publish(committer, isLazy: true) { unpublished in resume { unpublished.failure(of: $0) } }
       })
     do {
-      return try await records.commit(batch, from: origin, hook: hook)
+      return try await records.commit(batch, from: origin, isSweep: isSweep, hook: hook)
     } catch let unfinished as UnfinishedBatch {
       throw unfinished.cause
     } catch let error as StorageError where error.code == .outcomeUnknown {

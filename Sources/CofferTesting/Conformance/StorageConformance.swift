@@ -158,7 +158,8 @@ extension StorageConformance {
   public static let checks: [Check] = [
     ValueChecks.all, KeyChecks.all, BatchChecks.all, PreconditionChecks.all, ListingChecks.all, SnapshotChecks.all,
     ChangeChecks.all, JournalChecks.all, HandleChecks.all, ConcurrencyChecks.all, ClosingChecks.all,
-    PersistenceChecks.all, AttributeChecks.all, RecordChecks.all, InterruptionChecks.all, RefusalChecks.all,
+    PersistenceChecks.all, AttributeChecks.all, ExpiryChecks.all, RecordChecks.all, InterruptionChecks.all,
+    RefusalChecks.all,
   ].flatMap { $0 }
 
   /// Returns the check with the given name, or `nil` if there is none.

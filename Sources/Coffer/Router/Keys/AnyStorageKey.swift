@@ -48,6 +48,8 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
   public let hasDefault: Bool
   /// Whether the value is a secret.
   public let isSensitive: Bool
+  /// The time after each write from which the value is absent; `nil` for a value that does not expire.
+  public let lifetime: Duration?
 
   /// Creates the descriptor of a key.
   public init<K: StorageKey>(_ key: K) {
@@ -63,6 +65,7 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
     hasMigration = key.migration != nil
     hasDefault = key.defaultValue != nil
     isSensitive = key.isSensitive
+    lifetime = key.lifetime
   }
 }
 

@@ -19,6 +19,9 @@ extension StorageKeyDescriptor {
         .insecureKey, "The key is a secret, and would be sent to other devices unprotected.",
         advice: "Set its sync policy to never. Nothing was read or written.", key: key)
     }
+    if let lifetime, lifetime <= .zero {
+      throw flaw(key, "The key has a lifetime that is not positive.", "Omit it, or declare a longer one.")
+    }
     switch (security, domain) {
     case (.keychain, _) where domain.keepsSecrets, (.encrypted, .encryptedFileSystem),
       (.none, _) where !domain.isSecure:

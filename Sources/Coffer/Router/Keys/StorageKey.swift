@@ -38,6 +38,8 @@ public protocol StorageKey<Value>: Sendable {
   var defaultValue: Value? { get }
   /// Whether the value is a secret, which only a store made for secrets may hold; by default `true` in such a domain.
   var isSensitive: Bool { get }
+  /// The time after each write from which the value is absent; `nil`, the default, for a value that does not expire.
+  var lifetime: Duration? { get }
   /// An object that identifies the declaration: keys with the same object agree in every part, so a router does not
   /// compare them again. `nil` by default.
   var declaration: (any AnyObject & Sendable)? { get }
@@ -49,6 +51,7 @@ extension StorageKey {
   public var migration: AnyStorageMigration? { nil }
   public var defaultValue: Value? { nil }
   public var isSensitive: Bool { domain.isSecure }
+  public var lifetime: Duration? { nil }
   public var declaration: (any AnyObject & Sendable)? { nil }
 
   public var security: SecurityPolicy { domain.security }

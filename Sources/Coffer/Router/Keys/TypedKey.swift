@@ -24,6 +24,7 @@ public struct TypedKey<Value: Sendable>: StorageKey {
   @inlinable public var migration: AnyStorageMigration? { parts.migration }
   @inlinable public var defaultValue: Value? { parts.defaultValue }
   @inlinable public var isSensitive: Bool { parts.isSensitive }
+  @inlinable public var lifetime: Duration? { parts.lifetime }
 
   /// All parts in one object: copying a key copies one reference, and a router recognizes the declaration by its
   /// identity.
@@ -42,16 +43,17 @@ public struct TypedKey<Value: Sendable>: StorageKey {
   ///   - availability: the platforms on which the value exists.
   ///   - sync: whether the value is sent to other devices.
   ///   - migration: the migration of an older form of the value.
+  ///   - lifetime: the time after each write from which the value is absent; `nil` for a value that does not expire.
   @inlinable  // keeps keys cheap that are created again at each use
   public init(
     _ name: String, in domain: StorageDomain, owner: String, about: String, default defaultValue: Value? = nil,
     as serializer: Serializer<Value>, security: SecurityPolicy? = nil, availability: PlatformAvailability = .all,
-    sync: SyncPolicy = .never, migration: AnyStorageMigration? = nil
+    sync: SyncPolicy = .never, migration: AnyStorageMigration? = nil, lifetime: Duration? = nil
   ) {
     parts = Parts(
       name: name, domain: domain, security: security ?? domain.security, serializer: serializer, owner: owner,
       description: about, availability: availability, syncPolicy: sync, migration: migration,
-      defaultValue: defaultValue, isSensitive: domain.isSecure)
+      defaultValue: defaultValue, isSensitive: domain.isSecure, lifetime: lifetime)
   }
 
   /// Creates a key of a secret. A domain that does not protect values does not compile. The secret is never synced and
@@ -63,14 +65,15 @@ public struct TypedKey<Value: Sendable>: StorageKey {
   ///   - about: the purpose of the secret, in a sentence.
   ///   - serializer: the serializer of the secret.
   ///   - availability: the platforms on which the secret exists.
+  ///   - lifetime: the time after each write from which the secret is absent; `nil` for one that does not expire.
   public init(
     secret name: String, in domain: SecretDomain, owner: String, about: String, as serializer: Serializer<Value>,
-    availability: PlatformAvailability = .all
+    availability: PlatformAvailability = .all, lifetime: Duration? = nil
   ) {
     parts = Parts(
       name: name, domain: domain.domain, security: domain.security, serializer: serializer, owner: owner,
       description: about, availability: availability, syncPolicy: .never, migration: nil, defaultValue: nil,
-      isSensitive: true)
+      isSensitive: true, lifetime: lifetime)
   }
 }
 
@@ -88,12 +91,13 @@ extension TypedKey {
     @usableFromInline let migration: AnyStorageMigration?
     @usableFromInline let defaultValue: Value?
     @usableFromInline let isSensitive: Bool
+    @usableFromInline let lifetime: Duration?
 
     @usableFromInline
     init(
       name: String, domain: StorageDomain, security: SecurityPolicy, serializer: Serializer<Value>, owner: String,
       description: String, availability: PlatformAvailability, syncPolicy: SyncPolicy, migration: AnyStorageMigration?,
-      defaultValue: Value?, isSensitive: Bool
+      defaultValue: Value?, isSensitive: Bool, lifetime: Duration?
     ) {
       self.name = name
       self.domain = domain
@@ -106,6 +110,7 @@ extension TypedKey {
       self.migration = migration
       self.defaultValue = defaultValue
       self.isSensitive = isSensitive
+      self.lifetime = lifetime
     }
   }
 }
@@ -116,19 +121,20 @@ extension TypedKey where Value: Codable {
   public init(
     _ name: String, in domain: StorageDomain, owner: String, about: String, default defaultValue: Value? = nil,
     security: SecurityPolicy? = nil, availability: PlatformAvailability = .all, sync: SyncPolicy = .never,
-    migration: AnyStorageMigration? = nil
+    migration: AnyStorageMigration? = nil, lifetime: Duration? = nil
   ) {
     self.init(
       name, in: domain, owner: owner, about: about, default: defaultValue, as: .json, security: security,
-      availability: availability, sync: sync, migration: migration)
+      availability: availability, sync: sync, migration: migration, lifetime: lifetime)
   }
 
   /// Creates a key of a secret that is stored as JSON.
   public init(
     secret name: String, in domain: SecretDomain, owner: String, about: String,
-    availability: PlatformAvailability = .all
+    availability: PlatformAvailability = .all, lifetime: Duration? = nil
   ) {
-    self.init(secret: name, in: domain, owner: owner, about: about, as: .json, availability: availability)
+    self.init(
+      secret: name, in: domain, owner: owner, about: about, as: .json, availability: availability, lifetime: lifetime)
   }
 }
 

@@ -42,12 +42,22 @@ public actor StorageRouter: StorageProviding {
     /// The declaration object that has been compared with the record.
     let declaration: (any AnyObject & Sendable)?
     var key: StoreKey { record.key }
-    var attributes: ValueAttributes { record.attributes }
+    /// The attributes of a value that is stored now.
+    var attributes: ValueAttributes { attributes(expires: nil) }
 
     init(_ record: KeyRegistry.Record, _ store: TypedStore, declaration: (any AnyObject & Sendable)?) {
       self.record = record
       self.store = store
       self.declaration = declaration
+    }
+
+    /// Returns the attributes of a value that is stored now.
+    /// - Parameter expires: the date from which the value is absent; by default, the end of the key's lifetime.
+    func attributes(expires: Date?) -> ValueAttributes {
+      var attributes = record.attributes
+      let end = record.descriptor.lifetime.map { store.engine.clock.now() + $0.inSeconds }
+      if let expires = expires ?? end { attributes.expires = expires }
+      return attributes
     }
   }
 
@@ -71,21 +81,24 @@ public actor StorageRouter: StorageProviding {
     try await set(value, for: key, durability: .full)
   }
 
-  /// Stores a value with a durability and a transaction, replacing any existing one.
+  /// Stores a value with an expiry, a durability or a transaction, replacing any existing one.
   /// - Parameters:
   ///   - value: the value.
   ///   - key: the key of the value.
+  ///   - expires: the date from which the value is absent, for every reader at once; by default, the end of the key's
+  ///     ``StorageKey/lifetime``, if it has one.
   ///   - durability: the failures that the value survives once the call returns.
   ///   - transaction: the logical change that the write belongs to; a new one by default.
   /// - Throws: `StorageError`; nothing was written, unless its code is `outcomeUnknown` or `unfinished`.
   public nonisolated func set<K: StorageKey>(
-    _ value: K.Value, for key: K, durability: StoreDurability, transaction: TransactionID? = nil
+    _ value: K.Value, for key: K, expires: Date? = nil, durability: StoreDurability = .full,
+    transaction: TransactionID? = nil
   ) async throws {
     let resolved = try await resolve(key)
     let data = try key.serializer.bytes(of: value, resolved)
     try checkSize(data.count, resolved.record)
     let batch = WriteBatch(
-      [.put(resolved.key, data, resolved.attributes)], transaction: transaction, durability: durability)
+      [.put(resolved.key, data, resolved.attributes(expires: expires))], transaction: transaction, durability: durability)
     try await resolved.store.commit(batch, [(resolved.key, Box(value))])
     await wrote([resolved.record])
   }
@@ -255,6 +268,10 @@ extension StorageError {
       .notFound, "There is no value, and the key has no default.", advice: "Store one, or give the key a default.",
       location: resolved.store.engine.description, key: resolved.key)
   }
+}
+
+extension Duration {
+  fileprivate var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
 }
 
 extension Serializer {

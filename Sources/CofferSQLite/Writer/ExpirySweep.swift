@@ -1,0 +1,107 @@
+package import CofferCore
+package import Foundation
+
+/// The table of the values that expire: one row per key, written by each put with an expiry.
+///
+/// It only serves to find expired values; the attributes of a value decide. A row whose value was replaced or removed
+/// meanwhile is dropped when its date has passed, so other puts and deletions need not maintain the table.
+enum ExpiryTable {
+  static let name = "coffer_expiries"
+  static let create = """
+    CREATE TABLE IF NOT EXISTS \(name) (key BLOB PRIMARY KEY NOT NULL, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS coffer_expiries_at ON \(name) (at)
+    """
+  static let put = """
+    INSERT INTO \(name) (key, at) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET at = excluded.at
+    """
+  static let due = "SELECT key, at FROM \(name) WHERE at <= ?1 ORDER BY at LIMIT \(SweepSchedule.limit)"
+  static let forget = "DELETE FROM \(name) WHERE key = ?1 AND at = ?2"
+}
+
+extension Connection {
+  /// Whether a value that expires was ever stored.
+  func hasExpiries() throws -> Bool {
+    try number("SELECT 1 FROM sqlite_schema WHERE name = '\(ExpiryTable.name)'") != nil
+  }
+}
+
+/// The expired values that a sweep is to remove.
+package struct ExpiredValues: Sendable {
+  /// The keys with the revisions of their values.
+  package fileprivate(set) var values: [(key: StoreKey, revision: StoreRevision)] = []
+  /// Whether there may be more.
+  package var isFull: Bool { rows.count >= SweepSchedule.limit }
+  fileprivate var rows: [(key: Data, at: Int64)] = []
+}
+
+extension Reader {
+  /// Whether a value that expires was ever stored.
+  package func hasExpiries() throws -> Bool { try connection.hasExpiries() }
+}
+
+extension GroupCommitter {
+  /// Finds values that had expired at a date. A damaged row is not among them.
+  package func expiredValues(at date: Date) throws -> ExpiredValues {
+    var expired = ExpiredValues()
+    guard try connection.hasExpiries() else { return expired }
+    expired.rows = try statements.query(ExpiryTable.due, [.integer(date.unixMilliseconds)]) { row in
+      (row.blob(0), row.integer(1))
+    }
+    for row in expired.rows {
+      guard let name = String(validating: row.key, as: UTF8.self), let key = try? StoreKey(name) else { continue }
+      let sql = "SELECT \(ValueRow.columns) FROM coffer_values WHERE key = ?1"
+      let revision = try statements.query(sql, [.blob(row.key)]) { found in
+        found.value.isExpired(key, at: date) ? found.value.revision : nil
+      }
+      if let revision = revision.first ?? nil { expired.values.append((key, revision)) }
+    }
+    return expired
+  }
+
+  /// Removes the rows by which a sweep has found its values.
+  package func forget(_ expired: ExpiredValues) throws {
+    guard !expired.rows.isEmpty else { return }
+    try housekeep {
+      for row in expired.rows { try statements.execute(ExpiryTable.forget, [.blob(row.key), .integer(row.at)]) }
+    }
+  }
+}
+
+extension ValueRow {
+  /// Whether the row is intact and its value has expired.
+  func isExpired(_ key: StoreKey, at date: Date) -> Bool {
+    guard !attributes.isEmpty, let attributes = ValueAttributes(encoded: attributes),
+      attributes.isExpired(at: date)
+    else { return false }
+    return isWhole(key)
+  }
+}
+
+extension SQLiteStore {
+  /// Schedules the removal of expired values if it is due after a commit.
+  func sweep(after commit: StoreCommit, _ batch: WriteBatch) {
+    guard let sweeping, let date = sweeping.takeDue(at: commit.date, after: batch) else { return }
+    writer.sweep(upTo: date) { sweeping.noteMore() }
+  }
+}
+
+extension Writer {
+  /// Removes values that had expired at a date, in a commit of its own. An error is ignored, since a later sweep makes
+  /// up for it.
+  fileprivate func sweep(upTo date: Date, noteMore: @escaping @Sendable () -> Void) {
+    workInBackground { [self] committer in
+      let expired = try committer.expiredValues(at: date)
+      if expired.isFull { noteMore() }
+      var commit: StoreCommit?
+      if !expired.values.isEmpty {
+        let batch = PreparedBatch(
+          WriteBatch(sweeping: expired.values), origin: StoreOrigin(), at: committer.clock.now(), isSweep: true)
+        let revision = try committer.commit([batch], durability: .relaxed)[0].get()
+        raise(revision)
+        commit = batch.commit(at: revision)
+      }
+      try? committer.forget(expired)  // the next sweep finds and drops what is left
+      return WorkOutcome(commit: commit)
+    }
+  }
+}

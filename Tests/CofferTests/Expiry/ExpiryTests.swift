@@ -1,0 +1,92 @@
+import Coffer
+import CofferTestSupport
+import CofferTesting
+import Foundation
+import Testing
+
+@Suite(.serialized) struct ExpiryTests {
+  private let clock = SettableClock()
+
+  @Test func anExpiredValueIsAbsentFromEveryRead() async throws {
+    let store = TypedStore(engine: MemoryEngine(clock: clock.storeClock))
+    let key = try StoreKey("token")
+    try await store.save(Note(title: "a"), for: key, expires: clock.now + 60)
+    #expect(store.cached(Note.self, for: key) == Note(title: "a"))
+    clock.advance(by: 59.999)
+    #expect(try await store.load(Note.self, for: key) == Note(title: "a"))
+    clock.advance(by: 0.001)
+    #expect(store.cached(Note.self, for: key) == nil, "the cache must not outlive the value")
+    #expect(try await store.load(Note.self, for: key) == nil)
+    #expect(try await store.loadAll(Note.self, keys: [key]) == [nil])
+    #expect(try await !store.exists(key))
+    clock.advance(by: -1)
+    #expect(try await store.load(Note.self, for: key) == Note(title: "a"), "it was not swept yet")
+  }
+
+  @Test func aValueReadByAnotherStoreIsCachedWithItsExpiry() async throws {
+    let engine = MemoryEngine(clock: clock.storeClock)
+    let key = try StoreKey("token")
+    try await TypedStore(engine: engine).save(Note(title: "a"), for: key, expires: clock.now + 60)
+    let store = TypedStore(engine: engine, cacheCapacity: 4)
+    _ = try await store.load(Note.self, for: key)
+    for number in 0..<5 { try await store.save(number, for: StoreKey("other/\(number)")) }
+    _ = try await store.loadAll(Note.self, keys: [key])
+    #expect(store.cached(Note.self, for: key) != nil)
+    clock.advance(by: 60)
+    #expect(store.cached(Note.self, for: key) == nil)
+  }
+
+  @Test func anUpdateStartsFromNothingAndOtherwiseKeepsTheExpiry() async throws {
+    let directory = try TemporaryDirectory()
+    var configuration = SQLiteConfiguration()
+    configuration.clock = clock.storeClock
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+    let store = TypedStore(engine: engine)
+    let key = try StoreKey("visits")
+    try await store.save(7, for: key, expires: clock.now + 60)
+    #expect(try await store.update(key, default: 0) { $0 += 1 } == 8)
+    #expect(try await engine.entry(key)?.attributes.expires == clock.now + 60)
+    clock.advance(by: 60)
+    #expect(try await store.update(key, default: 0) { $0 += 1 } == 1)
+    #expect(try await engine.entry(key)?.attributes.expires == nil)
+    try await engine.close()
+  }
+
+  @Test(.timeLimit(.minutes(1))) func aStreamDeliversTheExpiry() async throws {
+    let store = TypedStore(engine: MemoryEngine(clock: clock.storeClock))
+    let key = try StoreKey("token")
+    try await store.save("a", for: key, expires: clock.now + 60)
+    var values = store.values(of: key, as: String.self).makeAsyncIterator()
+    #expect(try await values.next() == .some("a"))
+    let (clock, base) = (clock, clock.now)
+    let jumps = Task {
+      await clock.waitForSleepers()
+      clock.set(base - 3_600)
+      clock.set(base + 60)
+    }
+    #expect(try await values.next() == .some(nil))
+    await jumps.value
+    // The request for a change that was pending during the expiry serves the next value.
+    try await store.save("b", for: key, expires: clock.now + 60)
+    #expect(try await values.next() == .some("b"))
+    let save = Task {
+      await clock.waitForSleepers()
+      try await store.save("c", for: key)
+    }
+    #expect(try await values.next() == .some("c"))
+    try await save.value
+    let ending = Task {
+      var values = store.values(of: key, as: String.self).makeAsyncIterator()
+      _ = try await values.next()
+      return try await values.next()
+    }
+    ending.cancel()
+    #expect(try await ending.value == nil)
+  }
+
+  @Test func enginesWithoutAttributesRefuse() async throws {
+    let store = TypedStore(engine: AdapterEngine(MemoryAdapter()))
+    await expectStorageError(.unsupported) { try await store.save("a", for: "k", expires: .now + 60) }
+    #expect(try await store.load(String.self, for: "k") == nil)
+  }
+}

@@ -1,0 +1,117 @@
+import Coffer
+import CofferSQLite
+import CofferSlots
+import CofferTestSupport
+import CofferTesting
+import Foundation
+import Testing
+
+@Suite(.serialized) struct SweepTests {
+  enum Kind: CaseIterable { case memory, database, files, sealed }
+
+  private let clock = SettableClock()
+  private let origin = StoreOrigin()
+
+  @Test(.timeLimit(.minutes(2)), arguments: Kind.allCases)
+  func expiredValuesAreSweptByALaterCommit(_ kind: Kind) async throws {
+    let directory = try TemporaryDirectory()
+    let engine = try await open(kind, directory)
+    let (token, other) = (try StoreKey("token"), try StoreKey("other"))
+    try await put(token, 60, in: engine)
+    clock.advance(by: 60 + 3_599)
+    let changes = engine.changes(since: nil)
+    try await engine.commit(WriteBatch([.put(other, Data("1".utf8))]), from: origin)
+    clock.advance(by: -3_600)
+    #expect(try await engine.entry(token)?.value == Data("v".utf8), "a clock that was set back shows it again")
+    clock.advance(by: 3_600 + 120)
+    try await engine.commit(WriteBatch([.put(other, Data("2".utf8))]), from: origin)
+    let swept = await changes.first { if case .commit(let commit) = $0 { commit.changed.contains(token) } else { false } }
+    guard case .commit(let sweep)? = swept else { throw Missing() }
+    #expect(sweep.changed.keys == [token] && sweep.origin != origin && sweep.transaction != nil)
+    clock.advance(by: -7_200)
+    #expect(try await engine.entry(token) == nil, "a swept value is gone")
+    #expect(try await engine.entry(other)?.value == Data("2".utf8))
+    try await engine.close()
+  }
+
+  @Test(.timeLimit(.minutes(2)), arguments: [Kind.memory, .database, .files])
+  func aSweepRemovesNoNewerValue(_ kind: Kind) async throws {
+    let directory = try TemporaryDirectory()
+    let engine = try await open(kind, directory)
+    let keys = try (0..<300).map { try StoreKey("k/\($0)") }
+    var attributes = ValueAttributes()
+    attributes.expires = clock.now + 60
+    try await engine.commit(WriteBatch(keys.map { .put($0, Data("v".utf8), attributes) }), from: origin)
+    try await engine.commit(WriteBatch([.put(keys[0], Data("new".utf8)), .delete(keys[1])]), from: origin)
+    try await put(keys[2], 1_000_000, in: engine)
+    clock.advance(by: 4_000)
+    let changes = engine.changes(since: nil)
+    var swept: Set<StoreKey> = []
+    let trigger = try StoreKey("trigger")
+    try await engine.commit(WriteBatch([.put(trigger, Data())]), from: origin)
+    for await change in changes {
+      guard case .commit(let commit) = change, commit.origin != origin else { continue }
+      swept.formUnion(commit.changed.keys)
+      #expect(commit.changed.keys.count <= 256, "a sweep is bounded")
+      if swept.count == 297 { break }
+      try await engine.commit(WriteBatch([.put(trigger, Data())]), from: origin)
+    }
+    #expect(swept == Set(keys[3...]))
+    #expect(try await engine.entry(keys[0])?.value == Data("new".utf8))
+    #expect(try await engine.contains(keys[2]))
+    #expect(try await engine.summaries().map(\.key) == [keys[0], keys[2], trigger].sorted())
+    try await engine.close()
+  }
+
+  @Test func aBackupKeepsTheExpiry() async throws {
+    let directory = try TemporaryDirectory()
+    for (number, kind) in [Kind.database, .files].enumerated() {
+      let engine = try await open(kind, directory)
+      let key = try StoreKey("token")
+      try await put(key, 60, in: engine)
+      let backup = directory.path("backup\(number).db")
+      if let files = engine.as(SlotEngine.self) {
+        try await files.backup(to: backup)
+        try await files.restore(from: backup)
+      } else {
+        try await engine.opened(as: SQLiteEngine.self).backup(to: backup)
+      }
+      #expect(try await engine.entry(key)?.attributes.expires == clock.now + 60)
+      try await engine.close()
+      var configuration = SQLiteConfiguration()
+      configuration.clock = clock.storeClock
+      configuration.access = .readOnly
+      let copy = try await SQLiteEngine.open(at: backup, configuration: configuration)
+      #expect(try await copy.entry(key)?.attributes.expires == clock.now + 60)
+      clock.advance(by: 60)
+      #expect(try await copy.entry(key) == nil && copy.summaries().isEmpty, "a read-only store judges, too")
+      try await copy.close()
+    }
+  }
+
+  private func put(_ key: StoreKey, _ seconds: TimeInterval, in engine: any StorageEngine) async throws {
+    var attributes = ValueAttributes()
+    attributes.expires = clock.now + seconds
+    try await engine.commit(WriteBatch([.put(key, Data("v".utf8), attributes)]), from: origin)
+  }
+
+  private func open(_ kind: Kind, _ directory: TemporaryDirectory) async throws -> any StorageEngine {
+    var database = SQLiteConfiguration()
+    database.clock = clock.storeClock
+    var slots = SlotConfiguration()
+    slots.clock = clock.storeClock
+    var options = StoreOptions()
+    options.database = database
+    options.slots = slots
+    options.keychain.store = slots
+    options.passphrase = { _ in .provided { Data("correct horse battery".utf8) } }
+    return switch kind {
+    case .memory: MemoryEngine(clock: clock.storeClock)
+    case .database: try await StoreLocation.sqlite(path: directory.path("store.db")).open(options)
+    case .files: try await StoreLocation.files(directory: directory.path("files")).open(options)
+    case .sealed: try await StoreLocation.sealed(path: directory.path("a.sealed")).open(options)
+    }
+  }
+
+  private struct Missing: Error {}
+}

@@ -15,6 +15,7 @@ enum CofferCommand {
     case .cp: try await copyStore(invocation)
     case .backup: try await backUpStore(invocation)
     case .restore: try await restoreStore(invocation)
+    case .quarantine: try await manageQuarantine(invocation)
     case .watch: try await watchStore(invocation)
     case .info: try await describeStore(invocation)
     case .verify: try await verifyStore(invocation)

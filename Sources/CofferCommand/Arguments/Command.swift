@@ -3,7 +3,7 @@ import CofferTerminal
 
 /// A command of `coffer`; the raw value is the word that is typed.
 enum Command: String, ProgramCommand {
-  case set, get, rm, ls, cp, backup, restore, watch, info, verify, audit, doctor, completions, help, version
+  case set, get, rm, ls, cp, backup, restore, quarantine, watch, info, verify, audit, doctor, completions, help, version
 
   /// The operands, options and help of the command.
   var syntax: Syntax {
@@ -15,6 +15,7 @@ enum Command: String, ProgramCommand {
     case .cp: Table.cp
     case .backup: Table.backup
     case .restore: Table.restore
+    case .quarantine: Table.quarantine
     case .watch: Table.watch
     case .info: Table.info
     case .verify: Table.verify

@@ -10,7 +10,7 @@ enum Option: String, ProgramOption {
   case takeOver = "take-over"
   case long, null
   case since, count
-  case type
+  case type, expires
   case html
   case passphraseFile = "passphrase-file"
   case passphraseDescriptor = "passphrase-fd"
@@ -35,6 +35,7 @@ enum Option: String, ProgramOption {
     switch self {
     case .file, .html, .store, .passphraseFile: OptionValue(name: "PATH", completion: .files)
     case .type: OptionValue(name: "TYPE", completion: .words(PreferenceType.allCases.map(\.rawValue)))
+    case .expires: OptionValue(name: "WHEN", completion: .nothing)
     case .prefix: OptionValue(name: "PREFIX", completion: .listed)
     case .since: OptionValue(name: "REVISION", completion: .nothing)
     case .count, .passphraseDescriptor: OptionValue(name: "N", completion: .nothing)
@@ -60,6 +61,7 @@ enum Option: String, ProgramOption {
     case .since: "first show the commits after REVISION"
     case .count: "end after N events"
     case .type: "preference type: string, number, boolean, date, data"
+    case .expires: "absent from then on: 90s, 15m, 2h, 7d, or a date"
     case .html: "also write the report as an HTML page"
     case .passphraseFile: "read the passphrase of a sealed store from PATH"
     case .passphraseDescriptor: "read the passphrase from an open descriptor"

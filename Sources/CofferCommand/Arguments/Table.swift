@@ -11,7 +11,7 @@ enum Table {
       Operand(name: "KEY", completion: .listed, summary: "its name: 1 to 1,024 bytes of UTF-8", isRequired: true),
       Operand(name: "VALUE", summary: "the bytes to store; - reads standard input", isValue: true),
     ],
-    options: [.file, .relaxed, .type] + Option.ofStore + [.json],
+    options: [.file, .relaxed, .type, .expires] + Option.ofStore + [.json],
     details: [
       """
       Without VALUE, the value is read from a pipe or a redirected file. It is stored
@@ -25,6 +25,10 @@ enum Table {
       """
       A new preference (--store prefs:SUITE) is text; an existing one keeps its type
       if the value can be converted to it. --type sets the type.
+      """,
+      """
+      A value with --expires is absent for every reader from that moment on, and its
+      bytes are removed later. Setting the key again replaces the expiry.
       """,
     ],
     examples: [

@@ -19,7 +19,7 @@ func getValue(_ invocation: Invocation) async throws -> ExitStatus {
   return .ok
 }
 
-private func show(_ value: Data, on output: Output) throws {
+func show(_ value: Data, on output: Output) throws {
   guard output.isTerminal else { return try output.write(value) }
   guard let text = String(validating: value, as: UTF8.self), text.isShowable else {
     throw CommandError(
@@ -39,6 +39,6 @@ extension StoreEntry {
       ("base64", .text(value.base64EncodedString())),
     ]
     if let text = String(validating: value, as: UTF8.self) { members.append(("text", .text(text))) }
-    return .object(members)
+    return .object(members + attributes.expiryMembers)
   }
 }

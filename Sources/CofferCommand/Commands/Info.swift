@@ -61,6 +61,8 @@ private struct StoreFacts {
   /// The sum of the sizes, or `nil` when sizes are not available without reading the values.
   private(set) var valueBytes: Int? = 0
   private(set) var damaged = 0
+  /// The number of values that expire.
+  private(set) var expiring = 0
   /// Whether this process cannot write to the store.
   let isReadOnly: Bool
   /// The number of replaced values that are retained for snapshots, or `nil` for a store that retains none.
@@ -95,7 +97,9 @@ private struct StoreFacts {
     try await Listing(engine, of: StoreEntrySummary.self).visit { item in
       keys += 1
       switch item {
-      case .found(let summary): valueBytes = valueBytes.flatMap { sum in summary.size.map { sum + $0 } }
+      case .found(let summary):
+        valueBytes = valueBytes.flatMap { sum in summary.size.map { sum + $0 } }
+        if summary.attributes.expires != nil { expiring += 1 }
       case .skipped(let skipped) where skipped.isDamaged: damaged += 1
       case .skipped(let skipped): throw skipped.error
       }
@@ -122,6 +126,7 @@ private struct StoreFacts {
     if obstacle == nil, let valueBytes {
       rows.append(("Values", byteCount(valueBytes) + (valueBytes < 1_024 ? "" : " (\(grouped(valueBytes)) bytes)")))
     }
+    if expiring > 0 { rows.append(("Expiring", counted(expiring, "value"))) }
     if let loss { rows.append(("Lost", style.red(loss.message) + " See coffer verify")) }
     if damaged > 0 { rows.append(("Damaged", style.red(counted(damaged, "value") + ": see coffer verify"))) }
     if let retained, retained > 0 { rows.append(("Kept", "\(counted(retained, "replaced value")) for open snapshots")) }
@@ -148,7 +153,7 @@ private struct StoreFacts {
       ("readOnly", .flag(isReadOnly)),
       ("keys", obstacle == nil ? .number(keys) : .none),
       ("valueBytes", obstacle == nil ? valueBytes.map { .number($0) } ?? .none : .none),
-      ("damaged", .number(damaged)), ("loss", loss?.json ?? .none),
+      ("expiring", .number(expiring)), ("damaged", .number(damaged)), ("loss", loss?.json ?? .none),
       ("retained", retained.map { .number($0) } ?? .none), ("unencryptedBus", .flag(hasPlainSession == true)),
       ("revision", .number(revision.rawValue)), ("position", .text("\(position)")), ("journal", journal ?? .none),
       ("maximumValueSize", .number(capabilities.maximumValueSize)),

@@ -66,10 +66,11 @@ private struct ListPrinter {
   private func json(_ item: Listing<StoreEntrySummary>.Item) -> JSON {
     switch item {
     case .found(let summary):
-      .object([
-        ("key", .text(summary.key.string)), ("size", summary.size.map { .number($0) } ?? .none),
-        ("revision", .number(summary.revision.rawValue)), ("damaged", .flag(false)),
-      ])
+      .object(
+        [
+          ("key", .text(summary.key.string)), ("size", summary.size.map { .number($0) } ?? .none),
+          ("revision", .number(summary.revision.rawValue)), ("damaged", .flag(false)),
+        ] + summary.attributes.expiryMembers)
     case .skipped(let skipped):
       .object([
         ("key", .text(skipped.key.string)), ("size", .none), ("revision", .none),

@@ -7,6 +7,7 @@ func setValue(_ invocation: Invocation) async throws -> ExitStatus {
   let key = try invocation.makeKeyOfFirstOperand()
   let value = try newValue(invocation)
   let type = try invocation.preferenceType()
+  let attributes = try ValueAttributes(expires: invocation.expiry())
   let location = try StoreLocation.of(invocation)
   try refuseNonsense(invocation, value, type, location)
   let durability: StoreDurability = invocation.has(.relaxed) ? .relaxed : .full
@@ -14,9 +15,10 @@ func setValue(_ invocation: Invocation) async throws -> ExitStatus {
     // The limit depends on the engine, so the value is read only now.
     let value = try value.read(limit: engine.capabilities.maximumValueSize)
     if case .preferences = location {
-      return try await setPreference(value, of: key, as: type, in: engine)
+      return try await setPreference(value, of: key, as: type, attributes, in: engine)
     }
-    return try await engine.commit(WriteBatch([.put(key, value)], durability: durability), from: StoreOrigin())
+    let batch = WriteBatch([.put(key, value, attributes)], durability: durability)
+    return try await engine.commit(batch, from: StoreOrigin())
   }
   if invocation.has(.json) { try print(JSON.object(commit.members)) }
   return .ok

@@ -20,7 +20,7 @@ extension Invocation {
 
 /// Stores a preference with the given type, else with the type of its current value, else as text.
 func setPreference(
-  _ bytes: Data, of key: StoreKey, as type: PreferenceType?, in engine: any StorageEngine
+  _ bytes: Data, of key: StoreKey, as type: PreferenceType?, _ attributes: ValueAttributes, in engine: any StorageEngine
 ) async throws -> StoreCommit {
   guard let slots = engine.as(SlotEngine.self) else { throw UsageError("The store does not hold preferences.", .set) }
   let adapter = UserDefaultsAdapter(engine: slots)
@@ -30,15 +30,15 @@ func setPreference(
   if type == nil, !isNew, let text, let date = PreferenceValue(bytes, text, .date),
     case .date? = try await adapter.get(key.string)
   {
-    return try await adapter.set(date, for: key.string)
+    return try await adapter.set(date, for: key.string, expires: attributes.expires)
   }
   guard let type = type ?? (isNew && text != nil ? .string : nil) else {
-    return try await engine.commit(WriteBatch([.put(key, bytes)]), from: adapter.origin)
+    return try await engine.commit(WriteBatch([.put(key, bytes, attributes)]), from: adapter.origin)
   }
   guard let value = PreferenceValue(bytes, text, type) else {
     throw UsageError("The value is not a valid \(type.rawValue): \(type.example).", .set)
   }
-  return try await adapter.set(value, for: key.string)
+  return try await adapter.set(value, for: key.string, expires: attributes.expires)
 }
 
 extension PreferenceValue {

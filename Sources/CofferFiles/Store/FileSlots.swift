@@ -141,6 +141,8 @@ final class FileSlots: Slots {
     if case .value(let key) = slot { try forgetName(of: key) }
   }
 
+  func quarantined() throws -> [QuarantinedItem] { try quarantine.quarantinedItems() }
+
   /// Compares inode and modification time, but not the size: a file that was truncated by damage has another size, too.
   func isUntouched(_ stamp: SlotStamp, since recorded: SlotStamp) -> Bool {
     let (inode, seconds, nanoseconds) = (stamp.words.0, stamp.words.2, stamp.words.3)

@@ -202,6 +202,12 @@ import CofferLocks
       }.uniqued
     }
 
+    func quarantined() throws -> [QuarantinedItem] {
+      try items(with: [KeyringAttribute(Attribute.slot, Waiting.quarantined.rawValue)]).compactMap { item in
+        Self.version(of: item).map { QuarantinedItem(name: $0.description, date: item.modified, size: nil) }
+      }
+    }
+
     func stamps() throws -> [StoreKey: SlotPresence]? {
       let items = try items(with: []).filter { $0.text(of: Attribute.slot) == nil }
       let byKey = Dictionary(grouping: items) { $0.text(of: Attribute.account).flatMap(KeyringAccount.key) }

@@ -16,7 +16,7 @@ extension SlotEngine {
   /// other programs write to it are preserved and delivered as commits without transaction and origin. Their values are
   /// read as `TypedStore` would have written them: text unchanged, numbers, dates and collections as JSON. Values are
   /// written as bytes (`<data>`), unless the existing preference has another type that represents them exactly;
-  /// ``UserDefaultsAdapter/set(_:for:transaction:)`` sets the type.
+  /// ``UserDefaultsAdapter/set(_:for:expires:transaction:)`` sets the type.
   ///
   /// A damaged file, such as one left by a program that was killed while writing, is kept in the quarantine and
   /// replaced by the content that Coffer wrote last.

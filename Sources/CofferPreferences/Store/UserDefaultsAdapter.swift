@@ -59,13 +59,15 @@ public actor UserDefaultsAdapter: EngineBacked {
   /// - Parameters:
   ///   - value: the value. Collections of strings, numbers and Booleans are stored exactly.
   ///   - key: the key of the preference.
+  ///   - expires: the date from which the preference is absent; `nil` for one that does not expire. `UserDefaults`
+  ///     does not know of it.
   ///   - transaction: the transaction id of the commit; a new one by default.
   /// - Throws: `StorageError`: `unsupported` for a collection that contains dates, bytes or fractions that are whole
   ///   numbers, which you can encode and store as `Data`, and for a dictionary with a duplicate name.
   @discardableResult
-  public func set(_ value: PreferenceValue, for key: String, transaction: TransactionID? = nil) async throws
-    -> StoreCommit
-  {
+  public func set(
+    _ value: PreferenceValue, for key: String, expires: Date? = nil, transaction: TransactionID? = nil
+  ) async throws -> StoreCommit {
     let key = try StoreKey(key)
     guard let value = value.ordered else {
       throw StorageError.unsupported(
@@ -80,7 +82,9 @@ public actor UserDefaultsAdapter: EngineBacked {
         location: engine.description
       ).locating(at: engine.description, key: key)
     }
-    let batch = WriteBatch([.put(key, value.bytes, value.attributes)], transaction: transaction)
+    var attributes = value.attributes
+    if let expires { attributes.expires = expires }
+    let batch = WriteBatch([.put(key, value.bytes, attributes)], transaction: transaction)
     return try await engine.commit(batch, from: origin)
   }
 

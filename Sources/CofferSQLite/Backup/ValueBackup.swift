@@ -20,6 +20,7 @@ package enum ValueBackup {
     defer { staged.discard() }
     var configuration = SQLiteConfiguration()
     configuration.name = target.description
+    configuration.sweepsExpiredValues = false
     let copy = try await SQLiteEngine.open(at: staged.temporaryPath, configuration: configuration)
     let revision: StoreRevision
     do {

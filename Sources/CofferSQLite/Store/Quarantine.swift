@@ -55,7 +55,7 @@ struct Finding: Sendable {
   let checksum: Int64
   let value: Data
 
-  fileprivate func keep(foundAt: Int64, on connection: Connection) throws {
+  func keep(foundAt: Int64, on connection: Connection) throws {
     let statement = try connection.prepare(
       """
       INSERT OR IGNORE INTO coffer_quarantine (key, revision, checksum, found_at, value) VALUES (?1, ?2, ?3, ?4, ?5)

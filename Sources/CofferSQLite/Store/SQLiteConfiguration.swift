@@ -39,7 +39,7 @@ public struct SQLiteConfiguration: Sendable {
   /// 5,000 by default.
   public var busyTimeout = 5_000
 
-  /// The clock that dates the commits in the journal.
+  /// The clock that dates the commits in the journal and by which values expire.
   public var clock = StoreClock.system
 
   /// A handler that is called once for each damaged value that is found. The bytes are kept in the quarantine.
@@ -51,6 +51,9 @@ public struct SQLiteConfiguration: Sendable {
   /// SQL that creates the additional tables of an engine that uses the store as its journal only and keeps the values
   /// elsewhere; `nil` for a store that keeps its own values.
   package var companionTables: String?
+
+  /// Whether expired values are removed after commits; `false` for a copy of a store, which keeps them as they are.
+  package var sweepsExpiredValues = true
 
   /// A hook that runs on the writer between a commit and its announcement, for tests that kill the process there.
   package var afterCommit: (@Sendable (StoreRevision) -> Void)?

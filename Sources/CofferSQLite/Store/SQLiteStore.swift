@@ -45,7 +45,8 @@ final class SQLiteStore: Sendable {
     identity = opening.identity
     maximumValueSize = opening.maximumValueSize
     clock = configuration.clock
-    sweeping = configuration.companionTables == nil ? SweepSchedule(isNeeded: opening.hasExpiries) : nil
+    let sweeps = configuration.companionTables == nil && configuration.sweepsExpiredValues
+    sweeping = sweeps ? SweepSchedule(isNeeded: opening.hasExpiries) : nil
     let wake = opening.wake
     let quarantine = Quarantine(file, configuration: configuration)
     let opened = opening.identity

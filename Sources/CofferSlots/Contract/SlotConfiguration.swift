@@ -23,7 +23,7 @@ public struct SlotConfiguration: Sendable {
   /// ``retainedBytes``. For stores of secrets, which record no sizes, this is the only limit.
   public var retainedCount = 10_000
 
-  /// The clock that dates the commits of the journal.
+  /// The clock that dates the commits of the journal and by which values expire.
   public var clock = StoreClock.system
 
   /// Called once for each damaged value that is found. The damaged bytes are kept in the quarantine.

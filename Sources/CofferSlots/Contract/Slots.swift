@@ -99,6 +99,18 @@ package protocol Slots: Sendable {
   /// Syncs every change to a value slot so far to the device.
   func sync() throws
 
+  /// Puts the damaged bytes of a key's value into the quarantine.
+  func quarantine(_ data: Data, as id: SlotID, of key: StoreKey) throws
+
+  /// Returns what the quarantine holds, in any order.
+  func quarantined() throws -> [QuarantinedItem]
+
+  /// Returns the bytes of an item of the quarantine, or `nil` if there is none of that name.
+  func quarantinedData(_ name: String) throws -> Data?
+
+  /// Removes an item of the quarantine, if there is one of that name.
+  func removeQuarantined(_ name: String) throws
+
   /// Reports changes that other programs make to the store. It may report this process's own changes as well. The
   /// calls of `heard` must be short.
   /// - Returns: A closure that ends the watch; `nil` if the store cannot report changes.

@@ -141,6 +141,20 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
     try directory.replace(id.description, with: waiting, through: staged)
   }
 
+  package func quarantine(_ data: Data, as id: SlotID, of key: StoreKey) throws {
+    try write(data, to: .quarantined(id), for: key)
+  }
+
+  package func quarantined() throws -> [QuarantinedItem] { try quarantine.quarantinedItems() }
+
+  /// Returns the value as it was found, or the bytes of its file if it cannot be decoded.
+  package func quarantinedData(_ name: String) throws -> Data? {
+    if let id = SlotID(name), let found = try? waiting(id, in: quarantine) { return format.data(of: found.item) }
+    return try quarantine.read(name, limit: 1 << 30)?.data
+  }
+
+  package func removeQuarantined(_ name: String) throws { try quarantine.delete(name) }
+
   package func syncStaged() throws { try staged.sync() }
 
   package func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {

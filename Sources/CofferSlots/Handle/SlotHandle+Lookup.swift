@@ -165,8 +165,12 @@ extension SlotHandle.Recorded {
 final class SlotQuarantine: Sendable {
   private let reported = Locked<Set<SlotID>>([])
   private let handle: SlotHandle
+  private let journal: SQLiteEngine
 
-  init(_ handle: SlotHandle) { self.handle = handle }
+  init(_ handle: SlotHandle, _ journal: SQLiteEngine) {
+    self.handle = handle
+    self.journal = journal
+  }
 
   var name: String { handle.name }
 
@@ -182,7 +186,8 @@ final class SlotQuarantine: Sendable {
     var isKept = true
     if isFirst, let content {
       do {
-        _ = try handle.slots.write(content.data, to: .quarantined(id))
+        try handle.slots.quarantine(content.data, as: id, of: key)
+        journal.noteQuarantined(id.description, key, recorded.revision)
       } catch {
         isKept = false
         reported.withLock { _ = $0.remove(id) }  // The next reader tries again.

@@ -69,7 +69,7 @@ final class SlotStore: SlotCore {
     if try isNew || !handle.hasNeighbours() { try Self.beginRevisions(of: records, handle, isAway: isAway) }
     sweeping = SweepSchedule(isNeeded: try records.read { try $0.hasExpiries() })
     let queue = DispatchQueue(label: "coffer.slots", attributes: .concurrent)
-    let quarantine = SlotQuarantine(handle)
+    let quarantine = SlotQuarantine(handle, records)
     let reconciler = SlotReconciler(handle: handle, journal: records, quarantine: quarantine, queue: queue)
     self.handle = handle
     self.queue = queue

@@ -1,5 +1,6 @@
 import Coffer
 import CofferTestSupport
+import CofferTestTraits
 import CofferTesting
 import Foundation
 import Testing
@@ -9,7 +10,7 @@ import Testing
 
   @Test func anExpiredValueIsAbsentFromEveryRead() async throws {
     let store = TypedStore(engine: MemoryEngine(clock: clock.storeClock))
-    let key = try StoreKey("token")
+    let key = StoreKey("token")
     try await store.save(Note(title: "a"), for: key, expires: clock.now + 60)
     #expect(store.cached(Note.self, for: key) == Note(title: "a"))
     clock.advance(by: 59.999)
@@ -25,7 +26,7 @@ import Testing
 
   @Test func aValueReadByAnotherStoreIsCachedWithItsExpiry() async throws {
     let engine = MemoryEngine(clock: clock.storeClock)
-    let key = try StoreKey("token")
+    let key = StoreKey("token")
     try await TypedStore(engine: engine).save(Note(title: "a"), for: key, expires: clock.now + 60)
     let store = TypedStore(engine: engine, cacheCapacity: 4)
     _ = try await store.load(Note.self, for: key)
@@ -42,7 +43,7 @@ import Testing
     configuration.clock = clock.storeClock
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     let store = TypedStore(engine: engine)
-    let key = try StoreKey("visits")
+    let key = StoreKey("visits")
     try await store.save(7, for: key, expires: clock.now + 60)
     #expect(try await store.update(key, default: 0) { $0 += 1 } == 8)
     #expect(try await engine.entry(key)?.attributes.expires == clock.now + 60)
@@ -54,7 +55,7 @@ import Testing
 
   @Test(.timeLimit(.minutes(1))) func aStreamDeliversTheExpiry() async throws {
     let store = TypedStore(engine: MemoryEngine(clock: clock.storeClock))
-    let key = try StoreKey("token")
+    let key = StoreKey("token")
     try await store.save("a", for: key, expires: clock.now + 60)
     var values = store.values(of: key, as: String.self).makeAsyncIterator()
     #expect(try await values.next() == .some("a"))

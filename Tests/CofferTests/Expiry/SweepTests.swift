@@ -16,7 +16,7 @@ import Testing
   func expiredValuesAreSweptByALaterCommit(_ kind: Kind) async throws {
     let directory = try TemporaryDirectory()
     let engine = try await open(kind, directory)
-    let (token, other) = (try StoreKey("token"), try StoreKey("other"))
+    let (token, other) = (StoreKey("token"), StoreKey("other"))
     try await put(token, 60, in: engine)
     clock.advance(by: 60 + 3_599)
     let changes = engine.changes(since: nil)
@@ -47,7 +47,7 @@ import Testing
     clock.advance(by: 4_000)
     let changes = engine.changes(since: nil)
     var swept: Set<StoreKey> = []
-    let trigger = try StoreKey("trigger")
+    let trigger = StoreKey("trigger")
     try await engine.commit(WriteBatch([.put(trigger, Data())]), from: origin)
     for await change in changes {
       guard case .commit(let commit) = change, commit.origin != origin else { continue }
@@ -59,7 +59,8 @@ import Testing
     #expect(swept == Set(keys[3...]))
     #expect(try await engine.entry(keys[0])?.value == Data("new".utf8))
     #expect(try await engine.contains(keys[2]))
-    #expect(try await engine.summaries().map(\.key) == [keys[0], keys[2], trigger].sorted())
+    let left = try await engine.summaries().map(\.key)
+    #expect(left == [keys[0], keys[2], trigger].sorted())
     try await engine.close()
   }
 
@@ -67,7 +68,7 @@ import Testing
     let directory = try TemporaryDirectory()
     for (number, kind) in [Kind.database, .files].enumerated() {
       let engine = try await open(kind, directory)
-      let key = try StoreKey("token")
+      let key = StoreKey("token")
       try await put(key, 60, in: engine)
       let backup = directory.path("backup\(number).db")
       if let files = engine.as(SlotEngine.self) {
@@ -84,7 +85,8 @@ import Testing
       let copy = try await SQLiteEngine.open(at: backup, configuration: configuration)
       #expect(try await copy.entry(key)?.attributes.expires == clock.now + 60)
       clock.advance(by: 60)
-      #expect(try await copy.entry(key) == nil && copy.summaries().isEmpty, "a read-only store judges, too")
+      #expect(try await copy.entry(key) == nil, "a read-only store judges, too")
+      #expect(try await copy.summaries().isEmpty)
       try await copy.close()
     }
   }

@@ -10,7 +10,7 @@ enum ExpiryChecks {
   private static let future = ValueAttributes(expires: Date(timeIntervalSince1970: 32_000_000_000))
 
   private static let reads = Check("an expired value is absent", requires: .attributes) { bench in
-    let (gone, kept) = (try StoreKey("gone"), try StoreKey("kept"))
+    let (gone, kept) = (StoreKey("gone"), StoreKey("kept"))
     try await bench.commit(.put(gone, bytes("1"), past))
     try await bench.commit(.put(kept, bytes("2"), future))
     try bench.expect("entry(_:)", try await bench.engine.entry(gone)?.value, equals: nil)
@@ -28,7 +28,7 @@ enum ExpiryChecks {
     let keys = try (0..<12).map { try StoreKey("k/\($0 + 10)") }
     for key in keys { try await bench.commit(.put(key, bytes("v"), key == keys[11] ? future : past)) }
     let (pages, summaries) = try await bench.engine.withSnapshot { snapshot in
-      let prefix = try StoreKey("k/")
+      let prefix = StoreKey("k/")
       return (
         try await snapshot.page(prefix: prefix, after: nil, limit: 3),
         try await snapshot.summaries(prefix: prefix, after: keys[0], limit: 3)
@@ -72,7 +72,7 @@ enum ExpiryChecks {
   }
 
   private static let surviving = Check("expiries survive closing", requires: [.attributes, .persistence]) { bench in
-    let (gone, kept) = (try StoreKey("gone"), try StoreKey("kept"))
+    let (gone, kept) = (StoreKey("gone"), StoreKey("kept"))
     try await bench.commit(.put(gone, bytes("1"), past), durability: .full)
     try await bench.commit(.put(kept, bytes("2"), future), durability: .full)
     let again = try await bench.reopen()

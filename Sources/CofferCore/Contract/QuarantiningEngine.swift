@@ -1,0 +1,106 @@
+public import Foundation
+
+/// Damaged bytes that a store has kept aside, in its quarantine.
+public struct QuarantinedValue: Hashable, Sendable {
+  /// The reason why bytes are in the quarantine.
+  public enum Reason: String, Hashable, Sendable {
+    /// The bytes of a value were not those that were written.
+    case damagedValue
+    /// A file with many values was damaged; the bytes are those of the whole file.
+    case damagedFile
+    /// A staged value was damaged before it was published, or it is unknown whether it was ever committed, since the
+    /// journal was lost.
+    case unpublishedValue
+  }
+
+  /// The name of the bytes within the quarantine of their store.
+  public let id: String
+  /// The key of the value; `nil` if it is not known, or for a whole file.
+  public let key: StoreKey?
+  /// The date when the bytes were put aside.
+  public let date: Date
+  /// The number of bytes as they are stored, which in a sealed store includes its encryption; `nil` if it is not
+  /// disclosed without reading them, as in a keyring.
+  public let size: Int?
+  /// The reason why the bytes are there.
+  public let reason: Reason
+
+  /// Creates the description that an engine returns from a listing.
+  public init(id: String, key: StoreKey?, date: Date, size: Int?, reason: Reason) {
+    self.id = id
+    self.key = key
+    self.date = date
+    self.size = size
+    self.reason = reason
+  }
+}
+
+/// An engine that keeps damaged bytes for inspection. It never changes them, and removes them only on request.
+///
+/// ```swift
+/// for value in try await engine.quarantine?.quarantinedValues() ?? [] {
+///   print(value.id, value.key?.string ?? "-", value.size, value.reason)
+/// }
+/// ```
+///
+/// The bytes are those that were found: they are damaged, whatever they look like. Those of a sealed store are
+/// decrypted with its passphrase if that is possible, and otherwise are the encrypted ones.
+public protocol QuarantiningEngine: StorageEngine {
+  /// Returns a description of everything in the quarantine, the oldest first.
+  /// - Throws: ``StorageError`` if the quarantine cannot be read.
+  func quarantinedValues() async throws -> [QuarantinedValue]
+
+  /// Returns quarantined bytes.
+  /// - Parameter id: the ``QuarantinedValue/id`` of the bytes.
+  /// - Throws: ``StorageError``: `notFound` if there are no such bytes.
+  func quarantinedBytes(_ id: String) async throws -> Data
+
+  /// Removes bytes from the quarantine for good. Missing ones are ignored.
+  /// - Throws: ``StorageError`` if they cannot be removed.
+  func removeQuarantined(_ ids: [String]) async throws
+}
+
+extension QuarantiningEngine {
+  /// Stores quarantined bytes as the value of a key, in one commit. They stay in the quarantine.
+  /// - Parameters:
+  ///   - id: the ``QuarantinedValue/id`` of the bytes.
+  ///   - key: the key that receives them, replacing any existing value.
+  ///   - origin: the origin of the commit.
+  /// - Throws: ``StorageError``: `notFound` if there are no such bytes; `unsupported` for those of a whole file; the
+  ///   errors of a commit.
+  @discardableResult
+  public func restoreQuarantined(
+    _ id: String, as key: StoreKey, from origin: StoreOrigin = StoreOrigin()
+  ) async throws -> StoreCommit {
+    guard let value = try await quarantinedValues().first(where: { $0.id == id }) else {
+      throw StorageError.notQuarantined(id, location: description)
+    }
+    guard value.reason != .damagedFile else {
+      throw StorageError.unsupported(
+        "restoring a whole file as a value", advice: "Save its bytes to a file. Nothing was written.",
+        location: description)
+    }
+    return try await commit(WriteBatch([.put(key, try await quarantinedBytes(id))]), from: origin)
+  }
+}
+
+extension StorageEngine {
+  /// This engine or the first engine behind it that has a quarantine; `nil` if there is none or it is not open yet.
+  public var quarantine: (any QuarantiningEngine)? {
+    var engine: any StorageEngine = self
+    while true {
+      if let found = engine as? any QuarantiningEngine { return found }
+      guard let decorator = engine as? any EngineDecorator else { return nil }
+      engine = decorator.base
+    }
+  }
+}
+
+extension StorageError {
+  /// Returns the error for bytes that are not in the quarantine.
+  package static func notQuarantined(_ id: String, location: String) -> StorageError {
+    StorageError(
+      .notFound, "The quarantine holds nothing with the id '\(id.escapingControlCharacters)'.",
+      advice: "List it to see what it holds.", location: location)
+  }
+}

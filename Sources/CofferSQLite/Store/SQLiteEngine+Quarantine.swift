@@ -1,0 +1,107 @@
+public import CofferCore
+public import Foundation
+
+extension SQLiteEngine: QuarantiningEngine {
+  public func quarantinedValues() async throws -> [QuarantinedValue] {
+    try read { try $0.quarantined() }.map { row in
+      QuarantinedValue(id: row.id, key: row.key, date: row.date, size: row.size, reason: .damagedValue)
+    }
+  }
+
+  public func quarantinedBytes(_ id: String) async throws -> Data {
+    let bytes = try read { reader -> Data? in
+      guard let row = try reader.quarantined().first(where: { $0.id == id }) else { return nil }
+      let sql = "SELECT value FROM coffer_quarantine WHERE key = ?1 AND revision = ?2"
+      return try reader.statements.query(sql, row.arguments) { $0.blob(0) }.first
+    }
+    guard let bytes else { throw StorageError.notQuarantined(id, location: description) }
+    return bytes
+  }
+
+  public func removeQuarantined(_ ids: [String]) async throws {
+    let removed = Set(ids)
+    let rows = try read { try $0.quarantined() }.filter { removed.contains($0.id) }
+    try await perform { committer in
+      try committer.housekeep {
+        for row in rows {
+          let sql = "DELETE FROM coffer_quarantine WHERE key = ?1 AND revision = ?2"
+          try committer.statements.execute(sql, row.arguments)
+        }
+      }
+    }
+  }
+
+  /// The keys of the versions that an engine over this journal has quarantined elsewhere, by their names there.
+  package func quarantinedKeys() throws -> [String: StoreKey] {
+    let rows = try read { reader in
+      try reader.statements.query("SELECT key, value FROM coffer_quarantine WHERE checksum = -1", []) { row in
+        (key: row.blob(0), name: row.blob(1))
+      }
+    }
+    var keys: [String: StoreKey] = [:]
+    for row in rows { keys[String(decoding: row.name, as: UTF8.self)] = StoreKey(bytes: row.key) }
+    return keys
+  }
+
+  /// Removes the keys of versions that are no longer quarantined.
+  package func forgetQuarantined(_ names: [String]) async throws {
+    try await perform { committer in
+      try committer.housekeep {
+        for name in names {
+          let sql = "DELETE FROM coffer_quarantine WHERE checksum = -1 AND value = ?1"
+          try committer.statements.execute(sql, [.blob(Data(name.utf8))])
+        }
+      }
+    }
+  }
+
+  /// Records the key of a version that an engine over this journal has quarantined elsewhere, under `name`.
+  package func noteQuarantined(_ name: String, _ key: StoreKey, _ revision: StoreRevision) {
+    guard let store = try? openStore() else { return }
+    // A checksum has 32 bits, so -1 distinguishes the row from a damaged one.
+    let finding = Finding(key: key, revision: revision, checksum: -1, value: Data(name.utf8))
+    let now = store.clock.now().unixMilliseconds
+    store.writer.housekeep { committer in
+      try committer.housekeep { try finding.keep(foundAt: now, on: committer.connection) }
+    }
+  }
+}
+
+/// A row of the quarantine, without its bytes.
+private struct QuarantinedRow {
+  let name: Data
+  let revision: Int64
+  let date: Date
+  let size: Int
+
+  var key: StoreKey? { StoreKey(bytes: name) }
+  var arguments: [SQLiteValue] { [.blob(name), .integer(revision)] }
+
+  /// The revision and a hash of the key (FNV-1a).
+  var id: String {
+    let hash = name.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    return "\(UInt64(bitPattern: revision))-\(String(hash, radix: 16))"
+  }
+}
+
+extension StoreKey {
+  /// Creates a key of the bytes of a row; `nil` for damaged ones.
+  fileprivate init?(bytes: Data) {
+    guard let text = String(validating: bytes, as: UTF8.self), let key = try? StoreKey(text) else { return nil }
+    self = key
+  }
+}
+
+extension Reader {
+  fileprivate func quarantined() throws -> [QuarantinedRow] {
+    let sql = """
+      SELECT key, revision, found_at, length(value) FROM coffer_quarantine WHERE checksum <> -1
+      ORDER BY found_at, revision, key
+      """
+    return try statements.query(sql, []) { row in
+      QuarantinedRow(
+        name: row.blob(0), revision: row.integer(1), date: Date(unixMilliseconds: row.integer(2)),
+        size: Int(row.integer(3)))
+    }
+  }
+}

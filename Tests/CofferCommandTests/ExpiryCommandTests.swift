@@ -1,0 +1,36 @@
+import CofferTestSupport
+import Foundation
+import Testing
+
+@Suite(.serialized) struct ExpiryCommandTests {
+  @Test func anExpiredValueIsAbsentForEveryCommand() async throws {
+    let sandbox = try Sandbox()
+    try await sandbox.coffer("set", "old", "1", "--expires", "2001-09-09T01:46:40Z")
+    try await sandbox.coffer("set", "new", "2", "--expires", "7d")
+    try await sandbox.coffer("set", "dated", "3", "--expires", "2286-11-20")
+    #expect(try await sandbox.coffer("get", "old").status == 3)
+    #expect(try await sandbox.coffer("ls").text == "dated\nnew\n")
+    let listing = try await sandbox.coffer("ls", "--json", "dated").text
+    #expect(listing.contains(#""damaged":false,"expires":"2286-11-20T00:00:00.000Z"}"#), "\(listing)")
+    #expect(try await sandbox.coffer("get", "new", "--json").text.contains(#""expires":""#))
+    #expect(try await sandbox.coffer("info", "--json").text.contains(#""expiring":2"#))
+    #expect(try await sandbox.coffer("info").text.contains("Expiring  2 values"))
+    try await sandbox.coffer("set", "old", "4")
+    #expect(try await sandbox.coffer("get", "old").text == "4")
+  }
+
+  @Test(arguments: ["", "soon", "5", "5y", "-5m", "2026-13-01"]) func otherTimesAreRefused(_ text: String) async throws {
+    let sandbox = try Sandbox()
+    let result = try await sandbox.coffer("set", "a", "1", "--expires", text)
+    #expect(result.status == 2 && result.errors.contains("--expires"), "\(result.errors)")
+    #expect(!sandbox.exists("store.db"))
+  }
+
+  @Test func storesOfFilesExpireToo() async throws {
+    let sandbox = try Sandbox()
+    let store = "file:" + sandbox.path("files")
+    try await sandbox.coffer("set", "old", "1", "--expires", "2001-09-09", "--store", store)
+    #expect(try await sandbox.coffer("get", "old", "--store", store).status == 3)
+    #expect(try sandbox.read("files/old") == Data("1".utf8), "its file is removed later")
+  }
+}

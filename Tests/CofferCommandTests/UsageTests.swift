@@ -25,8 +25,8 @@ struct UsageTests {
     Mistake("DELETE k", "There is no command 'DELETE'. Did you mean 'rm'? Try 'coffer help'."),
     Mistake(
       "frobnicate",
-      "There is no command 'frobnicate'. The commands are set, get, rm, ls, cp, backup, restore, watch, info, verify, "
-        + "audit, doctor, completions, help, version. Try 'coffer help'."),
+      "There is no command 'frobnicate'. The commands are set, get, rm, ls, cp, backup, restore, quarantine, watch, "
+        + "info, verify, audit, doctor, completions, help, version. Try 'coffer help'."),
     Mistake("copy a b", "There is no command 'copy'. Did you mean 'cp'? Try 'coffer help'."),
     Mistake("check", "There is no command 'check'. Did you mean 'verify'? Try 'coffer help'."),
     Mistake("cp", "'cp' needs a FROM: coffer cp [OPTIONS] FROM TO. Try 'coffer help cp'."),
@@ -34,7 +34,7 @@ struct UsageTests {
     Mistake("cp a.db ''", "TO is empty: coffer cp [OPTIONS] FROM TO. Try 'coffer help cp'."),
     Mistake(
       "cp a.db b.db --store c",
-      "'cp' has no option --store; set, get, rm, ls, backup, restore, watch, info, verify have. "
+      "'cp' has no option --store; set, get, rm, ls, backup, restore, quarantine, watch, info, verify have. "
         + "Try 'coffer help cp'."),
     Mistake("get", "'get' needs a KEY: coffer get [OPTIONS] KEY. Try 'coffer help get'."),
     Mistake("get ''", "A key must not be empty. Give the value a name of at least one byte. Try 'coffer help get'."),

@@ -73,7 +73,8 @@ public final class TypedStore: Sendable {
   /// - Throws: `StorageError`; after `encodingFailed` nothing was written, and neither after `unsupported`, for an
   ///   expiry in an engine without attributes. `CancellationError` when the task was cancelled before the write began.
   public func save<T: Encodable & Sendable>(
-    _ value: T, for key: StoreKey, expires: Date? = nil, durability: StoreDurability = .full, transaction: TransactionID? = nil
+    _ value: T, for key: StoreKey, expires: Date? = nil, durability: StoreDurability = .full,
+    transaction: TransactionID? = nil
   ) async throws {
     let data = try coding.encode(value, for: key)
     let batch = WriteBatch(

@@ -17,12 +17,15 @@ extension Table {
       sizes, reasons and keys; 'show' prints the bytes of one; 'restore' stores them
       under a key, as they are; 'empty' removes one, or all after a confirmation.
       Without a terminal, removing all needs --yes.
+      """,
       """
+      coffer quarantine show ID > bytes         look at the bytes
+      coffer quarantine restore ID theme        use them all the same
+      """,
     ],
     examples: [
       Syntax.Example("coffer quarantine list", "the default store"),
-      Syntax.Example("coffer quarantine show 7-1f > damaged", "look at the bytes"),
-      Syntax.Example("coffer quarantine restore 7-1f theme", "use them all the same"),
+      Syntax.Example("coffer quarantine list --json", "for scripts"),
       Syntax.Example("coffer quarantine empty --yes", "remove everything"),
     ],
     aliases: ["damaged", "lost-and-found"])

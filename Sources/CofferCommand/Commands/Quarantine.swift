@@ -40,6 +40,7 @@ func manageQuarantine(_ invocation: Invocation) async throws -> ExitStatus {
         .failure, "unsupported", "This kind of store has no quarantine.", store: engine.description)
     }
     let isJSON = invocation.has(.json)
+    if [.show, .restore].contains(action) { try await requireQuarantined(id, quarantine) }
     switch action {
     case .list: try await list(quarantine, asJSON: isJSON)
     case .show:
@@ -70,13 +71,16 @@ private func list(_ quarantine: any QuarantiningEngine, asJSON: Bool) async thro
   try output.flush()
 }
 
+private func requireQuarantined(_ id: String, _ quarantine: any QuarantiningEngine) async throws {
+  guard try await !quarantine.quarantinedValues().contains(where: { $0.id == id }) else { return }
+  throw CommandError(
+    .notFound, StorageError.Code.notFound.description, "The quarantine holds nothing with the id '\(id.oneLine())'.",
+    store: quarantine.description)
+}
+
 private func empty(_ quarantine: any QuarantiningEngine, _ id: String, asking: Bool, asJSON: Bool) async throws {
   let values = try await quarantine.quarantinedValues().filter { id.isEmpty || $0.id == id }
-  guard !values.isEmpty || id.isEmpty else {
-    throw CommandError(
-      .notFound, StorageError.Code.notFound.description, "The quarantine holds nothing with the id '\(id.oneLine())'.",
-      store: quarantine.description)
-  }
+  if !id.isEmpty { try await requireQuarantined(id, quarantine) }
   if asking, !values.isEmpty {
     let question = "Remove \(counted(values.count, "quarantined value")) for good?"
     guard try await confirm(question, otherwise: "nothing was removed") else {

@@ -51,7 +51,8 @@ public final class SQLiteTransaction {
   /// - Parameter date: the date at which an expired value is absent; `nil` for a value that is stored at all.
   package func storedValue(_ key: StoreKey, presentAt date: Date? = nil) throws -> Data? {
     let name = Data(key.string.utf8)
-    let rows = try query("SELECT \(ValueRow.columns) FROM coffer_values WHERE key = ?1", [.blob(name)]) { row -> Result<Data?, any Error> in
+    let sql = "SELECT \(ValueRow.columns) FROM coffer_values WHERE key = ?1"
+    let rows = try query(sql, [.blob(name)]) { row -> Result<Data?, any Error> in
       if let date, row.value.isExpired(key, at: date) { return .success(nil) }
       guard row.value.isWhole(key) else {
         return .failure(StorageError.damagedValue(key, location: committer.connection.file.description))

@@ -32,14 +32,14 @@ extension SQLiteEngine: QuarantiningEngine {
   }
 
   /// The keys of the versions that an engine over this journal has quarantined elsewhere, by their names there.
-  package func quarantinedKeys() throws -> [String: StoreKey] {
+  package func quarantinedKeys() throws -> [Data: StoreKey] {
     let rows = try read { reader in
       try reader.statements.query("SELECT key, value FROM coffer_quarantine WHERE checksum = -1", []) { row in
         (key: row.blob(0), name: row.blob(1))
       }
     }
-    var keys: [String: StoreKey] = [:]
-    for row in rows { keys[String(decoding: row.name, as: UTF8.self)] = StoreKey(bytes: row.key) }
+    var keys: [Data: StoreKey] = [:]
+    for row in rows { keys[row.name] = StoreKey(bytes: row.key) }
     return keys
   }
 

@@ -6,7 +6,7 @@ extension SlotEngine: QuarantiningEngine {
   public func quarantinedValues() async throws -> [QuarantinedValue] {
     let keys = try journal?.quarantinedKeys() ?? [:]
     return try await items().map { item in
-      let key = keys[item.name]
+      let key = keys[Data(item.name.utf8)]
       let reason: QuarantinedValue.Reason =
         SlotID(item.name) == nil ? .damagedFile : key == nil ? .unpublishedValue : .damagedValue
       return QuarantinedValue(id: item.name, key: key, date: item.date, size: item.size, reason: reason)

@@ -69,7 +69,8 @@ public final class SettableClock: Sendable {
     }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-        let (result, ready) = state.withLock { state -> (Result<Void, any Error>?, [CheckedContinuation<Void, Never>]) in
+        let (result, ready) = state.withLock {
+          state -> (Result<Void, any Error>?, [CheckedContinuation<Void, Never>]) in
           // A cancellation before this point found no sleeper; a later one resumes it.
           if Task.isCancelled { return (.failure(CancellationError()), []) }
           if date <= state.now { return (.success(()), []) }

@@ -25,7 +25,9 @@ import Testing
     #expect(try await engine.entry(token)?.value == Data("v".utf8), "a clock that was set back shows it again")
     clock.advance(by: 3_600 + 120)
     try await engine.commit(WriteBatch([.put(other, Data("2".utf8))]), from: origin)
-    let swept = await changes.first { if case .commit(let commit) = $0 { commit.changed.contains(token) } else { false } }
+    let swept = await changes.first {
+      if case .commit(let commit) = $0 { commit.changed.contains(token) } else { false }
+    }
     guard case .commit(let sweep)? = swept else { throw Missing() }
     #expect(sweep.changed.keys == [token] && sweep.origin != origin && sweep.transaction != nil)
     clock.advance(by: -7_200)

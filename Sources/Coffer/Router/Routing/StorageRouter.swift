@@ -98,7 +98,8 @@ public actor StorageRouter: StorageProviding {
     let data = try key.serializer.bytes(of: value, resolved)
     try checkSize(data.count, resolved.record)
     let batch = WriteBatch(
-      [.put(resolved.key, data, resolved.attributes(expires: expires))], transaction: transaction, durability: durability)
+      [.put(resolved.key, data, resolved.attributes(expires: expires))], transaction: transaction,
+      durability: durability)
     try await resolved.store.commit(batch, [(resolved.key, Box(value))])
     await wrote([resolved.record])
   }

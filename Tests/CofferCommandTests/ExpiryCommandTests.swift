@@ -1,3 +1,4 @@
+import Coffer
 import CofferTestSupport
 import Foundation
 import Testing
@@ -26,6 +27,21 @@ import Testing
     let result = try await sandbox.coffer("set", "a", "1", "--expires", text)
     #expect(result.status == 2 && result.errors.contains("--expires"), "\(result.errors)")
     #expect(!sandbox.exists("store.db"))
+  }
+
+  @Test(.timeLimit(.minutes(2))) func aStreamDeliversTheExpiryThatAnotherProcessHasSet() async throws {
+    let sandbox = try Sandbox()
+    let engine = try await SQLiteEngine.open(at: sandbox.storePath)
+    let store = TypedStore(engine: engine)
+    var values = try store.values(of: "token", as: String.self).makeAsyncIterator()
+    #expect(try await values.next() == .some(nil))
+    try await sandbox.coffer("set", "token", "v", "--expires", "3s")
+    #expect(try await values.next() == .some("v"))
+    #expect(store.cached(String.self, for: "token") == "v")
+    #expect(try await values.next() == .some(nil), "no commit tells it, but the clock")
+    #expect(store.cached(String.self, for: "token") == nil)
+    #expect(try await sandbox.coffer("get", "token").status == 3)
+    try await engine.close()
   }
 
   @Test func storesOfFilesExpireToo() async throws {

@@ -37,7 +37,7 @@ final class ChangeOrExpiry: Sendable {
 
   deinit { state.withLock { $0.request }?.cancel() }
 
-  /// Returns the next event. Calls must not overlap.
+  /// Returns the next event. Of two overlapping calls, the first returns early, as if its value had expired.
   /// - Parameter expires: the date of the expiry; `nil` for a value that does not expire.
   func event(before expires: Date?) async -> Event {
     let isRequesting = state.withLock { $0.request != nil || $0.result != nil }
@@ -54,7 +54,9 @@ final class ChangeOrExpiry: Sendable {
     defer { timer?.cancel() }
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        if let event = take(or: continuation) { continuation.resume(returning: event) }
+        let (event, earlier) = take(or: continuation)
+        if let event { continuation.resume(returning: event) }
+        earlier?.resume(returning: .expiry)
       }
     } onCancel: {
       finish()
@@ -75,18 +77,20 @@ final class ChangeOrExpiry: Sendable {
     }
   }
 
-  /// Returns an event that has happened, or registers the waiter for it.
-  private func take(or waiter: CheckedContinuation<Event, Never>) -> Event? {
+  /// Returns an event that has happened, or registers the waiter for it in place of an earlier one.
+  private func take(
+    or waiter: CheckedContinuation<Event, Never>
+  ) -> (event: Event?, earlier: CheckedContinuation<Event, Never>?) {
     state.withLock { state in
       // A cancellation before this point found no waiter; a later one resumes it.
-      if Task.isCancelled { return .end }
+      if Task.isCancelled { return (.end, nil) }
       if let result = state.result {
         state.result = nil
-        return result
+        return (result, nil)
       }
-      if state.isExpired { return .expiry }
-      state.waiter = waiter
-      return nil
+      if state.isExpired { return (.expiry, nil) }
+      defer { state.waiter = waiter }
+      return (nil, state.waiter)
     }
   }
 

@@ -14,7 +14,7 @@ enum ExpiryTable {
   static let put = """
     INSERT INTO \(name) (key, at) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET at = excluded.at
     """
-  static let due = "SELECT key, at FROM \(name) WHERE at <= ?1 ORDER BY at LIMIT \(SweepSchedule.limit)"
+  static let due = "SELECT key, at FROM \(name) WHERE at <= ?1 ORDER BY at LIMIT ?2"
   static let forget = "DELETE FROM \(name) WHERE key = ?1 AND at = ?2"
 }
 
@@ -30,7 +30,7 @@ package struct ExpiredValues: Sendable {
   /// The keys with the revisions of their values.
   package fileprivate(set) var values: [(key: StoreKey, revision: StoreRevision)] = []
   /// Whether there may be more.
-  package var isFull: Bool { rows.count >= SweepSchedule.limit }
+  package fileprivate(set) var isFull = false
   fileprivate var rows: [(key: Data, at: Int64)] = []
 }
 
@@ -41,12 +41,12 @@ extension Reader {
 
 extension GroupCommitter {
   /// Finds values that had expired at a date. A damaged row is not among them.
-  package func expiredValues(at date: Date) throws -> ExpiredValues {
+  package func expiredValues(at date: Date, limit: Int = SweepSchedule.limit) throws -> ExpiredValues {
     var expired = ExpiredValues()
     guard try connection.hasExpiries() else { return expired }
-    expired.rows = try statements.query(ExpiryTable.due, [.integer(date.unixMilliseconds)]) { row in
-      (row.blob(0), row.integer(1))
-    }
+    let arguments: [SQLiteValue] = [.integer(date.unixMilliseconds), .integer(Int64(limit))]
+    expired.rows = try statements.query(ExpiryTable.due, arguments) { ($0.blob(0), $0.integer(1)) }
+    expired.isFull = expired.rows.count >= limit
     for row in expired.rows {
       guard let name = String(validating: row.key, as: UTF8.self), let key = try? StoreKey(name) else { continue }
       let sql = "SELECT \(ValueRow.columns) FROM coffer_values WHERE key = ?1"

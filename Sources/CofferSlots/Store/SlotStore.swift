@@ -152,7 +152,9 @@ final class SlotStore: SlotCore {
 
   /// Removes values that had expired at a date, in a commit of its own.
   private func sweep(upTo date: Date) async throws {
-    let expired = try await records.perform { try $0.expiredValues(at: date) }
+    // Each removal takes time under the journal's write lock: in a keyring, tens of milliseconds.
+    let limit = handle.slots.keepsSecrets ? 8 : SweepSchedule.limit
+    let expired = try await records.perform { try $0.expiredValues(at: date, limit: limit) }
     if expired.isFull { sweeping.noteMore() }
     if !expired.values.isEmpty {
       _ = try await commitNow(WriteBatch(sweeping: expired.values), from: StoreOrigin(), isSweep: true)

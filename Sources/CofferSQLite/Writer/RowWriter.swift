@@ -8,6 +8,7 @@ final class RowWriter {
   private let connection: Connection
   private let counter: LiveRowCounter
   private let put, delete, clearAll, findRevision: Statement
+  private var putExpiry: Statement?
   private lazy var large = Result { try LargeValues(connection) }
   private lazy var records = Result { try RecordRows(connection) }
   private lazy var clearRange = Result { try connection.prepare(SQL.clearRange) }
@@ -180,11 +181,24 @@ final class RowWriter {
 
   /// Records when a value expires, for the sweep. The table is created with the first such value.
   private func schedule(_ key: StoreKey, _ expires: Date) throws {
+    if let putExpiry {
+      do { return try run(putExpiry, key, expires) } catch {
+        self.putExpiry = nil  // The transaction that created the table may have been rolled back.
+      }
+    }
     if try !connection.hasExpiries() { try connection.execute(ExpiryTable.create) }
     let statement = try connection.prepare(ExpiryTable.put)
-    key.withBytes { statement.bind(1, copying: $0) }
-    statement.bind(2, expires.unixMilliseconds)
-    try statement.run()
+    try run(statement, key, expires)
+    putExpiry = statement
+  }
+
+  private func run(_ statement: Statement, _ key: StoreKey, _ expires: Date) throws {
+    try key.withBytes { name in
+      statement.bind(1, borrowing: name)
+      statement.bind(2, expires.unixMilliseconds)
+      defer { statement.resetAndClearBindings() }
+      _ = try statement.step()
+    }
   }
 }
 

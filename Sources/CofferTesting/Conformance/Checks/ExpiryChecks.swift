@@ -8,8 +8,8 @@ enum ExpiryChecks {
   private static let future = ValueAttributes(expires: Date(timeIntervalSince1970: 32_000_000_000))
 
   /// An expiry that has passed by the clock of the engine, but too recently for a sweep.
-  private static func past(_ bench: Bench) -> ValueAttributes {
-    ValueAttributes(expires: bench.engine.clock.now() - 60)
+  private static func past(_ bench: Bench) throws -> ValueAttributes {
+    ValueAttributes(expires: try bench.engine.clock.now() - 60)
   }
 
   private static let reads = Check("an expired value is absent", requires: .attributes) { bench in
@@ -28,8 +28,9 @@ enum ExpiryChecks {
   private static let listings = Check(
     "listings omit expired values, and do not end with a page of them", requires: [.attributes, .listing, .snapshots]
   ) { bench in
+    let past = try past(bench)
     let keys = try (0..<12).map { try StoreKey("k/\($0 + 10)") }
-    for key in keys { try await bench.commit(.put(key, bytes("v"), key == keys[11] ? future : past(bench))) }
+    for key in keys { try await bench.commit(.put(key, bytes("v"), key == keys[11] ? future : past)) }
     let (pages, summaries) = try await bench.engine.withSnapshot { snapshot in
       let prefix = StoreKey("k/")
       return (

@@ -69,7 +69,9 @@ final class DecodedCache: Sendable {
     guard !commit.changed.isEmpty else { return }  // An empty commit has the revision of an earlier one.
     state.withLock { state in
       let items = items.map { ($0.key, $0.box, expiries.isEmpty ? nil : expiries[$0.key]) }
-      guard state.validTo.next == commit.revision else {
+      // What a cleared prefix or store had is dropped as it is for the commits of others.
+      let clears = commit.changed.isEverything || !commit.changed.prefixes.isEmpty
+      guard !clears, state.validTo.next == commit.revision else {
         state.settle(items, knownAt: commit.revision, engine, generationSize)
         return
       }

@@ -11,7 +11,7 @@ enum Option: String, ProgramOption {
   case long, null
   case since, count
   case type, expires
-  case html
+  case html, all
   case passphraseFile = "passphrase-file"
   case passphraseDescriptor = "passphrase-fd"
   case store, json, help, version
@@ -39,7 +39,8 @@ enum Option: String, ProgramOption {
     case .prefix: OptionValue(name: "PREFIX", completion: .listed)
     case .since: OptionValue(name: "REVISION", completion: .nothing)
     case .count, .passphraseDescriptor: OptionValue(name: "N", completion: .nothing)
-    case .relaxed, .yes, .acceptLoss, .upgrade, .overwrite, .discard, .takeOver, .long, .null, .json, .help, .version:
+    case .relaxed, .yes, .acceptLoss, .upgrade, .overwrite, .discard, .takeOver, .all, .long, .null, .json, .help,
+      .version:
       nil
     }
   }
@@ -62,6 +63,7 @@ enum Option: String, ProgramOption {
     case .count: "end after N events"
     case .type: "preference type: string, number, boolean, date, data"
     case .expires: "absent from then on: 90s, 15m, 2h, 7d, or a date"
+    case .all: "list each undeclared value, however many there are"
     case .html: "also write the report as an HTML page"
     case .passphraseFile: "read the passphrase of a sealed store from PATH"
     case .passphraseDescriptor: "read the passphrase from an open descriptor"

@@ -203,7 +203,7 @@ enum Table {
       Operand(
         name: "KEYS", completion: .locations, summary: "the file of declared keys; - for input", isRequired: true)
     ],
-    options: [.html, .json],
+    options: [.html, .all, .json],
     details: [
       """
       An application writes the file:
@@ -212,7 +212,8 @@ enum Table {
       """
       For every declared key, the report shows its store, its protection, its purpose
       and its owner, and the size and last change of its value on this machine. It
-      also lists stored keys that are not declared. It contains no values.
+      also lists stored keys that are not declared; of many with a common beginning
+      it shows that, their number and some of them. It contains no values.
       """,
       """
       Nothing is created or changed except by the recovery that opening a store

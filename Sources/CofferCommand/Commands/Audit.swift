@@ -8,7 +8,7 @@ func auditKeys(_ invocation: Invocation) async throws -> ExitStatus {
   let manifest = try StorageManifest(decoding: declaredKeys(invocation))
   let passphrases = try Passphrases(invocation)
   var opened: [any StorageEngine] = []
-  let report = await AuditReport(of: manifest, at: Date()) { entry in
+  let report = await AuditReport(of: manifest, at: Date(), foldsUndeclared: !invocation.has(.all)) { entry in
     guard let store = entry.store else {
       throw StorageError(.unsupported, "Only the application itself can read this store.")
     }
@@ -71,9 +71,16 @@ extension AuditReport {
     }
     guard !undeclared.isEmpty else { return text }
     text += "\n\(style.bold("Stored, but not declared"))\n"
-    for value in undeclared {
-      let size = value.size.map { ", \(byteCount($0))" } ?? ""
-      text += "  \(style.yellow(value.name.oneLine())) in \(value.store.oneLine())\(size)\n"
+    for row in undeclared {
+      let size = row.size.map { ", \(byteCount($0))" } ?? ""
+      let count = row.count == 1 ? "" : ", \(row.count) values"
+      text +=
+        "  \(style.yellow(row.name.oneLine() + (row.count == 1 ? "" : "…"))) in \(row.store.oneLine())\(count)\(size)\n"
+      guard !row.examples.isEmpty else { continue }
+      text += "      \(style.dim(row.examples.map { $0.oneLine(limit: 32) }.joined(separator: "  ")))\n"
+    }
+    if undeclared.contains(where: { $0.count > 1 }) {
+      text += style.dim("  Names with a common beginning are one line; --all lists each.") + "\n"
     }
     return text
   }
@@ -83,22 +90,27 @@ extension AuditReport.Entry {
   fileprivate func text(_ style: Style) -> String {
     let stored =
       switch state {
-      case .present(let size, let changed):
-        ([size.map { byteCount($0) } ?? "stored"]
-          + (changed.map { [$0.formatted(.iso8601.dateSeparator(.dash).dateTimeSeparator(.space))] } ?? []))
-          .joined(separator: ", ")
+      case .present(let size, let changed): joined([size.map { byteCount($0) } ?? "stored"], changed)
+      case .members(let count, let size, let changed):
+        joined([counted(count, "value")] + (size.map { [byteCount($0)] } ?? []), changed)
       case .absent: style.dim("no value")
       case .unavailable(let reason): style.red("unavailable: \(reason.oneLine())")
       }
     let sync = key.declaredSync.map { "\(key.sync) (declared \($0))" } ?? key.sync
     let secret = key.isSensitive ? style.yellow(" secret") : ""
+    let family = key.family.map { "… (family by \($0))" } ?? ""
     let form = "\(key.owner) · \(key.type) as \(key.serializer) · \(key.security)"
     return """
-        \(style.bold(key.name.oneLine()))\(secret)  \(stored)
+        \(style.bold(key.name.oneLine()))\(family.oneLine())\(secret)  \(stored)
           \(key.description.oneLine())
           \(style.dim(form.oneLine()))
           \(style.dim("platforms: \(key.availability) · sync: \(sync)".oneLine()))
 
       """
+  }
+
+  private func joined(_ parts: [String], _ changed: Date?) -> String {
+    let date = changed.map { [$0.formatted(.iso8601.dateSeparator(.dash).dateTimeSeparator(.space))] } ?? []
+    return (parts + date).joined(separator: ", ")
   }
 }

@@ -71,9 +71,6 @@ let stringKeyExceptions: [StringKeyException] = [
     path: "Sources/Coffer/Router/Sync/StorageRouter+Sync.swift", text: "[String: ",
     reason: "names of registered keys: two Unicode forms of one name are refused as one"),
   StringKeyException(
-    path: "Sources/Coffer/Router/Sync/SyncSnapshot.swift", text: "[String: Data]",
-    reason: "names of registered keys: two Unicode forms of one name are refused as one"),
-  StringKeyException(
     path: "Sources/Coffer/Router/Models/StorageConfiguration.swift", text: "[String: any StorageEngine]",
     reason: "names that the application defines"),
   StringKeyException(

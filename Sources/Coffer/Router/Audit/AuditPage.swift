@@ -24,12 +24,17 @@ extension AuditReport {
 
   private var summary: String {
     let secrets = entries.count { $0.key.isSensitive }
-    let stored = entries.count { if case .present = $0.state { true } else { false } }
+    let stored = entries.count {
+      switch $0.state {
+      case .present, .members: true
+      case .absent, .unavailable: false
+      }
+    }
     let undeclared =
-      switch undeclared.count {
+      switch undeclared.reduce(0, { $0 + $1.count }) {
       case 0: "They hold no undeclared values."
       case 1: "They hold one undeclared value."
-      default: "They hold \(undeclared.count) undeclared values."
+      case let count: "They hold \(count.grouped) undeclared values."
       }
     return "\(Self.count(entries.count, "declared key")), \(stored) with a value, \(secrets) secret, in "
       + "\(Self.count(stores.count, "store")). \(undeclared)"
@@ -56,10 +61,11 @@ extension AuditReport {
   private func row(_ entry: Entry) -> String {
     let key = entry.key
     let secret = key.isSensitive ? " <span class=\"badge secret\">secret</span>" : ""
+    let family = key.family.map { " <span class=\"badge family\">family by \($0.html)</span>" } ?? ""
     let sync =
       key.declaredSync.map { "\(key.sync.html) <span class=\"note\">declared \($0.html)</span>" } ?? key.sync.html
     return """
-      <tr><td><strong>\(key.name.html)</strong>\(secret)<p class="note">\(key.description.html)</p></td>
+      <tr><td><strong>\(key.name.html)\(family.isEmpty ? "" : "…")</strong>\(family)\(secret)<p class="note">\(key.description.html)</p></td>
       <td>\(key.security.html)</td><td>\(key.serializer.html)<p class="note">\(key.type.html)</p></td>
       <td>\(key.owner.html)</td><td>\(key.availability.html)</td><td>\(sync)</td>\(Self.cells(entry.state))</tr>
       """
@@ -70,32 +76,42 @@ extension AuditReport {
 
   private static func cells(_ state: State) -> String {
     switch state {
-    case .present(let size, let changed):
-      let size = size.map { $0.formatted(.number.locale(Locale(identifier: "en_GB"))) + " B" } ?? "·"
-      let changed = changed?.formatted(.iso8601.dateSeparator(.dash).dateTimeSeparator(.space)) ?? "·"
-      return "<td class=\"number\">\(size.html)</td><td class=\"when\">\(changed.html)</td>"
+    case .present(let size, let changed): return cells(bytes(size), changed)
+    case .members(let count, let size, let changed):
+      return cells("\(bytes(size))<p class=\"note\">\(Self.count(count, "value"))</p>", changed)
     case .absent: return "<td class=\"number note\">none</td><td></td>"
     case .unavailable(let reason):
       return "<td colspan=\"2\"><span class=\"badge bad\">unavailable</span><p class=\"note\">\(reason.html)</p></td>"
     }
   }
 
+  private static func cells(_ size: String, _ changed: Date?) -> String {
+    let changed = changed?.formatted(.iso8601.dateSeparator(.dash).dateTimeSeparator(.space)) ?? "·"
+    return "<td class=\"number\">\(size)</td><td class=\"when\">\(changed.html)</td>"
+  }
+
+  private static func bytes(_ size: Int?) -> String { size.map { $0.grouped + " B" } ?? "·" }
+
   private var undeclaredSection: String {
     guard !undeclared.isEmpty else { return "" }
-    let rows = undeclared.map { value in
-      let size = value.size.map { "\($0) B" } ?? "·"
-      return "<tr><td><strong>\(value.name.html)</strong></td><td><code>\(value.store.html)</code></td>"
-        + "<td class=\"number\">\(size)</td></tr>"
+    let rows = undeclared.map { row in
+      let examples = row.examples.map { $0.shortened(to: 80).html }.joined(separator: " · ")
+      let name = row.count == 1 ? row.name.html : row.name.html + "…</strong><p class=\"note\">\(examples)</p><strong>"
+      return "<tr><td><strong>\(name)</strong></td><td><code>\(row.store.html)</code></td>"
+        + "<td class=\"number\">\(row.count.grouped)</td><td class=\"number\">\(Self.bytes(row.size))</td></tr>"
     }
     return """
       <section class="undeclared"><h2>Stored, but not declared</h2><div class="scroll"><table>
-      <thead><tr><th>Key</th><th>Store</th><th class="number">Size</th></tr></thead><tbody>
+      <thead><tr><th>Key</th><th>Store</th><th class="number">Values</th>
+      <th class="number">Size</th></tr></thead><tbody>
       \(rows.joined(separator: "\n"))
       </tbody></table></div></section>
       """
   }
 
-  private static func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
+  private static func count(_ number: Int, _ word: String) -> String {
+    "\(number.grouped) \(word)\(number == 1 ? "" : "s")"
+  }
 
   // MARK: Style
 
@@ -115,12 +131,20 @@ extension AuditReport {
     th{color:var(--soft);font-size:13px;font-weight:500;white-space:nowrap}.number{text-align:right;white-space:nowrap}
     .when{font-variant-numeric:tabular-nums}.note{margin:1px 0 0;color:var(--soft);font-size:13px}
     code{font:13px ui-monospace,monospace}.badge{border:1px solid currentColor;border-radius:99px;padding:0 8px;\
-    font-size:12px;white-space:nowrap}.secret{color:var(--secret)}.bad{color:var(--bad)}.undeclared h2{color:var(--bad)}
+    font-size:12px;white-space:nowrap}.secret{color:var(--secret)}.family{color:var(--mark)}.bad{color:var(--bad)}.undeclared h2{color:var(--bad)}
     footer{color:var(--soft);font-size:13px}@media print{section{break-inside:avoid}}
     """
 }
 
+extension Int {
+  /// The number with its digits in groups of three.
+  fileprivate var grouped: String { formatted(.number.locale(Locale(identifier: "en_GB"))) }
+}
+
 extension String {
+  /// The first characters of a longer text, with an ellipsis.
+  fileprivate func shortened(to limit: Int) -> String { count <= limit ? self : prefix(limit - 1) + "…" }
+
   /// The text with HTML's special characters escaped.
   fileprivate var html: String {
     var text = ""

@@ -15,13 +15,16 @@ public struct AuditReport: Codable, Hashable, Sendable {
     /// There is a value. `size` is in bytes, or `nil` if the store cannot report it without reading the value.
     /// `changed` is the date of the last change, or `nil` if the journal no longer has it.
     case present(size: Int?, changed: Date?)
-    /// The value is proven absent.
+    /// There are values of the key's family: their number, their total size in bytes, or `nil` as above, and the date of
+    /// the newest change that the journal still has.
+    case members(count: Int, size: Int?, changed: Date?)
+    /// The value is proven absent, or all of the family are.
     case absent
     /// It cannot be determined whether there is a value.
     case unavailable(reason: String)
   }
 
-  /// A declared key and the state of its value.
+  /// A declared key or family and the state of what is stored under it.
   public struct Entry: Codable, Hashable, Sendable {
     /// The declaration of the key.
     public var key: StorageManifest.Entry
@@ -31,26 +34,16 @@ public struct AuditReport: Codable, Hashable, Sendable {
     public var state: State
   }
 
-  /// A stored value that is in no catalog.
-  public struct UndeclaredValue: Codable, Hashable, Sendable {
-    /// The name of the value.
-    public var name: String
-    /// The store of the value, as its location.
-    public var store: String
-    /// The size in bytes, or `nil` if the store cannot report it without reading the value.
-    public var size: Int?
-  }
-
   /// The date of the report.
   public var date: Date
   /// The name of the application.
   public var application: String
   /// The names of the registered catalogs, in the order of their registration.
   public var catalogs: [String]
-  /// The declared keys, in the order of their names.
+  /// The declared keys and families, in the order of their names.
   public var entries: [Entry]
-  /// The undeclared values, in the order of their stores and names.
-  public var undeclared: [UndeclaredValue]
+  /// The undeclared values, in the order of their stores and names; of many with a common beginning, one element.
+  public var undeclared: [UndeclaredValues]
   /// Sentences that state what the report could not determine. Empty if the report is complete.
   public var remarks: [String]
 
@@ -68,16 +61,22 @@ public struct AuditReport: Codable, Hashable, Sendable {
 extension StorageRouter {
   /// Returns a report of every registered key and of undeclared values in their stores. Opens the existing stores,
   /// creates none, and reads no values where sizes are available without reading.
-  public func auditReport(at date: Date = Date()) async -> AuditReport {
+  /// - Parameters:
+  ///   - date: the date of the report.
+  ///   - foldsUndeclared: whether many undeclared values whose names have a common beginning are one element of the
+  ///     report, so that it has at most 100 for each store; `true` by default.
+  public func auditReport(at date: Date = Date(), foldsUndeclared: Bool = true) async -> AuditReport {
     var remarks: [String] = []
     do { try await loadSyncPolicies() } catch {
       remarks.append("Changed sync policies could not be read; the declared ones are shown. \(error)")
     }
-    var domains: [StoreKey: StorageDomain] = [:]
-    for record in registry.registered { domains[record.key] = record.descriptor.domain }
-    return await AuditReport(of: declarations(), at: date, remarks: remarks) {
+    let records = registry.registered
+    let manifest = declarations(of: records)
+    var domains: [ExactText: StorageDomain] = [:]
+    for (record, entry) in zip(records, manifest.entries) { domains[entry.home] = record.descriptor.domain }
+    return await AuditReport(of: manifest, at: date, remarks: remarks, foldsUndeclared: foldsUndeclared) {
       [domains, configuration, openStores] entry in
-      guard let domain = domains[try StoreKey(entry.name)] else { return nil }
+      guard let domain = domains[entry.home] else { return nil }
       let location = try DomainLocation(domain, configuration)
       guard try location.exists(configuration) else { return nil }
       return try await openStores.store(at: location).engine
@@ -89,7 +88,7 @@ extension AuditReport {
   /// Creates the report of a manifest.
   /// - Parameter open: returns the engine of a key's store, or `nil` if the store does not exist.
   package init(
-    of manifest: StorageManifest, at date: Date, remarks: [String] = [],
+    of manifest: StorageManifest, at date: Date, remarks: [String] = [], foldsUndeclared: Bool = true,
     open: (StorageManifest.Entry) async throws -> (any StorageEngine)?
   ) async {
     self.date = date
@@ -100,16 +99,24 @@ extension AuditReport {
     self.remarks = remarks
     var stores: [ExactText: StoreContent] = [:]
     for entry in manifest.entries {
-      let name = ExactText(entry.store ?? entry.domain)
+      let name = entry.home
       if stores[name] == nil { stores[name] = await StoreContent { try await open(entry) } }
       let content = stores[name]
-      let state = entry.obstacle.map { State.unavailable(reason: $0) } ?? content?.state(of: entry.name) ?? .absent
+      let state = entry.obstacle.map { State.unavailable(reason: $0) } ?? content?.state(of: entry) ?? .absent
       entries.append(Entry(key: entry, store: content?.description ?? name.description, state: state))
     }
-    let declared = Dictionary(grouping: manifest.entries) { ExactText($0.store ?? $0.domain) }
+    let declared = Dictionary(grouping: manifest.entries, by: \.home)
     for (store, content) in stores.sorted(by: { $0.key.description < $1.key.description }) {
-      let own = Set((declared[store] ?? []).compactMap { try? StoreKey($0.name) })
-      undeclared += content.undeclared(besides: own)
+      let (values, name) = (content.undeclared(besides: declared[store] ?? []), content.description ?? "")
+      undeclared +=
+        foldsUndeclared
+        ? UndeclaredFolding.rows(values, store: name)
+        : values.map { UndeclaredValues([$0], name: $0.key.string, store: name) }
     }
   }
+}
+
+extension StorageManifest.Entry {
+  /// The store of the key, or the domain where no other process can open the store.
+  fileprivate var home: ExactText { ExactText(store ?? domain) }
 }

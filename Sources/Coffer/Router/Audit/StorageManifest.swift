@@ -7,10 +7,12 @@ public import Foundation
 /// // $ coffer audit shop.coffer-keys.json --html report.html
 /// ```
 public struct StorageManifest: Codable, Hashable, Sendable {
-  /// The declaration of one key.
+  /// The declaration of one key, or of one family of keys.
   public struct Entry: Codable, Hashable, Sendable {
-    /// The name of the value in its store.
+    /// The name of the value in its store; of a family, the start of its members' names.
     public var name: String
+    /// The name of the type of the ids if the entry is a ``KeyFamily``, otherwise `nil`.
+    public var family: String?
     /// The name of the value's type.
     public var type: String
     /// The name of the key's catalog.
@@ -44,12 +46,12 @@ public struct StorageManifest: Codable, Hashable, Sendable {
   }
 
   /// The version of the file format.
-  public var format = 1
+  public var format = 2
   /// The name of the application.
   public var application: String
   /// The names of the catalogs, in the order of their registration.
   public var catalogs: [String]
-  /// The keys in the order of their names.
+  /// The keys and families in the order of their names.
   public var entries: [Entry]
 
   /// The manifest as JSON.
@@ -66,7 +68,7 @@ public struct StorageManifest: Codable, Hashable, Sendable {
   public init(decoding data: Data) throws {
     struct Format: Decodable { let format: Int }
     do {
-      guard try JSONDecoder().decode(Format.self, from: data).format <= 1 else {
+      guard try JSONDecoder().decode(Format.self, from: data).format <= 2 else {
         throw StorageError(.newerFormat, "The list of keys was written by a newer version.", advice: "Update coffer.")
       }
       self = try JSONDecoder().decode(StorageManifest.self, from: data)
@@ -91,18 +93,19 @@ extension StorageRouter {
   /// - Throws: `StorageError` when the overrides cannot be read.
   public func manifest() async throws -> StorageManifest {
     try await loadSyncPolicies()
-    return declarations()
+    return declarations(of: registry.registered)
   }
 
-  nonisolated func declarations() -> StorageManifest {
+  nonisolated func declarations(of records: [KeyRegistry.Record]) -> StorageManifest {
     StorageManifest(
       application: configuration.applicationName, catalogs: registry.catalogs.map(\.name),
-      entries: registry.registered.map { record in
+      entries: records.map { record in
         let key = record.descriptor
         let (location, problem) = store(of: key.domain)
         let sync = registry.syncPolicy(record)
         return StorageManifest.Entry(
-          name: key.name, type: key.valueType, catalog: record.catalog ?? "", domain: key.domain.description,
+          name: key.name, family: key.family, type: key.valueType, catalog: record.catalog ?? "",
+          domain: key.domain.description,
           store: location.flatMap(address), security: key.security.description, serializer: key.serializer,
           owner: key.owner,
           description: key.description, availability: key.availability.rawValue, sync: sync.rawValue,

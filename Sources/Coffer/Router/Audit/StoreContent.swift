@@ -4,7 +4,8 @@ import Foundation
 /// The contents of a store: names, sizes and dates, or the reason why they cannot be read.
 struct StoreContent {
   private enum Look {
-    case found([StoreKey: AuditReport.State])
+    /// The summaries of all values, in the order of their keys.
+    case found([StoreEntrySummary])
     case empty
     case failed(String)
   }
@@ -19,7 +20,7 @@ struct StoreContent {
         return
       }
       description = engine.description
-      do { look = .found(try await engine.contents()) } catch {
+      do { look = .found(try await engine.summaries().sorted { $0.key < $1.key }) } catch {
         look = .failed(StoredError.storage(error).message)
       }
     } catch {
@@ -28,28 +29,39 @@ struct StoreContent {
     }
   }
 
-  func state(of name: String) -> AuditReport.State {
+  func state(of entry: StorageManifest.Entry) -> AuditReport.State {
     switch look {
-    case .found(let states): (try? StoreKey(name)).flatMap { states[$0] } ?? .absent
-    case .empty: .absent
-    case .failed(let reason): .unavailable(reason: reason)
+    case .found(let values):
+      guard let key = try? StoreKey(entry.name) else { return .absent }
+      guard entry.family != nil else {
+        return values.members(of: key).first.flatMap { $0.key == key ? .present(size: $0.size, changed: $0.date) : nil }
+          ?? .absent
+      }
+      let summary = KeyFamilySummary(values.members(of: key))
+      return summary.count == 0
+        ? .absent : .members(count: summary.count, size: summary.size, changed: summary.changed)
+    case .empty: return .absent
+    case .failed(let reason): return .unavailable(reason: reason)
     }
   }
 
-  /// Returns the values whose keys are not in `own`.
-  func undeclared(besides own: Set<StoreKey>) -> [AuditReport.UndeclaredValue] {
-    guard case .found(let states) = look else { return [] }
-    return states.keys.filter { !own.contains($0) }.sorted().map { key in
-      var size: Int?
-      if case .present(let known, _)? = states[key] { size = known }
-      return AuditReport.UndeclaredValue(name: key.string, store: description ?? "", size: size)
-    }
+  /// Returns the values that none of the declarations of this store covers, in the order of their keys.
+  func undeclared(besides own: [StorageManifest.Entry]) -> [StoreEntrySummary] {
+    guard case .found(let values) = look else { return [] }
+    let keys = Set(own.filter { $0.family == nil }.compactMap { try? StoreKey($0.name) })
+    let families = own.filter { $0.family != nil }.compactMap { try? StoreKey($0.name) }
+    return values.filter { value in !keys.contains(value.key) && !families.contains { value.key.hasPrefix($0) } }
   }
 }
 
-extension StorageEngine {
-  /// Returns the names of all values, with their sizes and dates where available.
-  fileprivate func contents() async throws -> [StoreKey: AuditReport.State] {
-    try await summaries().reduce(into: [:]) { $0[$1.key] = .present(size: $1.size, changed: $1.date) }
+extension [StoreEntrySummary] {
+  /// Returns the elements of this sorted list whose keys start with a prefix.
+  fileprivate func members(of prefix: StoreKey) -> ArraySlice<StoreEntrySummary> {
+    var (low, high) = (startIndex, endIndex)
+    while low < high {
+      let middle = low + (high - low) / 2
+      if self[middle].key < prefix { low = middle + 1 } else { high = middle }
+    }
+    return self[low...].prefix { $0.key.hasPrefix(prefix) }
   }
 }

@@ -1,7 +1,7 @@
 /// A type-erased key, for catalogs.
 ///
 /// ```swift
-/// let allKeys: [AnyStorageKey] = [.key(.theme), .key(.token)]
+/// let allKeys: [AnyStorageKey] = [.key(.theme), .key(.token), .family(StorageKeys.drafts)]
 /// ```
 public struct AnyStorageKey: Sendable {
   /// The declaration of the key, without types.
@@ -24,7 +24,7 @@ public struct AnyStorageKey: Sendable {
 
 /// The declaration of a key as plain data: names and settings, but no value.
 public struct StorageKeyDescriptor: Hashable, Sendable {
-  /// The name of the value in its store.
+  /// The name of the value in its store; of a family, the start of its members' names.
   public let name: String
   /// The name of the value's type.
   public let valueType: String
@@ -50,10 +50,12 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
   public let isSensitive: Bool
   /// The time after each write from which the value is absent; `nil` for a value that does not expire.
   public let lifetime: Duration?
+  /// The name of the type of the ids if this is the declaration of a ``KeyFamily``, otherwise `nil`.
+  public let family: String?
 
   /// Creates the descriptor of a key.
   public init<K: StorageKey>(_ key: K) {
-    name = key.name
+    name = key.declaredName
     valueType = String(describing: K.Value.self)
     domain = key.domain
     security = key.security
@@ -66,6 +68,7 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
     hasDefault = key.defaultValue != nil
     isSensitive = key.isSensitive
     lifetime = key.lifetime
+    family = key.family?.idType
   }
 }
 

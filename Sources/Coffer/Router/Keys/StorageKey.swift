@@ -16,7 +16,8 @@ public protocol StorageKey<Value>: Sendable {
   /// The type of the value.
   associatedtype Value: Sendable
 
-  /// The name of the value in its store, 1 to 1,024 bytes of UTF-8. It must be unique among all registered keys.
+  /// The name of the value in its store, 1 to 1,024 bytes of UTF-8. It must be unique in its
+  /// store; that of a synced key, among all registered keys.
   var name: String { get }
   /// The domain in which the value is stored.
   var domain: StorageDomain { get }
@@ -43,6 +44,8 @@ public protocol StorageKey<Value>: Sendable {
   /// An object that identifies the declaration: keys with the same object agree in every part, so a router does not
   /// compare them again. `nil` by default.
   var declaration: (any AnyObject & Sendable)? { get }
+  /// The names of the family that the key is a member of, which share one declaration; `nil` by default.
+  var family: KeyFamilyNamespace? { get }
 }
 
 extension StorageKey {
@@ -53,6 +56,7 @@ extension StorageKey {
   public var isSensitive: Bool { domain.isSecure }
   public var lifetime: Duration? { nil }
   public var declaration: (any AnyObject & Sendable)? { nil }
+  public var family: KeyFamilyNamespace? { nil }
 
   public var security: SecurityPolicy { domain.security }
 }

@@ -7,7 +7,7 @@ protocol UncataloguedKey {}
 /// The keys of a router, by their names.
 ///
 /// The names are compared as text, not as bytes, so that two names that differ only in their Unicode form are found to
-/// be duplicates.
+/// be duplicates. A family has one record, whose name is its prefix.
 final class KeyRegistry: Sendable {
   /// The declaration of a key and what is derived from it. A class, so that a lookup copies one reference.
   final class Record: Sendable {
@@ -22,9 +22,20 @@ final class KeyRegistry: Sendable {
     let attributes: ValueAttributes
     /// Whether the key may be used without a catalog once catalogs are registered.
     let isExempt: Bool
+    /// The store of the key if it can be located; domains can differ and be one store.
+    let home: Home
+    var isFamily: Bool { descriptor.family != nil }
+
+    enum Home: Hashable {
+      case located(DomainLocation)
+      case unknown(StorageDomain)
+    }
 
     init(_ any: AnyStorageKey, catalog: String?, _ configuration: StorageConfiguration) throws {
       key = try StoreKey(any.descriptor.name)
+      home =
+        (try? DomainLocation(any.descriptor.domain, configuration)).map { .located($0) }
+        ?? .unknown(any.descriptor.domain)
       descriptor = any.descriptor
       valueType = ObjectIdentifier(any.valueType)
       self.catalog = catalog
@@ -42,11 +53,32 @@ final class KeyRegistry: Sendable {
   typealias Entry = (record: Record, resolved: StorageRouter.ResolvedKey?)
 
   private struct State {
-    var records: [String: Entry] = [:]
+    /// The entries of each name, of which there are several if keys of different stores have the same name.
+    var entries: [String: [Entry]] = [:]
+    /// The records of families, which claim more names than their own.
+    var families: [Record] = []
     /// The resolved keys whose declarations have been compared with their records, by the identity of the declaration.
     var resolved: [ObjectIdentifier: StorageRouter.ResolvedKey] = [:]
     var catalogs: [any StorageKeyCatalog] = []
     var overrides: [String: SyncPolicy] = [:]
+
+    func entry(_ name: String, _ domain: StorageDomain) -> Entry? {
+      entries[name]?.first { $0.record.descriptor.domain == domain }
+    }
+
+    /// Adds a record, or replaces that of the same declaration.
+    mutating func insert(_ record: Record) throws {
+      let name = record.descriptor.name
+      var others = entries[name] ?? []
+      let replaced = others.firstIndex { record.replaces($0.record) }
+      let old = replaced.map { others.remove(at: $0) }
+      let related =
+        record.isFamily ? entries.values.joined().map(\.record) : others.map(\.record) + families
+      for other in related where other !== old?.record { try record.refuseCollision(with: other) }
+      others.append((record, old?.resolved.map { StorageRouter.ResolvedKey(record, $0.store, declaration: nil) }))
+      entries[name] = others
+      if record.isFamily { families = families.filter { $0 !== old?.record } + [record] }
+    }
   }
 
   private let state = Locked(State())
@@ -66,10 +98,10 @@ final class KeyRegistry: Sendable {
   /// - Throws: `StorageError`: `unregisteredKey`, `duplicateKey`, or the reason why the declaration cannot be used.
   func find<K: StorageKey>(_ key: K) throws -> Entry {
     let (found, isRefused) = state.withLock { state in
-      let found = state.records[key.name]
+      let found = state.entry(key.declaredName, key.domain)
       return (found, found?.record.catalog == nil && !state.catalogs.isEmpty)
     }
-    if isRefused, !(key is any UncataloguedKey) { try refuseUnregistered(key.name) }
+    if isRefused, !(key is any UncataloguedKey) { try refuseUnregistered(key) }
     let present = try found ?? add(key)
     try check(key, present.record)
     return present
@@ -77,24 +109,27 @@ final class KeyRegistry: Sendable {
 
   private func add<K: StorageKey>(_ key: K) throws -> Entry {
     let any = AnyStorageKey(key)
+    try key.family?.check()
     try any.descriptor.check(needsWords: false)
     let record = try Record(any, catalog: nil, configuration)
-    return state.withLock { state in
-      let present = state.records[key.name] ?? (record, nil)
-      state.records[key.name] = present
-      return present
+    return try state.withLock { state throws in
+      if let present = state.entry(key.declaredName, key.domain) { return present }
+      try state.insert(record)
+      return (record, nil)
     }
   }
 
   /// Returns a resolved key if it is known and agrees with its record; `nil` in all other cases, without a reason.
-  func known(_ name: String, _ type: ObjectIdentifier, _ domain: StorageDomain) -> StorageRouter.ResolvedKey? {
+  func known(
+    _ name: String, _ type: ObjectIdentifier, _ domain: StorageDomain, isFamily: Bool
+  ) -> StorageRouter.ResolvedKey? {
     let present = state.withLock { state in
-      state.records[name].flatMap {
+      state.entry(name, domain).flatMap {
         $0.record.catalog == nil && !$0.record.isExempt && !state.catalogs.isEmpty ? nil : $0
       }
     }
     guard let found = present, found.resolved != nil, found.record.valueType == type,
-      found.record.descriptor.domain == domain, found.record.obstacle == nil,
+      found.record.isFamily == isFamily, found.record.obstacle == nil,
       found.record.descriptor.name.utf8.elementsEqual(name.utf8)
     else { return nil }
     return found.resolved
@@ -105,25 +140,25 @@ final class KeyRegistry: Sendable {
   func keep(_ resolved: StorageRouter.ResolvedKey) {
     state.withLock { state in
       let name = resolved.record.descriptor.name
-      guard let entry = state.records[name], entry.record === resolved.record, entry.resolved?.declaration == nil else {
-        return
-      }
-      state.records[name]?.resolved = resolved
+      guard let index = state.entries[name]?.firstIndex(where: { $0.record === resolved.record }),
+        state.entries[name]?[index].resolved?.declaration == nil
+      else { return }
+      state.entries[name]?[index].resolved = resolved
       if let declaration = resolved.declaration { state.resolved[ObjectIdentifier(declaration)] = resolved }
     }
   }
 
   private func check<K: StorageKey>(_ key: K, _ record: Record) throws {
     let known = record.descriptor
-    guard record.valueType == ObjectIdentifier(K.Value.self), known.domain == key.domain else {
+    guard record.valueType == ObjectIdentifier(K.Value.self), known.family == key.family?.idType else {
       throw StorageError(
         .duplicateKey,
-        "The key is declared twice: as \(record.descriptor.valueType) in \(record.descriptor.domain), and as "
-          + "\(K.Value.self) in \(key.domain).",
+        "The key is declared twice in \(known.domain): as \(known.valueType)\(known.family.map { " by \($0)" } ?? ""), "
+          + "and as \(K.Value.self)\(key.family.map { " by \($0.idType)" } ?? "").",
         advice: "Give one of them another name. Nothing was read or written.", key: record.key)
     }
     // Two Unicode forms of one name would be one key here and two keys in the store.
-    guard known.name.utf8.elementsEqual(key.name.utf8), known.security == key.security,
+    guard known.name.utf8.elementsEqual(key.declaredName.utf8), known.security == key.security,
       known.isSensitive == key.isSensitive, known.availability == key.availability,
       known.hasMigration == (key.migration != nil)
     else {
@@ -135,8 +170,12 @@ final class KeyRegistry: Sendable {
     if let obstacle = record.obstacle { throw obstacle.locating(at: "", key: record.key) }
   }
 
-  private func refuseUnregistered(_ name: String) throws {
-    let message = "The key '\(name.escapingControlCharacters)' is in no catalog."
+  private func refuseUnregistered(_ key: some StorageKey) throws {
+    let name = key.declaredName
+    let homes = state.withLock { $0.entries[name] ?? [] }.map(\.record).filter { $0.catalog != nil }
+      .map(\.descriptor.domain.description)
+    let other = homes.isEmpty ? "" : "; that of this name in \(homes.joined(separator: ", ")) is another key"
+    let message = "The key '\(name.escapingControlCharacters)' in \(key.domain) is in no catalog\(other)."
     switch configuration.unregisteredKeys {
     case .allow: return
     case .refuse: assertionFailure(message + " Add it to the catalog of its owner.")
@@ -152,6 +191,7 @@ final class KeyRegistry: Sendable {
   func register(_ catalog: any StorageKeyCatalog) throws {
     let keys = catalog.allKeys
     let records = try keys.map { key in
+      try key.key.family?.check()
       try key.descriptor.check(needsWords: true)
       return try Record(key, catalog: catalog.name, configuration)
     }
@@ -161,54 +201,49 @@ final class KeyRegistry: Sendable {
           .duplicateKey, "The catalog \(catalog.name) is already registered.",
           advice: "Register each catalog once. Nothing was changed.")
       }
-      var added: [String: Entry] = [:]
-      for record in records {
-        let name = record.descriptor.name
-        let old = added[name] ?? state.records[name]
-        if let old { try Self.refuseDuplicate(record, old.record, isSameCatalog: added[name] != nil) }
-        added[name] = (record, old?.resolved.map { StorageRouter.ResolvedKey(record, $0.store, declaration: nil) })
-      }
-      state.resolved = [:]  // These were compared with the previous records.
-      state.records.merge(added) { $1 }
-      state.catalogs.append(catalog)
+      var next = state
+      for record in records { try next.insert(record) }
+      next.resolved = [:]  // These were compared with the previous records.
+      next.catalogs.append(catalog)
+      state = next
     }
-  }
-
-  private static func refuseDuplicate(_ new: Record, _ old: Record, isSameCatalog: Bool) throws {
-    // A key that was used before its catalog was registered is the same key, unless the declarations differ.
-    let (before, now) = (old.descriptor, new.descriptor)
-    if old.catalog == nil, !isSameCatalog, old.key == new.key, old.valueType == new.valueType,
-      before.domain == now.domain, before.security == now.security, before.isSensitive == now.isSensitive
-    {
-      return
-    }
-    let first = old.catalog.map { "in \($0)" } ?? "at its first use"
-    throw StorageError(
-      .duplicateKey,
-      "Two keys have the same name: \(old.descriptor.valueType) \(first), and \(new.descriptor.valueType) in "
-        + "\(new.catalog ?? "use").",
-      advice: "Give one of them another name. No key of the catalog was registered.", key: new.key)
   }
 
   // MARK: Lists
 
   var catalogs: [any StorageKeyCatalog] { state.withLock { $0.catalogs } }
 
-  /// The keys of all catalogs, in the order of their names.
+  /// The keys of all catalogs, in the order of their names and domains.
   var registered: [Record] {
-    state.withLock { $0.records.values.map(\.record).filter { $0.catalog != nil } }.sorted { $0.key < $1.key }
+    state.withLock { $0.entries.values.joined().map(\.record).filter { $0.catalog != nil } }.sorted {
+      ($0.key, $0.descriptor.domain.description) < ($1.key, $1.descriptor.domain.description)
+    }
   }
 
   // MARK: Sync policies
 
   func setOverrides(_ overrides: [String: SyncPolicy]) { state.withLock { $0.overrides = overrides } }
 
-  func override(of name: String) -> SyncPolicy? { state.withLock { $0.overrides[name] } }
+  /// Returns the other registered keys that share names with a key; they are in different stores, and none is synced.
+  func namesakes(of record: Record) -> [Record] {
+    guard record.catalog != nil else { return [] }
+    return state.withLock { state in
+      let related =
+        record.isFamily
+        ? state.entries.values.joined().map(\.record)
+        : (state.entries[record.descriptor.name] ?? []).map(\.record) + state.families
+      return related.filter { $0 !== record && $0.catalog != nil && $0.sharesNames(with: record) }
+    }
+  }
 
   /// Returns the current sync policy of a key.
   func syncPolicy(_ record: Record) -> SyncPolicy {
     // An override may date from before the key became a secret.
     guard !record.descriptor.isSensitive else { return .never }
-    return override(of: record.descriptor.name) ?? record.descriptor.syncPolicy
+    guard let override = state.withLock({ $0.overrides[record.descriptor.name] }) else {
+      return record.descriptor.syncPolicy
+    }
+    // Overrides are stored by name, and may date from before another store had a key of this name.
+    return namesakes(of: record).isEmpty ? override : .never
   }
 }

@@ -18,6 +18,19 @@ public struct StorageBatch: Sendable {
 
   fileprivate var steps: [@Sendable (StorageRouter) async throws -> Step] = []
 
+  /// Returns the values that are stored after all steps; `nil` is a removal.
+  fileprivate static func written(_ steps: [Step]) -> [(key: StoreKey, box: (any AnyBox)?)] {
+    var written: [(key: StoreKey, box: (any AnyBox)?)] = []
+    for step in steps {
+      if case .clear(let prefix?) = step.operation {
+        written.removeAll { $0.key.hasPrefix(prefix) }
+      } else {
+        written.append((step.resolved.key, step.box))
+      }
+    }
+    return written
+  }
+
   /// Stores a value, replacing any existing one.
   public mutating func set<K: StorageKey>(_ value: K.Value, for key: K) {
     steps.append { try await $0.step(value, key) }
@@ -28,6 +41,14 @@ public struct StorageBatch: Sendable {
     steps.append { router in
       let resolved = try await router.resolve(key)
       return Step(resolved: resolved, operation: .delete(resolved.key), box: nil)
+    }
+  }
+
+  /// Removes all values in the namespace of a family.
+  public mutating func removeAll<ID, Value>(of family: KeyFamily<ID, Value>) {
+    steps.append { router in
+      let resolved = try await router.resolve(declaration: family.declaration)
+      return Step(resolved: resolved, operation: resolved.record.removal, box: nil)
     }
   }
 }
@@ -51,14 +72,14 @@ extension StorageRouter {
     try refuseSeveralStores(
       steps.map(\.resolved), advice: "Make a batch for each store, or give the keys one domain. Nothing was written.")
     let batch = WriteBatch(steps.map(\.operation), transaction: transaction, durability: durability)
-    try await store.commit(batch, steps.map { ($0.resolved.key, $0.box) })
+    try await store.commit(batch, StorageBatch.written(steps))
     await wrote(steps.map(\.resolved.record))
   }
 
   fileprivate nonisolated func step<K: StorageKey>(_ value: K.Value, _ key: K) async throws -> StorageBatch.Step {
     let resolved = try await resolve(key)
     let data = try key.serializer.bytes(of: value, resolved)
-    try checkSize(data.count, resolved.record)
+    try checkSize(data.count, resolved.record, resolved.key)
     return StorageBatch.Step(
       resolved: resolved, operation: .put(resolved.key, data, resolved.attributes), box: Box(value))
   }

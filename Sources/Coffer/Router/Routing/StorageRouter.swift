@@ -41,14 +41,23 @@ public actor StorageRouter: StorageProviding {
     let store: TypedStore
     /// The declaration object that has been compared with the record.
     let declaration: (any AnyObject & Sendable)?
-    var key: StoreKey { record.key }
+    /// The key of the value: that of the record, or of a member of the record's family.
+    let key: StoreKey
     /// The attributes of a value that is stored now.
     var attributes: ValueAttributes { attributes(expires: nil) }
 
-    init(_ record: KeyRegistry.Record, _ store: TypedStore, declaration: (any AnyObject & Sendable)?) {
+    init(
+      _ record: KeyRegistry.Record, _ store: TypedStore, declaration: (any AnyObject & Sendable)?, key: StoreKey? = nil
+    ) {
       self.record = record
       self.store = store
       self.declaration = declaration
+      self.key = key ?? record.key
+    }
+
+    /// Returns the resolved key of a member if `key` is given.
+    func member(_ key: StoreKey?) -> ResolvedKey {
+      key.map { ResolvedKey(record, store, declaration: nil, key: $0) } ?? self
     }
 
     /// Returns the attributes of a value that is stored now.
@@ -62,8 +71,14 @@ public actor StorageRouter: StorageProviding {
   }
 
   nonisolated func resolve<K: StorageKey>(_ key: K) async throws -> ResolvedKey {
-    if let resolved = registry.resolved(of: key.declaration) { return resolved }
-    let declaration = key.declaration
+    let member = try key.family?.key(named: key.name)
+    return try await resolve(declaration: key).member(member)
+  }
+
+  /// Resolves the declaration of a key: the key itself, or its family.
+  nonisolated func resolve<K: StorageKey>(declaration key: K) async throws -> ResolvedKey {
+    let declaration = key.declaration ?? key.family
+    if let resolved = registry.resolved(of: declaration) { return resolved }
     let (record, known) = try registry.find(key)
     if let known, known.declaration != nil || declaration == nil { return known }
     let store =
@@ -96,7 +111,7 @@ public actor StorageRouter: StorageProviding {
   ) async throws {
     let resolved = try await resolve(key)
     let data = try key.serializer.bytes(of: value, resolved)
-    try checkSize(data.count, resolved.record)
+    try checkSize(data.count, resolved.record, resolved.key)
     let batch = WriteBatch(
       [.put(resolved.key, data, resolved.attributes(expires: expires))], transaction: transaction,
       durability: durability)
@@ -125,7 +140,7 @@ public actor StorageRouter: StorageProviding {
   /// well below a microsecond.
   @inlinable  // specialized where it is called; `final` lets the compiler call a method of an actor directly
   public final nonisolated func cached<K: StorageKey>(_ key: K) -> K.Value? {
-    guard let resolved = known(key.declaration) ?? known(key.name, ObjectIdentifier(K.Value.self), key.domain) else {
+    guard let resolved = known(key.declaration) ?? known(key, ObjectIdentifier(K.Value.self)) else {
       return nil
     }
     return TypedStore.unbox(cachedBox(resolved))
@@ -137,13 +152,18 @@ public actor StorageRouter: StorageProviding {
   }
 
   @usableFromInline
-  nonisolated func known(_ name: String, _ type: ObjectIdentifier, _ domain: StorageDomain) -> ResolvedKey? {
-    registry.known(name, type, domain)
+  nonisolated func known(_ key: some StorageKey, _ type: ObjectIdentifier) -> ResolvedKey? {
+    guard let family = key.family else { return registry.known(key.name, type, key.domain, isFamily: false) }
+    guard
+      let resolved = registry.resolved(of: family)
+        ?? registry.known(family.prefix, type, key.domain, isFamily: true)
+    else { return nil }
+    return (try? family.key(named: key.name)).map { resolved.member($0) }
   }
 
   @usableFromInline
   nonisolated func cachedBox(_ resolved: ResolvedKey) -> (any AnyObject & Sendable)? {
-    resolved.store.cachedBox(resolved.record.key)
+    resolved.store.cachedBox(resolved.key)
   }
 
   /// Removes a value. Removing a missing value is not an error.
@@ -190,7 +210,7 @@ public actor StorageRouter: StorageProviding {
       decode: { try serializer.value(from: $0, resolved) },
       encode: { value in
         let data = try serializer.bytes(of: value, resolved)
-        try checkSize(data.count, resolved.record)
+        try checkSize(data.count, resolved.record, resolved.key)
         return data
       },
       transform: { (old: K.Value?) -> K.Value? in
@@ -251,7 +271,7 @@ public actor StorageRouter: StorageProviding {
   }
 
   /// Refuses a value that is too large for automatic sync, before anything is written.
-  nonisolated func checkSize(_ size: Int, _ record: KeyRegistry.Record) throws {
+  nonisolated func checkSize(_ size: Int, _ record: KeyRegistry.Record, _ key: StoreKey) throws {
     let limit = configuration.sync.maximumAutomaticSize
     guard size > limit, configuration.sync.transport != nil, record.catalog != nil,
       registry.syncPolicy(record) == .automaticSmall
@@ -259,7 +279,7 @@ public actor StorageRouter: StorageProviding {
     throw StorageError(
       .dataTooLargeForSync, "The value has \(size) bytes; the limit for automatic sync is \(limit).",
       advice: "Make it smaller, or set the key's sync policy to manual or never. Nothing was written.",
-      key: record.key)
+      key: key)
   }
 }
 

@@ -18,24 +18,26 @@ extension StorageRouter {
   }
 
   /// Returns the values of all synced keys, for example to reply to a request of another device. They are read one
-  /// after the other, not from one state. Keys without a value are omitted, as are those that do not exist on this
+  /// after the other, not from one state; only the members of a family are. Keys without a value are omitted, as are those that do not exist on this
   /// platform.
   /// - Throws: `StorageError` when a value cannot be read: a snapshot without it would look like its removal.
   public func syncSnapshot() async throws -> SyncSnapshot {
     try await loadSyncPolicies()
-    var values: [String: Data] = [:]
+    var values: [StoreKey: Data] = [:]
     for record in registry.registered where registry.syncPolicy(record) != .never && record.obstacle == nil {
       let store = try await openStores.store(at: DomainLocation(record.descriptor.domain, configuration))
-      guard let entry = try await store.engine.entry(record.key) else { continue }
-      try checkSize(entry.value.count, record)
-      values[record.descriptor.name] = entry.value
+      for entry in try await store.engine.entries(of: record) {
+        try checkSize(entry.value.count, record, entry.key)
+        values[entry.key] = entry.value
+      }
     }
     return SyncSnapshot(values: values)
   }
 
   /// Overrides the declared sync policy of a key, persistently; `nil` removes the override.
   /// - Throws: `StorageError`: `insecureKey` for a secret unless the policy is `never`, `unregisteredKey` for a key
-  ///   without a catalog, `dataTooLargeForSync` when the stored value exceeds the limit for automatic sync.
+  ///   without a catalog, `duplicateKey` for a key of which another store has the name, too, `dataTooLargeForSync` when
+  ///   the stored value exceeds the limit for automatic sync.
   public func setSyncPolicy<K: StorageKey>(_ policy: SyncPolicy?, for key: K) async throws {
     let (record, _) = try registry.find(key)
     guard record.catalog != nil else {
@@ -48,13 +50,14 @@ extension StorageRouter {
         .insecureKey, "The key is a secret, and would be sent to other devices unprotected.",
         advice: "Leave its policy at never. Nothing was changed.", key: record.key)
     }
-    if policy == .automaticSmall, let size = try await bytes(of: key)?.count,
-      size > configuration.sync.maximumAutomaticSize
-    {
+    if policy != nil, policy != .never, let other = registry.namesakes(of: record).first {
       throw StorageError(
-        .dataTooLargeForSync, "The value has \(size) bytes, which exceeds the limit for automatic sync.",
-        advice: "Make it smaller, or set the policy to manual. Nothing was changed.", key: record.key)
+        .duplicateKey,
+        "A synced value is identified by its name, and declarations in \(record.descriptor.domain) and in "
+          + "\(other.descriptor.domain) share one.",
+        advice: "Give one of them another name. Nothing was changed.", key: record.key)
     }
+    if policy == .automaticSmall { try await refuseLargeValues(of: resolve(declaration: key)) }
     let overrides = try await SyncPolicyOverrides(memory()).set(policy, of: record.descriptor.name)
     policyVersion += 1
     use(overrides)
@@ -66,6 +69,15 @@ extension StorageRouter {
   public func syncPolicy<K: StorageKey>(for key: K) async throws -> SyncPolicy {
     try await loadSyncPolicies()
     return registry.syncPolicy(try registry.find(key).record)
+  }
+
+  private nonisolated func refuseLargeValues(of resolved: ResolvedKey) async throws {
+    for entry in try await resolved.store.engine.entries(of: resolved.record)
+    where entry.value.count > configuration.sync.maximumAutomaticSize {
+      throw StorageError(
+        .dataTooLargeForSync, "The value has \(entry.value.count) bytes, which exceeds the limit for automatic sync.",
+        advice: "Make it smaller, or set the policy to manual. Nothing was changed.", key: entry.key)
+    }
   }
 
   func loadSyncPolicies() async throws {
@@ -82,5 +94,17 @@ extension StorageRouter {
 
   private func memory() async throws -> any StorageEngine {
     try await openStores.store(at: DomainLocation(configuration.memory, configuration)).engine
+  }
+}
+
+extension StorageEngine {
+  /// Returns what is stored under a declaration: one value, or all members of a family, from one state.
+  fileprivate func entries(of record: KeyRegistry.Record) async throws -> [StoreEntry] {
+    guard record.isFamily else { return try await entry(record.key).map { [$0] } ?? [] }
+    return try await withSnapshot { snapshot in
+      var entries: [StoreEntry] = []
+      try await snapshot.forEach(prefix: record.key) { entries.append($0) }
+      return entries
+    }
   }
 }

@@ -64,6 +64,7 @@ func audit(_ invocation: Invocation) async throws -> ExitStatus {
         let state =
           switch entry.state {
           case .present(let size, changed: _): size.map { byteCount($0) } ?? "stored"
+          case .members(let count, size: _, changed: _): "\(count) values"
           case .absent: "not stored: the default applies"
           case .unavailable(let reason): "unavailable: \(reason.oneLine())"
           }
@@ -72,7 +73,7 @@ func audit(_ invocation: Invocation) async throws -> ExitStatus {
       for remark in report.remarks { try output.writeText(remark.oneLine()) }
       try output.write(columns)
       for value in report.undeclared {
-        try output.writeText("stored, but not declared: \(value.name.oneLine())")
+        try output.writeText("stored, but not declared: \(value.name.oneLine())\(value.count == 1 ? "" : "…")")
       }
     }
     try output.flush()

@@ -187,7 +187,7 @@ let package = Package(
     tests(
       "CofferRouterTests",
       [
-        "CofferLocks", "Coffer", "CofferFileSystem", "CofferTesting", "CofferTestSupport",
+        "CofferLocks", "Coffer", "CofferFileSystem", "CofferTesting", "CofferTestHelper", "CofferTestSupport",
       ]),
     tests("CofferTestingTests", ["CofferLocks", "CofferCore", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),

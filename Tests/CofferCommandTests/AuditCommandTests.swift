@@ -61,12 +61,40 @@ import Testing
     #expect(page.hasPrefix("<!doctype html>") && page.contains("The name of the customer.") && !page.contains("s3cret"))
   }
 
+  @Test("A family is one line, and undeclared values with a common beginning are folded, unless all are wanted")
+  func folded() async throws {
+    let database = sandbox.url.appendingPathComponent("store.db")
+    let drafts = KeyFamily<Int, Int>("drafts", in: .database(database), owner: "Editor", about: "Unsent messages.")
+    struct Drafts: StorageKeyCatalog { let allKeys: [AnyStorageKey] }
+    let router = StorageRouter()
+    try await router.registerCatalog(Drafts(allKeys: [.family(drafts)]))
+    try sandbox.write(try await router.manifest().encoded, to: "keys.json")
+    for number in 0..<20 { try await router.set(number, for: drafts[number]) }
+    try await router.close()
+    for number in 0..<20 { try await sandbox.coffer("set", "cache/img-\(number)", "12345") }
+    let ended = try await sandbox.coffer("audit", "keys.json")
+    #expect(ended.status == 0, "\(ended.errors)")
+    #expect(ended.text.contains("1 declared key in 1 store\n"), "\(ended.text)")
+    #expect(ended.text.contains("  drafts/… (family by Int)  20 values, 30 B"), "\(ended.text)")
+    #expect(ended.text.contains("  cache/img-… in sqlite:\(sandbox.storePath), 20 values, 100 B"), "\(ended.text)")
+    #expect(ended.text.contains("      cache/img-0  cache/img-18  cache/img-9\n"), "\(ended.text)")
+    #expect(ended.text.contains("--all") && ended.lines.filter { $0.count > 120 }.isEmpty)
+    let json = try await sandbox.coffer("audit", "keys.json", "--json").json()
+    let groups = try #require(json["undeclared"] as? [[String: Any]])
+    #expect(groups.count == 1 && groups[0]["count"] as? Int == 20 && groups[0]["size"] as? Int == 100)
+    #expect((groups[0]["examples"] as? [String])?.count == 3)
+    let all = try await sandbox.coffer("audit", "keys.json", "--all", "--json").json()
+    #expect((all["undeclared"] as? [[String: Any]])?.count == 20)
+    let lines = try await sandbox.coffer("audit", "keys.json", "--all").lines
+    #expect(lines.filter { $0.contains("cache/img-") }.count == 20 && !lines.contains { $0.contains("--all") })
+  }
+
   @Test("A file that is not a list of keys is an error")
   func mistakes() async throws {
     try sandbox.write(Data("{}".utf8), to: "no.json")
     let none = try await sandbox.coffer("audit", "no.json")
     #expect(none.status == 1 && none.errors.contains("not a list of keys"), "\(none.errors)")
-    let newer = try await sandbox.coffer("audit", "-", "--json", input: Data(#"{"format":2}"#.utf8))
+    let newer = try await sandbox.coffer("audit", "-", "--json", input: Data(#"{"format":3}"#.utf8))
     #expect(newer.status == 1)
     #expect(try newer.errorJSON()["code"] as? String == "newerFormat")
     #expect(try await sandbox.coffer("audit").status == 2)

@@ -103,7 +103,7 @@ import Testing
           "token keychain:com.example.shop", "visits sqlite:" + fixture.path("data/com.example.shop/coffer.db"),
         ])
       #expect(throws: StorageError.self) { try StorageManifest(decoding: Data("{}".utf8)) }
-      let newer = Data(#"{"format":2}"#.utf8)
+      let newer = Data(#"{"format":3}"#.utf8)
       await expectError(.newerFormat) { _ = try StorageManifest(decoding: newer) }
     }
   }

@@ -171,7 +171,6 @@ import Testing
       await expectError(.duplicateKey, "protection") { _ = try await router.get(secured) }
       try await router.set(1, for: plain("e\u{301}"))
       await expectError(.duplicateKey) { _ = try await router.get(plain("\u{E9}")) }
-      await expectError(.duplicateKey, "database") { _ = try await router.get(plain("k", in: .database())) }
       #expect(try await router.get(plain("k")) == 2)
       try await router.registerCatalog(catalog("A", .key(plain("k"))))
       await expectError(.duplicateKey) { try await router.registerCatalog(self.catalog("B", .key(plain("k")))) }

@@ -73,6 +73,33 @@ struct RouterKeychainTests {
     }
   }
 
+  @Test("A family of secrets is listed and removed by its names; only the values are secret")
+  func family() async throws {
+    let tokens = KeyFamily<String, String>(secret: "tokens", in: .keychain(), owner: "Account", about: "Sessions.")
+    try await use { configuration in
+      let router = StorageRouter(configuration: configuration)
+      try await router.registerCatalog(ShopCatalog(allKeys: [.family(tokens), .key(.token)]))
+      try await router.set("s3cret", for: .token)
+      for id in ["../x", "e\u{301}", "\u{E9}"] { try await router.set("s3cret of \(id)", for: tokens[id]) }
+      #expect(try await router.get(tokens["e\u{301}"]) == "s3cret of e\u{301}")
+      #expect(try await router.ids(of: tokens).map { Array($0.utf8).count } == [4, 3, 2])
+      let report = await router.auditReport()
+      let entry = try #require(report.entries.first { $0.key.family == "String" })
+      guard case .members(count: 3, size: nil, changed: .some) = entry.state else { throw TestFailure("\(entry)") }
+      #expect(report.undeclared.isEmpty)
+      #expect(!String(decoding: try report.encoded, as: UTF8.self).contains("s3cret"))
+      try keyring.lock()
+      let locked = StorageRouter(configuration: configuration)
+      await expectError(.unavailable, "locked") { _ = try await locked.get(tokens["../x"]) }
+      await expectError(.unavailable, "locked") { try await locked.removeAll(of: tokens) }
+      try keyring.unlock("correct horse")
+      try await router.removeAll(of: tokens)
+      #expect(try await router.ids(of: tokens).isEmpty)
+      #expect(try await router.get(.token) == "s3cret")
+      for router in [router, locked] { try await router.close() }
+    }
+  }
+
   @Test("The helper sets, gets and deletes secrets, and refuses access controls")
   func helper() async throws {
     try await use { configuration in

@@ -37,7 +37,11 @@ import Testing
   }
 
   private func received() throws -> [String: String]? {
-    try watch.received.map { try SyncSnapshot(decoding: $0).values.mapValues { String(decoding: $0, as: UTF8.self) } }
+    try watch.received.map { data in
+      try SyncSnapshot(decoding: data).values.reduce(into: [:]) {
+        $0[$1.key.string] = String(decoding: $1.value, as: UTF8.self)
+      }
+    }
   }
 
   @Test("Automatic keys are sent when written, manual ones on request, others never")
@@ -143,7 +147,7 @@ import Testing
       try await router.set("s3cret", for: Secret())
       #expect(try await router.syncSnapshot().values.isEmpty)
       #expect(try await router.syncPolicy(for: Secret()) == .never)
-      await expectError(.duplicateKey) { _ = try await router.get(secret) }
+      await expectError(.unregisteredKey, "another key") { _ = try await router.get(secret) }
     }
     #expect(watch.received == nil)
   }

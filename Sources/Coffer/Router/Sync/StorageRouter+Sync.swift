@@ -57,7 +57,9 @@ extension StorageRouter {
           + "\(other.descriptor.domain) share one.",
         advice: "Give one of them another name. Nothing was changed.", key: record.key)
     }
-    if policy == .automaticSmall { try await refuseLargeValues(of: resolve(declaration: key)) }
+    if (policy ?? record.descriptor.syncPolicy) == .automaticSmall {
+      try await refuseLargeValues(of: resolve(declaration: key))
+    }
     let overrides = try await SyncPolicyOverrides(memory()).set(policy, of: record.descriptor.name)
     policyVersion += 1
     use(overrides)

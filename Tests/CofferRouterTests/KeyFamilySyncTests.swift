@@ -1,0 +1,59 @@
+import Coffer
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// The sync of families, whose policy is that of all members.
+@Suite(.serialized, .timeLimit(.minutes(15))) struct KeyFamilySyncTests {
+  let fixture: RouterFixture
+  private let phone, watch: InProcessTransport
+  private let notes = KeyFamily<String, String>(
+    "notes", in: .database(), owner: "Tests", about: "For a test.", sync: .automaticSmall)
+
+  init() throws {
+    fixture = try RouterFixture()
+    (phone, watch) = InProcessTransport.pair()
+  }
+
+  private func use(_ body: (StorageRouter) async throws -> Void) async throws {
+    try await fixture.use(configured { $0.sync.transport = phone }) { router in
+      try await router.registerCatalog(ShopCatalog(name: "Notes", allKeys: [.family(notes)]))
+      try await body(router)
+    }
+  }
+
+  @Test("A snapshot has every member by its bytes, and its encoding preserves both Unicode forms")
+  func snapshots() async throws {
+    try await use { router in
+      try await router.set("1", for: notes["\u{E9}"])
+      try await router.set("2", for: notes["e\u{301}"])
+      let received = try SyncSnapshot(decoding: try #require(watch.received))
+      #expect(received.values == ["notes/\u{E9}": Data("\"1\"".utf8), "notes/e\u{301}": Data("\"2\"".utf8)])
+      #expect(received.values.count == 2)
+      try await router.removeAll(of: notes)
+      #expect(try SyncSnapshot(decoding: try #require(watch.received)).values.isEmpty)
+    }
+    for invalid in [#"[{"name":"","value":""}]"#, #"[{"name":"a","value":""},{"name":"a","value":""}]"#, "{}"] {
+      await expectError(.decodingFailed) { _ = try SyncSnapshot(decoding: Data(invalid.utf8)) }
+    }
+  }
+
+  @Test("Size limits and overrides apply to all members")
+  func policies() async throws {
+    let large = String(repeating: "x", count: 5_000)
+    try await use { router in
+      await expectError(.dataTooLargeForSync, "notes/a") { try await router.set(large, for: notes["a"]) }
+      try await router.setSyncPolicy(.never, for: notes)
+      try await router.set(large, for: notes["a"])
+      #expect(watch.received == nil)
+      await expectError(.dataTooLargeForSync, "notes/a") { try await router.setSyncPolicy(nil, for: notes["b"]) }
+      await expectError(.dataTooLargeForSync, "notes/a") {
+        try await router.setSyncPolicy(.automaticSmall, for: notes)
+      }
+    }
+    try await use { router in
+      let policies = [try await router.syncPolicy(for: notes), try await router.syncPolicy(for: notes["b"])]
+      #expect(policies == [.never, .never])
+    }
+  }
+}

@@ -35,7 +35,8 @@ import Testing
       try await router.registerCatalog(ShopCatalog())
       await expectError(.duplicateKey, "Shop") { try await router.registerCatalog(ShopCatalog()) }
       await expectError(.duplicateKey, "theme") {
-        try await router.registerCatalog(self.catalog("A", .key(plain("a")), .key(plain("theme", String.self))))
+        try await router.registerCatalog(
+          self.catalog("A", .key(plain("a")), .key(plain("theme", String.self, in: .userDefaults()))))
       }
       await expectError(.duplicateKey, "b") {
         try await router.registerCatalog(self.catalog("B", .key(plain("b")), .key(plain("b"))))

@@ -14,8 +14,12 @@ extension StorageKey where Self == TypedKey<Int> {
   }
 }
 
+extension StorageKeys {
+  static let drafts = KeyFamily<Int, String>("drafts", in: .memory("drafts"), owner: "Editor", about: "Unsent messages.")
+}
+
 struct ShopCatalog: StorageKeyCatalog {
-  let allKeys: [AnyStorageKey] = [.key(.theme), .key(.visits)]
+  let allKeys: [AnyStorageKey] = [.key(.theme), .key(.visits), .family(StorageKeys.drafts)]
 }
 
 let router = StorageRouter.shared
@@ -24,6 +28,8 @@ let changes = try await router.changes(of: .theme)
 
 try await router.set(.dark, for: .theme)
 try await router.update(.visits) { $0 += 1 }
+try await router.set("Dear Ann", for: StorageKeys.drafts[7])
+print("There is a draft for each of \(try await router.ids(of: StorageKeys.drafts)).")
 print("The theme is \(try await router.get(.theme)), after \(try await router.get(.visits)) visit.")
 
 for await change in changes {

@@ -40,7 +40,7 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
   public let description: String
   /// The platforms on which the value exists.
   public let availability: PlatformAvailability
-  /// The declared sync policy, which ``StorageRouter/setSyncPolicy(_:for:)`` may override.
+  /// The declared sync policy, which ``StorageRouter/setSyncPolicy(_:for:)-(_,K)`` may override.
   public let syncPolicy: SyncPolicy
   /// Whether the key has a migration.
   public let hasMigration: Bool

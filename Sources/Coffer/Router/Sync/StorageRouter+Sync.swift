@@ -65,7 +65,7 @@ extension StorageRouter {
     use(overrides)
   }
 
-  /// Returns the current sync policy of a key: the declared one, unless ``setSyncPolicy(_:for:)`` has overridden it.
+  /// Returns the current sync policy of a key: the declared one, unless ``setSyncPolicy(_:for:)-(_,K)`` has overridden it.
   /// - Throws: `StorageError`: `unregisteredKey` or `duplicateKey` for a key that cannot be used, and the errors of
   ///   reading the overrides.
   public func syncPolicy<K: StorageKey>(for key: K) async throws -> SyncPolicy {

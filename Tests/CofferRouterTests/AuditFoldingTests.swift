@@ -70,7 +70,8 @@ import Testing
     let page = report.html
     #expect(page.count < 20_000)
     let text = String(decoding: page, as: UTF8.self)
-    #expect(text.contains("100,001 undeclared values") && text.contains("cache/3/…") && text.contains("&lt;b&gt;"))
+    #expect(
+      text.contains("100,001 undeclared values") && text.contains("cache/3/</strong>…") && text.contains("&lt;b&gt;"))
   }
 
   @Test("A family is one row with the number and the size of its values")

@@ -68,9 +68,6 @@ let stringKeyExceptions: [StringKeyException] = [
     path: "Sources/Coffer/Router/Routing/KeyRegistry.swift", text: "[String: ",
     reason: "names of registered keys: two Unicode forms of one name are refused as one"),
   StringKeyException(
-    path: "Sources/Coffer/Router/Sync/StorageRouter+Sync.swift", text: "[String: ",
-    reason: "names of registered keys: two Unicode forms of one name are refused as one"),
-  StringKeyException(
     path: "Sources/Coffer/Router/Models/StorageConfiguration.swift", text: "[String: any StorageEngine]",
     reason: "names that the application defines"),
   StringKeyException(

@@ -15,7 +15,8 @@ extension StorageKey where Self == TypedKey<Int> {
 }
 
 extension StorageKeys {
-  static let drafts = KeyFamily<Int, String>("drafts", in: .memory("drafts"), owner: "Editor", about: "Unsent messages.")
+  static let drafts = KeyFamily<Int, String>(
+    "drafts", in: .memory("drafts"), owner: "Editor", about: "Unsent messages.")
 }
 
 struct ShopCatalog: StorageKeyCatalog {

@@ -65,7 +65,8 @@ extension AuditReport {
     let sync =
       key.declaredSync.map { "\(key.sync.html) <span class=\"note\">declared \($0.html)</span>" } ?? key.sync.html
     return """
-      <tr><td><strong>\(key.name.html)\(family.isEmpty ? "" : "…")</strong>\(family)\(secret)<p class="note">\(key.description.html)</p></td>
+      <tr><td><strong>\(key.name.html)\(family.isEmpty ? "" : "…")</strong>\(family)\(secret)
+      <p class="note">\(key.description.html)</p></td>
       <td>\(key.security.html)</td><td>\(key.serializer.html)<p class="note">\(key.type.html)</p></td>
       <td>\(key.owner.html)</td><td>\(key.availability.html)</td><td>\(sync)</td>\(Self.cells(entry.state))</tr>
       """
@@ -96,8 +97,8 @@ extension AuditReport {
     guard !undeclared.isEmpty else { return "" }
     let rows = undeclared.map { row in
       let examples = row.examples.map { $0.shortened(to: 80).html }.joined(separator: " · ")
-      let name = row.count == 1 ? row.name.html : row.name.html + "…</strong><p class=\"note\">\(examples)</p><strong>"
-      return "<tr><td><strong>\(name)</strong></td><td><code>\(row.store.html)</code></td>"
+      let note = row.count == 1 ? "" : "…<p class=\"note\">\(examples)</p>"
+      return "<tr><td><strong>\(row.name.html)</strong>\(note)</td><td><code>\(row.store.html)</code></td>"
         + "<td class=\"number\">\(row.count.grouped)</td><td class=\"number\">\(Self.bytes(row.size))</td></tr>"
     }
     return """
@@ -131,7 +132,8 @@ extension AuditReport {
     th{color:var(--soft);font-size:13px;font-weight:500;white-space:nowrap}.number{text-align:right;white-space:nowrap}
     .when{font-variant-numeric:tabular-nums}.note{margin:1px 0 0;color:var(--soft);font-size:13px}
     code{font:13px ui-monospace,monospace}.badge{border:1px solid currentColor;border-radius:99px;padding:0 8px;\
-    font-size:12px;white-space:nowrap}.secret{color:var(--secret)}.family{color:var(--mark)}.bad{color:var(--bad)}.undeclared h2{color:var(--bad)}
+    font-size:12px;white-space:nowrap}.secret{color:var(--secret)}.family{color:var(--mark)}.bad{color:var(--bad)}\
+    .undeclared h2{color:var(--bad)}
     footer{color:var(--soft);font-size:13px}@media print{section{break-inside:avoid}}
     """
 }

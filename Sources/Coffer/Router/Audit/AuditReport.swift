@@ -15,8 +15,8 @@ public struct AuditReport: Codable, Hashable, Sendable {
     /// There is a value. `size` is in bytes, or `nil` if the store cannot report it without reading the value.
     /// `changed` is the date of the last change, or `nil` if the journal no longer has it.
     case present(size: Int?, changed: Date?)
-    /// There are values of the key's family: their number, their total size in bytes, or `nil` as above, and the date of
-    /// the newest change that the journal still has.
+    /// There are values of the family: their number, their total size in bytes, or `nil` as above, and the date of the
+    /// newest change that the journal still has.
     case members(count: Int, size: Int?, changed: Date?)
     /// The value is proven absent, or all of the family are.
     case absent
@@ -73,10 +73,10 @@ extension StorageRouter {
     let records = registry.registered
     let manifest = declarations(of: records)
     var domains: [ExactText: StorageDomain] = [:]
-    for (record, entry) in zip(records, manifest.entries) { domains[entry.home] = record.descriptor.domain }
+    for (record, entry) in zip(records, manifest.entries) { domains[entry.storeName] = record.descriptor.domain }
     return await AuditReport(of: manifest, at: date, remarks: remarks, foldsUndeclared: foldsUndeclared) {
       [domains, configuration, openStores] entry in
-      guard let domain = domains[entry.home] else { return nil }
+      guard let domain = domains[entry.storeName] else { return nil }
       let location = try DomainLocation(domain, configuration)
       guard try location.exists(configuration) else { return nil }
       return try await openStores.store(at: location).engine
@@ -99,13 +99,13 @@ extension AuditReport {
     self.remarks = remarks
     var stores: [ExactText: StoreContent] = [:]
     for entry in manifest.entries {
-      let name = entry.home
+      let name = entry.storeName
       if stores[name] == nil { stores[name] = await StoreContent { try await open(entry) } }
       let content = stores[name]
       let state = entry.obstacle.map { State.unavailable(reason: $0) } ?? content?.state(of: entry) ?? .absent
       entries.append(Entry(key: entry, store: content?.description ?? name.description, state: state))
     }
-    let declared = Dictionary(grouping: manifest.entries, by: \.home)
+    let declared = Dictionary(grouping: manifest.entries, by: \.storeName)
     for (store, content) in stores.sorted(by: { $0.key.description < $1.key.description }) {
       let (values, name) = (content.undeclared(besides: declared[store] ?? []), content.description ?? "")
       undeclared +=
@@ -118,5 +118,5 @@ extension AuditReport {
 
 extension StorageManifest.Entry {
   /// The store of the key, or the domain where no other process can open the store.
-  fileprivate var home: ExactText { ExactText(store ?? domain) }
+  fileprivate var storeName: ExactText { ExactText(store ?? domain) }
 }

@@ -1,8 +1,8 @@
 extension AuditReport {
   /// Stored values that are in no catalog: one value, or several whose names have a common beginning.
   public struct UndeclaredValues: Codable, Hashable, Sendable {
-    /// The name of the value; if `count` is greater than 1, the beginning of the names. It is empty if they have none in
-    /// common.
+    /// The name of the value; if `count` is greater than 1, the beginning of the names, which is empty if they have none
+    /// in common.
     public var name: String
     /// The store of the values, as its location.
     public var store: String
@@ -18,8 +18,8 @@ extension AuditReport {
       self.store = store
       count = values.count
       size = KeyFamilySummary(values).size
-      let places = values.count > 1 ? [0, values.count / 2, values.count - 1] : []
-      examples = Set(places).sorted().map { values[$0].key.string }
+      let positions = values.count > 1 ? [0, values.count / 2, values.count - 1] : []
+      examples = Set(positions).sorted().map { values[$0].key.string }
     }
   }
 }

@@ -21,7 +21,7 @@ extension KeyRegistry.Record {
   /// Throws `duplicateKey` if the declarations claim a name and must not.
   func refuseCollision(with old: KeyRegistry.Record) throws {
     guard sharesNames(with: old) else { return }
-    let isOneStore = home == old.home
+    let isOneStore = location == old.location
     let isSynced =
       [old, self].allSatisfy { $0.catalog != nil }
       && [old, self].contains { $0.descriptor.syncPolicy != .never }

@@ -23,17 +23,17 @@ final class KeyRegistry: Sendable {
     /// Whether the key may be used without a catalog once catalogs are registered.
     let isExempt: Bool
     /// The store of the key if it can be located; domains can differ and be one store.
-    let home: Home
+    let location: Location
     var isFamily: Bool { descriptor.family != nil }
 
-    enum Home: Hashable {
+    enum Location: Hashable {
       case located(DomainLocation)
       case unknown(StorageDomain)
     }
 
     init(_ any: AnyStorageKey, catalog: String?, _ configuration: StorageConfiguration) throws {
       key = try StoreKey(any.descriptor.name)
-      home =
+      location =
         (try? DomainLocation(any.descriptor.domain, configuration)).map { .located($0) }
         ?? .unknown(any.descriptor.domain)
       descriptor = any.descriptor
@@ -172,9 +172,9 @@ final class KeyRegistry: Sendable {
 
   private func refuseUnregistered(_ key: some StorageKey) throws {
     let name = key.declaredName
-    let homes = state.withLock { $0.entries[name] ?? [] }.map(\.record).filter { $0.catalog != nil }
+    let domains = state.withLock { $0.entries[name] ?? [] }.map(\.record).filter { $0.catalog != nil }
       .map(\.descriptor.domain.description)
-    let other = homes.isEmpty ? "" : "; that of this name in \(homes.joined(separator: ", ")) is another key"
+    let other = domains.isEmpty ? "" : "; that of this name in \(domains.joined(separator: ", ")) is another key"
     let message = "The key '\(name.escapingControlCharacters)' in \(key.domain) is in no catalog\(other)."
     switch configuration.unregisteredKeys {
     case .allow: return

@@ -18,8 +18,8 @@ extension StorageRouter {
   }
 
   /// Returns the values of all synced keys, for example to reply to a request of another device. They are read one
-  /// after the other, not from one state; only the members of a family are. Keys without a value are omitted, as are those that do not exist on this
-  /// platform.
+  /// after the other, not from one state; only the members of a family are. Keys without a value are omitted, as are
+  /// those that do not exist on this platform.
   /// - Throws: `StorageError` when a value cannot be read: a snapshot without it would look like its removal.
   public func syncSnapshot() async throws -> SyncSnapshot {
     try await loadSyncPolicies()
@@ -65,7 +65,8 @@ extension StorageRouter {
     use(overrides)
   }
 
-  /// Returns the current sync policy of a key: the declared one, unless ``setSyncPolicy(_:for:)-(_,K)`` has overridden it.
+  /// Returns the current sync policy of a key: the declared one, unless ``setSyncPolicy(_:for:)-(_,K)`` has
+  /// overridden it.
   /// - Throws: `StorageError`: `unregisteredKey` or `duplicateKey` for a key that cannot be used, and the errors of
   ///   reading the overrides.
   public func syncPolicy<K: StorageKey>(for key: K) async throws -> SyncPolicy {

@@ -38,10 +38,10 @@ struct AbsenceTests {
       text: "The path leads nowhere."),
     Condition(
       testDescription: "a file for a directory", store: "f/a.db", status: 1,
-      text: "There is a file where a directory should be.", prepare: "touch f"),
+      text: "There is a file where a directory should be: /", prepare: "touch f"),
     Condition(
       testDescription: "a file for a directory above", store: "f/d/a.db", status: 1,
-      text: "There is a file where a directory should be.", prepare: "touch f"),
+      text: "There is a file where a directory should be: /", prepare: "touch f"),
     Condition(
       testDescription: "a link that leads nowhere", store: "link", status: 1, text: "leads nowhere",
       prepare: "ln -s /nowhere/a.db link"),
@@ -69,14 +69,14 @@ struct AbsenceTests {
     Condition(testDescription: "preferences: nothing there", store: "prefs:p", status: 3, text: "no preferences"),
     Condition(
       testDescription: "preferences: a file for the directory", store: "prefs:p", status: 1,
-      text: "There is a file where a directory should be.", prepare: "touch .config"),
+      text: "There is a file where a directory should be: /", prepare: "touch .config"),
     Condition(
       testDescription: "preferences: a link that leads nowhere", store: "prefs:p", status: 1, text: "leads nowhere",
       prepare: "mkdir .config; ln -s /nowhere .config/p.plist"),
     Condition(testDescription: "sealed: nothing there", store: "sealed:none/s", status: 3, text: none),
     Condition(
       testDescription: "sealed: a file for the directory", store: "sealed:f/s", status: 1,
-      text: "There is a file where a directory should be.", prepare: "touch f"),
+      text: "There is a file where a directory should be: /", prepare: "touch f"),
     Condition(
       testDescription: "sealed: a link above that leads nowhere", store: "sealed:link/s", status: 1,
       text: "leads nowhere", prepare: "ln -s /nowhere link"),

@@ -35,7 +35,8 @@ extension StoreLocation {
     }
   }
 
-  /// Returns whether the store exists, without creating anything.
+  /// Returns whether the store exists, without creating anything. A keychain exists once this user has opened it with
+  /// this library; `false` does not mean that the keyring holds none of its secrets.
   /// - Throws: `StorageError` when the location cannot be examined.
   public func exists(_ options: StoreOptions = StoreOptions()) throws -> Bool {
     try check()
@@ -50,7 +51,7 @@ extension StoreLocation {
     case .sealed(let path):
       let path = Self.absolute(path)
       return try PathParts.exists(path) || PathParts.exists(path + ".coffer/journal.db")
-    case .chain(let links): return try links.contains { try $0.exists(options) }
+    case .chain(let links): return try links.reversed().contains { try $0.exists(options) }
     case .other(let scheme, let address): return try options.scheme(scheme).exists(address)
     }
   }
@@ -70,7 +71,8 @@ extension StoreLocation {
   }
 
   /// The location with absolute, standardized paths, so that different spellings of a path compare equal.
-  var standardized: StoreLocation {
+  package var standardized: StoreLocation {
+    // Foundation expands a leading `~` to the home directory.
     switch self {
     case .sqlite(let path): .sqlite(path: Self.absolute(path))
     case .files(let directory): .files(directory: Self.absolute(directory))
@@ -88,7 +90,7 @@ extension StoreOptions {
     guard let passphrase else {
       throw StorageError(
         .unavailable, "The sealed file \(path.escapingControlCharacters) needs a passphrase, and none was given.",
-        advice: "Set StoreOptions.passphrase.")
+        advice: "Give the domain a PassphraseSource, or set StoreOptions.passphrase.")
     }
     return try passphrase(path)
   }

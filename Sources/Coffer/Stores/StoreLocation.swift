@@ -12,6 +12,9 @@ import Foundation
 /// let engine = try await location.open(options)
 /// ```
 ///
+/// A `~` or `~user` at the beginning of a path is the home directory of that user in the system's user database, not
+/// `$HOME`, also behind a scheme: `sqlite:~/app.db`. A file of that name is `./~`.
+///
 /// Two locations are equal if their kinds and the bytes of their names are equal. Paths are compared as they are
 /// written.
 public enum StoreLocation: Sendable {

@@ -8,10 +8,11 @@ extension Invocation {
 
   /// Returns every operand as the location of a store.
   /// - Throws: `UsageError` when an operand is empty or no valid location.
-  func locations() throws -> [StoreLocation] {
+  func locations(directoriesAreStores: Bool = false) throws -> [StoreLocation] {
     try operands.indices.compactMap { index in
       guard let text = try text(at: index) else { return nil }
       guard !text.isEmpty else { throw UsageError("\(operandName(at: index)) is empty: \(command.usage).", command) }
+      if directoriesAreStores, let files = StoreLocation(directoryAt: text) { return files }
       return try StoreLocation(parsing: text)
     }
   }

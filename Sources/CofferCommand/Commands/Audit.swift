@@ -14,12 +14,13 @@ func auditKeys(_ invocation: Invocation) async throws -> ExitStatus {
     }
     do {
       let location = try StoreLocation(parsing: store)
-      guard try location.exists() else { return nil }
-      let engine = try await openStore(at: location, passphrases, creating: false)
-      opened.append(engine)
-      return engine
+      return try await location.audited(passphrases.options(creating: false)) {
+        let engine = try await openStore(at: location, passphrases, creating: false)
+        opened.append(engine)
+        return engine
+      }
     } catch let error as CommandError where error.status == .notFound {
-      return nil  // The application has not created it yet.
+      return .missing  // The application has not created it yet.
     } catch let error as CommandError {
       throw StorageError(.inputOutput, error.text)
     } catch let error as UsageError {

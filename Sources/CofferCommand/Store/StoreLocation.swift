@@ -11,6 +11,24 @@ extension StoreLocation {
     }
   }
 
+  /// Creates the location of a store of files from the path of its directory, or returns `nil` if there is no such store
+  /// at this path. A final slash, which shells complete, is allowed.
+  init?(directoryAt path: String) {
+    var directory = URL(fileURLWithPath: path).path
+    while directory.count > 1, directory.hasSuffix("/") { directory.removeLast() }
+    guard FileManager.default.fileExists(atPath: directory + "/.coffer") else { return nil }
+    self = .files(directory: directory)
+  }
+
+  /// The location with the home directory in place of a `~` at the beginning of a path, as it is opened.
+  var expandingHome: StoreLocation {
+    switch self {
+    case .sqlite(let path), .files(let path), .sealed(let path): path.hasPrefix("~") ? standardized : self
+    case .chain(let links): .chain(links.map(\.expandingHome))
+    case .memory, .preferences, .keychain, .other: self
+    }
+  }
+
   /// Returns the location in `--store`, else in `COFFER_STORE`, else the user's default store.
   static func of(_ invocation: Invocation) throws -> StoreLocation {
     if let location = invocation.options[.store] ?? environment("COFFER_STORE") {

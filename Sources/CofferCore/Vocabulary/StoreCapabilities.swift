@@ -32,6 +32,9 @@ public struct StoreCapabilities: Hashable, Sendable {
     /// `latestRevision` is never behind a commit that has returned in any process, so that a value cached at that
     /// revision is current. Without this guarantee, caches must validate an entry before each use.
     public static let immediateRevisions = Features(rawValue: 1 << 10)
+    /// The store is made for secrets: it keeps values encrypted, or in a keyring, and nothing derived from a value, not
+    /// even its size, is stored elsewhere. A router accepts declared secrets in such an engine.
+    public static let secrecy = Features(rawValue: 1 << 12)
   }
 
   /// The features that the engine declares.

@@ -27,7 +27,7 @@ extension PassphraseSource {
       return try trimmed(contents(of: number))
     case .asking(_, let ask):
       return try ask(self, confirming)
-    case .provided(let provide):
+    case .provided(_, let provide):
       return try provided(by: provide)
     }
   }

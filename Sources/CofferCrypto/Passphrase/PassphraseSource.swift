@@ -19,7 +19,7 @@ public struct PassphraseSource: Sendable {
     case descriptor(OneTimeDescriptor)
     case systemdCredential(String)
     case asking(String, @Sendable (PassphraseSource, _ confirming: Bool) throws -> SecretBytes)
-    case provided(@Sendable () throws -> Data)
+    case provided(SourceLine, @Sendable () throws -> Data)
   }
 
   let kind: Kind
@@ -55,8 +55,16 @@ public struct PassphraseSource: Sendable {
   /// ```swift
   /// let source = PassphraseSource.provided { Data(try keyRing.secret(named: "shop").utf8) }
   /// ```
-  public static func provided(_ provide: @escaping @Sendable () throws -> Data) -> PassphraseSource {
-    PassphraseSource(kind: .provided(provide))
+  ///
+  /// Closures cannot be compared: two such sources are equal if they are created in the same line of code.
+  /// - Parameters:
+  ///   - fileID: the file of the line; leave it at its default.
+  ///   - line: the number of the line; leave it at its default.
+  ///   - provide: returns the passphrase. Called once for each store that is opened.
+  public static func provided(
+    fileID: String = #fileID, line: UInt = #line, _ provide: @escaping @Sendable () throws -> Data
+  ) -> PassphraseSource {
+    PassphraseSource(kind: .provided(SourceLine(fileID: fileID, line: line), provide))
   }
 }
 

@@ -6,7 +6,7 @@ extension StorageError {
   package static func fileSystem(
     _ call: String, path: String, errno code: Int32, location: String = ""
   ) -> StorageError {
-    let cause = FileFailure(code)
+    let cause = FileFailure(code, path)
     let text = "\(call) \(path.escapingControlCharacters): \(String(cString: strerror(code)))"
     return StorageError(
       cause.code, cause.message, advice: cause.advice, location: location,
@@ -26,7 +26,7 @@ private struct FileFailure {
     self.advice = advice
   }
 
-  init(_ code: Int32) {
+  init(_ code: Int32, _ path: String) {
     switch code {
     case ENOSPC, EDQUOT:
       self.init(
@@ -39,7 +39,9 @@ private struct FileFailure {
     case ENOENT: self.init(.notFound, "There is no such file or directory.", "Check the path.")
     case EISDIR: self.init(.inputOutput, "There is a directory where a file should be.", "Give the path of a file.")
     case ENOTDIR:
-      self.init(.inputOutput, "There is a file where a directory should be.", "Check the path. Nothing was changed.")
+      let file = Self.fileInTheWay(of: path).map { ": \($0.escapingControlCharacters)" } ?? ""
+      self.init(
+        .inputOutput, "There is a file where a directory should be\(file).", "Check the path. Nothing was changed.")
     case EMFILE, ENFILE:
       self.init(
         .inputOutput, "The process has too many files open.",
@@ -50,5 +52,17 @@ private struct FileFailure {
       self.init(
         .inputOutput, "The file could not be read or written.", "Check the device and the file system.")
     }
+  }
+
+  /// Returns the first part of a path that exists and is not a directory.
+  private static func fileInTheWay(of path: String) -> String? {
+    var ancestor = PathParts(path).isAbsolute ? "" : "."
+    for name in PathParts(path).names {
+      ancestor += "/" + name
+      var status = stat()
+      guard stat(ancestor, &status) == 0 else { return nil }
+      if status.st_mode & S_IFMT != S_IFDIR { return ancestor }
+    }
+    return nil
   }
 }

@@ -43,7 +43,7 @@ package struct OpenDirectory: ~Copyable {
       guard status.st_mode & S_IFMT == S_IFDIR else { throw .fileSystem("mkdir", path: path, errno: ENOTDIR) }
       return
     }
-    throw .fileSystem("mkdir", path: path, errno: failure)
+    throw .creation("mkdir", path: path, errno: failure)
   }
 
   /// Syncs a directory to the device, so that files created, renamed or removed in it survive power loss.
@@ -122,7 +122,7 @@ package struct OpenDirectory: ~Copyable {
     // `O_EXCL` follows no link, even if the name was guessed.
     let flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (keepsRoom ? 0 : O_CREAT | O_EXCL)
     let file = openat(descriptor, temporary, flags, 0o600)
-    guard file >= 0 else { throw .fileSystem("open", path: "\(path)/\(temporary)", errno: errno) }
+    guard file >= 0 else { throw .creation("open", path: "\(path)/\(temporary)", errno: errno) }
     let published: FileStamp?
     do throws(StorageError) {
       defer { close(file) }

@@ -40,7 +40,8 @@ public actor KeychainAdapter: EngineBacked {
     } catch {
       let system = SystemDirectories.current
       engine = SlotEngine.reopening(
-        after: error, description: "keychain:\(service.escapingControlCharacters)", configuration.store.forSecrets
+        after: error, description: "keychain:\(service.escapingControlCharacters)", configuration.store.forSecrets,
+        keepsSecrets: true
       ) {
         try await SystemDirectories.$current.withValue(system) {
           try await SlotEngine.keychain(service: service, accessGroup: accessGroup, configuration: configuration)

@@ -1,4 +1,6 @@
+package import CofferCore
 import CofferFileSystem
+import CofferSlots
 
 /// Read-only checks of keychains, without opening them.
 package enum KeychainInspection {
@@ -7,4 +9,36 @@ package enum KeychainInspection {
   package static func wasUsed(service: String, accessGroup: String?) throws -> Bool {
     try KeychainLocation(service: service, accessGroup: accessGroup, in: .current).wasUsed()
   }
+
+  /// Returns the keys of a service in the keyring, in order, whether or not this library has a journal of it here.
+  /// Creates nothing and never prompts; the keyring is started if the bus can activate it.
+  /// - Throws: `unavailable` for a keyring that is locked, missing or does not answer, or in which a writer with
+  ///   another data directory has not finished; `unsupported` if the library was built without keyrings.
+  package static func keys(
+    service: String, accessGroup: String?, configuration: KeychainConfiguration
+  ) async throws -> [StoreKey] {
+    #if SecretService && os(Linux)
+      let scope = try KeyringScope(service: service, accessGroup: accessGroup)
+      // Without a journal there is no record of keyring files, so the directories of a listing do not matter.
+      let slots = KeyringSlots(
+        scope, accessibility: configuration.accessibility, keyringDirectory: "/dev/null", control: "/dev/null",
+        address: configuration.address, timeout: configuration.timeout,
+        allowsPlainSession: configuration.allowsPlainSession)
+      let found = try await runBlocking { try slots.list() }
+      guard !found.contains(where: \.isStaged) else {
+        throw StorageError(
+          .unavailable, "A program with another data directory has not finished writing to the keyring.",
+          advice: "Run it again, or set XDG_DATA_HOME to its directory.", location: scope.description)
+      }
+      return found.compactMap { if case .value(let key) = $0 { key } else { nil } }.sorted()
+    #else
+      throw StorageError(
+        .unsupported, "This program was built without support for the desktop's keyring, and cannot ask it.",
+        advice: "Build it on Linux with the package trait 'SecretService'.", location: "keychain:\(service)")
+    #endif
+  }
+}
+
+extension Slot {
+  fileprivate var isStaged: Bool { if case .staged = self { true } else { false } }
 }

@@ -60,12 +60,7 @@ extension StoreFile {
       if stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { return }
       failure = ENOTDIR
     }
-    let cause = StorageError.system("mkdir", path: directory, errno: failure, location: location)
-    guard failure == ENOENT else { throw cause }
-    throw StorageError(
-      .inputOutput, "The directory of the store cannot be created.",
-      advice: "Check the path: a part of it is a file, or its file system allows no directories.", location: location,
-      underlying: cause.underlying)
+    throw StorageError.creation("mkdir", path: directory, errno: failure, location: location)
   }
 
   private static func canonicalPath(
@@ -111,13 +106,7 @@ extension StoreFile {
     guard mayCreate else { throw Schema.missing(description) }
     let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard file >= 0 || errno == EEXIST else {
-      let failure = errno
-      let cause = StorageError.system("open", path: path, errno: failure, location: description)
-      guard failure == ENOENT else { throw cause }
-      throw StorageError(
-        .inputOutput, "The store cannot be created at this path.",
-        advice: "Check the path: its file system may not allow new files.", location: description,
-        underlying: cause.underlying)
+      throw StorageError.creation("open", path: path, errno: errno, location: description)
     }
     if file >= 0 { close(file) }
   }

@@ -43,6 +43,7 @@ final class ReadOnlySlotStore: SlotCore {
       .snapshots, .listing, .persistence, .attributes, .systemRecords,
     ]
     if journal != nil { features.formUnion([.replay, .foreignWriters]) }
+    if slots.keepsSecrets { features.insert(.secrecy) }
     capabilities = StoreCapabilities(features, maximumValueSize: configuration.maximumValueSize)
   }
 

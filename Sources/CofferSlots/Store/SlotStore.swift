@@ -77,6 +77,7 @@ final class SlotStore: SlotCore {
     self.reconciler = reconciler
     var features = records.capabilities.features
     if !slots.survivesPowerLoss { features.remove(.powerLossSafety) }
+    if slots.keepsSecrets { features.insert(.secrecy) }
     capabilities = StoreCapabilities(features, maximumValueSize: configuration.maximumValueSize)
     // The watch starts before the scan, so that no change is missed in between.
     let recovery = SlotRecovery { [quarantined] in

@@ -1,29 +1,36 @@
-// Secrets of a server: in the keyring if there is one, otherwise in a sealed file with a passphrase.
+// A secret of a server, declared as a key: in the keyring if there is one, otherwise in a sealed file with a passphrase.
+// It needs neither HOME nor a session bus: env -i PATH="$PATH" .build/debug/ServerSecrets
 import Coffer
 import Foundation
 
 let directory = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-server-\(UUID().uuidString)")
 defer { try? FileManager.default.removeItem(at: directory) }
+let file = directory.appendingPathComponent("shop.sealed")
 
-// A real server takes its passphrase from systemd: .systemdCredential("shop-secrets")
-let chain = SecretChain(
-  .keychain(service: "com.example.server"),
-  .sealed(
-    directory.appendingPathComponent("shop.sealed"), passphrase: .provided { Data("correct horse battery".utf8) }))
+enum Secrets {
+  // A real server takes its passphrase from systemd: .systemdCredential("shop-secrets")
+  static let domain = SecretDomain.chain(
+    service: "com.example.server", sealedAt: file, passphrase: .provided { Data("correct horse battery".utf8) })
+  static let token = TypedKey<String>(secret: "api-token", in: domain, owner: "Server", about: "The token of the API.")
+}
 
-let choice = try await chain.choose()
-print("Secrets are kept in store \(choice.index + 1) of \(chain.links.count): \(choice.reason)")
-precondition(choice.index == 1, "without keyring support, only the sealed file can be chosen")
+struct ServerKeys: StorageKeyCatalog {
+  let allKeys: [AnyStorageKey] = [.key(Secrets.token)]
+}
 
-let secrets = try await KeychainAdapter.open(chain)
-try await secrets.set(Data("s3cret".utf8), for: "api-token")
-print("The token has \(try await secrets.get("api-token")?.count ?? 0) bytes; keys: \(try await secrets.list())")
-try await secrets.engine.close()
+let router = StorageRouter()
+try await router.registerCatalog(ServerKeys())
+try await router.set("s3cret", for: Secrets.token)
+print("The token has \(try await router.get(Secrets.token).count) characters.")
+
+let report = await router.auditReport()
+for entry in report.entries { print("\(entry.key.name) is in \(entry.store)") }
+precondition(report.entries[0].store == "sealed:\(file.path)", "Without a keyring the sealed file is selected.")
+try await router.close()
 
 do {
-  _ = try await SlotEngine.sealed(
-    at: directory.appendingPathComponent("shop.sealed"), passphrase: .provided { Data("wrong".utf8) })
-  preconditionFailure("a wrong passphrase must be an error")
+  _ = try await SlotEngine.sealed(at: file, passphrase: .provided { Data("wrong".utf8) })
+  preconditionFailure("A wrong passphrase must be an error.")
 } catch let error as StorageError {
   print("With another passphrase: \(error.message)")
 }

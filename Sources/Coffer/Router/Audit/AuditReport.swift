@@ -60,7 +60,8 @@ public struct AuditReport: Codable, Hashable, Sendable {
 
 extension StorageRouter {
   /// Returns a report of every registered key and of undeclared values in their stores. Opens the existing stores,
-  /// creates none, and reads no values where sizes are available without reading.
+  /// creates none, and reads no values where sizes are available without reading. A keyring that this user has not
+  /// opened before is asked for its keys; if it does not answer, the state of its keys is `unavailable`.
   /// - Parameters:
   ///   - date: the date of the report.
   ///   - foldsUndeclared: whether many undeclared values whose names have a common beginning are one element of the
@@ -76,20 +77,20 @@ extension StorageRouter {
     for (record, entry) in zip(records, manifest.entries) { domains[entry.storeName] = record.descriptor.domain }
     return await AuditReport(of: manifest, at: date, remarks: remarks, foldsUndeclared: foldsUndeclared) {
       [domains, configuration, openStores] entry in
-      guard let domain = domains[entry.storeName] else { return nil }
-      let location = try DomainLocation(domain, configuration)
-      guard try location.exists(configuration) else { return nil }
-      return try await openStores.store(at: location).engine
+      guard let domain = domains[entry.storeName] else { return .missing }
+      return try await DomainLocation(domain, configuration).audited(configuration.opening(domain)) {
+        try await openStores.store(of: domain).engine
+      }
     }
   }
 }
 
 extension AuditReport {
   /// Creates the report of a manifest.
-  /// - Parameter open: returns the engine of a key's store, or `nil` if the store does not exist.
+  /// - Parameter open: opens a key's store, or lists it in another way. If it throws, the state of its keys is unknown.
   package init(
     of manifest: StorageManifest, at date: Date, remarks: [String] = [], foldsUndeclared: Bool = true,
-    open: (StorageManifest.Entry) async throws -> (any StorageEngine)?
+    open: (StorageManifest.Entry) async throws -> AuditedStore
   ) async {
     self.date = date
     application = manifest.application

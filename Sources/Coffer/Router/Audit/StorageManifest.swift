@@ -1,3 +1,4 @@
+import CofferSlots
 public import Foundation
 
 /// The declarations of an application's keys, as read by `coffer audit`.
@@ -115,13 +116,16 @@ extension StorageRouter {
       })
   }
 
-  /// Returns the location of a store for the `coffer` command, also for an SQLite engine that the application opened.
+  /// Returns the location of a store for the `coffer` command, also for an engine that the application opened; `nil`
+  /// for a store that other processes cannot open.
   private nonisolated func address(of location: DomainLocation) -> String? {
-    switch location {
-    case .store(.memory): nil  // Other processes cannot open it.
-    case .store(let location): location.description
-    case .engine(let name): configuration.engines[name.description]?.as(SQLiteEngine.self).map { "sqlite:\($0.path)" }
+    if let engine = configuration.engine(at: location) {
+      if let database = engine.as(SQLiteEngine.self) { return "sqlite:\(database.path)" }
+      return engine.as(SlotEngine.self).flatMap { try? StoreLocation($0.description) }?.description
     }
+    guard case .store(let location) = location, !configuration.isInMemory else { return nil }
+    if case .memory = location { return nil }
+    return location.description
   }
 
   private nonisolated func store(of domain: StorageDomain) -> (DomainLocation?, StorageError?) {

@@ -13,15 +13,18 @@ struct StoreContent {
   private let look: Look
   let description: String?
 
-  init(_ open: () async throws -> (any StorageEngine)?) async {
+  init(_ open: () async throws -> AuditedStore) async {
     do {
-      guard let engine = try await open() else {
-        (look, description) = (.empty, nil)
-        return
-      }
-      description = engine.description
-      do { look = .found(try await engine.summaries().sorted { $0.key < $1.key }) } catch {
-        look = .failed(StoredError.storage(error).message)
+      switch try await open() {
+      case .missing: (look, description) = (.empty, nil)
+      case .keyring(let keys, let location):
+        let summaries = keys.sorted().map { StoreEntrySummary(key: $0, size: nil, revision: .zero, date: nil) }
+        (look, description) = (.found(summaries), location)
+      case .open(let engine):
+        description = engine.description
+        do { look = .found(try await engine.summaries().sorted { $0.key < $1.key }) } catch {
+          look = .failed(StoredError.storage(error).message)
+        }
       }
     } catch {
       let error = StoredError.storage(error)

@@ -1,18 +1,20 @@
 extension StorageKeyDescriptor {
   /// Validates the declaration.
-  /// - Parameter needsWords: whether owner and description are required, as in a catalog.
+  /// - Parameters:
+  ///   - needsWords: whether owner and description are required, as in a catalog.
+  ///   - configuration: the settings of the router, whose engines may be made for secrets.
   /// - Throws: `insecureKey` or `invalidDeclaration` when parts are missing or contradict each other.
-  func check(needsWords: Bool) throws {
+  func check(needsWords: Bool, _ configuration: StorageConfiguration) throws {
     let key = try StoreKey(name)
     if needsWords {
       for (word, text) in [("owner", owner), ("description", description)] where text.allSatisfy(\.isWhitespace) {
         throw flaw(key, "The key has no \(word).", "Declare its owner, and its purpose in a sentence.")
       }
     }
-    guard !isSensitive || domain.isSecure else {
+    guard !isSensitive || domain.isSecure || configuration.keepsSecrets(domain) else {
       throw StorageError(
         .insecureKey, "The key is a secret, and \(domain) does not protect values.",
-        advice: "Store it in a keychain. Nothing was read or written.", key: key)
+        advice: "Store it in a keychain or a sealed file. Nothing was read or written.", key: key)
     }
     guard !isSensitive || syncPolicy == .never else {
       throw StorageError(
@@ -23,7 +25,7 @@ extension StorageKeyDescriptor {
       throw flaw(key, "The key has a lifetime that is not positive.", "Omit it, or declare a longer one.")
     }
     switch (security, domain) {
-    case (.keychain, _) where domain.keepsSecrets, (.encrypted, .encryptedFileSystem),
+    case (.keychain, _) where configuration.keepsSecrets(domain), (.encrypted, .encryptedFileSystem),
       (.none, _) where !domain.isSecure:
       break
     case (.encrypted, _) where !domain.isSecure: break

@@ -1,5 +1,3 @@
-public import Foundation
-
 /// The declaration of a value as a struct, which most applications use for their keys.
 ///
 /// ```swift
@@ -135,49 +133,5 @@ extension TypedKey where Value: Codable {
   ) {
     self.init(
       secret: name, in: domain, owner: owner, about: about, as: .json, availability: availability, lifetime: lifetime)
-  }
-}
-
-/// A domain that protects its values: the only kind of domain that a key of a secret accepts.
-public struct SecretDomain: Hashable, Sendable {
-  let domain: StorageDomain
-  let security: SecurityPolicy
-
-  /// The system's keychain.
-  /// - Parameters:
-  ///   - service: the keychain service of the secrets; by default the application's own.
-  ///   - accessGroup: the group of applications that share the secrets. On Linux it is not enforced.
-  ///   - accessibility: the states of the device in which the secret can be read.
-  ///   - accessControl: the authentication that is required to read the secret. This version refuses such keys.
-  public static func keychain(
-    service: String? = nil, accessGroup: String? = nil, accessibility: KeychainAccessibility = .whenUnlocked,
-    accessControl: KeychainAccessControl? = nil
-  ) -> SecretDomain {
-    SecretDomain(
-      domain: .keychain(service: service, accessGroup: accessGroup),
-      security: .keychain(accessibility: accessibility, accessControl: accessControl))
-  }
-
-  /// A sealed file. Its passphrase comes from ``StoreOptions/passphrase`` of the router's configuration.
-  public static func sealed(at file: URL) -> SecretDomain {
-    SecretDomain(domain: .store(.sealed(path: file.path)), security: .keychain())
-  }
-
-  /// A sealed file at a path.
-  public static func sealed(at path: String) -> SecretDomain {
-    SecretDomain(domain: .store(.sealed(path: path)), security: .keychain())
-  }
-
-  /// The system's keychain, or a sealed file where there is no keychain, as chosen by `SecretChain`.
-  public static func keychain(service: String, accessGroup: String? = nil, orSealedAt file: URL) -> SecretDomain {
-    let chain = StoreLocation.chain([.keychain(service: service, accessGroup: accessGroup), .sealed(path: file.path)])
-    return SecretDomain(domain: .store(chain), security: .keychain())
-  }
-
-  /// Encrypted files, one per value. This version refuses to read or write them.
-  public static func encryptedFileSystem(
-    _ directory: FileDirectory, as policy: EncryptionPolicy = .aes256
-  ) -> SecretDomain {
-    SecretDomain(domain: .encryptedFileSystem(directory), security: .encrypted(policy))
   }
 }

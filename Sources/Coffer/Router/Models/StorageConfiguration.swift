@@ -14,12 +14,14 @@ public struct StorageConfiguration: Sendable {
   public var unregisteredKeys = UnregisteredKeys.refuse
   /// The engines of ``StorageDomain/engine(_:)`` by their names.
   public var engines: [String: any StorageEngine] = [:]
+  /// The engines that take the place of domains' stores.
+  var replacements: [StorageDomain: any StorageEngine] = [:]
   /// The settings with which stores are opened.
   public var stores = StoreOptions()
   /// The settings of sync with other devices.
   public var sync = SyncConfiguration()
   /// Whether every store is replaced by one in memory that is lost with the router, as for tests and previews; `false`
-  /// by default.
+  /// by default. The engines of the configuration are used nevertheless.
   public var isInMemory = false
   /// The maximum number of decoded values that are cached for each store, 10,000 by default; 0 disables the cache.
   public var cacheCapacity = 10_000

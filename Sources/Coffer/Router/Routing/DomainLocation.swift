@@ -17,6 +17,13 @@ enum DomainLocation: Hashable, Sendable {
     case .appGroupUserDefaults(let group): self = .store(.preferences(suite: try configuration.group(group)))
     case .keychain(let service, let group):
       self = .store(.keychain(service: service ?? application, accessGroup: group))
+    case .sealed(let file, _): self = try .checked(.sealed(path: FileDirectory.custom(file).url().path))
+    case .chain(let service, let group, let file, _):
+      self = try .checked(
+        .chain([
+          .keychain(service: service ?? application, accessGroup: group),
+          .sealed(path: FileDirectory.custom(file).url().path),
+        ]))
     case .fileSystem(.custom(let url)): self = try .files(in: FileDirectory.custom(url).url())
     case .fileSystem(let directory):
       // All applications share these directories, so use a subdirectory.
@@ -30,11 +37,14 @@ enum DomainLocation: Hashable, Sendable {
       let support = try SystemDirectories.current.url(for: .applicationSupport).appendingPathComponent(application)
       self = .store(.sqlite(path: support.appendingPathComponent("coffer.db").path))
     case .memory(let name): self = .store(.memory(name: name))
-    case .store(let location):
-      try location.check()
-      self = .store(location.standardized)
+    case .store(let location): self = try .checked(location)
     case .engine(let name): self = .engine(name: ExactText(name))
     }
+  }
+
+  private static func checked(_ location: StoreLocation) throws -> DomainLocation {
+    try location.check()
+    return .store(location.standardized)
   }
 
   private static func files(in directory: URL) -> DomainLocation {
@@ -43,25 +53,26 @@ enum DomainLocation: Hashable, Sendable {
 
   /// Returns whether the store exists, without creating anything.
   func exists(_ configuration: StorageConfiguration) throws -> Bool {
+    guard !configuration.isInMemory, configuration.engine(at: self) == nil else { return true }
     switch self {
-    case .store(let location): try location.exists(configuration.stores)
-    case .engine: true
+    case .store(let location): return try location.exists(configuration.stores)
+    case .engine: return true
     }
   }
 
   func open(_ configuration: StorageConfiguration) async throws -> any StorageEngine {
+    if let engine = configuration.engine(at: self) { return engine }
     switch self {
     case .store(let location):
       guard !configuration.isInMemory else { return MemoryEngine(name: location.description) }
       return try await location.open(configuration.stores)
     case .engine(let name):
-      guard !configuration.isInMemory else { return MemoryEngine(name: "memory") }
-      guard let engine = configuration.engines[name.description] else {
+      guard configuration.isInMemory else {
         throw StorageError(
           .invalidDeclaration, "The router has no engine '\(name.description.escapingControlCharacters)'.",
           advice: "Set configuration.engines[\"\(name.description.escapingControlCharacters)\"].")
       }
-      return engine
+      return MemoryEngine(name: "memory")
     }
   }
 }

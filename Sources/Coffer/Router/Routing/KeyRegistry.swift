@@ -68,6 +68,7 @@ final class KeyRegistry: Sendable {
 
     /// Adds a record, or replaces that of the same declaration.
     mutating func insert(_ record: Record) throws {
+      try record.checkPassphrase(besides: entries.values.joined().lazy.map(\.record))
       let name = record.descriptor.name
       var others = entries[name] ?? []
       let replaced = others.firstIndex { record.replaces($0.record) }
@@ -110,7 +111,7 @@ final class KeyRegistry: Sendable {
   private func add<K: StorageKey>(_ key: K) throws -> Entry {
     let any = AnyStorageKey(key)
     try key.family?.check()
-    try any.descriptor.check(needsWords: false)
+    try any.descriptor.check(needsWords: false, configuration)
     let record = try Record(any, catalog: nil, configuration)
     return try state.withLock { state throws in
       if let present = state.entry(key.declaredName, key.domain) { return present }
@@ -192,7 +193,7 @@ final class KeyRegistry: Sendable {
     let keys = catalog.allKeys
     let records = try keys.map { key in
       try key.key.family?.check()
-      try key.descriptor.check(needsWords: true)
+      try key.descriptor.check(needsWords: true, configuration)
       return try Record(key, catalog: catalog.name, configuration)
     }
     try state.withLock { state throws in

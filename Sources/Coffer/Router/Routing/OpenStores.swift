@@ -19,8 +19,9 @@ final class OpenStores: Sendable {
 
   init(_ configuration: StorageConfiguration) { self.configuration = configuration }
 
-  /// Returns the store at a location, and opens it if necessary. If that fails, the next call tries again.
-  func store(at location: DomainLocation) async throws -> TypedStore {
+  /// Returns the store of a domain, and opens it if necessary. If that fails, the next call tries again.
+  func store(of domain: StorageDomain) async throws -> TypedStore {
+    let location = try DomainLocation(domain, configuration)
     let opening: Opening = try state.withLock { state throws -> Opening in
       guard !state.isClosed else { throw StorageError.closed("router") }
       switch state.stores[location] {
@@ -28,7 +29,8 @@ final class OpenStores: Sendable {
       case .opening(let task): return task
       case nil:
         let task = Task { [configuration] in
-          TypedStore(engine: try await location.open(configuration), cacheCapacity: configuration.cacheCapacity)
+          TypedStore(
+            engine: try await location.open(configuration.opening(domain)), cacheCapacity: configuration.cacheCapacity)
         }
         state.stores[location] = .opening(task)
         return task
@@ -58,12 +60,12 @@ final class OpenStores: Sendable {
     }
     var failure: (any Error)?
     for (location, store) in stores {
-      if case .engine = location { continue }
+      guard configuration.engine(at: location) == nil else { continue }
       do {
         switch store {
         case .open(let store): try await store.engine.close()
         case .opening(let task):
-          guard let store = try? await task.value else { continue }  // The callers of `store(at:)` receive the error.
+          guard let store = try? await task.value else { continue }  // The callers of `store(of:)` receive the error.
           try await store.engine.close()
         }
       } catch { failure = error }

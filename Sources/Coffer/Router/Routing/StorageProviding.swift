@@ -6,8 +6,10 @@
 ///   func isDark() async throws -> Bool { try await storage.get(.theme) == .dark }
 /// }
 ///
-/// let settings = Settings(storage: StorageRouter())   // in a test
+/// let settings = Settings(storage: StorageRouter.inMemory())   // in a test, with `import CofferTesting`
 /// ```
+///
+/// `StorageRouter()` opens the real stores of the user: a test that uses it would change the preferences of the machine.
 public protocol StorageProviding: Sendable {
   /// Stores a value, replacing any existing one.
   /// - Throws: `StorageError`; nothing was written, unless its code is `outcomeUnknown` or `unfinished`.

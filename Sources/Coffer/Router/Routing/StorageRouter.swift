@@ -82,7 +82,7 @@ public actor StorageRouter: StorageProviding {
     let (record, known) = try registry.find(key)
     if let known, known.declaration != nil || declaration == nil { return known }
     let store =
-      if let known { known.store } else { try await openStores.store(at: DomainLocation(key.domain, configuration)) }
+      if let known { known.store } else { try await openStores.store(of: key.domain) }
     let resolved = ResolvedKey(record, store, declaration: declaration)
     registry.keep(resolved)
     return resolved

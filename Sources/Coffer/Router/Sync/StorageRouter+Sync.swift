@@ -25,7 +25,7 @@ extension StorageRouter {
     try await loadSyncPolicies()
     var values: [StoreKey: Data] = [:]
     for record in registry.registered where registry.syncPolicy(record) != .never && record.obstacle == nil {
-      let store = try await openStores.store(at: DomainLocation(record.descriptor.domain, configuration))
+      let store = try await openStores.store(of: record.descriptor.domain)
       for entry in try await store.engine.entries(of: record) {
         try checkSize(entry.value.count, record, entry.key)
         values[entry.key] = entry.value
@@ -96,7 +96,7 @@ extension StorageRouter {
   }
 
   private func memory() async throws -> any StorageEngine {
-    try await openStores.store(at: DomainLocation(configuration.memory, configuration)).engine
+    try await openStores.store(of: configuration.memory).engine
   }
 }
 

@@ -1,0 +1,38 @@
+extension StorageConfiguration {
+  /// Puts an engine in the place of a domain's store, for every key in that store. For tests: a key that is declared in
+  /// the keychain or in the preferences is then stored in this engine, whatever it promises.
+  ///
+  /// ```swift
+  /// let engine = FaultInjectingEngine(MemoryEngine())
+  /// let router = StorageRouter.inMemory { $0.replace(.userDefaults(), with: engine) }
+  /// engine.inject(.fail(StorageError(.diskFull, "No space is left.")), into: .commit)
+  /// // The next router.set(_:for:) of a key in the preferences throws diskFull.
+  /// ```
+  ///
+  /// The engine stays open when the router is closed. Other spellings of the same store are replaced as well.
+  public mutating func replace(_ domain: StorageDomain, with engine: any StorageEngine) {
+    replacements[domain] = engine
+  }
+
+  /// Returns the engine that was given for a location, or `nil` if its store is opened there.
+  func engine(at location: DomainLocation) -> (any StorageEngine)? {
+    for (domain, engine) in replacements where (try? DomainLocation(domain, self)) == location { return engine }
+    guard case .engine(let name) = location else { return nil }
+    return engines[name.description]
+  }
+
+  /// Returns whether a domain is made for secrets: a keychain, a sealed file, or an engine that declares it. A missing
+  /// engine is accepted here, and is an error when the key is used.
+  func keepsSecrets(_ domain: StorageDomain) -> Bool {
+    guard case .engine(let name) = domain else { return domain.keepsSecrets }
+    return engines[name]?.capabilities.contains(.secrecy) ?? true
+  }
+
+  /// The settings for opening a domain's store: with the passphrase of the domain, if it has a source of its own.
+  func opening(_ domain: StorageDomain) -> StorageConfiguration {
+    guard let source = domain.sealedFile?.passphrase else { return self }
+    var configuration = self
+    configuration.stores.passphrase = { _ in source }
+    return configuration
+  }
+}

@@ -44,6 +44,27 @@ struct KeychainTests {
     #expect(try await sandbox.coffer("get", "token", environment: keychain).status == 3)
   }
 
+  @Test("An audit finds a secret of another data directory, and does not take a missing bus for absence")
+  func audit() async throws {
+    let keychain = use("keychain:shop")
+    let words = "\"owner\":\"a\",\"description\":\"b\",\"availability\":\"all\",\"sync\":\"never\",\"hasDefault\":false"
+    let entry =
+      "{\"name\":\"a\",\"type\":\"String\",\"catalog\":\"c\",\"domain\":\"d\",\"store\":\"keychain:shop\","
+      + "\"security\":\"s\",\"serializer\":\"j\",\"hasMigration\":false,\"isSensitive\":true,\(words)}"
+    let keys = "{\"format\":1,\"application\":\"shop\",\"catalogs\":[],\"entries\":[\(entry)]}"
+    try sandbox.write(Data(keys.utf8), to: "keys.json")
+    let elsewhere = keychain + [(name: "XDG_DATA_HOME", value: sandbox.path("elsewhere"))]
+    let none = try await sandbox.coffer("audit", "keys.json", environment: elsewhere)
+    #expect(none.status == 0 && none.text.contains("no value"), "\(none.text)\(none.errors)")
+    try await sandbox.bash("printf s3cret | coffer set a -", environment: keychain)
+    let found = try await sandbox.coffer("audit", "keys.json", environment: elsewhere)
+    #expect(found.status == 0 && found.text.contains("stored"), "\(found.text)\(found.errors)")
+    keyring.stopBus()
+    let unknown = try await sandbox.coffer("audit", "keys.json", environment: elsewhere)
+    #expect(unknown.status == 1 && unknown.text.contains("unavailable: The keyring"), "\(unknown.text)")
+    #expect(!unknown.text.contains("no value") && !sandbox.exists("elsewhere"))
+  }
+
   @Test("A locked keyring is reported as locked, not as a missing key")
   func locked() async throws {
     let keychain = use("keychain:shop")

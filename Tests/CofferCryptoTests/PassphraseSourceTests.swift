@@ -20,6 +20,21 @@ struct PassphraseSourceTests {
     return ends[0]
   }
 
+  @Test("Sources are equal if they name the same origin, without reading it")
+  func equality() {
+    func provided() -> PassphraseSource { .provided { Data("sesame".utf8) } }
+    let other = PassphraseSource.provided { Data("sesame".utf8) }
+    #expect(provided() == provided() && provided() != other)
+    #expect(Set([provided(), provided(), other]).count == 2)
+    #expect(PassphraseSource.systemdCredential("a") == .systemdCredential("a"))
+    #expect(PassphraseSource.systemdCredential("a") != .systemdCredential("b"))
+    let (file, same) = (URL(fileURLWithPath: "/run/a"), URL(fileURLWithPath: "/run/x/../a"))
+    #expect(PassphraseSource.file(file) == .file(same))
+    #expect(PassphraseSource.file(file) != .systemdCredential("/run/a"))
+    #expect(other.nameInCode.contains("PassphraseSourceTests.swift:"))
+    #expect(other.description == "the program")
+  }
+
   @Test(arguments: [
     ("sesame", "sesame"), ("sesame\n", "sesame"), ("sesame\r\n", "sesame"), ("sesame\n\n", "sesame\n"),
     ("sesame\r", "sesame\r"), (" sesame \n", " sesame "), ("a\nb\n", "a\nb"), ("schöne Tür\n", "schöne Tür"),

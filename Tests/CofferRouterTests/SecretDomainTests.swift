@@ -15,7 +15,7 @@ import Testing
 
   private var file: URL { URL(fileURLWithPath: fixture.path("secrets.sealed")) }
 
-  private func secret(_ name: String = "token", _ domain: SecretDomain) -> TypedKey<String> {
+  private func secret(_ name: String, _ domain: SecretDomain) -> TypedKey<String> {
     TypedKey(secret: name, in: domain, owner: "Account", about: "The session at the shop.")
   }
 
@@ -27,7 +27,7 @@ import Testing
 
   @Test("A domain brings the passphrase of its sealed file, also when it is created again at each use")
   func sealed() async throws {
-    var key: TypedKey<String> { secret(.sealed(at: file, passphrase: passphrase)) }
+    var key: TypedKey<String> { secret("token", .sealed(at: file, passphrase: passphrase)) }
     for isNew in [true, false] {
       try await fixture.use { router in
         try await router.registerCatalog(Catalog(allKeys: [.key(key)]))
@@ -41,7 +41,7 @@ import Testing
 
   @Test("Without HOME and a bus a chain keeps the secret in its sealed file, and the audit opens it")
   func chain() async throws {
-    let key = secret(.chain(service: "com.example.none", sealedAt: file, passphrase: passphrase))
+    let key = secret("token", .chain(service: "com.example.none", sealedAt: file, passphrase: passphrase))
     try await SystemDirectories.$current.withValue(bare) {
       let router = StorageRouter(configuration: configured { _ in })
       try await router.registerCatalog(Catalog(allKeys: [.key(key)]))

@@ -202,7 +202,7 @@ extension StoreCapabilities {
       (.atomicBatches, "atomic batches"), (.preconditions, "preconditions"), (.snapshots, "snapshots"),
       (.listing, "listing"), (.persistence, "persistence"), (.replay, "replay"),
       (.foreignWriters, "foreign writers"), (.powerLossSafety, "power loss safety"), (.revisions, "revisions"),
-      (.attributes, "attributes"), (.immediateRevisions, "immediate revisions"),
+      (.attributes, "attributes"), (.immediateRevisions, "immediate revisions"), (.secrecy, "secrecy"),
     ]
     return all.filter { contains($0.0) }.map(\.1)
   }

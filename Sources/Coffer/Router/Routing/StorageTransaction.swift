@@ -90,7 +90,7 @@ extension StorageRouter {
     in domain: StorageDomain, durability: StoreDurability = .full, id: TransactionID? = nil,
     within limit: Duration? = .seconds(30), _ body: @escaping @Sendable (StorageTransaction) async throws -> R
   ) async throws -> R {
-    let store = try await openStores.store(at: DomainLocation(domain, configuration))
+    let store = try await openStores.store(of: domain)
     let (result, records) = try await store.attempts(durability: durability, id: id, within: limit) { attempt in
       let transaction = StorageTransaction(attempt, store, self)
       return (try await body(transaction), transaction.records.withLock { $0 })

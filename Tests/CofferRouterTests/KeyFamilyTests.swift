@@ -79,6 +79,19 @@ extension KeyFamily where ID == Int, Value == Draft {
     }
   }
 
+  @Test("A transaction reads and writes members with other keys of their store")
+  func transactions() async throws {
+    try await fixture.use { [texts] router in
+      try await router.set(1, for: texts["a"])
+      try await router.transaction(in: .database()) { transaction in
+        try await transaction.set(try await transaction.get(texts["a"]) + 1, for: texts["b"])
+        try await transaction.remove(texts["a"])
+      }
+      #expect(try await router.ids(of: texts) == ["b"])
+      #expect(try await router.get(texts["b"]) == 2)
+    }
+  }
+
   @Test("Ids are compared by their bytes, whatever they contain")
   func hostileIDs() async throws {
     let ids = ["../x", "\0", "a\0b", "/", "//", "\u{E9}", "e\u{301}", "\u{301}", "drafts/", " ", "\r\n", "😀", "CON"]

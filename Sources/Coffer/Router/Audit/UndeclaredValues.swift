@@ -1,8 +1,7 @@
 extension AuditReport {
   /// Stored values that are in no catalog: one value, or several whose names have a common beginning.
   public struct UndeclaredValues: Codable, Hashable, Sendable {
-    /// The name of the value; if `count` is more than 1, the beginning of the names, which is empty if they have none in
-    /// common.
+    /// The name of the value; if `count` is more than 1, the beginning of the names, empty if they have none in common.
     public var name: String
     /// The store of the values, as its location.
     public var store: String

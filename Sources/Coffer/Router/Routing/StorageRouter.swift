@@ -271,7 +271,7 @@ public actor StorageRouter: StorageProviding {
   }
 
   /// Refuses a value that is too large for automatic sync, before anything is written.
-  nonisolated func checkSize(_ size: Int, _ record: KeyRegistry.Record, _ key: StoreKey) throws {
+  nonisolated func checkSize(_ size: Int, _ record: KeyRegistry.Record, _ key: StoreKey? = nil) throws {
     let limit = configuration.sync.maximumAutomaticSize
     guard size > limit, configuration.sync.transport != nil, record.catalog != nil,
       registry.syncPolicy(record) == .automaticSmall
@@ -279,7 +279,7 @@ public actor StorageRouter: StorageProviding {
     throw StorageError(
       .dataTooLargeForSync, "The value has \(size) bytes; the limit for automatic sync is \(limit).",
       advice: "Make it smaller, or set the key's sync policy to manual or never. Nothing was written.",
-      key: key)
+      key: key ?? record.key)
   }
 }
 

@@ -37,7 +37,7 @@ public final class StorageTransaction: Sendable {
   public func set<K: StorageKey>(_ value: K.Value, for key: K) async throws {
     let resolved = try await resolve(key)
     let data = try key.serializer.bytes(of: value, resolved)
-    try router.checkSize(data.count, resolved.record)
+    try router.checkSize(data.count, resolved.record, resolved.key)
     try attempt.put(resolved.key, data, resolved.attributes, Box(value))
     records.withLock { $0.append(resolved.record) }
   }
@@ -121,7 +121,7 @@ extension StorageRouter {
   ) async throws -> StoreRevision {
     let resolved = try await resolve(key)
     let data = try key.serializer.bytes(of: value, resolved)
-    try checkSize(data.count, resolved.record)
+    try checkSize(data.count, resolved.record, resolved.key)
     let batch = try resolved.store.engine.checkingConditions(
       WriteBatch([.require(resolved.key, revision), .put(resolved.key, data, resolved.attributes)]))
     let commit = try await resolved.store.commit(batch, [(resolved.key, Box(value))])

@@ -79,6 +79,9 @@
     /// Returns the output so far.
     public func output() throws -> String { String(decoding: try read("out"), as: UTF8.self) }
 
+    /// Returns the standard error so far.
+    public func errors() throws -> String { String(decoding: try read("err"), as: UTF8.self) }
+
     /// Waits until the program has ended.
     /// - Throws: `CocoaError` if its output cannot be read.
     public func ended() async throws -> EndedProgram {

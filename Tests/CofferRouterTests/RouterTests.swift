@@ -141,13 +141,13 @@ import Testing
     try await fixture.use { router in
       let values = try await router.values(of: .visits)
       var iterator = values.makeAsyncIterator()
-      #expect(try await iterator.next() == 0)
+      #expect(try await iterator.next()?.get() == 0)
       try await router.set(1, for: .visits)
-      #expect(try await iterator.next() == 1)
+      #expect(try await iterator.next()?.get() == 1)
       try await fixture.use { try await $0.set(2, for: .visits) }
-      #expect(try await iterator.next() == 2)
+      #expect(try await iterator.next()?.get() == 2)
       try await router.remove(.visits)
-      #expect(try await iterator.next() == 0)
+      #expect(try await iterator.next()?.get() == 0)
     }
   }
 

@@ -35,15 +35,15 @@ import Testing
     let store = TypedStore(engine: engine)
     let other = TypedStore(engine: engine)
     var values = store.values(of: StoreKey("a"), as: Int.self).makeAsyncIterator()
-    #expect(try await values.next() == .some(nil))
+    #expect(try await values.next()?.get() == .some(nil))
     try await store.save(1, for: "a")
-    #expect(try await values.next() == 1)
+    #expect(try await values.next()?.get() == 1)
     for number in 2...9 { try await other.save(number, for: "a") }
-    #expect(try await values.next() == 9)  // intermediate values are skipped
+    #expect(try await values.next()?.get() == 9)  // intermediate values are skipped
     try await other.delete("a")
-    #expect(try await values.next() == .some(nil))
+    #expect(try await values.next()?.get() == .some(nil))
     try await engine.close()
-    #expect(try await values.next() == nil)
+    #expect(await values.next().map { _ in } == nil)
   }
 
   @Test func everySubscriberSeesTheLastState() async throws {
@@ -53,7 +53,8 @@ import Testing
       for _ in 0..<8 {
         group.addTask {
           var last = -1
-          for try await value in store.values(of: key, as: Int.self) {
+          for await value in store.values(of: key, as: Int.self) {
+            let value = try value.get()
             #expect((value ?? 0) >= last)
             last = value ?? 0
             if last == 500 { return }
@@ -67,23 +68,12 @@ import Testing
     }
   }
 
-  @Test func valuesThrowWhatCannotBeDecoded() async throws {
-    let store = TypedStore(engine: engine)
-    var values = store.values(of: StoreKey("a"), as: Int.self).makeAsyncIterator()
-    _ = try await values.next()
-    try await store.save("text", for: "a")
-    do {
-      _ = try await values.next()
-      Issue.record("did not throw")
-    } catch let error as StorageError { #expect(error.code == .decodingFailed) }
-  }
-
   @Test func cancellationEndsAStream() async throws {
     let store = TypedStore(engine: engine)
     let key = StoreKey("a")
     let task = Task {
       for await _ in store.changes(of: key) {}
-      for try await _ in store.values(of: key, as: Int.self) {}
+      for await _ in store.values(of: key, as: Int.self) {}
     }
     task.cancel()
     _ = await task.result
@@ -92,8 +82,8 @@ import Testing
   @Test func valuesWorkOverAnAdapterToo() async throws {
     let store = TypedStore(engine: AdapterEngine(ThirdPartyAdapter()))
     var values = store.values(of: StoreKey("a"), as: Int.self).makeAsyncIterator()
-    #expect(try await values.next() == .some(nil))
+    #expect(try await values.next()?.get() == .some(nil))
     try await store.save(1, for: "a")
-    #expect(try await values.next() == 1)
+    #expect(try await values.next()?.get() == 1)
   }
 }

@@ -63,8 +63,8 @@ struct ReadmeExamples {
     let theme = try await store.load(Theme.self, for: "theme")  // nil only when it is proven absent
     let quick = store.cached(Theme.self, for: "theme")  // without await; nil unless it is in memory and current
     try await store.update(Int.self, for: "launches") { ($0 ?? 0) + 1 }  // atomic across tasks and processes
-    for try await theme in try store.values(of: "theme", as: Theme.self) {
-      apply(theme)  // the current value, then the value after each change
+    for await theme in try store.values(of: "theme", as: Theme.self) {
+      apply(try theme.get())  // the current value, then the value after each change
     }
     try await ending.value
     #expect(theme == Theme(name: "Night", isDark: true))
@@ -88,7 +88,7 @@ struct ReadmeExamples {
       }
       try await router.set(.dark, for: .appearance)
       let appearance = try await router.get(.appearance)  // the default while there is none
-      for try await appearance in try await router.values(of: .appearance) { use(appearance) }
+      for await appearance in try await router.values(of: .appearance) { use(try appearance.get()) }
       try await ending.value
       #expect(appearance == .dark && used.withLock { $0 } == [.dark])
     }

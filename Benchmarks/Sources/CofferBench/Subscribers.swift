@@ -44,7 +44,7 @@ private final class Audience: @unchecked Sendable {
       }
       let task = Task { [self] in
         do {
-          for try await _ in store.values(of: key, as: String.self) { lock.withLock { rounds[number] += 1 } }
+          for await _ in store.values(of: key, as: String.self) { lock.withLock { rounds[number] += 1 } }
         } catch {
           lock.withLock { failure = error }
         }

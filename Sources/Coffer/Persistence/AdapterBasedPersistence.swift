@@ -39,14 +39,6 @@ public actor AdapterBasedPersistence: PersistenceCapability {
     store = TypedStore(engine: engine, codec: codec, origin: origin)
   }
 
-  /// Whether the store can currently be read and written.
-  public var isAvailable: Bool {
-    get async {
-      for await availability in store.engine.availability() { return availability.isUsable }
-      return false
-    }
-  }
-
   /// Does nothing, since the engine is open from the start.
   public func activate() async throws {}
 

@@ -85,7 +85,7 @@ extension TypedStore {
   /// - Throws: `StorageError` with code `invalidKey` if the key is empty or too long.
   public func values<T: Decodable & Sendable>(
     of key: String, as type: T.Type
-  ) throws -> AsyncThrowingStream<T?, any Error> {
+  ) throws -> AsyncStream<Result<T?, StorageError>> {
     values(of: try StoreKey(key), as: type)
   }
 }

@@ -8,8 +8,8 @@ public import Foundation
 /// try await store.save(Theme.dark, for: "theme")
 /// let theme = try await store.load(Theme.self, for: "theme") ?? .system
 ///
-/// for try await theme in try store.values(of: "theme", as: Theme.self) {
-///   apply(theme ?? .system)               // the current value first, then the value after each change
+/// for await theme in try store.values(of: "theme", as: Theme.self) {
+///   apply(try theme.get() ?? .system)     // the current value first, then the value after each change
 /// }
 /// ```
 ///

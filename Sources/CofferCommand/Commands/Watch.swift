@@ -21,7 +21,9 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
     // The watch runs in its own task, so that it can be cancelled wherever it waits.
     let task = Task {
       let printer = WatchPrinter(engine: engine, prefix: prefix, limit: limit, asJSON: asJSON)
-      try printer.begin()
+      try await printer.begin()
+      let states = Task { for await state in engine.availability() { try await printer.print(state) } }
+      defer { states.cancel() }
       do {
         for await change in changes where try await printer.print(change) { return true }
       } catch is CancellationError {}  // A signal arrived while a value was being read.
@@ -42,11 +44,13 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
 
 /// The kind of a change, as far as a read of the key can show.
 private enum Event: String {
-  case put, deleted, cleared, damaged, reload
+  case put, deleted, cleared, damaged, unreadable, reload
 }
 
-private final class WatchPrinter {
+private actor WatchPrinter {
   private static let eventWidth = 7
+  /// The number of failed reads of a key after which it is reported as unreadable, one second apart.
+  private static let attempts = 3
 
   private let engine: any StorageEngine
   private let prefix: StoreKey?
@@ -54,6 +58,7 @@ private final class WatchPrinter {
   private let asJSON: Bool
   private let output = Output.standard
   private var printed: UInt64 = 0
+  private var wasUsable = true
 
   init(engine: any StorageEngine, prefix: StoreKey?, limit: UInt64?, asJSON: Bool) {
     self.engine = engine
@@ -82,7 +87,9 @@ private final class WatchPrinter {
       }
       var seen: Set<StoreKey> = []
       for key in commit.changed.keys where prefix.map(key.hasPrefix) ?? true && seen.insert(key).inserted {
-        if try print(await event(of: key), key, commit.revision, commit.transaction) { return true }
+        let (event, error) = try await event(of: key)
+        if let error, !asJSON { try Output.error.note(error.description) }
+        if try print(event, key, commit.revision, commit.transaction, error) { return true }
       }
       return false
     }
@@ -93,29 +100,63 @@ private final class WatchPrinter {
     return cleared.hasPrefix(prefix) || prefix.hasPrefix(cleared)
   }
 
-  /// Reads a changed key to determine the event: the journal holds only which keys changed.
-  private func event(of key: StoreKey) async throws -> Event {
-    do {
-      return try await engine.entry(key) == nil ? .deleted : .put
-    } catch let error as StorageError where error.code == .damaged && error.key == key {
-      return .damaged
-    } catch let error as StorageError where error.code == .unfinished && error.key == key {
-      return .deleted  // The removal is committed but not yet published.
+  /// Prints that the store has become unavailable, or available again. Neither counts as an event.
+  func print(_ state: StoreAvailability) throws {
+    guard state.isUsable != wasUsable else { return }
+    wasUsable = state.isUsable
+    var reason: String?
+    if case .unavailable(let text) = state { reason = text }
+    guard asJSON else {
+      return try Output.error.note(
+        reason.map { "The store is unavailable: \($0.oneLine())" } ?? "The store is available again.")
+    }
+    try output.writeLine(
+      JSON.object([
+        ("time", .text(Self.time(Date()))), ("event", .text(reason == nil ? "available" : "unavailable")),
+        ("message", .optional(reason)),
+      ]).line)
+    try output.flush()
+  }
+
+  /// Reads a changed key to determine the event: the journal holds only which keys changed. Waits while the store is
+  /// unavailable, so that nothing is missed: later commits are printed afterwards.
+  private func event(of key: StoreKey) async throws -> (Event, StorageError?) {
+    var failed = 0
+    while true {
+      do {
+        return (try await engine.entry(key) == nil ? .deleted : .put, nil)
+      } catch let error as StorageError where error.code == .damaged && error.key == key {
+        return (.damaged, nil)
+      } catch let error as StorageError where error.code == .unfinished && error.key == key {
+        return (.deleted, nil)  // The removal is committed but not yet published.
+      } catch let error as StorageError where error.code != .closed {
+        try Task.checkCancellation()
+        if await engine.currentAvailability.isUsable {
+          failed += 1
+          guard failed < Self.attempts else { return (.unreadable, error) }
+          try await Task.sleep(for: .seconds(1))
+        } else {
+          for await state in engine.availability() where state.isUsable { break }
+        }
+      }
     }
   }
 
   private func print(
-    _ event: Event, _ key: StoreKey?, _ revision: StoreRevision, _ transaction: TransactionID?
+    _ event: Event, _ key: StoreKey?, _ revision: StoreRevision, _ transaction: TransactionID?,
+    _ error: StorageError? = nil
   ) throws -> Bool {
     let now = Date()
     if asJSON {
       let name: StaticString = event == .cleared ? "prefix" : "key"
       try output.writeLine(
-        JSON.object([
-          ("time", .text(now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))),
-          ("event", .text(event.rawValue)), (name, .optional(key?.string)), ("revision", .number(revision.rawValue)),
-          ("transaction", .optional(transaction?.uuidString)),
-        ]).line)
+        JSON.object(
+          [
+            ("time", .text(Self.time(now))),
+            ("event", .text(event.rawValue)), (name, .optional(key?.string)), ("revision", .number(revision.rawValue)),
+            ("transaction", .optional(transaction?.uuidString)),
+          ] + (error.map { [("message", .text($0.message))] } ?? [])
+        ).line)
     } else {
       let style = output.style
       let id = transaction.map { String($0.uuidString.prefix(8)).lowercased() } ?? "-"
@@ -129,12 +170,16 @@ private final class WatchPrinter {
     return printed == limit
   }
 
+  private static func time(_ date: Date) -> String {
+    date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+  }
+
   private func colored(_ event: Event, _ style: Style) -> String {
     let name = event.rawValue.padded(to: Self.eventWidth)
     return switch event {
     case .put: style.green(name)
     case .deleted, .cleared: style.red(name)
-    case .damaged, .reload: style.yellow(name)
+    case .damaged, .unreadable, .reload: style.yellow(name)
     }
   }
 
@@ -142,7 +187,7 @@ private final class WatchPrinter {
     switch event {
     case .reload: "changes up to revision \(revision) are no longer in the journal: read again"
     case .cleared: key.map { "all keys starting with '\($0.string.oneLine())'" } ?? "all keys"
-    case .put, .deleted, .damaged: key?.string.oneLine() ?? ""
+    case .put, .deleted, .damaged, .unreadable: key?.string.oneLine() ?? ""
     }
   }
 }

@@ -40,7 +40,7 @@ import Testing
       let tasks = (0..<count).map { index in
         Task {
           do {
-            for try await value in try store.values(of: "theme", as: String.self) { board.note(index, value) }
+            for await value in try store.values(of: "theme", as: String.self) { board.note(index, try value.get()) }
           } catch {
             board.fail(error)
           }

@@ -233,25 +233,6 @@ public actor StorageRouter: StorageProviding {
     return resolved.store.changes(of: resolved.key)
   }
 
-  /// Returns a stream of the current value and the value after each change by any writer; while there is none, the
-  /// key's default or `nil`.
-  ///
-  /// A slow consumer may skip intermediate values but always receives the latest one.
-  /// - Throws: `StorageError` when the key's store cannot be opened; the stream throws when a value cannot be read.
-  public nonisolated func values<K: StorageKey>(of key: K) async throws -> AsyncThrowingStream<K.Value?, any Error> {
-    let (values, defaultValue) = (try await storedValues(of: key), key.defaultValue)
-    return AsyncThrowingStream {
-      for try await value in values { return .some(value ?? defaultValue) }
-      return nil
-    }
-  }
-
-  /// Returns the same stream without the key's default.
-  nonisolated func storedValues<K: StorageKey>(of key: K) async throws -> AsyncThrowingStream<K.Value?, any Error> {
-    let (resolved, serializer) = (try await resolve(key), key.serializer)
-    return resolved.store.values(of: resolved.key) { try serializer.value(from: $0, resolved) }
-  }
-
   // MARK: Ending
 
   /// Closes the stores that the router has opened. Engines of the configuration stay open. Later calls for keys of

@@ -141,8 +141,8 @@ public final class StoredValue<Key: StorageKey> {
     mustLook = false
     while edits == 0 {
       let number = edited
-      let result: Result<Key.Value?, any Error>
-      do { result = .success(try await router.stored(key)) } catch { result = .failure(error) }
+      let result: Result<Key.Value?, StorageError>
+      do { result = .success(try await router.stored(key)) } catch { result = .failure(StoredError.storage(error)) }
       guard number == edited else { continue }  // It was read before the last edit.
       heardOf = number
       return hear(result)
@@ -166,7 +166,7 @@ public final class StoredValue<Key: StorageKey> {
 
   // MARK: What is stored
 
-  private func hear(_ result: Result<Key.Value?, any Error>) {
+  private func hear(_ result: Result<Key.Value?, StorageError>) {
     switch result {
     case .success(let stored):
       guard edits == 0 else {
@@ -178,7 +178,7 @@ public final class StoredValue<Key: StorageKey> {
         return
       }
       show(stored ?? initial, .loaded)
-    case .failure(let error): state = .failed(StoredError.storage(error))
+    case .failure(let error): state = .failed(error)
     }
   }
 
@@ -188,20 +188,20 @@ public final class StoredValue<Key: StorageKey> {
     for listener in listeners.values { listener.yield(value) }
   }
 
-  /// Delivers every stored value, and tries again one second after a failure, until the task is cancelled or the value
-  /// is released.
+  /// Delivers every stored value and every failure, until the task is cancelled, the value is released or the store is
+  /// closed. A declaration that is refused is tried again each second, since its catalog may be registered later.
   private static func follow(
     _ key: Key, _ router: StorageRouter, isWanted: @escaping @MainActor () -> Bool,
-    heard: @escaping @MainActor (Result<Key.Value?, any Error>) -> Void
+    heard: @escaping @MainActor (Result<Key.Value?, StorageError>) -> Void
   ) async {
     while !Task.isCancelled, isWanted() {
       do {
-        for try await value in try await router.storedValues(of: key) { heard(.success(value)) }
-        return  // The store was closed.
+        for await value in try await router.storedValues(of: key) { heard(value) }
+        return
       } catch is CancellationError {
         return
       } catch {
-        heard(.failure(error))
+        heard(.failure(StoredError.storage(error)))
       }
       try? await Task.sleep(for: .seconds(1))
     }

@@ -1,0 +1,59 @@
+import CofferCore
+
+/// The availability of one of a router's stores.
+public struct StoreStatus: Hashable, Sendable {
+  /// The location of the store.
+  public let store: String
+  /// The registered keys of the store, in the order of their names.
+  public let keys: [StoreKey]
+  /// Whether the store can be read now, and why not.
+  public let availability: StoreAvailability
+}
+
+extension StorageRouter {
+  /// Returns a stream of the availability of a key's store: the current state first, then each change.
+  ///
+  /// ```swift
+  /// for await state in try await router.availability(of: .token) {
+  ///   if case .unavailable(let reason) = state { showLocked(reason) } else { showAccount() }
+  /// }
+  /// ```
+  ///
+  /// The store is opened; while that fails, the stream delivers the reason and tries again each second. Each call
+  /// returns a new stream, which ends when the router is closed or the task is cancelled.
+  /// - Throws: `StorageError` when the key cannot be used, for example because it is in no catalog; `closed`.
+  public nonisolated func availability<K: StorageKey>(of key: K) async throws -> AsyncStream<StoreAvailability> {
+    try await stream(of: key, failure: { .unavailable(reason: $0.message) }) { $0.store.engine.availability() }
+  }
+
+  /// Returns whether the store of a key can be read now, and why not. Opens the store if it exists, and creates none: a
+  /// store that does not exist yet is available.
+  /// - Throws: `StorageError` when the key cannot be used, for example because it is in no catalog.
+  public nonisolated func currentAvailability<K: StorageKey>(of key: K) async throws -> StoreAvailability {
+    _ = try registry.find(key)
+    return await currentAvailability(at: try DomainLocation(key.domain, configuration))
+  }
+
+  /// Returns whether each store of the registered keys can be read now, and why not, in the order of their names. Opens
+  /// the stores that exist, and creates none: a store that does not exist yet is available.
+  public nonisolated func currentAvailability() async -> [StoreStatus] {
+    var all: [StoreStatus] = []
+    for (name, location, records) in groupedByStore(registry.registered) {
+      let availability: StoreAvailability
+      switch location {
+      case .success(let location): availability = await currentAvailability(at: location)
+      case .failure(let error): availability = .unavailable(reason: error.message)
+      }
+      all.append(StoreStatus(store: name, keys: records.map(\.key), availability: availability))
+    }
+    return all
+  }
+
+  private nonisolated func currentAvailability(at location: DomainLocation) async -> StoreAvailability {
+    do {
+      return try await existingStore(at: location)?.engine.currentAvailability ?? .available
+    } catch {
+      return .unavailable(reason: StoredError.storage(error).message)
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import CofferCore
+
+extension StorageRouter {
+  /// Removes the values of all registered keys of an owner, for example when a user logs out.
+  ///
+  /// ```swift
+  /// let plan = try await router.clear(owner: "Account", .valuesAndSecrets, dryRun: true)  // removes nothing
+  /// let report = try await router.clear(owner: "Account", .valuesAndSecrets)
+  /// ```
+  ///
+  /// The values of each store are removed in one commit. If a store cannot be read or written, or the process is
+  /// killed, the values of the others are removed nevertheless, and a second call removes what is left. Values that no
+  /// catalog declares are not touched.
+  /// - Parameters:
+  ///   - owner: the owner in the declarations of the keys.
+  ///   - content: whether secrets are removed, too; by default they are kept.
+  ///   - dryRun: whether to report what would be removed without removing it.
+  /// - Returns: The removed keys, and those that were left because their store failed. Check
+  ///   ``ClearReport/isComplete``.
+  /// - Throws: `StorageError` with code `unregisteredKey` if no registered key has that owner. Nothing was removed.
+  public nonisolated func clear(
+    owner: String, _ content: ClearedContent = .values, dryRun: Bool = false
+  ) async throws -> ClearReport {
+    let records = registry.registered.filter { $0.descriptor.owner == owner }
+    guard !records.isEmpty else {
+      throw StorageError(
+        .unregisteredKey, "No registered key has the owner '\(owner.escapingControlCharacters)'.",
+        advice: "Register the catalog of its keys first, and check the name. Nothing was removed.")
+    }
+    return await clear(records, content, dryRun: dryRun)
+  }
+
+  /// Removes the values of all registered keys; otherwise the same as ``clear(owner:_:dryRun:)``.
+  ///
+  /// ```swift
+  /// let report = try await router.clear(all: .valuesAndSecrets)
+  /// ```
+  /// - Parameters:
+  ///   - content: whether secrets are removed, too.
+  ///   - dryRun: whether to report what would be removed without removing it.
+  /// - Returns: The removed keys, and those that were left because their store failed. Check
+  ///   ``ClearReport/isComplete``.
+  /// - Throws: `StorageError` with code `unregisteredKey` if no key is registered. Nothing was removed.
+  public nonisolated func clear(all content: ClearedContent, dryRun: Bool = false) async throws -> ClearReport {
+    let records = registry.registered
+    guard !records.isEmpty else {
+      throw StorageError(
+        .unregisteredKey, "No key is registered.", advice: "Register the catalogs first. Nothing was removed.")
+    }
+    return await clear(records, content, dryRun: dryRun)
+  }
+
+  private nonisolated func clear(
+    _ records: [KeyRegistry.Record], _ content: ClearedContent, dryRun: Bool
+  ) async -> ClearReport {
+    var report = ClearReport(isDryRun: dryRun)
+    var cleared: [KeyRegistry.Record] = []
+    for (name, location, records) in groupedByStore(records) {
+      let kept = records.filter { $0.descriptor.isSensitive && content == .values }
+      let wanted = records.filter { !$0.descriptor.isSensitive || content == .valuesAndSecrets }
+      var result = ClearReport.Store(store: name)
+      if !wanted.isEmpty {
+        do {
+          result.removed = try await remove(wanted, at: try location.get(), dryRun: dryRun, left: &result.left)
+          cleared += wanted
+        } catch {
+          result.left = wanted.map { .init(key: $0.key, reason: .failed(StoredError.storage(error))) }
+        }
+      }
+      result.left += kept.map { .init(key: $0.key, reason: .secret) }
+      report.stores.append(result)
+    }
+    if !dryRun, !report.removed.isEmpty { await wrote(cleared) }
+    return report
+  }
+
+  /// Removes the values of one store's keys, and returns the keys that had one.
+  /// - Parameter left: receives the keys that could not be examined, or not removed, on their own.
+  /// - Throws: The error of the store if none of the values was removed.
+  private nonisolated func remove(
+    _ records: [KeyRegistry.Record], at location: DomainLocation, dryRun: Bool, left: inout [ClearReport.LeftKey]
+  ) async throws -> [StoreKey] {
+    guard let store = try await existingStore(at: location) else { return [] }
+    var keys: [StoreKey] = []
+    for record in records {
+      do { keys += try await storedKeys(of: record, in: store.engine) } catch let error as StorageError
+        where error.key == record.key && error.code != .unavailable
+      { left.append(.init(key: record.key, reason: .failed(error))) }
+    }
+    guard !dryRun, !keys.isEmpty else { return keys }
+    if store.engine.capabilities.contains(.atomicBatches) {
+      try await store.commit(WriteBatch(keys.map { .delete($0) }), keys.map { ($0, nil) })
+      return keys
+    }
+    var removed: [StoreKey] = []
+    for key in keys {
+      do {
+        try await store.delete(key)
+        removed.append(key)
+      } catch { left.append(.init(key: key, reason: .failed(StoredError.storage(error)))) }
+    }
+    return removed
+  }
+}

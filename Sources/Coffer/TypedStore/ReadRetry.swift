@@ -1,0 +1,61 @@
+import CofferCore
+
+/// The event after which a failed read is repeated.
+enum ReadRetry: Sendable {
+  /// A commit up to this revision may have changed the key.
+  case changed(StoreRevision)
+  /// The store can be used again, or a second has passed.
+  case due
+  /// The store was closed, or the task was cancelled.
+  case ended
+}
+
+extension StorageEngine {
+  /// Waits until it is worthwhile to repeat a failed read of a key: until the key changes or the store becomes usable
+  /// again. A read that failed although the engine reports no problem is repeated after a second, unless it failed
+  /// because of the stored bytes, which only a change mends.
+  /// - Parameter position: the position of the store before the failed read, so that no later change is missed.
+  func waitToRead(_ key: StoreKey, after error: StorageError, since position: JournalPosition) async -> ReadRetry {
+    // Own subscriptions: cancelling the wait for the next element ends the stream.
+    let (changes, states) = (changes(since: position), availability())
+    return await withTaskGroup(of: ReadRetry?.self) { group in
+      group.addTask {
+        for await change in changes {
+          switch change {
+          case .commit(let commit) where commit.changed.contains(key): return .changed(commit.revision)
+          case .commit: continue
+          case .reload(let revision): return .changed(revision)
+          }
+        }
+        return .ended
+      }
+      group.addTask {
+        var wasAway = false
+        for await state in states {
+          if wasAway, state.isUsable { return .due }
+          wasAway = !state.isUsable
+        }
+        return .ended
+      }
+      if error.code != .decodingFailed, error.code != .damaged {
+        group.addTask {
+          try? await Task.sleep(for: .seconds(1))
+          return await currentAvailability.isUsable ? .due : nil
+        }
+      }
+      for await retry in group {
+        guard let retry else { continue }
+        group.cancelAll()
+        return retry
+      }
+      return .ended
+    }
+  }
+}
+
+extension StorageError {
+  /// Whether two failures would tell a person the same.
+  func isSame(as other: StorageError) -> Bool {
+    code == other.code && message == other.message && key == other.key
+  }
+}

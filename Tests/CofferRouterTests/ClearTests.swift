@@ -15,7 +15,8 @@ import Testing
   private let other = plain("other", in: .engine("b"), owner: "Shop")
   private let secret = TypedKey<String>(secret: "secret", in: .keychain(), owner: "Account", about: "For a test.")
 
-  private let (a, b) = (FaultInjectingEngine(MemoryEngine(name: "a")), FaultInjectingEngine(MemoryEngine(name: "b")))
+  private let a = FaultInjectingEngine(MemoryEngine(name: "a"))
+  private let b = FaultInjectingEngine(MemoryEngine(name: "b"))
 
   private func router() async throws -> StorageRouter {
     let router = StorageRouter(
@@ -41,15 +42,17 @@ import Testing
     let before = (a.latestRevision, b.latestRevision)
     let plan = try await router.clear(owner: "Account", dryRun: true)
     #expect(plan.isDryRun && plan.removed == ["first", "second", "third"])
-    #expect(try await router.get(first) == 1 && (a.latestRevision, b.latestRevision) == before)
+    #expect(try await router.get(first) == 1)
+    #expect((a.latestRevision, b.latestRevision) == before)
     let report = try await router.clear(owner: "Account")
     #expect(report.isComplete && !report.isDryRun && report.removed == plan.removed)
     #expect(report.stores.map(\.store).prefix(2) == ["engine a", "engine b"])
     #expect(a.latestRevision.rawValue == before.0.rawValue + 1 && b.latestRevision.rawValue == before.1.rawValue + 1)
     // The keychain was not asked about the secret.
     guard case .secret? = report.stores.last?.left.first?.reason else { throw TestFailure("\(report)") }
-    #expect(try await !router.exists(first) && !router.exists(third))
-    #expect(try await router.get(second) == 5 && router.get(other) == 4)
+    for key in [first, third] { #expect(try await !router.exists(key)) }
+    #expect(try await router.get(second) == 5)
+    #expect(try await router.get(other) == 4)
     #expect(try await router.get(plain("undeclared", in: .engine("a"))) == 9)
     #expect(try await router.clear(owner: "Account").removed.isEmpty)
     #expect(a.latestRevision.rawValue == before.0.rawValue + 1)
@@ -66,7 +69,8 @@ import Testing
     #expect(report.removed == ["third"] && !report.isComplete)
     #expect(report.failures.map(\.code) == [.diskFull, .diskFull])
     #expect(report.stores[0].left.map(\.key) == ["first", "second"])
-    #expect(try await router.get(first) == 1 && !router.exists(third))
+    #expect(try await router.get(first) == 1)
+    #expect(try await !router.exists(third))
     a.inject(.fail(StorageError(.unavailable, "It is locked.")), into: .read)
     #expect(
       try await router.clear(owner: "Account", dryRun: true).failures.map(\.code) == [.unavailable, .unavailable])

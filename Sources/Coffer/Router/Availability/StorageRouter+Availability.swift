@@ -31,17 +31,17 @@ extension StorageRouter {
   /// - Throws: `StorageError` when the key cannot be used, for example because it is in no catalog.
   public nonisolated func currentAvailability<K: StorageKey>(of key: K) async throws -> StoreAvailability {
     _ = try registry.find(key)
-    return await currentAvailability(at: try DomainLocation(key.domain, configuration))
+    return await currentAvailability(in: key.domain)
   }
 
   /// Returns whether each store of the registered keys can be read now, and why not, in the order of their names. Opens
   /// the stores that exist, and creates none: a store that does not exist yet is available.
   public nonisolated func currentAvailability() async -> [StoreStatus] {
     var all: [StoreStatus] = []
-    for (name, location, records) in groupedByStore(registry.registered) {
+    for (name, domain, records) in groupedByStore(registry.registered) {
       let availability: StoreAvailability
-      switch location {
-      case .success(let location): availability = await currentAvailability(at: location)
+      switch domain {
+      case .success(let domain): availability = await currentAvailability(in: domain)
       case .failure(let error): availability = .unavailable(reason: error.message)
       }
       all.append(StoreStatus(store: name, keys: records.map(\.key), availability: availability))
@@ -49,9 +49,9 @@ extension StorageRouter {
     return all
   }
 
-  private nonisolated func currentAvailability(at location: DomainLocation) async -> StoreAvailability {
+  private nonisolated func currentAvailability(in domain: StorageDomain) async -> StoreAvailability {
     do {
-      return try await existingStore(at: location)?.engine.currentAvailability ?? .available
+      return try await existingStore(of: domain)?.engine.currentAvailability ?? .available
     } catch {
       return .unavailable(reason: StoredError.storage(error).message)
     }

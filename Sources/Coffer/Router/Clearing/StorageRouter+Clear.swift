@@ -55,13 +55,13 @@ extension StorageRouter {
   ) async -> ClearReport {
     var report = ClearReport(isDryRun: dryRun)
     var cleared: [KeyRegistry.Record] = []
-    for (name, location, records) in groupedByStore(records) {
+    for (name, domain, records) in groupedByStore(records) {
       let kept = records.filter { $0.descriptor.isSensitive && content == .values }
       let wanted = records.filter { !$0.descriptor.isSensitive || content == .valuesAndSecrets }
       var result = ClearReport.Store(store: name)
       if !wanted.isEmpty {
         do {
-          result.removed = try await remove(wanted, at: try location.get(), dryRun: dryRun, left: &result.left)
+          result.removed = try await remove(wanted, in: try domain.get(), dryRun: dryRun, left: &result.left)
           cleared += wanted
         } catch {
           result.left = wanted.map { .init(key: $0.key, reason: .failed(StoredError.storage(error))) }
@@ -78,18 +78,23 @@ extension StorageRouter {
   /// - Parameter left: receives the keys that could not be examined, or not removed, on their own.
   /// - Throws: The error of the store if none of the values was removed.
   private nonisolated func remove(
-    _ records: [KeyRegistry.Record], at location: DomainLocation, dryRun: Bool, left: inout [ClearReport.LeftKey]
+    _ records: [KeyRegistry.Record], in domain: StorageDomain, dryRun: Bool, left: inout [ClearReport.LeftKey]
   ) async throws -> [StoreKey] {
-    guard let store = try await existingStore(at: location) else { return [] }
+    guard let store = try await existingStore(of: domain) else { return [] }
     var keys: [StoreKey] = []
+    var removals: [WriteBatch.Operation] = []
     for record in records {
-      do { keys += try await storedKeys(of: record, in: store.engine) } catch let error as StorageError
-        where error.key == record.key && error.code != .unavailable
-      { left.append(.init(key: record.key, reason: .failed(error))) }
+      do {
+        let stored = try await storedKeys(of: record, in: store.engine)
+        if !stored.isEmpty { removals.append(record.removal) }
+        keys += stored
+      } catch let error as StorageError where error.key == record.key && error.code != .unavailable {
+        left.append(.init(key: record.key, reason: .failed(error)))
+      }
     }
     guard !dryRun, !keys.isEmpty else { return keys }
     if store.engine.capabilities.contains(.atomicBatches) {
-      try await store.commit(WriteBatch(keys.map { .delete($0) }), keys.map { ($0, nil) })
+      try await store.commit(WriteBatch(removals), keys.map { ($0, nil) })
       return keys
     }
     var removed: [StoreKey] = []

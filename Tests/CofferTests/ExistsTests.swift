@@ -51,4 +51,28 @@ import Testing
     #expect(engine.bytesRead == 0)
     #expect(try await store.load(Data.self, for: there)?.count == 64 << 20 && engine.bytesRead == 64 << 20)
   }
+
+  /// An adapter whose `read` fails, so that only its `exists` can answer.
+  private actor UnreadableAdapter: StorageAdapter {
+    struct Unreadable: Error {}
+    func read(key: String) async throws -> Data? { throw Unreadable() }
+    func write(key: String, data: Data) async throws {}
+    func delete(key: String) async throws {}
+    func exists(key: String) async -> Bool { key == "there" }
+  }
+
+  @Test func anAdapterIsAskedAndNotRead() async throws {
+    let engine = AdapterEngine(UnreadableAdapter())
+    let store = TypedStore(engine: engine)
+    #expect(try await store.exists("there"))
+    #expect(try await !store.exists("absent"))
+    let vault = EngineVaultService(engine: engine)
+    #expect(await vault.exists(forKey: "there"))
+    #expect(await !vault.exists(forKey: "absent"))
+    let persistence = AdapterBasedPersistence(adapter: UnreadableAdapter())
+    #expect(await persistence.exists(key: "there"))
+    #expect(await !persistence.exists(key: "absent"))
+    try await engine.close()
+    await #expect(throws: StorageError.self) { try await store.exists("there") }
+  }
 }

@@ -89,7 +89,10 @@ actor ThirdPartyAdapter: StorageAdapter {
   }
   func write(key: String, data: Data) async throws { try values[StoreKey(key)] = data }
   func delete(key: String) async throws { try values[StoreKey(key)] = nil }
-  func exists(key: String) async -> Bool { (try? StoreKey(key)).map { values[$0] != nil } ?? false }
+  func exists(key: String) async -> Bool {
+    guard let key = try? StoreKey(key) else { return false }
+    return !isReachable || values[key] != nil
+  }
 }
 
 /// Returns the code of the `StorageError` that `body` throws, or `nil` if it throws none.

@@ -24,7 +24,7 @@ func setPreference(
 ) async throws -> StoreCommit {
   guard let slots = engine.as(SlotEngine.self) else { throw UsageError("The store does not hold preferences.", .set) }
   let adapter = UserDefaultsAdapter(engine: slots)
-  let isNew = try await engine.entry(key) == nil
+  let isNew = try await !engine.contains(key)
   let text = String(validating: bytes, as: UTF8.self)
   // A date is given in ISO 8601, which differs from the bytes with which the engine represents it.
   if type == nil, !isNew, let text, let date = PreferenceValue(bytes, text, .date),

@@ -75,6 +75,14 @@ public final class AdapterEngine: StorageEngine {
     return entries
   }
 
+  /// Asks the adapter whether there is a value, without reading it. Size and date are `nil`, since they are unknown. An
+  /// adapter's `exists` cannot throw: a summary is also returned when the adapter cannot tell.
+  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+    try checkOpen()
+    guard await adapter.exists(key: key.string) else { return nil }
+    return StoreEntrySummary(key: key, size: nil, revision: .zero, date: nil)
+  }
+
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {

@@ -49,8 +49,12 @@ public final class MemoryEngine: StorageEngine {
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    try batch.check(capabilities, location: description)
     try Task.checkCancellation()
+    return try commitNow(batch, from: origin)
+  }
+
+  func commitNow(_ batch: WriteBatch, from origin: StoreOrigin) throws -> StoreCommit {
+    try batch.check(capabilities, location: description)
     let now = clock.now().inMilliseconds
     return try state.withLock { state in
       guard !state.isClosed else { throw StorageError.closed(description) }
@@ -83,9 +87,7 @@ public final class MemoryEngine: StorageEngine {
     feed.publish([commit])
   }
 
-  public func entry(_ key: StoreKey) async throws -> StoreEntry? {
-    try content().entry(key)?.present(at: clock.now())
-  }
+  public func entry(_ key: StoreKey) async throws -> StoreEntry? { try entryNow(key) }
 
   public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try content().records[name] }
 
@@ -118,7 +120,7 @@ public final class MemoryEngine: StorageEngine {
     availabilityFeed.finish()
   }
 
-  private func content() throws -> MemoryContent {
+  func content() throws -> MemoryContent {
     try state.withLock { state in
       guard !state.isClosed else { throw StorageError.closed(description) }
       return state.content

@@ -144,10 +144,10 @@ public final class SQLiteEngine: StorageEngine {
     return commit
   }
 
-  public func entry(_ key: StoreKey) async throws -> StoreEntry? { try storedEntry(key)?.present(at: clock.now()) }
+  public func entry(_ key: StoreKey) async throws -> StoreEntry? { try entryNow(key) }
 
   /// Returns an entry, even if it has expired.
-  private func storedEntry(_ key: StoreKey) throws -> StoreEntry? {
+  func storedEntry(_ key: StoreKey) throws -> StoreEntry? {
     if let readOnlyStore { return try readOnlyStore.entry(key) }
     let store = try openStore()
     do {

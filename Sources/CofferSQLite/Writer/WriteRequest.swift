@@ -4,7 +4,7 @@ import CofferCore
 struct WriteRequest: Sendable {
   enum Kind: Sendable {
     /// A batch, which shares a transaction with adjacent batches in the queue.
-    case batch(PreparedBatch, StoreDurability, CheckedContinuation<StoreRevision, any Error>)
+    case batch(PreparedBatch, StoreDurability, BatchWaiter)
     /// Other work, in a separate transaction. `run` resumes its continuation, if it has one.
     case work(run: @Sendable (GroupCommitter) -> WorkOutcome, refuse: @Sendable (any Error) -> Void)
   }
@@ -19,7 +19,7 @@ struct WriteRequest: Sendable {
   /// Fails the request with an error.
   func refuse(_ error: any Error) {
     switch kind {
-    case .batch(_, _, let continuation): continuation.resume(throwing: error)
+    case .batch(_, _, let waiter): waiter.resume(.failure(error))
     case .work(_, let refuse): refuse(error)
     }
   }

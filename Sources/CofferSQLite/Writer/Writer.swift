@@ -36,7 +36,7 @@ final class Writer: Sendable {
   /// The size of values in bytes at which a group ends.
   private static let groupBytes = 4 << 20
   /// The largest batch that is committed on a caller's thread, in bytes of values.
-  private static let inlineLimit = 64 << 10
+  static let inlineLimit = 64 << 10
 
   let queue = Locked(Queue())
   private let lastID = Locked(UInt64(0))  // not in the queue, whose lock is contended
@@ -64,7 +64,7 @@ final class Writer: Sendable {
     if durability == .relaxed, batch.size <= Self.inlineLimit, let result = try commitInline(batch) {
       return batch.commit(at: try result.get())
     }
-    return batch.commit(at: try await enqueue { .batch(batch, durability, $0) })
+    return batch.commit(at: try await enqueue { .batch(batch, durability, BatchWaiter($0)) })
   }
 
   /// Commits a batch after its hook has prepared it, on the hook's queue or, for a small one, on the writer's thread.
@@ -85,7 +85,7 @@ final class Writer: Sendable {
         if let refusal = submit(request, isCancelled: isCancelled.withLock { $0 }) { request.refuse(refusal) }
       }
     }
-    let revision = try await enqueue(isCancelled, through: bring) { .batch(batch, .full, $0) }
+    let revision = try await enqueue(isCancelled, through: bring) { .batch(batch, .full, BatchWaiter($0)) }
     return batch.commit(at: revision)
   }
 
@@ -174,7 +174,7 @@ final class Writer: Sendable {
   // MARK: Committing on the caller
 
   /// Commits on the caller's thread; returns `nil` if another caller or process is writing.
-  private func commitInline(_ batch: PreparedBatch) throws -> Result<StoreRevision, any Error>? {
+  func commitInline(_ batch: PreparedBatch) throws -> Result<StoreRevision, any Error>? {
     let isMine = try queue.withLock { queue in
       if let refusal = queue.refusal { throw refusal }
       guard !queue.isBusy else { return false }
@@ -301,9 +301,9 @@ final class Writer: Sendable {
       for (request, result) in zip(group, results) {
         guard case .batch(let batch, _, let waiter) = request.kind else { continue }
         if result.error == nil, let failure = failure(batch) {
-          waiter.resume(throwing: UnfinishedBatch(cause: failure))
+          waiter.resume(.failure(UnfinishedBatch(cause: failure)))
         } else {
-          waiter.resume(with: result)
+          waiter.resume(result)
         }
       }
     }

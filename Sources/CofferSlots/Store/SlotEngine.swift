@@ -1,4 +1,5 @@
 public import CofferCore
+import CofferLocks
 package import CofferSQLite
 
 /// A storage engine over a store that can only read, write and delete single named items, such as files or preferences.
@@ -14,7 +15,9 @@ package import CofferSQLite
 /// `permissionDenied` then, commits by other processes are polled for once per second, and edits by other programs are
 /// readable but not delivered. A snapshot cannot retain a value that is replaced: reading it throws `unavailable`.
 public final class SlotEngine: StorageEngine {
-  private let core: any SlotCore
+  let core: any SlotCore
+  /// The last commit that was submitted by a caller that does not wait for it.
+  let submitted = Locked<Task<Void, Never>?>(nil)
 
   public var capabilities: StoreCapabilities { core.capabilities }
 

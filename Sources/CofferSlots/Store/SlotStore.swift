@@ -7,7 +7,7 @@ import Foundation
 final class SlotStore: SlotCore {
   let records: SQLiteEngine
   let handle: SlotHandle
-  private let quarantine: SlotQuarantine
+  let quarantine: SlotQuarantine
   let reconciler: SlotReconciler
   private let queue: DispatchQueue
   private let endWatch: Locked<(@Sendable () -> Void)?>

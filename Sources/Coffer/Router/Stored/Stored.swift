@@ -10,6 +10,12 @@
 /// for await theme in settings.$theme.changes { apply(theme) }
 /// ```
 ///
+/// A property is given its router by the initializer, or by `StorageRouter.$current` around the creation of its owner:
+///
+/// ```swift
+/// let settings = StorageRouter.$current.withValue(router) { Settings() }
+/// ```
+///
 /// The projected value, `$theme`, is a ``StoredValue``, which describes how edits are saved. Until the value is loaded,
 /// the property has its default: await `settings.$searches.load()` before appending to a list.
 @MainActor @propertyWrapper
@@ -17,7 +23,7 @@ public struct Stored<Key: StorageKey> {
   /// The value as an observable object.
   public let projectedValue: StoredValue<Key>
 
-  /// The current value. Setting it updates the property immediately and saves the value in the background.
+  /// The current value. Setting it updates the property immediately; ``StoredValue`` describes when it is saved.
   public var wrappedValue: Key.Value {
     get { projectedValue.value }
     nonmutating set { projectedValue.value = newValue }
@@ -27,7 +33,7 @@ public struct Stored<Key: StorageKey> {
   /// - Parameters:
   ///   - key: the key of the value.
   ///   - router: the router that stores the value.
-  public init(_ key: Key, in router: StorageRouter = .shared) {
+  public init(_ key: Key, in router: StorageRouter = .current) {
     guard let value = key.defaultValue else {
       preconditionFailure("The key '\(key.name)' has no default: give the property a value, @Stored(...) var x = ...")
     }
@@ -39,7 +45,7 @@ public struct Stored<Key: StorageKey> {
   ///   - wrappedValue: the value of the property while nothing is stored.
   ///   - key: the key of the value.
   ///   - router: the router that stores the value.
-  public init(wrappedValue: Key.Value, _ key: Key, in router: StorageRouter = .shared) {
+  public init(wrappedValue: Key.Value, _ key: Key, in router: StorageRouter = .current) {
     projectedValue = StoredValue(key, in: router, initially: wrappedValue)
   }
 }

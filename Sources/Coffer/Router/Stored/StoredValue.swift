@@ -11,8 +11,12 @@ public import Observation
 /// is `loading`, until the stored value has been read. An edit before that overrides the stored value: await ``load()``
 /// before changing a part of a value, or use `StorageRouter.update`.
 ///
-/// Edits are committed one after the other with `.relaxed` durability, so a committed edit survives a killed process;
-/// edits made within 0.1 s share one sync to the device. Changes by other writers appear once no own edits are pending.
+/// Edits are committed one after the other with `.relaxed` durability; edits made within 0.1 s share one sync to the
+/// device. Once the value is loaded, an edit of a value in a database is committed before the assignment returns, and
+/// survives a process that exits or is killed right after it; while another commit holds the database, the assignment
+/// waits for up to 0.1 s and the edit is then committed in the background. In all other stores, and before the value is
+/// loaded, edits are committed in the background: await ``flush()`` before the process exits. Changes by other writers
+/// appear once no own edits are pending.
 @MainActor @Observable
 public final class StoredValue<Key: StorageKey> {
   /// The relation of the value to the store.
@@ -45,6 +49,8 @@ public final class StoredValue<Key: StorageKey> {
   /// The number of edits so far, and the number of edits that the last value read from the store is known to include.
   @ObservationIgnored private var edited = 0
   @ObservationIgnored private var heardOf = 0
+  /// The number of edits that wait for their turn in a task, instead of being submitted to the engine at once.
+  @ObservationIgnored private var waiting = 0
   /// Whether a value was delivered while edits were pending, so that the store must be read again.
   @ObservationIgnored private var mustLook = false
   /// The error of the last edit, if it could not be written.
@@ -58,7 +64,7 @@ public final class StoredValue<Key: StorageKey> {
   ///   - key: the key of the value.
   ///   - router: the router that stores the value.
   ///   - initial: the value while the stored one is unknown or absent, regardless of the key's default.
-  public init(_ key: Key, in router: StorageRouter = .shared, initially initial: Key.Value) {
+  public init(_ key: Key, in router: StorageRouter = .current, initially initial: Key.Value) {
     self.key = key
     self.router = router
     self.initial = initial
@@ -121,10 +127,17 @@ public final class StoredValue<Key: StorageKey> {
     edits += 1
     edited += 1
     let before = writing
+    let submitted = waiting == 0 ? router.submit(value, for: key) : nil
+    if submitted == nil { waiting += 1 }
     writing = Task { [key, router] in
       await before?.value
       do {
-        try await router.set(value, for: key, durability: .relaxed)
+        if let submitted {
+          try await router.finish(submitted)
+        } else {
+          defer { waiting -= 1 }
+          try await router.set(value, for: key, durability: .relaxed)
+        }
         writeFailure = nil
         flushSoon()
       } catch {

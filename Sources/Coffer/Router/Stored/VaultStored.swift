@@ -75,7 +75,7 @@ public struct VaultStored<Value: Codable & Equatable & Sendable> {
   /// - Parameters:
   ///   - definition: the definition of the value.
   ///   - router: the router that stores the value.
-  public init<D: VaultStorable>(_ definition: D.Type, in router: StorageRouter = .shared) where D.Value == Value {
+  public init<D: VaultStorable>(_ definition: D.Type, in router: StorageRouter = .current) where D.Value == Value {
     let key = VaultKey<Value>(definition)
     projectedValue = StoredValue(key, in: router, initially: D.defaultValue)
   }

@@ -1,0 +1,202 @@
+import CofferLocks
+
+/// Settings that are read and written without `await`, from any thread.
+///
+/// ```swift
+/// let settings = try await router.settings(.theme, .fontSize)
+/// if settings[.theme] == .system { settings[.theme] = .dark }
+/// settings.remove(.fontSize)
+/// ```
+///
+/// **Reads** come from memory. If any process has committed a change of the key since, the value is read from the store
+/// first, on the caller's thread: a read returns what was committed before it. That takes microseconds in a database,
+/// milliseconds in a large preferences file, and up to 0.2 s while another program is writing that file. ``get(_:)``
+/// throws if the value cannot be read. The subscript cannot: it returns the last known value, or the default if there
+/// is none, and passes the error to the failure handler.
+///
+/// **Writes** are visible to the settings at once, and are handed to the store before the call returns, with `.relaxed`
+/// durability:
+///
+/// - A database commits on the caller's thread, so the value survives a killed process once the call returns. While
+///   another commit holds the database, the call waits for its own for up to 0.1 s, and then continues in the
+///   background.
+/// - Files and preferences commit in the background, in the order of the writes: a process that is killed may lose the
+///   last ones. ``flush()`` waits for them; call it before the process exits.
+///
+/// A failed write is passed to the failure handler and thrown by ``flush()``; the next read returns what is stored.
+public final class StorageSettings: Sendable {
+  private let router: StorageRouter
+  private let onFailure: (@Sendable (StorageError) -> Void)?
+  private let cells: [StoreKey: any AnyObject & Sendable]
+  /// The same cells by the declaration objects of their keys, which the cells retain.
+  private let declared: [ObjectIdentifier: any AnyObject & Sendable]
+  private let engines: [any SynchronousEngine]
+  private let writes = Locked(Writes())
+
+  private struct Writes {
+    var pending = 0
+    var failure: StorageError?
+    var waiters: [CheckedContinuation<Void, Never>] = []
+  }
+
+  fileprivate init(
+    _ router: StorageRouter, _ cells: [StoreKey: any AnyObject & Sendable],
+    _ declared: [ObjectIdentifier: any AnyObject & Sendable], _ engines: [any SynchronousEngine],
+    _ onFailure: (@Sendable (StorageError) -> Void)?
+  ) {
+    self.declared = declared
+    self.router = router
+    self.cells = cells
+    self.engines = engines
+    self.onFailure = onFailure
+  }
+
+  /// The value of a setting. Never throws; see the type's description for failures.
+  public subscript<K: StorageKeyWithDefault>(_ key: K) -> K.Value {
+    get {
+      do { return try get(key) } catch {
+        report(error)
+        return (try? cell(of: key))?.known ?? key.valueIfAbsent
+      }
+    }
+    set { write(newValue, key) }
+  }
+
+  /// Returns the value of a setting, or its default if it is proven absent.
+  /// - Throws: `StorageError`: `unregisteredKey` if the key is not one of these settings; `decodingFailed` if the
+  ///   stored bytes are not a value of its type; `busy` while an edit by another program is being recorded.
+  public func get<K: StorageKeyWithDefault>(_ key: K) throws -> K.Value {
+    try cell(of: key).read() ?? key.valueIfAbsent
+  }
+
+  /// Returns whether a value is stored, regardless of the default; `false` means proven absent.
+  /// - Throws: `StorageError` as ``get(_:)`` does.
+  public func isStored<K: StorageKeyWithDefault>(_ key: K) throws -> Bool { try cell(of: key).read() != nil }
+
+  /// Removes the stored value, so that reads return the default.
+  public func remove<K: StorageKeyWithDefault>(_ key: K) { write(nil, key) }
+
+  /// Waits until every write so far is committed and survives power loss.
+  /// - Throws: The error of the last write that failed since the previous call, or of the sync.
+  public func flush() async throws {
+    await withCheckedContinuation { continuation in
+      let isDone = writes.withLock { writes in
+        if writes.pending > 0 { writes.waiters.append(continuation) }
+        return writes.pending == 0
+      }
+      if isDone { continuation.resume() }
+    }
+    let failure = writes.withLock { writes in
+      defer { writes.failure = nil }
+      return writes.failure
+    }
+    if let failure { throw failure }
+    for engine in engines { try await engine.flush() }
+  }
+
+  private func cell<K: StorageKeyWithDefault>(of key: K) throws -> SettingCell<K.Value> {
+    if let declaration = key.declaration, let cell = declared[ObjectIdentifier(declaration)],
+      type(of: cell) == SettingCell<K.Value>.self
+    {
+      return unsafeDowncast(cell, to: SettingCell<K.Value>.self)
+    }
+    let name = try StoreKey(key.name)
+    guard let cell = cells[name] as? SettingCell<K.Value>, cell.resolved.record.descriptor.domain == key.domain else {
+      throw StorageError(
+        .unregisteredKey, "The key is not one of these settings.",
+        advice: "Pass it to router.settings, together with the others.", key: name)
+    }
+    return cell
+  }
+
+  private func write<K: StorageKeyWithDefault>(_ value: K.Value?, _ key: K) {
+    do {
+      let cell = try cell(of: key)
+      writes.withLock { $0.pending += 1 }
+      do {
+        try cell.write(value, router) { [self] result in
+          if case .failure(let error) = result { failed(error) }
+          ended()
+          if case .success = result { router.sendSoon(cell.resolved.record) }
+        }
+      } catch {
+        failed(error)
+        ended()
+      }
+    } catch {
+      failed(error)
+    }
+  }
+
+  private func failed(_ error: any Error) {
+    writes.withLock { $0.failure = StoredError.storage(error) }
+    report(error)
+  }
+
+  private func report(_ error: any Error) { onFailure?(StoredError.storage(error)) }
+
+  private func ended() {
+    let waiters = writes.withLock { writes -> [CheckedContinuation<Void, Never>] in
+      writes.pending -= 1
+      guard writes.pending == 0 else { return [] }
+      defer { writes.waiters = [] }
+      return writes.waiters
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+}
+
+extension StorageRouter {
+  /// Opens the stores of settings and reads their values, so that they can be used without `await`.
+  /// - Parameters:
+  ///   - keys: the keys of the settings.
+  ///   - onFailure: receives each failed write, and each failed read of the subscript, on any thread.
+  /// - Throws: `unsupported` for a key whose store can block or be unavailable, such as a keyring or a sealed file;
+  ///   `StorageError` when a store cannot be opened or a value cannot be read.
+  public nonisolated func settings<each K: StorageKeyWithDefault>(
+    _ keys: repeat each K, onFailure: (@Sendable (StorageError) -> Void)? = nil
+  ) async throws -> StorageSettings {
+    var cells: [StoreKey: any AnyObject & Sendable] = [:]
+    var declared: [ObjectIdentifier: any AnyObject & Sendable] = [:]
+    var engines: [any SynchronousEngine] = []
+    for key in repeat each keys {
+      let (name, cell, engine) = try await settingCell(of: key)
+      cells[name] = cell
+      if let declaration = cell.declaration { declared[ObjectIdentifier(declaration)] = cell }
+      if !engines.contains(where: { $0.description == engine.description }) { engines.append(engine) }
+    }
+    return StorageSettings(self, cells, declared, engines, onFailure)
+  }
+
+  private nonisolated func settingCell<K: StorageKeyWithDefault>(
+    of key: K
+  ) async throws -> (StoreKey, SettingCell<K.Value>, any SynchronousEngine) {
+    let resolved = try await resolve(key)
+    _ = try await stored(key)
+    guard let engine = try await resolved.store.engine.synchronous() else {
+      throw StorageError.unsupported(
+        "reads that do not suspend", advice: "Use get and set of the router.",
+        location: resolved.store.engine.description)
+    }
+    let cell = SettingCell(resolved, engine, key)
+    _ = try cell.read()
+    return (resolved.key, cell, engine)
+  }
+
+  /// Sends the value after a write if the key is synced automatically.
+  nonisolated func sendSoon(_ record: KeyRegistry.Record) {
+    guard configuration.sync.transport != nil, record.catalog != nil else { return }
+    Task { await wrote([record]) }
+  }
+}
+
+extension StorageEngine {
+  /// Returns the engine for synchronous use, or `nil` if it has none. A decorator may transform values, so the engine
+  /// behind it is used only for a store that was opened late.
+  func synchronous() async throws -> (any SynchronousEngine)? {
+    let engine: any StorageEngine = if let late = self as? ReopeningEngine { try await late.openBase() } else { self }
+    guard let engine = engine as? any SynchronousEngine else { return nil }
+    try engine.requireSynchronousUse()
+    return engine
+  }
+}

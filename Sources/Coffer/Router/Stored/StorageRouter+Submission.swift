@@ -1,0 +1,37 @@
+extension StorageRouter {
+  /// The router of ``Stored`` properties that are not given one: ``shared``, unless a task-local value is set.
+  @TaskLocal public static var current = StorageRouter.shared
+
+  /// An edit that was handed to its store. The stream ends when the edit is committed, and throws if it fails.
+  struct Submission: Sendable {
+    fileprivate let outcome: AsyncThrowingStream<Never, any Error>
+    fileprivate let record: KeyRegistry.Record
+  }
+
+  /// Hands a value to its store with `.relaxed` durability before it returns. Returns `nil` if the store is not open
+  /// yet or cannot accept it without suspending, and for a value that ``set(_:for:)`` would refuse.
+  nonisolated func submit<K: StorageKey>(_ value: K.Value, for key: K) -> Submission? {
+    guard let resolved = known(key.declaration) ?? known(key, ObjectIdentifier(K.Value.self)),
+      let engine = resolved.store.engine as? any SynchronousEngine,
+      let data = try? key.serializer.bytes(of: value, resolved),
+      (try? checkSize(data.count, resolved.record, resolved.key)) != nil
+    else { return nil }
+    let (stream, outcome) = AsyncThrowingStream.makeStream(of: Never.self)
+    let batch = WriteBatch([.put(resolved.key, data, resolved.attributes)], durability: .relaxed)
+    engine.submit(batch, from: resolved.store.origin) { result in
+      switch result {
+      case .success(let commit):
+        resolved.store.cache?.committed(commit, [(resolved.key, Box(value))], expiries: batch.expiries)
+        outcome.finish()
+      case .failure(let error): outcome.finish(throwing: error)
+      }
+    }
+    return Submission(outcome: stream, record: resolved.record)
+  }
+
+  /// Waits until a submission is committed, and sends its value if the key is synced automatically.
+  nonisolated func finish(_ submission: Submission) async throws {
+    for try await _ in submission.outcome {}
+    await wrote([submission.record])
+  }
+}

@@ -1,0 +1,60 @@
+package import CofferCore
+import CofferLocks
+import Dispatch
+
+/// The recipient of the outcome of a batch.
+struct BatchWaiter: Sendable {
+  let resume: @Sendable (Result<StoreRevision, any Error>) -> Void
+
+  init(_ resume: @escaping @Sendable (Result<StoreRevision, any Error>) -> Void) { self.resume = resume }
+
+  init(_ continuation: CheckedContinuation<StoreRevision, any Error>) { resume = { continuation.resume(with: $0) } }
+}
+
+extension Writer {
+  /// The longest time that ``submit(_:completion:)`` waits for a commit that another thread performs.
+  private static let submissionPatience = DispatchTimeInterval.milliseconds(100)
+
+  /// Commits a batch with `.relaxed` durability for a caller that cannot suspend.
+  ///
+  /// An idle writer commits on the caller's thread. Otherwise the batch joins the queue, and the caller's thread waits
+  /// for its commit, but no longer than 0.1 s.
+  func submit(_ batch: PreparedBatch, completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void) {
+    do {
+      if batch.size <= Self.inlineLimit, let result = try commitInline(batch) {
+        return completion(result.map(batch.commit))
+      }
+    } catch {
+      return completion(.failure(error))
+    }
+    let isDone = DispatchSemaphore(value: 0)
+    let waiter = BatchWaiter { result in
+      completion(result.map(batch.commit))
+      isDone.signal()
+    }
+    let request = WriteRequest(
+      id: 0, kind: .batch(batch, .relaxed, waiter), deadline: deadline(milliseconds: file.busyTimeout))
+    if let refusal = submit(request) { return completion(.failure(refusal)) }
+    _ = isDone.wait(timeout: .now() + Self.submissionPatience)
+  }
+}
+
+extension SQLiteEngine: SynchronousEngine {
+  package func entryNow(_ key: StoreKey) throws -> StoreEntry? { try storedEntry(key)?.present(at: clock.now()) }
+
+  package func submit(
+    _ batch: WriteBatch, from origin: StoreOrigin,
+    completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
+  ) {
+    do {
+      let store = try openStore()
+      try batch.check(capabilities, location: store.file.description)
+      store.writer.submit(PreparedBatch(batch, origin: origin, at: store.clock.now())) { result in
+        if case .success(let commit) = result { store.sweep(after: commit, batch) }
+        completion(result)
+      }
+    } catch {
+      completion(.failure(error))
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import Coffer
+import CofferLocks
+import CofferTestSupport
+import CofferTestTraits
+import CofferTesting
+import Foundation
+import Testing
+
+/// Settings without `await`, and the assignments of processes that end right afterwards.
+@Suite(.blocking, .serialized, .timeLimit(.minutes(15))) struct SettingsTests {
+  let fixture: RouterFixture
+
+  init() throws { fixture = try RouterFixture() }
+
+  private func key(_ name: String = "k", in domain: StorageDomain? = nil) -> SettingKey<Int> {
+    SettingKey(
+      name, in: domain ?? .database(URL(fileURLWithPath: fixture.path("own.db"))), owner: "Tests", about: "A number.",
+      default: 0)
+  }
+
+  @Test("A setting has its default, the assigned value, and its default again; others read it once it is assigned")
+  func roundTrip() async throws {
+    let key = key()
+    try await fixture.use { router in
+      let settings = try await router.settings(key)
+      #expect(settings[key] == 0)
+      #expect(try !settings.isStored(key))
+      settings[key] = 5
+      settings[key] += 1
+      #expect(settings[key] == 6)
+      #expect(try settings.isStored(key))
+      #expect(try await router.get(key) == 6)
+      try await router.set(8, for: key)
+      #expect(try settings.get(key) == 8)
+      settings.remove(key)
+      #expect(settings[key] == 0)
+      #expect(try await !router.exists(key))
+      try await settings.flush()
+    }
+  }
+
+  @Test("A read returns what another process has committed before")
+  func otherProcesses() async throws {
+    let key = key()
+    try await fixture.use { router in
+      let settings = try await router.settings(key)
+      #expect(settings[key] == 0)
+      let helper = try HelperProcess(["assign", fixture.path("own.db"), "settings", "_exit"])
+      helper.wait()
+      #expect(settings[key] == 7)
+    }
+  }
+
+  @Test(
+    "An assignment survives a process that ends right after it",
+    arguments: ["settings", "stored"], ["exit", "_exit", "kill"])
+  func endings(_ door: String, _ ending: String) async throws {
+    let helper = try HelperProcess(["assign", fixture.path("own.db"), door, ending])
+    #expect(try helper.lines() == [])
+    #expect(helper.wait() == (ending == "kill" ? SIGKILL : 0))
+    let stored = try await fixture.use { try await $0.get(key()) }
+    #expect(stored == 7)
+  }
+
+  @Test("Threads write at once, and the last value of each key is stored")
+  func threads() async throws {
+    let keys = (key("a"), key("b"))
+    try await fixture.use { router in
+      let settings = try await router.settings(keys.0, keys.1)
+      DispatchQueue.concurrentPerform(iterations: 8) { index in
+        for number in 1...50 { settings[index.isMultiple(of: 2) ? keys.0 : keys.1] = number }
+      }
+      try await settings.flush()
+      #expect(try await router.get(keys.0) == settings[keys.0])
+      #expect(try await router.get(keys.1) == settings[keys.1])
+      #expect(settings[keys.0] == 50 && settings[keys.1] == 50)
+    }
+  }
+
+  @Test("An undecodable value throws from get; the subscript returns the last known one and tells the error")
+  func undecodable() async throws {
+    let key = key()
+    let told = Locked<[StorageError.Code]>([])
+    try await fixture.use { router in
+      let settings = try await router.settings(key) { error in told.withLock { $0.append(error.code) } }
+      settings[key] = 5
+      try await fixture.use { try await $0.set("x", for: plain("k", String.self, in: key.domain)) }
+      await expectError(.decodingFailed) { _ = try settings.get(key) }
+      #expect(settings[key] == 5)
+      #expect(told.withLock { $0 } == [.decodingFailed])
+    }
+  }
+
+  @Test("A failed write is told, thrown by flush, and not returned as stored")
+  func failedWrite() async throws {
+    let engine = MemoryEngine()
+    let told = Locked<[StorageError.Code]>([])
+    let key = key(in: .engine("e"))
+    try await fixture.use(configured { $0.engines["e"] = engine }) { router in
+      let settings = try await router.settings(key) { error in told.withLock { $0.append(error.code) } }
+      try await engine.close()
+      settings[key] = 5
+      #expect(told.withLock { $0 } == [.closed])
+      await expectError(.closed) { try await settings.flush() }
+      await expectError(.closed) { _ = try settings.get(key) }
+    }
+  }
+
+  @Test("Stores that can block, engines without synchronous reads and keys that were not opened are refused")
+  func refusals() async throws {
+    let engine = FaultInjectingEngine(MemoryEngine())
+    let (plain, decorated) = (key(), key("d", in: .engine("e")))
+    let sealed = key("s", in: .store(.sealed(path: fixture.path("secrets"))))
+    let configuration = configured {
+      $0.engines["e"] = engine
+      $0.stores.passphrase = { _ in .provided { Data("correct horse".utf8) } }
+    }
+    try await fixture.use(configuration) { router in
+      await expectError(.unsupported) { _ = try await router.settings(decorated) }
+      await expectError(.unsupported) { _ = try await router.settings(sealed) }
+      let settings = try await router.settings(plain)
+      await expectError(.unregisteredKey) { _ = try settings.get(key("other")) }
+    }
+  }
+
+  @Test("Preferences are written in the background, and flush waits for them")
+  func preferences() async throws {
+    let key = key(in: .userDefaults())
+    try await fixture.use { router in
+      let settings = try await router.settings(key)
+      for number in 1...5 { settings[key] = number }
+      #expect(settings[key] == 5)
+      try await settings.flush()
+      #expect(settings[key] == 5)
+    }
+    let stored = try await fixture.use { try await $0.get(key) }
+    #expect(stored == 5)
+  }
+
+  @MainActor private final class View {
+    @Stored(.theme) var theme
+  }
+
+  @MainActor @Test("A task-local router serves the properties that are created inside it")
+  func currentRouter() async throws {
+    try await fixture.use { router in
+      let view = StorageRouter.$current.withValue(router) { View() }
+      view.theme = .dark
+      try await view.$theme.flush()
+      #expect(try await router.get(.theme) == .dark)
+    }
+  }
+
+  private struct Numbers {
+    @Setting<SettingKey<Int>> var number: Int
+
+    init(_ settings: StorageSettings, _ key: SettingKey<Int>) { _number = Setting(key, in: settings) }
+  }
+
+  @Test("A property, a stream and the cached value of a setting are not optional")
+  func doors() async throws {
+    let key = key()
+    try await fixture.use { router in
+      let numbers = Numbers(try await router.settings(key), key)
+      numbers.number = 3
+      #expect(numbers.number == 3)
+      var values = try await router.values(of: key).makeAsyncIterator()
+      let first: Int? = try await values.next()
+      #expect(first == 3)
+      let cached: Int = router.cached(orDefault: key)
+      #expect(cached == 3)
+    }
+  }
+}

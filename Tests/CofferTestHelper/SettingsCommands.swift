@@ -1,0 +1,32 @@
+import Coffer
+import Foundation
+
+/// Assigns 7 to a setting in a database and ends the process at once: "assign STORE settings|stored exit|_exit|kill".
+func runOnSettings(_ command: String, _ store: String, _ rest: [String]) async throws -> Bool {
+  guard command == "assign" else { return false }
+  let key = SettingKey("k", in: .database(URL(fileURLWithPath: store)), owner: "Tests", about: "A number.", default: 0)
+  let router = StorageRouter()
+  if rest[0] == "settings" {
+    let settings = try await router.settings(key)
+    settings[key] = 7
+    end(rest[1])
+  } else {
+    try await assignStored(key, router, rest[1])
+  }
+  return true
+}
+
+@MainActor private func assignStored(_ key: SettingKey<Int>, _ router: StorageRouter, _ ending: String) async throws {
+  let value = StoredValue(key, in: router, initially: 0)
+  try await value.load()
+  value.value = 7
+  end(ending)
+}
+
+private func end(_ ending: String) {
+  switch ending {
+  case "exit": exit(0)
+  case "_exit": _exit(0)
+  default: kill(getpid(), SIGKILL)
+  }
+}

@@ -11,13 +11,14 @@ package struct PersistenceCalls: Sendable {
 
   package func save<T: Codable>(_ value: T, for key: String) async throws {
     let key = try StoreKey(key)
-    try await store.save(store.coding.encode(value, for: key), for: key)
+    let encoded = try store.coding.encode(value, for: key)
+    try await store.save(encoded, of: Box(encoded), for: key)
   }
 
   package func load<T: Codable>(_ type: T.Type, for key: String) async throws -> T? {
     let key = try StoreKey(key)
-    guard let data = try await store.load(Data.self, for: key) else { return nil }
-    return try store.coding.decode(type, from: data, for: key)
+    guard let encoded = try await store.load(key, decode: { $0 }) else { return nil }
+    return try store.coding.decode(type, from: encoded, for: key)
   }
 
   package func exists(key: String) async -> Bool {
@@ -32,16 +33,18 @@ package struct PersistenceCalls: Sendable {
       return (key, try store.coding.encode(item.value, for: key))
     }
     guard isAtomic else {
-      for (key, data) in encoded { try await store.save(data, for: key) }
+      for (key, value) in encoded { try await store.save(value, of: Box(value), for: key) }
       return
     }
-    try await store.saveAll(encoded)
+    guard !encoded.isEmpty else { return }
+    let batch = WriteBatch(encoded.map { .put($0.0, $0.1.data, $0.1.attributes) })
+    try await store.commit(batch, encoded.map { ($0.0, Box($0.1)) })
   }
 
   package func loadBatch<T: Codable>(_ type: T.Type, keys: [String]) async throws -> [T?] {
     let keys = try keys.map { try StoreKey($0) }
-    return try zip(keys, try await store.loadAll(Data.self, keys: keys)).map { key, data in
-      try data.map { try store.coding.decode(type, from: $0, for: key) }
+    return try zip(keys, try await store.loadAll(keys) { $1 }).map { key, encoded in
+      try encoded.map { try store.coding.decode(type, from: $0, for: key) }
     }
   }
 

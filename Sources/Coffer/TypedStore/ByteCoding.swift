@@ -1,16 +1,29 @@
-package import Foundation
+import Foundation
 
 /// The encoding of values: `Data` and `String` as they are, all other types by the codec. Failures are `StorageError`.
 package struct ByteCoding: Sendable {
   let codec: any StoreCodec
   let location: String
+  let holdsPropertyLists: Bool
 
-  package init(codec: any StoreCodec, location: String) {
+  init(codec: any StoreCodec, engine: any StorageEngine) {
     self.codec = codec
-    self.location = location
+    location = engine.description
+    holdsPropertyLists = engine.capabilities.contains(.propertyLists)
   }
 
-  package func encode<T: Encodable>(_ value: T, for key: StoreKey) throws -> Data {
+  /// Returns a value as its bytes and the attributes that are stored with them: in preferences its property list type.
+  package func encode<T: Encodable>(_ value: T, for key: StoreKey) throws -> EncodedValue {
+    guard holdsPropertyLists else { return EncodedValue(try bytes(of: value, for: key)) }
+    return try EncodedValue(preference: value) { try bytes(of: value, for: key) }
+  }
+
+  package func decode<T: Decodable>(_ type: T.Type, from encoded: EncodedValue, for key: StoreKey) throws -> T {
+    if type != Data.self, let value = encoded.preference(type) { return value }
+    return try decode(type, from: encoded.data, for: key)
+  }
+
+  func bytes<T: Encodable>(of value: T, for key: StoreKey) throws -> Data {
     if T.self == Data.self, let data = value as? Data { return data }
     if T.self == String.self, let text = value as? String { return Data(text.utf8) }
     do {
@@ -20,7 +33,7 @@ package struct ByteCoding: Sendable {
     }
   }
 
-  package func decode<T: Decodable>(_ type: T.Type, from data: Data, for key: StoreKey) throws -> T {
+  func decode<T: Decodable>(_ type: T.Type, from data: Data, for key: StoreKey) throws -> T {
     if type == Data.self, let raw = data as? T { return raw }
     if type == String.self {
       // Decoding repairs invalid UTF-8, which changes the bytes.

@@ -17,7 +17,8 @@ public struct StoreBatch: Sendable {
   /// Stores a value, replacing any existing one.
   /// - Throws: `StorageError` with code `encodingFailed`.
   public mutating func save<T: Encodable & Sendable>(_ value: T, for key: StoreKey) throws {
-    operations.append(.put(key, try coding.encode(value, for: key)))
+    let encoded = try coding.encode(value, for: key)
+    operations.append(.put(key, encoded.data, encoded.attributes))
     written.append((key, Box(value)))
   }
 

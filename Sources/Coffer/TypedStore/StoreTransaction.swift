@@ -29,7 +29,7 @@ public final class StoreTransaction: Sendable {
   /// Stores a value, replacing any existing one. Nothing is visible to others before the transaction is committed.
   /// - Throws: `StorageError` with code `encodingFailed`.
   public func save<T: Encodable & Sendable>(_ value: T, for key: StoreKey) throws {
-    try attempt.put(key, try coding.encode(value, for: key), .none, Box(value))
+    try attempt.put(key, coding.encode(value, for: key), Box(value))
   }
 
   /// Removes a value. Removing a missing value is not an error.

@@ -15,7 +15,7 @@ final class TransactionAttempt: Sendable {
   private struct Write {
     let operation: WriteBatch.Operation
     let key: StoreKey
-    let value: Data?
+    let value: EncodedValue?
     let box: (any AnyBox)?
   }
 
@@ -29,16 +29,16 @@ final class TransactionAttempt: Sendable {
   }
 
   /// Returns the bytes of a key as the attempt sees them: its own write, or those of the snapshot.
-  func value(of key: StoreKey) async throws -> Data? {
+  func value(of key: StoreKey) async throws -> EncodedValue? {
     let own = try use { state in state.last[key].map { state.writes[$0].value } }
     if let own { return own }
     let entry = try await snapshot.entries([key]).first ?? nil
     try use { $0.read[key] = .some(entry?.revision) }
-    return entry?.value
+    return entry.map { EncodedValue($0) }
   }
 
-  func put(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes, _ box: any AnyBox) throws {
-    try add(Write(operation: .put(key, value, attributes), key: key, value: value, box: box))
+  func put(_ key: StoreKey, _ value: EncodedValue, _ box: any AnyBox) throws {
+    try add(Write(operation: .put(key, value.data, value.attributes), key: key, value: value, box: box))
   }
 
   func delete(_ key: StoreKey) throws { try add(Write(operation: .delete(key), key: key, value: nil, box: nil)) }

@@ -15,7 +15,10 @@ extension TypedStore {
     guard !items.isEmpty else { return }
     try requireAtomicBatches(count: items.count)
     var batch = WriteBatch(transaction: transaction, durability: durability)
-    for (key, value) in items { batch.put(key, try coding.encode(value, for: key)) }
+    for (key, value) in items {
+      let encoded = try coding.encode(value, for: key)
+      batch.put(key, encoded.data, encoded.attributes)
+    }
     try await commit(batch, items.map { ($0, Box($1)) })
   }
 
@@ -33,6 +36,10 @@ extension TypedStore {
   /// Returns the values of several keys in the same order, read from one snapshot where the engine has snapshots.
   /// - Throws: `StorageError`: `decodingFailed` when the bytes of one of them are not a `T`.
   public func loadAll<T: Decodable & Sendable>(_ type: T.Type, keys: [StoreKey]) async throws -> [T?] {
+    try await loadAll(keys) { key, encoded in try coding.decode(type, from: encoded, for: key) }
+  }
+
+  func loadAll<T: Sendable>(_ keys: [StoreKey], decode: (StoreKey, EncodedValue) throws -> T) async throws -> [T?] {
     guard !keys.isEmpty else { return [] }
     // The cache is not read: its values may be newer than the entries read here, and so of another state.
     let validTo = cache?.lookUp(keys[0]).validTo
@@ -41,7 +48,7 @@ extension TypedStore {
     var expiries: [StoreKey: Date] = [:]
     let values = try zip(keys, entries).map { key, entry -> T? in
       guard let entry else { return nil }
-      let value = try coding.decode(type, from: entry.value, for: key)
+      let value = try decode(key, EncodedValue(entry))
       boxes.append((key, Box(value)))
       if !entry.attributes.isEmpty { expiries[key] = entry.attributes.expires }
       return value

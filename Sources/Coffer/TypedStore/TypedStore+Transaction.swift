@@ -19,7 +19,7 @@ extension TypedStore {
   ///   - transaction: a transaction of a database over this store's engine.
   /// - Throws: `StorageError`; after `encodingFailed` nothing was written.
   public func save<T: Encodable>(_ value: T, for key: StoreKey, in transaction: SQLiteTransaction) throws {
-    try transaction.put(key, coding.encode(value, for: key))
+    try transaction.put(key, coding.bytes(of: value, for: key))
   }
 
   /// Returns a value as seen by a transaction, or `nil` when it is absent.

@@ -32,7 +32,7 @@ extension TypedStore {
 
   func update<T: Sendable>(
     _ key: StoreKey, durability: StoreDurability, transaction: TransactionID?, attributes: ValueAttributes = .none,
-    decode: (Data) throws -> T, encode: (T) throws -> Data, transform: (T?) throws -> T?
+    decode: (EncodedValue) throws -> T, encode: (T) throws -> EncodedValue, transform: (T?) throws -> T?
   ) async throws -> T? {
     guard engine.capabilities.contains([.preconditions, .revisions, .atomicBatches]) else {
       throw StorageError.unsupported(
@@ -44,14 +44,18 @@ extension TypedStore {
       while true {
         try Task.checkCancellation()
         let entry = try await engine.entry(key)
-        let old = try entry.map { try decode($0.value) }
+        let old = try entry.map { try decode(EncodedValue($0)) }
         let new = try transform(old)
         guard old != nil || new != nil else { return nil }
         var batch = WriteBatch(transaction: transaction, durability: durability)
         batch.require(key, at: entry?.revision)
         var attributes = attributes
         if attributes.expires == nil { attributes.expires = entry?.attributes.expires }
-        if let new { batch.put(key, try encode(new), attributes) } else { batch.delete(key) }
+        if let encoded = try new.map(encode) {
+          batch.put(key, encoded.data, attributes.merging(encoded.attributes))
+        } else {
+          batch.delete(key)
+        }
         do {
           try await commit(batch, [(key, new.map { Box($0) })])
           return new

@@ -28,7 +28,7 @@ extension TypedStore {
   }
 
   func values<T: Sendable>(
-    of key: StoreKey, decode: @escaping @Sendable (Data) throws -> T
+    of key: StoreKey, decode: @escaping @Sendable (EncodedValue) throws -> T
   ) -> AsyncStream<Result<T?, StorageError>> {
     // Subscribe before the first read, so that no change falls between the two.
     let changes = engine.changes(since: nil)
@@ -84,7 +84,7 @@ extension TypedStore {
   /// Returns the value, the revision of the state it was read from (zero where the engine has no snapshots), and the
   /// date from which it is absent.
   private func present<T: Sendable>(
-    _ key: StoreKey, notBefore needed: StoreRevision, _ decode: (Data) throws -> T
+    _ key: StoreKey, notBefore needed: StoreRevision, _ decode: (EncodedValue) throws -> T
   ) async throws -> (T?, StoreRevision, Date?) {
     guard engine.capabilities.contains(.snapshots) else { return (try await load(key, decode: decode), .zero, nil) }
     // The expiry before the value: if the value is replaced in between, the next event is its change.
@@ -95,7 +95,7 @@ extension TypedStore {
     let (entry, revision) = try await reads.read(key, notBefore: needed)
     // A read that was shared may have begun before the value expired.
     guard let entry = entry?.present(at: engine.clock.now()) else { return (nil, revision, nil) }
-    let value = try decode(entry.value)
+    let value = try decode(EncodedValue(entry))
     cache?.insert([(key, Box(value))], readAt: revision, expiries: entry.expiries)
     return (value, revision, entry.attributes.expires)
   }

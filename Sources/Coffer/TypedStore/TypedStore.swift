@@ -13,7 +13,9 @@ public import Foundation
 /// }
 /// ```
 ///
-/// `Data` and `String` are stored as they are; every other type is encoded by the codec. A read has three outcomes: a
+/// `Data` and `String` are stored as they are; every other type is encoded by the codec. In preferences, a value of a
+/// type that `UserDefaults` knows is stored with that type instead: Booleans, numbers, dates, URLs, raw-representable
+/// values, and arrays and dictionaries of them. A read has three outcomes: a
 /// value, `nil` when the value is proven absent, or a thrown `StorageError`, which implies nothing about what the store
 /// holds.
 ///
@@ -50,7 +52,7 @@ public final class TypedStore: Sendable {
     self.engine = engine
     self.origin = origin
     reads = SharedReads(engine)
-    coding = ByteCoding(codec: codec, location: engine.description)
+    coding = ByteCoding(codec: codec, engine: engine)
     cache = DecodedCache(engine: engine, capacity: cacheCapacity)
   }
 
@@ -76,10 +78,17 @@ public final class TypedStore: Sendable {
     _ value: T, for key: StoreKey, expires: Date? = nil, durability: StoreDurability = .full,
     transaction: TransactionID? = nil
   ) async throws {
-    let data = try coding.encode(value, for: key)
+    let encoded = try coding.encode(value, for: key).expiring(expires)
+    try await save(encoded, of: Box(value), for: key, durability, transaction)
+  }
+
+  func save(
+    _ encoded: EncodedValue, of box: any AnyBox, for key: StoreKey, _ durability: StoreDurability = .full,
+    _ transaction: TransactionID? = nil
+  ) async throws {
     let batch = WriteBatch(
-      [.put(key, data, ValueAttributes(expires: expires))], transaction: transaction, durability: durability)
-    try await commit(batch, [(key, Box(value))])
+      [.put(key, encoded.data, encoded.attributes)], transaction: transaction, durability: durability)
+    try await commit(batch, [(key, box)])
   }
 
   /// Commits a batch and caches the values that it has written; `nil` is a deletion.
@@ -101,12 +110,12 @@ public final class TypedStore: Sendable {
     try await load(key) { try coding.decode(type, from: $0, for: key) }
   }
 
-  func load<T: Sendable>(_ key: StoreKey, decode: (Data) throws -> T) async throws -> T? {
-    guard let cache else { return try await engine.entry(key).map { try decode($0.value) } }
+  func load<T: Sendable>(_ key: StoreKey, decode: (EncodedValue) throws -> T) async throws -> T? {
+    guard let cache else { return try await engine.entry(key).map { try decode(EncodedValue($0)) } }
     let (box, validTo) = cache.lookUp(key)
     if let value: T = Self.unbox(box) { return value }
     guard let entry = try await engine.entry(key) else { return nil }
-    let value = try decode(entry.value)
+    let value = try decode(EncodedValue(entry))
     cache.insert([(key, Box(value))], readAt: validTo, expiries: entry.expiries)
     return value
   }

@@ -29,7 +29,8 @@ extension TypedStore {
   ///   revisions.
   public func loadVersioned<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> Versioned<T> {
     let entry = try await engine.versionedEntry(key)
-    return Versioned(try entry.map { try coding.decode(type, from: $0.value, for: key) }, revision: entry?.revision)
+    return Versioned(
+      try entry.map { try coding.decode(type, from: EncodedValue($0), for: key) }, revision: entry?.revision)
   }
 
   /// Stores a value unless another writer has changed it since it was read.
@@ -47,9 +48,10 @@ extension TypedStore {
     _ value: T, for key: StoreKey, since revision: StoreRevision?, durability: StoreDurability = .full,
     transaction: TransactionID? = nil
   ) async throws -> StoreRevision {
-    let data = try coding.encode(value, for: key)
+    let encoded = try coding.encode(value, for: key)
     let batch = WriteBatch(
-      [.require(key, revision), .put(key, data)], transaction: transaction, durability: durability)
+      [.require(key, revision), .put(key, encoded.data, encoded.attributes)], transaction: transaction,
+      durability: durability)
     return try await commit(try engine.checkingConditions(batch), [(key, Box(value))]).revision
   }
 

@@ -203,6 +203,7 @@ extension StoreCapabilities {
       (.listing, "listing"), (.persistence, "persistence"), (.replay, "replay"),
       (.foreignWriters, "foreign writers"), (.powerLossSafety, "power loss safety"), (.revisions, "revisions"),
       (.attributes, "attributes"), (.immediateRevisions, "immediate revisions"), (.secrecy, "secrecy"),
+      (.propertyLists, "property lists"),
     ]
     return all.filter { contains($0.0) }.map(\.1)
   }

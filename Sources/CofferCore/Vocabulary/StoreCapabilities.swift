@@ -29,6 +29,9 @@ public struct StoreCapabilities: Hashable, Sendable {
     public static let attributes = Features(rawValue: 1 << 9)
     /// ``SystemRecord``s are stored beside the values.
     public static let systemRecords = Features(rawValue: 1 << 11)
+    /// The store holds property lists, as `UserDefaults` does: a value of a Swift type that has a property list type is
+    /// written with it. A decorator that changes the bytes of values must not declare it.
+    public static let propertyLists = Features(rawValue: 1 << 13)
     /// `latestRevision` is never behind a commit that has returned in any process, so that a value cached at that
     /// revision is current. Without this guarantee, caches must validate an entry before each use.
     public static let immediateRevisions = Features(rawValue: 1 << 10)

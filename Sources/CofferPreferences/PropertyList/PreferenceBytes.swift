@@ -16,6 +16,12 @@ enum PreferenceKind: UInt8 {
   case boolean = 4
   case date = 5
   case collection = 6
+  /// A collection whose scalar values are all dates; in ``collection`` they would be numbers.
+  case dates = 7
+  /// A collection whose scalar values are all bytes; in ``collection`` they would be texts.
+  case blobs = 8
+  /// A collection whose scalar values are all floating-point numbers; in ``collection`` whole ones would be integers.
+  case reals = 9
 }
 
 extension PreferenceValue {
@@ -33,7 +39,7 @@ extension PreferenceValue {
     case .boolean: .boolean
     case .date: .date
     case .data: .data
-    case .array, .dictionary: .collection
+    case .array, .dictionary: collectionKind
     }
   }
 
@@ -57,6 +63,7 @@ extension PreferenceValue {
     switch kind {
     case .asBefore, .data: value = .data(bytes)
     case .collection: value = Self.collection(bytes)
+    case .dates, .blobs, .reals: value = Self.collection(bytes)?.replacingScalars(with: kind)
     case .string, .number, .boolean, .date:
       guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
       value = Self.scalar(text, kind)

@@ -13,6 +13,7 @@ package struct PropertyListDocument: Sendable {
 /// The file format of preferences: a property list.
 package struct PropertyListFormat: DocumentFormat {
   package let keepsSecrets = false
+  package let holdsPropertyLists = true
 
   package func missing() -> PropertyListDocument { PropertyListDocument() }
 

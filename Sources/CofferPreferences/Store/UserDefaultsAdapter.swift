@@ -39,7 +39,9 @@ public actor UserDefaultsAdapter: EngineBacked {
     } catch {
       let system = SystemDirectories.current
       let name = suiteName.map { $0.escapingControlCharacters } ?? ""
-      engine = SlotEngine.reopening(after: error, description: "prefs:\(name)", configuration.forPreferences) {
+      engine = SlotEngine.reopening(
+        after: error, description: "prefs:\(name)", configuration.forPreferences, holdsPropertyLists: true
+      ) {
         try await SystemDirectories.$current.withValue(system) {
           try await SlotEngine.preferences(suite: suiteName, configuration: configuration)
         }
@@ -57,13 +59,14 @@ public actor UserDefaultsAdapter: EngineBacked {
 
   /// Stores a value with its property list type, so that `UserDefaults` reads it with the method for that type.
   /// - Parameters:
-  ///   - value: the value. Collections of strings, numbers and Booleans are stored exactly.
+  ///   - value: the value. Collections of strings, numbers and Booleans, of dates, and of bytes are stored exactly.
   ///   - key: the key of the preference.
   ///   - expires: the date from which the preference is absent; `nil` for one that does not expire. `UserDefaults`
   ///     does not know of it.
   ///   - transaction: the transaction id of the commit; a new one by default.
   /// - Throws: `StorageError`: `unsupported` for a collection that contains dates, bytes or fractions that are whole
-  ///   numbers, which you can encode and store as `Data`, and for a dictionary with a duplicate name.
+  ///   numbers beside values of other types, which you can encode and store as `Data`, and for a dictionary with a
+  ///   duplicate name.
   @discardableResult
   public func set(
     _ value: PreferenceValue, for key: String, expires: Date? = nil, transaction: TransactionID? = nil
@@ -77,7 +80,7 @@ public actor UserDefaultsAdapter: EngineBacked {
     }
     if value.kind == .collection, PreferenceValue(value.bytes, as: .collection) != value {
       throw StorageError.unsupported(
-        "collections with dates, bytes or fractions that are whole numbers in them",
+        "collections that mix dates, bytes or fractions that are whole numbers with others",
         advice: "Encode the collection yourself and store it as Data. Nothing was written.",
         location: engine.description
       ).locating(at: engine.description, key: key)

@@ -33,6 +33,9 @@ package protocol Slots: Sendable {
   /// could be guessed from them. Such a store reports the version of each value, or a stamp that changes with it.
   var keepsSecrets: Bool { get }
 
+  /// Whether the store holds property list values, whose type an attribute names.
+  var holdsPropertyLists: Bool { get }
+
   /// Returns whether the store can be read and written now. It must not block for long, and never wait for the user.
   func availability() -> StoreAvailability
 
@@ -131,6 +134,7 @@ extension Slots {
   package var survivesPowerLoss: Bool { false }
   package var readsBlock: Bool { false }
   package var keepsSecrets: Bool { false }
+  package var holdsPropertyLists: Bool { false }
 
   package func availability() -> StoreAvailability { .available }
 

@@ -12,6 +12,9 @@ package protocol DocumentFormat: Sendable {
   /// Whether the file is encrypted.
   var keepsSecrets: Bool { get }
 
+  /// Whether the values are property list values.
+  var holdsPropertyLists: Bool { get }
+
   /// Returns the document that stands for a missing file. Throws if an existing file was lost and must not be taken
   /// for an empty one.
   func missing() throws -> Document
@@ -47,4 +50,8 @@ package protocol DocumentFormat: Sendable {
 
   /// Returns the stamp that a version will have once published, or `nil` if that is not known in advance.
   func stamp(of id: SlotID) -> SlotStamp?
+}
+
+extension DocumentFormat {
+  package var holdsPropertyLists: Bool { false }
 }

@@ -54,6 +54,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
   }
 
   package var keepsSecrets: Bool { format.keepsSecrets }
+  package var holdsPropertyLists: Bool { format.holdsPropertyLists }
   /// Decoding a large file takes milliseconds, and a read may wait for a writer.
   package var readsBlock: Bool { !file.isRead }
 

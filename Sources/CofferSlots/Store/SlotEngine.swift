@@ -74,9 +74,11 @@ public final class SlotEngine: StorageEngine {
   /// Creates an engine that stands for a store that could not be opened and tries again on each use.
   package static func reopening(
     after error: any Error, description: String, _ configuration: SlotConfiguration, keepsSecrets: Bool = false,
-    open: @escaping @Sendable () async throws -> SlotEngine
+    holdsPropertyLists: Bool = false, open: @escaping @Sendable () async throws -> SlotEngine
   ) -> ReopeningEngine {
-    let features = keepsSecrets ? SQLiteEngine.features.union(.secrecy) : SQLiteEngine.features
+    var features = SQLiteEngine.features
+    if keepsSecrets { features.insert(.secrecy) }
+    if holdsPropertyLists { features.insert(.propertyLists) }
     let capabilities = StoreCapabilities(features, maximumValueSize: configuration.maximumValueSize)
     return ReopeningEngine(error, description: description, capabilities: capabilities, open: open)
   }

@@ -78,6 +78,7 @@ final class SlotStore: SlotCore {
     var features = records.capabilities.features
     if !slots.survivesPowerLoss { features.remove(.powerLossSafety) }
     if slots.keepsSecrets { features.insert(.secrecy) }
+    if slots.holdsPropertyLists { features.insert(.propertyLists) }
     capabilities = StoreCapabilities(features, maximumValueSize: configuration.maximumValueSize)
     // The watch starts before the scan, so that no change is missed in between.
     let recovery = SlotRecovery { [quarantined] in

@@ -52,7 +52,7 @@ extension StoreCapabilities.Features {
       (.listing, "listing"), (.persistence, "persistence"), (.replay, "replay"),
       (.foreignWriters, "foreignWriters"), (.powerLossSafety, "powerLossSafety"), (.revisions, "revisions"),
       (.attributes, "attributes"), (.systemRecords, "systemRecords"), (.immediateRevisions, "immediateRevisions"),
-      (.secrecy, "secrecy"),
+      (.secrecy, "secrecy"), (.propertyLists, "propertyLists"),
     ]
     return all.filter { contains($0.0) }.map(\.1).joined(separator: ", ")
   }

@@ -23,7 +23,7 @@ public protocol StorageKey<Value>: Sendable {
   var domain: StorageDomain { get }
   /// The protection of the value in its store; by default that of the domain.
   var security: SecurityPolicy { get }
-  /// The serializer of the value; JSON by default for `Codable` values.
+  /// The serializer of the value; for `Codable` values ``Serializer/json`` by default.
   var serializer: Serializer<Value> { get }
   /// The part of the application that owns the key: a module, a team, a feature.
   var owner: String { get }

@@ -12,14 +12,18 @@ public import Foundation
 public struct Serializer<Value: Sendable>: Sendable {
   /// The name of the serializer in reports.
   public let name: String
+  /// Whether values are stored in preferences with their property list type if they have one.
+  @usableFromInline let isNative: Bool
   @usableFromInline let encode: @Sendable (Value) throws -> Data
   @usableFromInline let decode: @Sendable (Data) throws -> Value
 
   @inlinable
   init(
-    name: String, encode: @escaping @Sendable (Value) throws -> Data, decode: @escaping @Sendable (Data) throws -> Value
+    name: String, isNative: Bool = false, encode: @escaping @Sendable (Value) throws -> Data,
+    decode: @escaping @Sendable (Data) throws -> Value
   ) {
     self.name = name
+    self.isNative = isNative
     self.encode = encode
     self.decode = decode
   }
@@ -35,7 +39,12 @@ public struct Serializer<Value: Sendable>: Sendable {
   /// Returns a serializer that uses a codec, for example one with custom coding strategies.
   @inlinable
   public static func codec(_ codec: any StoreCodec, name: String) -> Serializer where Value: Codable {
-    Serializer(name: name) {
+    self.codec(codec, name: name, isNative: false)
+  }
+
+  @inlinable
+  static func codec(_ codec: any StoreCodec, name: String, isNative: Bool) -> Serializer where Value: Codable {
+    Serializer(name: name, isNative: isNative) {
       try codec.encode($0)
     } decode: {
       try codec.decode(Value.self, from: $0)
@@ -44,8 +53,10 @@ public struct Serializer<Value: Sendable>: Sendable {
 }
 
 extension Serializer where Value: Codable {
-  /// JSON with sorted keys, so that equal values have equal bytes.
-  @inlinable public static var json: Serializer { codec(Coders.json, name: "JSON") }
+  /// JSON with sorted keys, so that equal values have equal bytes. In preferences, a value of a type that `UserDefaults`
+  /// knows is stored with that type instead: texts, Booleans, numbers, dates, bytes, URLs, raw-representable values, and
+  /// arrays and dictionaries of them.
+  @inlinable public static var json: Serializer { codec(Coders.json, name: "JSON", isNative: true) }
   /// A binary property list.
   @inlinable public static var propertyList: Serializer { codec(Coders.propertyList, name: "property list") }
 }
@@ -53,7 +64,7 @@ extension Serializer where Value: Codable {
 extension Serializer where Value == Data {
   /// The bytes as they are.
   public static var data: Serializer {
-    Serializer(name: "data") {
+    Serializer(name: "data", isNative: true) {
       $0
     } decode: {
       $0
@@ -64,7 +75,7 @@ extension Serializer where Value == Data {
 extension Serializer where Value == String {
   /// The text as its UTF-8 bytes.
   public static var text: Serializer {
-    Serializer(name: "text") {
+    Serializer(name: "text", isNative: true) {
       Data($0.utf8)
     } decode: { bytes in
       guard let text = String(validating: bytes, as: UTF8.self) else { throw CocoaError(.coderReadCorrupt) }

@@ -78,10 +78,10 @@ extension StorageRouter {
 
   fileprivate nonisolated func step<K: StorageKey>(_ value: K.Value, _ key: K) async throws -> StorageBatch.Step {
     let resolved = try await resolve(key)
-    let data = try key.serializer.bytes(of: value, resolved)
-    try checkSize(data.count, resolved.record, resolved.key)
+    let encoded = try key.serializer.encoded(value, resolved)
+    try checkSize(encoded.data.count, resolved.record, resolved.key)
     return StorageBatch.Step(
-      resolved: resolved, operation: .put(resolved.key, data, resolved.attributes), box: Box(value))
+      resolved: resolved, operation: .put(resolved.key, encoded.data, encoded.attributes), box: Box(value))
   }
 
   nonisolated func refuseSeveralStores(_ resolved: [ResolvedKey], advice: String) throws {

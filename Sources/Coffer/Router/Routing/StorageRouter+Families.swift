@@ -112,7 +112,7 @@ private actor KeyFamilyPages<ID: KeyFamilyID, Value: Sendable> {
     guard let entry = page.popFirst() else { return nil }
     last = entry.key
     let member = StorageRouter.ResolvedKey(resolved.record, resolved.store, declaration: nil, key: entry.key)
-    return (try family.id(entry.key, resolved), try family.template.serializer.value(from: entry.value, member))
+    return (try family.id(entry.key, resolved), try family.template.serializer.value(from: EncodedValue(entry), member))
   }
 }
 

@@ -110,11 +110,10 @@ public actor StorageRouter: StorageProviding {
     transaction: TransactionID? = nil
   ) async throws {
     let resolved = try await resolve(key)
-    let data = try key.serializer.bytes(of: value, resolved)
-    try checkSize(data.count, resolved.record, resolved.key)
+    let encoded = try key.serializer.encoded(value, resolved, expires: expires)
+    try checkSize(encoded.data.count, resolved.record, resolved.key)
     let batch = WriteBatch(
-      [.put(resolved.key, data, resolved.attributes(expires: expires))], transaction: transaction,
-      durability: durability)
+      [.put(resolved.key, encoded.data, encoded.attributes)], transaction: transaction, durability: durability)
     try await resolved.store.commit(batch, [(resolved.key, Box(value))])
     await wrote([resolved.record])
   }
@@ -206,12 +205,12 @@ public actor StorageRouter: StorageProviding {
     let resolved = try await resolve(key)
     let serializer = key.serializer
     let stored = try await resolved.store.update(
-      resolved.key, durability: .full, transaction: nil, attributes: resolved.attributes,
+      resolved.key, durability: .full, transaction: nil,
       decode: { try serializer.value(from: $0, resolved) },
       encode: { value in
-        let data = try serializer.bytes(of: value, resolved)
-        try checkSize(data.count, resolved.record, resolved.key)
-        return data
+        let encoded = try serializer.encoded(value, resolved)
+        try checkSize(encoded.data.count, resolved.record, resolved.key)
+        return encoded
       },
       transform: { (old: K.Value?) -> K.Value? in
         guard var value = old ?? key.defaultValue else { throw StorageError.absent(resolved) }
@@ -274,20 +273,4 @@ extension StorageError {
 
 extension Duration {
   fileprivate var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
-}
-
-extension Serializer {
-  func bytes(of value: Value, _ resolved: StorageRouter.ResolvedKey) throws -> Data {
-    do { return try encode(value) } catch {
-      throw ByteCoding.encodingFailed(Value.self, error, location: resolved.store.engine.description, key: resolved.key)
-    }
-  }
-
-  func value(from data: Data, _ resolved: StorageRouter.ResolvedKey) throws -> Value {
-    do { return try decode(data) } catch {
-      throw ByteCoding.decodingFailed(
-        Value.self, error, location: resolved.store.engine.description, key: resolved.key,
-        advice: "They are kept; read them with bytes(of:).")
-    }
-  }
 }

@@ -1,5 +1,3 @@
-import Foundation
-
 /// The values of several keys, read from one state of their store.
 ///
 /// ```swift
@@ -7,19 +5,19 @@ import Foundation
 /// let night = try Night(from: state.get(.quietFrom), until: state.get(.quietUntil))
 /// ```
 public struct StorageState: Sendable {
-  fileprivate var found: [StoreKey: (resolved: StorageRouter.ResolvedKey, bytes: Data?)] = [:]
+  fileprivate var found: [StoreKey: (resolved: StorageRouter.ResolvedKey, encoded: EncodedValue?)] = [:]
 
   /// Returns the value of a key, or its default if there was none.
   /// - Throws: `StorageError`: `notFound` when there is neither; `decodingFailed` when the stored bytes are not a value
   ///   of the key's type; `unregisteredKey` for a key that is not part of the state.
   public func get<K: StorageKey>(_ key: K) throws -> K.Value {
     let name = try StoreKey(key.name)
-    guard let (resolved, bytes) = found[name], resolved.record.valueType == ObjectIdentifier(K.Value.self) else {
+    guard let (resolved, encoded) = found[name], resolved.record.valueType == ObjectIdentifier(K.Value.self) else {
       throw StorageError(
         .unregisteredKey, "The key is not part of this state.",
         advice: "Pass it to state(of:), together with the others.", key: name)
     }
-    if let bytes { return try key.serializer.value(from: bytes, resolved) }
+    if let encoded { return try key.serializer.value(from: encoded, resolved) }
     if let value = key.defaultValue { return value }
     throw StorageError.absent(resolved)
   }
@@ -38,7 +36,9 @@ extension StorageRouter {
     guard let store = resolved.first?.store else { return state }
     try refuseSeveralStores(resolved, advice: "Read the keys of each store separately, or give the keys one domain.")
     let entries = try await store.engine.entries(resolved.map(\.key))
-    for (resolved, entry) in zip(resolved, entries) { state.found[resolved.key] = (resolved, entry?.value) }
+    for (resolved, entry) in zip(resolved, entries) {
+      state.found[resolved.key] = (resolved, entry.map { EncodedValue($0) })
+    }
     return state
   }
 }

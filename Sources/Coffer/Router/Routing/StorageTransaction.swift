@@ -21,7 +21,9 @@ public final class StorageTransaction: Sendable {
   /// - Throws: `StorageError`: `notFound` when there is neither; `notAtomic` for a key of another store.
   public func get<K: StorageKey>(_ key: K) async throws -> K.Value {
     let resolved = try await resolve(key)
-    if let bytes = try await attempt.value(of: resolved.key) { return try key.serializer.value(from: bytes, resolved) }
+    if let encoded = try await attempt.value(of: resolved.key) {
+      return try key.serializer.value(from: encoded, resolved)
+    }
     guard let value = key.defaultValue else { throw StorageError.absent(resolved) }
     return value
   }
@@ -36,9 +38,9 @@ public final class StorageTransaction: Sendable {
   /// - Throws: `StorageError`: `notAtomic` for a key of another store.
   public func set<K: StorageKey>(_ value: K.Value, for key: K) async throws {
     let resolved = try await resolve(key)
-    let data = try key.serializer.bytes(of: value, resolved)
-    try router.checkSize(data.count, resolved.record, resolved.key)
-    try attempt.put(resolved.key, data, resolved.attributes, Box(value))
+    let encoded = try key.serializer.encoded(value, resolved)
+    try router.checkSize(encoded.data.count, resolved.record, resolved.key)
+    try attempt.put(resolved.key, encoded, Box(value))
     records.withLock { $0.append(resolved.record) }
   }
 
@@ -104,7 +106,8 @@ extension StorageRouter {
   public nonisolated func versioned<K: StorageKey>(_ key: K) async throws -> Versioned<K.Value> {
     let resolved = try await resolve(key)
     let entry = try await resolved.store.engine.versionedEntry(resolved.key)
-    return Versioned(try entry.map { try key.serializer.value(from: $0.value, resolved) }, revision: entry?.revision)
+    return Versioned(
+      try entry.map { try key.serializer.value(from: EncodedValue($0), resolved) }, revision: entry?.revision)
   }
 
   /// Stores a value unless another writer has changed it since it was read.
@@ -120,10 +123,10 @@ extension StorageRouter {
     _ value: K.Value, for key: K, since revision: StoreRevision?
   ) async throws -> StoreRevision {
     let resolved = try await resolve(key)
-    let data = try key.serializer.bytes(of: value, resolved)
-    try checkSize(data.count, resolved.record, resolved.key)
+    let encoded = try key.serializer.encoded(value, resolved)
+    try checkSize(encoded.data.count, resolved.record, resolved.key)
     let batch = try resolved.store.engine.checkingConditions(
-      WriteBatch([.require(resolved.key, revision), .put(resolved.key, data, resolved.attributes)]))
+      WriteBatch([.require(resolved.key, revision), .put(resolved.key, encoded.data, encoded.attributes)]))
     let commit = try await resolved.store.commit(batch, [(resolved.key, Box(value))])
     await wrote([resolved.record])
     return commit.revision

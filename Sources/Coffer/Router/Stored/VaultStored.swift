@@ -94,7 +94,7 @@ public struct VaultKey<Value: Codable & Equatable & Sendable>: StorageKey, Uncat
   public init<D: VaultStorable>(_ definition: D.Type) where D.Value == Value {
     name = D.storageType.keyPrefix + D.key
     domain = D.storageType.domain
-    serializer = .codec(JSONCodec(encoder: D.encoder, decoder: D.decoder), name: "JSON")
+    serializer = .codec(JSONCodec(encoder: D.encoder, decoder: D.decoder), name: "JSON", isNative: true)
     description = String(describing: D.self)
     defaultValue = D.defaultValue
   }

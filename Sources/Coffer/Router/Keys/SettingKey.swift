@@ -71,13 +71,14 @@ extension StorageRouter {
   /// Returns a stream of the current value, or the key's default, and the value after each change by any writer.
   ///
   /// A slow consumer may skip intermediate values but always receives the latest one.
-  /// - Throws: `StorageError` when the key's store cannot be opened; the stream throws when a value cannot be read.
+  /// - Throws: `StorageError` when the key cannot be used, for example because it is in no catalog; `closed`. A value
+  /// that cannot be read is delivered as a failure, and the stream continues.
   public nonisolated func values<K: StorageKeyWithDefault>(
     of key: K
-  ) async throws -> AsyncThrowingStream<K.Value, any Error> {
+  ) async throws -> AsyncStream<Result<K.Value, StorageError>> {
     let (values, fallback) = (try await storedValues(of: key), key.valueIfAbsent)
-    return AsyncThrowingStream {
-      for try await value in values { return value ?? fallback }
+    return AsyncStream {
+      for await value in values { return value.map { $0 ?? fallback } }
       return nil
     }
   }

@@ -43,7 +43,7 @@ final class SettingCell<Value: Sendable>: Sendable {
     }
     if isCurrent { return value }
     let entry = try engine.entryNow(resolved.key)
-    let stored = try entry.map { try serializer.value(from: $0.value, resolved) }
+    let stored = try entry.map { try serializer.value(from: EncodedValue($0), resolved) }
     return state.withLock { state in
       // An own write is newer than what was read.
       guard state.writes == writes else { return state.value }
@@ -60,9 +60,9 @@ final class SettingCell<Value: Sendable>: Sendable {
   ) throws {
     let operation: WriteBatch.Operation
     if let value {
-      let data = try serializer.bytes(of: value, resolved)
-      try router.checkSize(data.count, resolved.record, resolved.key)
-      operation = .put(resolved.key, data, resolved.attributes)
+      let encoded = try serializer.encoded(value, resolved)
+      try router.checkSize(encoded.data.count, resolved.record, resolved.key)
+      operation = .put(resolved.key, encoded.data, encoded.attributes)
     } else {
       operation = .delete(resolved.key)
     }

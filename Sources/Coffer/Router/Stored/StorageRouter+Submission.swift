@@ -13,11 +13,11 @@ extension StorageRouter {
   nonisolated func submit<K: StorageKey>(_ value: K.Value, for key: K) -> Submission? {
     guard let resolved = known(key.declaration) ?? known(key, ObjectIdentifier(K.Value.self)),
       let engine = resolved.store.engine as? any SynchronousEngine,
-      let data = try? key.serializer.bytes(of: value, resolved),
-      (try? checkSize(data.count, resolved.record, resolved.key)) != nil
+      let encoded = try? key.serializer.encoded(value, resolved),
+      (try? checkSize(encoded.data.count, resolved.record, resolved.key)) != nil
     else { return nil }
     let (stream, outcome) = AsyncThrowingStream.makeStream(of: Never.self)
-    let batch = WriteBatch([.put(resolved.key, data, resolved.attributes)], durability: .relaxed)
+    let batch = WriteBatch([.put(resolved.key, encoded.data, encoded.attributes)], durability: .relaxed)
     engine.submit(batch, from: resolved.store.origin) { result in
       switch result {
       case .success(let commit):

@@ -24,7 +24,7 @@ struct ReplacedEngineTests {
     #expect(try await engine.contains("a"), "an engine of the configuration stays open")
   }
 
-  @Test("Faults are injected into any declared home, and only there", arguments: [true, false])
+  @Test("Faults are injected into any declared store, and only there", arguments: [true, false])
   func faults(isInMemory: Bool) async throws {
     let engine = FaultInjectingEngine(MemoryEngine())
     let configuration = configured {

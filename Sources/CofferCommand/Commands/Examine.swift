@@ -11,7 +11,7 @@ func examine(_ invocation: Invocation) async throws -> ExitStatus {
     do {
       let location = try StoreLocation.of(invocation)
       if StoreLocation.isNamed(in: invocation) { needed = location.neededDirectories }
-      findings = await StoreChecks(location: location.expandingHome, passphrases: passphrases).all()
+      findings = await StoreChecks(location: location.expandingTilde, passphrases: passphrases).all()
     } catch let error as UsageError {
       findings = [.problem("store", error.message, fix: "Set HOME, or name the store: coffer doctor STORE")]
     }
@@ -19,7 +19,7 @@ func examine(_ invocation: Invocation) async throws -> ExitStatus {
     needed = locations.reduce(into: Set()) { $0.formUnion($1.neededDirectories) }
   }
   for location in locations {
-    findings += await StoreChecks(location: location.expandingHome, passphrases: passphrases).all()
+    findings += await StoreChecks(location: location.expandingTilde, passphrases: passphrases).all()
   }
   // A fault of the system that does not keep a store from working is only a warning.
   let isUsable = !findings.contains { $0.verdict == .problem }

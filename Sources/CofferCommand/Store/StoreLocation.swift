@@ -11,8 +11,8 @@ extension StoreLocation {
     }
   }
 
-  /// Creates the location of a store of files from the path of its directory, or returns `nil` if there is no such store
-  /// at this path. A final slash, which shells complete, is allowed.
+  /// Creates the location of a store of files from the path of its directory, or returns `nil` if there is no such
+  /// store at this path. A final slash, which shells complete, is allowed.
   init?(directoryAt path: String) {
     var directory = URL(fileURLWithPath: path).path
     while directory.count > 1, directory.hasSuffix("/") { directory.removeLast() }
@@ -20,11 +20,11 @@ extension StoreLocation {
     self = .files(directory: directory)
   }
 
-  /// The location with the home directory in place of a `~` at the beginning of a path, as it is opened.
-  var expandingHome: StoreLocation {
+  /// The location with the user's directory instead of a `~` at the beginning of a path, as it is opened.
+  var expandingTilde: StoreLocation {
     switch self {
     case .sqlite(let path), .files(let path), .sealed(let path): path.hasPrefix("~") ? standardized : self
-    case .chain(let links): .chain(links.map(\.expandingHome))
+    case .chain(let links): .chain(links.map(\.expandingTilde))
     case .memory, .preferences, .keychain, .other: self
     }
   }

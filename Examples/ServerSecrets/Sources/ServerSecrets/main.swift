@@ -1,4 +1,4 @@
-// A secret of a server, declared as a key: in the keyring if there is one, otherwise in a sealed file with a passphrase.
+// A secret of a server, declared as a key: in the keyring if there is one, otherwise in a sealed file.
 // It needs neither HOME nor a session bus: env -i PATH="$PATH" .build/debug/ServerSecrets
 import Coffer
 import Foundation

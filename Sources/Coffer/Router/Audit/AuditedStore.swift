@@ -14,7 +14,7 @@ extension StoreLocation {
   /// Opens a store for an audit if it exists, and creates nothing. A keyring without a journal here may hold secrets
   /// nevertheless, written under another data directory: it is asked for its keys.
   /// - Parameter open: opens the store.
-  /// - Throws: The errors of `open`, and `unavailable` for a keyring that cannot be asked, since its contents are unknown.
+  /// - Throws: The errors of `open`, and `unavailable` for a keyring that cannot be asked: its contents are unknown.
   package func audited(
     _ options: StoreOptions, open: () async throws -> any StorageEngine
   ) async throws -> AuditedStore {

@@ -30,7 +30,7 @@ public struct SecretDomain: Hashable, Sendable {
   /// A sealed file, for machines without a desktop's keyring.
   /// - Parameters:
   ///   - file: the file, created with its directory when the first secret is used.
-  ///   - passphrase: the source of the passphrase; by default ``StoreOptions/passphrase`` of the router's configuration.
+  ///   - passphrase: the source of the passphrase; by default ``StoreOptions/passphrase`` of the router's settings.
   public static func sealed(at file: URL, passphrase: PassphraseSource? = nil) -> SecretDomain {
     SecretDomain(domain: .sealed(file, passphrase: passphrase), security: .keychain())
   }

@@ -5,9 +5,9 @@ public import Foundation
 ///
 /// Keys with the same domain share a store: their values can be written together, in one commit.
 ///
-/// A sealed file takes its passphrase from the source of its domain, or from ``StoreOptions/passphrase`` of the router's
-/// configuration if the domain has none. All keys in one sealed file must name the same source; a key with another one
-/// is refused with `invalidDeclaration`.
+/// A sealed file takes its passphrase from the source of its domain, or from ``StoreOptions/passphrase`` of the
+/// router's configuration if the domain has none. All keys in one sealed file must name the same source; a key with
+/// another one is refused with `invalidDeclaration`.
 public enum StorageDomain: Hashable, Sendable {
   /// The preferences that `UserDefaults(suiteName:)` reads; by default the application's own suite.
   case userDefaults(suite: String? = nil)

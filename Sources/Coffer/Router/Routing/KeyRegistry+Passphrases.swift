@@ -26,8 +26,8 @@ extension KeyRegistry.Record {
       let sources = [file, own].map { $0.passphrase?.nameInCode ?? "StoreOptions.passphrase" }
       throw StorageError(
         .invalidDeclaration,
-        "The sealed file has two sources of its passphrase: \(sources[0]) for '\(other.key.string.escapingControlCharacters)', "
-          + "and \(sources[1]) for this key.",
+        "The sealed file has two sources of its passphrase: \(sources[0]) for "
+          + "'\(other.key.string.escapingControlCharacters)', and \(sources[1]) for this key.",
         advice: "Declare the domain once, as a constant, and use it for both keys. Nothing was read or written.",
         location: "sealed:\(own.path)", key: key)
     }

@@ -9,7 +9,7 @@
 /// let settings = Settings(storage: StorageRouter.inMemory())   // in a test, with `import CofferTesting`
 /// ```
 ///
-/// `StorageRouter()` opens the real stores of the user: a test that uses it would change the preferences of the machine.
+/// `StorageRouter()` opens the real stores of the user: a test that uses it would change the user's preferences.
 public protocol StorageProviding: Sendable {
   /// Stores a value, replacing any existing one.
   /// - Throws: `StorageError`; nothing was written, unless its code is `outcomeUnknown` or `unfinished`.

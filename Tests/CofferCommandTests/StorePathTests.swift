@@ -3,14 +3,14 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// Stores in places that cannot hold them, and spellings of places.
-@Suite("Places of stores") struct PlaceTests {
+/// Paths that cannot hold a store, and spellings of paths.
+@Suite("Paths of stores") struct StorePathTests {
   let sandbox: Sandbox
 
   init() throws { sandbox = try Sandbox() }
 
   @Test(
-    "A place that cannot hold files is named",
+    "A directory that cannot hold files is named",
     arguments: ["", "file:", "sealed:"].flatMap { kind in
       ["/proc/s", "/proc/new/s", "words/s", "locked/s"].map { kind + $0 }
     })

@@ -165,8 +165,8 @@ import Testing
       numbers.number = 3
       #expect(numbers.number == 3)
       var values = try await router.values(of: key).makeAsyncIterator()
-      let first: Int? = try await values.next()
-      #expect(first == 3)
+      let first: Result<Int, StorageError>? = await values.next()
+      #expect(try first?.get() == 3)
       let cached: Int = router.cached(orDefault: key)
       #expect(cached == 3)
     }

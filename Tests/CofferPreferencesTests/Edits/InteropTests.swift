@@ -104,13 +104,18 @@ import Testing
     let fixture = try PreferenceFixture()
     let adapter = try await fixture.adapter()
     let refused: [PreferenceValue] = [
-      [.date(second)], [.data(Data([1]))], ["x": .real(1)], .dictionary([.init("a", 1), .init("a", 2)]),
-      .dictionary([.init("e\u{301}", 1), .init("\u{E9}", 2)]), .array([.real(.infinity)]),
+      [.date(second), "t"], [.data(Data([1])), 1], ["x": .real(1), "y": 2],
+      .dictionary([.init("a", 1), .init("a", 2)]), .dictionary([.init("e\u{301}", 1), .init("\u{E9}", 2)]),
+      .array([.real(.infinity), true]),
     ]
     for value in refused {
       await #expect(throws: StorageError.self, "\(value)") { try await adapter.set(value, for: "k") }
     }
     #expect(try await adapter.get("k") == nil)
+    for value: PreferenceValue in [[.date(second)], [["x": .data(Data([1]))]], ["x": .real(1)], [.real(.infinity)]] {
+      try await adapter.set(value, for: "k")
+      #expect(try await adapter.get("k") == value)
+    }
     try await adapter.set(["x": [1, 0.5, true, "t", .unsigned(.max)]], for: "k")
     #expect(try await adapter.get("k") == ["x": [1, 0.5, true, "t", .unsigned(.max)]])
     try await adapter.set([.dictionary([.init("b", 2), .init("a", 1)])], for: "k")

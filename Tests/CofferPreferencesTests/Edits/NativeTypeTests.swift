@@ -33,7 +33,9 @@ import Testing
 
   @Test("Every type that a property list has is stored with it, exactly")
   func types() async throws {
-    let adapter = try await PreferenceFixture().adapter()
+    let fixture = try PreferenceFixture()
+    defer { withExtendedLifetime(fixture) {} }
+    let adapter = try await fixture.adapter()
     try await roundTrip("dark", "dark", in: adapter)
     try await roundTrip(#""quoted""#, .string(#""quoted""#), in: adapter)
     try await roundTrip("", "", in: adapter)
@@ -107,7 +109,9 @@ import Testing
 
   @Test("A read accepts what UserDefaults accepts without a loss, and earlier JSON; anything else is an error")
   func liberal() async throws {
-    let adapter = try await PreferenceFixture().adapter()
+    let fixture = try PreferenceFixture()
+    defer { withExtendedLifetime(fixture) {} }
+    let adapter = try await fixture.adapter()
     let store = TypedStore(engine: adapter.engine, cacheCapacity: 0)
     try await adapter.set(1, for: "one")
     #expect(try await store.load(Bool.self, for: "one") == true)

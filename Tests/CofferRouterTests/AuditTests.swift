@@ -47,7 +47,7 @@ import Testing
     try await fixture.use { router in
       try await router.registerCatalog(catalog)
       let report = await router.auditReport(at: now)
-      for (name, size) in [("name", 5), ("theme", 6)] {
+      for (name, size) in [("name", 5), ("theme", 4)] {
         let entry = try #require(report.entries.first { $0.key.name == name })
         guard case .present(size, let changed?) = entry.state else { throw TestFailure("\(entry)") }
         #expect(changed > before && changed < Date(timeIntervalSinceNow: 1))

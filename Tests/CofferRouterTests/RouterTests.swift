@@ -46,8 +46,8 @@ import Testing
       try await router.set(7, for: .visits)
     }
     let list = try Data(contentsOf: URL(fileURLWithPath: fixture.path("config/com.example.shop.plist")))
-    let values = try PropertyListSerialization.propertyList(from: list, options: [], format: nil) as? [String: Data]
-    #expect(values?["theme"] == Data("\"light\"".utf8))
+    let values = try PropertyListSerialization.propertyList(from: list, options: [], format: nil) as? [String: String]
+    #expect(values?["theme"] == "light")
     let file = try Data(contentsOf: URL(fileURLWithPath: fixture.path("documents/com.example.shop/recent")))
     #expect(try PropertyListDecoder().decode([[String]].self, from: file) == [["mugs"]])
     #expect(FileManager.default.fileExists(atPath: fixture.path("data/com.example.shop/coffer.db")))

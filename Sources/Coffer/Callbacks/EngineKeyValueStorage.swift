@@ -73,8 +73,8 @@ public final class EngineKeyValueStorage: KeyValueStorage, Sendable {
 }
 
 extension EngineKeyValueStorage {
-  /// Reads the value of a key with its revision, for ``storeIfUnchanged(value:for:since:finished:)``. A missing value is
-  /// no error here: its value and revision are `nil`.
+  /// Reads the value of a key with its revision, for ``storeIfUnchanged(value:for:since:finished:)``. A missing value
+  /// is no error here: its value and revision are `nil`.
   public func retrieveVersioned(
     for key: String, finished: @escaping (_ value: Versioned<Bytes>?, _ error: (any Error)?) -> Void
   ) {
@@ -86,8 +86,8 @@ extension EngineKeyValueStorage {
 
   /// Stores a value unless another writer has changed it since it was read.
   ///
-  /// The error has the code `preconditionFailed` when it was changed. After an error nothing was stored, unless its code
-  /// is `outcomeUnknown` or `unfinished`.
+  /// The error has the code `preconditionFailed` when it was changed. After an error nothing was stored, unless its
+  /// code is `outcomeUnknown` or `unfinished`.
   /// - Parameters:
   ///   - value: the bytes.
   ///   - key: the name of the value.

@@ -25,8 +25,8 @@ extension Versioned: Hashable where Value: Hashable {}
 
 extension TypedStore {
   /// Returns the value of a key with its revision, read from the engine.
-  /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`; `unsupported` for an engine without
-  ///   revisions.
+  /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`; `unsupported` for an engine
+  ///   without revisions.
   public func loadVersioned<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> Versioned<T> {
     let entry = try await engine.versionedEntry(key)
     return Versioned(

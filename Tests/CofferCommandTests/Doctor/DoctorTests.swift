@@ -76,7 +76,7 @@ struct DoctorTests {
       fix: "Give the path of a file, or file:d for a file per key."
     ) { try await $0.prepare("mkdir d") },
     Fault(
-      "a store of files for a database", of: ["d"], "problem", "sqlite:d",
+      "a store of files for a database", of: ["sqlite:d"], "problem", "sqlite:d",
       "The path is a store of files: write file:d.",
       fix: "Try 'coffer help'."
     ) { try await $0.prepare("coffer set a 1 --store file:d") },

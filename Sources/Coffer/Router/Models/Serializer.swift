@@ -53,9 +53,9 @@ public struct Serializer<Value: Sendable>: Sendable {
 }
 
 extension Serializer where Value: Codable {
-  /// JSON with sorted keys, so that equal values have equal bytes. In preferences, a value of a type that `UserDefaults`
-  /// knows is stored with that type instead: texts, Booleans, numbers, dates, bytes, URLs, raw-representable values, and
-  /// arrays and dictionaries of them.
+  /// JSON with sorted keys, so that equal values have equal bytes. In preferences, a value of a type that
+  /// `UserDefaults` knows is stored with that type instead: texts, Booleans, numbers, dates, bytes, URLs,
+  /// raw-representable values, and arrays and dictionaries of them.
   @inlinable public static var json: Serializer { codec(Coders.json, name: "JSON", isNative: true) }
   /// A binary property list.
   @inlinable public static var propertyList: Serializer { codec(Coders.propertyList, name: "property list") }

@@ -4,8 +4,9 @@ import Foundation
 
 /// Delivers notifications of changes, one per store, through the channels selected in the settings.
 ///
-/// Changes are written to an outbox in the database together with their events, and are delivered from there, so a failed delivery is retried later, and a delivered change is not delivered again by another process. A
-/// failing channel never fails a sync; its error is in ``lastFailures``.
+/// Changes are written to an outbox in the database together with their events, and are delivered from there, so a
+/// failed delivery is retried later, and a delivered change is not delivered again by another process. A failing
+/// channel never fails a sync; its error is in ``lastFailures``.
 ///
 /// ```swift
 /// NotificationService.shared.attach(service, channels: [DesktopChannel()])
@@ -79,8 +80,8 @@ public final class NotificationService {
   /// delivered now, because a channel fails or quiet hours are in effect, stays in the outbox for ``sendPending()``. A
   /// change that is not in the database is delivered at once or not at all. Requests permission when there is
   /// something to deliver for the first time.
-  /// - Throws: ``WatchifyError/noDatabase`` before ``attach(_:channels:question:)``; `StorageError` if the outbox cannot
-  ///   be read. A failing channel is no error: see ``lastFailures``.
+  /// - Throws: ``WatchifyError/noDatabase`` before ``attach(_:channels:question:)``; `StorageError` if the outbox
+  ///   cannot be read. A failing channel is no error: see ``lastFailures``.
   public func send(for changes: [ChangeEventDTO]) async throws {
     guard !changes.isEmpty else { return try await alone { _ in } }
     try await alone { service in

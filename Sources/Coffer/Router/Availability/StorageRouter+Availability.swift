@@ -23,7 +23,8 @@ extension StorageRouter {
   /// returns a new stream, which ends when the router is closed or the task is cancelled.
   /// - Throws: `StorageError` when the key cannot be used, for example because it is in no catalog; `closed`.
   public nonisolated func availability<K: StorageKey>(of key: K) async throws -> AsyncStream<StoreAvailability> {
-    try await stream(of: key, failure: { .unavailable(reason: $0.message) }) { $0.store.engine.availability() }
+    try await stream(
+      of: key, failure: { .unavailable(reason: $0.message) }, begin: { $0.store.engine.availability() })
   }
 
   /// Returns whether the store of a key can be read now, and why not. Opens the store if it exists, and creates none: a

@@ -30,16 +30,16 @@ extension StorageRouter {
     of key: K
   ) async throws -> AsyncStream<Result<K.Value?, StorageError>> {
     let serializer = key.serializer
-    return try await stream(of: key, failure: { .failure($0) }) { resolved in
-      resolved.store.values(of: resolved.key) { try serializer.value(from: $0, resolved) }
-    }
+    return try await stream(
+      of: key, failure: { .failure($0) },
+      begin: { resolved in resolved.store.values(of: resolved.key) { try serializer.value(from: $0, resolved) } })
   }
 
   /// Returns a stream about the store of a key. While the store cannot be opened, the stream delivers the reason
   /// instead, and tries again each second: there is no engine yet that could report a change.
   nonisolated func stream<K: StorageKey, Element: Sendable>(
     of key: K, failure: @escaping @Sendable (StorageError) -> Element,
-    _ begin: @escaping @Sendable (ResolvedKey) -> AsyncStream<Element>
+    begin: @escaping @Sendable (ResolvedKey) -> AsyncStream<Element>
   ) async throws -> AsyncStream<Element> {
     _ = try registry.find(key)  // A declaration that is refused is an error of the caller, not a state of the store.
     _ = try DomainLocation(key.domain, configuration)

@@ -69,7 +69,7 @@ public final class TypedStore: Sendable {
   ///   - value: the value.
   ///   - key: the key of the value.
   ///   - expires: the date from which the value is absent, for every reader at once; `nil` for a value that does not
-  ///     expire. See ``ValueAttributes/expires``.
+  ///     expire.
   ///   - durability: the failures that the value survives once the call returns.
   ///   - transaction: the logical change that the write belongs to; a new one by default.
   /// - Throws: `StorageError`; after `encodingFailed` nothing was written, and neither after `unsupported`, for an

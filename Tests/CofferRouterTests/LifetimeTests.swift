@@ -56,6 +56,21 @@ import Testing
     await expiry.value
   }
 
+  @Test func aFamilyGivesItsMembersItsLifetime() async throws {
+    let router = router()
+    let family = KeyFamily<Int, String>(
+      "tokens", in: .engine("m"), owner: "Tests", about: "Tickets.", lifetime: .seconds(60))
+    try await router.set("a", for: family[1])
+    clock.advance(by: 30)
+    try await router.batch { $0.set("b", for: family[2]) }
+    #expect(try await router.ids(of: family) == [1, 2])
+    clock.advance(by: 30)
+    #expect(try await router.ids(of: family) == [2])
+    #expect(try await router.summary(of: family).count == 1)
+    #expect(try await !router.exists(family[1]))
+    #expect(router.cached(family[1]) == nil)
+  }
+
   @Test func aLifetimeMustBePositive() async throws {
     let key = TypedKey<String>("k", in: .engine("m"), owner: "Tests", about: "A text.", lifetime: .zero)
     await expectStorageError(.invalidDeclaration, contains: "lifetime") { try await router().set("a", for: key) }

@@ -106,6 +106,41 @@ import Testing
     }
   }
 
+  @Test("A handler of failures may write the setting that failed", .timeLimit(.minutes(1)))
+  func handler() async throws {
+    let engine = MemoryEngine()
+    let key = key(in: .engine("e"))
+    let door = Locked<StorageSettings?>(nil)
+    let told = Locked(0)
+    try await fixture.use(configured { $0.engines["e"] = engine }) { router in
+      let settings = try await router.settings(key) { _ in
+        let isFirst = told.withLock { told in
+          told += 1
+          return told == 1
+        }
+        if isFirst { door.withLock { $0 }?[key] = 6 }
+      }
+      door.withLock { $0 = settings }
+      try await engine.close()
+      settings[key] = 5
+      #expect(told.withLock { $0 } == 2)
+      door.withLock { $0 = nil }
+    }
+  }
+
+  @Test("Keys with one name in two stores are two settings, also if they are declared anew at each use")
+  func namesakes() async throws {
+    func left() -> SettingKey<Int> { key("same", in: .memory("left")) }
+    func right() -> SettingKey<Int> { key("same", in: .memory("right")) }
+    try await fixture.use(configured { $0.unregisteredKeys = .allow }) { router in
+      let settings = try await router.settings(left(), right())
+      settings[left()] = 1
+      settings[right()] = 2
+      #expect(try settings.get(left()) == 1 && settings.get(right()) == 2)
+      try await settings.flush()
+    }
+  }
+
   @Test("Stores that can block, engines without synchronous reads and keys that were not opened are refused")
   func refusals() async throws {
     let engine = FaultInjectingEngine(MemoryEngine())

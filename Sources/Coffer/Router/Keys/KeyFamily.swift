@@ -37,16 +37,17 @@ public struct KeyFamily<ID: KeyFamilyID, Value: Sendable>: Sendable {
   ///   - security: the protection of the values; by default that of the domain.
   ///   - availability: the platforms on which the values exist.
   ///   - sync: whether the values are sent to other devices.
+  ///   - lifetime: the time after each write from which a value is absent; `nil` for values that do not expire.
   public init(
     _ name: String, separator: String = "/", in domain: StorageDomain, owner: String, about: String,
     default defaultValue: Value? = nil, as serializer: Serializer<Value>, security: SecurityPolicy? = nil,
-    availability: PlatformAvailability = .all, sync: SyncPolicy = .never
+    availability: PlatformAvailability = .all, sync: SyncPolicy = .never, lifetime: Duration? = nil
   ) {
     self.init(
       name, separator,
       TypedKey(
         name + separator, in: domain, owner: owner, about: about, default: defaultValue, as: serializer,
-        security: security, availability: availability, sync: sync))
+        security: security, availability: availability, sync: sync, lifetime: lifetime))
   }
 
   /// Creates a family of secrets. A domain that does not protect values does not compile. The secrets are never synced
@@ -60,14 +61,16 @@ public struct KeyFamily<ID: KeyFamilyID, Value: Sendable>: Sendable {
   ///   - about: the purpose of the secrets, in a sentence.
   ///   - serializer: the serializer of the secrets.
   ///   - availability: the platforms on which the secrets exist.
+  ///   - lifetime: the time after each write from which a secret is absent; `nil` for secrets that do not expire.
   public init(
     secret name: String, separator: String = "/", in domain: SecretDomain, owner: String, about: String,
-    as serializer: Serializer<Value>, availability: PlatformAvailability = .all
+    as serializer: Serializer<Value>, availability: PlatformAvailability = .all, lifetime: Duration? = nil
   ) {
     self.init(
       name, separator,
       TypedKey(
-        secret: name + separator, in: domain, owner: owner, about: about, as: serializer, availability: availability))
+        secret: name + separator, in: domain, owner: owner, about: about, as: serializer, availability: availability,
+        lifetime: lifetime))
   }
 
   private init(_ name: String, _ separator: String, _ template: TypedKey<Value>) {
@@ -92,19 +95,20 @@ extension KeyFamily where Value: Codable {
   public init(
     _ name: String, separator: String = "/", in domain: StorageDomain, owner: String, about: String,
     default defaultValue: Value? = nil, security: SecurityPolicy? = nil, availability: PlatformAvailability = .all,
-    sync: SyncPolicy = .never
+    sync: SyncPolicy = .never, lifetime: Duration? = nil
   ) {
     self.init(
       name, separator: separator, in: domain, owner: owner, about: about, default: defaultValue, as: .json,
-      security: security, availability: availability, sync: sync)
+      security: security, availability: availability, sync: sync, lifetime: lifetime)
   }
 
   /// Creates a family of secrets that are stored as JSON.
   public init(
     secret name: String, separator: String = "/", in domain: SecretDomain, owner: String, about: String,
-    availability: PlatformAvailability = .all
+    availability: PlatformAvailability = .all, lifetime: Duration? = nil
   ) {
     self.init(
-      secret: name, separator: separator, in: domain, owner: owner, about: about, as: .json, availability: availability)
+      secret: name, separator: separator, in: domain, owner: owner, about: about, as: .json, availability: availability,
+      lifetime: lifetime)
   }
 }

@@ -13,6 +13,7 @@ public struct KeyFamilyMember<Value: Sendable>: StorageKey {
   public var syncPolicy: SyncPolicy { template.syncPolicy }
   public var defaultValue: Value? { template.defaultValue }
   public var isSensitive: Bool { template.isSensitive }
+  public var lifetime: Duration? { template.lifetime }
   public var family: KeyFamilyNamespace? { namespace }
 }
 

@@ -12,6 +12,8 @@ final class SettingCell<Value: Sendable>: Sendable {
     var pending = 0
     /// The number of own writes so far.
     var writes = 0
+    /// Whether one of the writes since `pending` was zero has failed, so that the value may not be what is stored.
+    var hasFailed = false
   }
 
   let resolved: StorageRouter.ResolvedKey
@@ -66,27 +68,48 @@ final class SettingCell<Value: Sendable>: Sendable {
     } else {
       operation = .delete(resolved.key)
     }
+    submit(WriteBatch([operation], durability: .relaxed), value, completion: completion)
+  }
+
+  private func submit(
+    _ batch: WriteBatch, _ value: Value?, completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
+  ) {
+    let expires = !batch.expiries.isEmpty
+    // An outcome that is known before `order` is free is passed on afterwards: its recipient may write this setting.
+    let early = Locked<(isHeld: Bool, result: Result<StoreCommit, any Error>?)>((true, nil))
     order.lock()
-    defer { order.unlock() }
     state.withLock { state in
       state.value = value
       state.pending += 1
       state.writes += 1
     }
-    let batch = WriteBatch([operation], durability: .relaxed)
-    let expires = !batch.expiries.isEmpty
     engine.submit(batch, from: resolved.store.origin) { [self] result in
-      state.withLock { state in
-        state.pending -= 1
-        // The value of a write that failed is read again.
-        if state.pending == 0 { state.validTo = expires ? nil : try? result.get().revision }
+      state.withLock { $0.end(result, expires: expires) }
+      let isHeld = early.withLock { early in
+        if early.isHeld { early.result = result }
+        return early.isHeld
       }
-      completion(result)
+      if !isHeld { completion(result) }
     }
+    order.unlock()
+    let result = early.withLock { early in
+      early.isHeld = false
+      return early.result
+    }
+    if let result { completion(result) }
   }
 }
 
 extension SettingCell.State {
+  /// Notes the outcome of an own write. After a failed one, the value is read again.
+  fileprivate mutating func end(_ result: Result<StoreCommit, any Error>, expires: Bool) {
+    pending -= 1
+    if case .failure = result { hasFailed = true }
+    guard pending == 0 else { return }
+    validTo = hasFailed || expires ? nil : try? result.get().revision
+    hasFailed = false
+  }
+
   /// Returns whether the value is still current at a revision, according to the commits since it was read.
   fileprivate mutating func catchUp(
     to latest: StoreRevision, _ key: StoreKey, _ engine: any SynchronousEngine

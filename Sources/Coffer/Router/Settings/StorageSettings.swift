@@ -27,11 +27,17 @@ import CofferLocks
 public final class StorageSettings: Sendable {
   private let router: StorageRouter
   private let onFailure: (@Sendable (StorageError) -> Void)?
-  private let cells: [StoreKey: any AnyObject & Sendable]
+  private let cells: [Name: any AnyObject & Sendable]
   /// The same cells by the declaration objects of their keys, which the cells retain.
   private let declared: [ObjectIdentifier: any AnyObject & Sendable]
   private let engines: [any SynchronousEngine]
   private let writes = Locked(Writes())
+
+  /// The name of a setting, which is unique in its store.
+  fileprivate struct Name: Hashable {
+    let key: StoreKey
+    let domain: StorageDomain
+  }
 
   private struct Writes {
     var pending = 0
@@ -40,7 +46,7 @@ public final class StorageSettings: Sendable {
   }
 
   fileprivate init(
-    _ router: StorageRouter, _ cells: [StoreKey: any AnyObject & Sendable],
+    _ router: StorageRouter, _ cells: [Name: any AnyObject & Sendable],
     _ declared: [ObjectIdentifier: any AnyObject & Sendable], _ engines: [any SynchronousEngine],
     _ onFailure: (@Sendable (StorageError) -> Void)?
   ) {
@@ -101,7 +107,7 @@ public final class StorageSettings: Sendable {
       return unsafeDowncast(cell, to: SettingCell<K.Value>.self)
     }
     let name = try StoreKey(key.name)
-    guard let cell = cells[name] as? SettingCell<K.Value>, cell.resolved.record.descriptor.domain == key.domain else {
+    guard let cell = cells[Name(key: name, domain: key.domain)] as? SettingCell<K.Value> else {
       throw StorageError(
         .unregisteredKey, "The key is not one of these settings.",
         advice: "Pass it to router.settings, together with the others.", key: name)
@@ -156,14 +162,14 @@ extension StorageRouter {
   public nonisolated func settings<each K: StorageKeyWithDefault>(
     _ keys: repeat each K, onFailure: (@Sendable (StorageError) -> Void)? = nil
   ) async throws -> StorageSettings {
-    var cells: [StoreKey: any AnyObject & Sendable] = [:]
+    var cells: [StorageSettings.Name: any AnyObject & Sendable] = [:]
     var declared: [ObjectIdentifier: any AnyObject & Sendable] = [:]
     var engines: [any SynchronousEngine] = []
     for key in repeat each keys {
       let (name, cell, engine) = try await settingCell(of: key)
-      cells[name] = cell
+      cells[StorageSettings.Name(key: name, domain: key.domain)] = cell
       if let declaration = cell.declaration { declared[ObjectIdentifier(declaration)] = cell }
-      if !engines.contains(where: { $0.description == engine.description }) { engines.append(engine) }
+      if !engines.contains(where: { $0 as AnyObject === engine as AnyObject }) { engines.append(engine) }
     }
     return StorageSettings(self, cells, declared, engines, onFailure)
   }

@@ -76,7 +76,7 @@ public final class SQLiteDatabase: Sendable {
   ///   - body: the statements of the transaction. It is called at most once.
   /// - Returns: The result of `body`.
   /// - Throws: The error of `body`. `StorageError`: `statementFailed` for invalid SQL or a violated constraint, `busy`,
-  ///   `diskFull`, `permissionDenied` if the file is open read-only, `closed`.
+  ///   `diskFull`, `readOnly` if the file is open for reading only, `closed`.
   public func write<R: Sendable>(
     durability: StoreDurability = .full, transaction: TransactionID? = nil,
     _ body: @escaping @Sendable (SQLiteTransaction) throws -> R

@@ -19,6 +19,9 @@ import Testing
             "absent", in: .database(database), owner: "Account", about: "A line\u{1B}[31m that lies.", sync: .manual)),
         .key(TypedKey<Int>("memory", in: .memory(), owner: "Tests", about: "Only the application has it.")),
         .key(TypedKey<Int>("size", in: .userDefaults(suite: "shop"), owner: "Settings", about: "How large.")),
+        .key(
+          TypedKey<String>(
+            "ticket", in: .database(database), owner: "Account", about: "It expires.", lifetime: .seconds(90_000))),
       ]
     }
   }
@@ -38,10 +41,12 @@ import Testing
     try await sandbox.coffer("set", "stranger", "12345")
     let ended = try await sandbox.coffer("audit", keys)
     #expect(ended.status == 1, "\(ended.errors)")  // The memory of another program cannot be read.
-    #expect(ended.text.contains("4 declared keys in 3 stores"), "\(ended.text)")
+    #expect(ended.text.contains("5 declared keys in 3 stores"), "\(ended.text)")
     #expect(ended.text.contains("sqlite:\(sandbox.storePath)\n"))
     #expect(ended.text.contains("  name  6 B") || ended.text.contains("  name  6 bytes"), "\(ended.text)")
     #expect(ended.text.contains("absent  no value") && ended.text.contains("sync: manual"))
+    #expect(ended.text.contains("sync: never · lifetime: 1 day, 1 hour\n"), "\(ended.text)")
+    #expect(ended.text.components(separatedBy: "lifetime").count == 2)
     #expect(ended.text.contains("Only the application itself"))
     #expect(ended.text.contains("but not declared\n  stranger in sqlite:"))
     #expect(!ended.text.contains("s3cret") && !ended.text.contains("\u{1B}"))
@@ -56,9 +61,15 @@ import Testing
     try await sandbox.coffer("set", "name", "s3cret")
     let ended = try await sandbox.bash("coffer audit - --json --html page.html < \(keys)")
     let json = try ended.json()
-    #expect((json["entries"] as? [[String: Any]])?.count == 4)
+    let entries = try #require(json["entries"] as? [[String: Any]]).compactMap { $0["key"] as? [String: Any] }
+    #expect(entries.count == 5)
+    #expect(entries.first { $0["name"] as? String == "ticket" }?["lifetime"] as? Double == 90_000)
+    #expect(entries.count { $0["lifetime"] != nil } == 1)
     let page = String(decoding: try sandbox.read("page.html"), as: UTF8.self)
-    #expect(page.hasPrefix("<!doctype html>") && page.contains("The name of the customer.") && !page.contains("s3cret"))
+    #expect(
+      page.hasPrefix("<!doctype html>") && page.contains("The name of the customer.")
+        && page.contains("for 1 day, 1 hour"))
+    #expect(!page.contains("s3cret"))
   }
 
   @Test("A family is one line, and undeclared values with a common beginning are folded, unless all are wanted")

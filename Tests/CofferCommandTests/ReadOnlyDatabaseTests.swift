@@ -49,6 +49,7 @@ struct ReadOnlyDatabaseTests {
     }
     let before = try FileManager.default.contentsOfDirectory(atPath: sandbox.path("d")).sorted()
     #expect(try await run("get a STORE").text == "1")
+    #expect(try await run("get a STORE --read-only").text == "1")
     #expect(try await run("get none STORE").status == 3)
     #expect(try await run("ls STORE").lines == ["a", "b"])
     let info = try await run("info STORE --json").json()

@@ -127,7 +127,7 @@ import Testing
     let error = await #expect(throws: StorageError.self) {
       try await database.write { try $0.execute("DELETE FROM shops") }
     }
-    #expect(error?.code == .permissionDenied)
+    #expect(error?.code == .readOnly)
     try await database.close()
   }
 

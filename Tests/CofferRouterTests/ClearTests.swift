@@ -91,6 +91,43 @@ import Testing
     }
   }
 
+  @Test("Expired values that are still stored are removed, too, and a clock that is set back shows none of them")
+  func expired() async throws {
+    let (directory, clock) = (try TemporaryDirectory(), SettableClock())
+    var (database, slots) = (SQLiteConfiguration(), SlotConfiguration())
+    (database.clock, slots.clock) = (clock.storeClock, clock.storeClock)
+    let engines: [any StorageEngine] = [
+      MemoryEngine(clock: clock.storeClock),
+      try await SQLiteEngine.open(at: directory.path("store.db"), configuration: database),
+      try await SlotEngine.files(in: directory.url.appendingPathComponent("files"), configuration: slots),
+      try await SlotEngine.sealed(
+        at: directory.url.appendingPathComponent("secrets.sealed"), passphrase: .provided { Data("words".utf8) },
+        configuration: slots),
+    ]
+    for engine in engines {
+      let router = StorageRouter.inMemory { $0.engines["e"] = FaultInjectingEngine(engine) }
+      let (token, stays) = (plain("token", in: .engine("e"), owner: "Account"), plain("token2", in: .engine("e")))
+      let family = KeyFamily<Int, Int>("f", in: .engine("e"), owner: "Account", about: "For a test.")
+      try await router.registerCatalog(Catalog(allKeys: [.key(token), .family(family), .key(stays)]))
+      let now = clock.now
+      for key in [token, stays] { try await router.set(1, for: key, expires: now + 60) }
+      try await router.set(1, for: family[7], expires: now + 60)
+      #expect(try await router.get(token) == 1)
+      clock.advance(by: 60)
+      let report = try await router.clear(owner: "Account", .valuesAndSecrets)
+      #expect(report.isComplete && report.removed.isEmpty, "\(report)")
+      let revision = engine.latestRevision
+      _ = try await router.clear(owner: "Account", .valuesAndSecrets)
+      #expect(engine.latestRevision == revision, "there is nothing left to remove")
+      clock.set(now)
+      #expect(try await !router.exists(token), "\(engine.description)")
+      #expect(router.cached(token) == nil)
+      #expect(try await router.ids(of: family).isEmpty, "\(engine.description)")
+      #expect(try await router.exists(stays), "\(engine.description)")
+      try await engine.close()
+    }
+  }
+
   @Test("A damaged value is removed")
   func damaged() async throws {
     let router = try await router()
@@ -107,8 +144,10 @@ import Testing
     try await router.registerCatalog(Catalog(allKeys: [.key(key)]))
     try await router.set(1, for: key)
     #expect(try await router.clear(owner: "Account", dryRun: true).removed == ["synced"])
-    #expect(try watch.received.map { try SyncSnapshot(decoding: $0).values.count } == 1)
+    try await router.waitForSync()
+    #expect(try watch.received.map { try SyncSnapshot(decoding: $0).texts } == ["synced": "1"])
     #expect(try await router.clear(owner: "Account").removed == ["synced"])
-    #expect(try watch.received.map { try SyncSnapshot(decoding: $0).values.count } == 0)
+    try await router.waitForSync()
+    #expect(try watch.received.map { try SyncSnapshot(decoding: $0) } == SyncSnapshot(absent: ["synced"]))
   }
 }

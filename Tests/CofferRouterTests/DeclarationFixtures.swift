@@ -22,8 +22,8 @@ struct DeclarationFixtures {
         "a secret that is synced", good: "TypedKey<String>(secret: \"a\", in: .keychain(), \(words))",
         bad: "TypedKey<String>(secret: \"a\", in: .keychain(), \(words), sync: .manual)", says: "argument"),
       Fixture(
-        "a default of another type", good: "TypedKey<Int>(\"a\", in: .memory(), \(words), default: 1)",
-        bad: "TypedKey<Int>(\"a\", in: .memory(), \(words), default: \"1\")", says: "Int"),
+        "a default of another type", good: "SettingKey<Int>(\"a\", in: .memory(), \(words), default: 1)",
+        bad: "SettingKey<Int>(\"a\", in: .memory(), \(words), default: \"1\")", says: "Int"),
       Fixture(
         "raw bytes of a number", good: "TypedKey<Data>(\"a\", in: .memory(), \(words), as: .data)",
         bad: "TypedKey<Int>(\"a\", in: .memory(), \(words), as: .data)", says: "Data"),

@@ -112,6 +112,9 @@ extension KeyFamily where ID == Int, Value == Draft {
           _ = try await router.get(family[String(repeating: "x", count: 2_000)])
         }
         await expectError(.invalidKey, "empty") { _ = try await router.exists(family[""]) }
+        // A stream of failures that no event can end would hide the mistake.
+        await expectError(.invalidKey, "empty") { _ = try await router.values(of: family[""]) }
+        await expectError(.invalidKey, "empty") { _ = try await router.availability(of: family[""]) }
         #expect(router.cached(family[""]) == nil)
         try await router.removeAll(of: family)
         #expect(try await router.ids(of: family).isEmpty)

@@ -7,7 +7,8 @@ import Testing
 @Suite(.serialized) struct LifetimeTests {
   private static let token = TypedKey<String>(
     "token", in: .engine("m"), owner: "Tests", about: "A ticket.", lifetime: .seconds(60))
-  private static let plain = TypedKey<String>("plain", in: .engine("m"), owner: "Tests", about: "A text.", default: "-")
+  private static let plain = SettingKey<String>(
+    "plain", in: .engine("m"), owner: "Tests", about: "A text.", default: "-")
 
   private let clock = SettableClock()
 
@@ -15,6 +16,26 @@ import Testing
     var configuration = StorageConfiguration()
     configuration.engines = ["m": MemoryEngine(clock: clock.storeClock)]
     return StorageRouter(configuration: configuration)
+  }
+
+  @Test func everyWayToWriteCanSetAnExpiry() async throws {
+    let (router, key, clock) = (router(), Self.plain, clock)
+    for write in 0..<3 {
+      let end = clock.now + 60
+      switch write {
+      case 0: try await router.batch { $0.set("a", for: key, expires: end) }
+      case 1:
+        try await router.transaction(in: key.domain) { transaction in
+          #expect(try await !transaction.exists(key))
+          try await transaction.set("a", for: key, expires: end)
+          #expect(try await transaction.exists(key))
+        }
+      default: try await router.setIfUnchanged("a", for: key, since: nil, expires: end)
+      }
+      #expect(try await router.get(key) == "a")
+      clock.advance(by: 60)
+      #expect(try await router.get(key) == "-", "write \(write)")
+    }
   }
 
   @Test func theLifetimeOfAKeyBeginsWithEachWrite() async throws {

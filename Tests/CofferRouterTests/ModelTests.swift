@@ -59,7 +59,7 @@ import Testing
     #expect(result.success && result.migratedCount == 1 && result.metadata["from"] == "old" && result.errors.isEmpty)
     #expect(try await !migration.shouldMigrate(using: router, context: context))
     // The router does not support migrations yet.
-    let key = TypedKey<String>(
+    let key = SettingKey<String>(
       "legacy", in: .memory(), owner: "Tests", about: "For a test.", default: "x", migration: migration)
     await expectError(.unsupported, "migration") { _ = try await router.get(key) }
     let catalog = ShopCatalog(name: "A", allKeys: [.key(key)])

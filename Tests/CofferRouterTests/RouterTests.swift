@@ -96,7 +96,7 @@ import Testing
         last = number
       }
       try await writer.value
-      let theme: TypedKey<Theme> = .theme
+      let theme: SettingKey<Theme> = .theme
       #expect(try await router.state(of: [theme]).get(theme) == .system)
       await expectError(.unregisteredKey, "part of this state") { _ = try await router.state(of: [a]).get(b) }
       await expectError(.notAtomic, "several stores") {
@@ -172,7 +172,7 @@ import Testing
       try await router.set("many", for: plain("count", String.self, in: .database()))
     }
     try await fixture.use { router in
-      let key = plain("count", Int.self, in: .database(), default: 0)
+      let key = plain("count", in: .database(), default: 0)
       await expectError(.decodingFailed, "count") { _ = try await router.get(key) }
       await expectError(.decodingFailed, "count") { try await router.update(key) { $0 += 1 } }
       let bytes = try await router.bytes(of: key)

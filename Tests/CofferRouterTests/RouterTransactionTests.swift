@@ -6,11 +6,11 @@ import Testing
 
 /// Transactions over declared keys.
 @Suite struct RouterTransactionTests {
-  private static let stock = TypedKey<Int>(
+  private static let stock = SettingKey<Int>(
     "stock", in: .memory("shop"), owner: "Shop", about: "What is left.", default: 3)
-  private static let orders = TypedKey<[String]>(
+  private static let orders = SettingKey<[String]>(
     "orders", in: .memory("shop"), owner: "Shop", about: "What was ordered.", default: [])
-  private static let elsewhere = TypedKey<Int>(
+  private static let elsewhere = SettingKey<Int>(
     "elsewhere", in: .memory("other"), owner: "Shop", about: "A key of another store.", default: 0)
 
   @Test func keysOfOneStoreChangeTogether() async throws {

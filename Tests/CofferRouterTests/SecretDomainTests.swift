@@ -59,6 +59,24 @@ import Testing
     }
   }
 
+  @Test("Clearing a chain that was never used creates no sealed file, and neither does asking whether it is available")
+  func unusedChain() async throws {
+    let key = secret("token", .chain(service: "com.example.none", sealedAt: file, passphrase: passphrase))
+    try await SystemDirectories.$current.withValue(bare) {
+      let router = StorageRouter(configuration: configured { _ in })
+      try await router.registerCatalog(Catalog(allKeys: [.key(key)]))
+      #expect(try await router.currentAvailability(of: key) == .available)
+      for isDryRun in [true, false] {
+        let report = try await router.clear(all: .valuesAndSecrets, dryRun: isDryRun)
+        #expect(report.isComplete && report.removed.isEmpty, "\(report)")
+      }
+      #expect(!FileManager.default.fileExists(atPath: file.path))
+      try await router.set("s3cret", for: key)
+      #expect(try await router.clear(all: .valuesAndSecrets).removed == ["token"])
+      try await router.close()
+    }
+  }
+
   @Test("Two sources for one sealed file are an error that names both")
   func twoSources() async throws {
     let first = secret("first", .sealed(at: file, passphrase: .systemdCredential("shop-secrets")))
@@ -108,6 +126,47 @@ import Testing
       guard case .present(size: nil, _) = entry.state else { throw TestFailure("\(entry.state)") }
     }
     try await sealed.close()
+  }
+
+  /// A store of another module, which declares that it is made for secrets; its engine may do so, too.
+  private func vault(_ name: String, engine: any StorageEngine) -> StoreScheme {
+    StoreScheme(
+      name, form: "\(name):NAME", meaning: "a server of secrets", keepsSecrets: name != "plain",
+      exists: { _ in true }, open: { _, _ in engine })
+  }
+
+  private struct Secretive: EngineDecorator {
+    let base: any StorageEngine
+    var capabilities: StoreCapabilities {
+      StoreCapabilities(
+        base.capabilities.features.union(.secrecy), maximumValueSize: base.capabilities.maximumValueSize)
+    }
+  }
+
+  @Test("A secret is accepted in a store of a scheme that is made for secrets, and in no other")
+  func schemes() async throws {
+    let configuration = configured {
+      $0.stores.schemes = [
+        vault("vault", engine: Secretive(base: MemoryEngine())), vault("lying", engine: MemoryEngine()),
+        vault("plain", engine: Secretive(base: MemoryEngine())),
+      ]
+    }
+    func key(_ scheme: String) -> TypedKey<String> { secret("token", .store(.other(scheme: scheme, address: "x"))) }
+    try await fixture.use(configuration) { router in
+      await expectError(.insecureKey, "plain:x") { try await router.set("s3cret", for: key("plain")) }
+      await expectError(.insecureKey, "plain:x") {
+        try await router.registerCatalog(Catalog(allKeys: [.key(key("plain"))]))
+      }
+      await expectError(.invalidDeclaration, "'lying' declares") { try await router.set("s3cret", for: key("lying")) }
+      await expectError(.invalidLocation, "'none:'") { try await router.set("s3cret", for: key("none")) }
+      let database = StoreLocation.sqlite(path: fixture.path("store.db"))
+      await expectError(.insecureKey, "store.db") { try await router.set("s3cret", for: secret("a", .store(database))) }
+      try await router.registerCatalog(Catalog(allKeys: [.key(key("vault"))]))
+      try await router.set("s3cret", for: key("vault"))
+      #expect(try await router.get(key("vault")) == "s3cret")
+      let entry = try #require(await router.auditReport().entries.first)
+      #expect(entry.key.store == "vault:x" && entry.key.isSensitive)
+    }
   }
 
   @Test("An audit without a keyring to ask does not report that a secret is absent, and creates nothing")

@@ -172,6 +172,91 @@ import Testing
     #expect(stored == 5)
   }
 
+  @Test("A setting whose lifetime has ended has its default again, also without a commit", arguments: [false, true])
+  func lifetime(_ isDatabase: Bool) async throws {
+    let clock = SettableClock()
+    let key = SettingKey(
+      "ticket", in: isDatabase ? key().domain : .engine("e"), owner: "Tests", about: "It expires.", default: 0,
+      lifetime: .seconds(60))
+    let configuration = configured {
+      $0.engines["e"] = MemoryEngine(clock: clock.storeClock)
+      $0.stores.database.clock = clock.storeClock
+    }
+    try await fixture.use(configuration) { router in
+      let settings = try await router.settings(key)
+      settings[key] = 5
+      clock.advance(by: 59)
+      #expect(settings[key] == 5)
+      settings[key] = 6
+      clock.advance(by: 59)
+      #expect(try settings[key] == 6 && settings.isStored(key))
+      clock.advance(by: 1)
+      #expect(try settings[key] == 0 && !settings.isStored(key))
+      try await router.set(7, for: key, expires: clock.now + 10)
+      #expect(settings[key] == 7)
+      clock.advance(by: 10)
+      #expect(settings[key] == 0)
+      settings[key] = 8
+      #expect(settings[key] == 8)
+      try await settings.flush()
+    }
+  }
+
+  @Test("A damaged setting is an error that names it, others are read, and writing it mends it")
+  func damage() async throws {
+    let (broken, whole) = (key("broken"), key("whole"))
+    let path = fixture.path("own.db")
+    try await fixture.use { router in
+      try await router.set(1_234_567_890, for: broken)
+      try await router.set(2, for: whole)
+    }
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    let value = try #require(bytes.range(of: Data("1234567890".utf8)))
+    bytes[value.lowerBound] ^= 1
+    try bytes.write(to: URL(fileURLWithPath: path))
+    try await fixture.use { router in
+      let error = await #expect(throws: StorageError.self) { _ = try await router.settings(broken, whole) }
+      #expect(error?.code == .damaged && error?.key?.string == "broken", "\(error.map { "\($0)" } ?? "none")")
+      #expect(error.map { "\($0)" }?.contains("34567890") == false)
+      let settings = try await router.settings(whole)
+      #expect(settings[whole] == 2)
+      settings[whole] = 3
+      try await router.set(5, for: broken)
+      let mended = try await router.settings(broken, whole)
+      #expect(mended[broken] == 5 && mended[whole] == 3)
+    }
+  }
+
+  @Test("While another process holds the database, an assignment returns, and is committed afterwards, in order")
+  func heldLock() async throws {
+    let (first, second) = (key("first"), key("second"))
+    let told = Locked<[StorageError]>([])
+    try await fixture.use { router in
+      let settings = try await router.settings(first, second) { error in told.withLock { $0.append(error) } }
+      settings[first] = 1
+      let engine = try await SQLiteEngine.open(at: fixture.path("own.db"))
+      let before = engine.latestRevision
+      let helper = try HelperProcess(["hold-lock", fixture.path("own.db")])
+      #expect(try helper.line() == "holding")
+      // The lock is released only after all three have returned.
+      settings[first] = 2
+      settings[second] = 3
+      settings[first] = 4
+      #expect(settings[first] == 4 && settings[second] == 3, "they are visible at once")
+      #expect(engine.latestRevision == before, "nothing was committed yet")
+      helper.tell("go")
+      try await settings.flush()
+      #expect(told.withLock { $0 }.isEmpty)
+      #expect(try await router.get(first) == 4)
+      #expect(try await router.get(second) == 3)
+      let commits = try #require(engine.recentCommits(after: before))
+      let own = commits.flatMap { $0.changed.keys.map(\.string) }.filter { $0 != "held" }
+      #expect(own == ["first", "second", "first"])
+      helper.wait()
+      try await engine.close()
+    }
+  }
+
   @MainActor private final class View {
     @Stored(.theme) var theme
   }
@@ -202,7 +287,7 @@ import Testing
       var values = try await router.values(of: key).makeAsyncIterator()
       let first: Result<Int, StorageError>? = await values.next()
       #expect(try first?.get() == 3)
-      let cached: Int = router.cached(orDefault: key)
+      let cached: Int = router.cached(key)
       #expect(cached == 3)
     }
   }

@@ -11,8 +11,8 @@ import Testing
   init() throws { fixture = try RouterFixture() }
 
   private struct Settings {
-    @Stored<TypedKey<Theme>> var theme: Theme
-    @Stored<TypedKey<Int>> var visits: Int
+    @Stored<SettingKey<Theme>> var theme: Theme
+    @Stored<SettingKey<Int>> var visits: Int
 
     @MainActor init(_ router: StorageRouter) {
       _theme = Stored(.theme, in: router)
@@ -127,7 +127,7 @@ import Testing
   @Test("A released property ends its subscription and its streams")
   func released() async throws {
     try await fixture.use { router in
-      weak var weakly: StoredValue<TypedKey<Theme>>?
+      weak var weakly: StoredValue<SettingKey<Theme>>?
       var changes: AsyncStream<Theme>?
       do {
         let settings = Settings(router)
@@ -156,7 +156,7 @@ import Testing
     try await router.close()
   }
 
-  private nonisolated static func numbers(in file: String) -> TypedKey<Int> {
+  private nonisolated static func numbers(in file: String) -> SettingKey<Int> {
     plain("number", in: .database(URL(fileURLWithPath: file)), default: 0)
   }
 

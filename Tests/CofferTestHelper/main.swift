@@ -54,9 +54,11 @@ func run(_ command: String, store: String, rest: [String]) async throws {
     if try await runOnFamilies(command, store, rest) { return }
     if try await runAsWriter(command, store, rest) { return }
     if try await runTransactions(command, store, rest) { return }
+    if try await runOnDamage(command, store, rest) { return }
     if try await runOnFiles(command, store, rest) { return }
     if try await runOnPreferences(command, store, rest) { return }
     if try await runOnSettings(command, store, rest) { return }
+    if try await runOnExpiry(command, store, rest) { return }
     if try await runSweep(command, store, rest) { return }
     if try await runOnRouter(command, store) { return }
     guard try await runOnSecrets(command, store, rest) else { throw Usage() }

@@ -4,10 +4,15 @@ import CofferTesting
 import Foundation
 
 extension Defect {
-  static let all = writing + reading + listening + promising + revealing
+  static let all = writing + reading + listening + promising + revealing + expiring + typing
 
   private static let revealing = [
     Defect("declares secrecy and reports a size", failing: "with secrecy, a summary has no size") {
+      $0.features = { $0.union(.secrecy) }
+    },
+    Defect(
+      "declares secrecy and reports a size in a snapshot", failing: "with secrecy, a summary in a snapshot has no size"
+    ) {
       $0.features = { $0.union(.secrecy) }
     },
     Defect("declares secrecy and lists sizes", failing: "with secrecy, a listing has no sizes") {

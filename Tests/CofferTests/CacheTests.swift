@@ -25,6 +25,46 @@ import Testing
     #expect(probe.reads == 1)
   }
 
+  @Test func aListReadsOnlyWhatIsNotCached() async throws {
+    let probe = ProbeEngine(memory)
+    let store = TypedStore(engine: probe)
+    let keys: [StoreKey] = ["a", "b", "c"]
+    try await store.saveAll([(keys[0], 1), (keys[1], 2)])
+    #expect(try await store.loadAll(Int.self, keys: [keys[1], keys[0], keys[1]]) == [2, 1, 2])
+    #expect(probe.reads == 0)
+    #expect(try await store.loadAll(Int.self, keys: keys) == [1, 2, nil])
+    #expect(probe.reads == 1)
+    try await TypedStore(engine: memory).save(3, for: keys[2])
+    try await TypedStore(engine: memory).delete(keys[0])
+    #expect(try await store.loadAll(Int.self, keys: keys) == [nil, 2, 3])
+    #expect(store.cached(Int.self, for: keys[2]) == 3)
+    try await store.save("text", for: keys[1])
+    #expect(await codeThrown { _ = try await store.loadAll(Int.self, keys: keys) } == .decodingFailed)
+  }
+
+  /// Two keys are always written together. Another task caches one of them at a time.
+  @Test func aListIsOfOneStateAlthoughAPartOfItIsCached() async throws {
+    let (store, writer) = (TypedStore(engine: memory), TypedStore(engine: memory))
+    let keys: [StoreKey] = ["a", "b"]
+    try await writer.saveAll(keys.map { ($0, 0) })
+    let writing = Task {
+      for number in 1...2_000 {
+        try await writer.saveAll(keys.map { ($0, number) })
+        if number.isMultiple(of: 8) { await Task.yield() }
+      }
+    }
+    var last = 0
+    while last < 2_000 {
+      let known = try await store.load(Int.self, for: keys[0])
+      let values = try await store.loadAll(Int.self, keys: keys)
+      #expect(values[0] == values[1], "The list is of two states.")
+      last = try #require(values[0])
+      #expect(last >= known ?? 0)
+      await Task.yield()
+    }
+    try await writing.value
+  }
+
   @Test func whatOthersTouchIsDroppedAndTheRestStays() async throws {
     let probe = ProbeEngine(memory)
     let store = TypedStore(engine: probe)

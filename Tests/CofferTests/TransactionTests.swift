@@ -115,6 +115,30 @@ import Testing
     #expect(try await store.load(Int.self, for: "n") != -1)
   }
 
+  @Test(.timeLimit(.minutes(1))) func aNestedTransactionDoesNotWaitForTheTurnOfTheOuterOne() async throws {
+    let store = TypedStore(engine: MemoryEngine())
+    let other = TypedStore(engine: store.engine)
+    let (outer, inner) = (Locked(0), Locked(0))
+    // The first attempt of each conflicts, so both are repeated.
+    let disturb: @Sendable (StoreKey, Locked<Int>) async throws -> Void = { key, attempts in
+      attempts.withLock { $0 += 1 }
+      if attempts.withLock({ $0 }) == 1 { try await other.save(1, for: key) }
+    }
+    try await store.transaction(within: nil) { transaction in
+      _ = try await transaction.load(Int.self, for: "outer")
+      try await disturb("outer", outer)
+      try transaction.save(1, for: "outer is done")
+      guard outer.withLock({ $0 }) == 2 else { return }
+      try await store.transaction(within: nil) { nested in
+        _ = try await nested.load(Int.self, for: "inner")
+        try await disturb("inner", inner)
+        try nested.save(1, for: "inner is done")
+      }
+    }
+    #expect(outer.withLock { $0 } == 2 && inner.withLock { $0 } == 2)
+    #expect(try await store.loadAll(Int.self, keys: ["outer is done", "inner is done"]) == [1, 1])
+  }
+
   @Test func itEndsWithItsClosure() async throws {
     let store = TypedStore(engine: MemoryEngine())
     let kept = try await store.transaction { $0 }

@@ -14,9 +14,9 @@ struct Theme: Codable, Equatable, Sendable {
 
 enum Appearance: String, Codable, Sendable { case system, dark, light }
 
-extension StorageKey where Self == TypedKey<Appearance> {
+extension StorageKey where Self == SettingKey<Appearance> {
   static var appearance: Self {
-    TypedKey("appearance", in: .userDefaults(), owner: "Settings", about: "The window's colours.", default: .system)
+    SettingKey("appearance", in: .userDefaults(), owner: "Settings", about: "The window's colours.", default: .system)
   }
 }
 

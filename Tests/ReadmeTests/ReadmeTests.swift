@@ -7,16 +7,19 @@ private let readme = here.deletingLastPathComponent().deletingLastPathComponent(
 @Suite("Examples in the documentation")
 struct ReadmeTests {
   @Test(
-    "Every Swift example of the README and of the tour is compiled and run",
+    "Every Swift example of the README, of the tour and of the page about events is compiled and run",
     .enabled(if: FileManager.default.fileExists(atPath: readme.path)),
-    arguments: ["README.md", "Sources/Coffer/Coffer.docc/Tour.md"])
-  func examplesAreCompiled(_ path: String) throws {
+    arguments: [
+      ("README.md", "ReadmeExamples.swift"), ("Sources/Coffer/Coffer.docc/Tour.md", "ReadmeExamples.swift"),
+      ("Sources/Coffer/Coffer.docc/Events.md", "EventExamples.swift"),
+    ])
+  func examplesAreCompiled(_ path: String, _ compiled: String) throws {
     let text = try String(contentsOf: readme.deletingLastPathComponent().appendingPathComponent(path), encoding: .utf8)
-    let examples = try String(contentsOf: here.appendingPathComponent("ReadmeExamples.swift"), encoding: .utf8)
+    let examples = try String(contentsOf: here.appendingPathComponent(compiled), encoding: .utf8)
     for fence in fences(in: text) where fence.language == "swift" {
       for paragraph in missingParagraphs(of: fence.code, in: examples) {
         let lines = paragraph.joined(separator: "\n")
-        Issue.record("\(path):\(fence.line): not in ReadmeExamples.swift, so never compiled:\n\(lines)")
+        Issue.record("\(path):\(fence.line): not in \(compiled), so never compiled:\n\(lines)")
       }
     }
   }

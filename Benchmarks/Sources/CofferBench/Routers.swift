@@ -6,14 +6,14 @@ extension StorageKeys {
 }
 
 extension StorageKeys {
-  static let counter = TypedKey<Int>(
+  static let counter = SettingKey<Int>(
     "counter", in: .engine("bench"), owner: "Bench", about: "A number.", default: 0)
 }
 
-extension StorageKey where Self == TypedKey<Int> {
+extension StorageKey where Self == SettingKey<Int> {
   /// A key that each use creates again, as most keys are declared.
   fileprivate static var counter: Self {
-    TypedKey("counter", in: .engine("bench"), owner: "Bench", about: "A number.", default: 0)
+    SettingKey("counter", in: .engine("bench"), owner: "Bench", about: "A number.", default: 0)
   }
 }
 

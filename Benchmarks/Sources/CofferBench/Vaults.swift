@@ -15,7 +15,7 @@ func measureVaults(_ bench: inout Bench, _ engines: BenchEngines) async throws {
     "vault.exists", rounds: 3, count: 200,
     vaults.map { name, vault, _ in
       Variant(subject: name) { first, count in
-        try await grouped(first, count, by: 10) { index in
+        await grouped(first, count, by: 10) { index in
           let isThere = await vault.exists(forKey: "key \(index % 100)")
           precondition(isThere)
         }

@@ -1,4 +1,5 @@
 public import CofferCore
+public import Foundation
 
 /// A persistence capability over any storage adapter or engine.
 ///
@@ -61,7 +62,7 @@ public actor AdapterBasedPersistence: PersistenceCapability {
     try await calls.load(type, for: key)
   }
 
-  /// Returns the value of a key with its revision, for ``saveIfUnchanged(_:for:since:)``.
+  /// Returns the value of a key with its revision, for ``saveIfUnchanged(_:for:since:expires:)``.
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`; `unsupported` over an adapter of
   ///   four methods.
   public func loadVersioned<T: Codable & Sendable>(_ type: T.Type, for key: String) async throws -> Versioned<T> {
@@ -73,13 +74,14 @@ public actor AdapterBasedPersistence: PersistenceCapability {
   ///   - value: the value.
   ///   - key: the key of the value.
   ///   - revision: the revision at which the value was read; `nil` if it was absent.
+  ///   - expires: the date from which the value is absent; `nil` for a value that does not expire.
   /// - Returns: the new revision of the value.
   /// - Throws: `StorageError`: `preconditionFailed` when it was changed; `unsupported` over an adapter of four methods.
   @discardableResult
   public func saveIfUnchanged<T: Codable & Sendable>(
-    _ value: T, for key: String, since revision: StoreRevision?
+    _ value: T, for key: String, since revision: StoreRevision?, expires: Date? = nil
   ) async throws -> StoreRevision {
-    try await store.saveIfUnchanged(value, for: StoreKey(key), since: revision)
+    try await store.saveIfUnchanged(value, for: StoreKey(key), since: revision, expires: expires)
   }
 
   /// Changes several values of any types in one commit; see ``StoreBatch``.

@@ -8,7 +8,7 @@ import CofferSlots
 import Foundation
 
 extension StoreLocation {
-  /// Opens the store and returns its engine.
+  /// Opens the store and returns its engine. With read-only access, a store in memory is empty.
   /// - Throws: `StorageError`: `invalidLocation` for an invalid location, `unavailable` for a sealed file without
   ///   ``StoreOptions/passphrase``, `notFound` when the store is missing and must not be created, and any error of
   ///   opening that kind of store.
@@ -19,7 +19,7 @@ extension StoreLocation {
     case .files(let directory):
       return try await SlotEngine.files(
         in: URL(fileURLWithPath: directory, isDirectory: true), configuration: options.slots)
-    case .memory(let name): return MemoryEngine(name: name)
+    case .memory(let name): return MemoryEngine(name: name, events: options.events).allowing(options.access)
     case .preferences(let suite):
       return try await SlotEngine.preferences(suite: suite, configuration: options.slots)
     case .keychain(let service, let group):
@@ -31,7 +31,8 @@ extension StoreLocation {
     case .chain:
       guard let chain = try secretChain(options) else { throw StorageError.invalidLocation("The chain is empty.") }
       return try await chain.open(configuration: options.keychain)
-    case .other(let scheme, let address): return try await options.scheme(scheme).open(address, options)
+    case .other(let scheme, let address):
+      return try await options.scheme(scheme).opened(address, options).allowing(options.access)
     }
   }
 
@@ -83,6 +84,13 @@ extension StoreLocation {
   }
 
   private static func absolute(_ path: String) -> String { URL(fileURLWithPath: path).standardizedFileURL.path }
+}
+
+extension StorageEngine {
+  /// Returns an engine with the requested access: this one, or a decorator that refuses to write.
+  func allowing(_ access: StoreAccess) -> any StorageEngine {
+    access == .readOnly && !isReadOnly ? ReadOnlyEngine(self) : self
+  }
 }
 
 extension StoreOptions {

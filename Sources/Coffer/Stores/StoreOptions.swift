@@ -1,3 +1,4 @@
+public import CofferCore
 public import CofferCrypto
 public import CofferKeychain
 public import CofferSQLite
@@ -19,6 +20,17 @@ public struct StoreOptions: Sendable {
   /// Creates the default settings.
   public init() {}
 
+  /// The access with which stores are opened: by default, a store that cannot be written is opened for reading only.
+  /// Setting it changes the settings of every kind of store. If a ``StoreScheme`` ignores it, writes are refused
+  /// anyway.
+  public var access: StoreAccess {
+    get {
+      let all = [database.access, slots.access, keychain.store.access]
+      return all.contains(.readOnly) ? .readOnly : all.contains(.readWrite) ? .readWrite : .readWriteOrReadOnly
+    }
+    set { (database.access, slots.access, keychain.store.access) = (newValue, newValue, newValue) }
+  }
+
   /// Whether a missing store is created; `true` by default. Setting it changes the settings of every kind of store.
   public var createsIfMissing: Bool {
     get { database.createsIfMissing && slots.createsIfMissing && keychain.store.createsIfMissing }
@@ -26,6 +38,17 @@ public struct StoreOptions: Sendable {
       database.createsIfMissing = newValue
       slots.createsIfMissing = newValue
       keychain.store.createsIfMissing = newValue
+    }
+  }
+
+  /// The hook for logging and metrics; none by default. Setting it changes the settings of every kind of store, and
+  /// reaches stores in memory as well.
+  public var events: CofferEvents? {
+    get { database.events }
+    set {
+      database.events = newValue
+      slots.events = newValue
+      keychain.store.events = newValue
     }
   }
 }

@@ -17,6 +17,8 @@ public struct StoreScheme: Sendable {
   public let form: String
   /// A short description of the store, for help texts.
   public let meaning: String
+  /// Whether its stores are made for secrets, so that routers accept declared secrets in them.
+  public let keepsSecrets: Bool
 
   let check: @Sendable (_ address: String) throws -> Void
   let exists: @Sendable (_ address: String) throws -> Bool
@@ -27,11 +29,13 @@ public struct StoreScheme: Sendable {
   ///   - name: the text before the colon; must not be a scheme of this library.
   ///   - form: the form of a location, for help texts.
   ///   - meaning: a short description of the store, for help texts.
+  ///   - keepsSecrets: whether its stores are made for secrets; `false` by default. Their engines must then declare
+  ///     `StoreCapabilities.Features.secrecy`: opening a store whose engine does not throws `invalidDeclaration`.
   ///   - check: throws `StorageError` for an invalid address. It must examine the text only.
   ///   - exists: returns whether the store exists. It must not create anything.
   ///   - open: opens the store; ``StoreOptions/createsIfMissing`` determines whether it may be created.
   public init(
-    _ name: String, form: String, meaning: String,
+    _ name: String, form: String, meaning: String, keepsSecrets: Bool = false,
     check: @escaping @Sendable (_ address: String) throws -> Void = { _ in },
     exists: @escaping @Sendable (_ address: String) throws -> Bool,
     open: @escaping @Sendable (_ address: String, _ options: StoreOptions) async throws -> any StorageEngine
@@ -39,8 +43,22 @@ public struct StoreScheme: Sendable {
     self.name = name
     self.form = form
     self.meaning = meaning
+    self.keepsSecrets = keepsSecrets
     self.check = check
     self.exists = exists
     self.open = open
+  }
+
+  /// Opens a store, and closes it again if it is not made for secrets although the scheme declares it.
+  func opened(_ address: String, _ options: StoreOptions) async throws -> any StorageEngine {
+    let engine = try await open(address, options)
+    guard keepsSecrets, !engine.capabilities.contains(.secrecy) else { return engine }
+    let location = engine.description
+    try await engine.close()
+    throw StorageError(
+      .invalidDeclaration,
+      "The scheme '\(name.escapingControlCharacters)' declares stores for secrets, and the engine does not.",
+      advice: "Declare the engine's capability 'secrecy' if it keeps its promise. Nothing was read or written.",
+      location: location)
   }
 }

@@ -39,18 +39,29 @@ final class DecodedCache: Sendable {
     state = Locked(State(validTo: engine.latestRevision))
   }
 
-  /// Returns the box of a key and the revision for which the cache is valid.
-  func lookUp(_ key: StoreKey) -> (box: (any AnyBox)?, validTo: StoreRevision) {
+  /// Returns the box of a key, the revision for which the cache is valid, and the date from which the value is absent;
+  /// `nil` if it does not expire or is not cached.
+  func lookUp(_ key: StoreKey) -> (box: (any AnyBox)?, validTo: StoreRevision, expires: Date?) {
     let latest = engine.latestRevision
     return state.withLock { state in
       if state.validTo < latest { state.catchUp(to: latest, engine) }
       if !state.expiries.isEmpty { state.dropIfExpired(key, engine.clock) }
-      return (state.box(key, generationSize), state.validTo)
+      return (state.box(key, generationSize), state.validTo, state.expiries.isEmpty ? nil : state.expiries[key])
     }
   }
 
-  /// Returns the date from which a cached value is absent; `nil` if it does not expire or is not cached.
-  func expiry(of key: StoreKey) -> Date? { state.withLock { $0.expiries[key] } }
+  /// Returns the boxes of several keys, which belong to one state, and its revision.
+  func lookUp(_ keys: [StoreKey]) -> (boxes: [(any AnyBox)?], validTo: StoreRevision) {
+    let latest = engine.latestRevision
+    return state.withLock { state in
+      if state.validTo < latest { state.catchUp(to: latest, engine) }
+      let boxes = keys.map { key in
+        if !state.expiries.isEmpty { state.dropIfExpired(key, engine.clock) }
+        return state.box(key, generationSize)
+      }
+      return (boxes, state.validTo)
+    }
+  }
 
   /// Inserts values that were read at `revision` or later, except those that have been changed since.
   func insert(

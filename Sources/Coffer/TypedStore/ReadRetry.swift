@@ -53,6 +53,15 @@ extension StorageEngine {
   }
 }
 
+extension StorageEngine {
+  /// Tells that a failed operation is repeated.
+  func tellRetry(_ subject: StoreEvent.Retry.Subject, attempt: Int, code: StorageError.Code) {
+    guard let events else { return }
+    let retry = StoreEvent.Retry(subject, attempt: attempt, code: code)
+    events.tell(StoreEvent(location: description, .retried(retry)))
+  }
+}
+
 extension StorageError {
   /// Whether two failures would tell a person the same.
   func isSame(as other: StorageError) -> Bool {

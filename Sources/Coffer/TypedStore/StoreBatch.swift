@@ -15,9 +15,13 @@ public struct StoreBatch: Sendable {
   fileprivate let coding: ByteCoding
 
   /// Stores a value, replacing any existing one.
+  /// - Parameters:
+  ///   - value: the value.
+  ///   - key: the key of the value.
+  ///   - expires: the date from which the value is absent; `nil` for a value that does not expire.
   /// - Throws: `StorageError` with code `encodingFailed`.
-  public mutating func save<T: Encodable & Sendable>(_ value: T, for key: StoreKey) throws {
-    let encoded = try coding.encode(value, for: key)
+  public mutating func save<T: Encodable & Sendable>(_ value: T, for key: StoreKey, expires: Date? = nil) throws {
+    let encoded = try coding.encode(value, for: key).expiring(expires)
     operations.append(.put(key, encoded.data, encoded.attributes))
     written.append((key, Box(value)))
   }

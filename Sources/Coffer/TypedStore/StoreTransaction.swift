@@ -21,15 +21,19 @@ public final class StoreTransaction: Sendable {
     try await attempt.value(of: key).map { try coding.decode(type, from: $0, for: key) }
   }
 
-  /// Returns whether there is a value. The commit fails, and the closure runs again, if another writer changes the key
-  /// in the meantime.
+  /// Returns whether there is a value, without reading it. The commit fails, and the closure runs again, if another
+  /// writer changes the key in the meantime.
   /// - Throws: `StorageError` when it cannot be determined.
-  public func exists(_ key: StoreKey) async throws -> Bool { try await attempt.value(of: key) != nil }
+  public func exists(_ key: StoreKey) async throws -> Bool { try await attempt.exists(key) }
 
   /// Stores a value, replacing any existing one. Nothing is visible to others before the transaction is committed.
+  /// - Parameters:
+  ///   - value: the value.
+  ///   - key: the key of the value.
+  ///   - expires: the date from which the value is absent; `nil` for a value that does not expire.
   /// - Throws: `StorageError` with code `encodingFailed`.
-  public func save<T: Encodable & Sendable>(_ value: T, for key: StoreKey) throws {
-    try attempt.put(key, coding.encode(value, for: key), Box(value))
+  public func save<T: Encodable & Sendable>(_ value: T, for key: StoreKey, expires: Date? = nil) throws {
+    try attempt.put(key, coding.encode(value, for: key).expiring(expires), Box(value))
   }
 
   /// Removes a value. Removing a missing value is not an error.
@@ -78,12 +82,30 @@ extension TypedStore {
     durability: StoreDurability, id: TransactionID?, within limit: Duration?,
     _ body: @escaping @Sendable (TransactionAttempt) async throws -> R
   ) async throws -> R {
-    guard engine.capabilities.contains([.preconditions, .revisions, .atomicBatches, .snapshots]) else {
+    // A store that is open for reading only refuses the commit, if there is one.
+    let needed: StoreCapabilities.Features =
+      engine.isReadOnly ? .snapshots : [.preconditions, .revisions, .atomicBatches, .snapshots]
+    guard engine.capabilities.contains(needed) else {
       throw StorageError.unsupported(
         "transactions", advice: "Load the values and save them one by one; a concurrent change is then lost.",
         location: engine.description)
     }
-    let conflicts = Locked(0)
+    guard let events = engine.events else {
+      return try await attempts(durability, id, within: limit, TransactionConflicts(), body)
+    }
+    return try await events.span(.transaction, at: engine.description, transaction: id) { span, _ in
+      let conflicts = TransactionConflicts { [location = engine.description] count in
+        let retry = StoreEvent.Retry(.transaction, attempt: count, code: .preconditionFailed)
+        events.tell(StoreEvent(location: location, .retried(retry)), in: span)
+      }
+      return try await attempts(durability, id, within: limit, conflicts, body)
+    }
+  }
+
+  private func attempts<R: Sendable>(
+    _ durability: StoreDurability, _ id: TransactionID?, within limit: Duration?, _ conflicts: TransactionConflicts,
+    _ body: @escaping @Sendable (TransactionAttempt) async throws -> R
+  ) async throws -> R {
     guard let limit else { return try await untilCommitted(durability, id, conflicts, body) }
     return try await withThrowingTaskGroup(of: R?.self) { group in
       group.addTask { .some(try await self.untilCommitted(durability, id, conflicts, body)) }
@@ -100,12 +122,12 @@ extension TypedStore {
       do {
         if let result = try await group.next().flatMap({ $0 }) { return result }
       } catch is CancellationError where !Task.isCancelled {}
-      throw timedOut(limit, conflicts: conflicts.withLock { $0 })
+      throw timedOut(limit, conflicts: conflicts.count)
     }
   }
 
   private func untilCommitted<R: Sendable>(
-    _ durability: StoreDurability, _ id: TransactionID?, _ conflicts: Locked<Int>,
+    _ durability: StoreDurability, _ id: TransactionID?, _ conflicts: TransactionConflicts,
     _ body: @escaping @Sendable (TransactionAttempt) async throws -> R
   ) async throws -> R {
     func once() async throws -> R? {
@@ -120,18 +142,27 @@ extension TypedStore {
         try await commit(batch, written)
         return result
       } catch let error as StorageError where error.code == .preconditionFailed {
-        conflicts.withLock { $0 += 1 }
+        conflicts.add()
         return nil
       }
     }
-    if let result = try await once() { return result }
-    return try await repetitions.run("transaction") {
+    func repeated() async throws -> R {
       while true {
         try Task.checkCancellation()
         if let result = try await once() { return result }
       }
     }
+    if let result = try await once() { return result }
+    // A transaction inside the closure of a repeated one would wait for the turn that its own task has.
+    let turns = Self.turns
+    guard !turns.contains(ObjectIdentifier(self)) else { return try await repeated() }
+    return try await repetitions.run("transaction") {
+      try await Self.$turns.withValue(turns.union([ObjectIdentifier(self)])) { try await repeated() }
+    }
   }
+
+  /// The stores of which the task repeats a transaction.
+  @TaskLocal private static var turns: Set<ObjectIdentifier> = []
 
   private func timedOut(_ limit: Duration, conflicts: Int) -> StorageError {
     let reason =
@@ -142,5 +173,24 @@ extension TypedStore {
       "The transaction was not committed within \(limit.formatted(.units(allowed: [.seconds, .milliseconds])))."
         + " \(reason)",
       advice: "Nothing was written. Try again, read fewer keys, or allow more time.", location: engine.description)
+  }
+}
+
+/// The conflicts of a transaction with other writers.
+private final class TransactionConflicts: Sendable {
+  private let number = Locked(0)
+  private let added: (@Sendable (Int) -> Void)?
+
+  /// - Parameter added: called after each conflict with their number.
+  init(added: (@Sendable (Int) -> Void)? = nil) { self.added = added }
+
+  var count: Int { number.withLock { $0 } }
+
+  func add() {
+    let count = number.withLock { number in
+      number += 1
+      return number
+    }
+    added?(count)
   }
 }

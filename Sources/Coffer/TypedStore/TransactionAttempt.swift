@@ -37,6 +37,15 @@ final class TransactionAttempt: Sendable {
     return entry.map { EncodedValue($0) }
   }
 
+  /// Returns whether a key has a value as the attempt sees it, without reading the value.
+  func exists(_ key: StoreKey) async throws -> Bool {
+    let own = try use { state in state.last[key].map { state.writes[$0].value != nil } }
+    if let own { return own }
+    let summary = try await snapshot.summary(of: key)
+    try use { $0.read[key] = .some(summary?.revision) }
+    return summary != nil
+  }
+
   func put(_ key: StoreKey, _ value: EncodedValue, _ box: any AnyBox) throws {
     try add(Write(operation: .put(key, value.data, value.attributes), key: key, value: value, box: box))
   }

@@ -33,32 +33,55 @@ extension TypedStore {
     try await commit(batch, keys.map { ($0, nil) })
   }
 
-  /// Returns the values of several keys in the same order, read from one snapshot where the engine has snapshots.
+  /// Returns the values of several keys in the same order, all of one state where the engine has snapshots. Cached
+  /// values are not read again.
   /// - Throws: `StorageError`: `decodingFailed` when the bytes of one of them are not a `T`.
   public func loadAll<T: Decodable & Sendable>(_ type: T.Type, keys: [StoreKey]) async throws -> [T?] {
-    try await loadAll(keys) { key, encoded in try coding.decode(type, from: encoded, for: key) }
+    try await handlingDamage { error in
+      error.key.flatMap { keys.contains($0) ? $0 : nil }
+    } by: {
+      try await handle($1, of: $0, as: type)
+    } read: {
+      try await loadAll(keys) { key, encoded in try coding.decode(type, from: encoded, for: key) }
+    }
   }
 
   func loadAll<T: Sendable>(_ keys: [StoreKey], decode: (StoreKey, EncodedValue) throws -> T) async throws -> [T?] {
-    guard !keys.isEmpty else { return [] }
-    // The cache is not read: its values may be newer than the entries read here, and so of another state.
-    let validTo = cache?.lookUp(keys[0]).validTo
-    let entries = try await engine.entries(keys)
+    let cached = cache?.lookUp(keys)
+    var values: [T?] = cached?.boxes.map { Self.unbox($0) } ?? Array(repeating: nil, count: keys.count)
+    let missing = values.indices.filter { values[$0] == nil }
+    guard !missing.isEmpty else { return values }
+    let read = try await entries(keys, missing: missing, from: cached?.validTo)
     var boxes: [(key: StoreKey, box: any AnyBox)] = []
     var expiries: [StoreKey: Date] = [:]
-    let values = try zip(keys, entries).map { key, entry -> T? in
-      guard let entry else { return nil }
-      let value = try decode(key, EncodedValue(entry))
-      boxes.append((key, Box(value)))
-      if !entry.attributes.isEmpty { expiries[key] = entry.attributes.expires }
-      return value
+    for (index, entry) in read {
+      values[index] = try entry.map { entry in
+        let value = try decode(keys[index], EncodedValue(entry))
+        boxes.append((keys[index], Box(value)))
+        if !entry.attributes.isEmpty { expiries[keys[index]] = entry.attributes.expires }
+        return value
+      }
     }
-    if let validTo { cache?.insert(boxes, readAt: validTo, expiries: expiries) }
+    if let cached { cache?.insert(boxes, readAt: cached.validTo, expiries: expiries) }
     return values
   }
 
+  /// Returns the entries of those keys that are not cached, or of all keys if the cached values are of another state.
+  private func entries(
+    _ keys: [StoreKey], missing: [Int], from validTo: StoreRevision?
+  ) async throws -> [(index: Int, entry: StoreEntry?)] {
+    let all = Array(keys.indices)
+    guard missing.count < all.count, engine.capabilities.contains(.snapshots) else {
+      return Array(zip(all, try await engine.entries(keys)))
+    }
+    return try await engine.withSnapshot { snapshot in
+      let needed = snapshot.revision == validTo ? missing : all
+      return Array(zip(needed, try await snapshot.entries(needed.map { keys[$0] })))
+    }
+  }
+
   func requireAtomicBatches(count: Int) throws {
-    guard count == 1 || engine.capabilities.contains(.atomicBatches) else {
+    guard count == 1 || engine.isReadOnly || engine.capabilities.contains(.atomicBatches) else {
       throw StorageError.unsupported(
         "writing several values at once", advice: "Write them one by one. Nothing was written.",
         location: engine.description)

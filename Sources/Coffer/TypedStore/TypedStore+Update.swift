@@ -21,12 +21,14 @@ extension TypedStore {
     _ type: T.Type, for key: StoreKey, durability: StoreDurability = .full, transaction: TransactionID? = nil,
     _ transform: @Sendable (T?) throws -> T?
   ) async throws -> T? {
-    try await update(key, durability: durability, transaction: transaction) {
-      try coding.decode(type, from: $0, for: key)
-    } encode: {
-      try coding.encode($0, for: key)
-    } transform: {
-      try transform($0)
+    try await handlingDamage(of: key, as: type) {
+      try await update(key, durability: durability, transaction: transaction) {
+        try coding.decode(type, from: $0, for: key)
+      } encode: {
+        try coding.encode($0, for: key)
+      } transform: {
+        try transform($0)
+      }
     }
   }
 
@@ -34,13 +36,15 @@ extension TypedStore {
     _ key: StoreKey, durability: StoreDurability, transaction: TransactionID?, attributes: ValueAttributes = .none,
     decode: (EncodedValue) throws -> T, encode: (T) throws -> EncodedValue, transform: (T?) throws -> T?
   ) async throws -> T? {
-    guard engine.capabilities.contains([.preconditions, .revisions, .atomicBatches]) else {
+    // A store that is open for reading only refuses the commit.
+    guard engine.isReadOnly || engine.capabilities.contains([.preconditions, .revisions, .atomicBatches]) else {
       throw StorageError.unsupported(
         "atomic updates", advice: "Load the value and save it; a concurrent change is then lost.",
         location: engine.description)
     }
     // Updates of one key through this store are serialized; otherwise each commit would restart all others.
     return try await updates.run(key) {
+      var attempt = 0
       while true {
         try Task.checkCancellation()
         let entry = try await engine.entry(key)
@@ -60,7 +64,8 @@ extension TypedStore {
           try await commit(batch, [(key, new.map { Box($0) })])
           return new
         } catch let error as StorageError where error.code == .preconditionFailed {
-          continue
+          attempt += 1
+          engine.tellRetry(.transaction, attempt: attempt, code: error.code)
         }
       }
     }

@@ -24,11 +24,17 @@ extension TypedStore {
     of key: StoreKey, as type: T.Type
   ) -> AsyncStream<Result<T?, StorageError>> {
     let coding = coding
-    return values(of: key) { try coding.decode(type, from: $0, for: key) }
+    return values(of: key) {
+      try coding.decode(type, from: $0, for: key)
+    } handling: { [self] in
+      try await handle($0, of: key, as: type)
+    }
   }
 
+  /// - Parameter handle: called with the error of a read of a damaged value, which is repeated if it returns.
   func values<T: Sendable>(
-    of key: StoreKey, decode: @escaping @Sendable (EncodedValue) throws -> T
+    of key: StoreKey, decode: @escaping @Sendable (EncodedValue) throws -> T,
+    handling handle: @escaping @Sendable (StorageError) async throws -> Void
   ) -> AsyncStream<Result<T?, StorageError>> {
     // Subscribe before the first read, so that no change falls between the two.
     let changes = engine.changes(since: nil)
@@ -42,7 +48,14 @@ extension TypedStore {
         guard let needed = await nextRevision(of: key, after: before, waiting) else { return nil }
         let position = engine.latestPosition
         do {
-          let (value, revision, expires) = try await present(key, notBefore: needed.revision, decode)
+          let (value, revision, expires) = try await handlingDamage {
+            _ in
+            key
+          } by: {
+            try await handle($1)
+          } read: {
+            try await present(key, notBefore: needed.revision, decode)
+          }
           progress.withLock { $0 = ValueProgress(seen: (revision, expires)) }
           return .success(value)
         } catch is CancellationError {
@@ -50,7 +63,10 @@ extension TypedStore {
         } catch {
           let error = StoredError.storage(error)
           guard error.code != .closed else { return nil }
-          progress.withLock { $0.failure = (error, position) }
+          progress.withLock {
+            $0.failure = (error, position)
+            $0.failures += 1
+          }
           if !needed.isChange, let failure = before.failure, failure.error.isSame(as: error) { continue }
           return .failure(error)
         }
@@ -65,8 +81,12 @@ extension TypedStore {
   ) async -> (revision: StoreRevision, isChange: Bool)? {
     if let failure = progress.failure {
       switch await engine.waitToRead(key, after: failure.error, since: failure.position) {
-      case .changed(let revision): return (revision, true)
-      case .due: return (.zero, false)
+      case .changed(let revision):
+        engine.tellRetry(.read, attempt: progress.failures, code: failure.error.code)
+        return (revision, true)
+      case .due:
+        engine.tellRetry(.read, attempt: progress.failures, code: failure.error.code)
+        return (.zero, false)
       case .ended: return nil
       }
     }
@@ -87,9 +107,7 @@ extension TypedStore {
     _ key: StoreKey, notBefore needed: StoreRevision, _ decode: (EncodedValue) throws -> T
   ) async throws -> (T?, StoreRevision, Date?) {
     guard engine.capabilities.contains(.snapshots) else { return (try await load(key, decode: decode), .zero, nil) }
-    // The expiry before the value: if the value is replaced in between, the next event is its change.
-    let expires = cache?.expiry(of: key)
-    if let (box, validTo) = cache?.lookUp(key), validTo >= needed, let value: T = Self.unbox(box) {
+    if let (box, validTo, expires) = cache?.lookUp(key), validTo >= needed, let value: T = Self.unbox(box) {
       return (value, validTo, expires)
     }
     let (entry, revision) = try await reads.read(key, notBefore: needed)
@@ -107,4 +125,6 @@ private struct ValueProgress: Sendable {
   var seen: (revision: StoreRevision, expires: Date?)?
   /// The last failure, unless a value was read since, and the position of the store before that read.
   var failure: (error: StorageError, position: JournalPosition)?
+  /// The number of failures since a value was read.
+  var failures = 0
 }

@@ -37,6 +37,7 @@ public final class TypedStore: Sendable {
   /// The turns of the transactions that are repeated.
   let repetitions = KeyedQueue()
   let reads: SharedReads
+  let damage: DamageHandler
 
   /// Creates a typed store over an engine.
   /// - Parameters:
@@ -45,13 +46,17 @@ public final class TypedStore: Sendable {
   ///   - cacheCapacity: the maximum number of cached decoded values; 0 disables the cache. At least the most recently
   ///     used half of them is retained.
   ///   - origin: the origin of the store's commits; a new one by default.
+  ///   - damagePolicy: the treatment of damaged values; the bytes that it returns are stored as they are.
+  ///   - onDamageHandled: called when the policy has replaced a damaged value, or could not.
   public init(
     engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cacheCapacity: Int = 10_000,
-    origin: StoreOrigin = StoreOrigin()
+    origin: StoreOrigin = StoreOrigin(), damagePolicy: DamagePolicy<Data> = .fail,
+    onDamageHandled: (@Sendable (HandledDamage) -> Void)? = nil
   ) {
     self.engine = engine
     self.origin = origin
     reads = SharedReads(engine)
+    damage = DamageHandler(damagePolicy, engine, origin: origin, onHandled: onDamageHandled)
     coding = ByteCoding(codec: codec, engine: engine)
     cache = DecodedCache(engine: engine, capacity: cacheCapacity)
   }
@@ -107,12 +112,14 @@ public final class TypedStore: Sendable {
   ///
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
   public func load<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
-    try await load(key) { try coding.decode(type, from: $0, for: key) }
+    try await handlingDamage(of: key, as: type) {
+      try await load(key) { try coding.decode(type, from: $0, for: key) }
+    }
   }
 
   func load<T: Sendable>(_ key: StoreKey, decode: (EncodedValue) throws -> T) async throws -> T? {
     guard let cache else { return try await engine.entry(key).map { try decode(EncodedValue($0)) } }
-    let (box, validTo) = cache.lookUp(key)
+    let (box, validTo, _) = cache.lookUp(key)
     if let value: T = Self.unbox(box) { return value }
     guard let entry = try await engine.entry(key) else { return nil }
     let value = try decode(EncodedValue(entry))

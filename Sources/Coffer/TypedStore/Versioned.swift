@@ -28,7 +28,7 @@ extension TypedStore {
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`; `unsupported` for an engine
   ///   without revisions.
   public func loadVersioned<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> Versioned<T> {
-    let entry = try await engine.versionedEntry(key)
+    let entry = try await handlingDamage(of: key, as: type) { try await engine.versionedEntry(key) }
     return Versioned(
       try entry.map { try coding.decode(type, from: EncodedValue($0), for: key) }, revision: entry?.revision)
   }
@@ -38,6 +38,7 @@ extension TypedStore {
   ///   - value: the value.
   ///   - key: the key of the value.
   ///   - revision: the revision at which the value was read; `nil` if it was absent.
+  ///   - expires: the date from which the value is absent; `nil` for a value that does not expire.
   ///   - durability: the failures that the value survives once the call returns.
   ///   - transaction: the logical change that the write belongs to; a new one by default.
   /// - Returns: the new revision of the value.
@@ -45,10 +46,10 @@ extension TypedStore {
   ///   preconditions. Nothing was written, unless the code is `outcomeUnknown` or `unfinished`.
   @discardableResult
   public func saveIfUnchanged<T: Encodable & Sendable>(
-    _ value: T, for key: StoreKey, since revision: StoreRevision?, durability: StoreDurability = .full,
-    transaction: TransactionID? = nil
+    _ value: T, for key: StoreKey, since revision: StoreRevision?, expires: Date? = nil,
+    durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws -> StoreRevision {
-    let encoded = try coding.encode(value, for: key)
+    let encoded = try coding.encode(value, for: key).expiring(expires)
     let batch = WriteBatch(
       [.require(key, revision), .put(key, encoded.data, encoded.attributes)], transaction: transaction,
       durability: durability)
@@ -69,21 +70,26 @@ extension TypedStore {
 extension StorageEngine {
   /// Returns the entry of a key, with a revision that a later write can require.
   func versionedEntry(_ key: StoreKey) async throws -> StoreEntry? {
-    try requireConditions()
+    try requireConditions(isReadOnly ? .revisions : .conditions)
     return try await entry(key)
   }
 
   /// Returns a batch with preconditions, if the engine can check them.
   func checkingConditions(_ batch: WriteBatch) throws -> WriteBatch {
-    try requireConditions()
+    // A store that is open for reading only refuses the commit.
+    if !isReadOnly { try requireConditions(.conditions) }
     return batch
   }
 
-  private func requireConditions() throws {
-    guard capabilities.contains([.preconditions, .revisions, .atomicBatches]) else {
+  private func requireConditions(_ needed: StoreCapabilities.Features) throws {
+    guard capabilities.contains(needed) else {
       throw StorageError.unsupported(
         "writes that depend on a revision", advice: "Save without a condition; a concurrent change is then lost.",
         location: description)
     }
   }
+}
+
+extension StoreCapabilities.Features {
+  fileprivate static let conditions: Self = [.preconditions, .revisions, .atomicBatches]
 }

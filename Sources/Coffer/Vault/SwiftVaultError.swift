@@ -23,7 +23,8 @@ public enum SwiftVaultError: Error {
   case initializationFailed(String)
   /// The store does not support the operation.
   case unsupportedOperation(description: String)
-  /// The store or the operating system failed for another reason, such as a denied permission.
+  /// The store or the operating system failed for another reason: a denied permission, or a store that is open for
+  /// reading only.
   case backendError(reason: String, underlyingError: (any Error)? = nil)
   /// A directory of the store could not be created.
   case couldNotCreateDirectory(path: String, underlyingError: any Error)

@@ -24,7 +24,8 @@ package enum VaultOperation: Sendable {
     switch (self, stored?.code) {
     case (.open, _): return SwiftVaultError.initializationFailed(Self.clause(error))
     case (_, .unsupported): return SwiftVaultError.unsupportedOperation(description: Self.clause(error))
-    case (_, .permissionDenied): return SwiftVaultError.backendError(reason: Self.clause(error), underlyingError: error)
+    case (_, .permissionDenied), (_, .readOnly):
+      return SwiftVaultError.backendError(reason: Self.clause(error), underlyingError: error)
     case (.save(let key), _): return SwiftVaultError.writeFailed(key: key, underlyingError: error)
     case (.saveBatch(let first, let scope), _):
       let key = stored?.key.flatMap(scope.name) ?? first

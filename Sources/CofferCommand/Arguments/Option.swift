@@ -12,12 +12,16 @@ enum Option: String, ProgramOption {
   case since, count
   case type, expires
   case html, all
+  case readOnly = "read-only"
   case passphraseFile = "passphrase-file"
   case passphraseDescriptor = "passphrase-fd"
   case store, json, help, version
 
   /// The options that select a store and supply its passphrase.
   static let ofStore: [Option] = [.store, .passphraseFile, .passphraseDescriptor]
+
+  /// The options of a command that can read a store without changing it.
+  static let ofReadStore: [Option] = [.readOnly] + ofStore
 
   /// The letter of the short form, or `nil`.
   var letter: Character? {
@@ -39,8 +43,8 @@ enum Option: String, ProgramOption {
     case .prefix: OptionValue(name: "PREFIX", completion: .listed)
     case .since: OptionValue(name: "REVISION", completion: .nothing)
     case .count, .passphraseDescriptor: OptionValue(name: "N", completion: .nothing)
-    case .relaxed, .yes, .acceptLoss, .upgrade, .overwrite, .discard, .takeOver, .all, .long, .null, .json, .help,
-      .version:
+    case .relaxed, .yes, .acceptLoss, .upgrade, .overwrite, .discard, .takeOver, .all, .long, .null, .readOnly, .json,
+      .help, .version:
       nil
     }
   }
@@ -65,6 +69,7 @@ enum Option: String, ProgramOption {
     case .expires: "absent from then on: 90s, 15m, 2h, 7d, or a date"
     case .all: "list each undeclared value, however many there are"
     case .html: "also write the report as an HTML page"
+    case .readOnly: "change nothing in the store, not even to recover it"
     case .passphraseFile: "read the passphrase of a sealed store from PATH"
     case .passphraseDescriptor: "read the passphrase from an open descriptor"
     case .store: "the store: PATH or KIND:ADDRESS; see 'coffer help'"

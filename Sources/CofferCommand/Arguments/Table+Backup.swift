@@ -6,7 +6,7 @@ extension Table {
     operands: [
       Syntax.Operand(name: "FILE", completion: .files, summary: "the path of the backup", isRequired: true)
     ],
-    options: [.overwrite] + Option.ofStore + [.json],
+    options: [.overwrite] + Option.ofReadStore + [.json],
     details: [
       """
       The backup is a consistent snapshot, even while other programs write. It is

@@ -10,7 +10,7 @@ extension Table {
       Syntax.Operand(name: "ID", summary: "what to show, restore or remove, as listed"),
       Syntax.Operand(name: "KEY", summary: "restore: the key that receives the bytes"),
     ],
-    options: [.yes] + Option.ofStore + [.json],
+    options: [.yes] + Option.ofReadStore + [.json],
     details: [
       """
       A store keeps the bytes that it finds damaged. 'list' prints their ids, dates,

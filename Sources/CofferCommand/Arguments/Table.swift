@@ -23,8 +23,8 @@ enum Table {
       safe from power loss, unless --relaxed was given.
       """,
       """
-      A new preference (--store prefs:SUITE) is text; an existing one keeps its type
-      if the value can be converted to it. --type sets the type.
+      A new preference (--store prefs:SUITE) is text; an existing one keeps its type,
+      and a value of another is refused. --type sets the type.
       """,
       """
       A value with --expires is absent for every reader from that moment on, and its
@@ -44,7 +44,7 @@ enum Table {
   static let get = Syntax(
     summary: "print a value",
     operands: [Operand(name: "KEY", completion: .listed, summary: "the key to read", isRequired: true)],
-    options: Option.ofStore + [.json],
+    options: Option.ofReadStore + [.json],
     details: [
       """
       Prints exactly the bytes that were stored. On a terminal, a missing line end is
@@ -82,7 +82,7 @@ enum Table {
   static let ls = Syntax(
     summary: "list keys",
     operands: [Operand(name: "PREFIX", completion: .listed, summary: "only keys that start with it")],
-    options: [.long, .null] + Option.ofStore + [.json],
+    options: [.long, .null] + Option.ofReadStore + [.json],
     details: [
       """
       Keys are sorted by their bytes. On a terminal, control characters are escaped;
@@ -107,12 +107,12 @@ enum Table {
       Operand(name: "FROM", completion: .locations, summary: "the store to read, which must exist", isRequired: true),
       Operand(name: "TO", completion: .locations, summary: "the store to write; created if missing", isRequired: true),
     ],
-    options: [.prefix, .passphraseFile, .passphraseDescriptor, .json],
+    options: [.prefix, .readOnly, .passphraseFile, .passphraseDescriptor, .json],
     details: [
       """
       FROM and TO are locations, as 'coffer help' lists them. The copy is a snapshot
       of FROM, even while other programs write. Keys that exist in TO are
-      overwritten; its other keys remain.
+      overwritten; its other keys remain. --read-only concerns FROM.
       """,
       """
       A value that TO already has is not written again. So after Ctrl-C or a
@@ -134,7 +134,7 @@ enum Table {
   static let watch = Syntax(
     summary: "print changes as they happen",
     operands: [Operand(name: "PREFIX", completion: .listed, summary: "only keys that start with it")],
-    options: [.since, .count] + Option.ofStore + [.json],
+    options: [.since, .count] + Option.ofReadStore + [.json],
     details: [
       """
       Prints one line per changed key: time, event, transaction, key. Ctrl-C ends it
@@ -156,7 +156,7 @@ enum Table {
 
   static let info = Syntax(
     summary: "describe the store",
-    options: Option.ofStore + [.json],
+    options: Option.ofReadStore + [.json],
     details: [
       """
       Counts the keys and adds up their sizes, without reading the values. Status 1
@@ -171,7 +171,7 @@ enum Table {
 
   static let verify = Syntax(
     summary: "check every value",
-    options: [.null, .acceptLoss, .upgrade] + Option.ofStore + [.json],
+    options: [.null, .acceptLoss, .upgrade] + Option.ofReadStore + [.json],
     details: [
       """
       Reads every value once and compares its checksum. Only damaged keys are printed
@@ -203,7 +203,7 @@ enum Table {
       Operand(
         name: "KEYS", completion: .locations, summary: "the file of declared keys; - for input", isRequired: true)
     ],
-    options: [.html, .all, .json],
+    options: [.html, .all, .readOnly, .json],
     details: [
       """
       An application writes the file:
@@ -217,7 +217,8 @@ enum Table {
       """,
       """
       Nothing is created or changed except by the recovery that opening a store
-      performs. Status 1 means that a store could not be read.
+      performs; with --read-only, not even that. Status 1 means that a store could
+      not be read.
       """,
     ],
     examples: [

@@ -15,7 +15,7 @@ func auditKeys(_ invocation: Invocation) async throws -> ExitStatus {
     do {
       let location = try StoreLocation(parsing: store)
       return try await location.audited(passphrases.options(creating: false)) {
-        let engine = try await openStore(at: location, passphrases, creating: false)
+        let engine = try await openStore(at: location, passphrases, creating: false, access: invocation.access)
         opened.append(engine)
         return engine
       }
@@ -100,12 +100,13 @@ extension AuditReport.Entry {
     let sync = key.declaredSync.map { "\(key.sync) (declared \($0))" } ?? key.sync
     let secret = key.isSensitive ? style.yellow(" secret") : ""
     let family = key.family.map { "… (family by \($0))" } ?? ""
+    let lifetime = key.lifetimeInWords.map { " · lifetime: \($0)" } ?? ""
     let form = "\(key.owner) · \(key.type) as \(key.serializer) · \(key.security)"
     return """
         \(style.bold(key.name.oneLine()))\(family.oneLine())\(secret)  \(stored)
           \(key.description.oneLine())
           \(style.dim(form.oneLine()))
-          \(style.dim("platforms: \(key.availability) · sync: \(sync)".oneLine()))
+          \(style.dim("platforms: \(key.availability) · sync: \(sync)\(lifetime)".oneLine()))
 
       """
   }

@@ -14,7 +14,7 @@ func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
   return try await interruptible {
     do {
       // FROM is opened first, so that TO is not created when FROM does not exist.
-      return try await withStore(at: locations[0], passphrases) { from in
+      return try await withStore(at: locations[0], passphrases, access: invocation.access) { from in
         try await withStore(at: locations[1], passphrases, creating: true) { to in
           guard from.description != to.description else {
             throw UsageError("FROM and TO are the same store, \(from.description.oneLine()).", .cp)

@@ -10,6 +10,7 @@ func describeStore(_ invocation: Invocation) async throws -> ExitStatus {
   let chain = try await ChainFacts(invocation)
   var facts = try await withStore(invocation) { try await StoreFacts($0) }
   facts.chain = chain
+  facts.isReadOnlyAsked = invocation.has(.readOnly)
   if invocation.has(.json) {
     try print(facts.json)
   } else {
@@ -75,11 +76,12 @@ private struct StoreFacts {
   /// Whether secrets cross the session bus unencrypted, or `nil` for a store that does not use the bus.
   private(set) var hasPlainSession: Bool?
   var chain: ChainFacts?
+  var isReadOnlyAsked = false
 
   init(_ engine: any StorageEngine) async throws {
     store = engine.description
     path = engine.as(SQLiteEngine.self)?.path
-    isReadOnly = engine.obstacle != nil
+    isReadOnly = engine.isReadOnly
     databaseBytes = path.flatMap(size)
     log = try engine.as(SQLiteEngine.self)?.logStatus()
     position = engine.latestPosition
@@ -114,7 +116,9 @@ private struct StoreFacts {
     var rows = [("Store", store.oneLine()), ("Format", format)]
     for (index, line) in (chain?.lines ?? []).enumerated() { rows.append((index == 0 ? "Links" : "", line)) }
     if let obstacle { rows.append(("State", style.red("unavailable: ") + obstacle.oneLine())) }
-    if isReadOnly { rows.append(("Access", style.yellow("read-only") + ": this process cannot write to it")) }
+    if isReadOnly, !isReadOnlyAsked {
+      rows.append(("Access", style.yellow("read-only") + ": this process cannot write to it"))
+    }
     if hasPlainSession == true { rows.append(("Bus", style.red("secrets cross it unencrypted"))) }
     if let databaseBytes {
       rows.append(("On disk", byteCount(databaseBytes) + (log.map { " and a log of \(byteCount($0.bytes))" } ?? "")))

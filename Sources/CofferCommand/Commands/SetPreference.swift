@@ -24,21 +24,31 @@ func setPreference(
 ) async throws -> StoreCommit {
   guard let slots = engine.as(SlotEngine.self) else { throw UsageError("The store does not hold preferences.", .set) }
   let adapter = UserDefaultsAdapter(engine: slots)
-  let isNew = try await !engine.contains(key)
   let text = String(validating: bytes, as: UTF8.self)
-  // A date is given in ISO 8601, which differs from the bytes with which the engine represents it.
-  if type == nil, !isNew, let text, let date = PreferenceValue(bytes, text, .date),
-    case .date? = try await adapter.get(key.string)
-  {
-    return try await adapter.set(date, for: key.string, expires: attributes.expires)
-  }
-  guard let type = type ?? (isNew && text != nil ? .string : nil) else {
-    return try await engine.commit(WriteBatch([.put(key, bytes, attributes)]), from: adapter.origin)
-  }
-  guard let value = PreferenceValue(bytes, text, type) else {
-    throw UsageError("The value is not a valid \(type.rawValue): \(type.example).", .set)
+  let value: PreferenceValue
+  if let type {
+    guard let typed = PreferenceValue(bytes, text, type) else {
+      throw UsageError("The value is not a valid \(type.rawValue): \(type.example).", .set)
+    }
+    value = typed
+  } else if let present = try await adapter.present(key) {
+    guard let similar = PreferenceValue(bytes, text, like: present) else {
+      throw UsageError(
+        "The preference is \(present.typeName), and the value is not. Nothing was written. --type changes the type.",
+        .set)
+    }
+    value = similar
+  } else {
+    value = text.map { .string($0) } ?? .data(bytes)
   }
   return try await adapter.set(value, for: key.string, expires: attributes.expires)
+}
+
+extension UserDefaultsAdapter {
+  /// Returns the present value, or `nil` if there is none or if it is damaged, which writing mends.
+  fileprivate func present(_ key: StoreKey) async throws -> PreferenceValue? {
+    do { return try await get(key.string) } catch let error as StorageError where error.code == .damaged { return nil }
+  }
 }
 
 extension PreferenceValue {
@@ -53,10 +63,45 @@ extension PreferenceValue {
       case .string: .string(text)
       case .boolean: Bool(text).map { .boolean($0) }
       case .date: Self.date(text).map { .date($0) }
-      case .number, .data: Int64(text).map { .integer($0) } ?? Double(text).map { .real($0) }
+      case .number, .data: Self.number(text)
       }
     guard let value else { return nil }
     self = value
+  }
+
+  private static func number(_ text: String) -> PreferenceValue? {
+    Int64(text).map { .integer($0) } ?? UInt64(text).map { .unsigned($0) } ?? Double(text).map { .real($0) }
+  }
+
+  /// Creates a value of the same type as the one that it replaces; `nil` if the bytes are none. A date may also be
+  /// written as `coffer get` prints it: in seconds since 2001.
+  fileprivate init?(_ bytes: Data, _ text: String?, like old: PreferenceValue) {
+    let value: PreferenceValue? =
+      switch old {
+      case .data: .data(bytes)
+      case .string: PreferenceValue(bytes, text, .string)
+      case .boolean: PreferenceValue(bytes, text, .boolean)
+      case .integer, .unsigned, .real: PreferenceValue(bytes, text, .number)
+      case .date:
+        PreferenceValue(bytes, text, .date)
+          ?? text.flatMap { Double($0) }.map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
+      case .array, .dictionary: PreferenceValue(json: bytes, like: old)
+      }
+    guard let value else { return nil }
+    self = value
+  }
+
+  /// The type in words, with its article.
+  fileprivate var typeName: String {
+    switch self {
+    case .data: "bytes"
+    case .string: "a text"
+    case .boolean: "a Boolean, true or false"
+    case .integer, .unsigned, .real: "a number"
+    case .date: "a date, such as 2026-11-21T09:00:00Z"
+    case .array: "a list in JSON, with elements of one type"
+    case .dictionary: "a dictionary in JSON, with values of one type"
+    }
   }
 
   /// Returns the date of an ISO 8601 text with or without fractions of a second, or `nil`.

@@ -24,7 +24,9 @@ func verifyStore(_ invocation: Invocation) async throws -> ExitStatus {
 
 /// Rewrites a database whose damaged pages prevent it from opening, if `--accept-loss` was given.
 private func salvage(_ invocation: Invocation) async throws {
-  guard invocation.has(.acceptLoss), case .sqlite(let path) = try StoreLocation.of(invocation) else { return }
+  guard invocation.has(.acceptLoss), !invocation.has(.readOnly),
+    case .sqlite(let path) = try StoreLocation.of(invocation)
+  else { return }
   var configuration = SQLiteConfiguration()
   configuration.createsIfMissing = false
   do {

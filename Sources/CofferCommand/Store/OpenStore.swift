@@ -14,16 +14,21 @@ func withStore<R>(
   at location: StoreLocation, _ invocation: Invocation, creating: Bool = false,
   _ body: (any StorageEngine) async throws -> R
 ) async throws -> R {
-  try await withStore(at: location, Passphrases(invocation), creating: creating, body)
+  try await withStore(at: location, Passphrases(invocation), creating: creating, access: invocation.access, body)
+}
+
+extension Invocation {
+  /// The access to the store that a command reads.
+  var access: StoreAccess { has(.readOnly) ? .readOnly : .readWriteOrReadOnly }
 }
 
 /// Opens the store at `location`, calls `body`, and closes the store even when `body` throws.
 /// - Throws: The error of `body` rather than one of closing, when both fail.
 func withStore<R>(
   at location: StoreLocation, _ passphrases: Passphrases, creating: Bool = false,
-  _ body: (any StorageEngine) async throws -> R
+  access: StoreAccess = .readWriteOrReadOnly, _ body: (any StorageEngine) async throws -> R
 ) async throws -> R {
-  let engine = try await openStore(at: location, passphrases, creating: creating)
+  let engine = try await openStore(at: location, passphrases, creating: creating, access: access)
   let result: R
   do {
     result = try await body(engine)
@@ -42,10 +47,12 @@ enum OpenedEngine {
 
 /// Opens a store; the caller closes it.
 func openStore(
-  at location: StoreLocation, _ passphrases: Passphrases, creating: Bool
+  at location: StoreLocation, _ passphrases: Passphrases, creating: Bool, access: StoreAccess = .readWriteOrReadOnly
 ) async throws -> any StorageEngine {
   do {
-    return OpenedEngine.decorated(try await location.open(passphrases.options(creating: creating)))
+    var options = passphrases.options(creating: creating)
+    options.access = access
+    return OpenedEngine.decorated(try await location.open(options))
   } catch let error as StorageError where error.code == .notAStore {
     guard case .sqlite(let path) = location, isStoreOfFiles(path) else { throw error }
     throw UsageError("The path is a store of files: write file:\(path.oneLine()).")

@@ -10,9 +10,14 @@ package final class AvailabilityFeed: Sendable {
   }
 
   private let state: Locked<State>
+  private let events: CofferEvents?
+  private let location: String
 
-  package init(_ present: StoreAvailability = .available) {
+  /// Creates a feed that tells `events` each change, and a state at the beginning that is not `available`.
+  package init(_ present: StoreAvailability = .available, events: CofferEvents? = nil, location: String = "") {
     state = Locked(State(present: present))
+    (self.events, self.location) = (events, location)
+    if present != .available { events?.tellLater(location, .availabilityChanged(present)) }
   }
 
   /// Returns the availability stream of a closed handle: one unavailable state, then the end.
@@ -45,10 +50,14 @@ package final class AvailabilityFeed: Sendable {
 
   package var hasSubscribers: Bool { state.withLock { !$0.subscribers.isEmpty } }
 
-  package func set(_ availability: StoreAvailability) {
+  package func set(_ availability: StoreAvailability) { set(availability, isTold: true) }
+
+  private func set(_ availability: StoreAvailability, isTold: Bool) {
     let subscribers = state.withLock { state -> [AsyncStream<StoreAvailability>.Continuation] in
       guard state.present != availability else { return [] }
       state.present = availability
+      // Under the lock, so that changes are told in their order.
+      if isTold, !state.isFinished { events?.tellLater(location, .availabilityChanged(availability)) }
       return Array(state.subscribers.values)
     }
     for subscriber in subscribers { subscriber.yield(availability) }
@@ -56,7 +65,7 @@ package final class AvailabilityFeed: Sendable {
 
   /// Ends all streams after a last, unavailable state, which later subscribers also receive.
   package func finish() {
-    set(.unavailable(reason: "The store was closed."))
+    set(.unavailable(reason: "The store was closed."), isTold: false)
     let subscribers = state.withLock { state in
       state.isFinished = true
       defer { state.subscribers.removeAll() }

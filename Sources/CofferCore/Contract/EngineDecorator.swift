@@ -29,8 +29,10 @@ extension EngineDecorator {
   public func openBase() async throws -> any StorageEngine { base }
 
   public var capabilities: StoreCapabilities { base.capabilities }
+  public var isReadOnly: Bool { base.isReadOnly }
   public var description: String { base.description }
   public var clock: StoreClock { base.clock }
+  public var events: CofferEvents? { base.events }
   public var latestRevision: StoreRevision { base.latestRevision }
   public var latestPosition: JournalPosition { base.latestPosition }
 

@@ -22,6 +22,11 @@ package struct PresentSnapshot: StorageSnapshot {
     try await base.entries(keys).map { $0?.present(at: date) }
   }
 
+  package func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+    guard let summary = try await base.summary(of: key), await !isAbsent(summary) else { return nil }
+    return summary
+  }
+
   package func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     try await present(after: after, \.key) {
       try await base.page(prefix: prefix, after: $0, limit: limit)

@@ -39,7 +39,7 @@ public struct QuarantinedValue: Hashable, Sendable {
 ///
 /// ```swift
 /// for value in try await engine.quarantine?.quarantinedValues() ?? [] {
-///   print(value.id, value.key?.string ?? "-", value.size, value.reason)
+///   print(value.id, value.key?.string ?? "-", value.size ?? 0, value.reason)
 /// }
 /// ```
 ///
@@ -58,10 +58,20 @@ public protocol QuarantiningEngine: StorageEngine {
   /// Removes bytes from the quarantine for good. Missing ones are ignored.
   /// - Throws: ``StorageError`` if they cannot be removed.
   func removeQuarantined(_ ids: [String]) async throws
+
+  /// Returns a report of the damaged value of a key, whose bytes are in the quarantine when this returns.
+  ///
+  /// Until another value is committed for the key, a commit that requires the ``DamageReport/revision`` of the report
+  /// replaces exactly this damaged value.
+  /// - Returns: `nil` if there is no value, if it is intact, or if its revision is damaged as well.
+  /// - Throws: ``StorageError``: `damaged` if more than the value is damaged; the reason why its bytes cannot be kept
+  ///   or why it must not be replaced, such as `diskFull` or `permissionDenied`.
+  func damage(of key: StoreKey) async throws -> DamageReport?
 }
 
 extension QuarantiningEngine {
-  /// Stores quarantined bytes as the value of a key, in one commit. They stay in the quarantine.
+  /// Stores quarantined bytes as the value of a key, in one commit, without attributes: the value does not expire. They
+  /// stay in the quarantine.
   /// - Parameters:
   ///   - id: the ``QuarantinedValue/id`` of the bytes.
   ///   - key: the key that receives them, replacing any existing value.
@@ -86,14 +96,7 @@ extension QuarantiningEngine {
 
 extension StorageEngine {
   /// This engine or the first engine behind it that has a quarantine; `nil` if there is none or it is not open yet.
-  public var quarantine: (any QuarantiningEngine)? {
-    var engine: any StorageEngine = self
-    while true {
-      if let found = engine as? any QuarantiningEngine { return found }
-      guard let decorator = engine as? any EngineDecorator else { return nil }
-      engine = decorator.base
-    }
-  }
+  public var quarantine: (any QuarantiningEngine)? { firstBehind { $0 as? any QuarantiningEngine } }
 }
 
 extension StorageError {

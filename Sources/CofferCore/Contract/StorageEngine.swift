@@ -8,11 +8,18 @@ public protocol StorageEngine: Sendable {
   /// The guarantees of this engine.
   var capabilities: StoreCapabilities { get }
 
+  /// Whether this handle only reads: every commit throws ``StorageError/Code-swift.struct/readOnly``. `false` while the
+  /// store is not open yet.
+  var isReadOnly: Bool { get }
+
   /// The location of the store in messages, such as `sqlite:/var/lib/shop/app.db`.
   var description: String { get }
 
   /// The clock by which the engine judges whether a value has expired, and with which it dates its commits.
   var clock: StoreClock { get }
+
+  /// The hook that is told what this engine does; `nil`, the default, for none.
+  var events: CofferEvents? { get }
 
   /// The newest revision known in this process. Reading it costs about as much as a load from memory.
   ///
@@ -82,7 +89,10 @@ public protocol StorageEngine: Sendable {
 }
 
 extension StorageEngine {
+  public var isReadOnly: Bool { false }
+
   public var clock: StoreClock { .system }
+  public var events: CofferEvents? { nil }
 
   public func entry(_ key: StoreKey) async throws -> StoreEntry? {
     try await entries([key])[0]

@@ -35,6 +35,9 @@ public struct StorageError: Error, Sendable {
     public static let unavailable = Code("unavailable")
     /// The operating system denied access.
     public static let permissionDenied = Code("permissionDenied")
+    /// The store is open for reading only: as requested (``StoreAccess/readOnly``), or because it cannot be written, as
+    /// the message states. Nothing was written.
+    public static let readOnly = Code("readOnly")
     /// No space is left on the device.
     public static let diskFull = Code("diskFull")
     /// Another process held the store's write lock for too long.

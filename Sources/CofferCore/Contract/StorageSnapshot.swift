@@ -9,6 +9,9 @@ public protocol StorageSnapshot: Sendable {
   /// Returns the entries of `keys` in the same order, with `nil` for each absent key.
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?]
 
+  /// Returns the summary of one key without reading the value, or `nil` if the key is absent.
+  func summary(of key: StoreKey) async throws -> StoreEntrySummary?
+
   /// Returns up to `limit` entries in the order of their keys: those whose key starts with `prefix` and sorts after
   /// `after`.
   ///
@@ -21,6 +24,10 @@ public protocol StorageSnapshot: Sendable {
 }
 
 extension StorageSnapshot {
+  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+    try await entries([key])[0].map(StoreEntrySummary.init)
+  }
+
   public func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
     try await page(prefix: prefix, after: after, limit: limit).map(StoreEntrySummary.init)
   }

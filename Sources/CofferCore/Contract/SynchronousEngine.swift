@@ -31,6 +31,7 @@ extension MemoryEngine: SynchronousEngine {
     _ batch: WriteBatch, from origin: StoreOrigin,
     completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
   ) {
-    completion(Result { try commitNow(batch, from: origin) })
+    let told = events?.telling(batch, to: self, CommitNote(), completion) ?? completion
+    told(Result { try commitNow(batch, from: origin) })
   }
 }

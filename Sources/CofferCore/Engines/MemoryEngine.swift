@@ -7,7 +7,7 @@ import Foundation
 /// let engine = MemoryEngine()
 /// let store = TypedStore(engine: engine)
 /// ```
-public final class MemoryEngine: StorageEngine {
+public final class MemoryEngine: ExpiringEngine {
   private struct State {
     var content = MemoryContent()
     var isClosed = false
@@ -23,6 +23,7 @@ public final class MemoryEngine: StorageEngine {
   public let description: String
   public let capabilities: StoreCapabilities
   public let clock: StoreClock
+  public let events: CofferEvents?
 
   /// Creates an empty store.
   /// - Parameters:
@@ -31,9 +32,12 @@ public final class MemoryEngine: StorageEngine {
   ///   - maximumValueSize: the largest value, in bytes; 1 GiB by default.
   ///   - journalCapacity: the number of changed keys that are kept for subscribers that start at an earlier revision;
   ///     4,096 by default.
+  ///   - events: the hook that is told about commits; none by default.
   public init(
-    name: String = "memory", clock: StoreClock = .system, maximumValueSize: Int = 1 << 30, journalCapacity: Int = 4_096
+    name: String = "memory", clock: StoreClock = .system, maximumValueSize: Int = 1 << 30, journalCapacity: Int = 4_096,
+    events: CofferEvents? = nil
   ) {
+    self.events = events
     self.clock = clock
     description = "memory:\(name)"
     feed = ChangeFeed(latest: .zero, capacity: journalCapacity)
@@ -49,6 +53,11 @@ public final class MemoryEngine: StorageEngine {
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
+    guard let events else { return try commitUnlessCancelled(batch, from: origin) }
+    return try await events.commit(batch, to: self) { _ in try commitUnlessCancelled(batch, from: origin) }
+  }
+
+  private func commitUnlessCancelled(_ batch: WriteBatch, from origin: StoreOrigin) throws -> StoreCommit {
     try Task.checkCancellation()
     return try commitNow(batch, from: origin)
   }
@@ -85,6 +94,9 @@ public final class MemoryEngine: StorageEngine {
       revision: state.content.revision, transaction: .next(), origin: StoreOrigin(), changed: batch.selection,
       date: now)
     feed.publish([commit])
+    guard let events else { return }
+    let facts = StoreEvent.Commit(commit, batch.operations, .relaxed, since: .now, groupSize: nil, isSweep: true)
+    events.tellLater(description, .committed(facts))
   }
 
   public func entry(_ key: StoreKey) async throws -> StoreEntry? { try entryNow(key) }
@@ -99,9 +111,15 @@ public final class MemoryEngine: StorageEngine {
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
+    try await withStoredSnapshot { try await body(PresentSnapshot($0, at: clock.now())) }
+  }
+
+  package func withStoredSnapshot<R: Sendable>(
+    _ body: @Sendable (any StorageSnapshot) async throws -> R
+  ) async throws -> R {
     let snapshot = MemorySnapshot(try content(), location: description)
     defer { snapshot.end() }
-    return try await body(PresentSnapshot(snapshot, at: clock.now()))
+    return try await body(snapshot)
   }
 
   public func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { feed.recentCommits(after: revision) }
@@ -218,9 +236,12 @@ private final class MemorySnapshot: StorageSnapshot {
 
   func end() { state.withLock { $0.content = nil } }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
-    let content = try state.withLock { $0.content } ?? { throw StorageError.snapshotEnded(location) }()
-    return keys.map(content.entry)
+  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { keys.map(try present().entry) }
+
+  func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try present().summary(key) }
+
+  private func present() throws -> MemoryContent {
+    try state.withLock { $0.content } ?? { throw StorageError.snapshotEnded(location) }()
   }
 
   func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {

@@ -1,5 +1,3 @@
-import CofferLocks
-import Dispatch
 public import Foundation
 
 /// The source of the dates of a store, which tests can replace.
@@ -25,30 +23,8 @@ public struct StoreClock: Sendable {
   public static let system = StoreClock { Date() }
 }
 
-/// Suspends until the system's clock has advanced, also when it is set meanwhile; for an hour at most, so that
-/// cancelled timers do not accumulate.
+/// Suspends until the system's clock has advanced, but for five seconds at most: the clock may be set meanwhile, and
+/// the timer of a cancelled wait stays in memory until its time has come.
 private func sleepOnWallClock(for seconds: TimeInterval) async throws {
-  try Task.checkCancellation()
-  guard seconds > 0 else { return }
-  let waiter = Locked<CheckedContinuation<Void, any Error>?>(nil)
-  let take: @Sendable () -> CheckedContinuation<Void, any Error>? = {
-    waiter.withLock { waiter in
-      defer { waiter = nil }
-      return waiter
-    }
-  }
-  try await withTaskCancellationHandler {
-    try await withCheckedThrowingContinuation { continuation in
-      let isCancelled = waiter.withLock { waiter in
-        // A cancellation before this point has already set the flag; a later one takes the continuation.
-        if Task.isCancelled { return true }
-        waiter = continuation
-        return false
-      }
-      if isCancelled { return continuation.resume(throwing: CancellationError()) }
-      DispatchQueue.global().asyncAfter(wallDeadline: .now() + min(seconds, 3_600)) { take()?.resume() }
-    }
-  } onCancel: {
-    take()?.resume(throwing: CancellationError())
-  }
+  try await Task.sleep(for: .seconds(max(0, min(seconds, 5))))
 }

@@ -161,8 +161,9 @@ extension Date: ValueAttributeContent {
 
 extension Date {
   /// The date in milliseconds since 1970, the unit in which stores keep dates; clamped if out of range.
+  /// A date that is not a number is the earliest one, so that no value lives forever because of it.
   package var unixMilliseconds: Int64 {
-    Int64(exactly: (timeIntervalSince1970 * 1_000).rounded()) ?? (timeIntervalSince1970 < 0 ? .min : .max)
+    Int64(exactly: (timeIntervalSince1970 * 1_000).rounded()) ?? (timeIntervalSince1970 > 0 ? .max : .min)
   }
 
   package init(unixMilliseconds: Int64) { self.init(timeIntervalSince1970: Double(unixMilliseconds) / 1_000) }

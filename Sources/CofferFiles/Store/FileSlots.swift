@@ -21,6 +21,7 @@ final class FileSlots: Slots {
   private let name: String
   private let values, control, staged, retained, quarantine, names: Directory
   private let maximumValueSize: Int
+  private let isReadOnly: Bool
   private let lookedAt = Locked((stamp: FileStamp?.none, time: UInt64(0)))
 
   /// The interval between full scans, in nanoseconds, where the system reports no changes.
@@ -35,6 +36,7 @@ final class FileSlots: Slots {
     self.path = path
     self.name = name
     self.maximumValueSize = maximumValueSize
+    self.isReadOnly = isReadOnly
     values = try Directory(path, location: name)
     control = try values.directory(Self.controlName, mayMake: !isReadOnly)
     staged = try control.directory("staged", mayMake: !isReadOnly)
@@ -55,7 +57,7 @@ final class FileSlots: Slots {
 
   func availability() -> StoreAvailability {
     do {
-      try checkWritable()
+      if isReadOnly { try values.requireInPlace() } else { try checkWritable() }
       return .available
     } catch {
       return .unavailable(reason: (error as? StorageError)?.message ?? "The directory cannot be used.")
@@ -141,7 +143,10 @@ final class FileSlots: Slots {
     if case .value(let key) = slot { try forgetName(of: key) }
   }
 
-  func quarantined() throws -> [QuarantinedItem] { try quarantine.quarantinedItems() }
+  /// Only what this store has put there: it can neither show nor remove a file of another program.
+  func quarantined() throws -> [QuarantinedItem] {
+    try quarantine.quarantinedItems().filter { SlotID($0.name) != nil }
+  }
 
   /// Compares inode and modification time, but not the size: a file that was truncated by damage has another size, too.
   func isUntouched(_ stamp: SlotStamp, since recorded: SlotStamp) -> Bool {

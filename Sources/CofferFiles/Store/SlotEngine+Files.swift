@@ -26,6 +26,12 @@ extension SlotEngine {
   public static func files(
     in directory: URL, configuration: SlotConfiguration = SlotConfiguration()
   ) async throws -> SlotEngine {
+    try await configuration.events.opening(at: "file:\(directory.path)", isReadOnly: \.isReadOnly) {
+      try await files(directory, configuration)
+    }
+  }
+
+  private static func files(_ directory: URL, _ configuration: SlotConfiguration) async throws -> SlotEngine {
     if let reading = try await runBlocking({ try readOnly(directory, configuration) }) { return reading }
     let slots = try FileSlots.open(directory, configuration)
     return try await open(
@@ -44,13 +50,20 @@ extension SlotEngine {
   package static func filesBlocking(
     in directory: URL, configuration: SlotConfiguration = SlotConfiguration()
   ) throws -> SlotEngine {
+    try configuration.events.openingNow(at: "file:\(directory.path)", isReadOnly: \.isReadOnly) {
+      try filesBlocking(directory, configuration)
+    }
+  }
+
+  private static func filesBlocking(_ directory: URL, _ configuration: SlotConfiguration) throws -> SlotEngine {
     if let reading = try readOnly(directory, configuration) { return reading }
     let slots = try FileSlots.open(directory, configuration)
     return try SlotEngine(
       slots, journalIn: slots.controlPath, name: slots.description, configuration: configuration)
   }
 
-  /// Opens a store that cannot be written for reading only; returns `nil` for any other directory.
+  /// Opens a store for reading only if it cannot be written or if the configuration demands it; returns `nil` for any
+  /// other directory.
   private static func readOnly(_ directory: URL, _ configuration: SlotConfiguration) throws -> SlotEngine? {
     guard let (slots, reason) = try FileSlots.readOnly(directory, configuration) else { return nil }
     return try SlotEngine(
@@ -75,18 +88,20 @@ extension FileSlots {
     return try FileSlots(path, name: "file:\(path)", maximumValueSize: configuration.maximumValueSize)
   }
 
-  /// Opens a directory for reading only if it is a store and cannot be written.
+  /// Opens a directory for reading only if it is a store that cannot be written or if the configuration demands it.
   /// - Returns: The store and the reason why it cannot be written; `nil` if it should be opened normally, which throws
   ///   the reason if that is impossible.
   fileprivate static func readOnly(
     _ directory: URL, _ configuration: SlotConfiguration
   ) throws -> (slots: FileSlots, reason: String)? {
     let (asGiven, name) = try path(of: directory)
+    let isForced = configuration.access == .readOnly
+    if isForced { try requireStore(asGiven, name) }
     var status = stat()
     guard stat(asGiven, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }
     let path = try canonical(asGiven, name)
-    guard let reason = SlotWriteCheck.reason(control: path + "/" + controlName) else { return nil }
-    if !configuration.createsIfMissing { try requireStore(path, name) }
+    guard let reason = configuration.reasonToOnlyRead(control: path + "/" + controlName) else { return nil }
+    if !isForced, !configuration.createsIfMissing { try requireStore(path, name) }
     let slots = try FileSlots(
       path, name: "file:\(path)", maximumValueSize: configuration.maximumValueSize, isReadOnly: true)
     // An empty directory is not a store yet, and cannot become one.

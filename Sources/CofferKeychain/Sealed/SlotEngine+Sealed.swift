@@ -51,6 +51,15 @@ extension SlotEngine {
     limits: PassphraseLimits = PassphraseLimits(), cost: ScryptCost
   ) async throws -> SlotEngine {
     let location = try SealedFile(file)
+    return try await configuration.events.opening(at: location.description, isReadOnly: \.isReadOnly) {
+      try await sealed(location, passphrase, configuration, limits, cost)
+    }
+  }
+
+  private static func sealed(
+    _ location: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotConfiguration,
+    _ limits: PassphraseLimits, _ cost: ScryptCost
+  ) async throws -> SlotEngine {
     if let reading = try await runBlocking({ try readOnly(location, passphrase, configuration.forSecrets, limits) }) {
       return reading
     }
@@ -61,16 +70,19 @@ extension SlotEngine {
       slots, journalIn: location.control, name: location.description, configuration: configuration.forSecrets)
   }
 
-  /// Opens an existing sealed file read-only if it cannot be written, and otherwise returns `nil`.
+  /// Opens an existing sealed file for reading only if it cannot be written or if the configuration demands it, and
+  /// otherwise returns `nil`.
   private static func readOnly(
     _ location: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotConfiguration,
     _ limits: PassphraseLimits
   ) throws -> SlotEngine? {
-    guard let reason = SlotWriteCheck.reason(control: location.control), try location.exists() else { return nil }
+    guard let reason = configuration.reasonToOnlyRead(control: location.control),
+      try configuration.access == .readOnly || location.exists()
+    else { return nil }
     let format = try location.open(passphrase, mayCreate: false, cost: .standard, limits: limits)
     let slots = try DocumentSlots(
       format, at: location.path, control: location.control, name: location.description,
-      maximumValueSize: configuration.maximumValueSize, isReadOnly: true, onDamage: configuration.onDamage)
+      maximumValueSize: configuration.maximumValueSize, isReadOnly: true, onDamage: configuration.tell)
     return try SlotEngine(
       readOnly: slots, journalIn: location.control, name: location.description, configuration: configuration,
       because: reason)
@@ -88,6 +100,7 @@ extension SlotEngine {
     guard let slots = slots as? DocumentSlots<SealedFormat> else {
       throw StorageError.unsupported("passphrases", advice: "Only a sealed file has one.", location: description)
     }
+    if let obstacleToWriting { throw obstacleToWriting }
     let secret = try await runBlocking { try passphrase.read(confirming: true) }
     let format = slots.format
     let header = try await runBlocking { try format.header(with: secret, cost: cost) }
@@ -104,7 +117,7 @@ extension DocumentSlots where Format == SealedFormat {
     try OpenDirectory.make(location.control)
     return try DocumentSlots(
       format, at: location.path, control: location.control, name: location.description,
-      maximumValueSize: configuration.maximumValueSize, onDamage: configuration.onDamage)
+      maximumValueSize: configuration.maximumValueSize, onDamage: configuration.tell)
   }
 }
 

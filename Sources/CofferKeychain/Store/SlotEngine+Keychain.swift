@@ -48,6 +48,9 @@ extension SlotEngine {
   /// item attributes, which every program of the session can read. Values are stored only in the keyring, staged ones
   /// included; the journal, in `$XDG_DATA_HOME/coffer/keychain`, contains nothing that depends on a value. Each commit
   /// causes the keyring to rewrite its file three times, which takes 20 to 100 ms; not all of that survives power loss.
+  ///
+  /// With read-only access nothing is created, and a keyring without a journal is read as it is: it cannot be proven
+  /// that it holds none of this service's secrets. Listings then read the secrets.
   /// - Parameters:
   ///   - service: the service that the secrets belong to, 1 to 256 bytes.
   ///   - accessGroup: a group of applications that share the secrets. It is not enforced on Linux.
@@ -60,9 +63,14 @@ extension SlotEngine {
   ) async throws -> SlotEngine {
     let system = SystemDirectories.current
     let location = try KeychainLocation(service: service, accessGroup: accessGroup, in: system)
-    let slots = try location.slots(configuration)
-    return try await open(
-      slots, journalIn: location.control, name: location.description, configuration: configuration.store.forSecrets)
+    return try await configuration.store.events.opening(at: location.description, isReadOnly: \.isReadOnly) {
+      let slots = try location.slots(configuration)
+      if configuration.store.access == .readOnly {
+        return try await runBlocking { try readOnly(slots, location, configuration.store.forSecrets) }
+      }
+      return try await open(
+        slots, journalIn: location.control, name: location.description, configuration: configuration.store.forSecrets)
+    }
   }
 
   /// Opens the secrets of a service for callers that cannot suspend. Blocks the thread while the journal is opened.
@@ -70,9 +78,22 @@ extension SlotEngine {
     service: String, accessGroup: String? = nil, configuration: KeychainConfiguration = KeychainConfiguration()
   ) throws -> SlotEngine {
     let location = try KeychainLocation(service: service, accessGroup: accessGroup, in: .current)
-    let slots = try location.slots(configuration)
-    return try SlotEngine(
-      slots, journalIn: location.control, name: location.description, configuration: configuration.store.forSecrets)
+    return try configuration.store.events.openingNow(at: location.description, isReadOnly: \.isReadOnly) {
+      let slots = try location.slots(configuration)
+      if configuration.store.access == .readOnly {
+        return try readOnly(slots, location, configuration.store.forSecrets)
+      }
+      return try SlotEngine(
+        slots, journalIn: location.control, name: location.description, configuration: configuration.store.forSecrets)
+    }
+  }
+
+  private static func readOnly(
+    _ slots: any Slots, _ location: KeychainLocation, _ configuration: SlotConfiguration
+  ) throws -> SlotEngine {
+    try SlotEngine(
+      readOnly: slots, journalIn: location.control, name: location.description, configuration: configuration,
+      because: StorageError.readOnlyRequest)
   }
 }
 
@@ -134,7 +155,9 @@ struct KeychainLocation: Sendable {
 
   /// Returns whether the journal lists any keys. The keyring itself may be locked.
   func journalHasKeys() async throws -> Bool {
-    let engine = try await SQLiteEngine.open(at: journal, configuration: .slotJournal(named: description))
+    var configuration = SQLiteConfiguration.slotJournal(named: description)
+    configuration.access = .readOnly
+    let engine = try await SQLiteEngine.open(at: journal, configuration: configuration)
     let hasKeys = try await engine.withSnapshot { try await !$0.summaries(prefix: nil, after: nil, limit: 1).isEmpty }
     try await engine.close()
     return hasKeys
@@ -143,7 +166,7 @@ struct KeychainLocation: Sendable {
   #if SecretService && os(Linux)
     func slots(_ configuration: KeychainConfiguration) throws(StorageError) -> any Slots {
       do {
-        try OpenDirectory.make(control)
+        if configuration.store.access != .readOnly { try OpenDirectory.make(control) }
       } catch {
         throw error.locating(at: description)
       }

@@ -1,5 +1,5 @@
 import CofferCore
-import Foundation
+package import Foundation
 
 extension ValueAttribute<UInt8> {
   /// The requested or present type of a preference: a ``PreferenceKind``.
@@ -80,6 +80,18 @@ extension PreferenceValue {
     } else {
       self = old.flatMap { PreferenceValue(bytes, as: $0.kind) } ?? .data(bytes)
     }
+  }
+
+  /// Creates a collection from any JSON of it, with the type of the collection that it replaces; `nil` if that is no
+  /// collection, or of another kind.
+  package init?(json bytes: Data, like old: PreferenceValue) {
+    guard let parsed = Self.collection(bytes) else { return nil }
+    switch (old, parsed) {
+    case (.array, .array), (.dictionary, .dictionary): break
+    default: return nil
+    }
+    guard let value = old.kind == .collection ? parsed : parsed.replacingScalars(with: old.kind) else { return nil }
+    self = value
   }
 
   private static func scalar(_ text: String, _ kind: PreferenceKind) -> PreferenceValue? {

@@ -102,14 +102,18 @@ package struct PropertyListFormat: DocumentFormat {
 
   // MARK: Staged values
 
-  /// Encodes a staged value as one byte for its kind, followed by its bytes.
-  package func encodeStaged(_ data: Data, as id: SlotID, for key: StoreKey?, tag: UInt8) -> Data { Data([tag]) + data }
+  /// Encodes a staged value as one byte for its kind, its complement, since the journal's checksum of the value does
+  /// not cover the kind, and the bytes of the value.
+  package func encodeStaged(_ data: Data, as id: SlotID, for key: StoreKey?, tag: UInt8) -> Data {
+    Data([tag, ~tag]) + data
+  }
 
   package func decodeStaged(_ file: Data, of id: SlotID) throws -> (key: StoreKey?, item: PreferenceItem) {
-    guard let first = file.first, let kind = PreferenceKind(rawValue: first) else {
+    let head = Array(file.prefix(2))
+    guard head.count == 2, head[1] == ~head[0], let kind = PreferenceKind(rawValue: head[0]) else {
       throw StorageError(.damaged, "The kind of a staged preference is damaged.")
     }
-    return (nil, PreferenceItem(data: Data(file.dropFirst()), kind: kind))
+    return (nil, PreferenceItem(data: Data(file.dropFirst(2)), kind: kind))
   }
 
   package func data(of item: PreferenceItem) -> Data { item.data }

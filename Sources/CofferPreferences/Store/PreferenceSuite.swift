@@ -49,11 +49,16 @@ struct PreferenceSuite: Sendable {
     }
   }
 
+  var isMissing: StorageError {
+    StorageError(
+      .notFound, "There are no preferences of this name.", advice: "Check the name.", location: description)
+  }
+
   /// Creates the directories with access for this user only.
   func prepare(mayCreate: Bool) throws {
     do {
       if !mayCreate, try !exists() {
-        throw StorageError(.notFound, "There are no preferences of this name.", advice: "Check the name.")
+        throw isMissing
       }
       try OpenDirectory.make(control)
     } catch let error as StorageError {

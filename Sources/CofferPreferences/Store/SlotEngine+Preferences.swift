@@ -31,6 +31,14 @@ extension SlotEngine {
     suite: String? = nil, configuration: SlotConfiguration = SlotConfiguration()
   ) async throws -> SlotEngine {
     let file = try PreferenceSuite(suite, in: .current)
+    return try await configuration.events.opening(at: file.description, isReadOnly: \.isReadOnly) {
+      try await preferences(file, configuration)
+    }
+  }
+
+  private static func preferences(
+    _ file: PreferenceSuite, _ configuration: SlotConfiguration
+  ) async throws -> SlotEngine {
     if let reading = try await runBlocking({ try readOnly(file, configuration) }) { return reading }
     let slots = try DocumentSlots.preferences(file, configuration)
     return try await open(
@@ -42,15 +50,28 @@ extension SlotEngine {
     suite: String? = nil, configuration: SlotConfiguration = SlotConfiguration()
   ) throws -> SlotEngine {
     let file = try PreferenceSuite(suite, in: .current)
+    return try configuration.events.openingNow(at: file.description, isReadOnly: \.isReadOnly) {
+      try preferencesBlocking(file, configuration)
+    }
+  }
+
+  private static func preferencesBlocking(
+    _ file: PreferenceSuite, _ configuration: SlotConfiguration
+  ) throws -> SlotEngine {
     if let reading = try readOnly(file, configuration) { return reading }
     let slots = try DocumentSlots.preferences(file, configuration)
     return try SlotEngine(
       slots, journalIn: file.control, name: file.description, configuration: configuration.forPreferences)
   }
 
-  /// Opens existing preferences that cannot be written for reading only; returns `nil` for others.
+  /// Opens existing preferences for reading only if they cannot be written or if the configuration demands it; returns
+  /// `nil` for others.
   private static func readOnly(_ file: PreferenceSuite, _ configuration: SlotConfiguration) throws -> SlotEngine? {
-    guard let reason = SlotWriteCheck.reason(control: file.control), try file.exists() else { return nil }
+    guard let reason = configuration.reasonToOnlyRead(control: file.control) else { return nil }
+    guard try file.exists() else {
+      guard configuration.access == .readOnly else { return nil }
+      throw file.isMissing
+    }
     return try SlotEngine(
       readOnly: try DocumentSlots.preferences(file, configuration, isReadOnly: true), journalIn: file.control,
       name: file.description, configuration: configuration.forPreferences, because: reason)
@@ -65,7 +86,7 @@ extension DocumentSlots where Format == PropertyListFormat {
     return try DocumentSlots(
       PropertyListFormat(), at: file.path, control: file.control, name: file.description,
       maximumValueSize: configuration.forPreferences.maximumValueSize, isReadOnly: isReadOnly,
-      onDamage: configuration.onDamage)
+      onDamage: configuration.tell)
   }
 }
 

@@ -37,9 +37,14 @@ extension SQLiteEngine {
   public func backup(
     to path: String, overwrite: Bool = false, progress: (@Sendable (BackupProgress) -> Void)? = nil
   ) async throws -> BackupReport {
-    let source = readOnlyStore == nil ? try openStore().file : file
+    guard let (source, requireUnchanged) = try readOnlyStore?.toCopy() else {
+      let source = try openStore().file
+      return try await BackupWork.run(progress) { work in
+        try Backup(source: source, work: work).run(to: path, overwrites: overwrite)
+      }
+    }
     return try await BackupWork.run(progress) { work in
-      try Backup(source: source, work: work).run(to: path, overwrites: overwrite)
+      try Backup(source: source, work: work, requireUnchanged: requireUnchanged).run(to: path, overwrites: overwrite)
     }
   }
 }
@@ -48,6 +53,8 @@ extension SQLiteEngine {
 struct Backup {
   let source: StoreFile
   let work: BackupWork
+  /// Throws if the source was read without locks and has changed meanwhile.
+  var requireUnchanged: @Sendable () throws -> Void = {}
 
   func run(to path: String, overwrites: Bool) throws -> BackupReport {
     let target = try BackupTarget(path)
@@ -56,6 +63,7 @@ struct Backup {
     defer { staged.discard() }
     let file = StoreFile(path: staged.temporaryPath, busyTimeout: 1, name: target.description)
     try PageCopy(source: source, target: file, work: work).run()
+    try requireUnchanged()
     let checked = StoreFile(path: staged.temporaryPath, busyTimeout: 1, name: source.description)
     let content = try Self.check(checked, work)
     try staged.sync()

@@ -24,6 +24,7 @@ package enum ValueBackup {
     let copy = try await SQLiteEngine.open(at: staged.temporaryPath, configuration: configuration)
     let revision: StoreRevision
     do {
+      if let journal { try await copy.adoptIdentity(of: journal) }
       revision = try await fill(copy)
       try await copy.close()
     } catch {

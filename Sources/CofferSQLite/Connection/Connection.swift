@@ -91,6 +91,9 @@ final class Connection {
     return try body()
   }
 
+  /// How often the present wait for locks has paused.
+  var pauses: Int { wait.pointee.pauses }
+
   /// Whether a transaction is open.
   var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 

@@ -3,16 +3,16 @@ package import CofferCore
 /// The operations that an engine needs of a store that is its journal, in addition to those of every engine.
 extension SQLiteEngine {
   /// Checks that the store can be written.
-  /// - Throws: `closed`, or `permissionDenied` if the store is open for reading only.
+  /// - Throws: `closed`, or `readOnly` if the store is open for reading only.
   package func requireWritable() throws { _ = try openStore() }
 
   /// Commits a batch whose values are kept elsewhere, using `hook`. The commit survives power loss.
   /// - Parameter isSweep: whether the batch removes expired values, so that its `require` operations find them.
   package func commit(
-    _ batch: WriteBatch, from origin: StoreOrigin, isSweep: Bool = false, hook: CommitHook
+    _ batch: WriteBatch, from origin: StoreOrigin, isSweep: Bool = false, hook: CommitHook, note: CommitNote? = nil
   ) async throws -> StoreCommit {
     let store = try openStore()
-    let batch = PreparedBatch(batch, origin: origin, at: store.clock.now(), isSweep: isSweep, hook: hook)
+    let batch = PreparedBatch(batch, origin: origin, at: store.clock.now(), isSweep: isSweep, hook: hook, note: note)
     return try await store.writer.commit(batch, hook)
   }
 
@@ -20,7 +20,29 @@ extension SQLiteEngine {
   package func transact<R: Sendable>(
     _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
   ) async throws -> R {
-    try await openStore().writer.transact(header, body)
+    guard let events else { return try await transact(header, note: nil, body) }
+    return try await events.span(.transaction, at: description, transaction: header.transaction) { span, start in
+      let note = CommitNote()
+      let result = try await transact(header, note: note, body)
+      let facts = note.present
+      if let commit = facts.commit {
+        let told = StoreEvent.Commit(
+          commit, facts.operations, header.durability, since: start, groupSize: facts.groupSize)
+        events.tell(StoreEvent(location: description, .committed(told)), in: span)
+      }
+      return result
+    }
+  }
+
+  private func transact<R: Sendable>(
+    _ header: TransactionHeader, note: CommitNote?, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
+  ) async throws -> R {
+    let store = try openStore()
+    let (result, batch) = try await store.writer.transact(header, note: note) {
+      (try body($0), WriteBatch($0.operations))
+    }
+    store.sweep(at: store.clock.now(), after: batch)
+    return result
   }
 
   /// Runs a closure with the writing connection, on the writer's thread.

@@ -96,16 +96,17 @@ private nonisolated func pageFileOpen(
 }
 
 /// Opens a file with the given VFS of SQLite, wrapping only databases and logs.
+/// - Parameter adapt: returns the flags to pass to that VFS.
 nonisolated func openPageFile(
   _ system: UnsafeMutablePointer<sqlite3_vfs>?, _ path: UnsafePointer<CChar>?, _ file: FilePointer?, _ flags: Int32,
-  _ flagsOut: UnsafeMutablePointer<Int32>?
+  _ flagsOut: UnsafeMutablePointer<Int32>?, adapt: (Int32) -> Int32 = { $0 }
 ) -> Int32 {
   guard let file, let system, let open = system.pointee.xOpen else { return SQLITE_ERROR }
   guard flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL) != 0 else { return open(system, path, file, flags, flagsOut) }
   file.page.initialize(to: PageFile())
   file.page.pointee.isLog = flags & SQLITE_OPEN_WAL != 0
   file.real.initialize(to: sqlite3_file())
-  let code = open(system, path, file.real, flags, flagsOut)
+  let code = open(system, path, file.real, adapt(flags), flagsOut)
   // SQLite closes a file that has methods even after an error, which the system's file may require.
   if file.real.pointee.pMethods != nil { file.pointee.pMethods = PageVFS.methods }
   guard code == SQLITE_OK, !file.page.pointee.isLog else { return code }

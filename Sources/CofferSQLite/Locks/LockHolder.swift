@@ -24,6 +24,16 @@ package struct LockHolder: Hashable, Sendable {
   enum Byte {
     static let write: UInt64 = 120
     static let reads: ClosedRange<UInt64> = 123...127
+    /// Every connection holds it while it uses the index.
+    static let use: UInt64 = 128
+  }
+
+  /// Whether a process may use the index of the log; `nil` if it cannot be determined.
+  static func isIndexUsed(of file: StoreFile) -> Bool? {
+    guard let table = readAll("/proc/locks") else { return nil }
+    guard let index = FileIdentity(file.sharedMemoryPath) else { return false }
+    // A process of another container has the number 0.
+    return !processes(in: table, holding: Byte.use...Byte.use, of: index, orHidden: true).isEmpty
   }
 
   /// Returns the process that holds the write lock, or `nil` if none does or it cannot be determined.
@@ -38,12 +48,15 @@ package struct LockHolder: Hashable, Sendable {
   }
 
   /// Parses the table of locks, with lines such as `6: POSIX  ADVISORY  READ 15954 fe:00:9576506 124 124`.
-  static func processes(in table: String, holding bytes: ClosedRange<UInt64>, of file: FileIdentity) -> [Int32] {
+  static func processes(
+    in table: String, holding bytes: ClosedRange<UInt64>, of file: FileIdentity, orHidden: Bool = false
+  ) -> [Int32] {
     var found: [Int32] = []
     for line in table.split(separator: "\n") {
       let fields = line.split(separator: " ", omittingEmptySubsequences: true)
       // A waiting process has an arrow in the second column.
-      guard fields.count == 8, fields[1] == "POSIX", let process = Int32(fields[4]), process > 0 else { continue }
+      guard fields.count == 8, fields[1] == "POSIX", let process = Int32(fields[4]), process > 0 || orHidden
+      else { continue }
       let identity = fields[5].split(separator: ":")
       guard identity.count == 3, UInt64(identity[2]) == file.inode, let first = UInt64(fields[6]) else { continue }
       guard let major = UInt64(identity[0], radix: 16), let minor = UInt64(identity[1], radix: 16) else { continue }

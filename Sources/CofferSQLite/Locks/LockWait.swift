@@ -7,6 +7,8 @@ struct LockWait {
   private let patience: UInt64?
   private var deadline: UInt64
   private var attempts = 0
+  /// The number of pauses in all waits.
+  private(set) var pauses = 0
 
   /// Begins a wait of at most this many milliseconds.
   init(milliseconds: Int) {
@@ -35,6 +37,7 @@ struct LockWait {
     guard now < deadline else { return false }
     let step: UInt64 = min(100_000 << UInt64(min(attempts, 6)), 5_000_000)
     attempts += 1
+    pauses += 1
     var pause = timespec(tv_sec: 0, tv_nsec: Int(min(step, deadline - now)))
     nanosleep(&pause, nil)
     return true

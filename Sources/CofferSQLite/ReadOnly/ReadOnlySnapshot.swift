@@ -30,6 +30,14 @@ final class ReadOnlySnapshot: RecordSnapshot {
     }
   }
 
+  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+    try read { reader in
+      do { return try reader.summary(of: key) } catch {
+        return try view.salvage(key, after: error).map(StoreEntrySummary.init)
+      }
+    }
+  }
+
   func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     try list(needsWholeRows: false) { try $0.page(prefix: prefix, after: after, limit: limit) }
   }

@@ -17,7 +17,7 @@ extension ReadOnlyStore {
       openQueue.async {
         continuation.resume(
           with: Result {
-            if isForced { return try open(path, configuration, because: "read-only access was requested.") }
+            if isForced { return try open(path, configuration, because: StorageError.readOnlyRequest) }
             guard let reason = obstacle(at: path, after: error) else { return nil }
             do {
               return try open(path, configuration, because: reason)
@@ -88,7 +88,7 @@ final class DamageReports: Sendable {
   func report(_ finding: Finding) {
     let identity = Identity(key: finding.key, revision: finding.revision)
     guard told.withLock({ $0.insert(identity).inserted }) else { return }
-    configuration.onDamage?(
+    configuration.tell(
       DamageReport(
         key: finding.key, revision: finding.revision, size: finding.value.count, location: file.description))
   }

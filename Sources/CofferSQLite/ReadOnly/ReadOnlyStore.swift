@@ -54,9 +54,7 @@ final class ReadOnlyStore: Sendable {
     self.loss = loss
     clock = configuration.clock
     maximumValueSize = min(configuration.maximumValueSize, limit)
-    refusal = StorageError(
-      .permissionDenied, "The store is open for reading only: \(reason)",
-      advice: "Nothing was written. Reopen it with write access.", location: file.description)
+    refusal = StorageError.readOnly(because: reason, location: file.description)
     onDamage = report
     let state = Locked(State(view: view, known: history.revision, epoch: history.epoch))
     self.state = state
@@ -66,7 +64,9 @@ final class ReadOnlyStore: Sendable {
       guard let read = journal.withLock({ $0 }) else { throw StorageError.closed("") }
       return try read(revision, limit)
     }
-    availabilityFeed = AvailabilityFeed(loss.map { .recovered(reason: $0.message) } ?? .available)
+    availabilityFeed = AvailabilityFeed(
+      loss.map { .recovered(reason: $0.message) } ?? .available, events: configuration.storeEvents,
+      location: file.description)
     journal.withLock { journal in
       journal = { [weak self] revision, limit in
         guard let self else { throw StorageError.closed("") }
@@ -109,6 +109,17 @@ final class ReadOnlyStore: Sendable {
 
   /// Returns the files as they are opened at present, and the known loss.
   func toVerify() throws -> (StoreFile, LossReport?) { (try view().file, loss) }
+
+  /// Returns the files as they are opened at present, and a check that throws if they have changed since.
+  func toCopy() throws -> (StoreFile, requireUnchanged: @Sendable () throws -> Void) {
+    let view = try view()
+    return (
+      view.file,
+      { [file] in
+        guard try view.isCurrent() else { throw StorageError.changedMeanwhile(file.description) }
+      }
+    )
+  }
 
   func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
     let view = try view()

@@ -13,8 +13,7 @@ final class ReadOnlyView: Sendable {
   /// Opens the files in their present state, with SQLite's locks if they can be taken.
   init(_ asked: StoreFile, onDamage: @escaping @Sendable (Finding) -> Void) throws {
     let files = try Self.settled(asked)
-    // If another program ended during a transaction, SQLite reports that the database cannot be read.
-    let modes: [ReadingMode] = files.hasRollback ? [.locked] : files.hasLog ? [.locked, .withLog] : [.withoutLog]
+    let modes = Self.modes(of: files, asked)
     var failure: (any Error)?
     for mode in modes where mode != .locked || files.hasIndex || files.hasRollback {
       var file = asked
@@ -35,6 +34,16 @@ final class ReadOnlyView: Sendable {
       ?? StorageError(
         .unavailable, "The store has a write-ahead log that cannot be read without creating its index.",
         advice: "Open the store once with write access.", location: asked.description)
+  }
+
+  /// Returns the modes to try, the best first.
+  private static func modes(of files: FileStates, _ file: StoreFile) -> [ReadingMode] {
+    // If another program ended during a transaction, SQLite reports that the database cannot be read.
+    if files.hasRollback { return [.locked] }
+    let unlocked: ReadingMode = files.hasLog ? .withLog : .withoutLog
+    // SQLite would create a missing log, and rebuild an index that nobody uses, which a killed process has left.
+    guard files.log != nil, LockHolder.isIndexUsed(of: file) ?? files.hasLog else { return [unlocked] }
+    return [.locked, unlocked]
   }
 
   /// Returns the state of the files once their dates are reliable; waits up to 0.2 s.

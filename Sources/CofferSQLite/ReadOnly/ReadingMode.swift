@@ -55,9 +55,17 @@ enum UnlockedVFS {
     vfs.initialize(to: checked.pointee)
     vfs.pointee.pNext = nil
     vfs.pointee.zName = UnsafePointer(label)
-    vfs.pointee.xOpen = { openPageFile(sqlite3_vfs_find(UnlockedVFS.system), $1, $2, $3, $4) }
+    vfs.pointee.xOpen = { openPageFile(sqlite3_vfs_find(UnlockedVFS.system), $1, $2, $3, $4) { readingFlags($0) } }
     return sqlite3_vfs_register(vfs, 0)
   }()
+
+  /// Returns the flags with which a log is opened. SQLite would open it for writing, and for root set its owner, which
+  /// changes its date, unless it takes the file for one of another kind.
+  private static func readingFlags(_ flags: Int32) -> Int32 {
+    guard flags & SQLITE_OPEN_WAL != 0 else { return flags }
+    let writing = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_WAL
+    return flags & ~writing | SQLITE_OPEN_READONLY | SQLITE_OPEN_SUBJOURNAL
+  }
 
   /// The VFS of SQLite whose locks have no effect.
   fileprivate static let system = "unix-none"

@@ -67,6 +67,17 @@ package final class Reader: @unchecked Sendable {
     }
   }
 
+  /// Returns the row of a key if it is damaged, without reporting it; `nil` if the row is intact or missing.
+  func damagedRow(of key: StoreKey) throws -> Finding? {
+    try key.withBytes { name in
+      get.bind(1, borrowing: name)
+      defer { get.resetAndClearBindings() }
+      guard try get.step() else { return nil }
+      let row = ValueRow(get, 0)
+      return row.isWhole(key) && ValueAttributes(encoded: row.attributes) != nil ? nil : Finding(key, row)
+    }
+  }
+
   /// Calls `body` with the revision and bytes of a value, without copying them; `nil` if the key is absent. A damaged
   /// value is passed as revision zero and no bytes.
   package func withValue<R>(_ key: StoreKey, _ body: (StoreRevision, UnsafeRawBufferPointer) throws -> R) throws -> R? {
@@ -213,7 +224,7 @@ package final class Reader: @unchecked Sendable {
   private func entry(_ key: StoreKey, in statement: Statement, firstColumn: Int32) throws -> StoreEntry {
     let row = ValueRow(statement, firstColumn)
     guard row.isWhole(key), let attributes = ValueAttributes(encoded: row.attributes) else {
-      onDamage(Finding(key: key, revision: row.revision, checksum: row.checksum, value: Data(row.value)))
+      onDamage(Finding(key, row))
       throw StorageError.damagedValue(key, location: connection.file.description)
     }
     return StoreEntry(

@@ -25,10 +25,15 @@ final class SQLiteSnapshot: RecordSnapshot {
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     try read { reader in
       try keys.map { key in
-        do { return try reader.entry(key) } catch {
-          guard let entry = try store.salvage(key, after: error), entry.revision <= revision else { throw error }
-          return entry
-        }
+        do { return try reader.entry(key) } catch { return try salvage(key, after: error) }
+      }
+    }
+  }
+
+  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+    try read { reader in
+      do { return try reader.summary(of: key) } catch {
+        return StoreEntrySummary(try salvage(key, after: error))
       }
     }
   }
@@ -42,6 +47,12 @@ final class SQLiteSnapshot: RecordSnapshot {
   }
 
   func systemRecords() throws -> [SystemRecordName: Data] { try read { try $0.systemRecords() } }
+
+  /// Reads an entry past a damaged page, if the snapshot contains it.
+  private func salvage(_ key: StoreKey, after error: any Error) throws -> StoreEntry {
+    guard let entry = try store.salvage(key, after: error), entry.revision <= revision else { throw error }
+    return entry
+  }
 
   private func list<R: Sendable>(needsWholeRows: Bool, _ body: (Reader) throws -> R) throws -> R {
     try read { reader in

@@ -24,6 +24,12 @@ final class Quarantine: Sendable {
     self.configuration = configuration
   }
 
+  /// Returns the id of a row: the revision and a hash of the key (FNV-1a).
+  static func id(key: some Sequence<UInt8>, revision: Int64) -> String {
+    let hash = key.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    return "\(UInt64(bitPattern: revision))-\(String(hash, radix: 16))"
+  }
+
   /// Sets the writer that stores the copies. The reference is weak, since the store owns the writer.
   func connect(_ writer: Writer) { state.withLock { $0.writer = writer } }
 
@@ -42,9 +48,10 @@ final class Quarantine: Sendable {
         throw error
       }
     }
-    configuration.onDamage?(
+    configuration.tell(
       DamageReport(
-        key: finding.key, revision: finding.revision, size: finding.value.count, location: file.description))
+        key: finding.key, revision: finding.revision, size: finding.value.count, location: file.description,
+        quarantineID: finding.id))
   }
 }
 
@@ -54,6 +61,16 @@ struct Finding: Sendable {
   let revision: StoreRevision
   let checksum: Int64
   let value: Data
+
+  init(key: StoreKey, revision: StoreRevision, checksum: Int64, value: Data) {
+    (self.key, self.revision, self.checksum, self.value) = (key, revision, checksum, value)
+  }
+
+  init(_ key: StoreKey, _ row: ValueRow) {
+    self.init(key: key, revision: row.revision, checksum: row.checksum, value: Data(row.value))
+  }
+
+  var id: String { key.withBytes { Quarantine.id(key: $0, revision: Int64(bitPattern: revision.rawValue)) } }
 
   func keep(foundAt: Int64, on connection: Connection) throws {
     let statement = try connection.prepare(

@@ -8,23 +8,8 @@ public struct SQLiteConfiguration: Sendable {
   public var createsIfMissing = true
 
   /// The access with which the store is opened. By default, a store that cannot be written is opened for reading only.
-  public var access = Access.readWriteOrReadOnly
-
-  /// A kind of access to a store.
-  public enum Access: Hashable, Sendable {
-    /// Reading and writing, with a fallback to reading.
-    ///
-    /// If the file or its directory cannot be written (a read-only file system, missing permissions, a full disk), an
-    /// existing store is opened for reading only; see ``SQLiteEngine/isReadOnly``.
-    case readWriteOrReadOnly
-    /// Reading and writing; opening throws `permissionDenied` if the store cannot be written.
-    case readWrite
-    /// Reading only.
-    ///
-    /// Opening creates and writes no files, takes no lock that blocks writers, and repairs nothing. The
-    /// store must exist in the current format.
-    case readOnly
-  }
+  /// For `.readOnly`, the store must have a format that can be read without an upgrade.
+  public var access = StoreAccess.readWriteOrReadOnly
 
   /// The number of commits that the journal keeps for subscribers that fall behind: at least 1, and 10,000 by default.
   ///
@@ -45,6 +30,16 @@ public struct SQLiteConfiguration: Sendable {
   /// A handler that is called once for each damaged value that is found. The bytes are kept in the quarantine.
   public var onDamage: (@Sendable (DamageReport) -> Void)?
 
+  /// The hook for logging and metrics; none by default.
+  ///
+  /// A handle tells its openings and commits to the hook of its own configuration. What handles share (checkpoints,
+  /// waiting for locks, damage, availability, sweeps) is told to that of the handle that opened the file first.
+  public var events: CofferEvents?
+
+  /// The hook of the engine whose journal the store is. It is told about checkpoints and waiting for locks only, since
+  /// the engine tells about its commits itself.
+  package var journalEvents: CofferEvents?
+
   /// The location of the store in messages; `nil` for `sqlite:` and its path.
   package var name: String?
 
@@ -62,27 +57,13 @@ public struct SQLiteConfiguration: Sendable {
   public init() {}
 }
 
-/// A report of a value whose bytes no longer match what was written.
-///
-/// Reading the value throws `damaged`. Its bytes are copied to the quarantine, where they stay unchanged, so writing
-/// the key again loses nothing.
-public struct DamageReport: Hashable, Sendable {
-  /// The key of the damaged value; `nil` if a whole file with many values is damaged.
-  public let key: StoreKey?
-  /// The revision of the commit that wrote the value; zero for a whole file.
-  public let revision: StoreRevision
-  /// The number of damaged bytes.
-  public let size: Int
-  /// The location of the store, such as `sqlite:/var/lib/app.db`.
-  public let location: String
-  /// Whether a copy of the damaged file is used instead of it.
-  public let isCopyUsed: Bool
+extension SQLiteConfiguration {
+  /// The hook for what the store does by itself.
+  var storeEvents: CofferEvents? { events ?? journalEvents }
 
-  package init(key: StoreKey?, revision: StoreRevision, size: Int, location: String, isCopyUsed: Bool = false) {
-    self.key = key
-    self.revision = revision
-    self.size = size
-    self.location = location
-    self.isCopyUsed = isCopyUsed
+  /// Passes a report of damage, of which there is one for each damaged value, to the handlers.
+  func tell(_ report: DamageReport) {
+    events?.tellLater(report.location, .damaged(report))
+    onDamage?(report)
   }
 }

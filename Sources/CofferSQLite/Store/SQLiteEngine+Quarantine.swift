@@ -1,4 +1,5 @@
 public import CofferCore
+import CofferLocks
 public import Foundation
 
 extension SQLiteEngine: QuarantiningEngine {
@@ -31,6 +32,29 @@ extension SQLiteEngine: QuarantiningEngine {
     }
   }
 
+  public func damage(of key: StoreKey) async throws -> DamageReport? {
+    let store = try openStore()
+    try requireNoLoss(store)
+    // A revision beyond this one is damaged itself, and a later, intact version may be assigned it.
+    let latest = store.latestRevision
+    guard let finding = try store.damagedRow(of: key), finding.revision <= latest else { return nil }
+    let now = store.clock.now().unixMilliseconds
+    try await perform { committer in
+      try committer.housekeep { try finding.keep(foundAt: now, on: committer.connection) }
+    }
+    return DamageReport(
+      key: key, revision: finding.revision, size: finding.value.count, location: description, quarantineID: finding.id)
+  }
+
+  /// Throws if the store has lost commits: the value that would be replaced may have been replaced by one of them.
+  package func requireNoLoss() throws { try requireNoLoss(openStore()) }
+
+  private func requireNoLoss(_ store: SQLiteStore) throws {
+    guard let loss = store.loss.withLock({ $0 }) else { return }
+    throw StorageError(
+      .preconditionFailed, loss.message, advice: "Restore a backup, or accept the loss first.", location: description)
+  }
+
   /// The keys of the versions that an engine over this journal has quarantined elsewhere, by their names there.
   package func quarantinedKeys() throws -> [Data: StoreKey] {
     let rows = try read { reader in
@@ -56,14 +80,27 @@ extension SQLiteEngine: QuarantiningEngine {
   }
 
   /// Records the key of a version that an engine over this journal has quarantined elsewhere, under `name`.
-  package func noteQuarantined(_ name: String, _ key: StoreKey, _ revision: StoreRevision) {
+  package func noteQuarantined(_ name: String, _ key: StoreKey, _ revision: StoreRevision) async throws {
+    let (finding, now) = (Finding(key, revision, elsewhere: name), clock.now().unixMilliseconds)
+    try await perform { committer in
+      try committer.housekeep { try finding.keep(foundAt: now, on: committer.connection) }
+    }
+  }
+
+  /// Does the same in the background.
+  package func noteQuarantinedSoon(_ name: String, _ key: StoreKey, _ revision: StoreRevision) {
     guard let store = try? openStore() else { return }
-    // A checksum has 32 bits, so -1 distinguishes the row from a damaged one.
-    let finding = Finding(key: key, revision: revision, checksum: -1, value: Data(name.utf8))
-    let now = store.clock.now().unixMilliseconds
+    let (finding, now) = (Finding(key, revision, elsewhere: name), store.clock.now().unixMilliseconds)
     store.writer.housekeep { committer in
       try committer.housekeep { try finding.keep(foundAt: now, on: committer.connection) }
     }
+  }
+}
+
+extension Finding {
+  /// The note of a version that is in another quarantine. A checksum has 32 bits, so -1 distinguishes it.
+  fileprivate init(_ key: StoreKey, _ revision: StoreRevision, elsewhere name: String) {
+    self.init(key: key, revision: revision, checksum: -1, value: Data(name.utf8))
   }
 }
 
@@ -77,11 +114,7 @@ private struct QuarantinedRow {
   var key: StoreKey? { StoreKey(bytes: name) }
   var arguments: [SQLiteValue] { [.blob(name), .integer(revision)] }
 
-  /// The revision and a hash of the key (FNV-1a).
-  var id: String {
-    let hash = name.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-    return "\(UInt64(bitPattern: revision))-\(String(hash, radix: 16))"
-  }
+  var id: String { Quarantine.id(key: name, revision: revision) }
 }
 
 extension StoreKey {
@@ -89,6 +122,16 @@ extension StoreKey {
   fileprivate init?(bytes: Data) {
     guard let text = String(validating: bytes, as: UTF8.self), let key = try? StoreKey(text) else { return nil }
     self = key
+  }
+}
+
+extension SQLiteStore {
+  /// Returns the row of a key if it is damaged, also from a damaged page.
+  fileprivate func damagedRow(of key: StoreKey) throws -> Finding? {
+    do { return try readers.read { try $0.damagedRow(of: key) } } catch {
+      _ = try StorageError.damagedPage(error)
+      return try salvagingReader().damagedRow(of: key)
+    }
   }
 }
 

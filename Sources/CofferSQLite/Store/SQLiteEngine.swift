@@ -16,10 +16,11 @@ import CofferLocks
 ///
 /// SQLite's `-wal` and `-shm` files and a small `-wake` file are kept beside the database file. Do not put a store on
 /// a network file system: SQLite's locks and the memory-mapped file require a local one.
-public final class SQLiteEngine: StorageEngine {
+public final class SQLiteEngine: ExpiringEngine {
   private let core: Core
   private let isClosed = Locked(false)
   private let group = SubscriptionGroup()
+  public let events: CofferEvents?
 
   public let capabilities: StoreCapabilities
   public var description: String { file.description }
@@ -29,7 +30,7 @@ public final class SQLiteEngine: StorageEngine {
 
   /// Whether the store is open for reading only, because of its configuration or because the file cannot be written.
   ///
-  /// If so, commits throw `permissionDenied`, and the engine polls for the commits of other processes once per second.
+  /// If so, commits throw `readOnly`, and the engine polls for the commits of other processes once per second.
   public var isReadOnly: Bool {
     if case .readOnly = core { true } else { false }
   }
@@ -45,22 +46,29 @@ public final class SQLiteEngine: StorageEngine {
   public static func open(
     at path: String, configuration: SQLiteConfiguration = SQLiteConfiguration()
   ) async throws -> SQLiteEngine {
+    let location = configuration.name ?? "sqlite:\(path)"
+    return try await configuration.events.opening(at: location, isReadOnly: \.isReadOnly) {
+      try await openUntold(at: path, configuration)
+    }
+  }
+
+  private static func openUntold(at path: String, _ configuration: SQLiteConfiguration) async throws -> SQLiteEngine {
     if let reading = try await ReadOnlyStore.instead(of: path, configuration, after: nil) {
-      return SQLiteEngine(reading)
+      return SQLiteEngine(reading, configuration)
     }
     do {
       let store = try await StoreRegistry.shared.open(path, configuration: configuration)
       StoreRegistry.shared.showOrder()
-      return SQLiteEngine(store)
+      return SQLiteEngine(store, configuration)
     } catch let error as StorageError {
       guard let reading = try await ReadOnlyStore.instead(of: path, configuration, after: error) else { throw error }
-      return SQLiteEngine(reading)
+      return SQLiteEngine(reading, configuration)
     }
   }
 
   /// Opens a store, blocking the caller's thread, for callers that cannot suspend.
   package static func openBlocking(at path: String, configuration: SQLiteConfiguration) throws -> SQLiteEngine {
-    SQLiteEngine(try StoreRegistry.shared.openBlocking(path, configuration: configuration))
+    SQLiteEngine(try StoreRegistry.shared.openBlocking(path, configuration: configuration), configuration)
   }
 
   /// Opens an existing store for reading only, blocking the caller's thread.
@@ -68,17 +76,19 @@ public final class SQLiteEngine: StorageEngine {
   package static func openBlocking(
     at path: String, configuration: SQLiteConfiguration, readOnlyBecause reason: String
   ) throws -> SQLiteEngine {
-    SQLiteEngine(try ReadOnlyStore.open(path, configuration, because: reason))
+    SQLiteEngine(try ReadOnlyStore.open(path, configuration, because: reason), configuration)
   }
 
-  private init(_ store: SQLiteStore) {
+  private init(_ store: SQLiteStore, _ configuration: SQLiteConfiguration) {
+    events = configuration.events
     core = .full(store)
     capabilities = StoreCapabilities(Self.features, maximumValueSize: store.maximumValueSize)
   }
 
-  private init(_ store: ReadOnlyStore) {
+  private init(_ store: ReadOnlyStore, _ configuration: SQLiteConfiguration) {
+    events = configuration.events
     core = .readOnly(store)
-    let features = Self.features.subtracting([.atomicBatches, .preconditions, .powerLossSafety])
+    let features = Self.features.subtracting(.promisedByWriters)
     capabilities = StoreCapabilities(features, maximumValueSize: store.maximumValueSize)
   }
 
@@ -103,6 +113,7 @@ public final class SQLiteEngine: StorageEngine {
 
   deinit {
     guard !isClosed.withLock({ $0 }) else { return }
+    events?.tellLater(description, .closed)
     switch core {
     case .full(let store):
       store.finishChanges(group)
@@ -136,11 +147,19 @@ public final class SQLiteEngine: StorageEngine {
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
+    guard let events else { return try await commit(batch, from: origin, note: nil) }
+    return try await events.commit(batch, to: self) { try await commit(batch, from: origin, note: $0) }
+  }
+
+  /// Commits a batch without telling about it.
+  package func commit(
+    _ batch: WriteBatch, from origin: StoreOrigin, note: CommitNote?
+  ) async throws -> StoreCommit {
     let store = try openStore()
     try batch.check(capabilities, location: store.file.description)
     let commit = try await store.writer.commit(
-      PreparedBatch(batch, origin: origin, at: store.clock.now()), durability: batch.durability)
-    store.sweep(after: commit, batch)
+      PreparedBatch(batch, origin: origin, at: store.clock.now(), note: note), durability: batch.durability)
+    store.sweep(at: commit.date, after: batch)
     return commit
   }
 
@@ -248,6 +267,7 @@ public final class SQLiteEngine: StorageEngine {
       return !isClosed
     }
     guard isFirst else { return }
+    defer { events?.tellLater(description, .closed) }
     guard case .full(let store) = core else {
       if case .readOnly(let store) = core { store.close() }
       return
@@ -257,7 +277,7 @@ public final class SQLiteEngine: StorageEngine {
   }
 
   /// Returns the store and its writer.
-  /// - Throws: `closed`, or `permissionDenied` if the store is open for reading only.
+  /// - Throws: `closed`, or `readOnly` if the store is open for reading only.
   func openStore() throws -> SQLiteStore {
     guard !isClosed.withLock({ $0 }) else { throw StorageError.closed(description) }
     switch core {

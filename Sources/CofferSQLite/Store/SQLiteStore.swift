@@ -62,7 +62,9 @@ final class SQLiteStore: Sendable {
     epoch = opening.history.epoch
     restoration = opening.restoration
     loss = Locked(opening.history.loss)
-    availabilityFeed = AvailabilityFeed(opening.history.loss.map { .recovered(reason: $0.message) } ?? .available)
+    availabilityFeed = AvailabilityFeed(
+      opening.history.loss.map { .recovered(reason: $0.message) } ?? .available, events: configuration.events,
+      location: file.description)
     let availability = availabilityFeed
     let (identity, token) = (opening.identity, token)
     let listener = Writer.Listener(
@@ -164,7 +166,7 @@ final class SQLiteStore: Sendable {
     readers.close(StorageError.closed(file.description))
     feed.finish()
     availabilityFeed.finish()
-    wake.noteClosed()
+    wake.close()
   }
 
   // MARK: Other processes

@@ -18,7 +18,8 @@ final class WakeFile: Sendable {
   private static let magic = WakeWords.magic
 
   private let file: StoreFile
-  private let descriptor: Locked<Int32>
+  /// The descriptor of the file; `nil` once it is closed.
+  private let descriptor: Locked<Int32?>
   /// The address of the mapping, constant for the lifetime of this object so that reading takes no lock.
   private let address: UInt
   /// The newest revision that this process has seen, used if the revision in the file is overwritten.
@@ -35,17 +36,36 @@ final class WakeFile: Sendable {
   }
 
   deinit {
+    close()
     known.deallocate()
-    noteClosed()
     munmap(UnsafeMutableRawPointer(bitPattern: address), Self.size)
-    descriptor.withLock { _ = Foundation.close($0) }
+  }
+
+  /// Records that the store is closed, and lets go of the file. The words stay readable.
+  ///
+  /// An access to a mapped file that was truncated, for example while a copy of it is put back, would end the process.
+  /// Nobody expects that of a store that is closed or could not be opened, so the mapping is not used here.
+  func close() {
+    descriptor.withLock { descriptor in
+      guard let open = descriptor else { return }
+      noteClosed(open)
+      var words = [UInt8](repeating: 0, count: Self.size)
+      _ = pread(open, &words, words.count, 0)
+      let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED
+      let memory = mmap(field(0), Self.size, PROT_READ | PROT_WRITE, flags, -1, 0)
+      if memory != MAP_FAILED { memory?.copyMemory(from: words, byteCount: Self.size) }
+      Foundation.close(open)
+      descriptor = nil
+    }
   }
 
   /// Records that the store is closed, if the last connection of all processes has deleted the log. A change of the
   /// database while this mark is set was made by an unaware writer.
-  func noteClosed() {
+  private func noteClosed(_ descriptor: Int32) {
     guard access(file.logPath, F_OK) != 0, errno == ENOENT else { return }
-    coffer_atomic_store(field(WakeWords.closed), WakeWords.closedWord(file.changeCount))
+    var word = WakeWords.closedWord(file.changeCount)
+    // An aligned word in one page, which other processes see as a whole.
+    _ = pwrite(descriptor, &word, MemoryLayout.size(ofValue: word), off_t(WakeWords.closed))
   }
 
   /// Opens, completes and maps the file, replacing the mapping at `address` if given.
@@ -154,7 +174,9 @@ final class WakeFile: Sendable {
     guard now < heard &+ Self.listenerPatience else { return }
     var byte: UInt8 = 0
     // A lost notification is made up for by the watchers' slow poll.
-    descriptor.withLock { _ = pwrite($0, &byte, 1, Self.bellOffset) }
+    descriptor.withLock { descriptor in
+      if let descriptor { _ = pwrite(descriptor, &byte, 1, Self.bellOffset) }
+    }
   }
 
   /// Records a heartbeat, by which writers in all processes detect an active watcher.
@@ -192,10 +214,11 @@ final class WakeFile: Sendable {
   /// - Returns: Whether another file was attached.
   func reattach() -> Bool {
     descriptor.withLock { descriptor in
+      guard let open = descriptor else { return false }
       var mine = stat()
       var present = stat()
       let isAttached =
-        fstat(descriptor, &mine) == 0 && stat(file.wakePath, &present) == 0 && mine.st_ino == present.st_ino
+        fstat(open, &mine) == 0 && stat(file.wakePath, &present) == 0 && mine.st_ino == present.st_ino
         && mine.st_dev == present.st_dev
       guard !isAttached else { return false }
       // The new file receives all words before readers see it.
@@ -209,7 +232,7 @@ final class WakeFile: Sendable {
         Foundation.close(fresh)
         return false
       }
-      Foundation.close(descriptor)
+      Foundation.close(open)
       descriptor = fresh
       return true
     }

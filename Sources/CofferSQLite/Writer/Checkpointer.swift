@@ -16,10 +16,11 @@ final class Checkpointer: Sendable {
 
   private let queue = DispatchQueue(label: "coffer.checkpoint", qos: .utility)
   private let file: StoreFile
+  private let events: CofferEvents?
   private let isScheduled = Locked(false)
   private let connection = Locked<Connection?>(nil)  // touched on the queue only
 
-  init(_ file: StoreFile) { self.file = file }
+  init(_ file: StoreFile, _ events: CofferEvents?) { (self.file, self.events) = (file, events) }
 
   /// Starts copying unless it is under way, then calls `finish` with SQLite's result code: the writer copies the rest.
   func start(finish: @escaping @Sendable (Int32) -> Void) {
@@ -29,9 +30,16 @@ final class Checkpointer: Sendable {
     }
     guard isFirst else { return }
     queue.async { [self] in
-      let code = checkpoint()
+      let span = events?.begin(.checkpoint, at: file.description)
+      let start = events.map { _ in ContinuousClock.now }
+      let copying = checkpoint()
       isScheduled.withLock { $0 = false }
-      if let code { finish(code) }
+      if let copying { finish(copying.code) }
+      if let start, let pages = copying?.pages, pages > 0 {
+        let facts = StoreEvent.Checkpoint(pages: pages, duration: .now - start, delayedCommits: false)
+        events?.tell(StoreEvent(location: file.description, .checkpointed(facts)), in: span)
+      }
+      events?.end(span)
     }
   }
 
@@ -45,8 +53,9 @@ final class Checkpointer: Sendable {
     }
   }
 
-  /// Copies the log and returns SQLite's result code, or `nil` if another process is copying.
-  private func checkpoint() -> Int32? {
+  /// Copies the log and returns SQLite's result code with the number of copied pages, or `nil` if another process is
+  /// copying.
+  private func checkpoint() -> (code: Int32, pages: Int)? {
     guard let lock = try? file.checkpointLock(.exclusive) else { return nil }
     return withExtendedLifetime(lock) {
       connection.withLock { connection in
@@ -54,7 +63,10 @@ final class Checkpointer: Sendable {
         if connection == nil { connection = try? Connection(file) }
         // The first statement opens the log.
         _ = try? connection?.number("PRAGMA schema_version")
-        return connection?.checkpoint(SQLITE_CHECKPOINT_PASSIVE) ?? SQLITE_OK
+        guard let connection else { return (SQLITE_OK, 0) }
+        let before = connection.log?.copied ?? 0
+        let code = connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
+        return (code, Int(connection.log?.copied ?? before) - Int(before))
       }
     }
   }

@@ -79,8 +79,8 @@ extension ValueRow {
 
 extension SQLiteStore {
   /// Schedules the removal of expired values if it is due after a commit.
-  func sweep(after commit: StoreCommit, _ batch: WriteBatch) {
-    guard let sweeping, let date = sweeping.takeDue(at: commit.date, after: batch) else { return }
+  func sweep(at date: Date, after batch: WriteBatch) {
+    guard let sweeping, let date = sweeping.takeDue(at: date, after: batch) else { return }
     writer.sweep(upTo: date) { sweeping.noteMore() }
   }
 }
@@ -90,6 +90,7 @@ extension Writer {
   /// up for it.
   fileprivate func sweep(upTo date: Date, noteMore: @escaping @Sendable () -> Void) {
     workInBackground { [self] committer in
+      let start = configuration.events.map { _ in ContinuousClock.now }
       let expired = try committer.expiredValues(at: date)
       if expired.isFull { noteMore() }
       var commit: StoreCommit?
@@ -99,6 +100,11 @@ extension Writer {
         let revision = try committer.commit([batch], durability: .relaxed)[0].get()
         raise(revision)
         commit = batch.commit(at: revision)
+        if let start, let commit {
+          let facts = StoreEvent.Commit(
+            commit, batch.operations, .relaxed, since: start, groupSize: 1, isSweep: true)
+          configuration.events?.tellLater(file.description, .committed(facts))
+        }
       }
       try? committer.forget(expired)  // the next sweep finds and drops what is left
       return WorkOutcome(commit: commit)

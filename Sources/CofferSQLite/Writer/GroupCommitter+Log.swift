@@ -32,6 +32,8 @@ extension GroupCommitter {
   func startLogAgain(isTooLong: Bool) throws {
     let patience = logLimits.patience(isTooLong: isTooLong)
     let mode: LockFile.Mode = isTooLong ? .patient(milliseconds: patience) : .exclusive
+    let start = isTooLong && events != nil ? ContinuousClock.now : nil
+    let before = connection.log
     let lock = try connection.file.checkpointLock(mode)
     // A process that is copying now does so for all of them.
     let code =
@@ -41,6 +43,11 @@ extension GroupCommitter {
         connection.waiting(LockWait(milliseconds: patience)) { connection.checkpoint(SQLITE_CHECKPOINT_RESTART) }
       }
     if coffer_sqlite_is_lost_sync(code) == 1 { throw lostSync(code) }
+    if let start, let before, code == SQLITE_OK {
+      let pages = Int(before.frames) - Int(before.copied)
+      let facts = StoreEvent.Checkpoint(pages: pages, duration: .now - start, delayedCommits: true)
+      events?.tellLater(connection.file.description, .checkpointed(facts))
+    }
     if isTooLong { logLimits.wasTried(connection.log, succeeded: code == SQLITE_OK) }
   }
 }

@@ -13,6 +13,7 @@ package final class GroupCommitter {
   package private(set) lazy var statements = StatementCache(connection)
 
   let maximumValueSize: Int
+  let events: CofferEvents?
   private var retention: JournalRetention
   private(set) var revision = StoreRevision.zero
   /// The epoch of the history that this connection continues.
@@ -44,6 +45,7 @@ package final class GroupCommitter {
     connection = try Connection(file)
     clock = configuration.clock
     maximumValueSize = configuration.maximumValueSize
+    events = configuration.storeEvents
     retention = JournalRetention(commits: configuration.journalRetention)
     try connection.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
     // A log that a large value has grown shrinks again. (Apple's systems flush the device only with `fullfsync`.)
@@ -111,7 +113,9 @@ package final class GroupCommitter {
   }
 
   /// Runs `body` in a transaction and, if it changed anything, appends one commit to the journal.
-  func transact<R>(_ header: TransactionHeader, _ body: (SQLiteTransaction) throws -> R) throws -> (R, StoreCommit?) {
+  func transact<R>(
+    _ header: TransactionHeader, _ note: CommitNote?, _ body: (SQLiteTransaction) throws -> R
+  ) throws -> (R, StoreCommit?) {
     try write(durability: header.durability) {
       let changesBefore = sqlite3_total_changes64(connection.handle)
       let transaction = SQLiteTransaction(self)
@@ -122,7 +126,9 @@ package final class GroupCommitter {
         WriteBatch(transaction.operations, transaction: header.transaction), origin: header.origin ?? StoreOrigin(),
         at: clock.now(), isApplied: true, isForeign: header.origin == nil)
       try append(batch, at: revision.next)
-      return (result, batch.commit(at: revision))
+      let commit = batch.commit(at: revision)
+      note?.note { ($0.groupSize, $0.commit, $0.operations) = (1, commit, batch.operations) }
+      return (result, commit)
     }
   }
 

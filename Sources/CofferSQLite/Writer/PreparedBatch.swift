@@ -18,6 +18,8 @@ final class PreparedBatch: Sendable {
   let hook: CommitHook?
   let selection: StoreSelection
   let journalEntry: [UInt8]
+  /// Receives what only the writer knows, if anybody asks.
+  let note: CommitNote?
   /// Whether there is anything to write.
   let isChange: Bool
   /// The total size of the values in bytes.
@@ -28,8 +30,9 @@ final class PreparedBatch: Sendable {
   /// - Parameter isApplied: Whether the operations are already applied and only the journal row is to be written.
   init(
     _ batch: WriteBatch, origin: StoreOrigin, at date: Date, isApplied: Bool = false, isForeign: Bool = false,
-    isSweep: Bool = false, hook: CommitHook? = nil
+    isSweep: Bool = false, hook: CommitHook? = nil, note: CommitNote? = nil
   ) {
+    self.note = note
     operations = batch.operations
     self.date = date.inMilliseconds
     self.isForeign = isForeign

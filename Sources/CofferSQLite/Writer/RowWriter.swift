@@ -183,6 +183,8 @@ final class RowWriter {
   private func schedule(_ key: StoreKey, _ expires: Date) throws {
     if let putExpiry {
       do { return try run(putExpiry, key, expires) } catch {
+        // After some errors, such as a full disk, SQLite has ended the transaction: a second try would be a commit.
+        guard connection.isInTransaction else { throw error }
         self.putExpiry = nil  // The transaction that created the table may have been rolled back.
       }
     }

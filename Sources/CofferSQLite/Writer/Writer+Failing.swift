@@ -23,6 +23,13 @@ extension Writer {
     }
   }
 
+  /// Tells that a group had to wait for the lock of another process.
+  func tellWait(_ committer: GroupCommitter, _ events: CofferEvents) {
+    let pauses = committer.connection.pauses
+    guard pauses > 0 else { return }
+    events.tellLater(file.description, .retried(StoreEvent.Retry(.writeLock, attempt: pauses, code: .busy)))
+  }
+
   func closeIfDeviceFailed(_ results: [Result<StoreRevision, any Error>]) {
     if let error = results.lazy.compactMap(\.lostSync).first { return closeIfDeviceFailed(error) }
     if listener.failure.isGiven() { closeAfterFailureElsewhere() }

@@ -46,15 +46,17 @@ extension SQLiteEngine: SynchronousEngine {
     _ batch: WriteBatch, from origin: StoreOrigin,
     completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
   ) {
+    let note = events.map { _ in CommitNote() }
+    let told = note.flatMap { events?.telling(batch, to: self, $0, completion) } ?? completion
     do {
       let store = try openStore()
       try batch.check(capabilities, location: store.file.description)
-      store.writer.submit(PreparedBatch(batch, origin: origin, at: store.clock.now())) { result in
-        if case .success(let commit) = result { store.sweep(after: commit, batch) }
-        completion(result)
+      store.writer.submit(PreparedBatch(batch, origin: origin, at: store.clock.now(), note: note)) { result in
+        if case .success(let commit) = result { store.sweep(at: commit.date, after: batch) }
+        told(result)
       }
     } catch {
-      completion(.failure(error))
+      told(.failure(error))
     }
   }
 }

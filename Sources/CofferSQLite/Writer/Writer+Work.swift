@@ -6,14 +6,15 @@ import Foundation
 extension Writer {
   /// Runs a closure in a separate transaction on the writer's thread.
   func transact<R: Sendable>(
-    _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
+    _ header: TransactionHeader, note: CommitNote? = nil,
+    _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
   ) async throws -> R {
     try Task.checkCancellation()
     return try await enqueue { (continuation: CheckedContinuation<R, any Error>) in
       .work(
         run: { [self] committer in
           do {
-            let (value, commit) = try committer.transact(header, body)
+            let (value, commit) = try committer.transact(header, note, body)
             if let commit { raise(commit.revision) }
             noteDurable(committer)
             continuation.resume(returning: value)

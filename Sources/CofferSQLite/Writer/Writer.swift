@@ -45,14 +45,14 @@ final class Writer: Sendable {
   private let checkpointer: Checkpointer
   let file: StoreFile
   let listener: Listener
-  private let configuration: SQLiteConfiguration
+  let configuration: SQLiteConfiguration
   /// Returns whether batches may be written past damaged pages; set by the store, which can prove that all rows exist.
   let maySalvage = Locked<(@Sendable (any Error) -> Bool)?>(nil)
 
   init(_ file: StoreFile, configuration: SQLiteConfiguration, listener: Listener) throws {
     let committer = try GroupCommitter(file, configuration: configuration, failure: listener.failure)
     self.committer = Locked(committer)
-    checkpointer = Checkpointer(file)
+    checkpointer = Checkpointer(file, configuration.storeEvents)
     self.file = file
     self.listener = listener
     self.configuration = configuration
@@ -187,6 +187,7 @@ final class Writer: Sendable {
       // A damaged page is handled on the writer's thread.
       if (result.error as? StorageError)?.isDamagedPage == true { return nil }
       if case .success(let revision) = result, batch.isChange {
+        batch.note?.note { $0.groupSize = 1 }
         raise(revision)
         listener.announce([batch.commit(at: revision)])
       }
@@ -235,7 +236,10 @@ final class Writer: Sendable {
         committer.withLock { committer in
           guard let committer else { return }
           // The first request has waited longest, so its deadline applies.
-          committer.connection.waiting(LockWait(until: group.first?.deadline ?? .max)) { process(group, committer) }
+          committer.connection.waiting(LockWait(until: group.first?.deadline ?? .max)) {
+            process(group, committer)
+            if let events = configuration.storeEvents { tellWait(committer, events) }
+          }
         }
       }
     }
@@ -296,6 +300,8 @@ final class Writer: Sendable {
     // The store is closed before its callers are resumed, so that their next request is rejected.
     closeIfDeviceFailed(results)
     if committer.hasLostItsHistory, let error = results.first?.error as? StorageError { refuse(error) }
+    let count = batches.count
+    for case let note? in batches.lazy.map(\.note) { note.note { $0.groupSize = count } }
     if case .success(let newest)? = results.last(where: { $0.error == nil }) { raise(newest) }
     finish(batches, results, committer) { failure in
       for (request, result) in zip(group, results) {

@@ -1,10 +1,13 @@
 public import CofferCore
-public import CofferSQLite
+package import CofferSQLite
 
 /// The options for opening a ``SlotEngine``.
 public struct SlotConfiguration: Sendable {
   /// Whether a missing store is created; otherwise opening it throws `notFound`. A missing journal is always created.
   public var createsIfMissing = true
+
+  /// The access with which the store is opened. By default, a store that cannot be written is opened for reading only.
+  public var access = StoreAccess.readWriteOrReadOnly
 
   /// The maximum size of a value, in bytes. 1 GiB by default.
   public var maximumValueSize = 1 << 30
@@ -32,34 +35,24 @@ public struct SlotConfiguration: Sendable {
   /// Called after opening if there was anything to recover.
   public var onRecovery: (@Sendable (RecoveryReport) -> Void)?
 
+  /// The hook for logging and metrics; none by default. A handle tells its own configuration's.
+  public var events: CofferEvents?
+
   /// Called at each step of a commit and of a recovery, so that tests can kill the process there.
   package var atStep: (@Sendable (SlotStep) -> Void)?
 
   /// Creates a configuration with the default settings.
   public init() {}
-}
 
-/// The repairs that opening a store has made.
-public struct RecoveryReport: Hashable, Sendable {
-  /// The location of the store, such as `file:/var/lib/shop`.
-  public let location: String
-  /// The number of values rolled forward for a writer that was killed after its commit.
-  public let completed: Int
-  /// The number of values that other programs had added, edited or removed while no process had the store open.
-  public let edited: Int
-  /// The number of staged values whose journal is missing, so that it is unknown whether they were committed. They are
-  /// in the quarantine.
-  public let quarantined: Int
-  /// The keys whose newest values are lost.
-  ///
-  /// Either a committed value was missing or damaged before a killed writer could publish it: the key then keeps its
-  /// previous value, which is announced as a change, and any remains of the new one are in the quarantine. Or the store
-  /// was damaged, and the copy that replaced it has an older value or none: reading the key throws `damaged` until it
-  /// is written again.
-  public let lost: [StoreKey]
-  /// Whether the journal was missing and was rebuilt from the values. Revisions start again, and the transaction ids of
-  /// earlier commits are lost.
-  public let wasRebuilt: Bool
+  /// Returns why the store is to be opened for reading only, as the end of a sentence; `nil` to open it for writing.
+  /// - Parameter control: the path of the directory of the journal.
+  package func reasonToOnlyRead(control: String) -> String? {
+    switch access {
+    case .readOnly: StorageError.readOnlyRequest
+    case .readWrite: nil
+    case .readWriteOrReadOnly: SlotWriteCheck.reason(control: control)
+    }
+  }
 }
 
 /// The steps of a commit, in order.
@@ -90,12 +83,19 @@ extension SQLiteConfiguration {
 }
 
 extension SlotConfiguration {
+  /// Passes a report of damage, of which there is one for each damaged value or file, to the handlers.
+  package func tell(_ report: DamageReport) {
+    events?.tellLater(report.location, .damaged(report))
+    onDamage?(report)
+  }
+
   /// The configuration of the journal database.
   func forJournal(named name: String) -> SQLiteConfiguration {
     var journal = SQLiteConfiguration.slotJournal(named: name)
     journal.journalRetention = journalRetention
     journal.busyTimeout = busyTimeout
     journal.clock = clock
+    journal.journalEvents = events
     return journal
   }
 }

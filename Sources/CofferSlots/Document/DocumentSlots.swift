@@ -1,7 +1,6 @@
 package import CofferCore
 import CofferFileSystem
 import CofferLocks
-package import CofferSQLite
 package import Foundation
 
 /// A store that keeps all values in one file, which is rewritten as a whole for each batch.

@@ -12,6 +12,10 @@ extension SlotHandle {
     case unrecorded
     /// The value does not match its record: another program has written it.
     case differs
+    /// The value does not match its record, although nothing has written it.
+    case damaged(Recorded, SlotContent)
+    /// The newest version was lost with a damaged file, whose copy has an older version or none.
+    case lost(Recorded)
   }
 
   /// A record with the revision that wrote it.
@@ -21,7 +25,7 @@ extension SlotHandle {
   }
 
   /// Looks up the newest value of a key. Takes a single read of the slot if the record is cached and matches.
-  func look(_ key: StoreKey, _ journal: SQLiteEngine, _ quarantine: SlotQuarantine) throws -> Finding {
+  func look(_ key: StoreKey, _ journal: SQLiteEngine) throws -> Finding {
     let latest = journal.latestRevision
     if let recorded = records.record(of: key, in: journal, latest: latest),
       let content = try locating(key, { try slots.read(.value(key)) }), matches(recorded.record, key, content)
@@ -39,13 +43,13 @@ extension SlotHandle {
       records.keep(recorded, of: key, latest: latest)
       let content = try locating(key) { try slots.read(.value(key)) }
       if let content, matches(recorded.record, key, content) { return .entry(recorded.entry(key, content)) }
-      if isStillLost(recorded.record, key, content) { throw quarantine.reportLoss(key, recorded) }
+      if isStillLost(recorded.record, key, content) { return .lost(recorded) }
       if let content = try aside(.staged(recorded.record.id), key, recorded.record) {
         return .entry(recorded.entry(key, aside: content))
       }
       if seen == recorded.record.id {
         // The same record twice, and its value in no slot: it is not just being moved from one slot to another.
-        if isDamaged(recorded.record, content) { throw quarantine.report(key, recorded, content) }
+        if let content, isDamaged(recorded.record, content) { return .damaged(recorded, content) }
         return .differs
       }
       seen = recorded.record.id
@@ -131,18 +135,6 @@ extension StorageError {
   }
 }
 
-extension SlotQuarantine {
-  /// Reports the loss of a value's newest version, once, and returns the error for its reader.
-  func reportLoss(_ key: StoreKey, _ recorded: SlotHandle.Recorded) -> StorageError {
-    tell(DamageReport(key: key, revision: recorded.revision, size: 0, location: name), of: recorded.record.id)
-    return StorageError(
-      .damaged,
-      "The newest value is lost: the file was damaged, and the copy that replaced it has an older value or none.",
-      advice: "Restore a backup of the file, or write the key again. The damaged bytes are in the quarantine.",
-      location: name, key: key)
-  }
-}
-
 extension SlotHandle.Recorded {
   func entry(_ key: StoreKey, _ content: SlotContent) -> StoreEntry {
     StoreEntry(key: key, value: content.data, revision: revision, attributes: attributes(with: content))
@@ -159,47 +151,4 @@ extension SlotHandle.Recorded {
 
   /// The attributes of a staged or retained version.
   func attributes(aside content: SlotContent) -> ValueAttributes { content.attributes.merging(record.attributes) }
-}
-
-/// The quarantine of a handle, which keeps damaged bytes for inspection and reports each damaged value once.
-final class SlotQuarantine: Sendable {
-  private let reported = Locked<Set<SlotID>>([])
-  private let handle: SlotHandle
-  private let journal: SQLiteEngine
-
-  init(_ handle: SlotHandle, _ journal: SQLiteEngine) {
-    self.handle = handle
-    self.journal = journal
-  }
-
-  var name: String { handle.name }
-
-  /// Reports a damaged version, once.
-  func tell(_ report: DamageReport, of id: SlotID) {
-    if reported.withLock({ $0.insert(id).inserted }) { handle.configuration.onDamage?(report) }
-  }
-
-  /// Quarantines and reports a damaged value, once, and returns the error for its reader.
-  func report(_ key: StoreKey, _ recorded: SlotHandle.Recorded, _ content: SlotContent?) -> StorageError {
-    let id = recorded.record.id
-    let isFirst = reported.withLock { $0.insert(id).inserted }
-    var isKept = true
-    if isFirst, let content {
-      do {
-        try handle.slots.quarantine(content.data, as: id, of: key)
-        journal.noteQuarantined(id.description, key, recorded.revision)
-      } catch {
-        isKept = false
-        reported.withLock { _ = $0.remove(id) }  // The next reader tries again.
-      }
-      handle.configuration.onDamage?(
-        DamageReport(key: key, revision: recorded.revision, size: content.data.count, location: handle.name))
-    }
-    return StorageError(
-      .damaged, "The stored value is damaged: its checksum does not match, although it was not edited.",
-      advice: isKept
-        ? "Its bytes were kept in the quarantine as \(id). Write the key again. Other keys are not affected."
-        : "Copy it before you write the key again: its bytes could not be kept. Other keys are not affected.",
-      location: handle.name, key: key)
-  }
 }

@@ -115,8 +115,8 @@ final class ReadOnlySlotReader: Sendable {
 
   private func damaged(_ what: String, _ recorded: Recorded, _ key: StoreKey, _ content: SlotContent?) -> StorageError {
     if reported.withLock({ $0.insert(recorded.record.id).inserted }) {
-      onDamage?(
-        DamageReport(key: key, revision: recorded.revision, size: content?.data.count ?? 0, location: name))
+      let size = slots.keepsSecrets ? nil : content?.data.count ?? 0
+      onDamage?(DamageReport(key: key, revision: recorded.revision, size: size, location: name))
     }
     return StorageError(
       .damaged, "The stored value is damaged: \(what).",

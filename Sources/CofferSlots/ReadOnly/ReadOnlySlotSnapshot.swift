@@ -37,6 +37,15 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
     }
   }
 
+  /// Reads the value, since nothing else proves here that it exists.
+  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+    try await entries([key])[0].map { entry in
+      StoreEntrySummary(
+        key: key, size: reader.slots.keepsSecrets ? nil : entry.value.count, revision: entry.revision, date: nil,
+        attributes: entry.attributes)
+    }
+  }
+
   func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     var last = after
     while true {

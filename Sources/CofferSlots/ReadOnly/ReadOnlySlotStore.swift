@@ -11,6 +11,7 @@ final class ReadOnlySlotStore: SlotCore {
   let capabilities: StoreCapabilities
   let description: String
   let clock: StoreClock
+  let events: CofferEvents?
   let slots: any Slots
   let journal: SQLiteEngine?
   var obstacleToWriting: StorageError? { refusal }
@@ -21,6 +22,9 @@ final class ReadOnlySlotStore: SlotCore {
   private let queue = DispatchQueue(label: "coffer.slots.readonly", attributes: .concurrent)
   private let isClosed = Locked(false)
   private let feed = AvailabilityFeed(.available)
+  /// The availability of a store of secrets, which can be locked, and the end of its watch.
+  private let slotAvailability: SlotAvailability?
+  private let endWatch: (@Sendable () -> Void)?
 
   /// Opens the journal, if there is one. This blocks, so do not call it on Swift's cooperative thread pool.
   init(
@@ -30,30 +34,55 @@ final class ReadOnlySlotStore: SlotCore {
     self.slots = slots
     description = name
     clock = configuration.clock
+    events = configuration.events
     control = try SlotControl(readOnly: directory, name: name)
+    var journalConfiguration = configuration.forJournal(named: name)
+    // The availability of a store of secrets includes that of its journal, and is told once.
+    if slots.keepsSecrets { journalConfiguration.journalEvents = nil }
     journal =
       try control.hasJournal()
       ? SQLiteEngine.openBlocking(
-        at: control.journal, configuration: configuration.forJournal(named: name), readOnlyBecause: reason) : nil
-    reader = ReadOnlySlotReader(slots, journal, name: name, onDamage: configuration.onDamage)
-    refusal = StorageError(
-      .permissionDenied, "The store is open for reading only: \(reason)",
-      advice: "Nothing was written. Open it again where it may be written.", location: name)
+        at: control.journal, configuration: journalConfiguration, readOnlyBecause: reason) : nil
+    reader = ReadOnlySlotReader(slots, journal, name: name, onDamage: configuration.tell)
+    refusal = StorageError.readOnly(because: reason, location: name)
     var features: StoreCapabilities.Features = [
       .snapshots, .listing, .persistence, .attributes, .systemRecords,
     ]
     if journal != nil { features.formUnion([.replay, .foreignWriters]) }
     if slots.keepsSecrets { features.insert(.secrecy) }
+    if slots.holdsPropertyLists { features.insert(.propertyLists) }
     capabilities = StoreCapabilities(features, maximumValueSize: configuration.maximumValueSize)
+    guard slots.keepsSecrets else {
+      (slotAvailability, endWatch) = (nil, nil)
+      return
+    }
+    let availability = SlotAvailability(
+      slots, slots.availability(), telling: configuration.events, name: name, queue: queue
+    ) {}
+    if let journal { availability.follow(journal.availability()) }
+    slotAvailability = availability
+    endWatch = try slots.watch { [weak availability] event in if event == .availability { availability?.look() } }
   }
 
-  deinit { feed.finish() }
+  deinit { end() }
+
+  private func end() {
+    feed.finish()
+    slotAvailability?.end()
+    endWatch?()
+  }
 
   // MARK: Reading
 
   func entry(_ key: StoreKey) async throws -> StoreEntry? {
     try requireOpen()
     return try await reading { [reader] in try reader.value(key).map { $0.entry(key) } }
+  }
+
+  /// Returns the entry of a key on the caller's thread.
+  func entryNow(_ key: StoreKey) throws -> StoreEntry? {
+    try requireOpen()
+    return try reader.value(key).map { $0.entry(key) }
   }
 
   func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
@@ -106,11 +135,18 @@ final class ReadOnlySlotStore: SlotCore {
   // MARK: Writing
 
   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
+    guard let events else { return try refuse() }
+    return try await events.commit(batch, to: self) { _ in try refuse() }
+  }
+
+  private func refuse() throws -> StoreCommit {
     try requireOpen()
     throw refusal
   }
 
   func alone(_ body: @escaping @Sendable () throws -> Void) async throws { throw refusal }
+
+  func damage(of key: StoreKey) async throws -> DamageReport? { throw refusal }
 
   func recoveryReport() async throws -> RecoveryReport {
     RecoveryReport(location: description, completed: 0, edited: 0, quarantined: 0, lost: [], wasRebuilt: false)
@@ -129,13 +165,15 @@ final class ReadOnlySlotStore: SlotCore {
     journal?.changes(since: position) ?? AsyncStream { $0.finish() }
   }
 
-  func availability() -> AsyncStream<StoreAvailability> { journal?.availability() ?? feed.subscribe() }
+  func availability() -> AsyncStream<StoreAvailability> {
+    slotAvailability?.subscribe() ?? journal?.availability() ?? feed.subscribe()
+  }
 
   func flush() async throws {}
 
   func close() async throws {
     isClosed.withLock { $0 = true }
-    feed.finish()
+    end()
     try await journal?.close()
   }
 }

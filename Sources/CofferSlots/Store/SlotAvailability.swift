@@ -29,15 +29,18 @@ final class SlotAvailability: Sendable {
   /// - Parameters:
   ///   - slots: the underlying store.
   ///   - present: its availability at present.
+  ///   - events: told each change; none if `nil`.
+  ///   - name: the name of the store in events.
   ///   - queue: the queue on which it is polled.
   ///   - recovered: called when the store can be used again.
   init(
-    _ slots: any Slots, _ present: StoreAvailability, queue: DispatchQueue, recovered: @escaping @Sendable () -> Void
+    _ slots: any Slots, _ present: StoreAvailability, telling events: CofferEvents?, name: String,
+    queue: DispatchQueue, recovered: @escaping @Sendable () -> Void
   ) {
     self.slots = slots
     self.queue = queue
     self.recovered = recovered
-    feed = AvailabilityFeed(present)
+    feed = AvailabilityFeed(present, events: events, location: name)
     state.withLock { $0.handle = present }
     if !present.isUsable { lookLater() }
   }

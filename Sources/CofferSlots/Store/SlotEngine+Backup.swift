@@ -32,6 +32,7 @@ extension SlotEngine {
   @discardableResult
   public func restore(from backup: String, keepingReplacedAt kept: String? = nil) async throws -> RestoreReport {
     guard !slots.keepsSecrets else { throw secretsStay }
+    if let obstacleToWriting { throw obstacleToWriting }
     let content = try await ValueBackup.content(of: backup)
     if let kept { try await self.backup(to: kept) }
     var operations: [WriteBatch.Operation] = [.clear(prefix: nil)]

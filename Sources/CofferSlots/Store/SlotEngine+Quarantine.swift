@@ -31,6 +31,8 @@ extension SlotEngine: QuarantiningEngine {
     try await journal?.forgetQuarantined(items.map(\.name))
   }
 
+  public func damage(of key: StoreKey) async throws -> DamageReport? { try await core.damage(of: key) }
+
   private func items() async throws -> [QuarantinedItem] {
     do {
       return try await runBlocking { [slots] in try slots.quarantined() }

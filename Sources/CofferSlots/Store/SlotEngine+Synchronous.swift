@@ -5,17 +5,21 @@ import CofferSQLite
 extension SlotEngine: SynchronousEngine {
   package func requireSynchronousUse() throws {
     // All stores of secrets can be unavailable; a store of files or preferences is read in milliseconds at most.
-    guard let store = core as? SlotStore, !store.slots.keepsSecrets else {
+    guard !slots.keepsSecrets else {
       throw StorageError.unsupported(
-        "reads that do not suspend",
-        advice: "It holds secrets and can be locked, or it is read-only: use get and set of the router.",
+        "reads that do not suspend", advice: "It holds secrets and can be locked: use get and set of the router.",
         location: description)
     }
   }
 
   package func entryNow(_ key: StoreKey) throws -> StoreEntry? {
-    guard let store = core as? SlotStore else { throw StorageError.closed(description) }
-    return try store.entryNow(key)?.present(at: clock.now())
+    let entry: StoreEntry? =
+      switch core {
+      case let store as SlotStore: try store.entryNow(key)
+      case let store as ReadOnlySlotStore: try store.entryNow(key)
+      default: throw StorageError.closed(description)
+      }
+    return entry?.present(at: clock.now())
   }
 
   /// Commits in the background, after the batches submitted before: publishing a value requires several syncs.
@@ -35,9 +39,11 @@ extension SlotEngine: SynchronousEngine {
 extension SlotStore {
   fileprivate func entryNow(_ key: StoreKey) throws -> StoreEntry? {
     try records.requireWritable()
-    switch try handle.look(key, records, quarantine) {
+    switch try handle.look(key, records) {
     case .entry(let entry): return entry
     case .absent: return nil
+    case .damaged(let recorded, let content): throw quarantine.report(key, recorded, content)
+    case .lost(let recorded): throw quarantine.reportLoss(key, recorded)
     case .differs, .unrecorded:
       // Recording the edit of another program suspends; it becomes a commit, after which the value can be read.
       Task { try? await reconciler.reconcile([key]) }

@@ -11,13 +11,15 @@ package import CofferSQLite
 /// Changes that other programs make to the store are delivered as commits without transaction and origin. `.relaxed`
 /// commits are as durable as `.full` ones, since a power loss could otherwise leave a batch half done.
 ///
-/// If the journal's directory cannot be written, the store is opened for reading only (``isReadOnly``). Commits throw
-/// `permissionDenied` then, commits by other processes are polled for once per second, and edits by other programs are
-/// readable but not delivered. A snapshot cannot retain a value that is replaced: reading it throws `unavailable`.
-public final class SlotEngine: StorageEngine {
+/// If the journal's directory cannot be written, or ``SlotConfiguration/access`` demands it, the store is opened for
+/// reading only (``isReadOnly``). Commits throw `readOnly` then, commits by other processes are polled for once per
+/// second, and edits by other programs are readable but not delivered. A snapshot cannot retain a value that is
+/// replaced: reading it throws `unavailable`.
+public final class SlotEngine: ExpiringEngine {
   let core: any SlotCore
   /// The last commit that was submitted by a caller that does not wait for it.
   let submitted = Locked<Task<Void, Never>?>(nil)
+  private let isClosed = Locked(false)
 
   public var capabilities: StoreCapabilities { core.capabilities }
 
@@ -25,8 +27,9 @@ public final class SlotEngine: StorageEngine {
   public var description: String { core.description }
 
   public var clock: StoreClock { core.clock }
+  public var events: CofferEvents? { core.events }
 
-  /// Whether the store is open for reading only because its location cannot be written.
+  /// Whether the store is open for reading only, because of its configuration or because it cannot be written.
   public var isReadOnly: Bool { core.obstacleToWriting != nil }
 
   /// The error that commits throw in a read-only store; `nil` if the store can be written.
@@ -60,7 +63,7 @@ public final class SlotEngine: StorageEngine {
   /// Opens a store for reading only. It blocks the calling thread while the journal, if any, is opened.
   /// - Parameters:
   ///   - slots: the underlying store, opened without creating anything.
-  ///   - reason: the reason that ``SlotWriteCheck/reason(control:)`` returned.
+  ///   - reason: the reason that ``SlotConfiguration/reasonToOnlyRead(control:)`` returned.
   package convenience init(
     readOnly slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration,
     because reason: String
@@ -70,6 +73,8 @@ public final class SlotEngine: StorageEngine {
   }
 
   private init(_ core: any SlotCore) { self.core = core }
+
+  deinit { noteClosed() }
 
   /// Creates an engine that stands for a store that could not be opened and tries again on each use.
   package static func reopening(
@@ -105,7 +110,9 @@ public final class SlotEngine: StorageEngine {
   }
 
   /// Reads one state of the store, including values that have expired.
-  func withStoredSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
+  package func withStoredSnapshot<R: Sendable>(
+    _ body: @Sendable (any StorageSnapshot) async throws -> R
+  ) async throws -> R {
     try await core.withSnapshot(body)
   }
 
@@ -132,7 +139,19 @@ public final class SlotEngine: StorageEngine {
   public func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> { core.changes(since: position) }
   public func availability() -> AsyncStream<StoreAvailability> { core.availability() }
   public func flush() async throws { try await core.flush() }
-  public func close() async throws { try await core.close() }
+
+  public func close() async throws {
+    defer { noteClosed() }
+    try await core.close()
+  }
+
+  private func noteClosed() {
+    let isFirst = isClosed.withLock { isClosed in
+      defer { isClosed = true }
+      return !isClosed
+    }
+    if isFirst { events?.tellLater(description, .closed) }
+  }
 }
 
 /// The implementation of a ``SlotEngine``: a store that can be written, or one that can only be read.
@@ -144,4 +163,5 @@ protocol SlotCore: StorageEngine {
   func recoveryReport() async throws -> RecoveryReport
   func retainedCount() async throws -> Int
   func alone(_ body: @escaping @Sendable () throws -> Void) async throws
+  func damage(of key: StoreKey) async throws -> DamageReport?
 }

@@ -31,13 +31,32 @@ final class SlotSnapshot: RecordSnapshot {
 
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     let found = try await records.entries(keys)
-    // A value added by another program since is not part of the snapshot; one that could not be removed is not absent.
-    let absent = zip(keys, found).filter { $0.1 == nil }.map(\.0)
+    try await proveAbsent(zip(keys, found).filter { $0.1 == nil }.map(\.0))
+    return try await reading { [self] in try found.map { try $0.flatMap(value) } }
+  }
+
+  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+    guard let summary = try await records.summary(of: key) else {
+      try await proveAbsent([key])
+      return nil
+    }
+    if let record = try await recorded([key])[0], record.loss == .none {
+      return summary.of(record, keepsSecrets: handle.slots.keepsSecrets)
+    }
+    // The newest version is lost, or its record is damaged: reading the value throws the error.
+    guard let entry = try await entries([key])[0] else { return nil }
+    return StoreEntrySummary(
+      key: key, size: handle.slots.keepsSecrets ? nil : entry.value.count, revision: entry.revision,
+      date: summary.date, attributes: entry.attributes)
+  }
+
+  /// Throws if one of the keys without a record has a value that could not be removed. One that another program has
+  /// added since is not part of the snapshot.
+  private func proveAbsent(_ keys: [StoreKey]) async throws {
     let filled = try await reading { [handle] in
-      try absent.filter { key in try handle.locating(key) { try handle.slots.stamp(.value(key)) } != nil }
+      try keys.filter { key in try handle.locating(key) { try handle.slots.stamp(.value(key)) } != nil }
     }
     for key in filled where try await isStuck(key) { throw handle.stillThere(key) }
-    return try await reading { [self] in try found.map { try $0.flatMap(value) } }
   }
 
   func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {

@@ -39,7 +39,11 @@ final class SlotStore: SlotCore {
     let engine = try opened.withLock { $0 }.get()
     do {
       try await engine.recovery.done()
-    } catch let error as StorageError where error.code == .unavailable {}  // The next use starts it again.
+    } catch let error as StorageError where error.code == .unavailable {  // The next use starts it again.
+    } catch {
+      try? await engine.close()  // Nothing goes on in the files of a store that could not be opened.
+      throw error
+    }
     return engine
   }
 
@@ -86,10 +90,15 @@ final class SlotStore: SlotCore {
       let report = try await reconciler.recover(quarantined: orphans)
       let isWorthTelling =
         report.completed > 0 || report.edited > 0 || report.quarantined > 0 || !report.lost.isEmpty
-      if isWorthTelling { configuration.onRecovery?(report) }
+      if isWorthTelling {
+        configuration.events?.tellLater(name, .recovered(report))
+        configuration.onRecovery?(report)
+      }
       return report
     }
-    let availability = SlotAvailability(slots, present ?? slots.availability(), queue: queue) { [weak reconciler] in
+    let availability = SlotAvailability(
+      slots, present ?? slots.availability(), telling: configuration.events, name: name, queue: queue
+    ) { [weak reconciler] in
       Task {
         _ = try? await recovery.done()
         reconciler?.hear(.anything)
@@ -135,14 +144,22 @@ final class SlotStore: SlotCore {
   func recoveryReport() async throws -> RecoveryReport { try await recovery.done() }
 
   var clock: StoreClock { handle.configuration.clock }
+  var events: CofferEvents? { handle.configuration.events }
   var latestRevision: StoreRevision { records.latestRevision }
   var latestPosition: JournalPosition { records.latestPosition }
 
   // MARK: Writing
 
   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
+    guard let events else { return try await commit(batch, from: origin, note: nil) }
+    return try await events.commit(batch, to: self) { try await commit(batch, from: origin, note: $0) }
+  }
+
+  private func commit(
+    _ batch: WriteBatch, from origin: StoreOrigin, note: CommitNote?
+  ) async throws -> StoreCommit {
     do {
-      let commit = try await commitNow(batch, from: origin)
+      let commit = try await commitNow(batch, from: origin, note: note)
       if let date = sweeping.takeDue(at: commit.date, after: batch) {
         Task { [weak self] in try? await self?.sweep(upTo: date) }  // A later sweep makes up for a failed one.
       }
@@ -159,13 +176,21 @@ final class SlotStore: SlotCore {
     let expired = try await records.perform { try $0.expiredValues(at: date, limit: limit) }
     if expired.isFull { sweeping.noteMore() }
     if !expired.values.isEmpty {
-      _ = try await commitNow(WriteBatch(sweeping: expired.values), from: StoreOrigin(), isSweep: true)
+      let batch = WriteBatch(sweeping: expired.values)
+      let start = events.map { _ in ContinuousClock.now }
+      let commit = try await commitNow(batch, from: StoreOrigin(), isSweep: true)
+      if let start {
+        let facts = StoreEvent.Commit(
+          commit, batch.operations, batch.durability, since: start, groupSize: nil, isSweep: true,
+          hidesSizes: handle.slots.keepsSecrets)
+        events?.tellLater(description, .committed(facts))
+      }
     }
     try await records.perform { try $0.forget(expired) }
   }
 
   private func commitNow(
-    _ batch: WriteBatch, from origin: StoreOrigin, isSweep: Bool = false
+    _ batch: WriteBatch, from origin: StoreOrigin, isSweep: Bool = false, note: CommitNote? = nil
   ) async throws -> StoreCommit {
     guard gate.enter() else { throw StorageError.closed(description) }
     defer { gate.leave() }
@@ -177,7 +202,7 @@ final class SlotStore: SlotCore {
     guard batch.selection.hasValues else {
       var batch = batch
       batch.durability = .full
-      return try await records.commit(batch, from: origin)
+      return try await records.commit(batch, from: origin, note: note)
     }
     let (handle, operations) = (handle, batch.operations)
     let staged = Locked<[SlotRecord?]>([])
@@ -198,7 +223,7 @@ final class SlotStore: SlotCore {
         try handle.publish(committer, isLazy: true) { unpublished in resume { unpublished.failure(of: $0) } }
       })
     do {
-      return try await records.commit(batch, from: origin, isSweep: isSweep, hook: hook)
+      return try await records.commit(batch, from: origin, isSweep: isSweep, hook: hook, note: note)
     } catch let unfinished as UnfinishedBatch {
       throw unfinished.cause
     } catch let error as StorageError where error.code == .outcomeUnknown {
@@ -268,11 +293,21 @@ final class SlotStore: SlotCore {
   }
 
   private func presentEntry(_ key: StoreKey) async throws -> StoreEntry? {
+    switch try await settled(key) {
+    case .entry(let entry): return entry
+    case .damaged(let recorded, let content): throw quarantine.report(key, recorded, content)
+    case .lost(let recorded): throw quarantine.reportLoss(key, recorded)
+    case .absent, .differs, .unrecorded: return nil
+    }
+  }
+
+  /// Looks up a key, recording the edits of other programs first.
+  func settled(_ key: StoreKey) async throws -> SlotHandle.Finding {
     try records.requireWritable()
     for _ in 0..<16 {
-      switch try await reading({ [handle, records, quarantine] in try handle.look(key, records, quarantine) }) {
-      case .entry(let entry): return entry
-      case .absent: return nil
+      let finding = try await reading { [handle, records] in try handle.look(key, records) }
+      switch finding {
+      case .entry, .absent, .damaged, .lost: return finding
       case .differs: try await reconciler.reconcile([key])
       case .unrecorded:
         if try await isStuck(key) { throw handle.stillThere(key) }

@@ -159,7 +159,7 @@ extension StorageConformance {
     ValueChecks.all, KeyChecks.all, BatchChecks.all, PreconditionChecks.all, ListingChecks.all, SnapshotChecks.all,
     ChangeChecks.all, JournalChecks.all, HandleChecks.all, ConcurrencyChecks.all, ClosingChecks.all,
     PersistenceChecks.all, AttributeChecks.all, ExpiryChecks.all, RecordChecks.all, InterruptionChecks.all,
-    RefusalChecks.all, SecrecyChecks.all,
+    RefusalChecks.all, SecrecyChecks.all, PropertyListChecks.all,
   ].flatMap { $0 }
 
   /// Returns the check with the given name, or `nil` if there is none.

@@ -136,6 +136,10 @@ private struct FaultInjectingSnapshot: StorageSnapshot {
     try await engine.call(.read) { try await base.entries(keys) }
   }
 
+  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+    try await engine.call(.read) { try await base.summary(of: key) }
+  }
+
   func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     try await engine.call(.read) { try await base.page(prefix: prefix, after: after, limit: limit) }
   }

@@ -41,6 +41,21 @@ import Testing
     try await engine.close()
   }
 
+  /// What the store has not put there can be neither shown nor removed, so it is not listed.
+  @Test func aFileOfAnotherProgramInTheQuarantineIsNotListed() async throws {
+    let directory = try await StoreDirectory.filled()
+    let foreign = directory.control("quarantine/notes.txt")
+    try overwrite(foreign, "x")
+    let engine = try await directory.open()
+    #expect(try await engine.quarantinedValues().isEmpty)
+    await expectError(.notFound, contains: "notes.txt") { _ = try await engine.quarantinedBytes("notes.txt") }
+    await expectError(.notFound, contains: "../names") { _ = try await engine.quarantinedBytes("../names") }
+    try await engine.removeQuarantined(["notes.txt", "../journal.db"])
+    #expect(FileManager.default.fileExists(atPath: foreign))
+    #expect(FileManager.default.fileExists(atPath: directory.control("journal.db")))
+    try await engine.close()
+  }
+
   @Test func aJournalIsNoStoreAndAStoreIsNoJournal() async throws {
     let directory = try await StoreDirectory.filled()
     let error = await #expect(throws: StorageError.self) {

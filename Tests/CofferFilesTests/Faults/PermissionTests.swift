@@ -37,7 +37,7 @@ import Testing
     let lines = try filled.run("files-as-nobody").lines()
     try #require(lines.count == 4, "\(lines)")
     #expect(lines[0] == "open ok" && lines[1] == "theme there" && lines[2] == "entry ok", "\(lines)")
-    #expect(lines[3].hasPrefix("commit permissionDenied") && lines[3].contains("open for reading only"), "\(lines)")
+    #expect(lines[3].hasPrefix("commit readOnly") && lines[3].contains("open for reading only"), "\(lines)")
     #expect(try filled.contents().count == FileScenario.before.count)
   }
 

@@ -5,12 +5,25 @@ import CofferSQLite
 import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
+import CofferTesting
 import Foundation
 import Testing
 
 /// A read-only store of files: a directory with a second, read-only mount.
 @Suite(.blocking, .serialized, .timeLimit(.minutes(15))) struct ReadOnlyFilesTests {
   private static let committed = ["committed", "placed", "synced", "finished"]
+
+  /// Opens the store for reading only on purpose, and checks that nothing in it changes.
+  private func readingOnPurpose(_ directory: StoreDirectory, _ body: (SlotEngine) async throws -> Void) async throws {
+    let before = try DirectoryContents(of: directory.url)
+    var configuration = SlotConfiguration()
+    configuration.access = .readOnly
+    let engine = try await SlotEngine.files(in: directory.url, configuration: configuration)
+    #expect(engine.isReadOnly)
+    try await body(engine)
+    try await engine.close()
+    #expect(try DirectoryContents(of: directory.url).changes(since: before).isEmpty)
+  }
 
   /// Opens the store through its read-only mount and checks that nothing in it changes.
   private func reading(
@@ -59,7 +72,7 @@ import Testing
       #expect(engine.capabilities.contains([.snapshots, .listing, .persistence, .replay, .foreignWriters]))
       #expect(
         engine.capabilities.features.isDisjoint(with: [.atomicBatches, .preconditions, .powerLossSafety, .revisions]))
-      await expectError(.permissionDenied, contains: "open for reading only: its file system is mounted read-only") {
+      await expectError(.readOnly, contains: "open for reading only: its file system is mounted read-only") {
         try await engine.commit(FileScenario.single(), from: StoreOrigin())
       }
       for await availability in engine.availability() {
@@ -79,11 +92,13 @@ import Testing
       helper.wait()
       let last = String((lines.last { $0.hasPrefix("step") } ?? "").dropFirst(5))
       let isNew = Self.committed.contains(last)
-      try await reading(directory) { engine in
+      func check(_ engine: SlotEngine) async throws {
         let comment: Comment = "killed at \(step): \(last)"
         try await expect(isNew ? FileScenario.after : FileScenario.before, in: engine, comment)
         #expect(engine.latestRevision == StoreRevision(isNew ? 2 : 1), comment)
       }
+      try await readingOnPurpose(directory, check)
+      try await reading(directory, nil, check)
       if lines.last == "closed" { break }
       kills += 1
     }
@@ -110,6 +125,31 @@ import Testing
         #expect(value == text.map { Data($0.utf8) }, "\(key)")
       }
     }
+  }
+
+  @Test("A damaged value is reported and not quarantined, an edit is read and not recorded, nothing else is a store")
+  func onPurpose() async throws {
+    let directory = try await StoreDirectory.filled()
+    try overwrite(directory.path + "/added", "by hand")
+    var status = stat()
+    let kept = try directory.file("keep")
+    #expect(stat(kept, &status) == 0)
+    try overwrite(kept, "kepT")
+    var times = [status.st_atim, status.st_mtim]
+    #expect(utimensat(AT_FDCWD, kept, &times, 0) == 0)
+    try await readingOnPurpose(directory) { (engine: SlotEngine) async throws -> Void in
+      #expect(try await engine.entry(StoreKey("added"))?.value == Data("by hand".utf8))
+      await expectError(.damaged, contains: "left unchanged") { _ = try await engine.entry(StoreKey("keep")) }
+      await expectError(.readOnly, contains: "read-only access was requested") {
+        try await engine.restore(from: directory.outside("none"), keepingReplacedAt: directory.outside("kept"))
+      }
+      #expect(access(directory.outside("kept"), F_OK) != 0)
+      #expect(engine.latestRevision == StoreRevision(1))
+    }
+    let plain = try StoreDirectory()
+    try FileManager.default.createDirectory(at: plain.url, withIntermediateDirectories: true)
+    try overwrite(plain.path + "/theme", "by hand")
+    await expectError(.notFound) { try await readingOnPurpose(plain) { _ in } }
   }
 
   @Test("Edits are read, and damage is distinguished from edits")

@@ -5,6 +5,7 @@ import CofferSQLite
 import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
+import CofferTesting
 import Foundation
 import Testing
 
@@ -38,6 +39,17 @@ import Testing
     #expect(try FileManager.default.subpathsOfDirectory(atPath: source).sorted() == before)
   }
 
+  /// Opens the file for reading only on purpose, and checks that nothing in its directory changes.
+  private func readingOnPurpose(_ fixture: SealedFixture, _ body: (SlotEngine) async throws -> Void) async throws {
+    let directory = fixture.url.deletingLastPathComponent()
+    let before = try DirectoryContents(of: directory)
+    let engine = try await fixture.open { $0.access = .readOnly }
+    #expect(engine.isReadOnly)
+    try await body(engine)
+    try await engine.close()
+    #expect(try DirectoryContents(of: directory).changes(since: before).isEmpty)
+  }
+
   private func expect(_ expected: [String: String], in engine: SlotEngine, _ comment: Comment) async throws {
     let page = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 1_000) }
     let found = Dictionary(
@@ -58,11 +70,13 @@ import Testing
       helper.wait()
       let last = String((lines.last { $0.hasPrefix("step") } ?? "").dropFirst(5))
       let isNew = Self.committed.contains(last)
-      try await reading(fixture) { engine in
+      func check(_ engine: SlotEngine) async throws {
         let comment: Comment = "killed at \(step): \(last)"
         try await expect(isNew ? FileScenario.after : FileScenario.before, in: engine, comment)
         #expect(engine.latestRevision == StoreRevision(isNew ? 2 : 1), comment)
       }
+      try await readingOnPurpose(fixture, check)
+      try await reading(fixture, "correct horse", check)
       if lines.last == "closed" { break }
       kills += 1
     }
@@ -76,10 +90,10 @@ import Testing
       try await expect(FileScenario.before, in: engine, "closed")
       let adapter = KeychainAdapter(engine: engine)
       #expect(try await adapter.list(prefix: "list/") == ["list/1", "list/2", "list/3"])
-      try await expectError(.permissionDenied, "open for reading only") {
+      try await expectError(.readOnly, "open for reading only") {
         try await adapter.set(Data("new".utf8), for: "theme")
       }
-      try await expectError(.permissionDenied, "open for reading only") {
+      try await expectError(.readOnly, "open for reading only") {
         try await engine.changePassphrase(to: passphrase("other"), cost: cheap)
       }
     }

@@ -1,7 +1,9 @@
+import Coffer
 import CofferCore
 import CofferPreferences
 import CofferSQLite
 import CofferSlots
+import CofferTestSupport
 import CofferTesting
 import Foundation
 import Testing
@@ -70,5 +72,58 @@ import Testing
     for (key, value) in values { #expect(try await adapter.get(key) == value, "\(key)") }
     #expect(try await engine.entry(StoreKey("own"))?.attributes[version] == 3)
     try await engine.close()
+  }
+
+  /// A decorator that changes the bytes of values, as one that encrypts them does.
+  private struct Reversing: EngineDecorator {
+    let base: any StorageEngine
+    let forwardsPropertyLists: Bool
+
+    var capabilities: StoreCapabilities {
+      guard !forwardsPropertyLists else { return base.capabilities }
+      return StoreCapabilities(
+        base.capabilities.features.subtracting(.propertyLists), maximumValueSize: base.capabilities.maximumValueSize)
+    }
+
+    func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
+      let operations = batch.operations.map { operation in
+        guard case .put(let key, let data, let attributes) = operation else { return operation }
+        return .put(key, Data(data.reversed()), attributes)
+      }
+      return try await base.commit(WriteBatch(operations, durability: batch.durability), from: origin)
+    }
+
+    func entry(_ key: StoreKey) async throws -> StoreEntry? { try await entries([key])[0] }
+
+    func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+      try await base.entries(keys).map { entry in
+        entry.map {
+          StoreEntry(key: $0.key, value: Data($0.value.reversed()), revision: $0.revision, attributes: $0.attributes)
+        }
+      }
+    }
+  }
+
+  @Test func aDecoratorThatChangesValuesMustNotForwardPropertyLists() async throws {
+    for forwards in [true, false] {
+      let fixture = try PreferenceFixture()
+      let base = try await fixture.open()
+      let store = TypedStore(engine: Reversing(base: base, forwardsPropertyLists: forwards), cacheCapacity: 0)
+      try await store.save(true, for: "flag")
+      // The reversed bytes are no Boolean: they are data, from which nothing restores the type.
+      #expect(try await UserDefaultsAdapter(engine: base).get("flag") == .data(Data("eurt".utf8)))
+      #expect(try await store.load(Bool.self, for: "flag") == true)
+      try await base.close()
+
+      let conformance = StorageConformance(name: "reversing") { _ in
+        Reversing(base: try await fixture.open(), forwardsPropertyLists: forwards)
+      }
+      let name = "with propertyLists, each value keeps its type"
+      if forwards {
+        await #expect(throws: ConformanceFailure.self) { try await conformance.run(named: name) }
+      } else {
+        guard case .skipped = try await conformance.run(named: name) else { throw TestFailure("the check applies") }
+      }
+    }
   }
 }

@@ -5,6 +5,7 @@ import CofferSQLite
 import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
+import CofferTesting
 import Foundation
 import Testing
 
@@ -27,6 +28,21 @@ import Testing
     #expect(try FileManager.default.subpathsOfDirectory(atPath: fixture.path).sorted() == before)
   }
 
+  /// Opens the suite for reading only on purpose, and checks that nothing in it changes.
+  private func readingOnPurpose(_ fixture: PreferenceFixture, _ body: (SlotEngine) async throws -> Void) async throws {
+    let directory = URL(fileURLWithPath: fixture.path)
+    let before = try DirectoryContents(of: directory)
+    var configuration = SlotConfiguration()
+    configuration.access = .readOnly
+    let engine = try await fixture.use { [configuration] in
+      try await SlotEngine.preferences(suite: fixture.suite, configuration: configuration)
+    }
+    #expect(engine.isReadOnly)
+    try await body(engine)
+    try await engine.close()
+    #expect(try DirectoryContents(of: directory).changes(since: before).isEmpty)
+  }
+
   private func expect(_ expected: [String: String], in engine: SlotEngine, _ comment: Comment) async throws {
     let page = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 1_000) }
     let found = Dictionary(
@@ -35,6 +51,13 @@ import Testing
     for key in Set(FileScenario.before.keys).union(FileScenario.after.keys) {
       #expect(try await engine.entry(StoreKey(key))?.value == expected[key].map { Data($0.utf8) }, comment)
     }
+  }
+
+  @Test("A damaged file is served from its copy and not quarantined")
+  func onPurpose() async throws {
+    let fixture = try await PreferenceFixture.filled()
+    try Data("<plist torn".utf8).write(to: URL(fileURLWithPath: fixture.file))
+    try await readingOnPurpose(fixture) { try await expect(FileScenario.before, in: $0, "from the copy") }
   }
 
   @Test("After a writer was killed at any step, the committed state is read")
@@ -47,11 +70,13 @@ import Testing
       helper.wait()
       let last = String((lines.last { $0.hasPrefix("step") } ?? "").dropFirst(5))
       let isNew = Self.committed.contains(last)
-      try await reading(fixture) { engine in
+      func check(_ engine: SlotEngine) async throws {
         let comment: Comment = "killed at \(step): \(last)"
         try await expect(isNew ? FileScenario.after : FileScenario.before, in: engine, comment)
         #expect(engine.latestRevision == StoreRevision(isNew ? 2 : 1), comment)
       }
+      try await readingOnPurpose(fixture, check)
+      try await reading(fixture, check)
       if lines.last == "closed" { break }
       kills += 1
     }
@@ -82,7 +107,7 @@ import Testing
     let keys = try await adapter.keys()
     #expect(keys == ["added", "number", "theme"])
     let error = await #expect(throws: StorageError.self) { _ = try await adapter.set("light", for: "theme") }
-    #expect(error?.code == .permissionDenied && error?.message.contains("open for reading only") == true)
+    #expect(error?.code == .readOnly && error?.message.contains("open for reading only") == true)
   }
 
   @Test("A damaged file is read from its copy, and its bytes are not quarantined")
@@ -150,7 +175,7 @@ import Testing
     #expect(try talk.line() == "read ok")
     talk.tell("write")
     let refusal = try talk.line() ?? ""
-    #expect(refusal.hasPrefix("write permissionDenied") && refusal.contains("open for reading only"), "\(refusal)")
+    #expect(refusal.hasPrefix("write readOnly") && refusal.contains("open for reading only"), "\(refusal)")
     talk.tell("available")
     #expect(try talk.line() == "available")
   }

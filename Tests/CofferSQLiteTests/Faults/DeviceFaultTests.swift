@@ -140,6 +140,30 @@ import Testing
     try await engine.close()
   }
 
+  /// SQLite ends the transaction when there is no space for the record of an expiry: nothing may be written after it.
+  @Test(.enabled(if: getuid() == 0, "mounting a small file system needs root"))
+  func aBatchOfExpiringValuesThatDoesNotFitStoresNothing() async throws {
+    let directory = try TemporaryDirectory()
+    let disk = try mountSmallDisk(in: directory, size: "8m")
+    let engine = try await SQLiteEngine.open(at: disk.path + "/store.db")
+    var attributes = ValueAttributes()
+    attributes.expires = .now + 3_600
+    try await engine.commit(WriteBatch([.put("before", Data("1".utf8), attributes)]), from: StoreOrigin())
+    let revision = engine.latestRevision
+    let prefix = String(repeating: "k", count: 600)
+    let keys = try (0..<15_000).map { try StoreKey(prefix + "\($0)") }
+    let error = await #expect(throws: StorageError.self) {
+      try await engine.commit(WriteBatch(keys.map { .put($0, Data("2".utf8), attributes) }), from: StoreOrigin())
+    }
+    #expect(error?.code == .diskFull, "\(String(describing: error))")
+    #expect(try await engine.summaries().map(\.key) == ["before"])
+    #expect(engine.latestRevision == revision)
+    try await engine.commit(WriteBatch([.put("after", Data("3".utf8), attributes)]), from: StoreOrigin())
+    #expect(try await engine.summaries().map(\.key) == ["after", "before"])
+    #expect(try await engine.verify().isWhole)
+    try await engine.close()
+  }
+
   /// Mounts a small file system, or cancels the test where root may not mount one.
   private func mountSmallDisk(in directory: TemporaryDirectory, size: String) throws -> SmallDisk {
     guard let disk = try SmallDisk(at: directory.path("disk"), size: size) else {

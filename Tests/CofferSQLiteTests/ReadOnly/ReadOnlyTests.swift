@@ -2,6 +2,7 @@ import CofferCore
 import CofferSQLite
 import CofferTestSupport
 import CofferTestTraits
+import CofferTesting
 import Foundation
 import Testing
 
@@ -24,13 +25,13 @@ import Testing
     try await engine.close()
   }
 
-  private func configured(_ access: SQLiteConfiguration.Access) -> SQLiteConfiguration {
+  private func configured(_ access: StoreAccess) -> SQLiteConfiguration {
     var configuration = SQLiteConfiguration()
     configuration.access = access
     return configuration
   }
 
-  /// Checks every way of reading the store, and that a commit throws `permissionDenied`.
+  /// Checks every way of reading the store, and that a commit throws `readOnly`.
   private func check(_ engine: SQLiteEngine, values: [String], revision: UInt64) async throws {
     #expect(engine.isReadOnly)
     for (index, value) in values.enumerated() {
@@ -50,7 +51,7 @@ import Testing
     }
     #expect(seen == (1...revision).map { StoreRevision($0) })
     let error = await #expect(throws: StorageError.self) { try await commit(engine, 1...1, "new") }
-    #expect(error?.code == .permissionDenied && error?.message.contains("open for reading only") == true)
+    #expect(error?.code == .readOnly && error?.message.contains("open for reading only") == true)
     #expect(engine.capabilities.contains([.snapshots, .listing, .persistence, .replay, .foreignWriters, .revisions]))
     #expect(!engine.capabilities.contains(.atomicBatches) && !engine.capabilities.contains(.powerLossSafety))
     try await engine.flush()
@@ -65,7 +66,7 @@ import Testing
     try await make(path)
     try disk.makeReadOnly()
     let before = try FileManager.default.contentsOfDirectory(atPath: disk.path).sorted()
-    for access in [SQLiteConfiguration.Access.readWriteOrReadOnly, .readOnly] {
+    for access in [StoreAccess.readWriteOrReadOnly, .readOnly] {
       let reading = try await SQLiteEngine.open(at: path, configuration: configured(access))
       try await check(reading, values: ["value 1", "value 2", "value 3"], revision: 3)
       try await reading.close()
@@ -93,6 +94,65 @@ import Testing
     try disk.makeReadOnly()
     let reading = try await SQLiteEngine.open(at: disk.path + "/store.db")
     try await check(reading, values: ["value 1", "value 2", "value 3"], revision: 3)
+    try await reading.close()
+  }
+
+  /// The index of the log belongs to no living process, and SQLite would rebuild it.
+  @Test(
+    "A log that a killed writer has left in a writable directory is read, and no file changes",
+    arguments: [
+      ["-wal", "-shm", "-wake"], ["-wal", "-shm"], ["-wal"], ["-shm"], [],
+    ])
+  func leftLogOnPurpose(with suffixes: [String]) async throws {
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    for index in 1...3 { try await commit(engine, index...index, "value \(index)") }
+    if !suffixes.contains("-wal") { try await engine.close() }
+    let copy = try TemporaryDirectory()
+    for end in [""] + suffixes where access(directory.path("store.db" + end), F_OK) == 0 {
+      try FileManager.default.copyItem(atPath: directory.path("store.db" + end), toPath: copy.path("store.db" + end))
+    }
+    if suffixes == ["-shm"] {
+      try Data(repeating: 0, count: 32_768).write(to: copy.url.appendingPathComponent("store.db-shm"))
+    }
+    if suffixes.contains("-wal") { try await engine.close() }
+    let before = try DirectoryContents(of: copy.url)
+    let reading = try await SQLiteEngine.open(at: copy.path("store.db"), configuration: configured(.readOnly))
+    try await check(reading, values: ["value 1", "value 2", "value 3"], revision: 3)
+    await #expect(throws: StorageError.self) { try await reading.acceptLoss() }
+    await #expect(throws: StorageError.self) { try await reading.upgrade() }
+    #expect(try await reading.verify().isWhole)
+    try await reading.close()
+    #expect(try DirectoryContents(of: copy.url).changes(since: before).isEmpty)
+  }
+
+  @Test("While another process commits, each snapshot is one state, and every commit is delivered")
+  func livingWriter() async throws {
+    let path = directory.path("store.db")
+    try await make(path)
+    let writer = try HelperProcess(["hammer", path, "relaxed", "w", "2000", "10"])
+    #expect(try writer.line() == "ready")
+    let reading = try await SQLiteEngine.open(at: path, configuration: configured(.readOnly))
+    var next = reading.latestRevision.rawValue + 1
+    let changes = reading.changes(since: nil)
+    writer.tell("go")
+    var snapshots = 0
+    while reading.latestRevision.rawValue < 2_003 {
+      let (revision, newest) = try await reading.withSnapshot { snapshot in
+        let page = try await snapshot.page(prefix: StoreKey("w/"), after: nil, limit: 100)
+        return (snapshot.revision, page.map(\.revision).max() ?? snapshot.revision)
+      }
+      #expect(revision == newest)
+      snapshots += 1
+    }
+    for await change in changes {
+      guard case .commit(let commit) = change else { throw TestFailure("\(change)") }
+      #expect(commit.revision.rawValue == next)
+      next += 1
+      if next > 2_003 { break }
+    }
+    #expect(snapshots > 1)
+    writer.wait()
+    #expect(try await reading.entry(StoreKey("key1"))?.value == Data("value 1".utf8))
     try await reading.close()
   }
 
@@ -181,7 +241,7 @@ import Testing
     try await engine.close()
     try FileManager.default.removeItem(atPath: path)
     try sql(path, "PRAGMA user_version = 1")
-    for access in [SQLiteConfiguration.Access.readOnly, .readWrite] {
+    for access in [StoreAccess.readOnly, .readWrite] {
       let error = await #expect(throws: StorageError.self) {
         _ = try await SQLiteEngine.open(at: path, configuration: configured(access))
       }

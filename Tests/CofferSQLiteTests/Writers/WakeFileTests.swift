@@ -43,4 +43,35 @@ import Testing
     #expect(pwrite(descriptor, "COFWAKE1", 8, 0) == 8)
     #expect(try WakeFile(file).revision == .zero)
   }
+
+  /// An access to the mapping of a truncated file would end the process with SIGBUS.
+  @Test("A file that was truncated can be let go of")
+  func truncatedBeforeClosing() throws {
+    let directory = try TemporaryDirectory()
+    let wake = try WakeFile(StoreFile(path: directory.path("store.db"), busyTimeout: 0))
+    wake.raise(to: StoreRevision(7))
+    #expect(truncate(directory.path("store.db-wake"), 0) == 0)
+    wake.close()
+    #expect(wake.revision == StoreRevision(7))
+  }
+
+  /// The same.
+  @Test("A closed store does not touch its file, which may be truncated")
+  func truncatedAfterClosing() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    var engine: SQLiteEngine? = try await SQLiteEngine.open(at: path)
+    let commit = try await engine?.commit(WriteBatch([.put("a", Data("1".utf8))]), from: StoreOrigin())
+    try await engine?.close()
+    let wake = StoreFile(path: path, busyTimeout: 0).wakePath
+    let closed = try #require(WakeWords(ofFileAt: wake))
+    #expect(closed.announced == commit?.revision)
+    #expect(truncate(wake, 0) == 0)
+    #expect(engine?.latestRevision == commit?.revision)
+    engine = nil
+    #expect(try Data(contentsOf: URL(fileURLWithPath: wake)).isEmpty)
+    let again = try await SQLiteEngine.open(at: path)
+    #expect(try await again.entry("a")?.value == Data("1".utf8))
+    try await again.close()
+  }
 }

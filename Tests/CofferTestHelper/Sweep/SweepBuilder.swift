@@ -56,6 +56,7 @@ final class SweepBuilder {
     store = try await Self.open(kind, root, atCommit)
     for key in Self.keys.enumerated().filter({ $0.offset % 3 == 0 }).map(\.element) { try await put([key]) }
     try await remove(["list/3", "..", FileScenario.longKey])
+    if kind != .naked { try await putExpired(["list/5", "emoji/😀", "zz"]) }
     try await put([FileScenario.longKey])
     try capture("killed")
     add("open", files: "killed", isOpen: true)
@@ -77,7 +78,26 @@ final class SweepBuilder {
     var batch = WriteBatch()
     for key in keys {
       let version = note(key) { ($0.compactMap { $0 }.max() ?? -1) + 1 } ?? 0
-      batch.put(try StoreKey(key), SweepValue.bytes(key, version, largest: kind.largestValue))
+      batch.put(
+        try StoreKey(key), SweepValue.bytes(key, version, largest: kind.largestValue),
+        ValueAttributes(expires: expiry(of: key).map { Date(unixMilliseconds: $0) }))
+    }
+    try await commit(batch)
+  }
+
+  /// The expiry of a key's values, in a distant future.
+  private func expiry(of key: String) -> Int64? { kind != .naked && key.hasPrefix("list/1") ? 4_000_000_000_123 : nil }
+
+  /// Stores values that have just expired: they are absent, and stored until they are swept.
+  private func putExpired(_ keys: [String]) async throws {
+    var batch = WriteBatch()
+    for key in keys {
+      let version = note(key) { ($0.compactMap { $0 }.max() ?? -1) + 1 } ?? 0
+      _ = note(key) { _ in nil }
+      if let index = histories.firstIndex(where: { $0.key == key }) { histories[index].expired = version }
+      batch.put(
+        try StoreKey(key), SweepValue.bytes(key, version, largest: kind.largestValue),
+        ValueAttributes(expires: Date() - 1))
     }
     try await commit(batch)
   }
@@ -103,7 +123,7 @@ final class SweepBuilder {
   private func note(_ key: String, _ version: ([Int?]) -> Int?) -> Int? {
     let known = histories.firstIndex { $0.key.utf8.elementsEqual(key.utf8) }
     let index = known ?? histories.endIndex
-    if known == nil { histories.append(SweepState.History(key)) }
+    if known == nil { histories.append(SweepState.History(key, expires: expiry(of: key))) }
     let version = version(histories[index].versions)
     histories[index].versions.append(version)
     return version

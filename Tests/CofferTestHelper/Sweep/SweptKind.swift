@@ -96,12 +96,17 @@ struct SweepStore {
       observation.entries.append((key, await answer(key)))
     }
     await list(&observation)
+    observation.entries += await unlisted(state)
     do { observation.findings = try await structure() } catch { observation.findings = ["\(error)"] }
     observation.findings += observation.listed.compactMap { if case .refused(let why) = $0.answer { why } else { nil } }
     if observation.listingFailed { observation.findings.append("the listing has failed") }
     observation.hasEdits = engine.latestRevision.rawValue > state.revision
     if let engine = engine as? SQLiteEngine, let loss = try? await engine.loss() { observation.toldLoss = loss.message }
+    if let journal = (engine as? SlotEngine)?.journal, (try? await journal.loss()) != nil {
+      observation.hasLostRecords = true
+    }
     if let engine = engine as? SlotEngine, let report = try? await engine.recoveryReport() {
+      if report.wasRebuilt { observation.hasLostRecords = true }
       if report.edited > 0 { observation.hasEdits = true }
       observation.lost = report.lost.map(\.string)
       if report.wasRebuilt || report.quarantined > 0 { observation.toldLoss = "\(report)" }
@@ -120,9 +125,21 @@ struct SweepStore {
   }
 
   private func answer(_ key: String) async -> SweepAnswer {
-    do { return try await engine.entry(StoreKey(key)).map { .value($0.value) } ?? .absent } catch {
+    do { return try await engine.entry(StoreKey(key)).map(SweepAnswer.init) ?? .absent } catch {
       return .refused("\(error)")
     }
+  }
+
+  /// Returns the keys that are absent according to their summaries; an error says nothing about a key.
+  private func unlisted(_ state: SweepState) async -> [(key: String, answer: SweepAnswer)] {
+    let listed = (try? await engine.summaries()).map { Set($0.map(\.key)) }
+    var absent: [(key: String, answer: SweepAnswer)] = []
+    for name in state.histories.map(\.key) {
+      guard let key = try? StoreKey(name) else { continue }
+      if (try? await engine.contains(key)) == false { absent.append((name, .absent)) }
+      if listed?.contains(key) == false { absent.append((name, .absent)) }
+    }
+    return absent
   }
 
   /// Lists the store page by page, past damaged entries, as the command does.
@@ -143,7 +160,7 @@ struct SweepStore {
   private func items(after last: StoreKey?) async throws -> [(key: StoreKey, answer: SweepAnswer)] {
     for limit in [16, 1] {
       do {
-        return try await page(after: last, limit: limit).map { ($0.key, .value($0.value)) }
+        return try await page(after: last, limit: limit).map { ($0.key, SweepAnswer($0)) }
       } catch let error as StorageError where limit == 1 {
         guard let key = error.key, last.map({ key > $0 }) ?? true else { throw error }
         return [(key, .refused("\(error)"))]
@@ -162,5 +179,11 @@ struct SweepStore {
     return try await SQLiteDatabase(engine: engine).read { transaction in
       try transaction.query("PRAGMA quick_check(100)") { $0.text(0) }.filter { $0 != "ok" }
     }
+  }
+}
+
+extension SweepAnswer {
+  init(_ entry: StoreEntry) {
+    self = .value(entry.value, expires: entry.attributes.expires?.unixMilliseconds)
   }
 }

@@ -2,7 +2,7 @@ package import Foundation
 
 /// The result of reading one key of a damaged store.
 package enum SweepAnswer: Sendable, Equatable {
-  case value(Data)
+  case value(Data, expires: Int64?)
   case absent
   /// The read threw an error, with its text.
   case refused(String)
@@ -22,6 +22,8 @@ package struct SweepObservation: Sendable {
   package var toldLoss: String?
   /// The keys whose newest value the store has reported as lost.
   package var lost: [String] = []
+  /// Whether a slot store has reported that its journal, which has the expiries, is not complete.
+  package var hasLostRecords = false
   /// Whether the store has delivered commits of other programs: removing a file removes its value.
   package var hasEdits = false
 
@@ -45,6 +47,8 @@ package final class SweepJudge {
     let past: [SweepAnswer]
     /// The version before one whose commit was not acknowledged.
     let unanswered: SweepAnswer?
+    /// The stored values as they are without their expiries.
+    let everlasting: [SweepAnswer]
   }
 
   /// The correct results, by the bytes of the key.
@@ -54,12 +58,15 @@ package final class SweepJudge {
   package init(_ state: SweepState, largest: Int) {
     var truths: [Data: Truth] = [:]
     for history in state.histories {
-      let answers = history.versions.map { version -> SweepAnswer in
-        version.map { .value(SweepValue.bytes(history.key, $0, largest: largest)) } ?? .absent
+      func answer(_ version: Int?, expires: Int64?) -> SweepAnswer {
+        version.map { .value(SweepValue.bytes(history.key, $0, largest: largest), expires: expires) } ?? .absent
       }
+      let answers = history.versions.map { answer($0, expires: history.expires) }
+      let stored = [history.versions.last ?? nil, history.expired].compactMap { $0 }
       truths[Data(history.key.utf8)] = Truth(
         present: answers.last ?? .absent, past: answers + [.absent],
-        unanswered: state.unanswered.contains(history.key) ? answers.dropLast().last ?? .absent : nil)
+        unanswered: state.unanswered.contains(history.key) ? answers.dropLast().last ?? .absent : nil,
+        everlasting: stored.map { answer($0, expires: nil) })
     }
     self.truths = truths
   }
@@ -117,6 +124,7 @@ package final class SweepJudge {
       return
     }
     if injury.isOfLog, answer == truth.unanswered { return }
+    if observation.hasLostRecords, truth.everlasting.contains(answer) { return }
     if observation.toldLoss != nil || observation.lost.contains(key), truth.past.contains(answer) {
       verdict.older += 1
       return
@@ -126,8 +134,9 @@ package final class SweepJudge {
 
   private func describe(_ answer: SweepAnswer) -> String {
     switch answer {
-    case .value(let data):
+    case .value(let data, let expires):
       "\(data.count) bytes (\(data.prefix(6).map { String($0, radix: 16) }.joined(separator: " ")))"
+        + (expires.map { " that expire at \($0)" } ?? "")
     case .absent: "absent"
     case .refused(let why): "refused (\(why))"
     }

@@ -6,8 +6,12 @@ package struct SweepState: Codable, Sendable {
   package struct History: Codable, Sendable {
     package let key: String
     package var versions: [Int?] = []
+    /// The expiry of the present value in milliseconds since 1970; `nil` if it does not expire.
+    package let expires: Int64?
+    /// The version that was stored last with an expiry that had passed, if any.
+    package var expired: Int?
 
-    package init(_ key: String) { self.key = key }
+    package init(_ key: String, expires: Int64?) { (self.key, self.expires) = (key, expires) }
   }
 
   package let name: String

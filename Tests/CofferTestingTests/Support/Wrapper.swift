@@ -6,12 +6,18 @@ struct Wrapper: EngineDecorator {
   typealias Commits = @Sendable (any StorageEngine, WriteBatch, StoreOrigin) async throws -> StoreCommit
 
   let base: any StorageEngine
+  var ownClock: StoreClock?
   var features: @Sendable (StoreCapabilities.Features) -> StoreCapabilities.Features = { $0 }
   var onCommit: Commits = { base, batch, origin in try await base.commit(batch, from: origin) }
   var onEntries: @Sendable (any StorageEngine, [StoreKey]) async throws -> [StoreEntry?] = { try await $0.entries($1) }
   var onSnapshot: @Sendable (any StorageEngine, any StorageSnapshot) -> any StorageSnapshot = { $1 }
+  var onSummary: @Sendable (any StorageEngine, StoreKey) async throws -> StoreEntrySummary? = {
+    try await $0.summary(of: $1)
+  }
   var onChanges: @Sendable (any StorageEngine, JournalPosition?) -> AsyncStream<StoreChange> = { $0.changes(since: $1) }
   var onClose: @Sendable (any StorageEngine) async throws -> Void = { try await $0.close() }
+
+  var clock: StoreClock { ownClock ?? base.clock }
 
   var capabilities: StoreCapabilities {
     StoreCapabilities(features(base.capabilities.features), maximumValueSize: base.capabilities.maximumValueSize)
@@ -22,6 +28,7 @@ struct Wrapper: EngineDecorator {
   }
   func entry(_ key: StoreKey) async throws -> StoreEntry? { try await onEntries(base, [key])[0] }
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { try await onEntries(base, keys) }
+  func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await onSummary(base, key) }
   func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
     try await base.withSnapshot { try await body(onSnapshot(base, $0)) }
   }
@@ -60,6 +67,7 @@ struct SnapshotWrapper: StorageSnapshot {
   var revision: StoreRevision { base.revision }
   func entry(_ key: StoreKey) async throws -> StoreEntry? { try await onEntries(base, [key])[0] }
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { try await onEntries(base, keys) }
+  func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await base.summary(of: key) }
   func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     try await onPage(base, prefix, after, limit)
   }

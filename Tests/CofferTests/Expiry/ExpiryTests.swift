@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 import CofferTestSupport
 import CofferTestTraits
 import CofferTesting
@@ -22,6 +23,28 @@ import Testing
     #expect(try await !store.exists(key))
     clock.advance(by: -1)
     #expect(try await store.load(Note.self, for: key) == Note(title: "a"), "it was not swept yet")
+  }
+
+  @Test(arguments: [(-Double.infinity, true), (.nan, true), (0, true), (.infinity, false), (1e300, false)])
+  func anyDateIsAnExpiry(_ seconds: Double, isPast: Bool) async throws {
+    let store = TypedStore(engine: MemoryEngine(clock: clock.storeClock))
+    try await store.save("a", for: "token", expires: Date(timeIntervalSince1970: seconds))
+    #expect((store.cached(String.self, for: "token") == nil) == isPast)
+    #expect(try await (store.load(String.self, for: "token") == nil) == isPast)
+    #expect(try await store.exists("token") == !isPast)
+  }
+
+  @Test func everyWayToWriteCanSetAnExpiry() async throws {
+    let store = TypedStore(engine: MemoryEngine(clock: clock.storeClock))
+    let end = clock.now + 60
+    try await store.batch { try $0.save(1, for: "batch", expires: end) }
+    try await store.transaction { try $0.save(1, for: "transaction", expires: end) }
+    try await store.saveIfUnchanged(1, for: "revision", since: nil, expires: end)
+    try await store.save(1, for: "kept")
+    let keys: [StoreKey] = ["batch", "transaction", "revision", "kept"]
+    #expect(try await store.loadAll(Int.self, keys: keys) == [1, 1, 1, 1])
+    clock.advance(by: 60)
+    #expect(try await store.loadAll(Int.self, keys: keys) == [nil, nil, nil, 1])
   }
 
   @Test func aValueReadByAnotherStoreIsCachedWithItsExpiry() async throws {
@@ -51,6 +74,54 @@ import Testing
     #expect(try await store.update(key, default: 0) { $0 += 1 } == 1)
     #expect(try await engine.entry(key)?.attributes.expires == nil)
     try await engine.close()
+  }
+
+  @Test(.timeLimit(.minutes(1))) func aStreamDeliversTheExpiryOfAValueThatIsCachedAsItIsRead() async throws {
+    let engine = EngineWithHook(MemoryEngine(clock: clock.storeClock))
+    let key = StoreKey("token")
+    try await TypedStore(engine: engine).save("a", for: key, expires: clock.now + 60)
+    let store = TypedStore(engine: engine)
+    var values = store.values(of: key, as: String.self).makeAsyncIterator()
+    engine.beforeNextRevision {
+      // Another task caches the value between two steps of the stream.
+      let isCached = DispatchSemaphore(value: 0)
+      Task.detached {
+        _ = try await store.load(String.self, for: key)
+        isCached.signal()
+      }
+      _ = isCached.wait(timeout: .now() + 20)
+    }
+    #expect(try await values.next()?.get() == "a")
+    clock.advance(by: 60)
+    #expect(try await values.next()?.get() == .some(nil))
+  }
+
+  /// An engine that runs a closure before it returns its latest revision, once.
+  private final class EngineWithHook: EngineDecorator {
+    let base: any StorageEngine
+    private let hook = Locked<(@Sendable () -> Void)?>(nil)
+
+    init(_ base: any StorageEngine) { self.base = base }
+
+    func beforeNextRevision(_ hook: @escaping @Sendable () -> Void) { self.hook.withLock { $0 = hook } }
+
+    var latestRevision: StoreRevision {
+      let hook = hook.withLock { hook in
+        defer { hook = nil }
+        return hook
+      }
+      hook?()
+      return base.latestRevision
+    }
+  }
+
+  /// Timers of cancelled waits would accumulate until a distant expiry, one for each change of a key.
+  @Test(.timeLimit(.minutes(1))) func aWaitForADistantExpiryEndsEarlyAndIsRepeated() async throws {
+    try await StoreClock.system.sleep(.distantFuture)
+    try await StoreClock.system.sleep(Date(timeIntervalSince1970: .nan))
+    let wait = Task { try await StoreClock.system.sleep(.distantFuture) }
+    wait.cancel()
+    await #expect(throws: CancellationError.self) { try await wait.value }
   }
 
   @Test(.timeLimit(.minutes(1))) func aStreamDeliversTheExpiry() async throws {

@@ -36,6 +36,24 @@ import Testing
     try await engine.close()
   }
 
+  @Test(.timeLimit(.minutes(2))) func transactionsOfADatabaseSweep() async throws {
+    let directory = try TemporaryDirectory()
+    let engine = try await open(.database, directory)
+    guard let engine = engine as? SQLiteEngine else { throw Missing() }
+    let (token, header) = (StoreKey("token"), TransactionHeader(origin: origin, durability: .relaxed))
+    try await engine.transact(header) { [clock] in
+      try $0.put(token, Data("v".utf8), ValueAttributes(expires: clock.now + 60))
+    }
+    clock.advance(by: 60 + 3_600)
+    let changes = engine.changes(since: nil)
+    try await engine.transact(header) { try $0.put("other", Data()) }
+    let swept = await changes.first {
+      if case .commit(let commit) = $0 { commit.changed.contains(token) } else { false }
+    }
+    #expect(swept != nil)
+    try await engine.close()
+  }
+
   @Test(.timeLimit(.minutes(2)), arguments: [Kind.memory, .database, .files])
   func aSweepRemovesNoNewerValue(_ kind: Kind) async throws {
     let directory = try TemporaryDirectory()

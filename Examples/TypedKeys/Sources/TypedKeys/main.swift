@@ -2,15 +2,19 @@ import Coffer
 
 enum Theme: String, Codable { case system, dark, light }
 
-extension StorageKey where Self == TypedKey<Theme> {
+extension StorageKey where Self == SettingKey<Theme> {
   static var theme: Self {
-    TypedKey("theme", in: .memory("settings"), owner: "Settings", about: "The colours of the window.", default: .system)
+    SettingKey(
+      "theme", in: .memory("settings"), owner: "Settings", about: "The colours of the window.",
+      default: .system)
   }
 }
 
-extension StorageKey where Self == TypedKey<Int> {
+extension StorageKey where Self == SettingKey<Int> {
   static var visits: Self {
-    TypedKey("visits", in: .memory("settings"), owner: "Statistics", about: "How often the app was opened.", default: 0)
+    SettingKey(
+      "visits", in: .memory("settings"), owner: "Statistics", about: "How often the app was opened.",
+      default: 0)
   }
 }
 

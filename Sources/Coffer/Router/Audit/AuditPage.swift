@@ -62,12 +62,13 @@ extension AuditReport {
     let key = entry.key
     let secret = key.isSensitive ? " <span class=\"badge secret\">secret</span>" : ""
     let family = key.family.map { " <span class=\"badge family\">family by \($0.html)</span>" } ?? ""
+    let lifetime = key.lifetimeInWords.map { "<p class=\"note\">for \($0.html)</p>" } ?? ""
     let sync =
       key.declaredSync.map { "\(key.sync.html) <span class=\"note\">declared \($0.html)</span>" } ?? key.sync.html
     return """
       <tr><td><strong>\(key.name.html)\(family.isEmpty ? "" : "…")</strong>\(family)\(secret)
       <p class="note">\(key.description.html)</p></td>
-      <td>\(key.security.html)</td><td>\(key.serializer.html)<p class="note">\(key.type.html)</p></td>
+      <td>\(key.security.html)</td><td>\(key.serializer.html)<p class="note">\(key.type.html)</p>\(lifetime)</td>
       <td>\(key.owner.html)</td><td>\(key.availability.html)</td><td>\(sync)</td>\(Self.cells(entry.state))</tr>
       """
   }

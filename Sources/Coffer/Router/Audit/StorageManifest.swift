@@ -34,8 +34,11 @@ public struct StorageManifest: Codable, Hashable, Sendable {
     public var availability: String
     /// The raw value of the current ``SyncPolicy``.
     public var sync: String
-    /// The raw value of the declared sync policy if it is overridden, otherwise `nil`.
+    /// The raw value of the declared sync policy if another one is in effect, since it was overridden or since the key
+    /// exists on one kind of device only; otherwise `nil`.
     public var declaredSync: String?
+    /// The time after each write from which the value is absent, in seconds; `nil` for a value that does not expire.
+    public var lifetime: Double?
     /// Whether the key has a default.
     public var hasDefault: Bool
     /// Whether the key has a migration.
@@ -89,6 +92,17 @@ public struct StorageManifest: Codable, Hashable, Sendable {
   }
 }
 
+extension StorageManifest.Entry {
+  /// The lifetime in words, such as `30 days` or `1 hour, 30 minutes`.
+  package var lifetimeInWords: String? {
+    lifetime.map { seconds in
+      let style = Duration.UnitsFormatStyle(
+        allowedUnits: [.days, .hours, .minutes, .seconds, .milliseconds], width: .wide)
+      return Duration.seconds(seconds).formatted(style.locale(Locale(identifier: "en_GB")))
+    }
+  }
+}
+
 extension StorageRouter {
   /// Returns the declarations of all registered keys, with overrides of their sync policies, for `coffer audit`.
   /// - Throws: `StorageError` when the overrides cannot be read.
@@ -110,8 +124,8 @@ extension StorageRouter {
           store: location.flatMap(address), security: key.security.description, serializer: key.serializer,
           owner: key.owner,
           description: key.description, availability: key.availability.rawValue, sync: sync.rawValue,
-          declaredSync: sync == key.syncPolicy ? nil : key.syncPolicy.rawValue, hasDefault: key.hasDefault,
-          hasMigration: key.hasMigration, isSensitive: key.isSensitive,
+          declaredSync: sync == key.syncPolicy ? nil : key.syncPolicy.rawValue, lifetime: key.lifetime?.inSeconds,
+          hasDefault: key.hasDefault, hasMigration: key.hasMigration, isSensitive: key.isSensitive,
           obstacle: (record.obstacle ?? problem)?.message)
       })
   }

@@ -10,7 +10,7 @@ extension StorageRouter {
   ///
   /// The values of each store are removed in one commit. If a store cannot be read or written, or the process is
   /// killed, the values of the others are removed nevertheless, and a second call removes what is left. Values that no
-  /// catalog declares are not touched.
+  /// catalog declares are not touched, and neither are damaged bytes in a quarantine.
   /// - Parameters:
   ///   - owner: the owner in the declarations of the keys.
   ///   - content: whether secrets are removed, too; by default they are kept.
@@ -54,7 +54,6 @@ extension StorageRouter {
     _ records: [KeyRegistry.Record], _ content: ClearedContent, dryRun: Bool
   ) async -> ClearReport {
     var report = ClearReport(isDryRun: dryRun)
-    var cleared: [KeyRegistry.Record] = []
     for (name, domain, records) in groupedByStore(records) {
       let kept = records.filter { $0.descriptor.isSensitive && content == .values }
       let wanted = records.filter { !$0.descriptor.isSensitive || content == .valuesAndSecrets }
@@ -62,7 +61,6 @@ extension StorageRouter {
       if !wanted.isEmpty {
         do {
           result.removed = try await remove(wanted, in: try domain.get(), dryRun: dryRun, left: &result.left)
-          cleared += wanted
         } catch {
           result.left = wanted.map { .init(key: $0.key, reason: .failed(StoredError.storage(error))) }
         }
@@ -70,7 +68,6 @@ extension StorageRouter {
       result.left += kept.map { .init(key: $0.key, reason: .secret) }
       report.stores.append(result)
     }
-    if !dryRun, !report.removed.isEmpty { await wrote(cleared) }
     return report
   }
 
@@ -82,19 +79,23 @@ extension StorageRouter {
   ) async throws -> [StoreKey] {
     guard let store = try await existingStore(of: domain) else { return [] }
     var keys: [StoreKey] = []
-    var removals: [WriteBatch.Operation] = []
+    var removals: [KeyRegistry.Record] = []
     for record in records {
       do {
         let stored = try await storedKeys(of: record, in: store.engine)
-        if !stored.isEmpty { removals.append(record.removal) }
+        // An expired value that was not swept yet must not come back when the clock is set back.
+        let isExpired = stored.isEmpty && !dryRun
+        if try await isExpired ? store.engine.stores(record.key, isPrefix: record.isFamily) : !stored.isEmpty {
+          removals.append(record)
+        }
         keys += stored
       } catch let error as StorageError where error.key == record.key && error.code != .unavailable {
         left.append(.init(key: record.key, reason: .failed(error)))
       }
     }
-    guard !dryRun, !keys.isEmpty else { return keys }
+    guard !dryRun, !removals.isEmpty else { return keys }
     if store.engine.capabilities.contains(.atomicBatches) {
-      try await store.commit(WriteBatch(removals), keys.map { ($0, nil) })
+      try await store.commit(WriteBatch(removals.map(\.removal)), (keys + removals.map(\.key)).map { ($0, nil) })
       return keys
     }
     var removed: [StoreKey] = []

@@ -20,19 +20,29 @@ public actor SyncHelper {
   /// Whether there is a transport.
   public var isAvailable: Bool { transport != nil }
 
-  /// Sends a snapshot, unless it equals the last one sent. Calls are serialized, and `snapshot` is evaluated when its
-  /// call is next: an older snapshot never replaces a newer one.
+  /// Whether a snapshot was sent.
+  var hasSent: Bool { sent != nil }
+
+  /// Sends a snapshot, unless it is `nil` or equals the last one sent. Calls are serialized, and `snapshot` is
+  /// evaluated when its call is next: an older snapshot never replaces a newer one. Cancelling the calling task cancels
+  /// the call of the transport.
   /// - Returns: Whether it was sent.
   /// - Throws: `unsupported` without a transport, and any error of `snapshot` and of the transport; the next call then
   ///   sends the snapshot again.
-  public func send(_ snapshot: @escaping @Sendable () async throws -> SyncSnapshot) async throws -> Bool {
+  public func send(_ snapshot: @escaping @Sendable () async throws -> SyncSnapshot?) async throws -> Bool {
     let before = last
     let task = Task {
       _ = await before?.result
-      return try await sendNow(snapshot())
+      try Task.checkCancellation()
+      guard let snapshot = try await snapshot() else { return false }
+      return try await sendNow(snapshot)
     }
     last = task
-    return try await task.value
+    return try await withTaskCancellationHandler {
+      try await task.value
+    } onCancel: {
+      task.cancel()
+    }
   }
 
   private func sendNow(_ snapshot: SyncSnapshot) async throws -> Bool {

@@ -53,6 +53,9 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
   /// The name of the type of the ids if this is the declaration of a ``KeyFamily``, otherwise `nil`.
   public let family: String?
 
+  /// Whether a damaged value is restored from a backup.
+  let restoresFromBackups: Bool
+
   /// Creates the descriptor of a key.
   public init<K: StorageKey>(_ key: K) {
     name = key.declaredName
@@ -68,6 +71,7 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
     hasDefault = key.defaultValue != nil
     isSensitive = key.isSensitive
     lifetime = key.lifetime
+    restoresFromBackups = key.damagePolicy?.restores ?? false
     family = key.family?.idType
   }
 }

@@ -21,6 +21,10 @@ extension StorageKeyDescriptor {
         .insecureKey, "The key is a secret, and would be sent to other devices unprotected.",
         advice: "Set its sync policy to never. Nothing was read or written.", key: key)
     }
+    guard !isSensitive || !restoresFromBackups else {
+      throw flaw(
+        key, "The key is a secret, and secrets have no backups to restore.", "Give its damage another treatment.")
+    }
     if let lifetime, lifetime <= .zero {
       throw flaw(key, "The key has a lifetime that is not positive.", "Omit it, or declare a longer one.")
     }

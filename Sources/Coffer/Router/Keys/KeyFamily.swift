@@ -38,16 +38,19 @@ public struct KeyFamily<ID: KeyFamilyID, Value: Sendable>: Sendable {
   ///   - availability: the platforms on which the values exist.
   ///   - sync: whether the values are sent to other devices.
   ///   - lifetime: the time after each write from which a value is absent; `nil` for values that do not expire.
+  ///   - damage: the treatment of a damaged value; by default that of its store.
   public init(
     _ name: String, separator: String = "/", in domain: StorageDomain, owner: String, about: String,
     default defaultValue: Value? = nil, as serializer: Serializer<Value>, security: SecurityPolicy? = nil,
-    availability: PlatformAvailability = .all, sync: SyncPolicy = .never, lifetime: Duration? = nil
+    availability: PlatformAvailability = .all, sync: SyncPolicy = .never, lifetime: Duration? = nil,
+    damage: DamagePolicy<Value>? = nil
   ) {
     self.init(
       name, separator,
       TypedKey(
-        name + separator, in: domain, owner: owner, about: about, default: defaultValue, as: serializer,
-        security: security, availability: availability, sync: sync, lifetime: lifetime))
+        name + separator, in: domain, owner: owner, about: about, orDefault: defaultValue, as: serializer,
+        security: security, availability: availability, sync: sync, migration: nil, lifetime: lifetime,
+        damage: damage))
   }
 
   /// Creates a family of secrets. A domain that does not protect values does not compile. The secrets are never synced
@@ -62,15 +65,17 @@ public struct KeyFamily<ID: KeyFamilyID, Value: Sendable>: Sendable {
   ///   - serializer: the serializer of the secrets.
   ///   - availability: the platforms on which the secrets exist.
   ///   - lifetime: the time after each write from which a secret is absent; `nil` for secrets that do not expire.
+  ///   - damage: the treatment of a damaged secret; by default that of its store. Secrets have no backups to restore.
   public init(
     secret name: String, separator: String = "/", in domain: SecretDomain, owner: String, about: String,
-    as serializer: Serializer<Value>, availability: PlatformAvailability = .all, lifetime: Duration? = nil
+    as serializer: Serializer<Value>, availability: PlatformAvailability = .all, lifetime: Duration? = nil,
+    damage: DamagePolicy<Value>? = nil
   ) {
     self.init(
       name, separator,
       TypedKey(
         secret: name + separator, in: domain, owner: owner, about: about, as: serializer, availability: availability,
-        lifetime: lifetime))
+        lifetime: lifetime, damage: damage))
   }
 
   private init(_ name: String, _ separator: String, _ template: TypedKey<Value>) {
@@ -95,20 +100,23 @@ extension KeyFamily where Value: Codable {
   public init(
     _ name: String, separator: String = "/", in domain: StorageDomain, owner: String, about: String,
     default defaultValue: Value? = nil, security: SecurityPolicy? = nil, availability: PlatformAvailability = .all,
-    sync: SyncPolicy = .never, lifetime: Duration? = nil
+    sync: SyncPolicy = .never, lifetime: Duration? = nil,
+    damage: DamagePolicy<Value>? = nil
   ) {
     self.init(
       name, separator: separator, in: domain, owner: owner, about: about, default: defaultValue, as: .json,
-      security: security, availability: availability, sync: sync, lifetime: lifetime)
+      security: security, availability: availability, sync: sync, lifetime: lifetime,
+      damage: damage)
   }
 
   /// Creates a family of secrets that are stored as JSON.
   public init(
     secret name: String, separator: String = "/", in domain: SecretDomain, owner: String, about: String,
-    availability: PlatformAvailability = .all, lifetime: Duration? = nil
+    availability: PlatformAvailability = .all, lifetime: Duration? = nil,
+    damage: DamagePolicy<Value>? = nil
   ) {
     self.init(
       secret: name, separator: separator, in: domain, owner: owner, about: about, as: .json, availability: availability,
-      lifetime: lifetime)
+      lifetime: lifetime, damage: damage)
   }
 }

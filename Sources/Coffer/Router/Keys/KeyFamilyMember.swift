@@ -14,6 +14,7 @@ public struct KeyFamilyMember<Value: Sendable>: StorageKey {
   public var defaultValue: Value? { template.defaultValue }
   public var isSensitive: Bool { template.isSensitive }
   public var lifetime: Duration? { template.lifetime }
+  public var damagePolicy: DamagePolicy<Value>? { template.damagePolicy }
   public var family: KeyFamilyNamespace? { namespace }
 }
 

@@ -63,6 +63,12 @@ public struct SecretDomain: Hashable, Sendable {
     SecretDomain(domain: .engine(name), security: .keychain())
   }
 
+  /// A store by its location. A key in it is refused with `insecureKey` unless the location is a keychain, a sealed
+  /// file or a chain, or of a ``StoreScheme`` that declares ``StoreScheme/keepsSecrets``.
+  public static func store(_ location: StoreLocation) -> SecretDomain {
+    SecretDomain(domain: .store(location), security: .keychain())
+  }
+
   /// Encrypted files, one per value. This version refuses to read or write them.
   public static func encryptedFileSystem(
     _ directory: FileDirectory, as policy: EncryptionPolicy = .aes256

@@ -1,7 +1,7 @@
 /// A key whose reads always have a value, because it has a default.
 ///
-/// ``SettingKey`` conforms to it. `values(of:)` and `cached(orDefault:)` of a router, and ``StorageSettings``, return
-/// values of such keys that are not optional.
+/// ``SettingKey`` conforms to it. `values(of:)` and `cached(_:)` of a router, and ``StorageSettings``, return values of
+/// such keys that are not optional, and ``Stored`` properties need no initial value.
 public protocol StorageKeyWithDefault<Value>: StorageKey {
   /// The value that reads return while none is stored; it is never written.
   var valueIfAbsent: Value { get }
@@ -11,7 +11,7 @@ extension StorageKeyWithDefault {
   public var defaultValue: Value? { valueIfAbsent }
 }
 
-/// The declaration of a setting: a value with a default.
+/// The declaration of a value with a default, such as a setting.
 ///
 /// ```swift
 /// extension StorageKey where Self == SettingKey<Theme> {
@@ -21,18 +21,21 @@ extension StorageKeyWithDefault {
 /// }
 /// ```
 public struct SettingKey<Value: Sendable>: StorageKeyWithDefault {
-  private let key: TypedKey<Value>
+  @usableFromInline let key: TypedKey<Value>
   public let valueIfAbsent: Value
 
-  public var name: String { key.name }
-  public var domain: StorageDomain { key.domain }
-  public var security: SecurityPolicy { key.security }
-  public var serializer: Serializer<Value> { key.serializer }
-  public var owner: String { key.owner }
-  public var description: String { key.description }
-  public var availability: PlatformAvailability { key.availability }
-  public var syncPolicy: SyncPolicy { key.syncPolicy }
-  public var declaration: (any AnyObject & Sendable)? { key.declaration }
+  @inlinable public var name: String { key.name }
+  @inlinable public var domain: StorageDomain { key.domain }
+  @inlinable public var security: SecurityPolicy { key.security }
+  @inlinable public var serializer: Serializer<Value> { key.serializer }
+  @inlinable public var owner: String { key.owner }
+  @inlinable public var description: String { key.description }
+  @inlinable public var availability: PlatformAvailability { key.availability }
+  @inlinable public var syncPolicy: SyncPolicy { key.syncPolicy }
+  @inlinable public var migration: AnyStorageMigration? { key.migration }
+  @inlinable public var lifetime: Duration? { key.lifetime }
+  @inlinable public var damagePolicy: DamagePolicy<Value>? { key.damagePolicy }
+  @inlinable public var declaration: (any AnyObject & Sendable)? { key.declaration }
 
   /// Creates a key.
   /// - Parameters:
@@ -42,28 +45,39 @@ public struct SettingKey<Value: Sendable>: StorageKeyWithDefault {
   ///   - about: the purpose of the value, in a sentence.
   ///   - defaultValue: the value that reads return while none is stored.
   ///   - serializer: the serializer of the value.
+  ///   - security: the protection of the value; by default that of the domain.
   ///   - availability: the platforms on which the value exists.
   ///   - sync: whether the value is sent to other devices.
+  ///   - migration: the migration of an older form of the value.
+  ///   - lifetime: the time after each write from which reads return the default again; `nil` for a value that does not
+  ///     expire.
+  ///   - damage: the treatment of a damaged value; by default that of its store.
+  @inlinable
   public init(
     _ name: String, in domain: StorageDomain, owner: String, about: String, default defaultValue: Value,
-    as serializer: Serializer<Value>, availability: PlatformAvailability = .all, sync: SyncPolicy = .never
+    as serializer: Serializer<Value>, security: SecurityPolicy? = nil, availability: PlatformAvailability = .all,
+    sync: SyncPolicy = .never, migration: AnyStorageMigration? = nil, lifetime: Duration? = nil,
+    damage: DamagePolicy<Value>? = nil
   ) {
     key = TypedKey(
-      name, in: domain, owner: owner, about: about, default: defaultValue, as: serializer, availability: availability,
-      sync: sync)
+      name, in: domain, owner: owner, about: about, orDefault: defaultValue, as: serializer, security: security,
+      availability: availability, sync: sync, migration: migration, lifetime: lifetime, damage: damage)
     valueIfAbsent = defaultValue
   }
 }
 
 extension SettingKey where Value: Codable {
   /// Creates a key whose value is stored as JSON.
+  @inlinable
   public init(
     _ name: String, in domain: StorageDomain, owner: String, about: String, default defaultValue: Value,
-    availability: PlatformAvailability = .all, sync: SyncPolicy = .never
+    security: SecurityPolicy? = nil, availability: PlatformAvailability = .all, sync: SyncPolicy = .never,
+    migration: AnyStorageMigration? = nil, lifetime: Duration? = nil,
+    damage: DamagePolicy<Value>? = nil
   ) {
     self.init(
-      name, in: domain, owner: owner, about: about, default: defaultValue, as: .json, availability: availability,
-      sync: sync)
+      name, in: domain, owner: owner, about: about, default: defaultValue, as: .json, security: security,
+      availability: availability, sync: sync, migration: migration, lifetime: lifetime, damage: damage)
   }
 }
 
@@ -85,7 +99,8 @@ extension StorageRouter {
 
   /// Returns the value of a key if it is cached and still current, and otherwise its default. The default does not mean
   /// that nothing is stored.
-  public nonisolated func cached<K: StorageKeyWithDefault>(orDefault key: K) -> K.Value {
-    cached(key) ?? key.valueIfAbsent
+  @inlinable
+  public final nonisolated func cached<K: StorageKeyWithDefault>(_ key: K) -> K.Value {
+    (cached(key) as K.Value?) ?? key.valueIfAbsent
   }
 }

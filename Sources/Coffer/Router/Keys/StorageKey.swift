@@ -1,9 +1,9 @@
 /// The declaration of one value of an application: its name, type, store, protection and purpose.
 ///
 /// ```swift
-/// extension StorageKey where Self == TypedKey<Theme> {
+/// extension StorageKey where Self == SettingKey<Theme> {
 ///   static var theme: Self {
-///     TypedKey("theme", in: .userDefaults(), owner: "Settings", about: "The colours of the window.", default: .system)
+///     SettingKey("theme", in: .userDefaults(), owner: "Settings", about: "The window's colours.", default: .system)
 ///   }
 /// }
 ///
@@ -41,6 +41,8 @@ public protocol StorageKey<Value>: Sendable {
   var isSensitive: Bool { get }
   /// The time after each write from which the value is absent; `nil`, the default, for a value that does not expire.
   var lifetime: Duration? { get }
+  /// The treatment of a damaged value; `nil`, the default, for the policy of its store.
+  var damagePolicy: DamagePolicy<Value>? { get }
   /// An object that identifies the declaration: keys with the same object agree in every part, so a router does not
   /// compare them again. `nil` by default.
   var declaration: (any AnyObject & Sendable)? { get }
@@ -55,6 +57,7 @@ extension StorageKey {
   public var defaultValue: Value? { nil }
   public var isSensitive: Bool { domain.isSecure }
   public var lifetime: Duration? { nil }
+  public var damagePolicy: DamagePolicy<Value>? { nil }
   public var declaration: (any AnyObject & Sendable)? { nil }
   public var family: KeyFamilyNamespace? { nil }
 

@@ -1,4 +1,5 @@
-/// The declaration of a value as a struct, which most applications use for their keys.
+/// The declaration of a value as a struct, which most applications use for their keys. Reads of a missing value throw
+/// `notFound`; a ``SettingKey`` has a default instead.
 ///
 /// ```swift
 /// extension StorageKey where Self == TypedKey<String> {
@@ -23,6 +24,7 @@ public struct TypedKey<Value: Sendable>: StorageKey {
   @inlinable public var defaultValue: Value? { parts.defaultValue }
   @inlinable public var isSensitive: Bool { parts.isSensitive }
   @inlinable public var lifetime: Duration? { parts.lifetime }
+  @inlinable public var damagePolicy: DamagePolicy<Value>? { parts.damagePolicy }
 
   /// All parts in one object: copying a key copies one reference, and a router recognizes the declaration by its
   /// identity.
@@ -35,23 +37,36 @@ public struct TypedKey<Value: Sendable>: StorageKey {
   ///   - domain: the domain in which the value is stored.
   ///   - owner: the part of the application that owns the key.
   ///   - about: the purpose of the value, in a sentence.
-  ///   - defaultValue: the value that reads return while none is stored; without it, reads throw `notFound`.
   ///   - serializer: the serializer of the value.
   ///   - security: the protection of the value; by default that of the domain.
   ///   - availability: the platforms on which the value exists.
   ///   - sync: whether the value is sent to other devices.
   ///   - migration: the migration of an older form of the value.
   ///   - lifetime: the time after each write from which the value is absent; `nil` for a value that does not expire.
+  ///   - damage: the treatment of a damaged value; by default that of its store.
   @inlinable  // keeps keys cheap that are created again at each use
   public init(
-    _ name: String, in domain: StorageDomain, owner: String, about: String, default defaultValue: Value? = nil,
-    as serializer: Serializer<Value>, security: SecurityPolicy? = nil, availability: PlatformAvailability = .all,
-    sync: SyncPolicy = .never, migration: AnyStorageMigration? = nil, lifetime: Duration? = nil
+    _ name: String, in domain: StorageDomain, owner: String, about: String, as serializer: Serializer<Value>,
+    security: SecurityPolicy? = nil, availability: PlatformAvailability = .all, sync: SyncPolicy = .never,
+    migration: AnyStorageMigration? = nil, lifetime: Duration? = nil, damage: DamagePolicy<Value>? = nil
+  ) {
+    self.init(
+      name, in: domain, owner: owner, about: about, orDefault: nil, as: serializer, security: security,
+      availability: availability, sync: sync, migration: migration, lifetime: lifetime, damage: damage)
+  }
+
+  /// Creates the key that a ``SettingKey`` or a ``KeyFamily`` with a default wraps.
+  @inlinable
+  init(
+    _ name: String, in domain: StorageDomain, owner: String, about: String, orDefault defaultValue: Value?,
+    as serializer: Serializer<Value>, security: SecurityPolicy?, availability: PlatformAvailability,
+    sync: SyncPolicy, migration: AnyStorageMigration?, lifetime: Duration?, damage: DamagePolicy<Value>?
   ) {
     parts = Parts(
       name: name, domain: domain, security: security ?? domain.security, serializer: serializer, owner: owner,
       description: about, availability: availability, syncPolicy: sync, migration: migration,
-      defaultValue: defaultValue, isSensitive: domain.isSecure, lifetime: lifetime)
+      defaultValue: defaultValue, isSensitive: domain.isSecure, lifetime: lifetime,
+      damagePolicy: damage)
   }
 
   /// Creates a key of a secret. A domain that does not protect values does not compile. The secret is never synced and
@@ -64,14 +79,16 @@ public struct TypedKey<Value: Sendable>: StorageKey {
   ///   - serializer: the serializer of the secret.
   ///   - availability: the platforms on which the secret exists.
   ///   - lifetime: the time after each write from which the secret is absent; `nil` for one that does not expire.
+  ///   - damage: the treatment of a damaged secret; by default that of its store. Secrets have no backups to restore.
   public init(
     secret name: String, in domain: SecretDomain, owner: String, about: String, as serializer: Serializer<Value>,
-    availability: PlatformAvailability = .all, lifetime: Duration? = nil
+    availability: PlatformAvailability = .all, lifetime: Duration? = nil,
+    damage: DamagePolicy<Value>? = nil
   ) {
     parts = Parts(
       name: name, domain: domain.domain, security: domain.security, serializer: serializer, owner: owner,
       description: about, availability: availability, syncPolicy: .never, migration: nil, defaultValue: nil,
-      isSensitive: true, lifetime: lifetime)
+      isSensitive: true, lifetime: lifetime, damagePolicy: damage)
   }
 }
 
@@ -90,12 +107,13 @@ extension TypedKey {
     @usableFromInline let defaultValue: Value?
     @usableFromInline let isSensitive: Bool
     @usableFromInline let lifetime: Duration?
+    @usableFromInline let damagePolicy: DamagePolicy<Value>?
 
     @usableFromInline
     init(
       name: String, domain: StorageDomain, security: SecurityPolicy, serializer: Serializer<Value>, owner: String,
       description: String, availability: PlatformAvailability, syncPolicy: SyncPolicy, migration: AnyStorageMigration?,
-      defaultValue: Value?, isSensitive: Bool, lifetime: Duration?
+      defaultValue: Value?, isSensitive: Bool, lifetime: Duration?, damagePolicy: DamagePolicy<Value>?
     ) {
       self.name = name
       self.domain = domain
@@ -109,6 +127,7 @@ extension TypedKey {
       self.defaultValue = defaultValue
       self.isSensitive = isSensitive
       self.lifetime = lifetime
+      self.damagePolicy = damagePolicy
     }
   }
 }
@@ -117,21 +136,23 @@ extension TypedKey where Value: Codable {
   /// Creates a key whose value is stored as JSON.
   @inlinable
   public init(
-    _ name: String, in domain: StorageDomain, owner: String, about: String, default defaultValue: Value? = nil,
-    security: SecurityPolicy? = nil, availability: PlatformAvailability = .all, sync: SyncPolicy = .never,
-    migration: AnyStorageMigration? = nil, lifetime: Duration? = nil
+    _ name: String, in domain: StorageDomain, owner: String, about: String, security: SecurityPolicy? = nil,
+    availability: PlatformAvailability = .all, sync: SyncPolicy = .never, migration: AnyStorageMigration? = nil,
+    lifetime: Duration? = nil, damage: DamagePolicy<Value>? = nil
   ) {
     self.init(
-      name, in: domain, owner: owner, about: about, default: defaultValue, as: .json, security: security,
-      availability: availability, sync: sync, migration: migration, lifetime: lifetime)
+      name, in: domain, owner: owner, about: about, as: .json, security: security, availability: availability,
+      sync: sync, migration: migration, lifetime: lifetime, damage: damage)
   }
 
   /// Creates a key of a secret that is stored as JSON.
   public init(
     secret name: String, in domain: SecretDomain, owner: String, about: String,
-    availability: PlatformAvailability = .all, lifetime: Duration? = nil
+    availability: PlatformAvailability = .all, lifetime: Duration? = nil,
+    damage: DamagePolicy<Value>? = nil
   ) {
     self.init(
-      secret: name, in: domain, owner: owner, about: about, as: .json, availability: availability, lifetime: lifetime)
+      secret: name, in: domain, owner: owner, about: about, as: .json, availability: availability, lifetime: lifetime,
+      damage: damage)
   }
 }

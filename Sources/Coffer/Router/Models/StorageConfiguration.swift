@@ -1,5 +1,6 @@
+public import CofferCore
 import CofferFileSystem
-import Foundation
+public import Foundation
 
 /// The settings of a ``StorageRouter``.
 public struct StorageConfiguration: Sendable {
@@ -18,6 +19,23 @@ public struct StorageConfiguration: Sendable {
   var replacements: [StorageDomain: any StorageEngine] = [:]
   /// The settings with which stores are opened.
   public var stores = StoreOptions()
+  /// The hook for logging and metrics of every store that the router opens: that of ``stores``.
+  public var events: CofferEvents? {
+    get { stores.events }
+    set { stores.events = newValue }
+  }
+  /// The access to every store of the router, the given engines included. With `StoreAccess.readOnly`, nothing is
+  /// created or written, every write throws `readOnly`, and a store that does not exist reads as an empty one. It is a
+  /// shorthand for ``StoreOptions/access`` of ``stores``.
+  public var access: StoreAccess {
+    get { stores.access }
+    set { stores.access = newValue }
+  }
+  /// The treatment of damaged values by the domain of their store, for keys without one of their own. The bytes that a
+  /// policy returns are stored as they are.
+  public var damagePolicies: [StorageDomain: DamagePolicy<Data>] = [:]
+  /// Called when a policy has replaced a damaged value, or could not.
+  public var onDamageHandled: (@Sendable (HandledDamage) -> Void)?
   /// The settings of sync with other devices.
   public var sync = SyncConfiguration()
   /// Whether every store is replaced by one in memory that is lost with the router, as for tests and previews; `false`
@@ -51,10 +69,11 @@ public struct SyncConfiguration: Sendable {
   /// The maximum size of a value with the policy ``SyncPolicy/automaticSmall``, in bytes of its serialized form; 4,096
   /// by default.
   public var maximumAutomaticSize = 4_096
-  /// The transport to other devices; without one nothing is sent.
+  /// The transport to other devices; without one nothing is sent. A send that does not return delays all later ones,
+  /// but no write.
   public var transport: (any SyncTransport)?
-  /// Called with the error when a value could not be sent after it was written. The value is stored, and is sent with
-  /// the next one.
+  /// Called with the error of each failed automatic send, and of a value that had to be left out because it could not
+  /// be read. The values are stored, and the latest state is sent again after a pause of one second up to a minute.
   public var onFailure: (@Sendable (any Error) -> Void)?
 
   /// Creates the default settings.

@@ -61,18 +61,25 @@ enum DomainLocation: Hashable, Sendable {
   }
 
   func open(_ configuration: StorageConfiguration) async throws -> any StorageEngine {
-    if let engine = configuration.engine(at: self) { return engine }
+    if let engine = configuration.engine(at: self) { return engine.allowing(configuration.access) }
     switch self {
     case .store(let location):
-      guard !configuration.isInMemory else { return MemoryEngine(name: location.description) }
-      return try await location.open(configuration.stores)
+      guard !configuration.isInMemory else {
+        return MemoryEngine(name: location.description, events: configuration.events).allowing(configuration.access)
+      }
+      do { return try await location.open(configuration.stores) } catch let error as StorageError
+        where error.code == .notFound && configuration.access == .readOnly
+      {
+        guard try !location.exists(configuration.stores) else { throw error }
+        return MissingStoreEngine(location, configuration.stores, error)
+      }
     case .engine(let name):
       guard configuration.isInMemory else {
         throw StorageError(
           .invalidDeclaration, "The router has no engine '\(name.description.escapingControlCharacters)'.",
           advice: "Set configuration.engines[\"\(name.description.escapingControlCharacters)\"].")
       }
-      return MemoryEngine(name: "memory")
+      return MemoryEngine(name: "memory", events: configuration.events).allowing(configuration.access)
     }
   }
 }

@@ -24,7 +24,7 @@ extension KeyRegistry.Record {
     let isOneStore = location == old.location
     let isSynced =
       [old, self].allSatisfy { $0.catalog != nil }
-      && [old, self].contains { $0.descriptor.syncPolicy != .never }
+      && [old, self].contains { $0.declaredSyncPolicy != .never }
     guard isOneStore || isSynced else { return }
     let problem =
       isOneStore

@@ -25,6 +25,8 @@ final class KeyRegistry: Sendable {
     /// The store of the key if it can be located; domains can differ and be one store.
     let location: Location
     var isFamily: Bool { descriptor.family != nil }
+    /// The declared sync policy; never for a key that exists on one kind of device only.
+    var declaredSyncPolicy: SyncPolicy { descriptor.availability.allowsSync ? descriptor.syncPolicy : .never }
 
     enum Location: Hashable {
       case located(DomainLocation)
@@ -242,9 +244,19 @@ final class KeyRegistry: Sendable {
     // An override may date from before the key became a secret.
     guard !record.descriptor.isSensitive else { return .never }
     guard let override = state.withLock({ $0.overrides[record.descriptor.name] }) else {
-      return record.descriptor.syncPolicy
+      return record.declaredSyncPolicy
     }
     // Overrides are stored by name, and may date from before another store had a key of this name.
     return namesakes(of: record).isEmpty ? override : .never
+  }
+
+  /// Returns whether changes of a name in a store are sent automatically.
+  func sendsAutomatically(_ key: StoreKey, in location: DomainLocation) -> Bool {
+    let records = state.withLock { state in
+      (state.entries[key.string] ?? []).map(\.record) + state.families.filter { key.hasPrefix($0.key) }
+    }
+    return records.contains {
+      $0.catalog != nil && $0.location == .located(location) && syncPolicy($0) == .automaticSmall
+    }
   }
 }

@@ -16,8 +16,13 @@ final class OpenStores: Sendable {
 
   private let configuration: StorageConfiguration
   private let state = Locked(State())
+  private let onOpen: @Sendable () -> Void
 
-  init(_ configuration: StorageConfiguration) { self.configuration = configuration }
+  /// - Parameter onOpen: called after a store was opened, before it is used.
+  init(_ configuration: StorageConfiguration, onOpen: @escaping @Sendable () -> Void) {
+    self.configuration = configuration
+    self.onOpen = onOpen
+  }
 
   /// Returns the store of a domain, and opens it if necessary. If that fails, the next call tries again.
   func store(of domain: StorageDomain) async throws -> TypedStore {
@@ -30,26 +35,32 @@ final class OpenStores: Sendable {
       case nil:
         let task = Task { [configuration] in
           TypedStore(
-            engine: try await location.open(configuration.opening(domain)), cacheCapacity: configuration.cacheCapacity)
+            engine: try await location.open(configuration.opening(domain)), cacheCapacity: configuration.cacheCapacity,
+            damagePolicy: configuration.damagePolicy(at: location), onDamageHandled: configuration.onDamageHandled)
         }
         state.stores[location] = .opening(task)
         return task
       }
     }
     let result = await opening.result
-    state.withLock { state in
-      guard case .opening(let task)? = state.stores[location], task == opening else { return }
+    let isOpened = state.withLock { state in
+      guard case .opening(let task)? = state.stores[location], task == opening else { return false }
       state.stores[location] = (try? result.get()).map { .open($0) }
+      return state.stores[location] != nil
     }
+    if isOpened { onOpen() }
     return try result.get()
   }
 
-  /// The locations of the open stores.
-  var locations: [DomainLocation] {
+  /// The open stores with their locations.
+  var open: [(location: DomainLocation, store: TypedStore)] {
     state.withLock { state in
-      state.stores.compactMap { location, store in if case .open = store { location } else { nil } }
+      state.stores.compactMap { location, store in if case .open(let store) = store { (location, store) } else { nil } }
     }
   }
+
+  /// The locations of the open stores.
+  var locations: [DomainLocation] { open.map(\.location) }
 
   /// Closes the stores that were opened here. Engines of the configuration stay open.
   func close() async throws {

@@ -32,8 +32,12 @@ public struct StorageBatch: Sendable {
   }
 
   /// Stores a value, replacing any existing one.
-  public mutating func set<K: StorageKey>(_ value: K.Value, for key: K) {
-    steps.append { try await $0.step(value, key) }
+  /// - Parameters:
+  ///   - value: the value.
+  ///   - key: the key of the value.
+  ///   - expires: the date from which the value is absent; by default, the end of the key's lifetime, if it has one.
+  public mutating func set<K: StorageKey>(_ value: K.Value, for key: K, expires: Date? = nil) {
+    steps.append { try await $0.step(value, key, expires) }
   }
 
   /// Removes a value. Removing a missing value is not an error.
@@ -73,12 +77,13 @@ extension StorageRouter {
       steps.map(\.resolved), advice: "Make a batch for each store, or give the keys one domain. Nothing was written.")
     let batch = WriteBatch(steps.map(\.operation), transaction: transaction, durability: durability)
     try await store.commit(batch, StorageBatch.written(steps))
-    await wrote(steps.map(\.resolved.record))
   }
 
-  fileprivate nonisolated func step<K: StorageKey>(_ value: K.Value, _ key: K) async throws -> StorageBatch.Step {
+  fileprivate nonisolated func step<K: StorageKey>(
+    _ value: K.Value, _ key: K, _ expires: Date?
+  ) async throws -> StorageBatch.Step {
     let resolved = try await resolve(key)
-    let encoded = try key.serializer.encoded(value, resolved)
+    let encoded = try key.serializer.encoded(value, resolved, expires: expires)
     try checkSize(encoded.data.count, resolved.record, resolved.key)
     return StorageBatch.Step(
       resolved: resolved, operation: .put(resolved.key, encoded.data, encoded.attributes), box: Box(value))

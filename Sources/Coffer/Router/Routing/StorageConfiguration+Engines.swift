@@ -21,11 +21,14 @@ extension StorageConfiguration {
     return engines[name.description]
   }
 
-  /// Returns whether a domain is made for secrets: a keychain, a sealed file, or an engine that declares it. A missing
-  /// engine is accepted here, and is an error when the key is used.
+  /// Returns whether a domain is made for secrets: a keychain, a sealed file, or an engine or a scheme that declares
+  /// it. A missing engine or scheme is accepted here, and is an error when the key is used.
   func keepsSecrets(_ domain: StorageDomain) -> Bool {
-    guard case .engine(let name) = domain else { return domain.keepsSecrets }
-    return engines[name]?.capabilities.contains(.secrecy) ?? true
+    switch domain {
+    case .engine(let name): engines[name]?.capabilities.contains(.secrecy) ?? true
+    case .store(.other(let scheme, _)): stores.schemes.first { $0.name == scheme }?.keepsSecrets ?? true
+    default: domain.keepsSecrets
+    }
   }
 
   /// The settings for opening a domain's store: with the passphrase of the domain, if it has a source of its own.

@@ -18,9 +18,10 @@ extension StorageRouter {
         advice: "Register the catalog without migrateImmediately. No key of it was registered.",
         key: try? StoreKey(key.descriptor.name))
     }
-    // Overrides of sync policies matter only to writes that send something.
+    // Overrides of sync policies matter only if something is sent.
     if configuration.sync.transport != nil { try await loadSyncPolicies() }
     try registry.register(catalog)
+    follower?.changed()
   }
 
   /// The registered catalogs, in the order of their registration.

@@ -1,4 +1,5 @@
 import CofferCore
+import Foundation
 
 extension StorageRouter {
   /// Returns the store of a domain, or `nil` if there is none. Creates no store, except the journal beside a keyring,
@@ -7,9 +8,25 @@ extension StorageRouter {
     let location = try DomainLocation(domain, configuration)
     if !openStores.locations.contains(location) {
       let isLost = configuration.isInMemory && configuration.engine(at: location) == nil
-      guard !isLost, try location.mayHoldValues(configuration) else { return nil }
+      guard !isLost, try await location.mayHoldValues(configuration.opening(domain)) else { return nil }
     }
     return try await openStores.store(of: domain)
+  }
+
+  /// A store that is not opened for a question about it.
+  enum Presence {
+    case open(TypedStore)
+    /// The store may exist, but is not open.
+    case closed
+    case missing
+  }
+
+  /// Returns the store of a domain if it is open.
+  nonisolated func presence(of domain: StorageDomain) throws -> Presence {
+    let location = try DomainLocation(domain, configuration)
+    if let store = openStores.open.first(where: { $0.location == location })?.store { return .open(store) }
+    guard configuration.engine(at: location) == nil else { return .closed }
+    return try configuration.isInMemory || !location.exists(configuration) ? .missing : .closed
   }
 
   /// Returns the keys under which an engine holds values of a declaration.
@@ -50,18 +67,23 @@ extension DomainLocation {
     }
   }
 
-  fileprivate func mayHoldValues(_ configuration: StorageConfiguration) throws -> Bool {
-    if case .store(let location) = self, location.asksKeyring { return true }
-    return try exists(configuration)
+  fileprivate func mayHoldValues(_ configuration: StorageConfiguration) async throws -> Bool {
+    guard case .store(let location) = self, !configuration.isInMemory, configuration.engine(at: self) == nil else {
+      return try exists(configuration)
+    }
+    return try await location.mayHoldValues(configuration.stores)
   }
 }
 
 extension StoreLocation {
-  fileprivate var asksKeyring: Bool {
+  fileprivate func mayHoldValues(_ options: StoreOptions) async throws -> Bool {
     switch self {
-    case .keychain: true
-    case .chain(let links): links.contains(where: \.asksKeyring)
-    default: false
+    case .keychain: return true
+    case .chain:
+      let choice = try await secretChain(options)?.choose(configuration: options.keychain)
+      guard case .sealed(let file, _)? = choice?.link else { return true }
+      return try StoreLocation.sealed(path: file.path).exists(options)
+    default: return try exists(options)
     }
   }
 }

@@ -32,7 +32,7 @@ extension StorageRouter {
     of family: KeyFamily<ID, Value>, pageSize: Int = 256
   ) async throws -> AsyncThrowingStream<(id: ID, value: Value), any Error> {
     let resolved = try await resolve(family)
-    let pages = KeyFamilyPages(resolved, family, pageSize: max(1, pageSize))
+    let pages = KeyFamilyPages(self, resolved, family, pageSize: max(1, pageSize))
     return AsyncThrowingStream { try await pages.next() }
   }
 
@@ -42,7 +42,6 @@ extension StorageRouter {
   public nonisolated func removeAll<ID, Value>(of family: KeyFamily<ID, Value>) async throws {
     let resolved = try await resolve(family)
     try await resolved.store.commit(WriteBatch([resolved.record.removal]), [])
-    await wrote([resolved.record])
   }
 
   /// Returns the number of the members with a value, their total size and the date of the last change, without reading
@@ -93,30 +92,52 @@ extension KeyRegistry.Record {
 
 /// The position of a stream of members: the page that is being delivered, and the key after which the next one begins.
 private actor KeyFamilyPages<ID: KeyFamilyID, Value: Sendable> {
+  private let router: StorageRouter
   private let resolved: StorageRouter.ResolvedKey
   private let family: KeyFamily<ID, Value>
   private let pageSize: Int
   private var page: ArraySlice<StoreEntry> = []
   private var last: StoreKey?
 
-  init(_ resolved: StorageRouter.ResolvedKey, _ family: KeyFamily<ID, Value>, pageSize: Int) {
+  init(
+    _ router: StorageRouter, _ resolved: StorageRouter.ResolvedKey, _ family: KeyFamily<ID, Value>, pageSize: Int
+  ) {
+    self.router = router
     (self.resolved, self.family, self.pageSize) = (resolved, family, pageSize)
   }
 
   func next() async throws -> (id: ID, value: Value)? {
     if page.isEmpty {
-      page = try await resolved.store.engine.withSnapshot { [resolved, last, pageSize] in
-        try await $0.page(prefix: resolved.record.key, after: last, limit: pageSize)[...]
-      }
+      page = try await nextPage()
     }
     guard let entry = page.popFirst() else { return nil }
     last = entry.key
-    let member = StorageRouter.ResolvedKey(resolved.record, resolved.store, declaration: nil, key: entry.key)
-    return (try family.id(entry.key, resolved), try family.template.serializer.value(from: EncodedValue(entry), member))
+    return (
+      try family.id(entry.key, resolved),
+      try family.template.serializer.value(from: EncodedValue(entry), resolved.member(entry.key))
+    )
+  }
+
+  private func nextPage() async throws -> ArraySlice<StoreEntry> {
+    let (store, prefix) = (resolved.store, resolved.record.key)
+    return try await store.handlingDamage { error in
+      error.key.flatMap { $0.hasPrefix(prefix) ? $0 : nil }
+    } by: { key, error in
+      try await router.handle(error, of: family.member(key), resolved.member(key))
+    } read: {
+      try await store.engine.withSnapshot { [last, pageSize] in
+        try await $0.page(prefix: prefix, after: last, limit: pageSize)[...]
+      }
+    }
   }
 }
 
 extension KeyFamily {
+  /// Returns the key of a stored name.
+  fileprivate func member(_ key: StoreKey) -> KeyFamilyMember<Value> {
+    KeyFamilyMember(name: key.string, template: template, namespace: namespace)
+  }
+
   /// Returns the id of a stored name.
   fileprivate func id(_ key: StoreKey, _ resolved: StorageRouter.ResolvedKey) throws -> ID {
     if let id = id(key) { return id }

@@ -32,7 +32,13 @@ extension StorageRouter {
     let serializer = key.serializer
     return try await stream(
       of: key, failure: { .failure($0) },
-      begin: { resolved in resolved.store.values(of: resolved.key) { try serializer.value(from: $0, resolved) } })
+      begin: { [self] resolved in
+        resolved.store.values(of: resolved.key) {
+          try serializer.value(from: $0, resolved)
+        } handling: { [self] in
+          try await handle($0, of: key, resolved)
+        }
+      })
   }
 
   /// Returns a stream about the store of a key. While the store cannot be opened, the stream delivers the reason
@@ -41,7 +47,9 @@ extension StorageRouter {
     of key: K, failure: @escaping @Sendable (StorageError) -> Element,
     begin: @escaping @Sendable (ResolvedKey) -> AsyncStream<Element>
   ) async throws -> AsyncStream<Element> {
-    _ = try registry.find(key)  // A declaration that is refused is an error of the caller, not a state of the store.
+    // A declaration or an id that is refused is an error of the caller, not a state of the store.
+    _ = try registry.find(key)
+    _ = try key.family?.key(named: key.name)
     _ = try DomainLocation(key.domain, configuration)
     let reason: StorageError
     do { return begin(try await resolve(key)) } catch let error as StorageError where error.code != .closed {

@@ -23,6 +23,12 @@ public actor StorageRouter: StorageProviding {
   nonisolated let registry: KeyRegistry
   nonisolated let openStores: OpenStores
   let sync: SyncHelper
+  /// Sends automatic keys after changes; `nil` without a transport.
+  nonisolated let follower: SyncFollower?
+  /// What was last requested of each manual key, and the number of that request.
+  var requested: [StoreKey: SyncSnapshot] = [:]
+  var latestRequest = 0
+  var requests = 0
   /// The number of changes of sync policies by this router, to detect a change during a load.
   var policyVersion = 0
 
@@ -30,9 +36,14 @@ public actor StorageRouter: StorageProviding {
   public init(configuration: StorageConfiguration = StorageConfiguration()) {
     self.configuration = configuration
     registry = KeyRegistry(configuration)
-    openStores = OpenStores(configuration)
-    sync = SyncHelper(transport: configuration.sync.transport)
+    let sync = SyncHelper(transport: configuration.sync.transport)
+    let follower = configuration.sync.transport.map { _ in SyncFollower(sync, onFailure: configuration.sync.onFailure) }
+    openStores = OpenStores(configuration) { follower?.changed() }
+    (self.sync, self.follower) = (sync, follower)
+    follower?.attach(self)
   }
+
+  deinit { follower?.end() }
 
   /// A key with its record and its open store.
   @usableFromInline
@@ -115,7 +126,6 @@ public actor StorageRouter: StorageProviding {
     let batch = WriteBatch(
       [.put(resolved.key, encoded.data, encoded.attributes)], transaction: transaction, durability: durability)
     try await resolved.store.commit(batch, [(resolved.key, Box(value))])
-    await wrote([resolved.record])
   }
 
   /// Returns the value of a key, or its default while there is none.
@@ -132,7 +142,9 @@ public actor StorageRouter: StorageProviding {
 
   private nonisolated func stored<K: StorageKey>(_ key: K, _ resolved: ResolvedKey) async throws -> K.Value? {
     let serializer = key.serializer
-    return try await resolved.store.load(resolved.key) { try serializer.value(from: $0, resolved) }
+    return try await handlingDamage(of: key, resolved) {
+      try await resolved.store.load(resolved.key) { try serializer.value(from: $0, resolved) }
+    }
   }
 
   /// Returns the value of a key if it is cached and still current; `nil` does not mean that the value is absent. Takes
@@ -170,7 +182,6 @@ public actor StorageRouter: StorageProviding {
   public nonisolated func remove<K: StorageKey>(_ key: K) async throws {
     let resolved = try await resolve(key)
     try await resolved.store.delete(resolved.key)
-    await wrote([resolved.record])
   }
 
   /// Returns whether there is a stored value, regardless of the key's default; `false` means proven absent.
@@ -204,21 +215,22 @@ public actor StorageRouter: StorageProviding {
   ) async throws -> K.Value {
     let resolved = try await resolve(key)
     let serializer = key.serializer
-    let stored = try await resolved.store.update(
-      resolved.key, durability: .full, transaction: nil,
-      decode: { try serializer.value(from: $0, resolved) },
-      encode: { value in
-        let encoded = try serializer.encoded(value, resolved)
-        try checkSize(encoded.data.count, resolved.record, resolved.key)
-        return encoded
-      },
-      transform: { (old: K.Value?) -> K.Value? in
-        guard var value = old ?? key.defaultValue else { throw StorageError.absent(resolved) }
-        try transform(&value)
-        return value
-      })
+    let stored = try await handlingDamage(of: key, resolved) {
+      try await resolved.store.update(
+        resolved.key, durability: .full, transaction: nil,
+        decode: { try serializer.value(from: $0, resolved) },
+        encode: { value in
+          let encoded = try serializer.encoded(value, resolved)
+          try checkSize(encoded.data.count, resolved.record, resolved.key)
+          return encoded
+        },
+        transform: { (old: K.Value?) -> K.Value? in
+          guard var value = old ?? key.defaultValue else { throw StorageError.absent(resolved) }
+          try transform(&value)
+          return value
+        })
+    }
     guard let stored else { throw StorageError.absent(resolved) }
-    await wrote([resolved.record])
     return stored
   }
 
@@ -234,21 +246,16 @@ public actor StorageRouter: StorageProviding {
 
   // MARK: Ending
 
-  /// Closes the stores that the router has opened. Engines of the configuration stay open. Later calls for keys of
-  /// the closed stores throw `closed`.
+  /// Closes the stores that the router has opened, and sends nothing more to other devices: call
+  /// ``waitForSync(within:)`` before to send the latest changes. Engines of the configuration stay open. Later calls
+  /// for keys of the closed stores throw `closed`.
   /// - Throws: The error of the last store that could not be closed; the others are closed.
-  public nonisolated func close() async throws { try await openStores.close() }
+  public nonisolated func close() async throws {
+    follower?.end()
+    try await openStores.close()
+  }
 
   // MARK: Sync
-
-  /// Sends the values after a write if one of the keys is synced automatically. A failure to send is reported to
-  /// `onFailure` and does not fail the write, since the values are stored and the next write sends them too.
-  nonisolated func wrote(_ records: [KeyRegistry.Record]) async {
-    guard configuration.sync.transport != nil,
-      records.contains(where: { $0.catalog != nil && registry.syncPolicy($0) == .automaticSmall })
-    else { return }
-    do { try await syncRegisteredKeysIfNeeded() } catch { configuration.sync.onFailure?(error) }
-  }
 
   /// Refuses a value that is too large for automatic sync, before anything is written.
   nonisolated func checkSize(_ size: Int, _ record: KeyRegistry.Record, _ key: StoreKey? = nil) throws {
@@ -272,5 +279,5 @@ extension StorageError {
 }
 
 extension Duration {
-  fileprivate var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
+  var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
 }

@@ -35,7 +35,15 @@ extension StorageRouter {
     var state = StorageState()
     guard let store = resolved.first?.store else { return state }
     try refuseSeveralStores(resolved, advice: "Read the keys of each store separately, or give the keys one domain.")
-    let entries = try await store.engine.entries(resolved.map(\.key))
+    let entries = try await store.handlingDamage { [resolved] error in
+      resolved.first { $0.key == error.key }?.key
+    } by: { [resolved] damaged, error in
+      for (key, resolved) in zip(keys, resolved) where resolved.key == damaged {
+        return try await handle(error, of: key, resolved)
+      }
+    } read: { [resolved] in
+      try await store.engine.entries(resolved.map(\.key))
+    }
     for (resolved, entry) in zip(resolved, entries) {
       state.found[resolved.key] = (resolved, entry.map { EncodedValue($0) })
     }

@@ -1,4 +1,4 @@
-import CofferLocks
+public import Foundation
 
 /// The reads and writes of one attempt of `StorageRouter.transaction`.
 ///
@@ -8,7 +8,6 @@ public final class StorageTransaction: Sendable {
   private let attempt: TransactionAttempt
   private let store: TypedStore
   private let router: StorageRouter
-  let records = Locked<[KeyRegistry.Record]>([])
 
   init(_ attempt: TransactionAttempt, _ store: TypedStore, _ router: StorageRouter) {
     self.attempt = attempt
@@ -28,20 +27,23 @@ public final class StorageTransaction: Sendable {
     return value
   }
 
-  /// Returns whether there is a stored value, regardless of the key's default.
+  /// Returns whether there is a stored value, regardless of the key's default, without reading it.
   /// - Throws: `StorageError` when it cannot be determined; `notAtomic` for a key of another store.
   public func exists<K: StorageKey>(_ key: K) async throws -> Bool {
-    try await attempt.value(of: resolve(key).key) != nil
+    try await attempt.exists(resolve(key).key)
   }
 
   /// Stores a value, replacing any existing one. Nothing is visible to others before the transaction is committed.
+  /// - Parameters:
+  ///   - value: the value.
+  ///   - key: the key of the value.
+  ///   - expires: the date from which the value is absent; by default, the end of the key's lifetime, if it has one.
   /// - Throws: `StorageError`: `notAtomic` for a key of another store.
-  public func set<K: StorageKey>(_ value: K.Value, for key: K) async throws {
+  public func set<K: StorageKey>(_ value: K.Value, for key: K, expires: Date? = nil) async throws {
     let resolved = try await resolve(key)
-    let encoded = try key.serializer.encoded(value, resolved)
+    let encoded = try key.serializer.encoded(value, resolved, expires: expires)
     try router.checkSize(encoded.data.count, resolved.record, resolved.key)
     try attempt.put(resolved.key, encoded, Box(value))
-    records.withLock { $0.append(resolved.record) }
   }
 
   /// Removes a value. Removing a missing value is not an error.
@@ -49,7 +51,6 @@ public final class StorageTransaction: Sendable {
   public func remove<K: StorageKey>(_ key: K) async throws {
     let resolved = try await resolve(key)
     try attempt.delete(resolved.key)
-    records.withLock { $0.append(resolved.record) }
   }
 
   private func resolve<K: StorageKey>(_ key: K) async throws -> StorageRouter.ResolvedKey {
@@ -93,19 +94,18 @@ extension StorageRouter {
     within limit: Duration? = .seconds(30), _ body: @escaping @Sendable (StorageTransaction) async throws -> R
   ) async throws -> R {
     let store = try await openStores.store(of: domain)
-    let (result, records) = try await store.attempts(durability: durability, id: id, within: limit) { attempt in
-      let transaction = StorageTransaction(attempt, store, self)
-      return (try await body(transaction), transaction.records.withLock { $0 })
+    return try await store.attempts(durability: durability, id: id, within: limit) { attempt in
+      try await body(StorageTransaction(attempt, store, self))
     }
-    if !records.isEmpty { await wrote(records) }
-    return result
   }
 
   /// Returns the stored value of a key with its revision, regardless of the key's default.
   /// - Throws: `StorageError`: `unsupported` for a store without revisions.
   public nonisolated func versioned<K: StorageKey>(_ key: K) async throws -> Versioned<K.Value> {
     let resolved = try await resolve(key)
-    let entry = try await resolved.store.engine.versionedEntry(resolved.key)
+    let entry = try await handlingDamage(of: key, resolved) {
+      try await resolved.store.engine.versionedEntry(resolved.key)
+    }
     return Versioned(
       try entry.map { try key.serializer.value(from: EncodedValue($0), resolved) }, revision: entry?.revision)
   }
@@ -115,20 +115,19 @@ extension StorageRouter {
   ///   - value: the value.
   ///   - key: the key of the value.
   ///   - revision: the revision at which the value was read; `nil` if it was absent.
+  ///   - expires: the date from which the value is absent; by default, the end of the key's lifetime, if it has one.
   /// - Returns: the new revision of the value.
   /// - Throws: `StorageError`: `preconditionFailed` when it was changed, `unsupported` for a store without
   ///   preconditions. Nothing was written, unless the code is `outcomeUnknown` or `unfinished`.
   @discardableResult
   public nonisolated func setIfUnchanged<K: StorageKey>(
-    _ value: K.Value, for key: K, since revision: StoreRevision?
+    _ value: K.Value, for key: K, since revision: StoreRevision?, expires: Date? = nil
   ) async throws -> StoreRevision {
     let resolved = try await resolve(key)
-    let encoded = try key.serializer.encoded(value, resolved)
+    let encoded = try key.serializer.encoded(value, resolved, expires: expires)
     try checkSize(encoded.data.count, resolved.record, resolved.key)
     let batch = try resolved.store.engine.checkingConditions(
       WriteBatch([.require(resolved.key, revision), .put(resolved.key, encoded.data, encoded.attributes)]))
-    let commit = try await resolved.store.commit(batch, [(resolved.key, Box(value))])
-    await wrote([resolved.record])
-    return commit.revision
+    return try await resolved.store.commit(batch, [(resolved.key, Box(value))]).revision
   }
 }

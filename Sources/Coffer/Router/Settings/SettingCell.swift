@@ -1,11 +1,13 @@
 import CofferLocks
 import Foundation
 
-/// A setting in memory: the value of one key, and the revision of the store for which it is valid.
-final class SettingCell<Value: Sendable>: Sendable {
+/// A setting in memory: the decoded value of one key, and the revision of the store for which it is valid.
+///
+/// Values are boxed, so that the cell is not generic: a read by the application is then compiled for its type.
+final class SettingCell: Sendable {
   fileprivate struct State {
     /// `nil` while no value is stored.
-    var value: Value?
+    var value: (any AnyBox)?
     /// The revision for which the value is valid; `nil` if it must be read.
     var validTo: StoreRevision?
     /// The number of own writes that are not committed yet. The value is theirs until then.
@@ -18,61 +20,57 @@ final class SettingCell<Value: Sendable>: Sendable {
 
   let resolved: StorageRouter.ResolvedKey
   let declaration: (any AnyObject & Sendable)?
+  /// The default of the declaration.
+  let fallback: any AnyBox
   private let engine: any SynchronousEngine
-  private let serializer: Serializer<Value>
+  /// Whether the revision of the store shows that a value is still current.
+  private let caches: Bool
   private let state = Locked(State())
   /// Held while a write is submitted, so that writes reach the engine in the order in which they became visible.
   private let order = NSLock()
 
-  init(_ resolved: StorageRouter.ResolvedKey, _ engine: any SynchronousEngine, _ key: some StorageKey<Value>) {
-    declaration = key.declaration
+  init(
+    _ resolved: StorageRouter.ResolvedKey, _ engine: any SynchronousEngine, declaration: (any AnyObject & Sendable)?,
+    fallback: any AnyBox
+  ) {
+    self.declaration = declaration
     self.resolved = resolved
     self.engine = engine
-    serializer = key.serializer
+    self.fallback = fallback
+    caches = engine.capabilities.contains(.immediateRevisions)
   }
 
   /// The last known value; `nil` if none is stored or known.
-  var known: Value? { state.withLock { $0.value } }
+  var known: (any AnyBox)? { state.withLock { $0.value } }
+
+  /// The stored value or the default, if it is in memory and current; otherwise `nil`.
+  var current: (any AnyBox)? {
+    let latest = engine.latestRevision
+    return state.withLock { $0.isCurrent(latest) ? $0.value ?? fallback : nil }
+  }
 
   /// Returns the stored value, or `nil` if it is proven absent. It is read again after a commit has changed it.
-  func read() throws -> Value? {
+  func read(_ decode: (EncodedValue) throws -> any AnyBox) throws -> (any AnyBox)? {
     let latest = engine.latestRevision
     let (isCurrent, value, writes) = state.withLock { state in
-      (
-        state.pending > 0 || state.validTo == latest || state.catchUp(to: latest, resolved.key, engine), state.value,
-        state.writes
-      )
+      (state.isCurrent(latest) || state.catchUp(to: latest, resolved.key, engine), state.value, state.writes)
     }
     if isCurrent { return value }
     let entry = try engine.entryNow(resolved.key)
-    let stored = try entry.map { try serializer.value(from: EncodedValue($0), resolved) }
+    let stored = try entry.map { try decode(EncodedValue($0)) }
     return state.withLock { state in
       // An own write is newer than what was read.
       guard state.writes == writes else { return state.value }
       // A value that expires is read each time.
-      (state.value, state.validTo) = (stored, entry?.attributes.expires == nil ? latest : nil)
+      (state.value, state.validTo) = (stored, caches && entry?.attributes.expires == nil ? latest : nil)
       return stored
     }
   }
 
-  /// Stores a value, or removes it if it is `nil`, and submits the change to the engine.
-  /// - Throws: `encodingFailed`, in which case nothing has changed. A failed commit is passed to `completion`.
-  func write(
-    _ value: Value?, _ router: StorageRouter, completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
-  ) throws {
-    let operation: WriteBatch.Operation
-    if let value {
-      let encoded = try serializer.encoded(value, resolved)
-      try router.checkSize(encoded.data.count, resolved.record, resolved.key)
-      operation = .put(resolved.key, encoded.data, encoded.attributes)
-    } else {
-      operation = .delete(resolved.key)
-    }
-    submit(WriteBatch([operation], durability: .relaxed), value, completion: completion)
-  }
-
-  private func submit(
-    _ batch: WriteBatch, _ value: Value?, completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
+  /// Submits a batch that stores a value, or removes it if it is `nil`. A failed commit is passed to `completion`.
+  func submit(
+    _ batch: WriteBatch, _ value: (any AnyBox)?,
+    completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
   ) {
     let expires = !batch.expiries.isEmpty
     // An outcome that is known before `order` is free is passed on afterwards: its recipient may write this setting.
@@ -101,6 +99,8 @@ final class SettingCell<Value: Sendable>: Sendable {
 }
 
 extension SettingCell.State {
+  fileprivate func isCurrent(_ latest: StoreRevision) -> Bool { pending > 0 || validTo == latest }
+
   /// Notes the outcome of an own write. After a failed one, the value is read again.
   fileprivate mutating func end(_ result: Result<StoreCommit, any Error>, expires: Bool) {
     pending -= 1

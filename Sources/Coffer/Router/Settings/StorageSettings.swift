@@ -27,9 +27,9 @@ import CofferLocks
 public final class StorageSettings: Sendable {
   private let router: StorageRouter
   private let onFailure: (@Sendable (StorageError) -> Void)?
-  private let cells: [Name: any AnyObject & Sendable]
+  private let cells: [Name: SettingCell]
   /// The same cells by the declaration objects of their keys, which the cells retain.
-  private let declared: [ObjectIdentifier: any AnyObject & Sendable]
+  private let declared: [ObjectIdentifier: SettingCell]
   private let engines: [any SynchronousEngine]
   private let writes = Locked(Writes())
 
@@ -46,25 +46,21 @@ public final class StorageSettings: Sendable {
   }
 
   fileprivate init(
-    _ router: StorageRouter, _ cells: [Name: any AnyObject & Sendable],
-    _ declared: [ObjectIdentifier: any AnyObject & Sendable], _ engines: [any SynchronousEngine],
+    _ router: StorageRouter, _ cells: [Name: SettingCell], _ engines: [any SynchronousEngine],
     _ onFailure: (@Sendable (StorageError) -> Void)?
   ) {
-    self.declared = declared
     self.router = router
     self.cells = cells
+    let declared = cells.values.compactMap { cell in cell.declaration.map { (ObjectIdentifier($0), cell) } }
+    self.declared = Dictionary(declared) { first, _ in first }
     self.engines = engines
     self.onFailure = onFailure
   }
 
   /// The value of a setting. Never throws; see the type's description for failures.
+  @inlinable  // the type is known where it is called
   public subscript<K: StorageKeyWithDefault>(_ key: K) -> K.Value {
-    get {
-      do { return try get(key) } catch {
-        report(error)
-        return (try? cell(of: key))?.known ?? key.valueIfAbsent
-      }
-    }
+    get { unboxed(current(key.declaration)) ?? currentOrKnown(key) }
     set { write(newValue, key) }
   }
 
@@ -72,12 +68,30 @@ public final class StorageSettings: Sendable {
   /// - Throws: `StorageError`: `unregisteredKey` if the key is not one of these settings; `decodingFailed` if the
   ///   stored bytes are not a value of its type; `busy` while an edit by another program is being recorded.
   public func get<K: StorageKeyWithDefault>(_ key: K) throws -> K.Value {
-    try cell(of: key).read() ?? key.valueIfAbsent
+    try unboxed(read(key)) ?? key.valueIfAbsent
   }
+
+  /// Returns the value of a setting from memory; `nil` if it has to be searched for by its name or read.
+  @usableFromInline
+  func current(_ declaration: (any AnyObject & Sendable)?) -> (any AnyObject & Sendable)? {
+    guard let declaration else { return nil }
+    return declared[ObjectIdentifier(declaration)]?.current
+  }
+
+  @usableFromInline
+  func currentOrKnown<K: StorageKeyWithDefault>(_ key: K) -> K.Value {
+    do { return try get(key) } catch {
+      report(error)
+      return unboxed((try? cell(of: key))?.known) ?? key.valueIfAbsent
+    }
+  }
+
+  @inlinable
+  func unboxed<Value: Sendable>(_ box: (any AnyObject & Sendable)?) -> Value? { TypedStore.unbox(box) }
 
   /// Returns whether a value is stored, regardless of the default; `false` means proven absent.
   /// - Throws: `StorageError` as ``get(_:)`` does.
-  public func isStored<K: StorageKeyWithDefault>(_ key: K) throws -> Bool { try cell(of: key).read() != nil }
+  public func isStored<K: StorageKeyWithDefault>(_ key: K) throws -> Bool { try read(key) != nil }
 
   /// Removes the stored value, so that reads return the default.
   public func remove<K: StorageKeyWithDefault>(_ key: K) { write(nil, key) }
@@ -100,14 +114,21 @@ public final class StorageSettings: Sendable {
     for engine in engines { try await engine.flush() }
   }
 
-  private func cell<K: StorageKeyWithDefault>(of key: K) throws -> SettingCell<K.Value> {
-    if let declaration = key.declaration, let cell = declared[ObjectIdentifier(declaration)],
-      type(of: cell) == SettingCell<K.Value>.self
-    {
-      return unsafeDowncast(cell, to: SettingCell<K.Value>.self)
+  private func read<K: StorageKeyWithDefault>(_ key: K) throws -> (any AnyBox)? {
+    let cell = try cell(of: key)
+    do { return try cell.read(key) } catch let error as StorageError where error.code == .damaged {
+      router.handleSoon(error, of: key, cell.resolved)
+      throw error
+    }
+  }
+
+  private func cell<K: StorageKeyWithDefault>(of key: K) throws -> SettingCell {
+    let isSame = { (cell: SettingCell) in type(of: cell.fallback) == Box<K.Value>.self }
+    if let declaration = key.declaration, let cell = declared[ObjectIdentifier(declaration)], isSame(cell) {
+      return cell
     }
     let name = try StoreKey(key.name)
-    guard let cell = cells[Name(key: name, domain: key.domain)] as? SettingCell<K.Value> else {
+    guard let cell = cells[Name(key: name, domain: key.domain)], isSame(cell) else {
       throw StorageError(
         .unregisteredKey, "The key is not one of these settings.",
         advice: "Pass it to router.settings, together with the others.", key: name)
@@ -115,18 +136,14 @@ public final class StorageSettings: Sendable {
     return cell
   }
 
-  private func write<K: StorageKeyWithDefault>(_ value: K.Value?, _ key: K) {
+  @usableFromInline
+  func write<K: StorageKeyWithDefault>(_ value: K.Value?, _ key: K) {
     do {
       let cell = try cell(of: key)
+      let batch = WriteBatch([try cell.operation(value, key, router)], durability: .relaxed)
       writes.withLock { $0.pending += 1 }
-      do {
-        try cell.write(value, router) { [self] result in
-          if case .failure(let error) = result { failed(error) }
-          ended()
-          if case .success = result { router.sendSoon(cell.resolved.record) }
-        }
-      } catch {
-        failed(error)
+      cell.submit(batch, value.map(Box.init)) { [self] result in
+        if case .failure(let error) = result { failed(error) }
         ended()
       }
     } catch {
@@ -162,21 +179,19 @@ extension StorageRouter {
   public nonisolated func settings<each K: StorageKeyWithDefault>(
     _ keys: repeat each K, onFailure: (@Sendable (StorageError) -> Void)? = nil
   ) async throws -> StorageSettings {
-    var cells: [StorageSettings.Name: any AnyObject & Sendable] = [:]
-    var declared: [ObjectIdentifier: any AnyObject & Sendable] = [:]
+    var cells: [StorageSettings.Name: SettingCell] = [:]
     var engines: [any SynchronousEngine] = []
     for key in repeat each keys {
       let (name, cell, engine) = try await settingCell(of: key)
       cells[StorageSettings.Name(key: name, domain: key.domain)] = cell
-      if let declaration = cell.declaration { declared[ObjectIdentifier(declaration)] = cell }
       if !engines.contains(where: { $0 as AnyObject === engine as AnyObject }) { engines.append(engine) }
     }
-    return StorageSettings(self, cells, declared, engines, onFailure)
+    return StorageSettings(self, cells, engines, onFailure)
   }
 
   private nonisolated func settingCell<K: StorageKeyWithDefault>(
     of key: K
-  ) async throws -> (StoreKey, SettingCell<K.Value>, any SynchronousEngine) {
+  ) async throws -> (StoreKey, SettingCell, any SynchronousEngine) {
     let resolved = try await resolve(key)
     _ = try await stored(key)
     guard let engine = try await resolved.store.engine.synchronous() else {
@@ -184,15 +199,26 @@ extension StorageRouter {
         "reads that do not suspend", advice: "Use get and set of the router.",
         location: resolved.store.engine.description)
     }
-    let cell = SettingCell(resolved, engine, key)
-    _ = try cell.read()
+    let cell = SettingCell(resolved, engine, declaration: key.declaration, fallback: Box(key.valueIfAbsent))
+    _ = try cell.read(key)
     return (resolved.key, cell, engine)
   }
+}
 
-  /// Sends the value after a write if the key is synced automatically.
-  nonisolated func sendSoon(_ record: KeyRegistry.Record) {
-    guard configuration.sync.transport != nil, record.catalog != nil else { return }
-    Task { await wrote([record]) }
+extension SettingCell {
+  fileprivate func read<K: StorageKeyWithDefault>(_ key: K) throws -> (any AnyBox)? {
+    try read { Box(try key.serializer.value(from: $0, resolved)) }
+  }
+
+  /// Returns the operation that stores a value, or removes it if it is `nil`.
+  /// - Throws: `encodingFailed`, or `dataTooLargeForSync`.
+  fileprivate func operation<K: StorageKeyWithDefault>(
+    _ value: K.Value?, _ key: K, _ router: StorageRouter
+  ) throws -> WriteBatch.Operation {
+    guard let value else { return .delete(resolved.key) }
+    let encoded = try key.serializer.encoded(value, resolved)
+    try router.checkSize(encoded.data.count, resolved.record, resolved.key)
+    return .put(resolved.key, encoded.data, encoded.attributes)
   }
 }
 

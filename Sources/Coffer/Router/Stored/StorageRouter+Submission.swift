@@ -5,7 +5,6 @@ extension StorageRouter {
   /// An edit that was handed to its store. The stream ends when the edit is committed, and throws if it fails.
   struct Submission: Sendable {
     fileprivate let outcome: AsyncThrowingStream<Never, any Error>
-    fileprivate let record: KeyRegistry.Record
   }
 
   /// Hands a value to its store with `.relaxed` durability before it returns. Returns `nil` if the store is not open
@@ -26,12 +25,11 @@ extension StorageRouter {
       case .failure(let error): outcome.finish(throwing: error)
       }
     }
-    return Submission(outcome: stream, record: resolved.record)
+    return Submission(outcome: stream)
   }
 
-  /// Waits until a submission is committed, and sends its value if the key is synced automatically.
+  /// Waits until a submission is committed.
   nonisolated func finish(_ submission: Submission) async throws {
     for try await _ in submission.outcome {}
-    await wrote([submission.record])
   }
 }

@@ -29,15 +29,12 @@ public struct Stored<Key: StorageKey> {
     nonmutating set { projectedValue.value = newValue }
   }
 
-  /// Creates a stored property of a key that has a default. A key without one is a programming error.
+  /// Creates a stored property of a key that has a default. A property of any other key needs an initial value.
   /// - Parameters:
   ///   - key: the key of the value.
   ///   - router: the router that stores the value.
-  public init(_ key: Key, in router: StorageRouter = .current) {
-    guard let value = key.defaultValue else {
-      preconditionFailure("The key '\(key.name)' has no default: give the property a value, @Stored(...) var x = ...")
-    }
-    projectedValue = StoredValue(key, in: router, initially: value)
+  public init(_ key: Key, in router: StorageRouter = .current) where Key: StorageKeyWithDefault {
+    projectedValue = StoredValue(key, in: router, initially: key.valueIfAbsent)
   }
 
   /// Creates a stored property with an initial value, which overrides the key's default.

@@ -1,40 +1,36 @@
 import Foundation
 
 extension StorageRouter {
-  /// Sends the values of all synced keys, unless they equal those that were sent last.
+  /// Sends the state of all synced keys, unless it equals the one that was sent last.
   ///
-  /// Call it when the application starts and when another device becomes reachable.
+  /// Call it when the application starts and when another device becomes reachable. It is the only call that sends
+  /// values with the policy ``SyncPolicy/manual``; see ``syncSnapshot()``.
   /// - Returns: Whether anything was sent.
   /// - Throws: `StorageError`: `unsupported` without a transport, `dataTooLargeForSync`, any error of reading a value,
   ///   and any error of the transport.
   @discardableResult
   public func syncRegisteredKeysIfNeeded() async throws -> Bool {
-    guard configuration.sync.transport != nil else {
-      throw StorageError(
-        .unsupported, "No transport is configured.", advice: "Set StorageConfiguration.sync.transport.",
-        location: "sync")
-    }
-    return try await sync.send { try await self.syncSnapshot() }
+    guard let follower else { throw StorageError.noTransport }
+    let isSent = try await sync.send { try await self.syncSnapshot() }
+    follower.retryNow()
+    return isSent
   }
 
-  /// Returns the values of all synced keys, for example to reply to a request of another device. They are read one
-  /// after the other, not from one state; only the members of a family are. Keys without a value are omitted, as are
-  /// those that do not exist on this platform.
-  /// - Throws: `StorageError` when a value cannot be read: a snapshot without it would look like its removal.
-  public func syncSnapshot() async throws -> SyncSnapshot {
-    try await loadSyncPolicies()
-    var values: [StoreKey: Data] = [:]
-    for record in registry.registered where registry.syncPolicy(record) != .never && record.obstacle == nil {
-      let store = try await openStores.store(of: record.descriptor.domain)
-      for entry in try await store.engine.entries(of: record) {
-        try checkSize(entry.value.count, record, entry.key)
-        values[entry.key] = entry.value
-      }
-    }
-    return SyncSnapshot(values: values)
+  /// Waits until everything that was committed before the call, by any process, has been sent, and sends it now if it
+  /// has not. This includes the keys of open stores with the policy ``SyncPolicy/automaticSmall``.
+  ///
+  /// Sending otherwise follows a change by itself; call this before a program ends, and in tests.
+  /// - Parameter limit: the maximum time to wait, 30 s by default.
+  /// - Throws: Any error of the transport, and of reading a value, after the first attempt; `StorageError`:
+  ///   `unavailable` when the time is over, `unsupported` without a transport, `closed`. `CancellationError`. The
+  ///   values are stored in any case, and are sent once the transport works.
+  public nonisolated func waitForSync(within limit: Duration = .seconds(30)) async throws {
+    guard let follower else { throw StorageError.noTransport }
+    try await follower.wait(within: limit)
   }
 
-  /// Overrides the declared sync policy of a key, persistently; `nil` removes the override.
+  /// Overrides the declared sync policy of a key, persistently; `nil` removes the override. A key that exists on one
+  /// kind of device only is sent if its policy is overridden. A send that is under way follows the earlier policy.
   /// - Throws: `StorageError`: `insecureKey` for a secret unless the policy is `never`, `unregisteredKey` for a key
   ///   without a catalog, `duplicateKey` for a key of which another store has the name, too, `dataTooLargeForSync` when
   ///   the stored value exceeds the limit for automatic sync.
@@ -57,16 +53,17 @@ extension StorageRouter {
           + "\(other.descriptor.domain) share one.",
         advice: "Give one of them another name. Nothing was changed.", key: record.key)
     }
-    if (policy ?? record.descriptor.syncPolicy) == .automaticSmall {
+    if (policy ?? record.declaredSyncPolicy) == .automaticSmall {
       try await refuseLargeValues(of: resolve(declaration: key))
     }
     let overrides = try await SyncPolicyOverrides(memory()).set(policy, of: record.descriptor.name)
     policyVersion += 1
     use(overrides)
+    follower?.changed()
   }
 
-  /// Returns the current sync policy of a key: the declared one, unless ``setSyncPolicy(_:for:)-(_,K)`` has
-  /// overridden it.
+  /// Returns the current sync policy of a key: the declared one, or `never` for a key that exists on one kind of device
+  /// only, unless ``setSyncPolicy(_:for:)-(_,K)`` has overridden it.
   /// - Throws: `StorageError`: `unregisteredKey` or `duplicateKey` for a key that cannot be used, and the errors of
   ///   reading the overrides.
   public func syncPolicy<K: StorageKey>(for key: K) async throws -> SyncPolicy {

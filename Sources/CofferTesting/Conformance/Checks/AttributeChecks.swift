@@ -3,7 +3,9 @@ import Foundation
 
 /// Checks that attributes are stored with their values, and that listings agree with reads.
 enum AttributeChecks {
-  static let all = [kept, replaced, inBatches, limited, surviving, summaries, oneSummary, dates, refused]
+  static let all = [
+    kept, replaced, inBatches, limited, surviving, summaries, oneSummary, snapshotSummary, dates, refused,
+  ]
 
   private static let first = ValueAttribute<UInt64>(applicationCode: 128)
   private static let second = ValueAttribute<String>(applicationCode: 200)
@@ -120,6 +122,25 @@ enum AttributeChecks {
     try await bench.commit(.delete(key))
     try bench.expect("contains(_:) of a deleted key", try await bench.engine.contains(key), equals: false)
     try bench.expect("contains(_:) of a longer key", try await bench.engine.contains(StoreKey("k/2")), equals: false)
+  }
+
+  private static let snapshotSummary = Check(
+    "the summary of a key in a snapshot agrees with its reads", requires: .snapshots
+  ) { bench in
+    let (key, absent) = (StoreKey("k"), StoreKey("k/2"))
+    try await bench.commit(.put(key, bytes("value")))
+    let (summary, entry, none) = try await bench.engine.withSnapshot { snapshot in
+      try await bench.commit(.delete(key))
+      try await bench.commit(.put(absent, bytes("later")))
+      return (
+        try await snapshot.summary(of: key), try await snapshot.entries([key])[0],
+        try await snapshot.summary(of: absent)
+      )
+    }
+    try bench.expect("the revision of a removed key", summary?.revision, equals: entry?.revision)
+    try bench.expect("its size", summary?.size ?? 5, equals: 5)
+    try bench.expect("its attributes", summary?.attributes, equals: entry?.attributes)
+    try bench.expect("the summary of a key that was added later", none?.key, equals: nil)
   }
 
   private static let dates = Check("a commit has the same date wherever it is reported") { bench in

@@ -3,7 +3,7 @@ import Foundation
 
 /// Checks that an expired value is absent from every read and precondition, although it is still stored.
 enum ExpiryChecks {
-  static let all = [reads, listings, preconditions, replacement, surviving]
+  static let all = [reads, inSnapshots, listings, preconditions, replacement, surviving]
 
   private static let future = ValueAttributes(expires: Date(timeIntervalSince1970: 32_000_000_000))
 
@@ -23,6 +23,23 @@ enum ExpiryChecks {
     try bench.expect("summary(of:)", try await bench.engine.summary(of: gone)?.key, equals: nil)
     try bench.expect("contains(_:)", try await bench.engine.contains(gone), equals: false)
     try bench.expect("contains(_:)", try await bench.engine.contains(kept), equals: true)
+  }
+
+  private static let inSnapshots = Check(
+    "an expired value is absent from a snapshot", requires: [.attributes, .snapshots]
+  ) { bench in
+    let (gone, kept) = (StoreKey("gone"), StoreKey("kept"))
+    try await bench.commit(.put(gone, bytes("1"), past(bench)))
+    try await bench.commit(.put(kept, bytes("2"), future))
+    let (entries, expired, present) = try await bench.engine.withSnapshot { snapshot in
+      (
+        try await snapshot.entries([gone, kept]), try await snapshot.summary(of: gone),
+        try await snapshot.summary(of: kept)
+      )
+    }
+    try bench.expect("entries(_:)", entries.map { $0?.value }, equals: [nil, bytes("2")])
+    try bench.expect("summary(of:)", expired?.key, equals: nil)
+    try bench.expect("the expiry in a summary", present?.attributes.expires, equals: future.expires)
   }
 
   private static let listings = Check(

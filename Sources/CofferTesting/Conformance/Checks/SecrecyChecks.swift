@@ -3,11 +3,20 @@ import Foundation
 
 /// Checks that a store of secrets reports nothing that depends on a value.
 enum SecrecyChecks {
-  static let all = [sizes, pages]
+  static let all = [sizes, inSnapshots, pages]
 
   private static let sizes = Check("with secrecy, a summary has no size", requires: .secrecy) { bench in
     try await bench.commit(.put(StoreKey("k"), bytes("secret")))
     let summary = try await bench.engine.summary(of: StoreKey("k"))
+    try bench.expect("the key of the summary", summary?.key, equals: StoreKey("k"))
+    try bench.expect("its size", summary?.size, equals: nil)
+  }
+
+  private static let inSnapshots = Check(
+    "with secrecy, a summary in a snapshot has no size", requires: [.secrecy, .snapshots]
+  ) { bench in
+    try await bench.commit(.put(StoreKey("k"), bytes("secret")))
+    let summary = try await bench.engine.withSnapshot { try await $0.summary(of: StoreKey("k")) }
     try bench.expect("the key of the summary", summary?.key, equals: StoreKey("k"))
     try bench.expect("its size", summary?.size, equals: nil)
   }

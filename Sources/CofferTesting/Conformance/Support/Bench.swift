@@ -68,12 +68,17 @@ final class Bench: Sendable {
 
   /// Closes every handle and opens the store again.
   func reopen() async throws -> any StorageEngine {
+    try await closeAll()
+    return try await open()
+  }
+
+  /// Closes every handle.
+  func closeAll() async throws {
     let opened = state.withLock { state in
       defer { state.opened.removeAll() }
       return state.opened
     }
     for engine in opened { try await engine.close() }
-    return try await open()
   }
 
   /// Creates an adapter over the same store, or skips the check if the subject is an engine.

@@ -22,7 +22,7 @@ struct Setting: Sendable {
   let reset: @Sendable (StorageRouter) async throws -> Void
 
   private init<Value: Equatable & Codable & Sendable>(
-    _ key: TypedKey<Value>, _ allowed: String, text: @escaping @Sendable (Value) -> String,
+    _ key: SettingKey<Value>, _ allowed: String, text: @escaping @Sendable (Value) -> String,
     json: (@Sendable (Value) -> JSON)? = nil, parse: @escaping @Sendable (String) -> Value?
   ) {
     name = key.name
@@ -41,7 +41,7 @@ struct Setting: Sendable {
     reset = { try await $0.remove(key) }
   }
 
-  private static func flag(_ key: TypedKey<Bool>) -> Setting {
+  private static func flag(_ key: SettingKey<Bool>) -> Setting {
     Setting(
       key, "true or false", text: { $0 ? "true" : "false" }, json: { .flag($0) },
       parse: { word in
@@ -53,14 +53,14 @@ struct Setting: Sendable {
       })
   }
 
-  private static func number(_ key: TypedKey<Int>, _ range: ClosedRange<Int>, _ unit: String) -> Setting {
+  private static func number(_ key: SettingKey<Int>, _ range: ClosedRange<Int>, _ unit: String) -> Setting {
     Setting(
       key, "a whole number of \(unit), \(grouped(range.lowerBound)) to \(grouped(range.upperBound))",
       text: { grouped($0) }, json: { .number($0) },
       parse: { word in Int(word.replacing(",", with: "")).flatMap { range.contains($0) ? $0 : nil } })
   }
 
-  private static func threshold(_ key: TypedKey<PriceThreshold>) -> Setting {
+  private static func threshold(_ key: SettingKey<PriceThreshold>) -> Setting {
     let short: KeyValuePairs<PriceThreshold, String> = [
       .any: "any", .fiveDollars: "5", .tenDollars: "10", .twentyFiveDollars: "25", .tenPercent: "10%",
       .twentyFivePercent: "25%",

@@ -2,7 +2,7 @@ public import Coffer
 
 extension StorageKeys {
   /// Returns the key that controls whether a kind of change is notified.
-  public static func notify(_ type: ChangeType) -> TypedKey<Bool> {
+  public static func notify(_ type: ChangeType) -> SettingKey<Bool> {
     switch type {
     case .priceDropped: notifyPriceDropped
     case .priceIncreased: notifyPriceIncreased
@@ -20,8 +20,8 @@ extension StorageKeys {
     }
   }
 
-  private static func toggle(_ name: String, _ isOn: Bool, _ what: String) -> TypedKey<Bool> {
-    TypedKey(
+  private static func toggle(_ name: String, _ isOn: Bool, _ what: String) -> SettingKey<Bool> {
+    SettingKey(
       name, in: .engine(WatchifySettings.home), owner: "Notifications", about: "Whether \(what) is notified.",
       default: isOn)
   }

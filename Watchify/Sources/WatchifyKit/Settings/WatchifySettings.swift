@@ -30,8 +30,8 @@ public struct WatchifySettings: StorageKeyCatalog {
 extension StorageKeys {
   private static func key<Value: Codable & Sendable>(
     _ name: String, _ defaultValue: Value, _ about: String, owner: String
-  ) -> TypedKey<Value> {
-    TypedKey(name, in: .engine(WatchifySettings.home), owner: owner, about: about, default: defaultValue)
+  ) -> SettingKey<Value> {
+    SettingKey(name, in: .engine(WatchifySettings.home), owner: owner, about: about, default: defaultValue)
   }
 
   // MARK: Syncing

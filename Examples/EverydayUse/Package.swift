@@ -1,0 +1,13 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+let package = Package(
+  name: "EverydayUse",
+  platforms: [.macOS(.v14)],
+  dependencies: [.package(name: "coffer", path: "../..")],
+  targets: [
+    .executableTarget(
+      name: "EverydayUse", dependencies: [.product(name: "Coffer", package: "coffer")],
+      swiftSettings: [.swiftLanguageMode(.v6)])
+  ]
+)

@@ -1,0 +1,48 @@
+import Foundation
+
+extension StorageRouter {
+  /// Reads a key, and reads it again after its damaged value was handled.
+  nonisolated func handlingDamage<K: StorageKey, R>(
+    of key: K, _ resolved: ResolvedKey, read: () async throws -> R
+  ) async throws -> R {
+    try await resolved.store.handlingDamage { _ in
+      resolved.key
+    } by: {
+      try await handle($1, of: key, resolved)
+    } read: {
+      try await read()
+    }
+  }
+
+  /// Runs the policy of a key, or that of its store, after a read has failed, and returns if the value should be read
+  /// again. A replacement is not sent to other devices: theirs may be intact.
+  nonisolated func handle<K: StorageKey>(
+    _ error: StorageError, of key: K, _ resolved: ResolvedKey
+  ) async throws {
+    let (serializer, damage) = (key.serializer, resolved.store.damage)
+    let plan =
+      if let own = key.damagePolicy {
+        DamagePlan(own) { value in
+          let encoded = try serializer.encoded(value, resolved)
+          try self.checkSize(encoded.data.count, resolved.record, resolved.key)
+          return encoded
+        }
+      } else {
+        DamagePlan(damage.policy) { EncodedValue($0, resolved.attributes) }
+      }
+    try await damage.handle(resolved.key, after: error, plan) { _ = try serializer.value(from: $0, resolved) }
+  }
+
+  /// Begins to handle a damaged value for a caller that cannot wait.
+  nonisolated func handleSoon<K: StorageKey>(_ error: StorageError, of key: K, _ resolved: ResolvedKey) {
+    Task { try? await handle(error, of: key, resolved) }
+  }
+}
+
+extension StorageConfiguration {
+  /// Returns the policy for the damaged values of a store.
+  func damagePolicy(at location: DomainLocation) -> DamagePolicy<Data> {
+    for (domain, policy) in damagePolicies where (try? DomainLocation(domain, self)) == location { return policy }
+    return .fail
+  }
+}

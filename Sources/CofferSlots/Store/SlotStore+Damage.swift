@@ -1,0 +1,20 @@
+import CofferCore
+import CofferSQLite
+
+extension SlotStore {
+  func damage(of key: StoreKey) async throws -> DamageReport? {
+    try records.requireNoLoss()
+    switch try await settled(key) {
+    case .damaged(let recorded, let content):
+      let report = try await reading { [quarantine] in try quarantine.keep(key, recorded, content) }
+      try await records.noteQuarantined(recorded.record.id.description, key, recorded.revision)
+      return report
+    case .lost(let recorded):
+      // The whole file is in the quarantine: otherwise its copy would not be read.
+      return DamageReport(
+        key: key, revision: recorded.revision, size: slots.keepsSecrets ? nil : 0, location: description,
+        isCopyUsed: true)
+    case .entry, .absent, .differs, .unrecorded: return nil
+    }
+  }
+}

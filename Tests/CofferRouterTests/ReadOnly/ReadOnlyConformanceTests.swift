@@ -1,0 +1,128 @@
+import Coffer
+import CofferFileSystem
+import CofferTestSupport
+import CofferTestTraits
+import CofferTesting
+import Foundation
+import Testing
+
+/// Every kind of store, opened for reading only.
+@Suite(.blocking, .serialized, .timeLimit(.minutes(15))) struct ReadOnlyConformanceTests {
+  enum Kind: String, CaseIterable, Sendable {
+    case database, files, preferences, sealed, chain
+
+    func location(in directory: String) -> StoreLocation {
+      switch self {
+      case .database: .sqlite(path: directory + "/store.db")
+      case .files: .files(directory: directory + "/files")
+      case .preferences: .preferences(suite: "com.example.shop")
+      case .sealed: .sealed(path: directory + "/secrets.sealed")
+      // Without HOME the keyring is skipped.
+      case .chain: .chain([.keychain(service: "com.example.none"), .sealed(path: directory + "/chain.sealed")])
+      }
+    }
+
+    func open(in directory: URL, _ access: StoreAccess) async throws -> any StorageEngine {
+      let path = directory.path
+      let system = SystemDirectories(bundleIdentifier: nil, processName: "shop") {
+        $0 == "XDG_CONFIG_HOME" ? path : nil
+      }
+      var options = StoreOptions()
+      options.access = access
+      options.passphrase = { _ in .provided { Data("correct horse".utf8) } }
+      return try await SystemDirectories.$current.withValue(system) { [options] in
+        try await location(in: path).open(options)
+      }
+    }
+
+    var conformance: StorageConformance {
+      StorageConformance(name: rawValue) { try await open(in: $0.directory, .readWrite) }
+    }
+  }
+
+  /// Forwards everything.
+  private struct Forwarding: EngineDecorator { let base: any StorageEngine }
+
+  @Test(
+    "A store is read and not changed, every write is refused, a missing store is not created", arguments: Kind.allCases)
+  func everyKind(_ kind: Kind) async throws {
+    try await kind.conformance.runReadOnly { try await kind.open(in: $0.directory, .readOnly) }
+  }
+
+  @Test("The same holds behind decorators and for a store that was opened late")
+  func decorated() async throws {
+    for kind in [Kind.database, .files] {
+      try await kind.conformance.runReadOnly { location in
+        Forwarding(base: Forwarding(base: try await kind.open(in: location.directory, .readOnly)))
+      }
+      try await kind.conformance.runReadOnly { location in
+        let late = ReopeningEngine(
+          StorageError(.unavailable, "Not yet."), description: "late",
+          capabilities: StoreCapabilities([], maximumValueSize: 1)
+        ) { try await kind.open(in: location.directory, .readOnly) }
+        _ = try await late.openBase()
+        return late
+      }
+    }
+  }
+
+  @Test("An engine behind ReadOnlyEngine is read, and refuses every write")
+  func decorator() async throws {
+    let engine = MemoryEngine()
+    let reading = ReadOnlyEngine(engine)
+    let batch = WriteBatch([.put(StoreKey("a"), Data("1".utf8))])
+    await expectError(.readOnly, "read-only access was requested") {
+      _ = try await reading.commit(batch, from: StoreOrigin())
+    }
+    try await engine.commit(batch, from: StoreOrigin())
+    #expect(try await reading.entry(StoreKey("a"))?.value == Data("1".utf8))
+    #expect(reading.isReadOnly && !engine.isReadOnly)
+  }
+
+  @Test(
+    "A keyring is read without creating a journal; a locked one is reported as locked",
+    .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.unavailabilityReason)))
+  func keyring() async throws {
+    let keyring = try PrivateKeyring()
+    let variables = Dictionary(uniqueKeysWithValues: keyring.environment)
+    let system = SystemDirectories(bundleIdentifier: nil, processName: "shop") { variables[$0] }
+    let address = keyring.address
+    let journals = keyring.dataDirectory.appendingPathComponent("coffer")
+    @Sendable func open(_ service: String, _ access: StoreAccess) async throws -> any StorageEngine {
+      var options = StoreOptions()
+      options.keychain.address = address
+      options.access = access
+      return try await SystemDirectories.$current.withValue(system) { [options] in
+        try await StoreLocation.keychain(service: service).open(options)
+      }
+    }
+    let conformance = StorageConformance(name: "keychain") { try await open("s\($0.id)", .readWrite) }
+    @Sendable func directory(_ location: StorageConformance.Location) -> URL { journals }
+    try await conformance.runReadOnly(mayBeMissing: true, files: directory) {
+      try await open("s\($0.id)", .readOnly)
+    }
+    let writer = try await open("locked", .readWrite)
+    try await writer.commit(WriteBatch([.put(StoreKey("a"), Data("1".utf8))]), from: StoreOrigin())
+    try await writer.close()
+    // Another data directory, without a journal.
+    try FileManager.default.removeItem(at: journals)
+    let late = try await open("locked", .readOnly)
+    #expect(try await late.entry(StoreKey("a"))?.value == Data("1".utf8))
+    try keyring.lock()
+    let reading = try await open("locked", .readOnly)
+    for engine in [late, reading] {
+      await expectError(.unavailable, "locked") { _ = try await engine.entry(StoreKey("a")) }
+      await expectError(.unavailable, "locked") { _ = try await engine.summaries() }
+      await expectError(.readOnly) {
+        _ = try await engine.commit(WriteBatch([.delete(StoreKey("a"))]), from: StoreOrigin())
+      }
+    }
+    let state = await reading.currentAvailability
+    #expect(!state.isUsable)
+    try keyring.unlock("correct horse")
+    for await state in reading.availability() where state.isUsable { break }
+    #expect(try await reading.entry(StoreKey("a"))?.value == Data("1".utf8))
+    for engine in [late, reading] { try await engine.close() }
+    #expect(!FileManager.default.fileExists(atPath: journals.path))
+  }
+}

@@ -1,0 +1,85 @@
+import Coffer
+import CofferTestSupport
+import CofferTestTraits
+import CofferTesting
+import Foundation
+import Testing
+
+/// The policies of declared keys and of the domains of a router.
+@Suite(.blocking, .serialized, .timeLimit(.minutes(5))) struct DamageRouterTests {
+  private let stores = DamagedStores()
+  private func router(
+    _ damaged: DamagedStore, _ policy: DamagePolicy<Data> = .fail, _ handled: Handled = Handled()
+  ) async throws -> StorageRouter {
+    var configuration = StorageConfiguration()
+    configuration.engines = ["e": try await damaged.open()]
+    configuration.damagePolicies[.engine("e")] = policy
+    configuration.onDamageHandled = handled.add
+    return StorageRouter(configuration: configuration)
+  }
+
+  /// A key whose bytes are its text.
+  private func key(_ name: String = "k", damage: DamagePolicy<String>? = nil) -> TypedKey<String> {
+    TypedKey(name, in: .engine("e"), owner: "Tests", about: "A text.", as: .text, damage: damage)
+  }
+
+  @Test func theKeyComesBeforeItsStore() async throws {
+    let store = DamagePolicy.replace(with: Data("of the store".utf8))
+    for (own, value) in [(DamagePolicy.replace(with: "of the key"), "of the key"), (nil, "of the store")] {
+      let handled = Handled()
+      let router = try await router(stores.make(.database), store, handled)
+      #expect(try await router.get(key(damage: own)) == value)
+      #expect(handled.outcomes == ["replaced"])
+    }
+    let router = try await router(stores.make(.database), store)
+    await expectStorageError(.damaged) { _ = try await router.get(key(damage: .fail)) }
+  }
+
+  @Test func everyReadFollowsIt() async throws {
+    let key = key(damage: .replace(with: "default"))
+    let reads: [(StorageRouter) async throws -> String?] = [
+      { try await $0.state(of: [self.key("other"), key]).get(key) },
+      { try await $0.update(key) { _ in } },
+      { try await $0.versioned(key).value },
+      { router in
+        for await value in try await router.values(of: key) { return try value.get() }
+        return nil
+      },
+    ]
+    for (number, read) in reads.enumerated() {
+      let router = try await router(stores.make(.database))
+      #expect(try await read(router) == "default", "read \(number)")
+    }
+  }
+
+  @Test func aListingOfAFamilyFollowsIt() async throws {
+    let family = KeyFamily<String, String>(
+      "f", in: .engine("e"), owner: "Tests", about: "Texts.", as: .text,
+      damage: .replace { "lost \($0.key?.string ?? "")" })
+    let damaged = try await stores.make(.database, key: "f/b") { engine, _ in
+      for id in ["a", "c"] { try await TypedStore(engine: engine).save(id, for: "f/\(id)") }
+    }
+    let router = try await router(damaged)
+    var found: [String] = []
+    for try await (id, value) in try await router.all(of: family) { found.append("\(id)=\(value)") }
+    #expect(found == ["a=a", "b=lost f/b", "c=c"])
+  }
+
+  /// Settings cannot wait: a read throws, and a later one returns the replacement.
+  @Test func settingsAreReplacedInTheBackground() async throws {
+    let damaged = try await stores.make(.files)
+    let router = try await router(damaged, .replace(with: Data(#""replaced""#.utf8)))
+    let setting = SettingKey("k", in: .engine("e"), owner: "Tests", about: "A text.", default: "default")
+    let settings = try await router.settings(setting)
+    #expect(try settings.get(setting) == "replaced")
+    let engine = try #require(router.configuration.engines["e"])
+    try await TypedStore(engine: engine).save(Data(#""\#(DamagedStore.text)""#.utf8), for: "k")
+    try flip(damaged.path("store/k"))
+    await expectStorageError(.damaged) { _ = try settings.get(setting) }
+    let deadline = ContinuousClock.now + .seconds(60)
+    while (try? settings.get(setting)) != "replaced", ContinuousClock.now < deadline {
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    #expect(settings[setting] == "replaced")
+  }
+}

@@ -1,0 +1,110 @@
+import Coffer
+import CofferTestSupport
+import CofferTestTraits
+import CofferTesting
+import Foundation
+import Testing
+
+/// No event names a value, and those of commits name no key, whatever happens to the store.
+@Suite(.blocking) struct EventSecrecyTests {
+  private let directory: TemporaryDirectory
+  private let recorder = EventRecorder()
+  private let value = "hunter2-quagmire"
+  private let key: StoreKey = "the-name-of-the-key"
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  @Test(arguments: EventStore.allCases)
+  func noEventContainsAValueOrTheKeyOfACommit(_ kind: EventStore) async throws {
+    let engine = try await kind.open(recorder, in: directory)
+    let store = TypedStore(engine: engine)
+    try await store.save(value, for: key)
+    _ = try await store.update(String.self, for: key) { $0.map { $0 + $0 } }
+    await expectStorageError(.preconditionFailed) {
+      try await engine.commit(WriteBatch([.require(key, nil), .put(key, Data(value.utf8))]), from: StoreOrigin())
+    }
+    if kind != .sealed {
+      await #expect(throws: Failure.self) {
+        try await store.transaction { [value, key] _ in throw Failure(text: value + key.string) }
+      }
+    }
+    try await engine.close()
+    #expect(!recorder.commits.isEmpty && !recorder.failures.isEmpty)
+    expectSilence(about: [value, key.string, Data(value.utf8).base64EncodedString()])
+  }
+
+  @Test(arguments: [EventStore.sqlite, .file])
+  func aDamagedValueIsToldOnceAndWithoutItsBytes(_ kind: EventStore) async throws {
+    let engine = try await kind.open(recorder, in: directory)
+    let bytes = Data(value.utf8)
+    try await engine.commit(WriteBatch([.put(key, bytes), .put("other", Data("innocent".utf8))]), from: StoreOrigin())
+    try await engine.close()
+    let file = kind == .sqlite ? directory.path("app.db") : directory.path("files/\(key.string)")
+    try flipBit(of: value, in: file)
+
+    let again = try await kind.open(recorder, in: directory)
+    for _ in 0..<3 { await expectStorageError(.damaged) { _ = try await again.entry(key) } }
+    let event = try await recorder.first { $0.damage != nil }
+    #expect(event.damage?.key == key && event.damage?.size == bytes.count)
+    #expect(event.location == again.description && event.damage?.location == again.description)
+    try await again.close()
+    try await recorder.first { $0.kind == .closed }
+    #expect(recorder.all.count { $0.damage != nil } == 1)
+    expectSilence(about: [value, String(value.dropLast(3))])
+  }
+
+  @Test func aSealedFileTellsNeitherSizesNorItsPassphrase() async throws {
+    let engine = try await EventStore.sealed.open(recorder, in: directory)
+    try await engine.commit(WriteBatch([.put(key, Data(value.utf8))]), from: StoreOrigin())
+    try await engine.close()
+    var options = StoreOptions()
+    options.events = recorder.events
+    options.passphrase = { _ in .provided { Data("another horse battery".utf8) } }
+    let location = try EventStore.sealed.location(in: directory)
+    await expectStorageError(.wrongPassphrase) { _ = try await location.open(options) }
+    #expect(recorder.failures.map(\.operation) == [.open] && recorder.failures.map(\.code) == [.wrongPassphrase])
+    // A damaged file is replaced by the copy of what was written last.
+    try Data("damaged".utf8).write(to: directory.url.appendingPathComponent("secrets.sealed"))
+    let again = try await EventStore.sealed.open(recorder, in: directory)
+    #expect(try await again.entry(key)?.value == Data(value.utf8))
+    let damage = try await recorder.first { $0.damage != nil }.damage
+    #expect(damage?.key == nil && damage?.isCopyUsed == true)
+    try await again.close()
+    try await recorder.first { $0.kind == .closed }
+    #expect(recorder.all.count { $0.damage != nil } == 1)
+    #expect(recorder.commits.map(\.bytes) == [nil])
+    expectSilence(about: [value, key.string, "horse battery"])
+  }
+
+  private struct Failure: Error {
+    let text: String
+  }
+
+  private func expectSilence(about texts: [String]) {
+    for event in recorder.all {
+      var dumped = ""
+      dump(event, to: &dumped)
+      for text in texts {
+        #expect(!dumped.contains(text) && !String(describing: event).contains(text) && !"\(event.kind)".contains(text))
+      }
+    }
+  }
+
+  private func flipBit(of text: String, in path: String) throws {
+    let url = URL(fileURLWithPath: path)
+    var bytes = try Data(contentsOf: url)
+    let range = try #require(bytes.range(of: Data(text.utf8)))
+    bytes[range.lowerBound + 2] ^= 0x20
+    // As a failing disk would: without a modification.
+    var status = stat()
+    let file = open(path, O_WRONLY)
+    defer { close(file) }
+    try #require(file >= 0 && fstat(file, &status) == 0)
+    let written = bytes.withUnsafeBytes { pwrite(file, $0.baseAddress, $0.count, 0) }
+    #expect(written == bytes.count && futimens(file, [status.st_atim, status.st_mtim]) == 0)
+  }
+}
+
+extension StoreEvent {
+  fileprivate var damage: DamageReport? { if case .damaged(let report) = kind { report } else { nil } }
+}

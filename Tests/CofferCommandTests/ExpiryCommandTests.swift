@@ -10,6 +10,9 @@ import Testing
     #expect(try await sandbox.coffer("get", "old").status == 3)
     try await sandbox.coffer("set", "new", "2", "--expires", "7d")
     try await sandbox.coffer("set", "dated", "3", "--expires", "2286-11-20")
+    try await sandbox.coffer("set", "east", "4", "--expires", "2286-11-20T02:30:00.5+02:30")
+    #expect(try await sandbox.coffer("get", "east", "--json").text.contains(#""expires":"2286-11-20T00:00:00.500Z""#))
+    try await sandbox.coffer("rm", "east")
     #expect(try await sandbox.coffer("get", "old").status == 3)
     #expect(try await sandbox.coffer("ls").text == "dated\nnew\n")
     let listing = try await sandbox.coffer("ls", "--json", "dated").text
@@ -21,8 +24,10 @@ import Testing
     #expect(try await sandbox.coffer("get", "old").text == "4")
   }
 
-  @Test(arguments: ["", "soon", "5", "5y", "-5m", "2026-13-01"]) func otherTimesAreRefused(_ text: String) async throws
-  {
+  @Test(arguments: [
+    "", "soon", "5", "5y", "-5m", "2026-13-01", "2026-02-30", "2026-02-28T25:00:00Z", "2026-02-28T09:00:00+99:99",
+    "2026-02-28T09:00:00", "2026-02-28 ", "2026-02-28T09:00:00+14:30",
+  ]) func otherTimesAreRefused(_ text: String) async throws {
     let sandbox = try Sandbox()
     let result = try await sandbox.coffer("set", "a", "1", "--expires", text)
     #expect(result.status == 2 && result.errors.contains("--expires"), "\(result.errors)")

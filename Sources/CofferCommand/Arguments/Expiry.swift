@@ -7,7 +7,7 @@ extension Invocation {
   func expiry(now: Date = Date()) throws -> Date? {
     guard let text = options[.expires] else { return nil }
     if let seconds = Self.seconds(text) { return now + seconds }
-    guard let date = Self.date(text) else {
+    guard let date = DateText.date(text) else {
       throw UsageError(
         "\(Option.expires.name) takes a time such as 90s, 15m, 2h or 7d, or a date such as 2026-11-21T09:00:00Z.",
         command)
@@ -19,13 +19,6 @@ extension Invocation {
     let units: [Character: TimeInterval] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800]
     guard let unit = text.last.flatMap({ units[$0] }), let number = UInt32(text.dropLast()) else { return nil }
     return TimeInterval(number) * unit
-  }
-
-  /// Returns the date of an ISO 8601 text with or without a time and fractions of a second, or `nil`.
-  static func date(_ text: String) -> Date? {
-    (try? Date(text, strategy: .iso8601))
-      ?? (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
-      ?? (try? Date(text, strategy: .iso8601.year().month().day()))
   }
 }
 

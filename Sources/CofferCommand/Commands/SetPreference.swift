@@ -62,7 +62,7 @@ extension PreferenceValue {
       switch type {
       case .string: .string(text)
       case .boolean: Bool(text).map { .boolean($0) }
-      case .date: Self.date(text).map { .date($0) }
+      case .date: DateText.date(text, requiringTime: true).map { .date($0) }
       case .number, .data: Self.number(text)
       }
     guard let value else { return nil }
@@ -102,12 +102,6 @@ extension PreferenceValue {
     case .array: "a list in JSON, with elements of one type"
     case .dictionary: "a dictionary in JSON, with values of one type"
     }
-  }
-
-  /// Returns the date of an ISO 8601 text with or without fractions of a second, or `nil`.
-  private static func date(_ text: String) -> Date? {
-    (try? Date(text, strategy: .iso8601))
-      ?? (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
   }
 }
 

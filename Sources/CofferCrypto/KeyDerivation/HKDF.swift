@@ -1,4 +1,3 @@
-import CofferCOpenSSL
 import CofferCore
 package import Foundation
 
@@ -13,24 +12,11 @@ package func hkdfSHA256(_ key: SecretBytes, salt: Data, info: Data, count: Int) 
   guard key.count > 0, count > 0, count <= 255 * 32, info.count <= 1024, salt.count <= 1024 else {
     throw StorageError(.unsupported, "HKDF cannot derive \(count) bytes from this key of \(key.count) bytes.")
   }
-  _ = OpenSSL.isReady
-  // OSSL_PARAM would retain the addresses of names and values, and those of Swift values do not stay valid.
-  guard let context = EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, nil) else {
-    throw OpenSSL.failure("it does not have HKDF", .unsupported)
-  }
-  defer { EVP_PKEY_CTX_free(context) }
-  let isSet =
-    EVP_PKEY_derive_init(context) == 1 && EVP_PKEY_CTX_set_hkdf_md(context, EVP_sha256()) == 1
-    && key.withUnsafeBytes { EVP_PKEY_CTX_set1_hkdf_key(context, $0.octets, Int32($0.count)) } == 1
-    && (salt.isEmpty
-      || salt.withUnsafeBytes { EVP_PKEY_CTX_set1_hkdf_salt(context, $0.octets, Int32($0.count)) } == 1)
-    && (info.isEmpty
-      || info.withUnsafeBytes { EVP_PKEY_CTX_add1_hkdf_info(context, $0.octets, Int32($0.count)) } == 1)
-  guard isSet else { throw OpenSSL.failure("it could not prepare HKDF") }
-  return try SecretBytes(count: count) { bytes in
-    var written = bytes.count
-    guard EVP_PKEY_derive(context, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), &written) == 1,
-      written == bytes.count
-    else { throw OpenSSL.failure("it could not derive a key") }
+  return try SecretBytes(count: count) { derived in
+    try key.withUnsafeBytes { key in
+      try salt.withUnsafeBytes { salt in
+        try info.withUnsafeBytes { try Cryptography.hkdf(key, salt: salt, info: $0, into: derived) }
+      }
+    }
   }
 }

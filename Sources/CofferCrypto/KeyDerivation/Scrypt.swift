@@ -1,4 +1,3 @@
-import CofferCOpenSSL
 package import CofferCore
 package import Foundation
 
@@ -53,7 +52,7 @@ package struct ScryptCost: Hashable, Sendable {
   }
 
   /// The memory limit for OpenSSL in bytes. The parameters must have been validated.
-  fileprivate var memoryForLibrary: UInt64 {
+  var memoryForLibrary: UInt64 {
     // OpenSSL also counts a few small tables.
     (UInt64(128 * r) << UInt64(logN)) + UInt64(128 * r * p) + (1 << 20)
   }
@@ -73,16 +72,9 @@ package func scrypt(
 package func uncheckedScrypt(
   _ passphrase: SecretBytes, salt: Data, cost: ScryptCost, count: Int
 ) throws -> SecretBytes {
-  _ = OpenSSL.isReady
-  return try SecretBytes(count: count) { bytes in
-    let done = passphrase.withUnsafeBytes { passphrase in
-      salt.withUnsafeBytes { salt in
-        EVP_PBE_scrypt(
-          passphrase.baseAddress?.assumingMemoryBound(to: CChar.self), passphrase.count, salt.octets, salt.count,
-          1 << UInt64(cost.logN), UInt64(cost.r), UInt64(cost.p), cost.memoryForLibrary,
-          bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
-      }
+  try SecretBytes(count: count) { derived in
+    try passphrase.withUnsafeBytes { passphrase in
+      try salt.withUnsafeBytes { try Cryptography.scrypt(passphrase, salt: $0, cost: cost, into: derived) }
     }
-    guard done == 1 else { throw OpenSSL.failure("it could not derive a key from the passphrase") }
   }
 }

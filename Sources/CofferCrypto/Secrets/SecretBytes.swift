@@ -1,4 +1,3 @@
-import CofferCOpenSSL
 package import Foundation
 
 /// A buffer for key material and decrypted values. Passing it on does not copy its bytes. They are never printed, are
@@ -55,11 +54,7 @@ extension SecretBytes: Equatable {
   /// Compares in constant time, so that the duration does not reveal where the bytes differ.
   package static func == (left: SecretBytes, right: SecretBytes) -> Bool {
     left.withUnsafeBytes { left in
-      right.withUnsafeBytes { right in
-        guard left.count == right.count else { return false }
-        guard let first = left.baseAddress, let second = right.baseAddress else { return true }
-        return CRYPTO_memcmp(first, second, left.count) == 0
-      }
+      right.withUnsafeBytes { right in Cryptography.areEqual(left, right) }
     }
   }
 }

@@ -1,4 +1,3 @@
-import CofferCOpenSSL
 import CofferLocks
 import Foundation
 
@@ -34,7 +33,7 @@ struct SecretPages {
     mappedCount = whole
   }
 
-  func wipe() { OPENSSL_cleanse(bytes.baseAddress, bytes.count) }
+  func wipe() { Cryptography.wipe(bytes) }
 
   func free() {
     guard mappedCount > 0 else { return bytes.deallocate() }

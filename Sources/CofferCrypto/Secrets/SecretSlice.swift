@@ -1,4 +1,3 @@
-import CofferCOpenSSL
 package import Foundation
 
 /// A part of a secret, such as one of several values that were decrypted together. It keeps the whole secret alive.
@@ -26,14 +25,7 @@ package struct SecretSlice: Sendable {
   /// that the caller makes are not.
   package var copy: Data {
     withUnsafeBytes { bytes in
-      guard !bytes.isEmpty, let copy = malloc(bytes.count) else { return Data(bytes) }
-      UnsafeMutableRawBufferPointer(start: copy, count: bytes.count).copyMemory(from: bytes)
-      return Data(
-        bytesNoCopy: copy, count: bytes.count,
-        deallocator: .custom { copy, count in
-          OPENSSL_cleanse(copy, count)
-          free(copy)
-        })
+      (try? Data(writing: bytes.count, isSecret: true) { $0.copyMemory(from: bytes) }) ?? Data(bytes)
     }
   }
 }
@@ -41,7 +33,7 @@ package struct SecretSlice: Sendable {
 extension SecretSlice: Equatable {
   package static func == (left: SecretSlice, right: SecretSlice) -> Bool {
     left.withUnsafeBytes { left in
-      right.withUnsafeBytes { right in left.count == right.count && left.elementsEqual(right) }
+      right.withUnsafeBytes { right in Cryptography.areEqual(left, right) }
     }
   }
 }

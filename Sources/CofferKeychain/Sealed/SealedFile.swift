@@ -99,7 +99,7 @@ struct SealedFile: Sendable {
   ) throws -> SealedFormat {
     try OpenDirectory.make(directory)
     let secret = try passphrase.read(confirming: true)
-    let key = try SecretBytes.random(count: AESGCM.keyCount)
+    let key = try SecretBytes.random(count: AEAD.keyCount)
     let header = try SealedHeader(sealing: key, with: secret, cost: cost)
     let format = try SealedFormat(header, SealedHeader.Opened(key: key, newest: header), at: self)
     if try OpenDirectory(directory).create(name, with: format.encode(format.empty)) { return format }

@@ -12,7 +12,7 @@ struct SealedFormat: DocumentFormat {
   private let newest: SealedHeader
   private let storeID: Data
   private let key: SecretBytes
-  private let cipher: AESGCM
+  private let cipher: AEAD
   private let location: SealedFile?
 
   /// Creates the format of an open file.
@@ -23,7 +23,7 @@ struct SealedFormat: DocumentFormat {
     key = opened.key
     newest = opened.newest
     storeID = try header.storeID ?? SealedHeader.storeID(from: opened.key)
-    cipher = try AESGCM(key: opened.key)
+    cipher = try AEAD(.aes256GCM, key: opened.key)
   }
 
   /// Returns a header that encrypts the same data key with another passphrase.

@@ -13,7 +13,7 @@ package struct SealedHeader: Hashable, Sendable {
   private static let scryptID: UInt8 = 1
   private static let saltSize = 16
   private static let idSize = 16
-  private static let wrappedSize = AESGCM.keyCount + AESGCM.overhead
+  private static let wrappedSize = AEAD.keyCount + AEAD.overhead
   private static let checksumSize = 32
 
   /// The format version of the file: 1 or 2.
@@ -86,7 +86,7 @@ package struct SealedHeader: Hashable, Sendable {
   /// Creates a header that encrypts a data key with a passphrase.
   init(sealing key: SecretBytes, of storeID: Data, with passphrase: SecretBytes, cost: ScryptCost) throws {
     let salt = try randomBytes(Self.saltSize)
-    let wrapping = try scrypt(passphrase, salt: salt, cost: cost, count: AESGCM.keyCount)
+    let wrapping = try scrypt(passphrase, salt: salt, cost: cost, count: AEAD.keyCount)
     try self.init(sealing: key, of: storeID, under: wrapping, salt: salt, cost: cost)
   }
 
@@ -97,7 +97,7 @@ package struct SealedHeader: Hashable, Sendable {
     plain.append(integer: UInt32(cost.r))
     plain.append(integer: UInt32(cost.p))
     plain += salt + storeID
-    let cipher = try AESGCM(key: wrapping)
+    let cipher = try AEAD(.aes256GCM, key: wrapping)
     let wrapped = try key.withUnsafeBytes { try cipher.seal($0, authenticating: plain) }
     self.cost = cost
     version = Self.newest
@@ -123,9 +123,9 @@ package struct SealedHeader: Hashable, Sendable {
   /// Decrypts the data key. Takes the time and the memory that the cost demands.
   /// - Throws: `wrongPassphrase`; `unsupported` for a cost beyond the limits.
   func opened(with passphrase: SecretBytes, limits: PassphraseLimits = PassphraseLimits()) throws -> Opened {
-    let wrapping = try scrypt(passphrase, salt: salt, cost: cost, count: AESGCM.keyCount, limits: limits)
+    let wrapping = try scrypt(passphrase, salt: salt, cost: cost, count: AEAD.keyCount, limits: limits)
     do {
-      let key = try AESGCM(key: wrapping).openSecret(wrapped, authenticating: plain)
+      let key = try AEAD(.aes256GCM, key: wrapping).openSecret(wrapped, authenticating: plain)
       guard storeID == nil else { return Opened(key: key, newest: self) }
       let id = try Self.storeID(from: key)
       return Opened(

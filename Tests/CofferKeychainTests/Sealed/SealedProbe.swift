@@ -8,7 +8,7 @@ import Foundation
 /// Functions that write and read sealed files without a store.
 enum SealedProbe {
   static func file(_ text: String, values: Int) throws -> Data {
-    let key = try SecretBytes.random(count: AESGCM.keyCount)
+    let key = try SecretBytes.random(count: AEAD.keyCount)
     let secret = SecretBytes(copying: Data(text.utf8))
     let header = try SealedHeader(sealing: key, with: secret, cost: cheap)
     let format = try SealedFormat(header, SealedHeader.Opened(key: key, newest: header))

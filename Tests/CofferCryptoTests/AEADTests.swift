@@ -4,22 +4,23 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-struct AESGCMTests {
-  private let aead: AESGCM
+struct AEADTests {
   private let aad = Data("store/theme".utf8)
 
-  init() throws { aead = try AESGCM(key: .random(count: 32)) }
+  private func cipher(_ algorithm: AEAD.Algorithm) throws -> AEAD { try AEAD(algorithm, key: .random(count: 32)) }
 
   @Test(arguments: GCMVector.published)
   func published(vector: GCMVector) throws {
-    let aead = try AESGCM(key: SecretBytes(copying: Data(hex: vector.key)))
+    let aead = try AEAD(.aes256GCM, key: SecretBytes(copying: Data(hex: vector.key)))
     let sealed = try aead.seal(
       Data(hex: vector.plaintext), nonce: Data(hex: vector.nonce), authenticating: Data(hex: vector.aad))
     #expect(sealed.hex == vector.nonce + vector.ciphertext + vector.tag)
     #expect(try aead.open(sealed, authenticating: Data(hex: vector.aad)).hex == vector.plaintext)
   }
 
-  @Test func everyChangedBitIsNoticed() throws {
+  @Test(arguments: AEAD.Algorithm.allCases)
+  func everyChangedBitIsNoticed(algorithm: AEAD.Algorithm) throws {
+    let aead = try cipher(algorithm)
     let sealed = try aead.seal(Data("dark".utf8), authenticating: aad)
     for index in sealed.indices {
       for bit in 0..<8 {
@@ -31,7 +32,9 @@ struct AESGCMTests {
     #expect(try aead.open(sealed, authenticating: aad) == Data("dark".utf8))
   }
 
-  @Test func everyOtherLengthIsNoticed() throws {
+  @Test(arguments: AEAD.Algorithm.allCases)
+  func everyOtherLengthIsNoticed(algorithm: AEAD.Algorithm) throws {
+    let aead = try cipher(algorithm)
     let sealed = try aead.seal(Data("a theme of some length, more than a block".utf8), authenticating: aad)
     for count in 0..<sealed.count {
       #expect(throws: AuthenticationFailure()) { try aead.open(sealed.prefix(count), authenticating: aad) }
@@ -40,32 +43,44 @@ struct AESGCMTests {
     #expect(throws: AuthenticationFailure()) { try aead.open(sealed + [0], authenticating: aad) }
   }
 
-  @Test func circumstancesAndKeyMatter() throws {
+  @Test(arguments: AEAD.Algorithm.allCases)
+  func circumstancesAndKeyMatter(algorithm: AEAD.Algorithm) throws {
+    let key = try SecretBytes.random(count: 32)
+    let aead = try AEAD(algorithm, key: key)
     let sealed = try aead.seal(Data("dark".utf8), authenticating: aad)
     for other in [Data(), aad.dropLast(), aad + [0], Data("store/themf".utf8)] {
       #expect(throws: AuthenticationFailure()) { try aead.open(sealed, authenticating: other) }
     }
-    let other = try AESGCM(key: .random(count: 32))
-    #expect(throws: AuthenticationFailure()) { try other.open(sealed, authenticating: aad) }
+    #expect(throws: AuthenticationFailure()) { try cipher(algorithm).open(sealed, authenticating: aad) }
+    for other in AEAD.Algorithm.allCases where other != algorithm {
+      let cipher = try AEAD(other, key: key)
+      #expect(throws: AuthenticationFailure()) { try cipher.open(sealed, authenticating: aad) }
+    }
   }
 
-  @Test func emptyMessagesAndSlices() throws {
+  @Test(arguments: AEAD.Algorithm.allCases)
+  func emptyMessagesAndSlices(algorithm: AEAD.Algorithm) throws {
+    let aead = try cipher(algorithm)
     let empty = try aead.seal(Data(), authenticating: Data())
-    #expect(empty.count == AESGCM.overhead)
+    #expect(empty.count == AEAD.overhead)
     #expect(try aead.open(empty, authenticating: Data()) == Data())
     let message = Data("-dark-".utf8)[1..<5]
     let sealed = Data([7]) + (try aead.seal(message, authenticating: aad[2...])) + Data([7])
     #expect(try aead.open(sealed.dropFirst().dropLast(), authenticating: aad[2...]) == message)
+    #expect(try aead.openSecret(sealed.dropFirst().dropLast(), authenticating: aad[2...]).data == message)
   }
 
   @Test func noncesDiffer() throws {
-    let nonces = try (0..<1000).map { _ in try aead.seal(Data(), authenticating: aad).prefix(AESGCM.nonceCount) }
+    let aead = try cipher(.aes256GCM)
+    let nonces = try (0..<1000).map { _ in try aead.seal(Data(), authenticating: aad).prefix(AEAD.nonceCount) }
     #expect(Set(nonces).count == nonces.count)
   }
 
-  @Test func onlyKeysAndNoncesOfTheRightLength() throws {
+  @Test(arguments: AEAD.Algorithm.allCases)
+  func onlyKeysAndNoncesOfTheRightLength(algorithm: AEAD.Algorithm) throws {
+    let aead = try cipher(algorithm)
     for count in [0, 16, 24, 31, 33] {
-      let error = try storageError { _ = try AESGCM(key: .random(count: count)) }
+      let error = try storageError { _ = try AEAD(algorithm, key: .random(count: count)) }
       #expect(error.code == .unsupported)
     }
     for count in [0, 8, 11, 13, 16] {
@@ -75,12 +90,12 @@ struct AESGCMTests {
   }
 
   /// Small parts instead of the 1 GiB that OpenSSL's 32-bit counts require, to test all boundaries between parts.
-  @Test(arguments: [1, 15, 16, 17, 64])
-  func partsMakeNoDifference(partSize: Int) throws {
+  @Test(arguments: AEAD.Algorithm.allCases, [1, 15, 16, 17, 64])
+  func partsMakeNoDifference(algorithm: AEAD.Algorithm, partSize: Int) throws {
     let key = try SecretBytes.random(count: 32)
     let message = try randomBytes(1000)
-    let whole = try AESGCM(key: key)
-    let parts = try AESGCM(key: key, partSize: partSize)
+    let whole = try AEAD(algorithm, key: key)
+    let parts = try AEAD(algorithm, key: key, partSize: partSize)
     let nonce = try randomBytes(12)
     let sealed = try parts.seal(message, nonce: nonce, authenticating: message)
     #expect(try whole.seal(message, nonce: nonce, authenticating: message) == sealed)
@@ -88,7 +103,7 @@ struct AESGCMTests {
   }
 
   @Test func manyThreads() async throws {
-    let aead = aead
+    let aead = try cipher(.aes256GCM)
     try await withThrowingTaskGroup(of: Bool.self) { group in
       for number in 0..<8 {
         group.addTask {
@@ -104,6 +119,7 @@ struct AESGCMTests {
 
   @Test(.enabled(if: isProving, "it takes 3 GiB of memory"))
   func proveThatAGibibyteIsSealed() throws {
+    let aead = try cipher(.aes256GCM)
     var message = Data(count: 1 << 30 + 5)
     message[message.count - 1] = 1
     var sealed = try aead.seal(message, authenticating: aad)

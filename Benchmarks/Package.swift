@@ -1,6 +1,10 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
+// Coffer has this product only if ./run bench requests it.
+let sealing: [Target.Dependency] =
+  Context.environment["COFFER_BENCH"] == nil ? [] : [.product(name: "CofferCryptoBench", package: "coffer")]
+
 // A package of its own, so that what Coffer is compared with never reaches its users.
 let package = Package(
   name: "coffer-benchmarks",
@@ -13,7 +17,7 @@ let package = Package(
       dependencies: [
         "BenchSQLite", .product(name: "Coffer", package: "coffer"), .product(name: "ReplayShop", package: "watchify"),
         .product(name: "WatchifyKit", package: "watchify"),
-      ],
+      ] + sealing,
       swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]),
   ]
 )

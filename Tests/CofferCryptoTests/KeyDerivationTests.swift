@@ -5,36 +5,6 @@ import Foundation
 import Testing
 
 struct KeyDerivationTests {
-  struct HKDFVector: Sendable {
-    let key: String
-    let salt: String
-    let info: String
-    let derived: String
-  }
-
-  /// RFC 5869, appendix A.1 to A.3.
-  @Test(arguments: [
-    HKDFVector(
-      key: "0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b", salt: "000102030405060708090a0b0c",
-      info: "f0f1f2f3f4f5f6f7f8f9",
-      derived: "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865"),
-    HKDFVector(
-      key: bytes(0x00...0x4F), salt: bytes(0x60...0xAF), info: bytes(0xB0...0xFF),
-      derived: "b11e398dc80327a1c8e7f78c596a49344f012eda2d4efad8a050cc4c19afa97c59045a99cac7827271cb41c65e590e09"
-        + "da3275600c2f09b8367793a9aca3db71cc30c58179ec3e87c14c01d5c1f3434f1d87"),
-    HKDFVector(
-      key: "0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b", salt: "", info: "",
-      derived: "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"),
-  ])
-  func publishedHKDF(vector: HKDFVector) throws {
-    let derived = try hkdfSHA256(
-      SecretBytes(copying: Data(hex: vector.key)), salt: Data(hex: vector.salt), info: Data(hex: vector.info),
-      count: vector.derived.count / 2)
-    #expect(derived.data.hex == vector.derived)
-  }
-
-  private static func bytes(_ range: ClosedRange<UInt8>) -> String { Data(range).hex }
-
   @Test(arguments: [(0, 32, 0), (32, 0, 0), (32, -1, 0), (32, 8161, 0), (32, 32, 1025)])
   func hkdfSaysWhatItCannotDo(keyCount: Int, count: Int, infoCount: Int) throws {
     let key = try SecretBytes.random(count: keyCount)
@@ -45,44 +15,6 @@ struct KeyDerivationTests {
   @Test func hkdfAtItsLimits() throws {
     let key = try hkdfSHA256(.random(count: 32), salt: Data(count: 1024), info: Data(count: 1024), count: 8160)
     #expect(key.count == 8160)
-  }
-
-  struct ScryptVector: Sendable {
-    let passphrase: String
-    let salt: String
-    let cost: ScryptCost
-    let derived: String
-  }
-
-  /// RFC 7914, section 12. The cost of the first is below the safe minimum, so it is not validated.
-  @Test(arguments: [
-    ScryptVector(
-      passphrase: "", salt: "", cost: ScryptCost(logN: 4, r: 1, p: 1),
-      derived: "77d6576238657b203b19ca42c18a0497f16b4844e3074ae8dfdffa3fede21442"
-        + "fcd0069ded0948f8326a753a0fc81f17e8d3e0fb2e0d3628cf35e20c38d18906"),
-    ScryptVector(
-      passphrase: "password", salt: "NaCl", cost: ScryptCost(logN: 10, r: 8, p: 16),
-      derived: "fdbabe1c9d3472007856e7190d01e9fe7c6ad7cbc8237830e77376634b373162"
-        + "2eaf30d92e22a3886ff109279d9830dac727afb94a83ee6d8360cbdfa2cc0640"),
-    ScryptVector(
-      passphrase: "pleaseletmein", salt: "SodiumChloride", cost: ScryptCost(logN: 14, r: 8, p: 1),
-      derived: "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2"
-        + "d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887"),
-  ])
-  func publishedScrypt(vector: ScryptVector) throws {
-    let derived = try uncheckedScrypt(
-      SecretBytes(vector.passphrase), salt: Data(vector.salt.utf8), cost: vector.cost, count: 64)
-    #expect(derived.data.hex == vector.derived)
-  }
-
-  @Test(.enabled(if: isProving, "it takes 1 GiB of memory and some seconds"))
-  func proveScryptOfAGibibyte() throws {
-    let derived = try scrypt(
-      SecretBytes("pleaseletmein"), salt: Data("SodiumChloride".utf8), cost: ScryptCost(logN: 20, r: 8, p: 1),
-      count: 64, limits: gibibyte)
-    #expect(
-      derived.data.hex == "2101cb9b6a511aaeaddbbe09cf70f881ec568d574a2ffd4dabe5ee9820adaa47"
-        + "8e56fd8f4ba5d09ffa1c6d927c40f4c337304049e8a952fbcbf45c6fa77a41a4")
   }
 
   @Test(arguments: [
@@ -128,5 +60,49 @@ struct KeyDerivationTests {
     #expect(try key("a", "salt") == key("a", "salt"))
     #expect(try key("a", "salt") != key("b", "salt"))
     #expect(try key("a", "salt") != key("a", "Salt"))
+  }
+
+  @Test("A key of PBKDF2 depends on everything, and the standard is 600,000 rounds")
+  func pbkdf2() throws {
+    let salt = Data(count: 16)
+    func key(_ passphrase: String, _ salt: Data, _ rounds: Int) throws -> SecretBytes {
+      try pbkdf2SHA256(SecretBytes(passphrase), salt: salt, rounds: PBKDF2Rounds(rounds), count: 32)
+    }
+    let first = try key("a", salt, 1_000)
+    #expect(try key("a", salt, 1_000) == first)
+    #expect(try key("b", salt, 1_000) != first)
+    #expect(try key("a", Data(count: 17), 1_000) != first)
+    #expect(try key("a", salt, 1_001) != first)
+    #expect(PBKDF2Rounds.standard.count == 600_000)
+  }
+
+  @Test(
+    "Rounds that protect nothing, or take hours, are refused before anything is derived",
+    arguments: [.min, -1, 0, 1, 999, 15_000_001, Int(Int32.max) + 1, .max])
+  func pbkdf2Refuses(rounds: Int) throws {
+    let error = try storageError {
+      _ = try pbkdf2SHA256(SecretBytes("a"), salt: Data(count: 16), rounds: PBKDF2Rounds(rounds), count: 32)
+    }
+    #expect(error.code == .unsupported)
+  }
+
+  @Test(
+    "Sizes beyond the bounds are refused",
+    arguments: [(0, 15, 32), (1, 0, 32), (1, 1_025, 32), (1, 16, 0), (1, 16, -1), (1, 16, 1_025), (65_537, 16, 32)])
+  func pbkdf2Bounds(passphrase: Int, salt: Int, count: Int) throws {
+    let error = try storageError {
+      _ = try pbkdf2SHA256(
+        .random(count: passphrase), salt: Data(count: salt), rounds: PBKDF2Rounds(1_000), count: count)
+    }
+    #expect(error.code == .unsupported)
+  }
+
+  @Test("A longer key counts as more work")
+  func pbkdf2Work() throws {
+    try PBKDF2Rounds(15_000_000).validate()
+    #expect(try storageError { try PBKDF2Rounds(15_000_000).validate(keyCount: 33) }.code == .unsupported)
+    var limits = PassphraseLimits()
+    limits.seconds = 10
+    try PBKDF2Rounds(15_000_000).validate(within: limits, keyCount: 64)
   }
 }

@@ -16,6 +16,10 @@ package enum Envelope {
   /// The number of bytes that sealing adds to a value without padding.
   package static let overhead = EnvelopeHeader.count + AEAD.tagCount
 
+  /// The size in bytes up to which a value that was opened is wiped when the last reference to its bytes is released.
+  /// Wiping larger ones would add a sixth to the time of opening them.
+  private static let largestWiped = 64 << 10
+
   /// Returns the number of bytes that sealing adds to a value of `count` bytes.
   package static func maximumOverhead(of count: Int, isPadded: Bool) -> Int {
     isPadded ? EnvelopePadding.bucket(of: count) - count + overhead : overhead
@@ -37,17 +41,14 @@ package enum Envelope {
       try EnvelopeHeader.write(algorithm, isPadded: isPadded, key.id, in: header)
       let ciphertext = envelope.part(EnvelopeHeader.count, size - overhead)
       let tag = envelope.part(size - AEAD.tagCount, AEAD.tagCount)
-      let sealing = SealingInput(UnsafeRawBufferPointer(header), algorithm, key, context)
+      let sealing = try EnvelopeInput(UnsafeRawBufferPointer(header), algorithm, key, context)
+      defer { sealing.wipe() }
       try value.withUnsafeBytes { value in
-        guard isPadded else {
-          return try sealing.withInput { try Cryptography.seal(value, $0, into: ciphertext, tag: tag) }
-        }
+        guard isPadded else { return try Cryptography.seal(value, sealing.input, into: ciphertext, tag: tag) }
         // Encrypted in place, so that no second copy of the value has to be wiped.
         ciphertext.copyMemory(from: value)
         EnvelopePadding.write(in: ciphertext, after: value.count)
-        try sealing.withInput {
-          try Cryptography.seal(UnsafeRawBufferPointer(ciphertext), $0, into: ciphertext, tag: tag)
-        }
+        try Cryptography.seal(UnsafeRawBufferPointer(ciphertext), sealing.input, into: ciphertext, tag: tag)
       }
     }
   }
@@ -75,56 +76,20 @@ package enum Envelope {
     guard key.id == header.keyID, envelope.count <= 2 * AEAD.limit else {
       throw AuthenticationFailure()
     }
-    var count = envelope.count - overhead
-    let value = try Data(writing: count, isSecret: true) { plaintext in
+    let count = envelope.count - overhead
+    let value = try Data(writing: count, isSecret: count <= largestWiped) { plaintext in
       let isAuthentic = try envelope.withUnsafeBytes { envelope in
-        let opening = SealingInput(envelope.part(0, EnvelopeHeader.count), header.algorithm, key, context)
+        let opening = try EnvelopeInput(envelope.part(0, EnvelopeHeader.count), header.algorithm, key, context)
+        defer { opening.wipe() }
         let ciphertext = envelope.part(EnvelopeHeader.count, plaintext.count)
         let tag = envelope.part(envelope.count - AEAD.tagCount, AEAD.tagCount)
-        return try opening.withInput { try Cryptography.open(ciphertext, tag: tag, $0, into: plaintext) }
+        return try Cryptography.open(ciphertext, tag: tag, opening.input, into: plaintext)
       }
       guard isAuthentic else { throw AuthenticationFailure() }
-      guard header.isPadded else { return }
-      guard let unpadded = EnvelopePadding.count(in: UnsafeRawBufferPointer(plaintext)) else {
-        throw AuthenticationFailure()
-      }
-      count = unpadded
     }
-    return value.prefix(count)
-  }
-}
-
-/// The key and the associated data of one envelope.
-private struct SealingInput {
-  private static let nonce = [UInt8](repeating: 0, count: AEAD.nonceCount)
-  private let header: UnsafeRawBufferPointer
-  private let algorithm: AEAD.Algorithm
-  private let key: DataKey
-  private let associatedData: [UInt8]
-
-  init(
-    _ header: UnsafeRawBufferPointer, _ algorithm: AEAD.Algorithm, _ key: DataKey, _ context: EnvelopeContext
-  ) {
-    self.header = header
-    self.algorithm = algorithm
-    self.key = key
-    associatedData = context.associatedData(header)
-  }
-
-  /// Calls `body` with the key of the envelope, which is wiped afterwards.
-  func withInput<R>(_ body: (AEADInput) throws -> R) throws -> R {
-    let derived = UnsafeMutableRawBufferPointer.allocate(byteCount: AEAD.keyCount, alignment: 16)
-    defer {
-      Cryptography.wipe(derived)
-      derived.deallocate()
-    }
-    try key.expand(.envelope, header, into: derived)
-    return try associatedData.withUnsafeBytes { associatedData in
-      try Self.nonce.withUnsafeBytes { nonce in
-        try body(
-          AEADInput(
-            algorithm: algorithm, key: UnsafeRawBufferPointer(derived), nonce: nonce, associatedData: associatedData))
-      }
-    }
+    guard header.isPadded else { return value }
+    // Authentic padding is wrong only if the writer was.
+    guard let unpadded = EnvelopePadding.count(in: value) else { throw AuthenticationFailure() }
+    return value.prefix(unpadded)
   }
 }

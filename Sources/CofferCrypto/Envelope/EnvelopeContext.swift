@@ -21,29 +21,25 @@ package struct EnvelopeContext: Sendable {
     self.format = format
   }
 
-  /// Returns the associated data of an envelope: its header, then each field after its size. Different circumstances
-  /// have different associated data.
-  func associatedData(_ header: UnsafeRawBufferPointer) -> [UInt8] {
-    var bytes = [UInt8](capacity: header.count + store.count + key.size + attributes.encoded.count + 13)
-    bytes += header
-    bytes.append(format)
-    bytes.append(size: store.count)
-    bytes += store
-    bytes.append(size: key.size)
-    key.withBytes { bytes += $0 }
-    bytes.append(size: attributes.encoded.count)
-    bytes += attributes.encoded
-    return bytes
-  }
-}
+  /// The size of the encoded form in bytes.
+  var encodedCount: Int { 13 + store.count + key.size + attributes.encoded.count }
 
-extension [UInt8] {
-  /// Appends a size as four bytes, the most significant one first.
-  fileprivate mutating func append(size: Int) {
-    let size = UInt32(clamping: size)
-    append(UInt8(truncatingIfNeeded: size >> 24))
-    append(UInt8(truncatingIfNeeded: size >> 16))
-    append(UInt8(truncatingIfNeeded: size >> 8))
-    append(UInt8(truncatingIfNeeded: size))
+  /// Writes the encoded form: the format, then each field after its size. Different circumstances have different
+  /// encodings.
+  func encode(to bytes: UnsafeMutableRawBufferPointer) {
+    bytes[0] = format
+    var end = 1
+    end = store.withUnsafeBytes { Self.put($0, in: bytes, at: end) }
+    end = key.withBytes { Self.put($0, in: bytes, at: end) }
+    _ = attributes.encoded.withUnsafeBytes { Self.put($0, in: bytes, at: end) }
+  }
+
+  /// Writes a field after its size at an offset; returns the offset of its end.
+  private static func put(
+    _ field: UnsafeRawBufferPointer, in bytes: UnsafeMutableRawBufferPointer, at offset: Int
+  ) -> Int {
+    bytes.storeBytes(of: UInt32(clamping: field.count).bigEndian, toByteOffset: offset, as: UInt32.self)
+    bytes.part(offset + 4, field.count).copyMemory(from: field)
+    return offset + 4 + field.count
   }
 }

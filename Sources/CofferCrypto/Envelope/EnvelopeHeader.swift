@@ -8,6 +8,8 @@ package struct EnvelopeHeader: Hashable, Sendable {
   static let newest: UInt8 = 1
   static let count = 64
   static let saltCount = 24
+  /// The size of the part that the key of an envelope is derived from: everything but the id of the data key.
+  static let derivationCount = 32
   private static let paddedFlag: UInt8 = 1
 
   /// The format version: 1.
@@ -18,38 +20,38 @@ package struct EnvelopeHeader: Hashable, Sendable {
   package let isPadded: Bool
   /// The id of the data key.
   package let keyID: KeyID
-  /// The random bytes that the key of this envelope is derived with, 24 of them.
-  package let salt: Data
-
   /// Reads the header of an envelope.
   /// - Throws: `damaged` if the bytes are no envelope or too short for one, `newerFormat` for an unknown version,
   ///   algorithm or flag.
   package init(of envelope: Data) throws(StorageError) {
-    guard Self.isPresent(in: envelope) else {
+    let result = envelope.withUnsafeBytes { (bytes: UnsafeRawBufferPointer) -> Result<Self, StorageError> in
+      do throws(StorageError) { return .success(try Self(bytes)) } catch { return .failure(error) }
+    }
+    self = try result.get()
+  }
+
+  init(_ envelope: UnsafeRawBufferPointer) throws(StorageError) {
+    guard envelope.starts(with: Self.magic) else {
       throw StorageError(
         .damaged, "The stored bytes are not an encrypted value.",
         advice: "Write the key again, or restore it from a backup. Other keys are not affected.")
     }
-    let fields = [UInt8](envelope.dropFirst(Self.magic.count).prefix(3))
-    let bytes = envelope.dropFirst(8)
-    guard envelope.count >= Envelope.overhead, let keyID = KeyID(Data(bytes.prefix(KeyID.count))) else {
+    guard envelope.count >= Envelope.overhead else {
       throw StorageError(
         .damaged, "The encrypted value is cut short.",
         advice: "Write the key again, or restore it from a backup. Other keys are not affected.")
     }
-    guard fields[0] == Self.newest, let algorithm = AEAD.Algorithm(rawValue: fields[1]),
-      fields[2] & ~Self.paddedFlag == 0
-    else {
+    let (version, number, flags) = (envelope[5], envelope[6], envelope[7])
+    guard version == Self.newest, let algorithm = AEAD.Algorithm(rawValue: number), flags & ~Self.paddedFlag == 0 else {
       throw StorageError(
         .newerFormat,
-        "A newer version encrypted the value (format \(fields[0]), algorithm \(fields[1]), flags \(fields[2])).",
+        "A newer version encrypted the value (format \(version), algorithm \(number), flags \(flags)).",
         advice: "Update the program. Nothing was changed.")
     }
-    version = fields[0]
+    self.version = version
     self.algorithm = algorithm
-    isPadded = fields[2] & Self.paddedFlag != 0
-    self.keyID = keyID
-    salt = Data(bytes.dropFirst(KeyID.count).prefix(Self.saltCount))
+    isPadded = flags & Self.paddedFlag != 0
+    keyID = KeyID(envelope.part(Self.derivationCount, KeyID.count))
   }
 
   /// Returns whether bytes begin like an envelope. The first one is 0xFF, which no text in UTF-8, no JSON and no
@@ -64,7 +66,7 @@ package struct EnvelopeHeader: Hashable, Sendable {
     header[5] = newest
     header[6] = algorithm.rawValue
     header[7] = isPadded ? paddedFlag : 0
-    header.part(8, KeyID.count).copyBytes(from: keyID.bytes)
-    try Cryptography.fillWithRandomBytes(header.part(40, saltCount), isSecret: false)
+    try RandomPool.shared.fill(header.part(8, saltCount))
+    keyID.write(to: header.part(derivationCount, KeyID.count))
   }
 }

@@ -52,7 +52,7 @@ package final class DataKey: Sendable {
   /// Derives another key for a purpose with HKDF-Expand-SHA-256 (RFC 5869, section 2.3). It does not reveal this one.
   package func derivedKey(for purpose: Purpose) throws -> DataKey {
     let material = try SecretBytes(count: Self.count) { derived in
-      try purpose.name.withUnsafeBytes { try expand(.purpose, $0, into: derived) }
+      try (KeyLabel.purpose.octets + purpose.name + [1]).withUnsafeBytes { try expand($0, into: derived) }
     }
     return try DataKey(material)
   }
@@ -70,14 +70,9 @@ package final class DataKey: Sendable {
 
   /// Derives 32 bytes with HKDF-Expand-SHA-256, whose first block is the HMAC of the info and the byte 1. This key is
   /// uniformly random, so the extraction of RFC 5869 is omitted (its section 3.3).
-  func expand(
-    _ label: KeyLabel, _ info: UnsafeRawBufferPointer, into derived: UnsafeMutableRawBufferPointer
-  ) throws {
-    var message = [UInt8](capacity: label.octets.count + info.count + 1)
-    message += label.octets
-    message += info
-    message.append(1)
-    try message.withUnsafeBytes { try mac.authenticate($0, into: derived) }
+  /// - Parameter message: the info, which begins with a label, and the byte 1.
+  func expand(_ message: UnsafeRawBufferPointer, into derived: UnsafeMutableRawBufferPointer) throws(StorageError) {
+    try mac.authenticate(message, into: derived)
   }
 }
 
@@ -101,12 +96,4 @@ struct KeyLabel: Sendable {
   let octets: [UInt8]
 
   private init(_ text: StaticString) { octets = Array(text.description.utf8) }
-}
-
-extension Array where Element == UInt8 {
-  /// Creates an empty array with room for `capacity` bytes.
-  init(capacity: Int) {
-    self.init()
-    reserveCapacity(capacity)
-  }
 }

@@ -7,13 +7,37 @@ package import Foundation
 package struct KeyID: Hashable, Sendable {
   package static let count = 32
 
-  /// The id: 32 bytes.
-  package let bytes: Data
+  // Four numbers instead of a `Data`, which would be allocated for each envelope that is opened.
+  private let first: UInt64
+  private let second: UInt64
+  private let third: UInt64
+  private let fourth: UInt64
 
   /// Creates an id from its bytes, or returns `nil` if they are not 32.
   package init?(_ bytes: Data) {
     guard bytes.count == Self.count else { return nil }
-    self.bytes = Data(bytes)
+    self = bytes.withUnsafeBytes { KeyID($0) }
+  }
+
+  /// Creates an id from the first 32 bytes of a buffer.
+  init(_ bytes: UnsafeRawBufferPointer) {
+    first = bytes.loadUnaligned(as: UInt64.self)
+    second = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+    third = bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
+    fourth = bytes.loadUnaligned(fromByteOffset: 24, as: UInt64.self)
+  }
+
+  private var words: [UInt64] { [first, second, third, fourth] }
+
+  /// The id: 32 bytes.
+  package var bytes: Data { words.withUnsafeBytes { Data($0) } }
+
+  /// Writes the id to the first 32 bytes of a buffer.
+  func write(to bytes: UnsafeMutableRawBufferPointer) {
+    bytes.storeBytes(of: first, as: UInt64.self)
+    bytes.storeBytes(of: second, toByteOffset: 8, as: UInt64.self)
+    bytes.storeBytes(of: third, toByteOffset: 16, as: UInt64.self)
+    bytes.storeBytes(of: fourth, toByteOffset: 24, as: UInt64.self)
   }
 
   /// The first four bytes as hexadecimal digits, for people. Distinct ids may share them.
@@ -28,7 +52,7 @@ package struct KeyID: Hashable, Sendable {
   /// Returns whether the other id is this one with a few bits changed, which is damage: random ids differ in about 128
   /// of their 256 bits.
   package func resembles(_ other: KeyID) -> Bool {
-    zip(bytes, other.bytes).reduce(0) { $0 + ($1.0 ^ $1.1).nonzeroBitCount } <= 16
+    zip(words, other.words).reduce(0) { $0 + ($1.0 ^ $1.1).nonzeroBitCount } <= 16
   }
 }
 

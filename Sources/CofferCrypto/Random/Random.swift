@@ -5,7 +5,7 @@ package import Foundation
 package func randomBytes(_ count: Int) throws(StorageError) -> Data {
   var bytes = Data(count: count)
   let failure = bytes.withUnsafeMutableBytes { bytes -> StorageError? in
-    do throws(StorageError) { try Cryptography.fillWithRandomBytes(bytes, isSecret: false) } catch { return error }
+    do throws(StorageError) { try RandomPool.shared.fill(bytes) } catch { return error }
     return nil
   }
   if let failure { throw failure }

@@ -100,6 +100,7 @@ let package = Package(
     floor("CofferProcessTesting", ["CofferLocks"]),
     // Floor 3: engines, and what stands on one room of the base
     floor("CofferPrompt", ["CofferCore", "CofferCrypto", "CofferCShims"]),
+    floor("CofferEncryption", ["CofferCore", "CofferCrypto"]),
     floor(
       "CofferSQLite",
       ["CofferLocks", "CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
@@ -169,6 +170,9 @@ let package = Package(
     tests(
       "CofferPromptTests",
       ["CofferLocks", "CofferCore", "CofferCrypto", "CofferPrompt", "CofferTestHelper", "CofferTestSupport"]),
+    tests(
+      "CofferEncryptionTests",
+      ["CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption"]),
     tests(
       "CofferFilesTests",
       [

@@ -1,0 +1,259 @@
+package import CofferCore
+import CofferCrypto
+import Foundation
+
+/// The key ring of a store, opened with its root key.
+package struct OpenKeyRing: Sendable {
+  package var ring: KeyRing
+  package let root: RootKey
+  /// The revisions of the ring's two records; `nil` for one that could not be read or repaired.
+  package let revisions: Revisions
+
+  package struct Revisions: Hashable, Sendable {
+    let record, copy: StoreRevision?
+
+    /// The preconditions that the records are as they were read.
+    var operations: [WriteBatch.Operation] {
+      (record.map { [.requireRecord(KeyRingStore.record, $0)] } ?? [])
+        + (copy.map { [.requireRecord(KeyRingStore.copy, $0)] } ?? [])
+    }
+  }
+
+  /// The precondition that the ring was not changed meanwhile, by which a commit never uses a key that another
+  /// process has retired. A failed one means: call ``KeyRingStore/reload(_:)`` and repeat.
+  package var precondition: [WriteBatch.Operation] { Array(revisions.operations.prefix(1)) }
+}
+
+/// The key ring of a store as it is kept there: in two identical system records, which are always written together.
+///
+/// If one is damaged, the other is used and, if the store can be written, repairs it; the store's events report the
+/// damage (``StoreEvent/Kind/damaged(_:)``). Every write depends on the revisions that were read, so that processes
+/// that change the ring at once agree on one.
+package struct KeyRingStore: Sendable {
+  package static let record = SystemRecordName("encryption" as StoreKey)
+  package static let copy = SystemRecordName("encryption.copy" as StoreKey)
+  /// The maximum number of attempts of a change when other writers commit first.
+  private static let attempts = 64
+
+  /// What happens if the store has no key ring.
+  package enum Missing: Hashable, Sendable {
+    /// An empty store receives a new ring, and one with values is an error, since these may be envelopes whose ring
+    /// was lost.
+    case create
+    /// The store receives a new ring in the phase `encrypting`, although it may hold plain values.
+    case createForPlainValues
+    /// It is an error.
+    case refuse
+  }
+
+  package let engine: any StorageEngine
+  private let origin = StoreOrigin()
+
+  /// Creates the access to the key ring of an engine.
+  /// - Throws: `unsupported` if the engine cannot keep one.
+  package init(_ engine: any StorageEngine) throws {
+    self.engine = engine
+    let needed: StoreCapabilities.Features =
+      engine.isReadOnly ? .systemRecords : [.systemRecords, .atomicBatches, .preconditions, .revisions]
+    guard engine.capabilities.contains(needed) else {
+      throw StorageError.unsupported(
+        "encryption, which needs system records and preconditions",
+        advice: "Encrypt a store in one of the built-in engines.", location: engine.description)
+    }
+  }
+
+  // MARK: Opening
+
+  /// Opens the ring of the store, or creates one.
+  /// - Parameters:
+  ///   - settings: the manner of encryption of a new ring. An existing ring keeps its own.
+  ///   - missing: what happens if there is no ring.
+  ///   - root: returns the root key for the derivation that the ring states, or for a new one of its choice if there
+  ///     is no ring yet (`nil`). Called again if another process creates a ring at the same time.
+  /// - Throws: `wrongPassphrase` for another root key, `damaged` if neither record is intact, `newerFormat`,
+  ///   `notFound` for a missing ring, and what `root` throws. The store is unchanged then.
+  package func open(
+    settings: EncryptionSettings, ifMissing missing: Missing = .create,
+    root: (RootKeyDerivation?) async throws -> RootKey
+  ) async throws -> OpenKeyRing {
+    for _ in 0..<Self.attempts {
+      if let stored = try await StoredKeyRing.load(from: engine) {
+        if let open = try await open(stored, root: root) { return open }
+      } else {
+        try await checkCreation(missing)
+        let phase: KeyRing.Phase = missing == .createForPlainValues ? .encrypting : .complete
+        if let open = try await create(settings, phase, under: await root(nil)) { return open }
+      }
+    }
+    throw busy
+  }
+
+  /// Reads the ring again, as after a failed ``OpenKeyRing/precondition``.
+  /// - Throws: `wrongPassphrase` if the root key was changed meanwhile, `notFound` if the store is no longer encrypted.
+  package func reload(_ open: OpenKeyRing) async throws -> OpenKeyRing {
+    for _ in 0..<Self.attempts {
+      guard let stored = try await StoredKeyRing.load(from: engine) else { throw isGone }
+      if let open = try await self.open(stored, root: { _ in open.root }) { return open }
+    }
+    throw busy
+  }
+
+  /// Opens a stored ring with its root key and repairs its damaged record. Returns `nil` if another writer has changed
+  /// the ring meanwhile.
+  private func open(
+    _ stored: StoredKeyRing, root: (RootKeyDerivation?) async throws -> RootKey
+  ) async throws -> OpenKeyRing? {
+    var failure: StorageError?
+    for candidate in stored.candidates {
+      let key = try await located { try await root(candidate.header.derivation) }
+      do {
+        let ring = try KeyRing.open(candidate.content, root: key)
+        guard let revisions = try await repair(stored, with: candidate) else { return nil }
+        return OpenKeyRing(ring: ring, root: key, revisions: revisions)
+      } catch let error as StorageError where [.damaged, .wrongPassphrase].contains(error.code) {
+        failure = failure ?? error
+      }
+    }
+    throw (failure ?? KeyRingHeader.damaged).locating(at: engine.description)
+  }
+
+  /// Replaces the records that differ from an intact one. A store that cannot be written stays as it is.
+  /// - Returns: the revisions afterwards; `nil` if another writer has changed the ring meanwhile.
+  private func repair(
+    _ stored: StoredKeyRing, with intact: StoredKeyRing.Candidate
+  ) async throws -> OpenKeyRing.Revisions? {
+    guard let name = stored.differing(from: intact) else { return stored.revisions }
+    engine.events?.tell(
+      StoreEvent(
+        location: engine.description,
+        .damaged(
+          DamageReport(key: nil, revision: .zero, size: nil, location: engine.description, isCopyUsed: true))))
+    // The unread revision of a damaged record must not be a precondition.
+    let known = OpenKeyRing.Revisions(
+      record: name == Self.record ? nil : stored.revisions.record,
+      copy: name == Self.copy ? nil : stored.revisions.copy)
+    guard !engine.isReadOnly else { return known }
+    do {
+      let commit = try await engine.commit(
+        WriteBatch(stored.revisions.operations + [.putRecord(name, intact.content)]), from: origin)
+      return OpenKeyRing.Revisions(
+        record: name == Self.record ? commit.revision : known.record,
+        copy: name == Self.copy ? commit.revision : known.copy)
+    } catch let error as StorageError {
+      return error.code == .preconditionFailed ? nil : known
+    }
+  }
+
+  // MARK: Creating
+
+  private func checkCreation(_ missing: Missing) async throws {
+    guard missing != .refuse else {
+      throw StorageError(
+        .notFound, "The store has no key ring: it is not encrypted, or its key ring was lost.",
+        advice: "Open it without encryption, or restore it from a backup. Nothing was changed.",
+        location: engine.description)
+    }
+    guard !engine.isReadOnly else {
+      throw StorageError(
+        .readOnly, "The store has no key ring, and none can be created since it is open for reading only.",
+        advice: "Open it for writing once. Nothing was changed.", location: engine.description)
+    }
+    guard missing == .create else { return }
+    let isEmpty = try await engine.withSnapshot { try await $0.summaries(prefix: nil, after: nil, limit: 1).isEmpty }
+    guard isEmpty else {
+      throw StorageError(
+        .notFound,
+        "The store holds values and has no key ring: they are plain, or they are encrypted and the key ring was lost.",
+        advice: "Encrypt plain values with `coffer encrypt`; otherwise restore the store from a backup. Nothing was "
+          + "changed.", location: engine.description)
+    }
+  }
+
+  /// Creates a ring. Returns `nil` if another process was first.
+  private func create(
+    _ settings: EncryptionSettings, _ phase: KeyRing.Phase, under root: RootKey
+  ) async throws -> OpenKeyRing? {
+    var ring = try KeyRing.create(settings: settings, now: engine.clock.now())
+    ring.phase = phase
+    return try await write(
+      ring, under: root, [.requireRecord(Self.record, nil), .requireRecord(Self.copy, nil)])
+  }
+
+  // MARK: Changing
+
+  /// Changes the ring, and repeats the change on the newest ring if another process was first.
+  /// - Parameters:
+  ///   - open: the ring as it was read.
+  ///   - newRoot: the root key that seals the changed ring; the present one by default. Afterwards the present one
+  ///     opens nothing any more.
+  ///   - operations: further operations of the same commit.
+  ///   - change: changes the ring. Called again for each attempt.
+  /// - Throws: what `change` and the engine throw; `busy` if other writers were first each time.
+  package func update(
+    _ open: OpenKeyRing, under newRoot: RootKey? = nil, with operations: [WriteBatch.Operation] = [],
+    _ change: (inout KeyRing) throws -> Void
+  ) async throws -> OpenKeyRing {
+    var open = open
+    for _ in 0..<Self.attempts {
+      var ring = open.ring
+      try located { try change(&ring) }
+      if let next = try await write(ring, under: newRoot ?? open.root, open.revisions.operations + operations) {
+        return next
+      }
+      open = try await reload(open)
+    }
+    throw busy
+  }
+
+  /// Removes the ring, at the end of decrypting a store.
+  /// - Returns: `false` if the ring was changed meanwhile, and was not removed.
+  package func remove(_ open: OpenKeyRing, with operations: [WriteBatch.Operation] = []) async throws -> Bool {
+    let removal: [WriteBatch.Operation] = [.deleteRecord(Self.record), .deleteRecord(Self.copy)]
+    do {
+      try await engine.commit(WriteBatch(open.revisions.operations + operations + removal), from: origin)
+      return true
+    } catch let error as StorageError where error.code == .preconditionFailed {
+      return false
+    }
+  }
+
+  /// Writes both records. Returns `nil` if a precondition failed.
+  private func write(
+    _ ring: KeyRing, under root: RootKey, _ operations: [WriteBatch.Operation]
+  ) async throws -> OpenKeyRing? {
+    let content = try located { try ring.sealed(under: root) }
+    let writes: [WriteBatch.Operation] = [.putRecord(Self.record, content), .putRecord(Self.copy, content)]
+    do {
+      let commit = try await engine.commit(WriteBatch(operations + writes), from: origin)
+      var ring = ring
+      ring.generation += 1
+      return OpenKeyRing(
+        ring: ring, root: root,
+        revisions: OpenKeyRing.Revisions(record: commit.revision, copy: commit.revision))
+    } catch let error as StorageError where error.code == .preconditionFailed {
+      return nil
+    }
+  }
+
+  // MARK: Errors
+
+  private func located<R>(_ body: () throws -> R) throws -> R {
+    do { return try body() } catch let error as StorageError { throw error.locating(at: engine.description) }
+  }
+
+  private func located<R>(_ body: () async throws -> R) async throws -> R {
+    do { return try await body() } catch let error as StorageError { throw error.locating(at: engine.description) }
+  }
+
+  private var isGone: StorageError {
+    StorageError(
+      .notFound, "The key ring of the store was removed by another process: the store is no longer encrypted.",
+      advice: "Open the store again. Nothing was changed.", location: engine.description)
+  }
+
+  private var busy: StorageError {
+    StorageError(
+      .busy, "Other processes keep changing the key ring of the store.", advice: "Try again. Nothing was changed.",
+      location: engine.description)
+  }
+}

@@ -1,0 +1,182 @@
+import CofferCore
+import CofferCrypto
+import CofferEncryption
+import CofferLocks
+import Foundation
+import Testing
+
+@Suite struct KeyRingStoreTests {
+  private let root: RootKey
+  init() throws { root = try .forTests() }
+
+  private func open(_ engine: any StorageEngine, _ missing: KeyRingStore.Missing = .create) async throws -> OpenKeyRing
+  {
+    try await KeyRingStore(engine).open(settings: EncryptionSettings(), ifMissing: missing) { _ in root }
+  }
+
+  private func put(_ engine: any StorageEngine, _ operations: WriteBatch.Operation...) async throws {
+    try await engine.commit(WriteBatch(operations), from: StoreOrigin())
+  }
+
+  @Test func anEmptyStoreReceivesARing() async throws {
+    let engine = MemoryEngine()
+    let first = try await open(engine)
+    let second = try await open(engine, .refuse)
+    #expect(first.ring == second.ring && first.revisions == second.revisions && first.ring.generation == 1)
+    #expect(first.ring.phase == .complete)
+    #expect(try await engine.record(KeyRingStore.record)?.content == engine.record(KeyRingStore.copy)?.content)
+  }
+
+  @Test func aStoreWithValuesReceivesNone() async throws {
+    let engine = MemoryEngine()
+    try await put(engine, .put("a", Data("1".utf8)))
+    let error = try await storageError { _ = try await open(engine) }
+    #expect(error.code == .notFound && error.location == "memory:memory")
+    #expect(engine.latestRevision == StoreRevision(1))
+    #expect(try await open(engine, .createForPlainValues).ring.phase == .encrypting)
+  }
+
+  @Test func aMissingRingIsAnErrorOnRequest() async throws {
+    #expect(try await storageError { _ = try await open(MemoryEngine(), .refuse) }.code == .notFound)
+    let error = try await storageError { _ = try await open(ReadOnlyEngine(MemoryEngine())) }
+    #expect(error.code == .readOnly)
+  }
+
+  @Test func anEngineWithoutRecordsIsRefused() async throws {
+    let engine = AdapterEngine(MemoryAdapter(), name: "adapter")
+    #expect(try code { _ = try KeyRingStore(engine) } == .unsupported)
+  }
+
+  @Test(arguments: [false, true]) func anIntactRecordRepairsTheOther(_ isCopy: Bool) async throws {
+    let told = Locked<[StoreEvent.Kind]>([])
+    let engine = MemoryEngine(events: CofferEvents { event in told.withLock { $0.append(event.kind) } })
+    let first = try await open(engine)
+    let name = isCopy ? KeyRingStore.copy : KeyRingStore.record
+    let content = try #require(try await engine.record(name)?.content)
+    for change in [Data(content.dropLast()), Data(), content + Data([1]), nil] as [Data?] {
+      try await put(engine, change.map { .putRecord(name, $0) } ?? .deleteRecord(name))
+      told.withLock { $0 = [] }
+      let reading = try await open(ReadOnlyEngine(engine))
+      #expect(reading.ring == first.ring)
+      #expect(try await engine.record(name)?.content == change)
+      let repaired = try await open(engine)
+      #expect(repaired.ring == first.ring)
+      #expect(try await engine.record(name)?.content == content)
+      let damage = told.withLock { $0 }.filter {
+        if case .damaged(let report) = $0 { report.isCopyUsed } else { false }
+      }
+      #expect(damage.count == 2)
+      // The repaired ring's revisions are those of the store.
+      try await put(engine, .put("a", Data()))
+      _ = try await KeyRingStore(engine).update(repaired) { try $0.addPrimary(now: .now) }
+      try await put(engine, .putRecord(KeyRingStore.record, content), .putRecord(KeyRingStore.copy, content))
+    }
+  }
+
+  @Test func twoDamagedRecordsAreDamage() async throws {
+    let engine = MemoryEngine()
+    _ = try await open(engine)
+    try await put(engine, .putRecord(KeyRingStore.record, Data()), .deleteRecord(KeyRingStore.copy))
+    let error = try await storageError { _ = try await open(engine) }
+    #expect(error.code == .damaged && error.location == "memory:memory")
+    #expect(engine.latestRevision == StoreRevision(2))
+  }
+
+  @Test func aWrongRootKeyChangesNothing() async throws {
+    let engine = MemoryEngine()
+    _ = try await open(engine)
+    try await put(engine, .putRecord(KeyRingStore.copy, Data()))
+    let store = try KeyRingStore(engine)
+    let error = try await storageError {
+      _ = try await store.open(settings: EncryptionSettings()) { _ in try .forTests("other") }
+    }
+    #expect(error.code == .wrongPassphrase)
+    #expect(engine.latestRevision == StoreRevision(2))
+  }
+
+  @Test func aPlantedRecordDoesNotReplaceTheRing() async throws {
+    let engine = MemoryEngine()
+    let first = try await open(engine)
+    let planted = try KeyRing.create(settings: EncryptionSettings(), now: .now).sealed(under: .forTests("other"))
+    try await put(engine, .putRecord(KeyRingStore.record, planted))
+    #expect(try await open(engine).ring == first.ring)
+  }
+
+  @Test func theNewerOfTwoIntactRecordsCounts() async throws {
+    let engine = MemoryEngine()
+    let first = try await open(engine)
+    let old = try #require(try await engine.record(KeyRingStore.record)?.content)
+    let second = try await KeyRingStore(engine).update(first) { try $0.addPrimary(now: .now) }
+    for name in [KeyRingStore.record, KeyRingStore.copy] {
+      try await put(engine, .putRecord(name, old))
+      #expect(try await open(engine).ring == second.ring)
+    }
+  }
+
+  @Test func processesThatCreateAtOnceAgree() async throws {
+    let engine = MemoryEngine()
+    let rings = try await withThrowingTaskGroup(of: OpenKeyRing.self) { group in
+      for _ in 0..<16 {
+        group.addTask {
+          try await KeyRingStore(engine).open(settings: EncryptionSettings()) { derivation in
+            let derivation = try derivation ?? .random(.keyMaterial)
+            await Task.yield()
+            return try RootKey(from: SecretBytes(copying: Data(repeating: 7, count: 32)), derivation)
+          }
+        }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(Set(rings.map(\.ring.storeID)).count == 1 && Set(rings.map(\.ring.primary.id)).count == 1)
+    #expect(engine.latestRevision == StoreRevision(1))
+  }
+
+  @Test func concurrentChangesAreAllMade() async throws {
+    let engine = MemoryEngine()
+    let first = try await open(engine)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<16 {
+        group.addTask { _ = try await KeyRingStore(engine).update(first) { try $0.addPrimary(now: .now) } }
+      }
+      try await group.waitForAll()
+    }
+    let last = try await KeyRingStore(engine).reload(first)
+    #expect(last.ring.entries.count == 17 && last.ring.generation == 17)
+    #expect(last.ring.primary.id != first.ring.primary.id)
+  }
+
+  @Test func anotherRootKeyReplacesTheOld() async throws {
+    let engine = MemoryEngine()
+    let first = try await open(engine)
+    let other = try RootKey.forTests("other")
+    let store = try KeyRingStore(engine)
+    let changed = try await store.update(first, under: other) { _ in }
+    #expect(changed.ring.entries == first.ring.entries)
+    #expect(try await storageError { _ = try await open(engine) }.code == .wrongPassphrase)
+    #expect(try await storageError { _ = try await store.reload(first) }.code == .wrongPassphrase)
+    #expect(try await store.open(settings: EncryptionSettings()) { _ in other }.ring == changed.ring)
+  }
+
+  @Test func aRingIsRemovedWithItsStore() async throws {
+    let engine = MemoryEngine()
+    let first = try await open(engine)
+    let store = try KeyRingStore(engine)
+    let second = try await store.update(first) { $0.phase = .decrypting }
+    #expect(try await store.remove(first) == false)
+    #expect(try await store.remove(second))
+    #expect(try await storageError { _ = try await store.reload(second) }.code == .notFound)
+    #expect(try await engine.record(KeyRingStore.copy) == nil)
+  }
+
+  @Test func aCommitDependsOnTheRing() async throws {
+    let engine = MemoryEngine()
+    let first = try await open(engine)
+    try await engine.commit(WriteBatch(first.precondition + [.put("a", Data())]), from: StoreOrigin())
+    let second = try await KeyRingStore(engine).update(first) { try $0.addPrimary(now: .now) }
+    let error = try await storageError {
+      try await engine.commit(WriteBatch(first.precondition + [.put("b", Data())]), from: StoreOrigin())
+    }
+    #expect(error.code == .preconditionFailed)
+    try await engine.commit(WriteBatch(second.precondition + [.put("b", Data())]), from: StoreOrigin())
+  }
+}

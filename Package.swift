@@ -100,7 +100,7 @@ let package = Package(
     floor("CofferProcessTesting", ["CofferLocks"]),
     // Floor 3: engines, and what stands on one room of the base
     floor("CofferPrompt", ["CofferCore", "CofferCrypto", "CofferCShims"]),
-    floor("CofferEncryption", ["CofferCore", "CofferCrypto"]),
+    floor("CofferEncryption", ["CofferLocks", "CofferCore", "CofferCrypto"]),
     floor(
       "CofferSQLite",
       ["CofferLocks", "CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
@@ -121,8 +121,8 @@ let package = Package(
     floor(
       "Coffer",
       [
-        "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferFiles", "CofferKeychain",
-        "CofferPreferences", "CofferPrompt", "CofferSQLite", "CofferSlots",
+        "CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferFileSystem", "CofferFiles",
+        "CofferKeychain", "CofferPreferences", "CofferPrompt", "CofferSQLite", "CofferSlots",
       ]),
     // Floor 7: services
     floor("CofferTesting", ["CofferLocks", "CofferCore", "Coffer"]),
@@ -172,7 +172,7 @@ let package = Package(
       ["CofferLocks", "CofferCore", "CofferCrypto", "CofferPrompt", "CofferTestHelper", "CofferTestSupport"]),
     tests(
       "CofferEncryptionTests",
-      ["CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption"]),
+      ["CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferTestSupport"]),
     tests(
       "CofferFilesTests",
       [

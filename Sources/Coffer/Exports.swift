@@ -1,6 +1,7 @@
 // `import Coffer` re-exports every module that needs no server.
 @_exported public import CofferCore
 @_exported public import CofferCrypto
+@_exported public import CofferEncryption
 @_exported public import CofferFileSystem
 @_exported public import CofferFiles
 @_exported public import CofferKeychain

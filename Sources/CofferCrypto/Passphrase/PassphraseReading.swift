@@ -14,21 +14,42 @@ extension PassphraseSource {
     confirming: Bool = false, in surroundings: PassphraseSurroundings = .system
   ) throws -> SecretBytes {
     switch kind {
+    case .file, .systemdCredential, .descriptor: try trimmed(contents(in: surroundings))
+    case .asking(_, let ask): try ask(self, confirming)
+    case .provided(_, let provide): try provided(by: provide)
+    }
+  }
+
+  /// Reads key material from a file, a credential or a descriptor, without removing a newline. Blocks the thread.
+  ///
+  /// Other users must not be able to read or replace a file of key material.
+  /// - Throws: `permissionDenied` if they are; `invalidKeyMaterial` for more than 64 KiB.
+  package func readKeyMaterial(in surroundings: PassphraseSurroundings = .system) throws -> SecretBytes {
+    var source = self
+    source.purpose = .keyMaterial
+    let (bytes, count) = try source.contents(in: surroundings)
+    guard count <= Self.limit else {
+      throw source.problem(.invalidKeyMaterial, "it is larger than 64 KiB.", "Check that it is the right source.")
+    }
+    return bytes.withUnsafeBytes { SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }
+  }
+
+  private func contents(in surroundings: PassphraseSurroundings) throws -> (SecretBytes, count: Int) {
+    switch kind {
     case .file(let url):
       guard url.isFileURL else { throw problem(.unsupported, "it is not a file URL.") }
-      return try passphrase(inFile: url.path)
+      return try contents(ofFile: url.path, isPrivate: purpose == .keyMaterial)
     case .systemdCredential(let name):
-      return try passphrase(inFile: credentialPath(name, in: surroundings.credentialsDirectory()))
+      // systemd protects the directory. The mode of the file may show an access control list for the service's user.
+      let path = try credentialPath(name, in: surroundings.credentialsDirectory())
+      return try contents(ofFile: path, isPrivate: false)
     case .descriptor(let descriptor):
       guard let number = descriptor.take() else {
-        throw problem(.closed, "it has already been read.", "Give the passphrase again.")
+        throw problem(.closed, "it has already been read.", "Pass a new descriptor.")
       }
       defer { release(number) }
-      return try trimmed(contents(of: number))
-    case .asking(_, let ask):
-      return try ask(self, confirming)
-    case .provided(_, let provide):
-      return try provided(by: provide)
+      return try contents(of: number)
+    case .asking, .provided: throw problem(.unsupported, "it provides only passphrases.")
     }
   }
 
@@ -36,7 +57,7 @@ extension PassphraseSource {
   package func problem(
     _ code: StorageError.Code, _ what: String, _ advice: String = "", underlying: StorageError.Underlying? = nil
   ) -> StorageError {
-    StorageError(code, "No passphrase could be read from \(self): \(what)", advice: advice, underlying: underlying)
+    StorageError(code, "No \(purpose.rawValue) could be read from \(self): \(what)", advice: advice, underlying: underlying)
   }
 
   /// Returns the error for the current `errno` of a failed system call.
@@ -67,7 +88,7 @@ extension PassphraseSource {
     return directory + "/" + name
   }
 
-  private func passphrase(inFile path: String) throws -> SecretBytes {
+  private func contents(ofFile path: String, isPrivate: Bool) throws -> (SecretBytes, count: Int) {
     guard !path.utf8.contains(0) else { throw problem(.unavailable, "its path contains a NUL byte.") }
     var status = stat()
     // Check the type before opening, since opening a device can have side effects.
@@ -76,7 +97,24 @@ extension PassphraseSource {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
     guard descriptor >= 0 else { throw systemProblem("open") }
     defer { close(descriptor) }
-    return try trimmed(contents(of: descriptor))
+    if isPrivate { try checkPrivacy(of: descriptor) }
+    return try contents(of: descriptor)
+  }
+
+  /// Throws if users other than the owner can read or replace a regular file, or if it belongs to another user.
+  private func checkPrivacy(of descriptor: Int32) throws {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw systemProblem("fstat") }
+    guard status.st_mode & S_IFMT == S_IFREG else { return }
+    guard status.st_mode & 0o066 == 0 else {
+      let mode = String(status.st_mode & 0o7777, radix: 8)
+      throw problem(
+        .permissionDenied, "other users can read or change it (mode \(mode)).",
+        "Take their permissions away (chmod 600), and create a new key if it was exposed.")
+    }
+    guard status.st_uid == 0 || status.st_uid == geteuid() else {
+      throw problem(.permissionDenied, "it belongs to another user.", "Copy it to a file of your own.")
+    }
   }
 
   /// Throws unless the file may contain a passphrase: a terminal would echo it, and other devices have none.

@@ -22,7 +22,14 @@ public struct PassphraseSource: Sendable {
     case provided(SourceLine, @Sendable () throws -> Data)
   }
 
+  /// What is read, which determines the words of messages and the permissions that a file may have.
+  enum Purpose: String, Sendable {
+    case passphrase = "passphrase"
+    case keyMaterial = "key material"
+  }
+
   let kind: Kind
+  var purpose = Purpose.passphrase
 
   /// A file, a named pipe or a shell's process substitution such as `<(pass show shop)`. It is read to its end.
   public static func file(_ url: URL) -> PassphraseSource { PassphraseSource(kind: .file(url)) }

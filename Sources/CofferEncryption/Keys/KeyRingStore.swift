@@ -88,6 +88,26 @@ package struct KeyRingStore: Sendable {
     throw busy
   }
 
+  /// Opens the ring of the store with the key of a source, or creates one.
+  /// - Throws: also the errors of ``RootKeyReader/rootKey(for:)``.
+  package func open(
+    with source: RootKeySource, settings: EncryptionSettings, ifMissing missing: Missing = .create
+  ) async throws -> OpenKeyRing {
+    let reader = RootKeyReader(source)
+    return try await open(settings: settings, ifMissing: missing) { try await reader.rootKey(for: $0) }
+  }
+
+  /// Seals the ring under the root key of another source. Values are not touched.
+  ///
+  /// Afterwards the previous root key opens nothing any more, except for an earlier copy of the store and, with the
+  /// data keys in it, whatever these data keys encrypt: rotate them too if the previous root key was disclosed.
+  /// - Throws: the errors of the source and of ``update(_:under:with:_:)``. The previous root key is valid then, unless
+  ///   the code is `outcomeUnknown`.
+  package func reseal(_ open: OpenKeyRing, with source: RootKeySource) async throws -> OpenKeyRing {
+    let root = try await located { try await RootKeyReader(source).rootKey(for: nil) }
+    return try await update(open, under: root) { _ in }
+  }
+
   /// Reads the ring again, as after a failed ``OpenKeyRing/precondition``.
   /// - Throws: `wrongPassphrase` if the root key was changed meanwhile, `notFound` if the store is no longer encrypted.
   package func reload(_ open: OpenKeyRing) async throws -> OpenKeyRing {

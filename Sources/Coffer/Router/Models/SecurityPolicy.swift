@@ -1,3 +1,5 @@
+public import CofferEncryption
+
 /// The protection of a value in its store.
 public enum SecurityPolicy: Hashable, Sendable {
   /// No protection: every process that can read the store can read the value.
@@ -15,12 +17,7 @@ public enum SecurityPolicy: Hashable, Sendable {
 /// The cipher that encrypts a value, and the source of its key.
 public struct EncryptionPolicy: Hashable, Sendable {
   /// An algorithm for authenticated encryption.
-  public enum Algorithm: String, CaseIterable, Hashable, Sendable {
-    /// AES-256-GCM (NIST SP 800-38D).
-    case aes256 = "AES-256-GCM"
-    /// ChaCha20-Poly1305 (RFC 8439).
-    case chaCha20Poly1305 = "ChaCha20-Poly1305"
-  }
+  public typealias Algorithm = EncryptionAlgorithm
 
   /// The cipher used for encryption.
   public let algorithm: Algorithm
@@ -37,15 +34,6 @@ public struct EncryptionPolicy: Hashable, Sendable {
   public static let aes256 = EncryptionPolicy(.aes256)
   /// ChaCha20-Poly1305 under the router's own key.
   public static let chaCha20Poly1305 = EncryptionPolicy(.chaCha20Poly1305)
-}
-
-/// The name of an external provider of key material.
-public struct KeyMaterialSource: Hashable, Sendable, ExpressibleByStringLiteral {
-  /// The name of the provider.
-  public let id: String
-  /// Creates a source with the name of its provider.
-  public init(id: String) { self.id = id }
-  public init(stringLiteral value: String) { id = value }
 }
 
 extension SecurityPolicy: CustomStringConvertible {

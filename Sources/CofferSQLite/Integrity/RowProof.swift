@@ -65,4 +65,12 @@ extension Reader {
       throw page
     }
   }
+
+  /// Reads a system record on a damaged page. One that matches its own checksum is what was written; one that is not
+  /// found is not proven to be absent.
+  /// - Parameter page: the error of the damaged page, thrown if no intact record is found.
+  func salvage(_ name: SystemRecordName, _ page: StorageError) throws -> SystemRecord {
+    guard let record = try? record(name) else { throw page }
+    return record
+  }
 }

@@ -14,6 +14,12 @@ extension SQLiteStore {
     return try reader.salvage(key, page) { try proof(reader, at: revision) }
   }
 
+  /// Reads a system record on a damaged page.
+  func salvage(_ name: SystemRecordName, after error: any Error) throws -> SystemRecord {
+    let page = try StorageError.damagedPage(error)
+    return try salvagingReader().salvage(name, page)
+  }
+
   /// Lists keys or values past damaged pages, if all rows of the revision are present.
   /// - Parameter needsWholeRows: whether all rows must be intact, because `list` does not verify each row itself.
   func salvageList<R>(

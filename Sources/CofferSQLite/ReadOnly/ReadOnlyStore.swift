@@ -87,6 +87,10 @@ final class ReadOnlyStore: Sendable {
     try read({ try $0.entry(key) }, past: { try $0.salvage(key, after: $1) })
   }
 
+  func record(_ name: SystemRecordName) throws -> SystemRecord? {
+    try read({ try $0.record(name) }, past: { try $0.salvage(name, after: $1) })
+  }
+
   func summary(of key: StoreKey) throws -> StoreEntrySummary? {
     try read({ try $0.summary(of: key) }, past: { try $0.salvage(key, after: $1).map(StoreEntrySummary.init) })
   }

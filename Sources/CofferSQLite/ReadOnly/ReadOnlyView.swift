@@ -81,6 +81,12 @@ extension ReadOnlyView {
     return try reader.salvage(key, page) { try reader.proveRows() }
   }
 
+  /// Reads a system record on a damaged page.
+  func salvage(_ name: SystemRecordName, after error: any Error) throws -> SystemRecord {
+    let page = try StorageError.damagedPage(error)
+    return try salvagingReader().salvage(name, page)
+  }
+
   /// Lists keys on damaged pages, if count and digest prove that no row is missing.
   func salvageList<R>(
     after error: any Error, needsWholeRows: Bool, _ list: (Reader) throws -> R

@@ -176,7 +176,15 @@ public final class SQLiteEngine: ExpiringEngine {
     }
   }
 
-  public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try read { try $0.record(name) } }
+  public func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+    if let readOnlyStore { return try readOnlyStore.record(name) }
+    let store = try openStore()
+    do {
+      return try store.readers.read { try $0.record(name) }
+    } catch {
+      return try store.salvage(name, after: error)
+    }
+  }
 
   public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
     guard let summary = try storedSummary(of: key) else { return nil }

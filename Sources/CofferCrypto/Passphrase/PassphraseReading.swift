@@ -57,7 +57,8 @@ extension PassphraseSource {
   package func problem(
     _ code: StorageError.Code, _ what: String, _ advice: String = "", underlying: StorageError.Underlying? = nil
   ) -> StorageError {
-    StorageError(code, "No \(purpose.rawValue) could be read from \(self): \(what)", advice: advice, underlying: underlying)
+    StorageError(
+      code, "No \(purpose.rawValue) could be read from \(self): \(what)", advice: advice, underlying: underlying)
   }
 
   /// Returns the error for the current `errno` of a failed system call.
@@ -112,7 +113,7 @@ extension PassphraseSource {
         .permissionDenied, "other users can read or change it (mode \(mode)).",
         "Take their permissions away (chmod 600), and create a new key if it was exposed.")
     }
-    guard status.st_uid == 0 || status.st_uid == geteuid() else {
+    guard [0, status.st_uid].contains(geteuid()) || status.st_uid == 0 else {
       throw problem(.permissionDenied, "it belongs to another user.", "Copy it to a file of your own.")
     }
   }

@@ -12,12 +12,15 @@ extension KeyRing {
   package func sealed(under root: RootKey) throws -> Data {
     let body = try encodedBody()
     let header = KeyRingHeader(
-      root, storeID: storeID, generation: generation + 1, bodyCount: body.count + AEAD.overhead)
+      root, storeID: storeID, generation: nextGeneration, bodyCount: body.count + AEAD.overhead)
     let plain = header.bytes
     let cipher = try root.cipher()
     let sealed = try body.withUnsafeBytes { try cipher.seal($0, authenticating: plain) }
     return plain + sealed + KeyRingHeader.checksum(plain + sealed)
   }
+
+  /// The generation of the record that is written next.
+  var nextGeneration: UInt64 { generation == .max ? .max : generation + 1 }
 
   /// Opens a record.
   /// - Throws: `wrongPassphrase` if it is intact and was sealed under another root key; `damaged`; `newerFormat`.

@@ -104,8 +104,12 @@ package struct KeyRingStore: Sendable {
   /// - Throws: the errors of the source and of ``update(_:under:with:_:)``. The previous root key is valid then, unless
   ///   the code is `outcomeUnknown`.
   package func reseal(_ open: OpenKeyRing, with source: RootKeySource) async throws -> OpenKeyRing {
-    let root = try await located { try await RootKeyReader(source).rootKey(for: nil) }
-    return try await update(open, under: root) { _ in }
+    do {
+      let root = try await RootKeyReader(source).rootKey(for: nil)
+      return try await update(open, under: root) { _ in }
+    } catch let error as StorageError {
+      throw error.locating(at: engine.description)
+    }
   }
 
   /// Reads the ring again, as after a failed ``OpenKeyRing/precondition``.
@@ -113,7 +117,14 @@ package struct KeyRingStore: Sendable {
   package func reload(_ open: OpenKeyRing) async throws -> OpenKeyRing {
     for _ in 0..<Self.attempts {
       guard let stored = try await StoredKeyRing.load(from: engine) else { throw isGone }
-      if let open = try await self.open(stored, root: { _ in open.root }) { return open }
+      do {
+        if let open = try await self.open(stored, root: { _ in open.root }) { return open }
+      } catch let error as StorageError where error.code == .wrongPassphrase {
+        throw StorageError(
+          .wrongPassphrase, "The root key of the store was changed while it was open.",
+          advice: "Open the store again with the new key or passphrase. Nothing was changed.",
+          location: engine.description)
+      }
     }
     throw busy
   }
@@ -125,12 +136,16 @@ package struct KeyRingStore: Sendable {
   ) async throws -> OpenKeyRing? {
     var failure: StorageError?
     for candidate in stored.candidates {
-      let key = try await located { try await root(candidate.header.derivation) }
       do {
+        let key = try await root(candidate.header.derivation)
         let ring = try KeyRing.open(candidate.content, root: key)
         guard let revisions = try await repair(stored, with: candidate) else { return nil }
         return OpenKeyRing(ring: ring, root: key, revisions: revisions)
-      } catch let error as StorageError where [.damaged, .wrongPassphrase].contains(error.code) {
+      } catch let error as StorageError {
+        // A record that was planted beside an intact one can state anything.
+        guard [.damaged, .wrongPassphrase, .unsupported].contains(error.code) else {
+          throw error.locating(at: engine.description)
+        }
         failure = failure ?? error
       }
     }
@@ -246,7 +261,7 @@ package struct KeyRingStore: Sendable {
     do {
       let commit = try await engine.commit(WriteBatch(operations + writes), from: origin)
       var ring = ring
-      ring.generation += 1
+      ring.generation = ring.nextGeneration
       return OpenKeyRing(
         ring: ring, root: root,
         revisions: OpenKeyRing.Revisions(record: commit.revision, copy: commit.revision))
@@ -259,10 +274,6 @@ package struct KeyRingStore: Sendable {
 
   private func located<R>(_ body: () throws -> R) throws -> R {
     do { return try body() } catch let error as StorageError { throw error.locating(at: engine.description) }
-  }
-
-  private func located<R>(_ body: () async throws -> R) async throws -> R {
-    do { return try await body() } catch let error as StorageError { throw error.locating(at: engine.description) }
   }
 
   private var isGone: StorageError {

@@ -1,7 +1,9 @@
 import CofferLocks
 
-/// Returns the result of `body`, or throws an error when a time has passed (`nil`: no limit). Does not wait for `body` any longer then,
-/// nor when the current task is cancelled: its task is cancelled and its result discarded.
+/// Returns the result of `body`, or throws an error when a time has passed (`nil`: no limit).
+///
+/// Does not wait for `body` any longer then, nor when the current task is cancelled: its task is cancelled and its
+/// result discarded.
 func withDeadline<R: Sendable>(
   after timeout: Duration?, throwing late: any Error, _ body: @escaping @Sendable () async throws -> R
 ) async throws -> R {

@@ -26,8 +26,8 @@ public struct KeyMaterialSource: Hashable, Sendable, ExpressibleByStringLiteral 
 ///
 /// Both methods are called in a task that is cancelled when the deadline of the source passes, or when the task that
 /// opens the store is cancelled: the store does not wait for the end of the call then. A call that has to block belongs
-/// on a thread of its own. Any error may be thrown. Its type is reported; its text only if it is a `StorageError`, which
-/// must not contain material.
+/// on a thread of its own. Any error may be thrown. Its type is reported; its text only if it is a `StorageError`,
+/// which must not contain material.
 public protocol KeyMaterialProviding: Sendable {
   /// Returns the key material with a name, to open a store that was created with it.
   ///

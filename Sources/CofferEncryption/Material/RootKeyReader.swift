@@ -85,7 +85,7 @@ package final class RootKeyReader: Sendable {
   private func ask(
     _ timeout: Duration, _ provide: @escaping @Sendable () async throws -> Data
   ) async throws -> SecretBytes {
-    let late = failure("did not answer within \(timeout.formatted())", "Try again, or allow more time.")
+    let late = failure("did not answer within \(timeout)", "Try again, or allow more time.")
     do {
       let material = try await withDeadline(after: timeout, throwing: late, provide)
       guard material.count <= KeyMaterial.maximumCount else {

@@ -47,7 +47,7 @@ public struct RootKeySource: Sendable {
   /// A file with key material, or a named pipe, which is read to its end.
   ///
   /// A regular file that users other than its owner can read or write is refused, as is one of another user than the
-  /// program's or root.
+  /// program's or root; a program of root reads it.
   public static func file(_ url: URL) -> RootKeySource { RootKeySource(kind: .material(.file(url))) }
 
   /// The file with key material at a path, as for a URL.
@@ -68,7 +68,7 @@ public struct RootKeySource: Sendable {
   /// Key material from a provider.
   /// - Parameters:
   ///   - provider: the provider.
-  ///   - name: the name of the material, which is passed to the provider. Two sources are equal if their names are.
+  ///   - name: the name of the material, which is passed to the provider.
   ///   - timeout: the longest wait for the provider; 30 seconds by default. Then opening the store throws
   ///     `unavailable`, and the provider's task is cancelled.
   public static func provider(
@@ -95,18 +95,20 @@ extension RootKeySource: Hashable {
   private enum Identity: Hashable {
     case passphrase(PassphraseSource)
     case material(PassphraseSource)
-    case provider(KeyMaterialSource)
+    case provider(KeyMaterialSource, ObjectIdentifier, AnyHashable?)
   }
 
   private var identity: Identity {
     switch kind {
     case .passphrase(let source, _, _): .passphrase(source)
     case .material(let source): .material(source)
-    case .provider(_, let name, _): .provider(name)
+    case .provider(let provider, let name, _):
+      .provider(name, ObjectIdentifier(type(of: provider)), (provider as? any Hashable).map { AnyHashable($0) })
     }
   }
 
-  /// Returns whether two sources have the same kind and name, such as the same file. Reads nothing.
+  /// Returns whether two sources have the same kind and name, such as the same file. Providers must also have the same
+  /// type and, if they are `Hashable`, be equal. Reads nothing.
   public static func == (left: RootKeySource, right: RootKeySource) -> Bool { left.identity == right.identity }
 
   /// Hashes the kind and the name of the source.

@@ -48,6 +48,7 @@ let fuzzers: [Target] =
     fuzzer("FuzzRecord", ["CofferSlots"]),
     fuzzer("FuzzPreferences", ["CofferCore", "CofferPreferences", "CofferSlots"]),
     fuzzer("FuzzEnvelope", ["CofferCore", "CofferCrypto"]),
+    fuzzer("FuzzKeyRing", ["CofferCore", "CofferCrypto", "CofferEncryption"]),
     fuzzer("FuzzSealed", ["CofferCore", "CofferCrypto", "CofferKeychain", "CofferSlots"]),
   ]
 
@@ -100,7 +101,7 @@ let package = Package(
     floor("CofferProcessTesting", ["CofferLocks"]),
     // Floor 3: engines, and what stands on one room of the base
     floor("CofferPrompt", ["CofferCore", "CofferCrypto", "CofferCShims"]),
-    floor("CofferEncryption", ["CofferLocks", "CofferCore", "CofferCrypto"]),
+    floor("CofferEncryption", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferCShims"]),
     floor(
       "CofferSQLite",
       ["CofferLocks", "CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
@@ -113,7 +114,8 @@ let package = Package(
     floor(
       "CofferKeychain",
       [
-        "CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSQLite", "CofferSlots",
+        "CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferFileSystem", "CofferSQLite",
+        "CofferSlots",
         .target(name: "CofferBus", condition: .when(platforms: [.linux], traits: ["SecretService"])),
         .target(name: "CofferCGio", condition: .when(platforms: [.linux], traits: ["SecretService"])),
       ]),
@@ -145,7 +147,8 @@ let package = Package(
     tool(
       "CofferTestHelper",
       [
-        "Coffer", "CofferLocks", "CofferCSQLite", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferFileSystem",
+        "Coffer", "CofferLocks", "CofferCSQLite", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferEncryption",
+        "CofferFileSystem",
         "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferPrompt", "CofferSQLite", "CofferSlots",
         "CofferTestSupport",
       ],
@@ -172,7 +175,10 @@ let package = Package(
       ["CofferLocks", "CofferCore", "CofferCrypto", "CofferPrompt", "CofferTestHelper", "CofferTestSupport"]),
     tests(
       "CofferEncryptionTests",
-      ["CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferTestSupport"]),
+      [
+        "CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferSQLite", "CofferTestHelper",
+        "CofferTestSupport",
+      ], exclude: ["Golden"]),
     tests(
       "CofferFilesTests",
       [
@@ -190,8 +196,8 @@ let package = Package(
     tests(
       "CofferKeychainTests",
       [
-        "CofferLocks", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferFileSystem", "CofferKeychain",
-        "CofferSQLite", "CofferSlots", "CofferTesting", "CofferTestHelper", "CofferTestSupport",
+        "CofferLocks", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferEncryption", "CofferFileSystem",
+        "CofferKeychain", "CofferSQLite", "CofferSlots", "CofferTesting", "CofferTestHelper", "CofferTestSupport",
         .target(name: "CofferBus", condition: .when(platforms: [.linux], traits: ["SecretService"])),
       ],
       exclude: ["Golden"]),

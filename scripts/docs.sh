@@ -7,7 +7,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Lower floors first: later ones link to earlier ones.
 readonly targets=(
   CofferLocks CofferCore CofferCrypto CofferFileSystem CofferTerminal CofferBus CofferProcessTesting CofferPrompt
-  CofferSQLite CofferSlots CofferDatabase CofferFiles CofferPreferences CofferKeychain Coffer CofferTesting
+  CofferEncryption CofferSQLite CofferSlots CofferDatabase CofferFiles CofferPreferences CofferKeychain Coffer
+  CofferTesting
   ReplayShop WatchifyKit
 )
 

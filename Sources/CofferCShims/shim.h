@@ -111,3 +111,13 @@ static inline int coffer_rename(const char *from, const char *to, unsigned flags
   return -1;
 }
 #endif
+
+#if defined(__linux__)
+// Creates a pipe that no program inherits, at once: a process that another thread starts in between would keep it open.
+// The C library declares the function for programs with _GNU_SOURCE only.
+#include <fcntl.h>
+
+extern int pipe2(int ends[2], int flags);
+
+static inline int coffer_private_pipe(int *ends) { return pipe2(ends, O_CLOEXEC); }
+#endif

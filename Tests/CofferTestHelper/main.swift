@@ -62,6 +62,7 @@ func run(_ command: String, store: String, rest: [String]) async throws {
     if try await runSweep(command, store, rest) { return }
     if try await runOnRouter(command, store) { return }
     if try runOnEnvelopes(command, store) { return }
+    if try await runOnKeys(command, store, rest) { return }
     guard try await runOnSecrets(command, store, rest) else { throw Usage() }
   }
 }

@@ -3,7 +3,7 @@
 /// Reading the value throws `damaged`. Its bytes are copied to the quarantine, where they stay unchanged, so writing
 /// the key again loses nothing.
 public struct DamageReport: Hashable, Sendable {
-  /// The key of the damaged value; `nil` if a whole file with many values is damaged.
+  /// The key of the damaged value; `nil` if a whole file with many values, or a copy of a store's key ring, is damaged.
   public let key: StoreKey?
   /// The revision of the commit that wrote the value; zero for a whole file.
   public let revision: StoreRevision

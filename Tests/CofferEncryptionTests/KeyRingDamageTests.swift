@@ -1,0 +1,116 @@
+import CofferCore
+import CofferCrypto
+import CofferEncryption
+import CofferLocks
+import CofferSQLite
+import CofferTestSupport
+import CofferTestTraits
+import Foundation
+import Testing
+
+/// Damage to the ring of a store: of its records one bit at a time, and of the database's file.
+@Suite(.blocking, .timeLimit(.minutes(30))) struct KeyRingDamageTests {
+  private let root: RootKey
+  init() throws { root = try .forTests() }
+
+  private func open(_ engine: any StorageEngine) async throws -> OpenKeyRing {
+    try await KeyRingStore(engine).open(settings: EncryptionSettings(), ifMissing: .refuse) { [root] _ in root }
+  }
+
+  /// Every bit of either record, and every size of it: the other record is used and repairs it.
+  @Test(arguments: [false, true]) func everyBitIsRepaired(_ isCopy: Bool) async throws {
+    let engine = MemoryEngine()
+    let (name, other) =
+      isCopy ? (KeyRingStore.copy, KeyRingStore.record) : (KeyRingStore.record, KeyRingStore.copy)
+    let first = try await KeyRingStore(engine).open(settings: EncryptionSettings()) { _ in root }
+    let record = try #require(try await engine.record(name)?.content)
+    try await engine.commit(WriteBatch([.put("value", Data("kept".utf8))]), from: StoreOrigin())
+    var changes = (0..<record.count * 8).map { bit in
+      var changed = record
+      changed[bit / 8] ^= 1 << UInt8(bit % 8)
+      return changed
+    }
+    changes += (0..<record.count).map { Data(record.prefix($0)) }
+    for changed in changes {
+      try await engine.commit(WriteBatch([.putRecord(name, changed)]), from: StoreOrigin())
+      let revision = engine.latestRevision
+      let opened = try await open(engine)
+      #expect(opened.ring == first.ring && engine.latestRevision == revision.next)
+      #expect(try await engine.record(name)?.content == record)
+    }
+    #expect(try await engine.record(other)?.content == record)
+    #expect(try await engine.entry("value")?.value == Data("kept".utf8))
+  }
+
+  /// Every damaged byte of the page with both records, in a real database. A bit of a record is repaired from the
+  /// other one. A bit of the page's structure can be damage of both; it is never a wrong key, another ring or none.
+  @Test func aDamagedDatabaseIsNoticed() async throws {
+    let folder = try TemporaryDirectory()
+    let (store, spare) = (folder.path("store.db"), folder.path("spare.db"))
+    let engine = try await SQLiteEngine.open(at: store)
+    let first = try await KeyRingStore(engine).open(settings: EncryptionSettings()) { _ in root }
+    let record = try #require(try await engine.record(KeyRingStore.record)?.content)
+    try await engine.commit(WriteBatch([.put("value", Data("kept".utf8))]), from: StoreOrigin())
+    try await engine.close()
+    let file = try Data(contentsOf: URL(fileURLWithPath: store))
+    let copy = try #require(file.range(of: record))
+    let other = try #require(file.range(of: record, in: copy.upperBound..<file.endIndex))
+    let page = copy.lowerBound / 4_096 * 4_096
+    var lost = 0
+    for offset in page..<page + 4_096 where isProving || offset % 8 == 0 || offset < page + 24 {
+      var damaged = file
+      damaged[offset] ^= 1 << UInt8(offset / 8 % 8)
+      try damaged.write(to: URL(fileURLWithPath: spare))
+      for end in ["-wal", "-shm", "-wake"] { try? FileManager.default.removeItem(atPath: spare + end) }
+      do {
+        let engine = try await SQLiteEngine.open(at: spare)
+        #expect(try await open(engine).ring == first.ring, "byte \(offset)")
+        #expect(try await open(ReadOnlyEngine(engine)).ring == first.ring)
+        #expect(try await engine.entry("value")?.value == Data("kept".utf8))
+        try await engine.close()
+      } catch let error as StorageError {
+        #expect(error.code == .damaged, "byte \(offset): \(error)")
+        #expect(!copy.contains(offset) && !other.contains(offset), "byte \(offset)")
+        lost += 1
+      }
+    }
+    #expect(lost <= 24, "\(lost) bytes of the page make the ring unreadable")
+  }
+
+  /// Arbitrary and slightly damaged records never crash the decoder. ./run fuzz does this for longer.
+  @Test func arbitraryRecordsAreRefused() throws {
+    var random = SeededGenerator(seed: 99)
+    let record = try KeyRing.create(settings: EncryptionSettings(), now: .now).sealed(under: root)
+    for round in 0..<5_000 {
+      var changed = record
+      switch round % 3 {
+      case 0:
+        changed = Data(
+          (0..<Int.random(in: 0..<400, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) })
+      case 1:
+        for _ in 0..<3 {
+          changed[Int.random(in: 0..<changed.count, using: &random)] = .random(in: 0...255, using: &random)
+        }
+      default:
+        changed.removeSubrange(0..<Int.random(in: 0..<changed.count, using: &random))
+      }
+      if changed.count > 32, round % 2 == 0 { changed = changed.dropLast(32) + sha256(changed.dropLast(32)) }
+      do {
+        let opened = try KeyRing.open(changed, root: root)
+        #expect(changed == record && opened.generation == 1)
+      } catch let error as StorageError {
+        #expect([.damaged, .newerFormat, .wrongPassphrase].contains(error.code), "\(error)")
+      }
+    }
+    // The body is authenticated, but a defect in its encoder must not crash the decoder.
+    let header = try KeyRingHeader(of: record)
+    for _ in 0..<5_000 {
+      let count = [0, 39, 40, 97, 154, 155].randomElement(using: &random) ?? 0
+      var body = (0..<count).map { _ in UInt8.random(in: 0...3, using: &random) }
+      if count > 40 { body.replaceSubrange(36..<40, with: [0, 0, 0, UInt8((count - 40) / 57)]) }
+      do { _ = try KeyRing(SecretBytes(copying: Data(body)), header) } catch let error as StorageError {
+        #expect([.damaged, .newerFormat].contains(error.code), "\(error)")
+      }
+    }
+  }
+}

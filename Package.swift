@@ -148,9 +148,8 @@ let package = Package(
       "CofferTestHelper",
       [
         "Coffer", "CofferLocks", "CofferCSQLite", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferEncryption",
-        "CofferFileSystem",
-        "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferPrompt", "CofferSQLite", "CofferSlots",
-        "CofferTestSupport",
+        "CofferFileSystem", "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferPrompt", "CofferSQLite",
+        "CofferSlots", "CofferTestSupport",
       ],
       path: "Tests/CofferTestHelper"),
     tests(
@@ -176,7 +175,8 @@ let package = Package(
     tests(
       "CofferEncryptionTests",
       [
-        "CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferSQLite", "CofferTestHelper",
+        "CofferLocks", "Coffer", "CofferCSQLite", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferFileSystem",
+        "CofferFiles", "CofferPreferences", "CofferSQLite", "CofferSlots", "CofferTesting", "CofferTestHelper",
         "CofferTestSupport",
       ], exclude: ["Golden"]),
     tests(

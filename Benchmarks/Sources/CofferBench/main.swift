@@ -26,6 +26,7 @@ func runSuite(_ arguments: [String]) async throws {
   if wants("put") || wants("writers") { try await measureWriters(&bench, directory) }
   if wants("get") { try await measureGets(&bench, directory) }
   if wants("contract") { try await measureContract(&bench, directory) }
+  if wants("encrypted") { try await measureEncrypted(&bench, directory) }
   if wants("pages") { try await measurePages(&bench, directory) }
   if wants("batch") { try await measureBatches(&bench, directory) }
   if wants("file") { try await measureFiles(&bench, directory) }

@@ -31,11 +31,15 @@ public struct ValueAttributes: Hashable, Sendable {
   /// Creates an empty set of attributes.
   public init() { encoded = [] }
 
-  /// Creates attributes from their ``encoded`` form; `nil` if the bytes are malformed or larger than twice
+  /// The maximum encoded size of all attributes of one value, in bytes, with those of the library: the largest of
+  /// these is the sealed and padded name of a value whose name is hidden.
+  static let encodedLimit = 4 * maximumSize
+
+  /// Creates attributes from their ``encoded`` form; `nil` if the bytes are malformed or larger than four times
   /// ``maximumSize``.
   public init?(encoded bytes: some Collection<UInt8>) {
     let bytes = Array(bytes)
-    guard bytes.count <= 2 * Self.maximumSize else { return nil }
+    guard bytes.count <= Self.encodedLimit else { return nil }
     var (index, last) = (0, -1)
     while index < bytes.count {
       guard let field = Self.field(in: bytes, at: index), Int(bytes[index]) > last else { return nil }

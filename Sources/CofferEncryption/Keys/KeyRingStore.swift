@@ -42,6 +42,8 @@ package struct KeyRingStore: Sendable {
     case create
     /// The store receives a new ring in the phase `encrypting`, although it may hold plain values.
     case createForPlainValues
+    /// The store receives a new ring, although it holds plain values, which stay: only other keys are encrypted.
+    case createBesidePlainValues
     /// It is an error.
     case refuse
   }

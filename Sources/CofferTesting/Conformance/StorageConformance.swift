@@ -52,6 +52,9 @@ public struct StorageConformance: Sendable {
     /// The number of commits of one key after which the journal no longer holds the first of them; `nil` skips the
     /// check. The journal must hold at least 16 commits.
     public var commitsToOutrunJournal: Int?
+    /// The number of commits by which a new store is prepared before it is opened, such as one with a key ring; 0 by
+    /// default. They change no values.
+    public var commitsAtCreation: Int
     /// Makes the store at a location unreachable (`isCut`) or reachable again: stops the server, locks the keyring,
     /// disconnects the network. While it is unreachable, reads must throw `unavailable`. `nil` skips the checks.
     ///
@@ -71,13 +74,15 @@ public struct StorageConformance: Sendable {
 
     /// Creates options, with defaults for an engine that cannot be opened twice or made unreachable.
     public init(
-      handles: Handles = .shareEngine, commitsToOutrunJournal: Int? = nil, deadline: Duration = .seconds(60),
+      handles: Handles = .shareEngine, commitsToOutrunJournal: Int? = nil, commitsAtCreation: Int = 0,
+      deadline: Duration = .seconds(60),
       largeValueSize: Int = 16 << 20, largeBatchSteps: Int = 2_000,
       temporaryDirectory: URL = FileManager.default.temporaryDirectory,
       interrupt: (@Sendable (_ location: Location, _ isCut: Bool) async throws -> Void)? = nil
     ) {
       self.handles = handles
       self.commitsToOutrunJournal = commitsToOutrunJournal
+      self.commitsAtCreation = commitsAtCreation
       self.deadline = deadline
       self.largeValueSize = largeValueSize
       self.largeBatchSteps = largeBatchSteps

@@ -48,6 +48,9 @@ final class Bench: Sendable {
     try result.get()
   }
 
+  /// The revision of a new store.
+  var initialRevision: StoreRevision { StoreRevision(UInt64(options.commitsAtCreation)) }
+
   /// The engine of the first open handle.
   var engine: any StorageEngine {
     get throws {

@@ -1,0 +1,87 @@
+import CofferCore
+import CofferLocks
+
+/// The newest known state of a store's key ring, which concurrent callers read again together.
+final class CipherSource: Sendable {
+  private typealias Reading = Task<StoreCipher, any Error>
+
+  private struct State {
+    var current: StoreCipher
+    /// The revision of the store up to which the ring is known not to have changed.
+    var checkedAt: StoreRevision
+    var reading: Reading?
+  }
+
+  private let base: any StorageEngine
+  private let store: KeyRingStore
+  private let isEncrypted: (@Sendable (StoreKey) -> Bool)?
+  private let state: Locked<State>
+
+  init(
+    _ open: OpenKeyRing, in store: KeyRingStore, readAt revision: StoreRevision,
+    only isEncrypted: (@Sendable (StoreKey) -> Bool)?
+  ) throws {
+    base = store.engine
+    self.store = store
+    self.isEncrypted = isEncrypted
+    let cipher = try StoreCipher(open, over: base, only: isEncrypted)
+    state = Locked(State(current: cipher, checkedAt: revision))
+  }
+
+  /// The newest known state.
+  var current: StoreCipher { state.withLock { $0.current } }
+
+  /// Whether no commit of the store can have changed the ring since it was read.
+  var isCurrent: Bool {
+    let latest = base.latestRevision
+    let checkedAt = state.withLock { $0.checkedAt }
+    guard checkedAt < latest else { return true }
+    guard let commits = base.recentCommits(after: checkedAt), let last = commits.last,
+      !commits.contains(where: { $0.changed.records.contains(KeyRingStore.record) || $0.origin == nil })
+    else { return false }
+    state.withLock { $0.checkedAt = max($0.checkedAt, last.revision) }
+    return last.revision >= latest
+  }
+
+  /// Returns the state that is valid after a failure under `cipher`; the same object if the ring has not changed.
+  /// - Throws: ``StorageError`` if the ring cannot be read.
+  func reload(after cipher: StoreCipher) async throws -> StoreCipher {
+    // A reading that began before the failure may have missed the change, so that another one must follow it.
+    let earlier = state.withLock { state in state.current === cipher ? state.reading : nil }
+    if let earlier { _ = try? await earlier.value }
+    let (known, reading) = state.withLock { state -> (StoreCipher?, Reading?) in
+      guard state.current === cipher else { return (state.current, nil) }
+      let reading = state.reading.flatMap { $0 == earlier ? nil : $0 } ?? read(after: cipher)
+      state.reading = reading
+      return (nil, reading)
+    }
+    if let known { return known }
+    return try await reading?.value ?? cipher
+  }
+
+  private func read(after cipher: StoreCipher) -> Reading {
+    Task {
+      let revision = base.latestRevision
+      defer { state.withLock { $0.reading = nil } }
+      let open = try await store.reload(cipher.open)
+      let next =
+        open.revisions == cipher.open.revisions
+        ? cipher : try StoreCipher(open, over: base, only: isEncrypted)
+      state.withLock { state in
+        state.current = next
+        state.checkedAt = max(state.checkedAt, revision)
+      }
+      return next
+    }
+  }
+
+  /// Returns the state that is valid after a value did not open under `cipher`.
+  /// - Throws: `error` if the ring cannot be read; `notFound` if it was removed.
+  func reload(after cipher: StoreCipher, orThrow error: StorageError) async throws -> StoreCipher {
+    do { return try await reload(after: cipher) } catch let cause as StorageError
+      where cause.code != .notFound && cause.code != .closed
+    {
+      throw error
+    }
+  }
+}

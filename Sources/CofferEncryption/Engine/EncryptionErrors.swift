@@ -1,0 +1,54 @@
+import CofferCore
+import CofferCrypto
+
+extension StorageError {
+  /// Returns the error for an envelope that does not open under the key that it names.
+  static func doesNotOpen(_ key: StoreKey, location: String) -> StorageError {
+    StorageError(
+      .damaged, "The encrypted value does not open: it or its attributes were changed, or it is another key's.",
+      advice: "Other values are not affected. Restore it from a backup, or write it again.", location: location,
+      key: key)
+  }
+
+  /// Returns the error for a plain value where only encrypted ones may be.
+  static func isPlain(_ key: StoreKey, location: String) -> StorageError {
+    StorageError(
+      .damaged, "The value is stored in plain, although it must be encrypted: another program wrote it.",
+      advice: "It is not returned, since anybody may have written it. Write it again, or delete it.",
+      location: location, key: key)
+  }
+
+  /// Returns the error for a value that was sealed by a later version.
+  static func newerEnvelope(_ key: StoreKey, location: String) -> StorageError {
+    StorageError(
+      .newerFormat, "A newer version of the library encrypted the value.",
+      advice: "Update the program. Nothing was changed.", location: location, key: key)
+  }
+
+  /// Returns the error for a stored name that does not open, for a listing.
+  static func nameDoesNotOpen(location: String) -> StorageError {
+    StorageError(
+      .damaged, "The hidden name of a value does not open, so the values cannot be listed by their names.",
+      advice: "Values can still be read and written by their names. Restore the store from a backup.",
+      location: location)
+  }
+
+  /// Returns the error for a caller's write to a record that belongs to the encryption.
+  static func reserved(_ name: SystemRecordName, location: String) -> StorageError {
+    StorageError.unsupported(
+      "writing the system record '\(name)' of its encryption", advice: "Use another name. Nothing was written.",
+      location: location)
+  }
+
+  /// Returns a copy that names keys as callers do: `names` returns the name of a stored key.
+  func renaming(_ names: (StoreKey) -> StoreKey?) -> StorageError {
+    guard let key, let name = names(key), name != key else { return self }
+    let shown = name.string.escapingControlCharacters
+    return StorageError(
+      code, message.replacing(key.string, with: shown), advice: advice.replacing(key.string, with: shown),
+      location: location, key: name,
+      underlying: underlying.map {
+        Underlying(domain: $0.domain, code: $0.code, text: $0.text.replacing(key.string, with: shown))
+      })
+  }
+}

@@ -1,0 +1,109 @@
+import CofferCore
+import Foundation
+
+/// The values of a store with hidden names at one revision, in the order of their true names.
+struct NameIndex: Sendable {
+  /// One stored value. A class, so that copying an index copies references.
+  final class Entry: Sendable {
+    /// The key under which the value is stored.
+    let stored: StoreKey
+    /// The stored size, for the size of pages; `nil` if it is not disclosed.
+    let storedSize: Int?
+    /// Whether the value is an envelope.
+    let isSealed: Bool
+    /// The summary that callers see.
+    let summary: StoreEntrySummary
+    var name: StoreKey { summary.key }
+
+    init(_ stored: StoreEntrySummary, _ summary: StoreEntrySummary) {
+      self.stored = stored.key
+      storedSize = stored.size
+      isSealed = stored.attributes.isMarked
+      self.summary = summary
+    }
+  }
+
+  let revision: StoreRevision
+  let epoch: UInt64
+  /// The phase of the key ring.
+  let phase: KeyRing.Phase
+  /// The newest date by the engine's clock at which the store was read: values that had expired are missing.
+  let date: Date
+  let entries: [Entry]
+
+  /// Returns the position of the first entry of a listing.
+  func start(prefix: StoreKey?, after: StoreKey?) -> Int {
+    // The prefix itself is the smallest name that starts with it.
+    var (low, high) = (0, entries.count)
+    while low < high {
+      let middle = (low + high) / 2
+      let name = entries[middle].name
+      let isBefore = prefix.map { name < $0 } ?? false || after.map { name <= $0 } ?? false
+      if isBefore { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  /// Returns the entries whose names start with a prefix.
+  func entries(prefix: StoreKey) -> ArraySlice<Entry> {
+    entries[start(prefix: prefix, after: nil)...].prefix { $0.name.hasPrefix(prefix) }
+  }
+}
+
+extension [NameIndex.Entry] {
+  /// Returns the entries with one for each name. While names are hidden or shown, a name may be stored in both ways.
+  func withoutRepetitions(_ phase: KeyRing.Phase) -> [NameIndex.Entry] {
+    guard phase != .complete else { return self }
+    return reduce(into: []) { result, entry in
+      guard let last = result.last, last.name == entry.name else { return result.append(entry) }
+      if entry.isSealed == (phase == .encrypting) { result[result.count - 1] = entry }
+    }
+  }
+
+  /// Replaces the entry of a stored key; `nil` removes it.
+  /// - Parameter name: the name of the key; `nil` if it is not known, which takes a search of all entries.
+  mutating func replace(_ key: StoreKey, named name: StoreKey?, with entry: NameIndex.Entry?) {
+    if let name {
+      let start = self[...].firstIndex(after: name)
+      var index = start
+      while index < count, self[index].name == name, self[index].stored != key { index += 1 }
+      if index < count, self[index].name == name { remove(at: index) }
+      if let entry { insert(entry, at: start) }
+    } else if let index = firstIndex(where: { $0.stored == key }) {
+      remove(at: index)
+    }
+  }
+
+  /// Returns the entries with some of them replaced: those of the stored keys `removed` are left out, and `added` are
+  /// inserted in order. Complexity: O(*n*), without copying a name.
+  func replacing(_ removed: Set<StoreKey>, with added: [NameIndex.Entry]) -> [NameIndex.Entry] {
+    let added = added.sorted { $0.name < $1.name }
+    var result: [NameIndex.Entry] = []
+    result.reserveCapacity(count + added.count)
+    var next = 0
+    for added in added {
+      let end = self[next...].firstIndex(after: added.name)
+      append(next..<end, except: removed, to: &result)
+      next = end
+      result.append(added)
+    }
+    append(next..<count, except: removed, to: &result)
+    return result
+  }
+
+  private func append(_ range: Range<Int>, except removed: Set<StoreKey>, to result: inout [NameIndex.Entry]) {
+    for entry in self[range] where !removed.contains(entry.stored) { result.append(entry) }
+  }
+}
+
+extension ArraySlice<NameIndex.Entry> {
+  /// Returns the first index whose name is not before `name`.
+  fileprivate func firstIndex(after name: StoreKey) -> Int {
+    var (low, high) = (startIndex, endIndex)
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle].name < name { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}

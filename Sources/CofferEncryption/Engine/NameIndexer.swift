@@ -1,0 +1,103 @@
+import CofferCore
+import CofferLocks
+import Foundation
+
+/// Keeps the newest ``NameIndex`` of a store, and derives those of snapshots from it.
+///
+/// An index is brought to the revision of a snapshot by reading, in that snapshot, the keys that commits in between
+/// have changed. So it never describes another revision than that of the snapshot for which it is used.
+final class NameIndexer: Sendable {
+  /// The number of changed keys up to which each is replaced by itself.
+  private static let fewKeys = 32
+  private let base: any StorageEngine
+  private let newest = Locked<NameIndex?>(nil)
+
+  init(_ base: any StorageEngine) { self.base = base }
+
+  /// Returns the index of a snapshot.
+  /// - Parameters:
+  ///   - date: the date of the snapshot, by the clock of the engine.
+  ///   - phase: the phase of the key ring, on which it depends which values there may be.
+  ///   - entry: returns the entry of a stored summary.
+  ///   - knownName: returns the name of a stored key, if it is known without reading anything.
+  /// - Throws: ``StorageError`` if the values cannot be listed by their names.
+  func index(
+    of snapshot: any StorageSnapshot, at date: Date, _ phase: KeyRing.Phase,
+    entry: (StoreEntrySummary) async throws -> NameIndex.Entry, knownName: (StoreKey) -> StoreKey?
+  ) async throws -> NameIndex {
+    let (revision, epoch) = (snapshot.revision, base.latestPosition.epoch)
+    // A clock that was set back shows values that had expired when the index was made.
+    let known = newest.withLock { $0 }.flatMap {
+      $0.epoch == epoch && $0.phase == phase && $0.date <= date ? $0 : nil
+    }
+    if let known, known.revision == revision { return known }
+    var entries: [NameIndex.Entry]
+    if let known, let changed = await changedKeys(between: known.revision, and: revision, epoch, known.entries.count) {
+      var added: [StoreKey: NameIndex.Entry] = [:]
+      for key in changed {
+        if let summary = try await snapshot.summary(of: key) { added[key] = try await entry(summary) }
+      }
+      entries = known.entries
+      if changed.count <= Self.fewKeys {
+        for key in changed { entries.replace(key, named: added[key]?.name ?? knownName(key), with: added[key]) }
+      } else {
+        entries = entries.replacing(changed, with: Array(added.values))
+      }
+    } else {
+      entries = try await allEntries(of: snapshot, entry)
+    }
+    let index = NameIndex(
+      revision: revision, epoch: epoch, phase: phase, date: date, entries: entries.withoutRepetitions(phase))
+    newest.withLock { newest in
+      // Another caller may have derived a newer one meanwhile.
+      if let present = newest, present.epoch == epoch, present.phase == phase, present.revision > revision { return }
+      newest = index
+    }
+    return index
+  }
+
+  private func allEntries(
+    of snapshot: any StorageSnapshot, _ entry: (StoreEntrySummary) async throws -> NameIndex.Entry
+  ) async throws -> [NameIndex.Entry] {
+    var entries: [NameIndex.Entry] = []
+    var last: StoreKey?
+    while true {
+      let page = try await snapshot.summaries(prefix: nil, after: last, limit: 1_000)
+      guard let end = page.last else { break }
+      for summary in page { entries.append(try await entry(summary)) }
+      last = end.key
+    }
+    entries.sort { $0.name < $1.name }
+    return entries
+  }
+
+  /// Returns the stored keys that commits between two revisions have changed, whichever is newer; `nil` if they are not
+  /// known, or so many that all values should be read.
+  private func changedKeys(
+    between first: StoreRevision, and second: StoreRevision, _ epoch: UInt64, _ count: Int
+  ) async -> Set<StoreKey>? {
+    let (older, newer) = (min(first, second), max(first, second))
+    let limit = max(1_000, count / 4)
+    guard newer.rawValue - older.rawValue <= UInt64(limit) else { return nil }
+    if let recent = base.recentCommits(after: older), let last = recent.last, last.revision >= newer {
+      return Self.keys(changedBy: recent.prefix { $0.revision <= newer }, limit)
+    }
+    var commits: [StoreCommit] = []
+    for await change in base.changes(since: JournalPosition(epoch: epoch, revision: older)) {
+      guard case .commit(let commit) = change, commit.revision <= newer else { return nil }
+      commits.append(commit)
+      if commit.revision == newer { return Self.keys(changedBy: commits, limit) }
+    }
+    return nil
+  }
+
+  private static func keys(changedBy commits: some Sequence<StoreCommit>, _ limit: Int) -> Set<StoreKey>? {
+    var keys: Set<StoreKey> = []
+    for commit in commits {
+      guard !commit.changed.isEverything, commit.changed.prefixes.isEmpty else { return nil }
+      keys.formUnion(commit.changed.keys)
+      if keys.count > limit { return nil }
+    }
+    return keys
+  }
+}

@@ -1,0 +1,143 @@
+import CofferCore
+import CofferCrypto
+import CofferLocks
+import Foundation
+
+/// The keys under which a store with hidden names keeps its values.
+///
+/// The stored key of a name is a keyed hash, so that whoever has the store but not its key learns nothing about the
+/// names but which are equal. The name itself is sealed beside the value, and in the journal of each commit.
+final class OpaqueNames: Sendable {
+  /// A name as it is stored.
+  struct StoredName: Sendable {
+    /// The key of the value: base64url of HMAC-SHA-256, 43 characters.
+    let key: StoreKey
+    /// The name in an envelope, for the attribute of the value.
+    let sealed: AttributeBytes
+    /// The names of records that carry the name in the journal.
+    let records: [SystemRecordName]
+  }
+
+  private struct Caches {
+    var keys = GenerationCache<StoreKey, StoreKey>(capacity: 16_384)
+    var stored = GenerationCache<StoreKey, StoredName>(capacity: 4_096)
+    var names = GenerationCache<StoreKey, StoreKey>(capacity: 16_384)
+    var records = GenerationCache<SystemRecordName, NameRecord>(capacity: 4_096)
+  }
+
+  /// The size of each stored key.
+  static let size = 43
+
+  private let ring: KeyRing
+  private let hashKey: DataKey
+  private let caches = Locked(Caches())
+
+  init(_ ring: KeyRing) throws {
+    self.ring = ring
+    hashKey = try ring.indexKey.derivedKey(for: .init("opaque names"))
+  }
+
+  // MARK: Keys
+
+  /// Returns the key under which the value of a name is stored.
+  func key(of name: StoreKey) throws -> StoreKey {
+    if let key = caches.withLock({ $0.keys.value(name) }) { return key }
+    let key = try StoreKey(name.withBytes { try hashKey.keyedHash(of: $0) }.base64URL)
+    caches.withLock { caches in
+      caches.keys.insert(key, for: name)
+      caches.names.insert(name, for: key)
+    }
+    return key
+  }
+
+  /// Returns the name of a stored key if this process has used it lately.
+  func knownName(of key: StoreKey) -> StoreKey? { caches.withLock { $0.names.value(key) } }
+
+  // MARK: Sealed names
+
+  /// Returns everything that is stored of a name. It is the same for each commit of this handle under one ring.
+  func stored(_ name: StoreKey) throws -> StoredName {
+    if let stored = caches.withLock({ $0.stored.value(name) }) { return stored }
+    let sealed = try seal(name, .key)
+    let stored = StoredName(
+      key: try key(of: name), sealed: AttributeBytes(sealed), records: try NameRecord.Kind.key.records(of: sealed))
+    caches.withLock { caches in
+      caches.stored.insert(stored, for: name)
+      caches.records.insert(NameRecord(kind: .key, name: name), for: stored.records[0])
+    }
+    return stored
+  }
+
+  /// Returns the records that carry a cleared prefix in the journal.
+  func records(ofPrefix prefix: StoreKey) throws -> [SystemRecordName] {
+    try NameRecord.Kind.prefix.records(of: seal(prefix, .prefix))
+  }
+
+  /// Returns the name that is sealed beside the value of a stored key.
+  /// - Throws: `keyUnavailable` if its key is not in the ring; otherwise any error if it does not open.
+  func name(in sealed: AttributeBytes, of key: StoreKey) throws -> StoreKey {
+    if let name = knownName(of: key) { return name }
+    let name = try open(Data(sealed.bytes), .key)
+    // The hash binds the name to the stored key, so that names cannot be exchanged.
+    guard try self.key(of: name) == key else { throw AuthenticationFailure() }
+    return name
+  }
+
+  /// Returns the name or prefix that records of a commit carry.
+  /// - Throws: `keyUnavailable` if its key is not in the ring; otherwise any error if it does not open.
+  func name(in records: ArraySlice<SystemRecordName>) throws -> NameRecord {
+    guard let first = records.first else { throw AuthenticationFailure() }
+    if let known = caches.withLock({ $0.records.value(first) }) { return known }
+    guard let (kind, sealed) = NameRecord.sealed(in: records) else { throw AuthenticationFailure() }
+    let record = NameRecord(kind: kind, name: try open(sealed, kind))
+    caches.withLock { $0.records.insert(record, for: first) }
+    return record
+  }
+
+  private func seal(_ name: StoreKey, _ kind: NameRecord.Kind) throws -> Data {
+    try Envelope.seal(
+      name.withBytes { Data($0) }, under: ring.primary, context: context(kind),
+      algorithm: ring.settings.algorithm.cipher, isPadded: ring.settings.padsValues)
+  }
+
+  private func open(_ sealed: Data, _ kind: NameRecord.Kind) throws -> StoreKey {
+    let bytes = try Envelope.open(sealed, context: context(kind)) { try ring.key($0) }
+    guard let text = String(validating: bytes, as: UTF8.self) else { throw AuthenticationFailure() }
+    return try StoreKey(text)
+  }
+
+  private func context(_ kind: NameRecord.Kind) -> EnvelopeContext {
+    EnvelopeContext(store: ring.storeID, key: kind.context, attributes: .none, format: kind.format)
+  }
+}
+
+extension Data {
+  /// The bytes as unpadded base64url (RFC 4648, section 5).
+  var base64URL: String {
+    String(decoding: base64EncodedData().prefix { $0 != UInt8(ascii: "=") }.map(Self.urlSafe), as: UTF8.self)
+  }
+
+  private static func urlSafe(_ digit: UInt8) -> UInt8 {
+    switch digit {
+    case UInt8(ascii: "+"): UInt8(ascii: "-")
+    case UInt8(ascii: "/"): UInt8(ascii: "_")
+    default: digit
+    }
+  }
+
+  /// Creates data from unpadded base64url; `nil` for any other text.
+  init?(base64URL text: String) {
+    var digits = Data(capacity: text.utf8.count + 3)
+    for digit in text.utf8 {
+      switch digit {
+      case UInt8(ascii: "-"): digits.append(UInt8(ascii: "+"))
+      case UInt8(ascii: "_"): digits.append(UInt8(ascii: "/"))
+      case UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="): return nil
+      default: digits.append(digit)
+      }
+    }
+    while digits.count % 4 != 0 { digits.append(UInt8(ascii: "=")) }
+    guard let data = Data(base64Encoded: digits) else { return nil }
+    self = data
+  }
+}

@@ -1,0 +1,84 @@
+import CofferCore
+
+/// The bytes of an attribute of the library.
+struct AttributeBytes: ValueAttributeContent, Hashable {
+  let bytes: [UInt8]
+
+  var attributeContent: [UInt8] { bytes }
+
+  init(_ bytes: some Sequence<UInt8>) { self.bytes = Array(bytes) }
+  init?(attributeContent: ArraySlice<UInt8>) { bytes = Array(attributeContent) }
+}
+
+extension ValueAttribute<UInt8> {
+  /// The type of a preference. A store of property lists reports that of the stored bytes, which here are an envelope.
+  static let type = ValueAttribute(code: 1)
+  /// The type with which an envelope in a store of property lists was written.
+  static let hiddenType = ValueAttribute(code: 6)
+  /// The mark of a value that is an envelope: the version of its associated data.
+  static let envelope = ValueAttribute(code: 4)
+}
+
+extension ValueAttribute<AttributeBytes> {
+  /// The name of a value whose key is opaque, in an envelope.
+  static let sealedName = ValueAttribute(code: 5)
+}
+
+extension ValueAttributes {
+  /// The present version of the mark.
+  private static let version: UInt8 = 1
+  private static let markOnly: ValueAttributes = {
+    var mark = ValueAttributes()
+    mark[.envelope] = version
+    return mark
+  }()
+
+  /// Whether the attributes mark an envelope, of any version.
+  var isMarked: Bool {
+    // The mark of most values is their only attribute, or the first one.
+    !isEmpty && (encoded[0] == ValueAttribute.envelope.code || self[.envelope] != nil)
+  }
+
+  /// Whether the attributes mark an envelope of a version that this one can open.
+  var hasKnownMark: Bool { self == Self.markOnly || self[.envelope] == Self.version }
+
+  /// Returns the attributes with the mark, as they are stored and bound.
+  func marked() -> ValueAttributes {
+    guard !isEmpty else { return Self.markOnly }
+    var marked = self
+    marked[.envelope] = Self.version
+    return marked
+  }
+
+  /// Returns the attributes without those of the encryption, as a caller sees them.
+  var visible: ValueAttributes {
+    guard isMarked else { return self }
+    if self == Self.markOnly { return .none }
+    var visible = self
+    visible[.envelope] = nil
+    visible[.sealedName] = nil
+    return visible
+  }
+
+  /// Returns the attributes for a store of property lists, with the type where the store does not replace it.
+  var hidingType: ValueAttributes { moving(.type, to: .hiddenType) }
+
+  /// Returns the attributes of a store of property lists with the type that ``hidingType`` has hidden.
+  var showingType: ValueAttributes { moving(.hiddenType, to: .type) }
+
+  /// Returns the attributes without the type that a store of property lists reports.
+  var untyped: ValueAttributes {
+    guard self[.type] != nil else { return self }
+    var untyped = self
+    untyped[.type] = nil
+    return untyped
+  }
+
+  private func moving(_ source: ValueAttribute<UInt8>, to target: ValueAttribute<UInt8>) -> ValueAttributes {
+    guard !isEmpty, self[source] != nil || self[target] != nil else { return self }
+    var moved = self
+    moved[target] = self[source]
+    moved[source] = nil
+    return moved
+  }
+}

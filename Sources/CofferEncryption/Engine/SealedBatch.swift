@@ -1,0 +1,156 @@
+import CofferCore
+import Foundation
+
+/// A batch as it is committed to the store behind the encryption.
+struct SealedBatch: Sendable {
+  /// The operations on stored keys and sealed values, with the precondition that the key ring has not changed.
+  let batch: WriteBatch
+  /// The revision at which the keys of cleared prefixes were listed; `nil` if none was.
+  let listedAt: StoreRevision?
+  /// The prefixes that are cleared key by key.
+  let prefixes: [StoreKey]
+
+  /// Seals a batch, reading what it needs to know about the store.
+  init(_ batch: WriteBatch, under cipher: StoreCipher, of engine: EncryptedEngine) async throws {
+    guard cipher.names != nil, batch.mustRead(under: cipher) else {
+      try self.init(batch, under: cipher)
+      return
+    }
+    let locations = try await engine.locations(of: batch, under: cipher)
+    let index =
+      try await batch.clearsPrefix
+      ? engine.withSnapshot { snapshot in
+        try await (snapshot as? EncryptedSnapshot)?.nameIndex()
+      } : nil
+    try self.init(batch, under: cipher, index, locations)
+  }
+
+  /// Seals a batch.
+  /// - Parameters:
+  ///   - index: the values of the store, for clearing prefixes of hidden names.
+  ///   - locations: the stored keys of required names while names are hidden or shown.
+  init(
+    _ batch: WriteBatch, under cipher: StoreCipher, _ index: NameIndex? = nil, _ locations: [StoreKey: StoreKey] = [:]
+  ) throws {
+    var sealing = Sealing(cipher, index, locations, isEverything: batch.operations.contains(.clear(prefix: nil)))
+    sealing.operations.reserveCapacity(batch.operations.count + 2)
+    sealing.operations += cipher.precondition
+    for operation in batch.operations { try sealing.append(operation) }
+    self.batch = WriteBatch(sealing.operations, transaction: batch.transaction, durability: batch.durability)
+    listedAt = index?.revision
+    prefixes = sealing.prefixes
+  }
+}
+
+/// The sealing of one batch.
+private struct Sealing {
+  let cipher: StoreCipher
+  let index: NameIndex?
+  let locations: [StoreKey: StoreKey]
+  /// Whether the journal records that everything was changed, so that names in it would be lost.
+  let isEverything: Bool
+  var operations: [WriteBatch.Operation] = []
+  var prefixes: [StoreKey] = []
+  /// The names that the batch has put so far, for prefixes that it clears afterwards.
+  private var put: Set<StoreKey> = []
+  private var named: Set<StoreKey> = []
+
+  init(_ cipher: StoreCipher, _ index: NameIndex?, _ locations: [StoreKey: StoreKey], isEverything: Bool) {
+    self.cipher = cipher
+    self.index = index
+    self.locations = locations
+    self.isEverything = isEverything
+  }
+
+  mutating func append(_ operation: WriteBatch.Operation) throws {
+    switch operation {
+    case .put(let name, let value, let attributes): try put(name, value, attributes)
+    case .delete(let name): try delete(name)
+    case .require(let name, let revision): try require(name, revision)
+    case .clear(let prefix?) where cipher.names != nil: try clear(prefix)
+    case .clear, .putRecord, .deleteRecord, .requireRecord: operations.append(operation)
+    }
+  }
+
+  private mutating func put(_ name: StoreKey, _ value: Data, _ attributes: ValueAttributes) throws {
+    guard let names = cipher.names else {
+      return operations.append(try operation(name, name, value, attributes, nil))
+    }
+    let stored = try names.stored(name)
+    operations.append(try operation(name, cipher.encrypts(name) ? stored.key : name, value, attributes, stored))
+    // While names are hidden or shown, the value may still be stored under the other key.
+    if cipher.isTransitional { operations.append(.delete(cipher.encrypts(name) ? name : stored.key)) }
+    note(name, stored)
+    if index != nil { put.insert(name) }
+  }
+
+  private func operation(
+    _ name: StoreKey, _ key: StoreKey, _ value: Data, _ attributes: ValueAttributes, _ stored: OpaqueNames.StoredName?
+  ) throws -> WriteBatch.Operation {
+    guard cipher.encrypts(name) else { return .put(key, value, attributes.visible) }
+    let sealed = try cipher.seal(value, attributes, of: name, stored)
+    return .put(key, sealed.value, sealed.attributes)
+  }
+
+  private mutating func delete(_ name: StoreKey) throws {
+    for key in try cipher.storedKeys(of: name) { operations.append(.delete(key)) }
+    if let names = cipher.names { note(name, try names.stored(name)) }
+  }
+
+  private mutating func require(_ name: StoreKey, _ revision: StoreRevision?) throws {
+    let keys = try cipher.storedKeys(of: name)
+    let location = locations[name] ?? keys[0]
+    for key in keys { operations.append(.require(key, key == location ? revision : nil)) }
+  }
+
+  private mutating func clear(_ prefix: StoreKey) throws {
+    guard let names = cipher.names else { return }
+    for entry in index?.entries(prefix: prefix) ?? [] { operations.append(.delete(entry.stored)) }
+    for name in put where name.hasPrefix(prefix) {
+      for key in try cipher.storedKeys(of: name) { operations.append(.delete(key)) }
+    }
+    prefixes.append(prefix)
+    if !isEverything { operations += try names.deletions(ofPrefix: prefix) }
+  }
+
+  /// Lets the journal carry a name, once for each batch.
+  private mutating func note(_ name: StoreKey, _ stored: OpaqueNames.StoredName) {
+    guard !isEverything, named.insert(name).inserted else { return }
+    for record in stored.records { operations.append(.deleteRecord(record)) }
+  }
+}
+
+extension OpaqueNames {
+  /// Returns the operations by which the journal carries a cleared prefix.
+  func deletions(ofPrefix prefix: StoreKey) throws -> [WriteBatch.Operation] {
+    try records(ofPrefix: prefix).map { .deleteRecord($0) }
+  }
+}
+
+extension WriteBatch {
+  /// Whether the batch clears a prefix.
+  fileprivate var clearsPrefix: Bool {
+    operations.contains { if case .clear(_?) = $0 { true } else { false } }
+  }
+
+  /// Whether the store must be read to seal the batch.
+  func mustRead(under cipher: StoreCipher) -> Bool {
+    guard cipher.names != nil else { return false }
+    if clearsPrefix { return true }
+    return cipher.isTransitional && operations.contains { if case .require = $0 { true } else { false } }
+  }
+}
+
+extension EncryptedEngine {
+  /// Returns the stored keys of the names that a batch requires, while names are hidden or shown.
+  fileprivate func locations(of batch: WriteBatch, under cipher: StoreCipher) async throws -> [StoreKey: StoreKey] {
+    guard cipher.isTransitional else { return [:] }
+    var locations: [StoreKey: StoreKey] = [:]
+    for case .require(let name, _?) in batch.operations {
+      for key in try cipher.storedKeys(of: name) where locations[name] == nil {
+        if try await base.summary(of: key) != nil { locations[name] = key }
+      }
+    }
+    return locations
+  }
+}

@@ -1,0 +1,158 @@
+import CofferCore
+import CofferCrypto
+import Foundation
+
+/// How the entries of a store are sealed and opened under one state of its key ring. It never changes.
+final class StoreCipher: Sendable {
+  /// What a read of a stored entry meets.
+  enum Failure: Error {
+    /// It may open under a newer state of the ring: its key or the store's phase may have changed.
+    case unopened(StorageError)
+  }
+
+  /// The key ring, as it was read.
+  let open: OpenKeyRing
+  /// The precondition of each commit: that the ring has not changed.
+  let precondition: [WriteBatch.Operation]
+  /// The hidden names; `nil` for a store that keeps names in plain.
+  let names: OpaqueNames?
+  private let location: String
+  private let isEncrypted: (@Sendable (StoreKey) -> Bool)?
+  private let hidesTypes: Bool
+
+  var ring: KeyRing { open.ring }
+
+  /// - Parameters:
+  ///   - open: the key ring, as it was read.
+  ///   - base: the engine of the store.
+  ///   - isEncrypted: whether a key's value is encrypted; `nil` if all are.
+  init(_ open: OpenKeyRing, over base: any StorageEngine, only isEncrypted: (@Sendable (StoreKey) -> Bool)?) throws {
+    self.open = open
+    precondition = open.precondition
+    self.isEncrypted = isEncrypted
+    location = base.description
+    names = open.ring.settings.hidesNames ? try OpaqueNames(open.ring) : nil
+    hidesTypes = base.capabilities.contains(.propertyLists)
+  }
+
+  /// Whether the store holds plain values beside encrypted ones, while it is encrypted or decrypted.
+  var isTransitional: Bool { ring.phase != .complete }
+
+  /// Whether new values of a key are encrypted.
+  func encrypts(_ key: StoreKey) -> Bool { ring.phase != .decrypting && (isEncrypted?(key) ?? true) }
+
+  // MARK: Sealing
+
+  /// A value as it is stored.
+  struct Sealed {
+    let value: Data
+    let attributes: ValueAttributes
+  }
+
+  /// Seals a value.
+  /// - Parameter stored: the stored form of a hidden name.
+  func seal(
+    _ value: Data, _ attributes: ValueAttributes, of name: StoreKey, _ stored: OpaqueNames.StoredName?
+  ) throws -> Sealed {
+    var attributes = (hidesTypes ? attributes.hidingType : attributes).marked()
+    if let stored { attributes[.sealedName] = stored.sealed }
+    let sealed = try Envelope.seal(
+      value, under: ring.primary, context: context(name, attributes), algorithm: ring.settings.algorithm.cipher,
+      isPadded: ring.settings.padsValues)
+    return Sealed(value: sealed, attributes: attributes)
+  }
+
+  private func context(_ name: StoreKey, _ attributes: ValueAttributes) -> EnvelopeContext {
+    EnvelopeContext(store: ring.storeID, key: name, attributes: attributes, format: 1)
+  }
+
+  // MARK: Opening
+
+  /// Opens a stored entry.
+  /// - Throws: ``Failure``, if it does not open under this state of the ring; `newerFormat`.
+  func open(_ entry: StoreEntry, of name: StoreKey) throws -> StoreEntry {
+    guard entry.attributes.isMarked else {
+      guard acceptsPlain(entry.value, of: name) else {
+        throw Failure.unopened(.isPlain(name, location: location))
+      }
+      return StoreEntry(key: name, value: entry.value, revision: entry.revision, attributes: entry.attributes)
+    }
+    guard entry.attributes.hasKnownMark else { throw StorageError.newerEnvelope(name, location: location) }
+    let attributes = hidesTypes ? entry.attributes.untyped : entry.attributes
+    do {
+      let value = try Envelope.open(entry.value, context: context(name, attributes)) { try ring.key($0) }
+      return StoreEntry(key: name, value: value, revision: entry.revision, attributes: visible(attributes))
+    } catch let error as StorageError where error.code == .keyUnavailable {
+      // An id with a few changed bits is damage, and not the id of a key that was removed.
+      let id = try? EnvelopeHeader(of: entry.value).keyID
+      let isDamaged = id.map { id in ring.entries.contains { $0.id.resembles(id) && $0.id != id } } ?? false
+      throw Failure.unopened(
+        isDamaged ? .doesNotOpen(name, location: location) : error.locating(at: location, key: name))
+    } catch let error as StorageError where error.code == .newerFormat {
+      throw Failure.unopened(error.locating(at: location, key: name))
+    } catch is AuthenticationFailure {
+      throw Failure.unopened(.doesNotOpen(name, location: location))
+    } catch let error as StorageError where error.code == .damaged {
+      throw Failure.unopened(.doesNotOpen(name, location: location))
+    }
+  }
+
+  /// Opens bytes whose attributes are not known, if the value had none of its own.
+  func openBare(_ envelope: Data, of name: StoreKey) throws -> Data {
+    try Envelope.open(envelope, context: context(name, ValueAttributes.none.marked())) { try ring.key($0) }
+  }
+
+  /// Whether bytes without the mark of an envelope are a value. An envelope that lost its mark is none.
+  private func acceptsPlain(_ value: Data, of name: StoreKey) -> Bool {
+    guard isTransitional || !(isEncrypted?(name) ?? true) else { return false }
+    guard let header = try? EnvelopeHeader(of: value) else { return true }
+    return ring.keys[header.keyID] == nil
+  }
+
+  /// Returns a summary as a caller sees it.
+  func summary(_ summary: StoreEntrySummary, of name: StoreKey) -> StoreEntrySummary {
+    let isSealed = summary.attributes.isMarked
+    let size: Int? =
+      if ring.settings.padsValues { isSealed || isEncrypted == nil ? nil : summary.size } else {
+        isSealed ? summary.size.flatMap { $0 < Envelope.overhead ? nil : $0 - Envelope.overhead } : summary.size
+      }
+    return StoreEntrySummary(
+      key: name, size: size, revision: summary.revision, date: summary.date,
+      attributes: isSealed ? visible(summary.attributes) : summary.attributes)
+  }
+
+  /// Returns the attributes of an envelope as a caller sees them.
+  private func visible(_ attributes: ValueAttributes) -> ValueAttributes {
+    hidesTypes ? attributes.visible.showingType : attributes.visible
+  }
+
+  // MARK: Names
+
+  /// Returns the keys under which the value of a name may be stored, the one where it belongs first.
+  func storedKeys(of name: StoreKey) throws -> [StoreKey] {
+    guard let names else { return [name] }
+    let key = try names.key(of: name)
+    switch ring.phase {
+    case .complete: return [key]
+    case .encrypting: return [key, name]
+    case .decrypting: return [name, key]
+    }
+  }
+
+  /// Returns the name of a stored value, for a listing.
+  /// - Throws: ``Failure``, if it does not open under this state of the ring.
+  func name(of stored: StoreKey, _ attributes: ValueAttributes) throws -> StoreKey {
+    guard let names else { return stored }
+    guard let sealed = attributes[.sealedName] else {
+      if isTransitional, !attributes.isMarked { return stored }
+      throw Failure.unopened(.nameDoesNotOpen(location: location))
+    }
+    do {
+      return try names.name(in: sealed, of: stored)
+    } catch let error as StorageError where error.code == .keyUnavailable {
+      throw Failure.unopened(error.locating(at: location))
+    } catch {
+      throw Failure.unopened(.nameDoesNotOpen(location: location))
+    }
+  }
+}

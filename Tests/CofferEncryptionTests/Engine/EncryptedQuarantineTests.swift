@@ -1,0 +1,133 @@
+import Coffer
+import CofferCSQLite
+import CofferCore
+import CofferCrypto
+import CofferEncryption
+import CofferSQLite
+import CofferTestSupport
+import CofferTestTraits
+import CofferTesting
+import Foundation
+import Testing
+
+@Suite("Damage in an encrypted store", .serialized) struct EncryptedQuarantineTests {
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private func open(_ settings: EncryptionSettings) async throws -> EncryptedEngine {
+    try await SQLiteEngine.open(at: directory.path("store.db")).encrypted(settings)
+  }
+
+  /// Executes SQL as another program would.
+  private func execute(_ sql: String) throws {
+    var database: OpaquePointer?
+    #expect(sqlite3_open(directory.path("store.db"), &database) == SQLITE_OK)
+    defer { sqlite3_close(database) }
+    #expect(sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK, "\(String(cString: sqlite3_errmsg(database)))")
+  }
+
+  /// Changes the envelope of the only value without the store's knowledge of it.
+  private func changeEnvelope(_ engine: EncryptedEngine) async throws {
+    let stored = try #require(
+      try await engine.base.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 1) }.first)
+    var value = stored.value
+    value[70] ^= 1
+    try await engine.base.commit(WriteBatch([.put(stored.key, value, stored.attributes)]), from: StoreOrigin())
+  }
+
+  @Test(arguments: [EncryptionSettings(), .hidden, .secret], ["attributes", "value", "key"])
+  func editsByHandAreNoticed(_ settings: EncryptionSettings, _ column: String) async throws {
+    let engine = try await open(settings)
+    var attributes = ValueAttributes()
+    attributes.expires = Date() + 60
+    try await engine.put("key", "value", attributes)
+    try await engine.close()
+    let again = try await SQLiteEngine.open(at: directory.path("store.db"))
+    let key = try #require(try await again.summaries().first?.key)
+    try await again.close()
+    switch column {
+    case "attributes": try execute("UPDATE coffer_values SET attributes = substr(attributes, 12)")
+    case "value":
+      try execute("UPDATE coffer_values SET value = CAST(substr(value, 1, length(value) - 1) || x'00' AS BLOB)")
+    default: try execute("UPDATE coffer_values SET key = CAST('\(key.string)x' AS BLOB)")
+    }
+    let changed = try await open(settings)
+    await #expect(throws: StorageError.self) { try await changed.entry("key") }
+    try await changed.put("other", "1")
+    #expect(try await changed.text("other") == "1")
+    try await changed.close()
+  }
+
+  @Test(arguments: [EncryptionSettings(), .hidden, .secret])
+  func aPolicyReplacesAnEnvelopeThatDoesNotOpen(_ settings: EncryptionSettings) async throws {
+    let engine = try await open(settings)
+    try await engine.put("key", "secret")
+    try await changeEnvelope(engine)
+    let changed = try #require(
+      try await engine.base.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 1) }.first)
+    await expectStorageError(.damaged) { _ = try await TypedStore(engine: engine).load(String.self, for: "key") }
+    let store = TypedStore(engine: engine, damagePolicy: .replace(with: Data("new".utf8)))
+    #expect(try await store.load(Data.self, for: "key") == Data("new".utf8))
+    #expect(try await TypedStore(engine: engine).load(Data.self, for: "key") == Data("new".utf8))
+    let kept = try #require(try await engine.quarantinedValues().first)
+    #expect(kept.key == "key" && kept.reason == .damagedValue)
+    #expect(try await engine.quarantinedBytes(kept.id) == changed.value)
+    try await engine.close()
+    let again = try await open(settings)
+    #expect(try await again.quarantinedBytes(kept.id) == changed.value)
+    try await again.removeQuarantined([kept.id])
+    #expect(try await again.quarantinedValues().isEmpty)
+    await expectStorageError(.notFound) { _ = try await again.quarantinedBytes(kept.id) }
+    try await again.close()
+  }
+
+  /// A row whose checksum is wrong is found by the store itself.
+  @Test(arguments: [EncryptionSettings(), .hidden])
+  func aPolicyReplacesWhatTheStoreFindsDamaged(_ settings: EncryptionSettings) async throws {
+    let engine = try await open(settings)
+    try await engine.put("key", "secret")
+    try await engine.close()
+    try execute("UPDATE coffer_values SET value = CAST(substr(value, 1, length(value) - 1) || x'00' AS BLOB)")
+    let again = try await open(settings)
+    let store = TypedStore(engine: again, damagePolicy: .replace(with: Data("new".utf8)))
+    #expect(try await store.load(Data.self, for: "key") == Data("new".utf8))
+    let values = try await again.quarantinedValues()
+    #expect(values.map(\.key) == ["key"])
+    let id = try #require(values.first).id
+    #expect(try await again.quarantinedBytes(id).count >= 80)
+    try await again.close()
+  }
+
+  @Test func keptValuesSurviveARotation() async throws {
+    let engine = try await open(.hidden)
+    try await engine.put("key", "1")
+    try await changeEnvelope(engine)
+    let id = try #require(try await engine.damage(of: "key")?.quarantineID)
+    #expect(try await engine.damage(of: "key")?.quarantineID == id)
+    let bytes = try await engine.quarantinedBytes(id)
+    var first: KeyID?
+    try await engine.base.changeRing {
+      first = $0.primary.id
+      try $0.addPrimary(now: Date())
+    }
+    try await engine.put("other", "2")
+    try await engine.resealKeptValues()
+    let retired = try #require(first)
+    try await engine.base.changeRing { try $0.remove(retired) }
+    try await engine.close()
+    let again = try await open(.hidden)
+    #expect(try await again.quarantinedBytes(id) == bytes)
+    try await again.close()
+  }
+
+  @Test func whatIsIntactHasNoDamage() async throws {
+    let engine = try await open(.hidden)
+    try await engine.put("key", "1")
+    #expect(try await engine.damage(of: "key") == nil)
+    #expect(try await engine.damage(of: "absent") == nil)
+    #expect(try await engine.quarantinedValues().isEmpty)
+    #expect(engine.as(SQLiteEngine.self) != nil)
+    try await engine.close()
+  }
+}

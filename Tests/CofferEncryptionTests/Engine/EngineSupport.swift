@@ -1,0 +1,60 @@
+import CofferCore
+import CofferEncryption
+import CofferLocks
+import Foundation
+import Testing
+
+extension StoreKey {
+  /// Returns a key of a name that is known to be valid.
+  static func known(_ name: String) -> StoreKey { (try? StoreKey(name)) ?? "invalid" }
+}
+
+extension StorageEngine {
+  /// Changes the key ring of this store, as another process would.
+  func changeRing(_ change: (inout KeyRing) throws -> Void) async throws {
+    let ring = try KeyRingStore(self)
+    let open = try await ring.open(settings: EncryptionSettings(), ifMissing: .refuse) { _ in try .forTests() }
+    _ = try await ring.update(open, change)
+  }
+
+  /// Returns the revisions of all values.
+  func revisions() async throws -> [StoreKey: StoreRevision] {
+    var revisions: [StoreKey: StoreRevision] = [:]
+    for summary in try await summaries() { revisions[summary.key] = summary.revision }
+    return revisions
+  }
+
+  /// Stores a text.
+  @discardableResult
+  func put(_ key: StoreKey, _ text: String, _ attributes: ValueAttributes = .none) async throws -> StoreCommit {
+    try await commit(WriteBatch([.put(key, Data(text.utf8), attributes)]), from: StoreOrigin())
+  }
+
+  /// Returns a stored text.
+  func text(_ key: StoreKey) async throws -> String? {
+    try await entry(key).map { String(decoding: $0.value, as: UTF8.self) }
+  }
+}
+
+/// Collects the commits of a stream.
+final class Collector: Sendable {
+  private let received = Locked<[StoreChange]>([])
+  private let task: Task<Void, Never>
+
+  init(_ changes: AsyncStream<StoreChange>) {
+    let received = received
+    task = Task { for await change in changes { received.withLock { $0.append(change) } } }
+  }
+
+  deinit { task.cancel() }
+
+  /// Returns the commits once that of a revision has arrived.
+  func commits(upTo revision: StoreRevision) async throws -> [StoreCommit] {
+    let deadline = ContinuousClock.now + .seconds(30)
+    while received.withLock({ $0.last?.revision ?? .zero }) < revision {
+      try #require(ContinuousClock.now < deadline, "the commits did not arrive")
+      await Task.yield()
+    }
+    return received.withLock { $0 }.compactMap { if case .commit(let commit) = $0 { commit } else { nil } }
+  }
+}

@@ -59,7 +59,7 @@ let benchmarked: [Target] =
   : [
     .target(
       name: "CofferCryptoBench", dependencies: ["CofferCOpenSSL", "CofferCore", "CofferCrypto"],
-      path: "Benchmarks/Crypto", swiftSettings: settings)
+      path: "Benchmarks/Sources/CofferCryptoBench", swiftSettings: settings)
   ]
 
 let package = Package(

@@ -1,4 +1,4 @@
-// Feeds arbitrary bytes to the decoders of envelopes: the header, the padding, the whole. ./run fuzz builds and runs it.
+// Feeds arbitrary bytes to the decoders of envelopes: header, padding and whole. ./run fuzz builds and runs it.
 //
 // With COFFER_FUZZ_CANARY set it fails on purpose, which shows that failures are detected.
 

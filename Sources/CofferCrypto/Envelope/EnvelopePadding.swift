@@ -4,7 +4,7 @@ package import Foundation
 ///
 /// Buckets are 64 bytes and, above that, the sizes of Padmé (Nikitin et al., "Reducing Metadata Leakage from Encrypted
 /// Files and Communication with PURBs", 2019): numbers whose binary form ends in zeros. A value of 64 bytes or more
-/// grows by at most 12.5 %.
+/// grows by at most an eighth.
 package enum EnvelopePadding {
   static let smallestBucket = 64
   private static let mark: UInt8 = 0x80

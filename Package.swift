@@ -52,15 +52,15 @@ let fuzzers: [Target] =
     fuzzer("FuzzSealed", ["CofferCore", "CofferCrypto", "CofferKeychain", "CofferSlots"]),
   ]
 
+func benchmark(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .target(name: name, dependencies: dependencies, path: "Benchmarks/Sources/\(name)", swiftSettings: settings)
+}
+
 // The benchmarks are a package of their own, which sees no symbols of access level package: ./run bench requests them.
 let benchmarked: [Target] =
   Context.environment["COFFER_BENCH"] == nil
   ? []
-  : [
-    .target(
-      name: "CofferCryptoBench", dependencies: ["CofferCOpenSSL", "CofferCore", "CofferCrypto"],
-      path: "Benchmarks/Sources/CofferCryptoBench", swiftSettings: settings)
-  ]
+  : [benchmark("CofferCryptoBench", ["CofferCOpenSSL", "CofferCore", "CofferCrypto"])]
 
 let package = Package(
   name: "coffer",

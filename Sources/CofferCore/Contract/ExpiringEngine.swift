@@ -15,6 +15,14 @@ extension StorageEngine {
     }
   }
 
+  /// Reads one state of the store, including values that have expired if the engine can find them.
+  package func withAllStored<R: Sendable>(
+    _ body: @Sendable (any StorageSnapshot) async throws -> R
+  ) async throws -> R {
+    guard let engine = firstBehind({ $0 as? any ExpiringEngine }) else { return try await withSnapshot(body) }
+    return try await engine.withStoredSnapshot(body)
+  }
+
   /// Whether a value of a key, or of any key with a prefix, is stored, even if it has expired.
   package func stores(_ key: StoreKey, isPrefix: Bool) async throws -> Bool {
     guard let engine = firstBehind({ $0 as? any ExpiringEngine }) else { return false }

@@ -14,17 +14,17 @@ final class CipherSource: Sendable {
 
   private let base: any StorageEngine
   private let store: KeyRingStore
-  private let isEncrypted: (@Sendable (StoreKey) -> Bool)?
+  private let configuration: EncryptionConfiguration
   private let state: Locked<State>
 
   init(
     _ open: OpenKeyRing, in store: KeyRingStore, readAt revision: StoreRevision,
-    only isEncrypted: (@Sendable (StoreKey) -> Bool)?
+    _ configuration: EncryptionConfiguration
   ) throws {
     base = store.engine
     self.store = store
-    self.isEncrypted = isEncrypted
-    let cipher = try StoreCipher(open, over: base, only: isEncrypted)
+    self.configuration = configuration
+    let cipher = try StoreCipher(open, over: base, configuration)
     state = Locked(State(current: cipher, checkedAt: revision))
   }
 
@@ -66,12 +66,38 @@ final class CipherSource: Sendable {
       let open = try await store.reload(cipher.open)
       let next =
         open.revisions == cipher.open.revisions
-        ? cipher : try StoreCipher(open, over: base, only: isEncrypted)
+        ? cipher : try StoreCipher(open, over: base, configuration)
       state.withLock { state in
         state.current = next
         state.checkedAt = max(state.checkedAt, revision)
       }
       return next
+    }
+  }
+
+  /// Changes the key ring, and returns the state that is valid afterwards. `change` runs again if another process has
+  /// changed the ring at the same time.
+  @discardableResult
+  func update(_ change: (inout KeyRing) throws -> Void) async throws -> StoreCipher {
+    let revision = base.latestRevision
+    let cipher = current
+    let open = try await store.update(cipher.open, change)
+    let next = try StoreCipher(open, over: base, configuration)
+    state.withLock { state in
+      guard state.current.ring.generation < next.ring.generation else { return }
+      state.current = next
+      state.checkedAt = max(state.checkedAt, revision)
+    }
+    return next
+  }
+
+  /// Removes the key ring of a store whose values are all in plain.
+  /// - Throws: `busy` if another process has changed the ring meanwhile.
+  func removeRing() async throws {
+    guard try await store.remove(current.open) else {
+      throw StorageError(
+        .busy, "Another process has changed the key ring of the store.",
+        advice: "Run the same operation again. The values stay as they are.", location: base.description)
     }
   }
 

@@ -38,7 +38,7 @@ public final class EncryptedEngine: EngineDecorator {
   ) throws {
     base = store.engine
     try Self.check(base, open.ring.settings, configuration)
-    ciphers = try CipherSource(open, in: store, readAt: revision, only: configuration.isEncrypted)
+    ciphers = try CipherSource(open, in: store, readAt: revision, configuration)
     indexer = NameIndexer(base)
     hidesNames = open.ring.settings.hidesNames
     capabilities = Self.capabilities(
@@ -64,18 +64,18 @@ public final class EncryptedEngine: EngineDecorator {
     }
   }
 
-  /// Returns whether a store without a key ring receives one: also if it holds plain values, if all of their keys may
-  /// be in plain.
+  /// Returns whether a store without a key ring receives one: beside plain values only for single keys. A store with
+  /// envelopes has lost its ring.
   private static func missing(
     in base: any StorageEngine, _ configuration: EncryptionConfiguration
   ) async throws -> KeyRingStore.Missing {
-    guard let isEncrypted = configuration.isEncrypted, base.capabilities.contains([.snapshots, .listing]) else {
+    guard configuration.isEncrypted != nil, base.capabilities.contains([.snapshots, .listing]) else {
       return .create
     }
     // A damaged record is repaired or reported when the ring is opened.
     do { if try await base.record(KeyRingStore.record) != nil { return .create } } catch { return .create }
     let isPlain = try await base.withSnapshot { snapshot in
-      try await snapshot.allSummaries().allSatisfy { !isEncrypted($0.key) && !$0.attributes.isMarked }
+      try await snapshot.allSummaries().allSatisfy { !$0.attributes.isMarked }
     }
     return isPlain ? .createBesidePlainValues : .create
   }

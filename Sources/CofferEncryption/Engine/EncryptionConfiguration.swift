@@ -10,6 +10,9 @@ public struct EncryptionConfiguration: Sendable {
   /// `damaged`. Names cannot be hidden in such a store.
   public var isEncrypted: (@Sendable (StoreKey) -> Bool)?
 
+  /// The cipher of the value of a key; `nil`, the default and for a key without one of its own: that of the settings.
+  public var algorithm: (@Sendable (StoreKey) -> EncryptionAlgorithm?)?
+
   /// Creates options.
   public init(
     settings: EncryptionSettings = EncryptionSettings(), only isEncrypted: (@Sendable (StoreKey) -> Bool)? = nil

@@ -18,6 +18,7 @@ final class StoreCipher: Sendable {
   let names: OpaqueNames?
   private let location: String
   private let isEncrypted: (@Sendable (StoreKey) -> Bool)?
+  private let algorithm: (@Sendable (StoreKey) -> EncryptionAlgorithm?)?
   private let hidesTypes: Bool
 
   var ring: KeyRing { open.ring }
@@ -25,11 +26,12 @@ final class StoreCipher: Sendable {
   /// - Parameters:
   ///   - open: the key ring, as it was read.
   ///   - base: the engine of the store.
-  ///   - isEncrypted: whether a key's value is encrypted; `nil` if all are.
-  init(_ open: OpenKeyRing, over base: any StorageEngine, only isEncrypted: (@Sendable (StoreKey) -> Bool)?) throws {
+  ///   - configuration: the options of the engine.
+  init(_ open: OpenKeyRing, over base: any StorageEngine, _ configuration: EncryptionConfiguration) throws {
     self.open = open
     precondition = open.precondition
-    self.isEncrypted = isEncrypted
+    isEncrypted = configuration.isEncrypted
+    algorithm = configuration.algorithm
     location = base.description
     names = open.ring.settings.hidesNames ? try OpaqueNames(open.ring) : nil
     hidesTypes = base.capabilities.contains(.propertyLists)
@@ -57,8 +59,8 @@ final class StoreCipher: Sendable {
     var attributes = (hidesTypes ? attributes.hidingType : attributes).marked()
     if let stored { attributes[.sealedName] = stored.sealed }
     let sealed = try Envelope.seal(
-      value, under: ring.primary, context: context(name, attributes), algorithm: ring.settings.algorithm.cipher,
-      isPadded: ring.settings.padsValues)
+      value, under: ring.primary, context: context(name, attributes),
+      algorithm: (algorithm?(name) ?? ring.settings.algorithm).cipher, isPadded: ring.settings.padsValues)
     return Sealed(value: sealed, attributes: attributes)
   }
 

@@ -57,6 +57,9 @@ package struct RootKey: Sendable {
   /// The identity of the root key, which its ring's header contains: it distinguishes a wrong key from damage.
   var check: Data { key.id.bytes }
 
+  /// Returns a key for another purpose than the ring.
+  func derivedKey(for purpose: DataKey.Purpose) throws -> DataKey { try key.derivedKey(for: purpose) }
+
   /// The cipher of the body of a ring.
   func cipher() throws -> AEAD { try AEAD(.aes256GCM, key: key.derivedKey(for: DataKey.Purpose("key ring")).material) }
 }

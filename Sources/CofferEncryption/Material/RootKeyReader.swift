@@ -43,6 +43,18 @@ package final class RootKeyReader: Sendable {
     return root
   }
 
+  /// Returns a key for values that are kept outside of a store. It is always the same, as no ring has a salt for it.
+  /// - Throws: as ``rootKey(for:)``; `unsupported` for a passphrase, which needs a salt.
+  package func standaloneKey() async throws -> DataKey {
+    if case .passphrase = source.kind {
+      throw StorageError.unsupported(
+        "single values encrypted with a passphrase", advice: "Use key material, or an encrypted store.", location: "")
+    }
+    let salt = Data(count: RootKeyDerivation.saltCount)
+    let root = try RootKey(from: try await secret(isNew: true), RootKeyDerivation(.keyMaterial, salt: salt))
+    return try root.derivedKey(for: DataKey.Purpose("single values"))
+  }
+
   private func derive(_ secret: SecretBytes, _ derivation: RootKeyDerivation?) async throws -> RootKey {
     guard case .passphrase(_, let limits, let cost) = source.kind else {
       return try RootKey(from: secret, derivation ?? .random(.keyMaterial))

@@ -160,9 +160,15 @@ import Testing
     try await engine.put("secret/a", "1")
     #expect(try await engine.summaries().map(\.key) == ["secret/a", "theme"])
     #expect(try await base.encrypted(only: { $0.hasPrefix("secret/") }).text("secret/a") == "1")
-    // A value that would have to be encrypted may be an envelope whose ring was lost.
+    // A plain value where an encrypted one must be is refused by itself.
     let another = MemoryEngine()
     try await another.put("secret/a", "1")
+    let mixed = try await another.encrypted(only: { $0.hasPrefix("secret/") })
+    await expectStorageError(.damaged) { _ = try await mixed.entry("secret/a") }
+    try await mixed.put("secret/b", "2")
+    // An envelope shows that there was a ring, and that it was lost.
+    let batch = WriteBatch([.deleteRecord(KeyRingStore.record), .deleteRecord(KeyRingStore.copy)])
+    try await another.commit(batch, from: StoreOrigin())
     await expectStorageError(.notFound) { _ = try await another.encrypted(only: { $0.hasPrefix("secret/") }) }
   }
 

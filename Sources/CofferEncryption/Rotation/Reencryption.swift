@@ -1,0 +1,173 @@
+import CofferCore
+import CofferCrypto
+import Foundation
+
+/// Writes the values of a store anew until each has the form that its key ring demands.
+///
+/// Nothing but the envelopes themselves records how far it came: a value is done if it names the primary key. It can
+/// therefore be killed at any point and run in several processes at once. Each commit requires the revisions that were
+/// read, so that a newer value is never replaced by an older one, and that the key ring has not changed.
+struct Reencryption {
+  private static let pageSize = 500
+  private static let batchBytes = 1 << 20
+
+  let engine: EncryptedEngine
+  let rotation: KeyRotation
+  let origin: StoreOrigin
+  /// The keys to write anew; `nil` for all.
+  let prefix: StoreKey?
+
+  private var base: any StorageEngine { engine.base }
+
+  /// Passes over the store until a pass finds nothing to change.
+  mutating func run(_ report: inout RotationReport) async throws {
+    let total = try await count()
+    rotation.update { $0.totalValues = total }
+    while true {
+      var pass = Pass()
+      try await examineAll(&pass, after: report)
+      report.changedValues += pass.changedValues
+      report.changedBytes += pass.changedBytes
+      (report.values, report.failures) = (pass.values, pass.failures)
+      if pass.changedValues == 0, pass.conflicts == 0 { break }
+      rotation.update { $0.values = 0 }
+    }
+    // The old keys are removed next, which must not survive a power loss that the new values do not survive.
+    try await base.flush()
+  }
+
+  private struct Pass {
+    var values = 0
+    var changedValues = 0
+    var changedBytes = 0
+    /// The number of values that another writer has changed meanwhile.
+    var conflicts = 0
+    var failures: [RotationReport.Failure] = []
+  }
+
+  private func count() async throws -> Int {
+    var (count, last): (Int, StoreKey?) = (0, nil)
+    while true {
+      let page = try await summaries(after: last)
+      guard let end = page.last else { return count }
+      count += page.count
+      last = end.key
+    }
+  }
+
+  private func summaries(after last: StoreKey?) async throws -> [StoreEntrySummary] {
+    try await base.withAllStored { try await $0.summaries(prefix: nil, after: last, limit: Self.pageSize) }
+  }
+
+  private func examineAll(_ pass: inout Pass, after report: RotationReport) async throws {
+    var last: StoreKey?
+    while true {
+      // A snapshot for each page: a long one would keep the log from being checkpointed.
+      let page = try await summaries(after: last)
+      guard let end = page.last else { return }
+      var rest = page[...]
+      while !rest.isEmpty {
+        try Task.checkCancellation()
+        var size = 0
+        let part = rest.prefix { summary in
+          defer { size += summary.size ?? Self.batchBytes / 64 }
+          return size < Self.batchBytes
+        }
+        rest = rest.dropFirst(part.count)
+        try await examine(part.map(\.key), &pass)
+        let done = pass
+        rotation.update { progress in
+          progress.values = done.values
+          progress.changedValues = report.changedValues + done.changedValues
+          progress.changedBytes = report.changedBytes + done.changedBytes
+        }
+      }
+      last = end.key
+    }
+  }
+
+  /// Examines values by their stored keys, and writes those anew that need it.
+  private func examine(_ keys: [StoreKey], _ pass: inout Pass) async throws {
+    pass.values += keys.count
+    var changes: [Change] = []
+    for (key, entry) in zip(keys, try await stored(keys, &pass)) {
+      guard let entry else { continue }
+      do {
+        if let change = try await change(of: key, entry) { changes.append(change) }
+      } catch let error as StorageError {
+        try record(error, &pass)
+      }
+    }
+    try await commit(changes, &pass)
+  }
+
+  /// Reads values, and each by itself if one of them cannot be read.
+  private func stored(_ keys: [StoreKey], _ pass: inout Pass) async throws -> [StoreEntry?] {
+    do {
+      return try await base.withAllStored { try await $0.entries(keys) }
+    } catch let error as StorageError where error.code == .damaged {
+      var entries: [StoreEntry?] = []
+      for key in keys {
+        do { entries += try await base.withAllStored { try await $0.entries([key]) } } catch let error as StorageError
+          where error.code == .damaged
+        {
+          entries.append(nil)
+          try record(error, &pass)
+        }
+      }
+      return entries
+    }
+  }
+
+  private func record(_ error: StorageError, _ pass: inout Pass) throws {
+    guard [.damaged, .keyUnavailable, .newerFormat].contains(error.code) else { throw error }
+    pass.failures.append(RotationReport.Failure(key: error.key, error: error))
+  }
+
+  private struct Change {
+    let name: StoreKey
+    /// The opened value; `nil` for one that has expired, which is removed.
+    let entry: StoreEntry?
+    var operations: [WriteBatch.Operation] {
+      // For preconditions a value that has expired is absent.
+      guard let entry else { return [.require(name, nil), .delete(name)] }
+      return [.require(name, entry.revision), .put(name, entry.value, entry.attributes)]
+    }
+  }
+
+  /// Returns the value to write anew, or `nil` if it has the right form.
+  private func change(of key: StoreKey, _ stored: StoreEntry) async throws -> Change? {
+    try await engine.opening { cipher in
+      let name = try cipher.name(of: key, stored.attributes)
+      guard prefix.map(name.hasPrefix) ?? true, cipher.mustChange(stored, of: name) else { return nil }
+      let isExpired = stored.attributes.isExpired(at: engine.clock.now())
+      return Change(name: name, entry: isExpired ? nil : try cipher.open(stored, of: name))
+    }
+  }
+
+  private func commit(_ changes: [Change], _ pass: inout Pass) async throws {
+    guard !changes.isEmpty else { return }
+    do {
+      try await engine.commit(WriteBatch(changes.flatMap(\.operations), durability: .relaxed), from: origin)
+      pass.changedValues += changes.count
+      pass.changedBytes += changes.reduce(0) { $0 + ($1.entry?.value.count ?? 0) }
+    } catch let error as StorageError where error.code == .preconditionFailed {
+      // Another writer has changed one of them. The others are written by themselves, that one in the next pass.
+      guard changes.count > 1 else {
+        pass.conflicts += 1
+        return
+      }
+      for change in changes { try await commit([change], &pass) }
+    }
+  }
+}
+
+extension StoreCipher {
+  /// Whether a stored value has another form than the key ring demands.
+  func mustChange(_ stored: StoreEntry, of name: StoreKey) -> Bool {
+    guard stored.attributes.isMarked else { return encrypts(name) && ring.phase == .encrypting }
+    guard encrypts(name) else { return true }
+    guard let header = try? EnvelopeHeader(of: stored.value) else { return true }  // opening it reports the damage
+    return header.keyID != ring.primary.id
+  }
+}

@@ -1,0 +1,42 @@
+public import CofferCore
+
+/// The outcome of a ``KeyRotation``.
+public struct RotationReport: Sendable {
+  /// A value that could not be written anew. It is stored as before.
+  public struct Failure: Sendable {
+    /// The key of the value; `nil` if its hidden name could not be opened.
+    public let key: StoreKey?
+    /// The reason.
+    public let error: StorageError
+  }
+
+  /// The purpose of the rotation.
+  public let goal: RotationGoal
+  /// Whether it has continued a rotation that was interrupted before.
+  public let continuedEarlier: Bool
+  /// The number of values that were examined.
+  public internal(set) var values = 0
+  /// The number of values that were written anew.
+  public internal(set) var changedValues = 0
+  /// The plain size of the values that were written anew, in bytes.
+  public internal(set) var changedBytes = 0
+  /// The short ids of the keys that were removed from the key ring, since no value needs them any more.
+  public internal(set) var removedKeys: [String] = []
+  /// The short id of the key that encrypts new values; `nil` for a store that is no longer encrypted.
+  public internal(set) var primaryKey: String?
+  /// The values that could not be written anew. The keys that they may need stay in the key ring.
+  public internal(set) var failures: [Failure] = []
+
+  /// Whether every value has reached the goal.
+  public var isComplete: Bool { failures.isEmpty }
+}
+
+/// What a ``KeyRotation`` does with the values of a store.
+public enum RotationGoal: String, Hashable, Sendable {
+  /// Every value is encrypted under a new key, and the old keys are removed.
+  case newKey
+  /// Plain values are encrypted.
+  case encryption
+  /// Encrypted values are stored in plain.
+  case decryption
+}

@@ -52,14 +52,6 @@ import Testing
     }
   }
 
-  @Test("Encryption throws, and returns nothing")
-  func encryption() async throws {
-    let helper = EncryptionHelper()
-    let secret = Data("s3cret".utf8)
-    await expectError(.unsupported) { _ = try await helper.encrypt(secret, name: "k", policy: .aes256) }
-    await expectError(.unsupported) { _ = try await helper.decrypt(secret, name: "k", policy: .chaCha20Poly1305) }
-  }
-
   @Test("A snapshot is sent once, in order, and again after a failure")
   func sync() async throws {
     let (here, there) = InProcessTransport.pair()

@@ -31,6 +31,7 @@ extension StoreLocation {
     case .chain:
       guard let chain = try secretChain(options) else { throw StorageError.invalidLocation("The chain is empty.") }
       return try await chain.open(configuration: options.keychain)
+    case .encrypted(let base): return try await options.encryption.open(base, options)
     case .other(let scheme, let address):
       return try await options.scheme(scheme).opened(address, options).allowing(options.access)
     }
@@ -53,6 +54,7 @@ extension StoreLocation {
       let path = Self.absolute(path)
       return try PathParts.exists(path) || PathParts.exists(path + ".coffer/journal.db")
     case .chain(let links): return try links.reversed().contains { try $0.exists(options) }
+    case .encrypted(let base): return try base.exists(options)
     case .other(let scheme, let address): return try options.scheme(scheme).exists(address)
     }
   }
@@ -66,7 +68,7 @@ extension StoreLocation {
         switch link {
         case .keychain(let service, let group): .keychain(service: service, accessGroup: group)
         case .sealed(let path): .sealed(URL(fileURLWithPath: path), passphrase: try options.passphrase(for: path))
-        case .sqlite, .files, .memory, .preferences, .chain, .other: nil
+        case .sqlite, .files, .memory, .preferences, .chain, .encrypted, .other: nil
         }
       })
   }
@@ -79,6 +81,7 @@ extension StoreLocation {
     case .files(let directory): .files(directory: Self.absolute(directory))
     case .sealed(let path): .sealed(path: Self.absolute(path))
     case .chain(let links): .chain(links.map(\.standardized))
+    case .encrypted(let base): .encrypted(base.standardized)
     case .memory, .preferences, .keychain, .other: self
     }
   }

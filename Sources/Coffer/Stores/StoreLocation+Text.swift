@@ -25,6 +25,7 @@ extension StoreLocation {
     case "prefs": self = .preferences(suite: address)
     case "sealed": self = .sealed(path: address)
     case "keychain": self = try Self.keychain(address)
+    case "encrypted": self = .encrypted(try StoreLocation(address, schemes: schemes))
     default:
       guard let other = schemes.first(where: { $0.name == scheme }) else {
         throw Self.unknown(String(scheme), schemes)
@@ -92,6 +93,11 @@ extension StoreLocation {
         throw StorageError.invalidLocation(Self.chainForm)
       }
       for link in links { try link.check() }
+    case .encrypted(let base):
+      try base.check()
+      try require(
+        !base.keepsSecrets,
+        "\(base) protects its values already: encrypted:STORE takes a database, files or preferences.")
     case .memory, .other: break
     }
   }
@@ -111,6 +117,7 @@ extension StoreLocation: CustomStringConvertible {
       "keychain:\(Self.encoded(service))" + (group.map { "@\(Self.encoded($0))" } ?? "")
     case .sealed(let path): "sealed:\(path)"
     case .chain(let links): links.map(\.description).joined(separator: "+")
+    case .encrypted(let base): "encrypted:\(base)"
     case .other(let scheme, let address): "\(scheme):\(address)"
     }
   }

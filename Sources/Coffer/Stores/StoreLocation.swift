@@ -32,6 +32,8 @@ public enum StoreLocation: Sendable {
   case sealed(path: String)
   /// A keychain followed by a sealed file, of which `SecretChain` selects one.
   indirect case chain([StoreLocation])
+  /// A store whose values are encrypted by this library, in a store of another kind.
+  indirect case encrypted(StoreLocation)
   /// A store of a kind that a ``StoreScheme`` adds.
   case other(scheme: String, address: String)
 
@@ -43,13 +45,14 @@ public enum StoreLocation: Sendable {
     ("keychain:SERVICE[@GROUP]", "secrets in the desktop's keyring"),
     ("sealed:PATH", "secrets in one file, under a passphrase"),
     ("keychain:SERVICE+sealed:PATH", "a keyring, or a sealed file without one"),
+    ("encrypted:STORE", "one of these, with encrypted values"),
     ("memory:", "gone when it is closed"),
   ]
 
-  /// Whether the store is made for secrets: a keychain, a sealed file or a chain of them.
+  /// Whether the store protects its values: a keychain, a sealed file, a chain of them, or an encrypted store.
   public var keepsSecrets: Bool {
     switch self {
-    case .keychain, .sealed, .chain: true
+    case .keychain, .sealed, .chain, .encrypted: true
     case .sqlite, .files, .memory, .preferences, .other: false
     }
   }
@@ -58,7 +61,7 @@ public enum StoreLocation: Sendable {
   public var mayBeSealed: Bool {
     switch self {
     case .sealed, .chain: true
-    case .sqlite, .files, .memory, .preferences, .keychain, .other: false
+    case .sqlite, .files, .memory, .preferences, .keychain, .encrypted, .other: false
     }
   }
 }
@@ -74,6 +77,7 @@ extension StoreLocation: Hashable {
       case .preferences(let suite): ["prefs", suite]
       case .keychain(let service, let group): ["keychain", service] + (group.map { [$0] } ?? [])
       case .sealed(let path): ["sealed", path]
+      case .encrypted(let base): ["encrypted"] + base.identity.map(\.description)
       case .other(let scheme, let address): [scheme, address]
       case .chain(let links): links.flatMap { ["\($0.identity.count)"] + $0.identity.map(\.description) }
       }

@@ -14,6 +14,8 @@ public struct StoreOptions: Sendable {
   public var keychain = KeychainConfiguration()
   /// Returns the source of the passphrase for the sealed file at a path. If it is `nil`, sealed files cannot be opened.
   public var passphrase: (@Sendable (_ path: String) throws -> PassphraseSource)?
+  /// The settings of encrypted stores.
+  public var encryption = EncryptionOptions()
   /// The schemes of additional kinds of stores. Empty by default.
   public var schemes: [StoreScheme] = []
 

@@ -85,6 +85,8 @@ private func restore(
       return Restored(
         store: engine.description, backup: path, revision: report.revision, values: report.values, replaced: kept)
     }
+  // A backup holds what is stored: encrypted values with their key ring.
+  case .encrypted(let base): return try await restore(base, from: path, invocation, progress)
   case .keychain, .chain, .memory, .other: throw noBackup(location.description)
   }
 }

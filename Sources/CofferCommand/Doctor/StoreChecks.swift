@@ -28,6 +28,7 @@ struct StoreChecks {
       return findings
     case .keychain: return KeychainChecks.all()
     case .memory: return [.ok(name, "ends with the command")]
+    case .encrypted(let base): return await StoreChecks(location: base, passphrases: passphrases).all()
     case .other: return await opened()
     case .sqlite(let path): return await check(path) { try await sqlite(path) }
     case .files(let directory):

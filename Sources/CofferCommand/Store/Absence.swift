@@ -12,6 +12,7 @@ extension StoreLocation {
     // A directory of files becomes a store only with its control directory.
     case .files(let directory): try !PathParts.exists(URL(fileURLWithPath: directory + "/.coffer").path)
     case .preferences, .sealed, .other: try !exists()
+    case .encrypted(let base): try base.isAbsent()
     case .chain(let links): try links.allSatisfy { try $0.isAbsent() }
     }
   }

@@ -25,6 +25,7 @@ extension StoreLocation {
     switch self {
     case .sqlite(let path), .files(let path), .sealed(let path): path.hasPrefix("~") ? standardized : self
     case .chain(let links): .chain(links.map(\.expandingTilde))
+    case .encrypted(let base): .encrypted(base.expandingTilde)
     case .memory, .preferences, .keychain, .other: self
     }
   }
@@ -59,6 +60,7 @@ extension StoreLocation {
     switch self {
     case .preferences: [.preferences]
     case .keychain: [.applicationSupport]
+    case .encrypted(let base): base.neededDirectories
     // The others name their files, and a chain continues with its next store.
     case .sqlite, .files, .memory, .sealed, .chain, .other: []
     }

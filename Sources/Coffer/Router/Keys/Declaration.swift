@@ -11,10 +11,10 @@ extension StorageKeyDescriptor {
         throw flaw(key, "The key has no \(word).", "Declare its owner, and its purpose in a sentence.")
       }
     }
-    guard !isSensitive || domain.isSecure || configuration.keepsSecrets(domain) else {
+    guard !isSensitive || domain.isSecure || isEncrypted || configuration.keepsSecrets(domain) else {
       throw StorageError(
         .insecureKey, "The key is a secret, and \(domain) does not protect values.",
-        advice: "Store it in a keychain or a sealed file. Nothing was read or written.", key: key)
+        advice: "Encrypt it, or store it in a keychain or a sealed file. Nothing was read or written.", key: key)
     }
     guard !isSensitive || syncPolicy == .never else {
       throw StorageError(
@@ -29,7 +29,8 @@ extension StorageKeyDescriptor {
       throw flaw(key, "The key has a lifetime that is not positive.", "Omit it, or declare a longer one.")
     }
     switch (security, domain) {
-    case (.keychain, _) where configuration.keepsSecrets(domain), (.encrypted, .encryptedFileSystem),
+    case (.keychain, _) where configuration.keepsSecrets(domain) && !domain.isEncrypted,
+      (.encrypted, _) where domain.isEncrypted,
       (.none, _) where !domain.isSecure:
       break
     case (.encrypted, _) where !domain.isSecure: break
@@ -39,6 +40,8 @@ extension StorageKeyDescriptor {
         "Omit the security policy, or choose another domain.")
     }
   }
+
+  private var isEncrypted: Bool { if case .encrypted = security { true } else { false } }
 
   private func flaw(_ key: StoreKey, _ message: String, _ advice: String) -> StorageError {
     StorageError(.invalidDeclaration, message, advice: advice + " Nothing was read or written.", key: key)
@@ -57,12 +60,11 @@ extension StorageKeyDescriptor {
         advice: "Migrate the older value in your own code. Nothing was read or written.")
     }
     switch security {
-    case .encrypted: return .noEncryption
     case .keychain(_, let control?):
       return StorageError(
         .unsupported, "No authenticator is available that can enforce '\(control)'.",
         advice: "Store the secret without access control if that is sufficient. Nothing was read or written.")
-    case .none, .keychain: return nil
+    case .none, .keychain, .encrypted: return nil
     }
   }
 }

@@ -10,7 +10,8 @@ public enum SecurityPolicy: Hashable, Sendable {
   ///   - accessControl: the authentication that is required to read the value. It cannot be enforced yet: a key with an
   ///     access control is refused when it is used, and never stored with less protection.
   case keychain(accessibility: KeychainAccessibility = .whenUnlocked, accessControl: KeychainAccessControl? = nil)
-  /// Encryption by this library. This version refuses to read or write such values.
+  /// Encryption by this library, under a key that is not in the store. The names of encrypted keys in a store of plain
+  /// values are not encrypted; those of `StorageDomain.encryptedFileSystem` can be.
   case encrypted(EncryptionPolicy)
 }
 

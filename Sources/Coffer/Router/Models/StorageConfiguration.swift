@@ -24,6 +24,11 @@ public struct StorageConfiguration: Sendable {
     get { stores.events }
     set { stores.events = newValue }
   }
+  /// The encryption of values: that of ``stores``. Its default key is in the keyring under the application's name.
+  public var encryption: EncryptionOptions {
+    get { stores.encryption }
+    set { stores.encryption = newValue }
+  }
   /// The access to every store of the router, the given engines included. With `StoreAccess.readOnly`, nothing is
   /// created or written, every write throws `readOnly`, and a store that does not exist reads as an empty one. It is a
   /// shorthand for ``StoreOptions/access`` of ``stores``.

@@ -22,7 +22,7 @@ public enum StorageDomain: Hashable, Sendable {
   case chain(service: String? = nil, accessGroup: String? = nil, sealed: URL, passphrase: PassphraseSource? = nil)
   /// One file per value: in a subdirectory with the application's name, or directly in a custom directory.
   case fileSystem(FileDirectory)
-  /// One encrypted file per value. This version refuses to read or write it.
+  /// One encrypted file per value, in a subdirectory of its own or directly in a custom directory.
   case encryptedFileSystem(FileDirectory)
   /// One file per value in the shared container of an app group; by default that of the configuration.
   case appGroupFileSystem(group: String? = nil)
@@ -37,9 +37,15 @@ public enum StorageDomain: Hashable, Sendable {
 
   /// Whether the domain protects its values; `false` for an engine of a configuration, which is not known here.
   public var isSecure: Bool {
+    isEncrypted || keepsSecrets
+  }
+
+  /// Whether all values of the domain's store are encrypted by this library.
+  @usableFromInline
+  var isEncrypted: Bool {
     switch self {
-    case .encryptedFileSystem: true
-    default: keepsSecrets
+    case .encryptedFileSystem, .store(.encrypted): true
+    default: false
     }
   }
 
@@ -47,13 +53,13 @@ public enum StorageDomain: Hashable, Sendable {
   @usableFromInline
   var security: SecurityPolicy {
     switch self {
-    case .encryptedFileSystem: .encrypted(.aes256)
+    case _ where isEncrypted: .encrypted(.aes256)
     case _ where keepsSecrets: .keychain()
     default: .none
     }
   }
 
-  /// Whether the domain's values are in the desktop's keyring or in a sealed file.
+  /// Whether the domain's values are in the desktop's keyring, in a sealed file or in an encrypted store.
   @usableFromInline
   var keepsSecrets: Bool {
     switch self {

@@ -28,7 +28,13 @@ enum DomainLocation: Hashable, Sendable {
     case .fileSystem(let directory):
       // All applications share these directories, so use a subdirectory.
       self = try .files(in: directory.url().appendingPathComponent(application))
-    case .encryptedFileSystem: throw StorageError.noEncryption
+    case .encryptedFileSystem(let directory):
+      let isOwn = if case .custom = directory { true } else { false }
+      let url = try directory.url()
+      // A directory that other applications or plain files share gets a subdirectory.
+      self = try .checked(
+        .encrypted(
+          .files(directory: (isOwn ? url : url.appendingPathComponent(application + ".encrypted")).path)))
     case .appGroupFileSystem(let group):
       self = try .files(in: StoreAppGroup.container(configuration.group(group)).appendingPathComponent("Files"))
     case .database(let url?):
@@ -50,6 +56,9 @@ enum DomainLocation: Hashable, Sendable {
   private static func files(in directory: URL) -> DomainLocation {
     .store(.files(directory: directory.path).standardized)
   }
+
+  /// Whether the store encrypts all of its values.
+  var isEncrypted: Bool { if case .store(.encrypted) = self { true } else { false } }
 
   /// Returns whether the store exists, without creating anything.
   func exists(_ configuration: StorageConfiguration) throws -> Bool {
@@ -92,13 +101,5 @@ extension StorageConfiguration {
         advice: "Set StorageConfiguration.appGroup.")
     }
     return group
-  }
-}
-
-extension StorageError {
-  static var noEncryption: StorageError {
-    StorageError(
-      .unsupported, "This version cannot encrypt values.",
-      advice: "Store the value in a keychain. Nothing was read or written, in particular not unencrypted.")
   }
 }

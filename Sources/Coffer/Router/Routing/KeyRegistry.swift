@@ -71,6 +71,7 @@ final class KeyRegistry: Sendable {
     /// Adds a record, or replaces that of the same declaration.
     mutating func insert(_ record: Record) throws {
       try record.checkPassphrase(besides: entries.values.joined().lazy.map(\.record))
+      try record.checkKeyMaterial(besides: entries.values.joined().lazy.map(\.record))
       let name = record.descriptor.name
       var others = entries[name] ?? []
       let replaced = others.firstIndex { record.replaces($0.record) }
@@ -186,6 +187,36 @@ final class KeyRegistry: Sendable {
     }
     throw StorageError(
       .unregisteredKey, message, advice: "Add it to the catalog of its owner. Nothing was read or written.")
+  }
+
+  /// Forgets the stores of the keys at a location, which are resolved anew with their next use.
+  func forgetStores(at location: DomainLocation) {
+    state.withLock { state in
+      for (name, entries) in state.entries {
+        state.entries[name] = entries.map { ($0.record, $0.record.location == .located(location) ? nil : $0.resolved) }
+      }
+      state.resolved = state.resolved.filter { $0.value.record.location != .located(location) }
+    }
+  }
+
+  /// Returns the encryption of an encrypted key of a store, or `nil` if no known key of it is encrypted.
+  func encryption(at location: DomainLocation) -> EncryptionPolicy? {
+    let records = state.withLock { $0.entries.values.joined().map(\.record) }
+    for record in records where record.location == .located(location) && record.obstacle == nil {
+      if case .encrypted(let policy) = record.descriptor.security { return policy }
+    }
+    return nil
+  }
+
+  /// Returns the encryption that a key of a store declares, or `nil` if its values are plain.
+  func encryption(of key: StoreKey, in location: DomainLocation) -> EncryptionPolicy? {
+    let records = state.withLock { state in
+      (state.entries[key.string] ?? []).map(\.record) + state.families.filter { key.hasPrefix($0.key) }
+    }
+    for record in records where record.location == .located(location) && (record.isFamily || record.key == key) {
+      if case .encrypted(let policy) = record.descriptor.security { return policy }
+    }
+    return nil
   }
 
   // MARK: Registering

@@ -21,6 +21,11 @@ extension StorageConfiguration {
     return engines[name.description]
   }
 
+  /// Returns whether a test's engine takes the place of a store.
+  func isReplaced(_ location: DomainLocation) -> Bool {
+    replacements.keys.contains { (try? DomainLocation($0, self)) == location }
+  }
+
   /// Returns whether a domain is made for secrets: a keychain, a sealed file, or an engine or a scheme that declares
   /// it. A missing engine or scheme is accepted here, and is an error when the key is used.
   func keepsSecrets(_ domain: StorageDomain) -> Bool {
@@ -31,11 +36,12 @@ extension StorageConfiguration {
     }
   }
 
-  /// The settings for opening a domain's store: with the passphrase of the domain, if it has a source of its own.
+  /// The settings for opening a domain's store: with the passphrase of the domain, if it has a source of its own, and
+  /// with the default key of the application.
   func opening(_ domain: StorageDomain) -> StorageConfiguration {
-    guard let source = domain.sealedFile?.passphrase else { return self }
     var configuration = self
-    configuration.stores.passphrase = { _ in source }
+    configuration.encryption.service = applicationName
+    if let source = domain.sealedFile?.passphrase { configuration.stores.passphrase = { _ in source } }
     return configuration
   }
 }

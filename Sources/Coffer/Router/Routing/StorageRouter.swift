@@ -38,7 +38,7 @@ public actor StorageRouter: StorageProviding {
     registry = KeyRegistry(configuration)
     let sync = SyncHelper(transport: configuration.sync.transport)
     let follower = configuration.sync.transport.map { _ in SyncFollower(sync, onFailure: configuration.sync.onFailure) }
-    openStores = OpenStores(configuration) { follower?.changed() }
+    openStores = OpenStores(configuration, registry) { follower?.changed() }
     (self.sync, self.follower) = (sync, follower)
     follower?.attach(self)
   }
@@ -93,7 +93,9 @@ public actor StorageRouter: StorageProviding {
     let (record, known) = try registry.find(key)
     if let known, known.declaration != nil || declaration == nil { return known }
     let store =
-      if let known { known.store } else { try await openStores.store(of: key.domain) }
+      if let known { known.store } else if case .encrypted(let policy) = record.descriptor.security {
+        try await openStores.encryptingStore(of: key.domain, policy)
+      } else { try await openStores.store(of: key.domain) }
     let resolved = ResolvedKey(record, store, declaration: declaration)
     registry.keep(resolved)
     return resolved

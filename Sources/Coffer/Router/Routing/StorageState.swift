@@ -30,18 +30,21 @@ extension StorageRouter {
   /// - Throws: `notAtomic` when the keys are in several stores, which have no common snapshot; `StorageError` when the
   ///   values cannot be read.
   public nonisolated func state(of keys: [any StorageKey]) async throws -> StorageState {
-    var resolved: [ResolvedKey] = []
-    for key in keys { resolved.append(try await resolve(key)) }
+    let resolved = try await resolvingTogether(\.self) {
+      var resolved: [ResolvedKey] = []
+      for key in keys { resolved.append(try await resolve(key)) }
+      return resolved
+    }
     var state = StorageState()
     guard let store = resolved.first?.store else { return state }
     try refuseSeveralStores(resolved, advice: "Read the keys of each store separately, or give the keys one domain.")
-    let entries = try await store.handlingDamage { [resolved] error in
+    let entries = try await store.handlingDamage { error in
       resolved.first { $0.key == error.key }?.key
-    } by: { [resolved] damaged, error in
+    } by: { damaged, error in
       for (key, resolved) in zip(keys, resolved) where resolved.key == damaged {
         return try await handle(error, of: key, resolved)
       }
-    } read: { [resolved] in
+    } read: {
       try await store.engine.entries(resolved.map(\.key))
     }
     for (resolved, entry) in zip(resolved, entries) {

@@ -54,7 +54,12 @@ public final class StorageTransaction: Sendable {
   }
 
   private func resolve<K: StorageKey>(_ key: K) async throws -> StorageRouter.ResolvedKey {
-    let resolved = try await router.resolve(key)
+    var resolved = try await router.resolve(key)
+    if resolved.store !== store, case .located(let location) = resolved.record.location {
+      // The store may have been extended since the key was resolved.
+      router.registry.forgetStores(at: location)
+      resolved = try await router.resolve(key)
+    }
     guard resolved.store === store else {
       throw StorageError(
         .notAtomic,
@@ -93,10 +98,21 @@ extension StorageRouter {
     in domain: StorageDomain, durability: StoreDurability = .full, id: TransactionID? = nil,
     within limit: Duration? = .seconds(30), _ body: @escaping @Sendable (StorageTransaction) async throws -> R
   ) async throws -> R {
-    let store = try await openStores.store(of: domain)
+    let store = try await transactionStore(of: domain)
     return try await store.attempts(durability: durability, id: id, within: limit) { attempt in
       try await body(StorageTransaction(attempt, store, self))
     }
+  }
+
+  /// Returns the store of a domain, which also encrypts if a known key of it is encrypted. If the encryption key is not
+  /// available, a transaction over plain keys is possible nevertheless.
+  private nonisolated func transactionStore(of domain: StorageDomain) async throws -> TypedStore {
+    if let policy = registry.encryption(at: try DomainLocation(domain, configuration)),
+      let store = try? await openStores.encryptingStore(of: domain, policy)
+    {
+      return store
+    }
+    return try await openStores.store(of: domain)
   }
 
   /// Returns the stored value of a key with its revision, regardless of the key's default.

@@ -152,7 +152,7 @@ final class SyncFollower: Sendable {
         await rest(Self.interval)
       } catch {
         guard !isEnded else { return }
-        // Whoever waits finds the failure already reported.
+        // The failure is reported before the waiting callers continue.
         onFailure?(error)
         finish(waiters, .failure(error))
         changed()

@@ -98,6 +98,7 @@ typedef GDBusMessage *(*coffer_message_filter)(GDBusConnection *connection, GDBu
     (const char *, unsigned, GDBusAuthObserver *, GCancellable *, GError **))                                         \
   F(void, g_dbus_connection_set_exit_on_close, (GDBusConnection *, int))                                              \
   F(int, g_dbus_connection_is_closed, (GDBusConnection *))                                                            \
+  F(const char *_Nullable, g_dbus_connection_get_unique_name, (GDBusConnection *))                                    \
   F(int, g_dbus_connection_close_sync, (GDBusConnection *, GCancellable *, GError **))                                \
   F(GVariant *_Nullable, g_dbus_connection_call_sync,                                                                 \
     (GDBusConnection *, const char *, const char *, const char *, const char *, GVariant *, const GVariantType *,     \

@@ -40,8 +40,9 @@
     /// - Parameters:
     ///   - server: the path of a program that the bus starts on demand as a notification server.
     ///   - subfolder: a subdirectory of the temporary directory for the socket.
+    ///   - allowsAllUsers: whether processes of other users may connect, as to the bus of the system.
     /// - Throws: ``TestFailure`` if the bus does not start; `CocoaError` if its directory cannot be written.
-    public init(server: String? = nil, in subfolder: String? = nil) throws {
+    public init(server: String? = nil, in subfolder: String? = nil, allowsAllUsers: Bool = false) throws {
       guard let program = Self.program else { throw TestFailure("dbus-daemon is not installed") }
       folder = try TemporaryDirectory()
       runtimeDirectory = subfolder.map(folder.path) ?? folder.url.path
@@ -68,6 +69,7 @@
             <allow send_destination="*" eavesdrop="true"/>
             <allow eavesdrop="true"/>
             <allow own="*"/>
+            \(allowsAllUsers ? "<allow user=\"*\"/>" : "")
           </policy>
         </busconfig>
         """

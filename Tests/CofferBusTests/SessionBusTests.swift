@@ -29,4 +29,11 @@ import Testing
     #expect(address.hasSuffix("a%20bus%3b%20of%20%7eours%3d%c3%a9/bus"), "\(address)")
     #expect(try BusConnection(address: address, timeout: .seconds(10)).busIdentifier().count == 32)
   }
+
+  @Test func theSystemBusHasAnAddressOfItsOwn() throws {
+    #expect(try SystemBus.address { _ in nil } == SystemBus.defaultAddress)
+    #expect(try SystemBus.address { $0 == "DBUS_SYSTEM_BUS_ADDRESS" ? "" : "unix:path=/s" } == SystemBus.defaultAddress)
+    #expect(try SystemBus.address { $0 == "DBUS_SYSTEM_BUS_ADDRESS" ? "unix:path=/y" : nil } == "unix:path=/y")
+    #expect(throws: SessionBus.Absence.self) { try SystemBus.address { _ in "unixexec:path=/bin/true" } }
+  }
 }

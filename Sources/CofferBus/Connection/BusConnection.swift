@@ -63,6 +63,11 @@ public final class BusConnection: @unchecked Sendable {
   /// Whether the connection is closed.
   public var isClosed: Bool { gio.pointee.g_dbus_connection_is_closed(pointer) != 0 }
 
+  /// The unique name that the bus has given to this connection, such as `:1.7`.
+  package var uniqueName: String? {
+    gio.pointee.g_dbus_connection_get_unique_name(pointer).map { String(cString: $0) }
+  }
+
   // MARK: Calls
 
   /// Calls a method and waits for its reply.
@@ -108,8 +113,17 @@ public final class BusConnection: @unchecked Sendable {
     return try patient.answer(within: timeout, of: method)
   }
 
+  /// Calls a method and waits for its reply until the deadline expires, for methods that wait for a person.
+  /// - Throws: ``BusFailure``: `timedOut` once the deadline has expired.
+  package func call(
+    _ method: BusMethod, of destination: String, at path: String, _ arguments: [BusValue], until deadline: CallDeadline
+  ) throws(BusFailure) -> BusValue {
+    try call(method, of: destination, at: path, arguments, within: .seconds(1_000_000), deadline.cancellable)
+  }
+
   private func call(
-    _ method: BusMethod, of destination: String, at path: String, _ arguments: [BusValue], within timeout: Duration
+    _ method: BusMethod, of destination: String, at path: String, _ arguments: [BusValue], within timeout: Duration,
+    _ cancellable: OpaquePointer? = nil
   ) throws(BusFailure) -> BusValue {
     try check(method, destination, path)
     let tuple = try BusValue.structure(arguments).makeVariant(gio)
@@ -117,7 +131,7 @@ public final class BusConnection: @unchecked Sendable {
     let reply = gio.withType(method.reply) { type in
       gio.pointee.g_dbus_connection_call_sync(
         pointer, destination, path, method.interface, method.name, tuple, type,
-        CUnsignedInt(COFFER_CALL_STARTS_NOTHING), timeout.wholeMilliseconds, nil, &error)
+        CUnsignedInt(COFFER_CALL_STARTS_NOTHING), timeout.wholeMilliseconds, cancellable, &error)
     }
     guard let reply else { throw BusFailure(taking: error, gio).ofCall(changingSomething: method.changesSomething) }
     defer { gio.pointee.g_variant_unref(reply) }

@@ -27,6 +27,9 @@ package final class CallDeadline: @unchecked Sendable {
   }
 
   package func cancel() { work.cancel() }
+
+  /// Ends the call now, as if the time had passed.
+  package func expire() { gio.pointee.g_cancellable_cancel(cancellable) }
 }
 
 /// A strong reference to a cancellable.

@@ -100,13 +100,19 @@ let package = Package(
     floor("CofferBus", ["CofferLocks", "CofferCGio"]),
     floor("CofferProcessTesting", ["CofferLocks"]),
     // Floor 3: engines, and what stands on one room of the base
+    floor(
+      "CofferPresence",
+      [
+        "CofferLocks", "CofferCore",
+        .target(name: "CofferBus", condition: .when(platforms: [.linux], traits: ["SecretService"])),
+      ]),
     floor("CofferPrompt", ["CofferCore", "CofferCrypto", "CofferCShims"]),
     floor("CofferEncryption", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferCShims"]),
     floor(
       "CofferSQLite",
       ["CofferLocks", "CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
     // Floor 4: on the embedded engine
-    floor("CofferSlots", ["CofferLocks", "CofferCore", "CofferFileSystem", "CofferSQLite"]),
+    floor("CofferSlots", ["CofferLocks", "CofferCore", "CofferFileSystem", "CofferPresence", "CofferSQLite"]),
     floor("CofferDatabase", ["CofferCore", "CofferSQLite"]),
     // Floor 5: stores
     floor("CofferFiles", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSlots"]),
@@ -114,7 +120,8 @@ let package = Package(
     floor(
       "CofferKeychain",
       [
-        "CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferFileSystem", "CofferSQLite",
+        "CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferFileSystem", "CofferPresence",
+        "CofferSQLite",
         "CofferSlots",
         .target(name: "CofferBus", condition: .when(platforms: [.linux], traits: ["SecretService"])),
         .target(name: "CofferCGio", condition: .when(platforms: [.linux], traits: ["SecretService"])),
@@ -124,7 +131,7 @@ let package = Package(
       "Coffer",
       [
         "CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferFileSystem", "CofferFiles",
-        "CofferKeychain", "CofferPreferences", "CofferPrompt", "CofferSQLite", "CofferSlots",
+        "CofferKeychain", "CofferPreferences", "CofferPresence", "CofferPrompt", "CofferSQLite", "CofferSlots",
       ]),
     // Floor 7: services
     floor("CofferTesting", ["CofferLocks", "CofferCore", "Coffer"]),
@@ -169,6 +176,12 @@ let package = Package(
     tests(
       "CofferCryptoTests", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferTestHelper", "CofferTestSupport"],
       exclude: ["Golden", "Vectors"]),
+    tests(
+      "CofferPresenceTests",
+      [
+        "CofferLocks", "Coffer", "CofferBus", "CofferCore", "CofferFileSystem", "CofferKeychain", "CofferPresence",
+        "CofferSlots", "CofferTesting", "CofferTestSupport",
+      ]),
     tests(
       "CofferPromptTests",
       ["CofferLocks", "CofferCore", "CofferCrypto", "CofferPrompt", "CofferTestHelper", "CofferTestSupport"]),

@@ -6,6 +6,7 @@
 @_exported public import CofferFiles
 @_exported public import CofferKeychain
 @_exported public import CofferPreferences
+@_exported public import CofferPresence
 @_exported public import CofferPrompt
 @_exported public import CofferSQLite
 @_exported public import CofferSlots

@@ -1,5 +1,6 @@
 import Coffer
 import CofferFileSystem
+import CofferLocks
 import CofferTestSupport
 import CofferTestTraits
 import Foundation
@@ -100,6 +101,48 @@ struct RouterKeychainTests {
     }
   }
 
+  @Test("A secret with an access control is read from the keyring once the user has confirmed it, by every reader")
+  func accessControl() async throws {
+    try await use { configuration in
+      let authenticator = CountingAuthenticator()
+      var asking = configuration
+      asking.authentication = AuthenticationContext(authenticator)
+      let helper = KeychainHelper(configuration: asking)
+      try await helper.set(
+        Data([1]), service: "com.example.shop", key: "pin", accessibility: .afterFirstUnlock,
+        accessControl: .userPresence)
+      #expect(try await helper.exists(service: "com.example.shop", key: "pin"))
+      #expect(authenticator.count == 0)
+      #expect(try await helper.get(service: "com.example.shop", key: "pin") == Data([1]))
+      #expect(authenticator.count == 1)
+      // Another process with its own handle, without an authenticator.
+      let adapter = try await KeychainAdapter.open(
+        service: "com.example.shop", configuration: configuration.stores.keychain)
+      #expect(try await adapter.accessControl(of: "pin") == .userPresence)
+      #expect(try await adapter.accessibility(of: "pin") == .afterFirstUnlock)
+      await expectError(.unsupported, "userPresence") { _ = try await adapter.get("pin") }
+      let reading = try await KeychainAdapter.open(
+        service: "com.example.shop",
+        configuration: {
+          var keychain = configuration.stores.keychain
+          keychain.store.access = .readOnly
+          return keychain
+        }())
+      await expectError(.unsupported, "userPresence") { _ = try await reading.get("pin") }
+      let vault = EngineVaultService(engine: adapter.engine)
+      await #expect(throws: SwiftVaultError.self) { _ = try await vault.loadData(forKey: "pin") }
+      let key = TypedKey<Data>(
+        secret: "pin", in: .keychain(accessibility: .afterFirstUnlock, accessControl: .userPresence), owner: "Tests",
+        about: "For a test.", as: .data)
+      let router = StorageRouter(configuration: asking)
+      #expect(try await router.get(key) == Data([1]))
+      _ = try await router.state(of: [key])
+      #expect(authenticator.count == 3)
+      for engine in [adapter.engine, reading.engine] { try await engine.close() }
+      try await router.close()
+    }
+  }
+
   @Test("The helper sets, gets and deletes secrets, and refuses access controls")
   func helper() async throws {
     try await use { configuration in
@@ -121,5 +164,19 @@ struct RouterKeychainTests {
         try await helper.set(Data([5]), service: "a", key: "k", accessControl: .userPresence)
       }
     }
+  }
+}
+
+/// An authenticator that confirms everything and counts.
+private final class CountingAuthenticator: Authenticator {
+  let supported = Set(KeychainAccessControl.allCases)
+  private let questions = Locked(0)
+  var count: Int { questions.withLock { $0 } }
+
+  func authenticate(
+    for control: KeychainAccessControl, reason: String, deadline: ContinuousClock.Instant
+  ) async throws -> AuthenticationOutcome {
+    questions.withLock { $0 += 1 }
+    return .confirmed
   }
 }

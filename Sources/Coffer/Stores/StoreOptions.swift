@@ -1,6 +1,7 @@
 public import CofferCore
 public import CofferCrypto
 public import CofferKeychain
+public import CofferPresence
 public import CofferSQLite
 public import CofferSlots
 
@@ -41,6 +42,19 @@ public struct StoreOptions: Sendable {
       slots.createsIfMissing = newValue
       keychain.store.createsIfMissing = newValue
     }
+  }
+
+  /// Asks the user before a secret with an access control is read; none by default. Setting it changes the settings of
+  /// every kind of store.
+  public var authentication: AuthenticationContext? {
+    get { keychain.authentication }
+    set { (keychain.authentication, slots.authentication) = (newValue, newValue) }
+  }
+
+  /// Returns the access control that a key of the opened store declares.
+  var declaredAccessControl: (@Sendable (StoreKey) -> KeychainAccessControl?)? {
+    get { slots.declaredAccessControl }
+    set { (keychain.store.declaredAccessControl, slots.declaredAccessControl) = (newValue, newValue) }
   }
 
   /// The hook for logging and metrics; none by default. Setting it changes the settings of every kind of store, and

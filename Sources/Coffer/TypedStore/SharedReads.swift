@@ -19,6 +19,8 @@ final class SharedReads: Sendable {
   func read(_ key: StoreKey, notBefore revision: StoreRevision) async throws -> Reading {
     // A shared read may be waiting for the caller's snapshot to end, so awaiting it here could deadlock.
     if SQLiteEngine.isInsideSnapshot { return try await Self.read(key, engine) }
+    // A store of secrets may ask the user, and a caller that is cancelled must not wait for the answer.
+    if engine.capabilities.contains(.secrecy) { return try await Self.read(key, engine) }
     while true {
       try Task.checkCancellation()
       let reading = try await task(key).value

@@ -57,7 +57,7 @@ extension TypedStore {
     for (index, entry) in read {
       values[index] = try entry.map { entry in
         let value = try decode(keys[index], EncodedValue(entry))
-        boxes.append((keys[index], Box(value)))
+        if !requiresUser(keys[index], entry.attributes) { boxes.append((keys[index], Box(value))) }
         if !entry.attributes.isEmpty { expiries[keys[index]] = entry.attributes.expires }
         return value
       }

@@ -1,3 +1,4 @@
+import CofferPresence
 public import Foundation
 
 extension TypedStore {
@@ -55,6 +56,7 @@ extension TypedStore {
         batch.require(key, at: entry?.revision)
         var attributes = attributes
         if attributes.expires == nil { attributes.expires = entry?.attributes.expires }
+        attributes[.accessControl] = attributes[.accessControl] ?? entry?.attributes[.accessControl]
         if let encoded = try new.map(encode) {
           batch.put(key, encoded.data, attributes.merging(encoded.attributes))
         } else {

@@ -114,7 +114,9 @@ extension TypedStore {
     // A read that was shared may have begun before the value expired.
     guard let entry = entry?.present(at: engine.clock.now()) else { return (nil, revision, nil) }
     let value = try decode(EncodedValue(entry))
-    cache?.insert([(key, Box(value))], readAt: revision, expiries: entry.expiries)
+    if !requiresUser(key, entry.attributes) {
+      cache?.insert([(key, Box(value))], readAt: revision, expiries: entry.expiries)
+    }
     return (value, revision, entry.attributes.expires)
   }
 }

@@ -1,3 +1,4 @@
+import CofferPresence
 import CofferSQLite
 public import Foundation
 
@@ -38,6 +39,7 @@ public final class TypedStore: Sendable {
   let repetitions = KeyedQueue()
   let reads: SharedReads
   let damage: DamageHandler
+  private let declaredAccessControl: (@Sendable (StoreKey) -> KeychainAccessControl?)?
 
   /// Creates a typed store over an engine.
   /// - Parameters:
@@ -48,12 +50,25 @@ public final class TypedStore: Sendable {
   ///   - origin: the origin of the store's commits; a new one by default.
   ///   - damagePolicy: the treatment of damaged values; the bytes that it returns are stored as they are.
   ///   - onDamageHandled: called when the policy has replaced a damaged value, or could not.
-  public init(
+  public convenience init(
     engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cacheCapacity: Int = 10_000,
     origin: StoreOrigin = StoreOrigin(), damagePolicy: DamagePolicy<Data> = .fail,
     onDamageHandled: (@Sendable (HandledDamage) -> Void)? = nil
   ) {
+    self.init(
+      engine: engine, codec: codec, cacheCapacity: cacheCapacity, origin: origin, damagePolicy: damagePolicy,
+      onDamageHandled: onDamageHandled, declaredAccessControl: nil)
+  }
+
+  /// - Parameter declaredAccessControl: returns the access control of a key, whose values are not cached.
+  init(
+    engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cacheCapacity: Int,
+    origin: StoreOrigin = StoreOrigin(), damagePolicy: DamagePolicy<Data>,
+    onDamageHandled: (@Sendable (HandledDamage) -> Void)?,
+    declaredAccessControl: (@Sendable (StoreKey) -> KeychainAccessControl?)?
+  ) {
     self.engine = engine
+    self.declaredAccessControl = declaredAccessControl
     self.origin = origin
     reads = SharedReads(engine)
     damage = DamageHandler(damagePolicy, engine, origin: origin, onHandled: onDamageHandled)
@@ -102,8 +117,24 @@ public final class TypedStore: Sendable {
     _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]
   ) async throws -> StoreCommit {
     let commit = try await engine.commit(batch, from: origin)
-    cache?.committed(commit, written, expiries: batch.expiries)
+    cached(commit, written, batch)
     return commit
+  }
+
+  /// Caches the values that a batch has written, except those that must be asked for each time.
+  func cached(_ commit: StoreCommit, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ batch: WriteBatch) {
+    guard let cache else { return }
+    var guarded: Set<StoreKey> = []
+    for case .put(let key, _, let attributes) in batch.operations where requiresUser(key, attributes) {
+      guarded.insert(key)
+    }
+    let kept = guarded.isEmpty ? written : written.map { ($0.key, guarded.contains($0.key) ? nil : $0.box) }
+    cache.committed(commit, kept, expiries: batch.expiries)
+  }
+
+  /// Whether the engine may have to ask the user before it reads a value, so that the value must not be cached.
+  func requiresUser(_ key: StoreKey, _ attributes: ValueAttributes) -> Bool {
+    (!attributes.isEmpty && attributes[.accessControl] != nil) || declaredAccessControl?(key) != nil
   }
 
   /// Returns the value of a key, or `nil` when it is proven absent.
@@ -123,7 +154,9 @@ public final class TypedStore: Sendable {
     if let value: T = Self.unbox(box) { return value }
     guard let entry = try await engine.entry(key) else { return nil }
     let value = try decode(EncodedValue(entry))
-    cache.insert([(key, Box(value))], readAt: validTo, expiries: entry.expiries)
+    if !requiresUser(key, entry.attributes) {
+      cache.insert([(key, Box(value))], readAt: validTo, expiries: entry.expiries)
+    }
     return value
   }
 

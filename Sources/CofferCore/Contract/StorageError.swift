@@ -98,6 +98,8 @@ public struct StorageError: Error, Sendable {
   public let key: StoreKey?
   /// The error of the operating system or library that caused the failure, if any.
   public let underlying: Underlying?
+  /// Whether the failure is about a question to the user, which repeating the operation would ask again.
+  package var isAboutQuestion = false
 
   /// Creates an error for an engine or adapter to throw. Never put a stored value into the message.
   public init(
@@ -114,9 +116,11 @@ public struct StorageError: Error, Sendable {
 
   /// Returns a copy of this error with the location and key filled in where they are missing.
   package func locating(at location: String, key: StoreKey? = nil) -> StorageError {
-    StorageError(
+    var error = StorageError(
       code, message, advice: advice, location: self.location.isEmpty ? location : self.location, key: self.key ?? key,
       underlying: underlying)
+    error.isAboutQuestion = isAboutQuestion
+    return error
   }
 }
 

@@ -1,5 +1,6 @@
 public import CofferCore
 import CofferFileSystem
+public import CofferPresence
 import CofferSlots
 public import Foundation
 
@@ -18,9 +19,14 @@ public import Foundation
 public actor KeychainAdapter: EngineBacked {
   public nonisolated let engine: any StorageEngine
   public nonisolated let origin = StoreOrigin()
+  /// The context that asks before a secret with an access control is read.
+  private let authentication: AuthenticationContext?
 
   /// Creates an adapter on the open engine of a keychain or a sealed file.
-  public init(engine: any StorageEngine) { self.engine = engine }
+  public init(engine: any StorageEngine) {
+    self.engine = engine
+    authentication = engine.as(SlotEngine.self)?.authentication
+  }
 
   /// Opens the secrets of a service and blocks meanwhile: for some milliseconds, or once for the configuration's
   /// timeout if the keyring or its bus does not answer. Callers that open other stores are not delayed.
@@ -34,6 +40,7 @@ public actor KeychainAdapter: EngineBacked {
   public init(
     service: String, accessGroup: String? = nil, configuration: KeychainConfiguration = KeychainConfiguration()
   ) {
+    authentication = configuration.authentication
     do {
       engine = try SlotEngine.keychainBlocking(
         service: service, accessGroup: accessGroup, configuration: configuration)
@@ -65,35 +72,43 @@ public actor KeychainAdapter: EngineBacked {
   ///   - data: the secret, at most 64 KiB. For larger data store an encryption key here and the ciphertext in a file.
   ///   - key: the key of the secret, which every program of the session can read.
   ///   - accessibility: when the secret may be read; the configuration's class by default.
-  ///   - accessControl: the user confirmation required to read the secret. Any value but `nil` is refused, since no
-  ///     authenticator can enforce it yet.
+  ///   - accessControl: the user confirmation required to read the secret, by every reader that uses this library.
+  ///     It is refused unless ``KeychainConfiguration/authentication`` supports it.
   ///   - transaction: the transaction id of the commit; a new one by default.
-  /// - Throws: `StorageError`: `unavailable`, `valueTooLarge`, `unsupported` for an access control.
+  /// - Throws: `StorageError`: `unavailable`, `valueTooLarge`, `unsupported` for an access control that no
+  ///   authenticator can establish.
   @discardableResult
   public func set(
     _ data: Data, for key: String, accessibility: KeychainAccessibility? = nil,
     accessControl: KeychainAccessControl? = nil, transaction: TransactionID? = nil
   ) async throws -> StoreCommit {
     let key = try StoreKey(key)
-    if let accessControl {
-      throw StorageError(
-        .unsupported, "No authenticator that could enforce '\(accessControl)' is available.",
-        advice: "Store the secret without access control, if that is enough for it. Nothing was written.",
-        location: engine.description, key: key)
+    if let accessControl, authentication?.supports(accessControl) != true {
+      throw StorageError.noAuthenticator(for: accessControl).locating(at: engine.description, key: key)
     }
-    let batch = WriteBatch([.put(key, data, ValueAttributes(accessibility))], transaction: transaction)
+    let batch = WriteBatch([.put(key, data, ValueAttributes(accessibility, accessControl))], transaction: transaction)
     return try await engine.commit(batch, from: origin)
   }
 
   /// Returns the secret of a key, or `nil` if there is none.
-  /// - Throws: `StorageError`; `unavailable` if its existence cannot be determined.
+  ///
+  /// The user is asked first if the secret has an access control.
+  /// - Throws: `StorageError`; `unavailable` if its existence cannot be determined or if the user does not answer;
+  ///   `authenticationFailed`, `authenticationCancelled`; `unsupported` without an authenticator that can ask.
   public func get(_ key: String) async throws -> Data? { try await engine.entry(StoreKey(key))?.value }
 
   /// Returns the accessibility class of a secret, or `nil` if there is no such secret or another program stored it.
   /// - Throws: `StorageError`.
   public func accessibility(of key: String) async throws -> KeychainAccessibility? {
     let key = try StoreKey(key)
-    return try await engine.entry(key)?.attributes.accessibility
+    return try await engine.summary(of: key)?.attributes.accessibility
+  }
+
+  /// Returns the access control that is stored with a secret, or `nil` if there is none. The user is not asked.
+  /// - Throws: `StorageError`.
+  public func accessControl(of key: String) async throws -> KeychainAccessControl? {
+    let key = try StoreKey(key)
+    return try await engine.summary(of: key)?.attributes.accessControl
   }
 
   /// Returns the keys that start with `prefix`, sorted by their UTF-8 bytes, without reading any secret. Takes time
@@ -117,9 +132,10 @@ extension ValueAttributes {
   /// The accessibility class of a secret, or `nil` if none was recorded.
   package var accessibility: KeychainAccessibility? { self[.accessibility].flatMap(KeychainAccessibility.init) }
 
-  /// Creates attributes with an accessibility class.
-  package init(_ accessibility: KeychainAccessibility?) {
+  /// Creates attributes with an accessibility class and an access control.
+  package init(_ accessibility: KeychainAccessibility?, _ control: KeychainAccessControl? = nil) {
     self.init()
     self[.accessibility] = accessibility?.rawValue
+    accessControl = control
   }
 }

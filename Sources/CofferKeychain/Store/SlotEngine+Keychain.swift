@@ -1,6 +1,7 @@
 import CofferCore
 public import CofferCrypto
 import CofferFileSystem
+public import CofferPresence
 import CofferSQLite
 public import CofferSlots
 import Foundation
@@ -19,6 +20,12 @@ public struct KeychainConfiguration: Sendable {
   /// Whether secrets may cross the session bus unencrypted if the keyring supports no encryption; `false` by default.
   /// Such a keyring is `unavailable` then, since every program that can monitor the bus could read the secrets.
   public var allowsPlainSession = false
+
+  /// Asks the user before a secret with an access control is read: that of ``store``.
+  public var authentication: AuthenticationContext? {
+    get { store.authentication }
+    set { store.authentication = newValue }
+  }
 
   /// The maximum cost of trying the passphrase of a sealed file in a chain.
   public var passphraseLimits = PassphraseLimits()

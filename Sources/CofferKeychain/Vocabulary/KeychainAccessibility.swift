@@ -24,22 +24,3 @@ public enum KeychainAccessibility: UInt8, CaseIterable, Hashable, Sendable {
   /// The name of the case, as recorded in keyring items.
   package var name: String { "\(self)" }
 }
-
-/// The confirmation by the user that is required to read a secret.
-///
-/// On Linux it requires an authenticator, which this version does not have. A secret with an access control is refused;
-/// it is never stored with less protection than requested.
-public enum KeychainAccessControl: UInt8, CaseIterable, Hashable, Sendable {
-  /// The presence of the device's user, confirmed in any way.
-  case userPresence = 1
-  /// Any face or finger that is enrolled on the device.
-  case biometryAny = 2
-  /// A face or finger that was enrolled when the secret was stored.
-  case biometryCurrentSet = 3
-  /// The device's passcode.
-  case devicePasscode = 4
-  /// Any face or finger that is enrolled on the device, or the passcode.
-  case biometryAnyOrDevicePasscode = 5
-  /// A face or finger that was enrolled when the secret was stored, or the passcode.
-  case biometryCurrentSetOrDevicePasscode = 6
-}

@@ -1,4 +1,5 @@
 public import CofferCore
+public import CofferPresence
 package import CofferSQLite
 
 /// The options for opening a ``SlotEngine``.
@@ -37,6 +38,13 @@ public struct SlotConfiguration: Sendable {
 
   /// The hook for logging and metrics; none by default. A handle tells its own configuration's.
   public var events: CofferEvents?
+
+  /// Asks the user before a secret with an access control is read. Without one, which is the default, reading such a
+  /// secret throws `unsupported`. Stores that are not made for secrets never ask.
+  public var authentication: AuthenticationContext?
+
+  /// Returns the access control that a key declares, which is asked for besides the one that is stored with the value.
+  package var declaredAccessControl: (@Sendable (StoreKey) -> KeychainAccessControl?)?
 
   /// Called at each step of a commit and of a recovery, so that tests can kill the process there.
   package var atStep: (@Sendable (SlotStep) -> Void)?

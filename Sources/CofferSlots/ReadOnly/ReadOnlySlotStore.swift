@@ -101,6 +101,12 @@ final class ReadOnlySlotStore: SlotCore {
     return try await journal?.record(name)
   }
 
+  func recordedAttributes(of key: StoreKey) async throws -> ValueAttributes {
+    try requireOpen()
+    guard let entry = try await journal?.entry(key) else { return .none }
+    return entry.value.withUnsafeBytes { SlotRecord($0)?.attributes } ?? .none
+  }
+
   func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
     guard slots.keepsSecrets else { return try await entry(key).map(StoreEntrySummary.init) }
     return try await entry(key).map {

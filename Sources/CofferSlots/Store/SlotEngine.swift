@@ -1,5 +1,6 @@
 public import CofferCore
 import CofferLocks
+package import CofferPresence
 package import CofferSQLite
 
 /// A storage engine over a store that can only read, write and delete single named items, such as files or preferences.
@@ -17,6 +18,12 @@ package import CofferSQLite
 /// replaced: reading it throws `unavailable`.
 public final class SlotEngine: ExpiringEngine {
   let core: any SlotCore
+  /// Asks the user before values are read, in a store of secrets.
+  private let reads: ReadGuard?
+  /// Whether the user is asked before a value with an access control is read.
+  package var asksUser: Bool { reads != nil }
+  /// The context that asks before a secret with an access control is read.
+  package let authentication: AuthenticationContext?
   /// The last commit that was submitted by a caller that does not wait for it.
   let submitted = Locked<Task<Void, Never>?>(nil)
   private let isClosed = Locked(false)
@@ -49,7 +56,8 @@ public final class SlotEngine: ExpiringEngine {
     _ slots: any Slots, journalIn directory: String, name: String,
     configuration: SlotConfiguration = SlotConfiguration()
   ) async throws -> SlotEngine {
-    SlotEngine(try await SlotStore.open(slots, journalIn: directory, name: name, configuration: configuration))
+    SlotEngine(
+      try await SlotStore.open(slots, journalIn: directory, name: name, configuration: configuration), configuration)
   }
 
   /// Opens a store for callers that cannot suspend. It blocks the calling thread while the journal is opened; recovery
@@ -57,7 +65,7 @@ public final class SlotEngine: ExpiringEngine {
   package convenience init(
     _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration
   ) throws {
-    self.init(try SlotStore(slots, journalIn: directory, name: name, configuration: configuration))
+    self.init(try SlotStore(slots, journalIn: directory, name: name, configuration: configuration), configuration)
   }
 
   /// Opens a store for reading only. It blocks the calling thread while the journal, if any, is opened.
@@ -69,10 +77,17 @@ public final class SlotEngine: ExpiringEngine {
     because reason: String
   ) throws {
     self.init(
-      try ReadOnlySlotStore(slots, journalIn: directory, name: name, configuration: configuration, because: reason))
+      try ReadOnlySlotStore(slots, journalIn: directory, name: name, configuration: configuration, because: reason),
+      configuration)
   }
 
-  private init(_ core: any SlotCore) { self.core = core }
+  private init(_ core: any SlotCore, _ configuration: SlotConfiguration) {
+    self.core = core
+    authentication = configuration.authentication
+    reads =
+      core.slots.keepsSecrets
+      ? ReadGuard(configuration.authentication, declared: configuration.declaredAccessControl) : nil
+  }
 
   deinit { noteClosed() }
 
@@ -100,16 +115,41 @@ public final class SlotEngine: ExpiringEngine {
   }
 
   public func entry(_ key: StoreKey) async throws -> StoreEntry? {
-    try await core.entry(key)?.present(at: clock.now())
+    guard let reads else { return try await core.entry(key)?.present(at: clock.now()) }
+    return try await reads.entry(
+      key, in: description, recorded: { try await core.recordedAttributes(of: key) },
+      read: { try await core.entry(key)?.present(at: clock.now()) })
+  }
+
+  public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+    guard let reads else { return try await withSnapshot { try await $0.entries(keys) } }
+    // Asked for before there is a snapshot, which would delay checkpoints until the user answers.
+    var recorded: [(key: StoreKey, attributes: ValueAttributes)] = []
+    for key in keys { recorded.append((key, try await core.recordedAttributes(of: key))) }
+    var granted: Set<KeychainAccessControl> = []
+    try await reads.permit(recorded, granted: &granted, in: description)
+    return try await withSnapshot(granting: granted) { try await $0.entries(keys) }
   }
 
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
-    try await withStoredSnapshot { try await body(PresentSnapshot($0, at: clock.now())) }
+    try await withSnapshot(granting: [], body)
   }
 
-  /// Reads one state of the store, including values that have expired.
+  /// Calls `body` with a snapshot that does not ask again for what was granted before.
+  private func withSnapshot<R: Sendable>(
+    granting granted: Set<KeychainAccessControl>, _ body: @Sendable (any StorageSnapshot) async throws -> R
+  ) async throws -> R {
+    try await withStoredSnapshot {
+      let present = PresentSnapshot($0, at: clock.now())
+      guard let reads else { return try await body(present) }
+      return try await body(GuardedSnapshot(present, reads, in: description, granted: granted))
+    }
+  }
+
+  /// Reads one state of the store, including values that have expired. The user is not asked, so that no value must
+  /// leave the library.
   package func withStoredSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
@@ -164,4 +204,7 @@ protocol SlotCore: StorageEngine {
   func retainedCount() async throws -> Int
   func alone(_ body: @escaping @Sendable () throws -> Void) async throws
   func damage(of key: StoreKey) async throws -> DamageReport?
+  /// Returns the attributes in the journal's record of a key without access to the underlying store; none if there is
+  /// no record or if it is damaged.
+  func recordedAttributes(of key: StoreKey) async throws -> ValueAttributes
 }

@@ -4,6 +4,11 @@ import CofferSQLite
 extension SlotStore {
   func record(_ name: SystemRecordName) async throws -> SystemRecord? { try await records.record(name) }
 
+  func recordedAttributes(of key: StoreKey) async throws -> ValueAttributes {
+    try records.requireWritable()
+    return try records.read { try $0.withValue(key) { _, bytes in SlotRecord(bytes)?.attributes } ?? nil } ?? .none
+  }
+
   func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
     try records.requireWritable()
     if try await !reading({ [reconciler] in reconciler.isSuspect(key) }) {

@@ -1,4 +1,5 @@
 public import CofferKeychain
+public import CofferPresence
 public import Foundation
 
 /// Access to secrets by service and key, without a declared key.
@@ -30,7 +31,8 @@ public actor KeychainHelper {
   }
 
   /// Stores a secret, replacing any existing one.
-  /// - Throws: `StorageError`: `unavailable`, `valueTooLarge`, `unsupported` for an access control.
+  /// - Throws: `StorageError`: `unavailable`, `valueTooLarge`, `unsupported` for an access control that
+  ///   ``StorageConfiguration/authentication`` does not support.
   public func set(
     _ data: Data, service: String, key: String, accessibility: KeychainAccessibility = .whenUnlocked,
     accessControl: KeychainAccessControl? = nil
@@ -38,8 +40,8 @@ public actor KeychainHelper {
     try await adapter(service).set(data, for: key, accessibility: accessibility, accessControl: accessControl)
   }
 
-  /// Returns a secret, or `nil` when it is proven absent.
-  /// - Throws: `StorageError`.
+  /// Returns a secret, or `nil` when it is proven absent. The user is asked first if it has an access control.
+  /// - Throws: `StorageError`: `authenticationFailed`, `authenticationCancelled`, `unavailable`.
   public func get(service: String, key: String) async throws -> Data? { try await adapter(service).get(key) }
 
   /// Deletes a secret. Deleting a missing secret is not an error.

@@ -1,3 +1,5 @@
+import CofferPresence
+
 extension StorageKeyDescriptor {
   /// Validates the declaration.
   /// - Parameters:
@@ -47,9 +49,14 @@ extension StorageKeyDescriptor {
     StorageError(.invalidDeclaration, message, advice: advice + " Nothing was read or written.", key: key)
   }
 
-  /// Returns the reason why the key cannot be used on a platform, or `nil` if it can.
-  func obstacle(on platform: StorePlatform) -> StorageError? {
-    guard availability.includes(platform) else {
+  /// The access control that the key declares.
+  var accessControl: KeychainAccessControl? {
+    if case .keychain(_, let control) = security { control } else { nil }
+  }
+
+  /// Returns the reason why the key cannot be used with the settings of a router, or `nil` if it can.
+  func obstacle(_ configuration: StorageConfiguration) -> StorageError? {
+    guard availability.includes(configuration.platform) else {
       return StorageError(
         .platformUnavailable, "The key does not exist on this platform: it is \(availability.rawValue).",
         advice: "Check PlatformAvailability before you use it. Nothing was read or written.")
@@ -60,10 +67,8 @@ extension StorageKeyDescriptor {
         advice: "Migrate the older value in your own code. Nothing was read or written.")
     }
     switch security {
-    case .keychain(_, let control?):
-      return StorageError(
-        .unsupported, "No authenticator is available that can enforce '\(control)'.",
-        advice: "Store the secret without access control if that is sufficient. Nothing was read or written.")
+    case .keychain(_, let control?) where configuration.authentication?.supports(control) != true:
+      return .noAuthenticator(for: control)
     case .none, .keychain, .encrypted: return nil
     }
   }

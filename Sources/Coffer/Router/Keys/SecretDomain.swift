@@ -1,4 +1,5 @@
 public import CofferCrypto
+public import CofferPresence
 public import Foundation
 
 /// A domain that protects its values: the only kind of domain that a key of a secret accepts.
@@ -17,7 +18,8 @@ public struct SecretDomain: Hashable, Sendable {
   ///   - service: the keychain service of the secrets; by default the application's own.
   ///   - accessGroup: the group of applications that share the secrets. On Linux it is not enforced.
   ///   - accessibility: the states of the device in which the secret can be read.
-  ///   - accessControl: the authentication that is required to read the secret. This version refuses such keys.
+  ///   - accessControl: the authentication that is required to read the secret. Such keys are refused unless
+  ///     ``StorageConfiguration/authentication`` supports it.
   public static func keychain(
     service: String? = nil, accessGroup: String? = nil, accessibility: KeychainAccessibility = .whenUnlocked,
     accessControl: KeychainAccessControl? = nil
@@ -31,13 +33,19 @@ public struct SecretDomain: Hashable, Sendable {
   /// - Parameters:
   ///   - file: the file, created with its directory when the first secret is used.
   ///   - passphrase: the source of the passphrase; by default ``StoreOptions/passphrase`` of the router's settings.
-  public static func sealed(at file: URL, passphrase: PassphraseSource? = nil) -> SecretDomain {
-    SecretDomain(domain: .sealed(file, passphrase: passphrase), security: .keychain())
+  ///   - accessControl: the authentication that is required to read the secret, besides the passphrase.
+  public static func sealed(
+    at file: URL, passphrase: PassphraseSource? = nil, accessControl: KeychainAccessControl? = nil
+  ) -> SecretDomain {
+    SecretDomain(
+      domain: .sealed(file, passphrase: passphrase), security: .keychain(accessControl: accessControl))
   }
 
   /// A sealed file at a path.
-  public static func sealed(at path: String, passphrase: PassphraseSource? = nil) -> SecretDomain {
-    sealed(at: URL(fileURLWithPath: path), passphrase: passphrase)
+  public static func sealed(
+    at path: String, passphrase: PassphraseSource? = nil, accessControl: KeychainAccessControl? = nil
+  ) -> SecretDomain {
+    sealed(at: URL(fileURLWithPath: path), passphrase: passphrase, accessControl: accessControl)
   }
 
   /// The system's keychain, or a sealed file where there is no keychain, as selected by `SecretChain`.
@@ -48,13 +56,14 @@ public struct SecretDomain: Hashable, Sendable {
   ///   - passphrase: the source of its passphrase, which is read only if the file is selected; by default
   ///     ``StoreOptions/passphrase`` of the router's configuration.
   ///   - accessibility: the states of the device in which the secret can be read.
+  ///   - accessControl: the authentication that is required to read the secret.
   public static func chain(
     service: String? = nil, accessGroup: String? = nil, sealedAt file: URL, passphrase: PassphraseSource? = nil,
-    accessibility: KeychainAccessibility = .whenUnlocked
+    accessibility: KeychainAccessibility = .whenUnlocked, accessControl: KeychainAccessControl? = nil
   ) -> SecretDomain {
     SecretDomain(
       domain: .chain(service: service, accessGroup: accessGroup, sealed: file, passphrase: passphrase),
-      security: .keychain(accessibility: accessibility))
+      security: .keychain(accessibility: accessibility, accessControl: accessControl))
   }
 
   /// An engine by its name in ``StorageConfiguration/engines``. A key in it is refused with `insecureKey` unless the

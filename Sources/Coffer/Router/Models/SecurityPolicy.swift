@@ -1,4 +1,5 @@
 public import CofferEncryption
+public import CofferPresence
 
 /// The protection of a value in its store.
 public enum SecurityPolicy: Hashable, Sendable {
@@ -7,8 +8,8 @@ public enum SecurityPolicy: Hashable, Sendable {
   /// Protection by the system's keychain.
   /// - Parameters:
   ///   - accessibility: the states of the device in which the value can be read.
-  ///   - accessControl: the authentication that is required to read the value. It cannot be enforced yet: a key with an
-  ///     access control is refused when it is used, and never stored with less protection.
+  ///   - accessControl: the authentication that is required to read the value. A key is
+  ///     refused when it is used unless ``StorageConfiguration/authentication`` supports its access control.
   case keychain(accessibility: KeychainAccessibility = .whenUnlocked, accessControl: KeychainAccessControl? = nil)
   /// Encryption by this library, under a key that is not in the store. The names of encrypted keys in a store of plain
   /// values are not encrypted; those of `StorageDomain.encryptedFileSystem` can be.

@@ -1,5 +1,6 @@
 public import CofferCore
 import CofferFileSystem
+public import CofferPresence
 public import Foundation
 
 /// The settings of a ``StorageRouter``.
@@ -28,6 +29,12 @@ public struct StorageConfiguration: Sendable {
   public var encryption: EncryptionOptions {
     get { stores.encryption }
     set { stores.encryption = newValue }
+  }
+  /// Asks the user before a secret with an access control is read: that of ``stores``. Without one, the default, keys
+  /// with an access control are refused.
+  public var authentication: AuthenticationContext? {
+    get { stores.authentication }
+    set { stores.authentication = newValue }
   }
   /// The access to every store of the router, the given engines included. With `StoreAccess.readOnly`, nothing is
   /// created or written, every write throws `readOnly`, and a store that does not exist reads as an empty one. It is a

@@ -42,9 +42,9 @@ final class KeyRegistry: Sendable {
       valueType = ObjectIdentifier(any.valueType)
       self.catalog = catalog
       isExempt = any.key is any UncataloguedKey
-      obstacle = any.descriptor.obstacle(on: configuration.platform)
-      if case .keychain(let accessibility, _) = any.descriptor.security, !configuration.isInMemory {
-        attributes = ValueAttributes(accessibility)
+      obstacle = any.descriptor.obstacle(configuration)
+      if case .keychain(let accessibility, let control) = any.descriptor.security, !configuration.isInMemory {
+        attributes = ValueAttributes(accessibility, control)
       } else {
         attributes = .none
       }
@@ -87,6 +87,8 @@ final class KeyRegistry: Sendable {
 
   private let state = Locked(State())
   private let configuration: StorageConfiguration
+  /// The access controls of the keys.
+  let accessControls = DeclaredAccessControls()
 
   init(_ configuration: StorageConfiguration) { self.configuration = configuration }
 
@@ -119,6 +121,7 @@ final class KeyRegistry: Sendable {
     return try state.withLock { state throws in
       if let present = state.entry(key.declaredName, key.domain) { return present }
       try state.insert(record)
+      accessControls.add(record)
       return (record, nil)
     }
   }
@@ -240,6 +243,7 @@ final class KeyRegistry: Sendable {
       next.resolved = [:]  // These were compared with the previous records.
       next.catalogs.append(catalog)
       state = next
+      records.forEach(accessControls.add)
     }
   }
 

@@ -1,4 +1,6 @@
 import CofferLocks
+import CofferPresence
+import CofferSlots
 
 /// The stores that a router has opened, each once however many domains resolve to it.
 final class OpenStores: Sendable {
@@ -27,6 +29,7 @@ final class OpenStores: Sendable {
   }
 
   private let configuration: StorageConfiguration
+  private let accessControls: DeclaredAccessControls
   private let state = Locked(State())
   private let registry: KeyRegistry
   private let onOpen: @Sendable () -> Void
@@ -37,6 +40,7 @@ final class OpenStores: Sendable {
   init(_ configuration: StorageConfiguration, _ registry: KeyRegistry, onOpen: @escaping @Sendable () -> Void) {
     self.configuration = configuration
     self.registry = registry
+    accessControls = registry.accessControls
     self.onOpen = onOpen
   }
 
@@ -50,7 +54,8 @@ final class OpenStores: Sendable {
       case .opening(let task): return task
       case nil:
         let task = Task { [self] in
-          typedStore(over: try await location.open(settings(of: domain, at: location)), location)
+          let settings = settings(of: domain, at: location)
+          return typedStore(over: try await settings.openGuarded(location, asking: control(at: location)), location)
         }
         state.stores[location] = .opening(task)
         return task
@@ -114,7 +119,13 @@ final class OpenStores: Sendable {
   private func typedStore(over engine: any StorageEngine, _ location: DomainLocation) -> TypedStore {
     TypedStore(
       engine: engine, cacheCapacity: configuration.cacheCapacity,
-      damagePolicy: configuration.damagePolicy(at: location), onDamageHandled: configuration.onDamageHandled)
+      damagePolicy: configuration.damagePolicy(at: location), onDamageHandled: configuration.onDamageHandled,
+      declaredAccessControl: control(at: location))
+  }
+
+  /// Returns the access controls that the keys of a store declare.
+  private func control(at location: DomainLocation) -> @Sendable (StoreKey) -> KeychainAccessControl? {
+    { [accessControls] key in accessControls.control(of: key, in: location) }
   }
 
   /// The open stores with their locations.

@@ -1,3 +1,6 @@
+import CofferPresence
+import CofferSlots
+
 extension StorageConfiguration {
   /// Puts an engine in the place of a domain's store, for every key in that store. For tests: a key that is declared in
   /// the keychain or in the preferences is then stored in this engine, whatever it promises.
@@ -43,5 +46,32 @@ extension StorageConfiguration {
     configuration.encryption.service = applicationName
     if let source = domain.sealedFile?.passphrase { configuration.stores.passphrase = { _ in source } }
     return configuration
+  }
+}
+
+extension StorageConfiguration {
+  /// Opens the store of a location, whose engine asks the user for the access controls of its values.
+  /// - Parameter control: returns the access control that a key declares.
+  func openGuarded(
+    _ location: DomainLocation, asking control: @escaping @Sendable (StoreKey) -> KeychainAccessControl?
+  ) async throws -> any StorageEngine {
+    var configuration = self
+    configuration.stores.declaredAccessControl = control
+    let engine = try await location.open(configuration)
+    guard authentication != nil, needsGuard(location) else { return engine }
+    let isAsking = engine.as(SlotEngine.self)?.asksUser ?? false
+    return GuardedEngine(
+      engine, ReadGuard(authentication, declared: control, isInFrontOfAnother: isAsking))
+  }
+
+  /// Whether the engine of a location holds secrets and does not ask itself, unlike those of the library.
+  private func needsGuard(_ location: DomainLocation) -> Bool {
+    switch location {
+    case .engine(let name): return keepsSecrets(.engine(name.description))
+    case .store(let store):
+      guard keepsSecrets(.store(store)) else { return false }
+      if case .other = store { return true }
+      return isInMemory || engine(at: location) != nil
+    }
   }
 }

@@ -20,7 +20,7 @@ extension StorageRouter {
     engine.submit(batch, from: resolved.store.origin) { result in
       switch result {
       case .success(let commit):
-        resolved.store.cache?.committed(commit, [(resolved.key, Box(value))], expiries: batch.expiries)
+        resolved.store.cached(commit, [(resolved.key, Box(value))], batch)
         outcome.finish()
       case .failure(let error): outcome.finish(throwing: error)
       }

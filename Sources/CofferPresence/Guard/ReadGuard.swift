@@ -1,0 +1,90 @@
+package import CofferCore
+
+/// Asks for the confirmations that the values of a store require before they are read.
+///
+/// A value requires the access control that is stored with it, and the one that its key declares: neither a declaration
+/// without it nor a value that was stored before it was declared is read unasked.
+package struct ReadGuard: Sendable {
+  private let context: AuthenticationContext?
+  private let declared: (@Sendable (StoreKey) -> KeychainAccessControl?)?
+  private let isInFrontOfAnother: Bool
+
+  /// - Parameters:
+  ///   - context: asks the user; without one, values with an access control are refused.
+  ///   - declared: returns the access control that a key declares.
+  ///   - isInFrontOfAnother: whether the engine itself asks for the access control that is stored with a value.
+  package init(
+    _ context: AuthenticationContext?, declared: (@Sendable (StoreKey) -> KeychainAccessControl?)? = nil,
+    isInFrontOfAnother: Bool = false
+  ) {
+    self.context = context
+    self.declared = declared
+    self.isInFrontOfAnother = isInFrontOfAnother
+  }
+
+  /// Asks for what reading some values requires.
+  /// - Parameters:
+  ///   - values: the keys of the values and what is recorded about them, without the values.
+  ///   - granted: what the reader was granted before for the same read; receives what is granted.
+  ///   - location: the location of the store.
+  /// - Throws: The errors of ``AuthenticationContext/authenticate(for:reason:)`` with the key and the store;
+  ///   `newerFormat` for an unknown access control.
+  package func permit(
+    _ values: some Sequence<(key: StoreKey, attributes: ValueAttributes)> & Sendable,
+    granted: inout Set<KeychainAccessControl>, in location: String
+  ) async throws {
+    for (key, attributes) in values {
+      for control in try controls(of: key, attributes, location) where !granted.contains(control) {
+        try await ask(control, key, location)
+        granted.insert(control)
+      }
+    }
+  }
+
+  /// Returns what reading a value requires, in a fixed order.
+  private func controls(
+    of key: StoreKey, _ attributes: ValueAttributes, _ location: String
+  ) throws -> [KeychainAccessControl] {
+    var controls: [KeychainAccessControl] = []
+    if !attributes.isEmpty, let number = attributes[.accessControl] {
+      guard let stored = KeychainAccessControl(rawValue: number) else {
+        throw StorageError(
+          .newerFormat, "The value requires an access control that this version does not know.",
+          advice: "Update the program. The value was not read.", location: location, key: key)
+      }
+      controls = [stored]
+    }
+    let stored = controls.first
+    if isInFrontOfAnother { controls = [] }
+    if let declared = declared?(key), declared != stored { controls.append(declared) }
+    return controls
+  }
+
+  private func ask(_ control: KeychainAccessControl, _ key: StoreKey, _ location: String) async throws {
+    do {
+      guard let context else { throw StorageError.noAuthenticator(for: control) }
+      try await context.authenticate(
+        for: control,
+        reason: "Read the secret '\(key.string.escapingControlCharacters)' in \(location.escapingControlCharacters).")
+    } catch var error as StorageError {
+      error.isAboutQuestion = true
+      throw error.locating(at: location, key: key)
+    }
+  }
+
+  /// Reads one entry, after asking for what it requires.
+  /// - Parameters:
+  ///   - recorded: returns what is recorded about the value, without reading it.
+  ///   - read: reads the entry.
+  package func entry(
+    _ key: StoreKey, in location: String, recorded: () async throws -> ValueAttributes,
+    read: () async throws -> StoreEntry?
+  ) async throws -> StoreEntry? {
+    var granted: Set<KeychainAccessControl> = []
+    try await permit([(key, try await recorded())], granted: &granted, in: location)
+    guard let entry = try await read() else { return nil }
+    // The value may have been replaced by one that requires more.
+    try await permit([(key, entry.attributes)], granted: &granted, in: location)
+    return entry
+  }
+}

@@ -5,8 +5,9 @@
 /// authenticator.supported  // all but biometryCurrentSet
 /// ```
 ///
-/// It asks those that support an access control one after the other until one confirms it. It asks no further if the
-/// user dismisses a question. If none confirms, the outcome is `refused` if one refused, or else the last error.
+/// It asks those that support an access control one after the other until one confirms it, each within an equal share
+/// of the time that is left. It asks no further if the user dismisses a question. If none confirms, the outcome is
+/// `refused` if one refused, or else the last error.
 public struct CombinedAuthenticator: Authenticator {
   private let authenticators: [any Authenticator]
 
@@ -21,10 +22,13 @@ public struct CombinedAuthenticator: Authenticator {
     for control: KeychainAccessControl, reason: String, deadline: ContinuousClock.Instant
   ) async throws -> AuthenticationOutcome {
     var (isRefused, failure) = (false, nil as (any Error)?)
-    for authenticator in authenticators where authenticator.supported.contains(control) {
+    let candidates = authenticators.filter { $0.supported.contains(control) }
+    for (index, authenticator) in candidates.enumerated() {
       try Task.checkCancellation()
+      let now = ContinuousClock.now
+      let end = now + now.duration(to: deadline) / (candidates.count - index)
       do {
-        switch try await authenticator.authenticate(for: control, reason: reason, deadline: deadline) {
+        switch try await authenticator.authenticate(for: control, reason: reason, deadline: end) {
         case .confirmed: return .confirmed
         case .cancelled: return .cancelled
         case .refused: isRefused = true

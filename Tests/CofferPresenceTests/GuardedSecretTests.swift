@@ -2,6 +2,7 @@ import Coffer
 import CofferCore
 import CofferFileSystem
 import CofferKeychain
+import CofferLocks
 import CofferPresence
 import CofferSlots
 import CofferTestSupport
@@ -92,9 +93,24 @@ import Testing
     #expect(error?.isAboutQuestion == true)
     authenticator.answer = .cancelled
     await expectStorageError(.authenticationCancelled, contains: "'pin'") { try await read() }
-    await expectStorageError(.authenticationCancelled) {
+    await expectStorageError(.authenticationCancelled, contains: "'pin'") {
       _ = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 10) }
     }
+    // A page ends before a refused value, and the next one throws without another question.
+    try await engine.commit(WriteBatch([.put("a", Data([1]))]), from: StoreOrigin())
+    let count = questions
+    let first = Locked<[StoreKey]>([])
+    await expectStorageError(.authenticationCancelled, contains: "'pin'") {
+      try await engine.withSnapshot { snapshot in
+        let page = try await snapshot.page(prefix: nil, after: nil, limit: 10)
+        first.withLock { $0 = page.map(\.key) }
+        _ = try await snapshot.page(prefix: nil, after: "a", limit: 10)
+      }
+    }
+    #expect(first.withLock { $0 } == ["a"])
+    #expect(questions == count + 1)
+    #expect(
+      try await engine.withSnapshot { try await $0.page(prefix: nil, after: "pin", limit: 10) }.map(\.key) == ["token"])
     #expect(try await engine.entry("token") != nil)
     try await engine.close()
     let without = try await self.engine(nil)
@@ -152,6 +168,9 @@ import Testing
     try await router.remove(pin)
     #expect(questions == 5)
     await expectStorageError(.notFound) { _ = try await router.get(pin) }
+    try await router.set("s3cret", for: pin, expires: Date(timeIntervalSince1970: 1))
+    await expectStorageError(.notFound) { _ = try await router.get(pin) }
+    #expect(questions == 5, "for a value that is absent or has expired nobody is asked")
     try await router.close()
   }
 

@@ -129,6 +129,8 @@ private actor WatchPrinter {
         return (.damaged, nil)
       } catch let error as StorageError where error.code == .unfinished && error.key == key {
         return (.deleted, nil)  // The removal is committed but not yet published.
+      } catch let error as StorageError where error.isAboutQuestion {
+        return (try await engine.contains(key) ? .put : .deleted, nil)
       } catch let error as StorageError where error.code != .closed {
         try Task.checkCancellation()
         if await engine.currentAvailability.isUsable {

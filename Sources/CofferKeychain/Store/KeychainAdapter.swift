@@ -19,13 +19,17 @@ public import Foundation
 public actor KeychainAdapter: EngineBacked {
   public nonisolated let engine: any StorageEngine
   public nonisolated let origin = StoreOrigin()
-  /// The context that asks before a secret with an access control is read.
-  private let authentication: AuthenticationContext?
+  private let configured: AuthenticationContext?
 
   /// Creates an adapter on the open engine of a keychain or a sealed file.
   public init(engine: any StorageEngine) {
     self.engine = engine
-    authentication = engine.as(SlotEngine.self)?.authentication
+    configured = nil
+  }
+
+  /// The context that asks before a secret with an access control is read.
+  private var authentication: AuthenticationContext? {
+    configured ?? engine.as(SlotEngine.self)?.authentication
   }
 
   /// Opens the secrets of a service and blocks meanwhile: for some milliseconds, or once for the configuration's
@@ -40,7 +44,7 @@ public actor KeychainAdapter: EngineBacked {
   public init(
     service: String, accessGroup: String? = nil, configuration: KeychainConfiguration = KeychainConfiguration()
   ) {
-    authentication = configuration.authentication
+    configured = configuration.authentication
     do {
       engine = try SlotEngine.keychainBlocking(
         service: service, accessGroup: accessGroup, configuration: configuration)

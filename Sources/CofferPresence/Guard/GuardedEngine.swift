@@ -12,20 +12,18 @@ package final class GuardedEngine: EngineDecorator {
   }
 
   package func entry(_ key: StoreKey) async throws -> StoreEntry? {
-    try await reads.entry(
-      key, in: description, recorded: { try await base.summary(of: key)?.attributes ?? .none },
-      read: { try await base.entry(key) })
+    try await guarding([key]) { [try await base.entry(key)] }[0]
   }
 
   package func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
-    var granted: Set<KeychainAccessControl> = []
-    var known: [(key: StoreKey, attributes: ValueAttributes)] = []
-    for key in keys { known.append((key, try await base.summary(of: key)?.attributes ?? .none)) }
-    try await reads.permit(known, granted: &granted, in: description)
-    let entries = try await base.entries(keys)
-    try await reads.permit(
-      entries.compactMap { $0.map { ($0.key, $0.attributes) } }, granted: &granted, in: description)
-    return entries
+    try await guarding(keys) { try await base.entries(keys) }
+  }
+
+  private func guarding(
+    _ keys: [StoreKey], _ read: () async throws -> [StoreEntry?]
+  ) async throws -> [StoreEntry?] {
+    try await reads.entries(
+      keys, in: description, recorded: { try await base.summary(of: $0)?.attributes }, read: read)
   }
 
   package func withSnapshot<R: Sendable>(

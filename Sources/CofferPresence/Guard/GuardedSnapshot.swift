@@ -4,10 +4,16 @@ import CofferLocks
 /// A snapshot that asks for the confirmations that values require before it reads them, once for each access control.
 /// Its summaries ask for nothing.
 package struct GuardedSnapshot: StorageSnapshot {
+  private struct State {
+    var granted: Set<KeychainAccessControl>
+    /// The errors of the values that were refused: the user is not asked again for the same snapshot.
+    var refused: [StoreKey: any Error] = [:]
+  }
+
   private let base: any StorageSnapshot
   private let reads: ReadGuard
   private let location: String
-  private let granted: Locked<Set<KeychainAccessControl>>
+  private let state: Locked<State>
 
   package init(
     _ base: any StorageSnapshot, _ reads: ReadGuard, in location: String, granted: Set<KeychainAccessControl> = []
@@ -15,27 +21,34 @@ package struct GuardedSnapshot: StorageSnapshot {
     self.base = base
     self.reads = reads
     self.location = location
-    self.granted = Locked(granted)
+    state = Locked(State(granted: granted))
   }
 
   package var revision: StoreRevision { base.revision }
 
   package func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
-    var known: [StoreEntrySummary] = []
     for key in keys {
-      if let summary = try await base.summary(of: key) { known.append(summary) }
+      if let summary = try await base.summary(of: key) { try await permit(key, summary.attributes) }
     }
-    try await permit(known.map { ($0.key, $0.attributes) })
     let entries = try await base.entries(keys)
-    try await permit(entries.compactMap { $0.map { ($0.key, $0.attributes) } })
+    for case let entry? in entries { try await permit(entry.key, entry.attributes) }
     return entries
   }
 
   package func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
-    let listed = try await base.summaries(prefix: prefix, after: after, limit: limit)
-    try await permit(listed.map { ($0.key, $0.attributes) })
-    let entries = try await base.page(prefix: prefix, after: after, limit: limit)
-    try await permit(entries.map { ($0.key, $0.attributes) })
+    var count = limit
+    for (index, listed) in try await base.summaries(prefix: prefix, after: after, limit: limit).enumerated() {
+      do {
+        try await permit(listed.key, listed.attributes)
+      } catch {
+        // Return the entries before a value that was refused; the next page throws its error.
+        guard index > 0, !(error is CancellationError) else { throw error }
+        count = index
+        break
+      }
+    }
+    let entries = try await base.page(prefix: prefix, after: after, limit: count)
+    for entry in entries { try await permit(entry.key, entry.attributes) }
     return entries
   }
 
@@ -45,9 +58,16 @@ package struct GuardedSnapshot: StorageSnapshot {
     try await base.summaries(prefix: prefix, after: after, limit: limit)
   }
 
-  private func permit(_ values: [(key: StoreKey, attributes: ValueAttributes)]) async throws {
-    var all = granted.withLock { $0 }
-    try await reads.permit(values, granted: &all, in: location)
-    granted.withLock { [all] in $0.formUnion(all) }
+  private func permit(_ key: StoreKey, _ attributes: ValueAttributes) async throws {
+    let (known, refusal) = state.withLock { ($0.granted, $0.refused[key]) }
+    if let refusal { throw refusal }
+    var granted = known
+    do {
+      try await reads.permit(key, attributes, granted: &granted, in: location)
+    } catch {
+      if !(error is CancellationError) { state.withLock { $0.refused[key] = error } }
+      throw error
+    }
+    if granted != known { state.withLock { [granted] in $0.granted.formUnion(granted) } }
   }
 }

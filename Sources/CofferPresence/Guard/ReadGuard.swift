@@ -22,22 +22,20 @@ package struct ReadGuard: Sendable {
     self.isInFrontOfAnother = isInFrontOfAnother
   }
 
-  /// Asks for what reading some values requires.
+  /// Asks for what reading a value requires.
   /// - Parameters:
-  ///   - values: the keys of the values and what is recorded about them, without the values.
+  ///   - key: the key of the value.
+  ///   - attributes: what is recorded about the value, without the value.
   ///   - granted: what the reader was granted before for the same read; receives what is granted.
   ///   - location: the location of the store.
   /// - Throws: The errors of ``AuthenticationContext/authenticate(for:reason:)`` with the key and the store;
   ///   `newerFormat` for an unknown access control.
   package func permit(
-    _ values: some Sequence<(key: StoreKey, attributes: ValueAttributes)> & Sendable,
-    granted: inout Set<KeychainAccessControl>, in location: String
+    _ key: StoreKey, _ attributes: ValueAttributes, granted: inout Set<KeychainAccessControl>, in location: String
   ) async throws {
-    for (key, attributes) in values {
-      for control in try controls(of: key, attributes, location) where !granted.contains(control) {
-        try await ask(control, key, location)
-        granted.insert(control)
-      }
+    for control in try controls(of: key, attributes, location) where !granted.contains(control) {
+      try await ask(control, key, location)
+      granted.insert(control)
     }
   }
 
@@ -72,19 +70,23 @@ package struct ReadGuard: Sendable {
     }
   }
 
-  /// Reads one entry, after asking for what it requires.
+  /// Reads entries, after asking for what they require. For absent values nothing is asked.
   /// - Parameters:
-  ///   - recorded: returns what is recorded about the value, without reading it.
-  ///   - read: reads the entry.
-  package func entry(
-    _ key: StoreKey, in location: String, recorded: () async throws -> ValueAttributes,
-    read: () async throws -> StoreEntry?
-  ) async throws -> StoreEntry? {
+  ///   - recorded: returns what is recorded about a value, without reading it; `nil` if there is no record.
+  ///   - read: reads the entries, in the order of the keys.
+  package func entries(
+    _ keys: [StoreKey], in location: String, recorded: (StoreKey) async throws -> ValueAttributes?,
+    read: () async throws -> [StoreEntry?]
+  ) async throws -> [StoreEntry?] {
     var granted: Set<KeychainAccessControl> = []
-    try await permit([(key, try await recorded())], granted: &granted, in: location)
-    guard let entry = try await read() else { return nil }
-    // The value may have been replaced by one that requires more.
-    try await permit([(key, entry.attributes)], granted: &granted, in: location)
-    return entry
+    for key in keys {
+      if let attributes = try await recorded(key) {
+        try await permit(key, attributes, granted: &granted, in: location)
+      }
+    }
+    let entries = try await read()
+    // A value may have been replaced by one that requires more, or added by another program without a record.
+    for case let entry? in entries { try await permit(entry.key, entry.attributes, granted: &granted, in: location) }
+    return entries
   }
 }

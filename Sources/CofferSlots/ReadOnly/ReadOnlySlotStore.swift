@@ -101,10 +101,10 @@ final class ReadOnlySlotStore: SlotCore {
     return try await journal?.record(name)
   }
 
-  func recordedAttributes(of key: StoreKey) async throws -> ValueAttributes {
+  func recordedAttributes(of key: StoreKey) async throws -> ValueAttributes? {
     try requireOpen()
-    guard let entry = try await journal?.entry(key) else { return .none }
-    return entry.value.withUnsafeBytes { SlotRecord($0)?.attributes } ?? .none
+    guard let entry = try await journal?.entry(key) else { return nil }
+    return entry.value.withUnsafeBytes { SlotRecord($0)?.attributes }
   }
 
   func summary(of key: StoreKey) async throws -> StoreEntrySummary? {

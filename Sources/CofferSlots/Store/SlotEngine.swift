@@ -116,35 +116,34 @@ public final class SlotEngine: ExpiringEngine {
 
   public func entry(_ key: StoreKey) async throws -> StoreEntry? {
     guard let reads else { return try await core.entry(key)?.present(at: clock.now()) }
-    return try await reads.entry(
-      key, in: description, recorded: { try await core.recordedAttributes(of: key) },
-      read: { try await core.entry(key)?.present(at: clock.now()) })
+    return try await reads.entries(
+      [key], in: description, recorded: recordedAttributes,
+      read: { [try await core.entry(key)?.present(at: clock.now())] })[0]
   }
 
   public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     guard let reads else { return try await withSnapshot { try await $0.entries(keys) } }
     // Asked for before there is a snapshot, which would delay checkpoints until the user answers.
-    var recorded: [(key: StoreKey, attributes: ValueAttributes)] = []
-    for key in keys { recorded.append((key, try await core.recordedAttributes(of: key))) }
-    var granted: Set<KeychainAccessControl> = []
-    try await reads.permit(recorded, granted: &granted, in: description)
-    return try await withSnapshot(granting: granted) { try await $0.entries(keys) }
+    return try await reads.entries(
+      keys, in: description, recorded: recordedAttributes,
+      read: {
+        try await withStoredSnapshot { try await PresentSnapshot($0, at: clock.now()).entries(keys) }
+      })
+  }
+
+  /// Returns the recorded attributes of a value that is present.
+  private func recordedAttributes(_ key: StoreKey) async throws -> ValueAttributes? {
+    guard let attributes = try await core.recordedAttributes(of: key) else { return nil }
+    return attributes.isExpired(at: clock.now()) ? nil : attributes
   }
 
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
-    try await withSnapshot(granting: [], body)
-  }
-
-  /// Calls `body` with a snapshot that does not ask again for what was granted before.
-  private func withSnapshot<R: Sendable>(
-    granting granted: Set<KeychainAccessControl>, _ body: @Sendable (any StorageSnapshot) async throws -> R
-  ) async throws -> R {
     try await withStoredSnapshot {
       let present = PresentSnapshot($0, at: clock.now())
       guard let reads else { return try await body(present) }
-      return try await body(GuardedSnapshot(present, reads, in: description, granted: granted))
+      return try await body(GuardedSnapshot(present, reads, in: description))
     }
   }
 
@@ -204,7 +203,7 @@ protocol SlotCore: StorageEngine {
   func retainedCount() async throws -> Int
   func alone(_ body: @escaping @Sendable () throws -> Void) async throws
   func damage(of key: StoreKey) async throws -> DamageReport?
-  /// Returns the attributes in the journal's record of a key without access to the underlying store; none if there is
+  /// Returns the attributes in the journal's record of a key without access to the underlying store; `nil` if there is
   /// no record or if it is damaged.
-  func recordedAttributes(of key: StoreKey) async throws -> ValueAttributes
+  func recordedAttributes(of key: StoreKey) async throws -> ValueAttributes?
 }

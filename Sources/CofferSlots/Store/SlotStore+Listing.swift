@@ -4,9 +4,9 @@ import CofferSQLite
 extension SlotStore {
   func record(_ name: SystemRecordName) async throws -> SystemRecord? { try await records.record(name) }
 
-  func recordedAttributes(of key: StoreKey) async throws -> ValueAttributes {
+  func recordedAttributes(of key: StoreKey) async throws -> ValueAttributes? {
     try records.requireWritable()
-    return try records.read { try $0.withValue(key) { _, bytes in SlotRecord(bytes)?.attributes } ?? nil } ?? .none
+    return try records.read { try $0.withValue(key) { _, bytes in SlotRecord(bytes)?.attributes } ?? nil }
   }
 
   func summary(of key: StoreKey) async throws -> StoreEntrySummary? {

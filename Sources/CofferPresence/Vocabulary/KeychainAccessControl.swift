@@ -45,7 +45,7 @@ public enum KeychainAccessControl: UInt8, CaseIterable, Hashable, Sendable {
 
 extension ValueAttribute<UInt8> {
   /// The raw value of a secret's ``KeychainAccessControl``.
-  package static let accessControl = ValueAttribute(code: 5)
+  package static let accessControl = ValueAttribute(code: 7)
 }
 
 extension ValueAttributes {

@@ -27,6 +27,8 @@ extension EncryptedEngine {
     }
     return begin(.newKey, continuing: wasInterrupted, prefix, origin) { engine, report in
       guard prefix == nil, report.isComplete else { return present.ring.primary.id.short }
+      // Values that a damage policy has replaced are kept, and would need the old keys, too.
+      try await engine.resealKeptValues()
       var removed: [String] = []
       let final = try await engine.ciphers.update { ring in
         // Another process may have begun the next rotation, whose old key is still needed.

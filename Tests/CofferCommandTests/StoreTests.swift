@@ -61,7 +61,8 @@ struct StoreTests {
     let ended = try await sandbox.coffer("ls", "--store", "postgres://user:secret@host")
     #expect(ended.status == 2 && !ended.errors.contains("secret"))
     let expected =
-      "coffer: 'postgres:' is not a kind of store; known kinds are sqlite:, file:, prefs:, keychain:, sealed:, memory:."
+      "coffer: 'postgres:' is not a kind of store; known kinds are sqlite:, file:, prefs:, keychain:, sealed:, "
+      + "encrypted:, memory:."
     #expect(ended.errors.hasPrefix(expected))
   }
 

@@ -109,7 +109,9 @@ import Testing
     }
     // They are removed when the snapshot ends, without another commit.
     let deadline = ContinuousClock.now + .seconds(120)
-    while try await engine.retainedCount() > 0, ContinuousClock.now < deadline {
+    while try await engine.retainedCount() > 0 || !directory.names(in: "retained").isEmpty,
+      ContinuousClock.now < deadline
+    {
       try await Task.sleep(for: .milliseconds(5))
     }
     #expect(try directory.names(in: "retained") == [])

@@ -24,7 +24,7 @@ func runRotation(_ command: String, _ path: String, _ rest: [String]) async thro
   let rotation =
     switch rest[1] {
     case "newKey": try await engine.rotate()
-    case "encryption": try engine.encryptPlainValues()
+    case "encryption": try await engine.encryptPlainValues()
     default: try await engine.decrypt()
     }
   let report = try await rotation.result()

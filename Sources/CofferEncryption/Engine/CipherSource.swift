@@ -67,11 +67,13 @@ final class CipherSource: Sendable {
       let next =
         open.revisions == cipher.open.revisions
         ? cipher : try StoreCipher(open, over: base, configuration)
-      state.withLock { state in
+      return state.withLock { state in
+        // A change by this process may have been installed meanwhile, and must not be undone.
+        guard state.current === cipher else { return state.current }
         state.current = next
         state.checkedAt = max(state.checkedAt, revision)
+        return next
       }
-      return next
     }
   }
 
@@ -92,9 +94,10 @@ final class CipherSource: Sendable {
   }
 
   /// Removes the key ring of a store whose values are all in plain.
-  /// - Throws: `busy` if another process has changed the ring meanwhile.
+  /// - Throws: `busy` if another process has changed the ring meanwhile, or no longer decrypts the store.
   func removeRing() async throws {
-    guard try await store.remove(current.open) else {
+    let cipher = current
+    guard cipher.ring.phase == .decrypting, try await store.remove(cipher.open) else {
       throw StorageError(
         .busy, "Another process has changed the key ring of the store.",
         advice: "Run the same operation again. The values stay as they are.", location: base.description)

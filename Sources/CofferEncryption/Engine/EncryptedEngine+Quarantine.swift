@@ -45,7 +45,7 @@ extension EncryptedEngine: QuarantiningEngine {
   }
 
   /// Returns a report of the damaged value of a key, whose bytes are in the quarantine when this returns. A value whose
-  /// encryption key is missing is not damaged.
+  /// encryption key is missing, or that is stored in plain, is not damaged.
   public func damage(of key: StoreKey) async throws -> DamageReport? {
     let cipher = cipher
     for stored in try cipher.storedKeys(of: key) {
@@ -58,7 +58,7 @@ extension EncryptedEngine: QuarantiningEngine {
       } catch let error as StorageError where error.code == .damaged {
         let item = try await kept.keep(entry, now: clock.now())
         return report(key, entry.revision, entry.value.count, item.id)
-      } catch let error as StorageError where error.code == .keyUnavailable || error.code == .newerFormat {
+      } catch let error as StorageError where [.keyUnavailable, .newerFormat, .notEncrypted].contains(error.code) {
         return nil
       }
     }

@@ -39,9 +39,9 @@ extension EncryptedEngine: SynchronousEngine {
     completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
   ) {
     do {
-      let (base, cipher) = (try synchronousBase(), cipher)
       try check(batch)
-      guard submissions.isIdle, !batch.mustRead(under: cipher) else {
+      let cipher = cipher
+      guard let base = try? synchronousBase(), submissions.isIdle, !batch.mustRead(under: cipher) else {
         return commitLater(batch, from: origin, completion)
       }
       let sealed = try SealedBatch(batch, under: cipher)

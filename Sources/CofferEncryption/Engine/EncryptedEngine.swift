@@ -133,7 +133,8 @@ public final class EncryptedEngine: EngineDecorator {
   private static func capabilities(
     _ base: StoreCapabilities, _ ring: KeyRing, encryptsAll: Bool
   ) -> StoreCapabilities {
-    var features = base.features.subtracting(.propertyLists)
+    // The types of plain values beside encrypted ones are those of the store.
+    var features = encryptsAll ? base.features.subtracting(.propertyLists) : base.features
     let pads = ring.settings.padsValues
     if pads, encryptsAll, ring.phase == .complete { features.insert(.secrecy) }
     return StoreCapabilities(features, maximumValueSize: maximumValueSize(in: base.maximumValueSize, isPadded: pads))

@@ -1,5 +1,10 @@
-import CofferCore
+public import CofferCore
 import CofferCrypto
+
+extension StorageError.Code {
+  /// A value is stored in plain where only encrypted ones are accepted. It is intact, and stays as it is.
+  public static let notEncrypted = Self("notEncrypted")
+}
 
 extension StorageError {
   /// Returns the error for an envelope that does not open under the key that it names.
@@ -13,8 +18,9 @@ extension StorageError {
   /// Returns the error for a plain value where only encrypted ones may be.
   static func isPlain(_ key: StoreKey, location: String) -> StorageError {
     StorageError(
-      .damaged, "The value is stored in plain, although it must be encrypted: another program wrote it.",
-      advice: "It is not returned, since anybody may have written it. Write it again, or delete it.",
+      .notEncrypted, "The value is stored in plain, although it must be encrypted.",
+      advice: "It is not returned, since anybody may have written it. If it dates from before the encryption, read it "
+        + "through a store without it, and write it again.",
       location: location, key: key)
   }
 

@@ -195,14 +195,20 @@ package struct KeyRingStore: Sendable {
         .readOnly, "The store has no key ring, and none can be created since it is open for reading only.",
         advice: "Open it for writing once. Nothing was changed.", location: engine.description)
     }
+    if missing == .createForPlainValues {
+      let isSealed = try await engine.withAllStored { snapshot in
+        try await snapshot.allSummaries().contains { $0.attributes.isMarked }
+      }
+      guard !isSealed else { throw ringIsLost }
+    }
     guard missing == .create else { return }
     let isEmpty = try await engine.withSnapshot { try await $0.summaries(prefix: nil, after: nil, limit: 1).isEmpty }
     guard isEmpty else {
       throw StorageError(
         .notFound,
         "The store holds values and has no key ring: they are plain, or they are encrypted and the key ring was lost.",
-        advice: "Encrypt plain values with `coffer encrypt`; otherwise restore the store from a backup. Nothing was "
-          + "changed.", location: engine.description)
+        advice: "Encrypt plain values with EncryptedEngine.encrypt; otherwise restore the store from a backup. Nothing "
+          + "was changed.", location: engine.description)
     }
   }
 
@@ -282,6 +288,12 @@ package struct KeyRingStore: Sendable {
     StorageError(
       .notFound, "The key ring of the store was removed by another process: the store is no longer encrypted.",
       advice: "Open the store again. Nothing was changed.", location: engine.description)
+  }
+
+  private var ringIsLost: StorageError {
+    StorageError(
+      .notFound, "The store holds encrypted values and has no key ring: the key ring was lost.",
+      advice: "Restore the store from a backup. Nothing was changed.", location: engine.description)
   }
 
   private var busy: StorageError {

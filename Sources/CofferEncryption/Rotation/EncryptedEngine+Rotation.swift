@@ -20,17 +20,22 @@ extension EncryptedEngine {
     try checkRotation()
     let clock = clock
     let wasInterrupted = cipher.ring.entries.contains { $0.state == .retired }
-    let present = try await ciphers.update { ring in
+    let addPrimary = { @Sendable (ring: inout KeyRing) in
       guard ring.phase == .complete else { throw StorageError.isTransitional(self.description) }
-      let isContinued = ring.entries.contains { $0.state == .retired }
-      if !isContinued { try ring.addPrimary(now: clock.now()) }
+      try ring.addPrimary(now: clock.now())
     }
-    return begin(.newKey, continuing: wasInterrupted, prefix, origin) { engine, report in
+    if !wasInterrupted { try await ciphers.update(addPrimary) }
+    return begin(.newKey, continuing: wasInterrupted, prefix, origin) { engine in
+      // Values that cannot be read keep an old key in the ring: there is nothing to continue.
+      try await engine.ciphers.update(addPrimary)
+    } finish: { engine, report in
+      let present = engine.cipher
       guard prefix == nil, report.isComplete else { return present.ring.primary.id.short }
       // Values that a damage policy has replaced are kept, and would need the old keys, too.
       try await engine.resealKeptValues()
       var removed: [String] = []
       let final = try await engine.ciphers.update { ring in
+        removed = []
         // Another process may have begun the next rotation, whose old key is still needed.
         guard ring.primary.id == present.ring.primary.id else { return }
         for entry in ring.entries where entry.state == .retired {
@@ -66,16 +71,23 @@ extension EncryptedEngine {
     let engine = try await open(base, ifMissing: .createForPlainValues, configuration: configuration) {
       try await reader.rootKey(for: $0)
     }
-    return (engine, try engine.encryptPlainValues())
+    return (engine, try await engine.encryptPlainValues())
   }
 
   /// Encrypts the plain values of a store whose key ring was created for it, or continues to do so.
-  package func encryptPlainValues(from origin: StoreOrigin = StoreOrigin()) throws -> KeyRotation {
+  package func encryptPlainValues(from origin: StoreOrigin = StoreOrigin()) async throws -> KeyRotation {
     try checkRotation()
-    guard cipher.ring.phase != .decrypting else { throw StorageError.isTransitional(description) }
+    // A store that was complete may hold plain values that another handle has written.
+    try await ciphers.update { ring in
+      guard ring.phase != .decrypting else { throw StorageError.isTransitional(self.description) }
+      ring.phase = .encrypting
+    }
     return begin(.encryption, continuing: false, nil, origin) { engine, report in
       guard report.isComplete else { return engine.cipher.ring.primary.id.short }
-      return try await engine.ciphers.update { $0.phase = .complete }.ring.primary.id.short
+      return try await engine.ciphers.update { ring in
+        guard ring.phase != .decrypting else { throw StorageError.isTransitional(engine.description) }
+        ring.phase = .complete
+      }.ring.primary.id.short
     }
   }
 
@@ -109,12 +121,19 @@ extension EncryptedEngine {
 
   private func begin(
     _ goal: RotationGoal, continuing: Bool, _ prefix: StoreKey?, _ origin: StoreOrigin,
+    again: (@Sendable (EncryptedEngine) async throws -> Void)? = nil,
     finish: @escaping @Sendable (EncryptedEngine, inout RotationReport) async throws -> String?
   ) -> KeyRotation {
     KeyRotation { [self] rotation in
       var report = RotationReport(goal: goal, continuedEarlier: continuing)
       var work = Reencryption(engine: self, rotation: rotation, origin: origin, prefix: prefix)
       try await work.run(&report)
+      if continuing, report.changedValues == 0, prefix != nil || !report.isComplete, let again {
+        try await again(self)
+        report = RotationReport(goal: goal, continuedEarlier: false)
+        try await work.run(&report)
+      }
+      try Task.checkCancellation()
       report.primaryKey = try await finish(self, &report)
       rotation.update { $0.isFinished = true }
       return report

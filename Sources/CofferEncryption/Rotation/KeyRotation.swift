@@ -66,12 +66,14 @@ public final class KeyRotation: Sendable {
 
   /// Changes the state and delivers it.
   func update(_ change: (inout RotationProgress) -> Void) {
-    state.withLock { state in
+    let latest = state.withLock { state in
       change(&state.progress)
-      progress.totalUnitCount = Int64(max(state.progress.totalValues, state.progress.values))
-      progress.completedUnitCount = Int64(state.progress.values)
       for stream in state.streams.values { stream.yield(state.progress) }
+      return state.progress
     }
+    // Observers of the progress may use this object.
+    progress.totalUnitCount = Int64(max(latest.totalValues, latest.values))
+    progress.completedUnitCount = Int64(latest.values)
   }
 
   private func end() {

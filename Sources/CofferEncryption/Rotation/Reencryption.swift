@@ -10,12 +10,22 @@ import Foundation
 struct Reencryption {
   private static let pageSize = 500
   private static let batchBytes = 1 << 20
+  /// The number of passes in which a value may change while it is being written anew.
+  private static let attempts = 8
 
   let engine: EncryptedEngine
   let rotation: KeyRotation
   let origin: StoreOrigin
   /// The keys to write anew; `nil` for all.
   let prefix: StoreKey?
+  private var conflicts: [StoreKey: Int] = [:]
+
+  init(engine: EncryptedEngine, rotation: KeyRotation, origin: StoreOrigin, prefix: StoreKey?) {
+    self.engine = engine
+    self.rotation = rotation
+    self.origin = origin
+    self.prefix = prefix
+  }
 
   private var base: any StorageEngine { engine.base }
 
@@ -59,7 +69,7 @@ struct Reencryption {
     try await base.withAllStored { try await $0.summaries(prefix: nil, after: last, limit: Self.pageSize) }
   }
 
-  private func examineAll(_ pass: inout Pass, after report: RotationReport) async throws {
+  private mutating func examineAll(_ pass: inout Pass, after report: RotationReport) async throws {
     var last: StoreKey?
     while true {
       // A snapshot for each page: a long one would keep the log from being checkpointed.
@@ -87,7 +97,7 @@ struct Reencryption {
   }
 
   /// Examines values by their stored keys, and writes those anew that need it.
-  private func examine(_ keys: [StoreKey], _ pass: inout Pass) async throws {
+  private mutating func examine(_ keys: [StoreKey], _ pass: inout Pass) async throws {
     pass.values += keys.count
     var changes: [Change] = []
     for (key, entry) in zip(keys, try await stored(keys, &pass)) {
@@ -119,9 +129,16 @@ struct Reencryption {
     }
   }
 
+  /// The codes of errors that concern one value, so that the others are written anew.
+  private static let ofOneValue: [StorageError.Code] = [
+    .damaged, .keyUnavailable, .newerFormat, .notEncrypted, .valueTooLarge, .unsupported,
+  ]
+
   private func record(_ error: StorageError, _ pass: inout Pass) throws {
-    guard [.damaged, .keyUnavailable, .newerFormat].contains(error.code) else { throw error }
-    pass.failures.append(RotationReport.Failure(key: error.key, error: error))
+    guard Self.ofOneValue.contains(error.code) else { throw error }
+    // The key of a damaged value whose name is hidden is a hash.
+    let name = error.key.flatMap { key in engine.cipher.names.map { $0.knownName(of: key) } ?? key }
+    pass.failures.append(RotationReport.Failure(key: name, error: error))
   }
 
   private struct Change {
@@ -140,24 +157,38 @@ struct Reencryption {
     try await engine.opening { cipher in
       let name = try cipher.name(of: key, stored.attributes)
       guard prefix.map(name.hasPrefix) ?? true, cipher.mustChange(stored, of: name) else { return nil }
+      guard !stored.attributes.isMarked || cipher.ring.phase == .decrypting || cipher.encrypts(name) else {
+        throw StorageError.isDeclaredElsewhere(name, location: engine.description)
+      }
       let isExpired = stored.attributes.isExpired(at: engine.clock.now())
       return Change(name: name, entry: isExpired ? nil : try cipher.open(stored, of: name))
     }
   }
 
-  private func commit(_ changes: [Change], _ pass: inout Pass) async throws {
+  private mutating func commit(_ changes: [Change], _ pass: inout Pass) async throws {
     guard !changes.isEmpty else { return }
     do {
       try await engine.commit(WriteBatch(changes.flatMap(\.operations), durability: .relaxed), from: origin)
       pass.changedValues += changes.count
       pass.changedBytes += changes.reduce(0) { $0 + ($1.entry?.value.count ?? 0) }
-    } catch let error as StorageError where error.code == .preconditionFailed {
-      // Another writer has changed one of them. The others are written by themselves, that one in the next pass.
-      guard changes.count > 1 else {
-        pass.conflicts += 1
+    } catch let error as StorageError where error.code == .preconditionFailed || Self.ofOneValue.contains(error.code) {
+      // One of them was changed by another writer, or cannot be written. The others are written by themselves.
+      guard let change = changes.first, changes.count == 1 else {
+        for change in changes { try await commit([change], &pass) }
         return
       }
-      for change in changes { try await commit([change], &pass) }
+      guard error.code == .preconditionFailed else {
+        return try record(error.locating(at: "", key: change.name), &pass)
+      }
+      conflicts[change.name, default: 0] += 1
+      guard conflicts[change.name, default: 0] < Self.attempts else {
+        let busy = StorageError(
+          .busy, "Other programs keep changing the value, or it is stored in plain and encrypted at once.",
+          advice: "Close programs that write to the store without encryption, and run the same operation again.",
+          location: engine.description, key: change.name)
+        return pass.failures.append(RotationReport.Failure(key: change.name, error: busy))
+      }
+      pass.conflicts += 1
     }
   }
 }
@@ -165,9 +196,20 @@ struct Reencryption {
 extension StoreCipher {
   /// Whether a stored value has another form than the key ring demands.
   func mustChange(_ stored: StoreEntry, of name: StoreKey) -> Bool {
-    guard stored.attributes.isMarked else { return encrypts(name) && ring.phase == .encrypting }
-    guard encrypts(name) else { return true }
+    // In a store that is complete, opening a plain value reports it.
+    guard stored.attributes.isMarked else { return encrypts(name) && ring.phase != .decrypting }
+    guard ring.phase != .decrypting else { return true }
     guard let header = try? EnvelopeHeader(of: stored.value) else { return true }  // opening it reports the damage
     return header.keyID != ring.primary.id
+  }
+}
+
+extension StorageError {
+  /// Returns the error for an encrypted value that would be stored in plain.
+  fileprivate static func isDeclaredElsewhere(_ key: StoreKey, location: String) -> StorageError {
+    StorageError(
+      .unsupported, "The value is encrypted, and this program does not declare that it is.",
+      advice: "Run the rotation in the program that declares it. The value stays as it is.", location: location,
+      key: key)
   }
 }

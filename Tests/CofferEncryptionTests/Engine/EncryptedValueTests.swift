@@ -14,9 +14,10 @@ import Testing
   private let number = ValueAttribute<UInt64>(applicationCode: 200)
 
   private func expectDamaged(_ key: StoreKey, in engine: EncryptedEngine, _ text: String = "does not open") async {
-    let error = await expectStorageError(.damaged, contains: text, at: "memory:") { _ = try await engine.entry(key) }
+    let code: StorageError.Code = text == "in plain" ? .notEncrypted : .damaged
+    let error = await expectStorageError(code, contains: text, at: "memory:") { _ = try await engine.entry(key) }
     #expect(error?.key == key)
-    await expectStorageError(.damaged) { _ = try await engine.withSnapshot { try await $0.entries([key]) } }
+    await expectStorageError(code) { _ = try await engine.withSnapshot { try await $0.entries([key]) } }
     #expect(throws: StorageError.self) { try engine.entryNow(key) }
   }
 
@@ -164,7 +165,7 @@ import Testing
     let another = MemoryEngine()
     try await another.put("secret/a", "1")
     let mixed = try await another.encrypted(only: { $0.hasPrefix("secret/") })
-    await expectStorageError(.damaged) { _ = try await mixed.entry("secret/a") }
+    await expectStorageError(.notEncrypted) { _ = try await mixed.entry("secret/a") }
     try await mixed.put("secret/b", "2")
     // An envelope shows that there was a ring, and that it was lost.
     let batch = WriteBatch([.deleteRecord(KeyRingStore.record), .deleteRecord(KeyRingStore.copy)])

@@ -149,7 +149,7 @@ import Testing
     let error = try await storageError {
       if settings.hidesNames { _ = try await engine.summaries() } else { _ = try await engine.entry("planted") }
     }
-    #expect(error.code == .damaged)
+    #expect(error.code == (settings.hidesNames ? .damaged : .notEncrypted))
     try await base.commit(WriteBatch([.delete("planted")]), from: StoreOrigin())
     let decryption = try await engine.decrypt().result()
     #expect(decryption.isComplete && decryption.primaryKey == nil)

@@ -123,7 +123,7 @@ import Testing
   func plainValue() async throws {
     try await fixture.use(settings) { try await $0.set("x", for: plain("secret", String.self, in: Self.database)) }
     try await fixture.use(settings) { router in
-      await expectError(.damaged, "secret") { _ = try await router.get(secret) }
+      await expectError(.notEncrypted, "secret") { _ = try await router.get(secret) }
       try await router.set(Self.value, for: secret)
       #expect(try await router.get(secret) == Self.value)
     }

@@ -23,6 +23,11 @@ extension StorageKeyDescriptor {
         .insecureKey, "The key is a secret, and would be sent to other devices unprotected.",
         advice: "Set its sync policy to never. Nothing was read or written.", key: key)
     }
+    guard !isEncrypted || syncPolicy == .never else {
+      throw StorageError(
+        .insecureKey, "The key is encrypted, and would be sent to other devices unprotected.",
+        advice: "Set its sync policy to never. Nothing was read or written.", key: key)
+    }
     guard !isSensitive || !restoresFromBackups else {
       throw flaw(
         key, "The key is a secret, and secrets have no backups to restore.", "Give its damage another treatment.")
@@ -43,7 +48,8 @@ extension StorageKeyDescriptor {
     }
   }
 
-  private var isEncrypted: Bool { if case .encrypted = security { true } else { false } }
+  /// Whether the key's values are encrypted by this library.
+  var isEncrypted: Bool { if case .encrypted = security { true } else { false } }
 
   private func flaw(_ key: StoreKey, _ message: String, _ advice: String) -> StorageError {
     StorageError(.invalidDeclaration, message, advice: advice + " Nothing was read or written.", key: key)

@@ -277,7 +277,7 @@ final class KeyRegistry: Sendable {
   /// Returns the current sync policy of a key.
   func syncPolicy(_ record: Record) -> SyncPolicy {
     // An override may date from before the key became a secret.
-    guard !record.descriptor.isSensitive else { return .never }
+    guard !record.descriptor.isSensitive, !record.descriptor.isEncrypted else { return .never }
     guard let override = state.withLock({ $0.overrides[record.descriptor.name] }) else {
       return record.declaredSyncPolicy
     }

@@ -77,7 +77,8 @@ final class OpenStores: Sendable {
   /// If the encryption key is not available, the call throws, and the other keys can be used as before.
   func encryptingStore(of domain: StorageDomain, _ policy: EncryptionPolicy) async throws -> TypedStore {
     let location = try DomainLocation(domain, configuration)
-    guard !location.isEncrypted, !configuration.isInMemory, !configuration.isReplaced(location) else {
+    let isLost = configuration.isInMemory && configuration.engine(at: location) == nil
+    guard !location.isEncrypted, !isLost, !configuration.isReplaced(location) else {
       return try await store(of: domain)
     }
     // A store that does not exist yet is not created for a key whose provider is missing.
@@ -91,7 +92,7 @@ final class OpenStores: Sendable {
       case .open, .opening, nil:
         guard !state.isClosed else { throw StorageError.closed("router") }
         let task = Task { [self] in
-          typedStore(over: try await stores.encryption.extended(plain.engine, stores), location)
+          typedStore(over: try await stores.encryption.extended(plain.engine, stores), location, plain.origin)
         }
         state.stores[location] = .extending(plain, task)
         return task
@@ -116,9 +117,11 @@ final class OpenStores: Sendable {
     return settings
   }
 
-  private func typedStore(over engine: any StorageEngine, _ location: DomainLocation) -> TypedStore {
+  private func typedStore(
+    over engine: any StorageEngine, _ location: DomainLocation, _ origin: StoreOrigin = StoreOrigin()
+  ) -> TypedStore {
     TypedStore(
-      engine: engine, cacheCapacity: configuration.cacheCapacity,
+      engine: engine, cacheCapacity: configuration.cacheCapacity, origin: origin,
       damagePolicy: configuration.damagePolicy(at: location), onDamageHandled: configuration.onDamageHandled,
       declaredAccessControl: control(at: location))
   }

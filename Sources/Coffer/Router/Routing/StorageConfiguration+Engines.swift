@@ -58,7 +58,7 @@ extension StorageConfiguration {
     var configuration = self
     configuration.stores.declaredAccessControl = control
     let engine = try await location.open(configuration)
-    guard authentication != nil, needsGuard(location) else { return engine }
+    guard needsGuard(location) else { return engine }
     let isAsking = engine.as(SlotEngine.self)?.asksUser ?? false
     return GuardedEngine(
       engine, ReadGuard(authentication, declared: control, isInFrontOfAnother: isAsking))

@@ -92,6 +92,7 @@ public actor StorageRouter: StorageProviding {
     if let resolved = registry.resolved(of: declaration) { return resolved }
     let (record, known) = try registry.find(key)
     if let known, known.declaration != nil || declaration == nil { return known }
+    try record.checkLocation(configuration)
     let store =
       if let known { known.store } else if case .encrypted(let policy) = record.descriptor.security {
         try await openStores.encryptingStore(of: key.domain, policy)

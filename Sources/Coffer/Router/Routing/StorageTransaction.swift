@@ -7,13 +7,20 @@ public import Foundation
 public final class StorageTransaction: Sendable {
   private let attempt: TransactionAttempt
   private let store: TypedStore
+  private let location: KeyRegistry.Record.Location
   private let router: StorageRouter
 
-  init(_ attempt: TransactionAttempt, _ store: TypedStore, _ router: StorageRouter) {
+  init(
+    _ attempt: TransactionAttempt, _ store: TypedStore, _ location: KeyRegistry.Record.Location, _ router: StorageRouter
+  ) {
     self.attempt = attempt
     self.store = store
+    self.location = location
     self.router = router
   }
+
+  /// Thrown when the closure uses the first encrypted key of its store: it runs again with the store that encrypts.
+  fileprivate struct Extended: Error {}
 
   /// Returns the value of a key, or its default while there is none. The closure runs again if another writer changes
   /// the key before the commit.
@@ -54,11 +61,11 @@ public final class StorageTransaction: Sendable {
   }
 
   private func resolve<K: StorageKey>(_ key: K) async throws -> StorageRouter.ResolvedKey {
-    var resolved = try await router.resolve(key)
-    if resolved.store !== store, case .located(let location) = resolved.record.location {
-      // The store may have been extended since the key was resolved.
-      router.registry.forgetStores(at: location)
-      resolved = try await router.resolve(key)
+    let resolved = try await router.resolve(key)
+    if resolved.store !== store, resolved.record.location == location {
+      // The store was extended by its first encrypted key. Plain keys are the same through both.
+      guard resolved.record.descriptor.isEncrypted else { return resolved }
+      throw Extended()
     }
     guard resolved.store === store else {
       throw StorageError(
@@ -98,21 +105,17 @@ extension StorageRouter {
     in domain: StorageDomain, durability: StoreDurability = .full, id: TransactionID? = nil,
     within limit: Duration? = .seconds(30), _ body: @escaping @Sendable (StorageTransaction) async throws -> R
   ) async throws -> R {
-    let store = try await transactionStore(of: domain)
-    return try await store.attempts(durability: durability, id: id, within: limit) { attempt in
-      try await body(StorageTransaction(attempt, store, self))
+    let location = KeyRegistry.Record.Location.located(try DomainLocation(domain, configuration))
+    while true {
+      let store = try await openStores.store(of: domain)
+      do {
+        return try await store.attempts(durability: durability, id: id, within: limit) { attempt in
+          try await body(StorageTransaction(attempt, store, location, self))
+        }
+      } catch is StorageTransaction.Extended {
+        continue
+      }
     }
-  }
-
-  /// Returns the store of a domain, which also encrypts if a known key of it is encrypted. If the encryption key is not
-  /// available, a transaction over plain keys is possible nevertheless.
-  private nonisolated func transactionStore(of domain: StorageDomain) async throws -> TypedStore {
-    if let policy = registry.encryption(at: try DomainLocation(domain, configuration)),
-      let store = try? await openStores.encryptingStore(of: domain, policy)
-    {
-      return store
-    }
-    return try await openStores.store(of: domain)
   }
 
   /// Returns the stored value of a key with its revision, regardless of the key's default.

@@ -13,7 +13,7 @@ public struct EncryptionOptions: Sendable {
   /// The source of the root key of each store whose keys name no other source.
   ///
   /// By default, the desktop's keyring holds a random key for each application, which is created together with the
-  /// first encrypted store (``KeychainKeyProvider``). Machines without a keyring need another source.
+  /// first encrypted store (`KeychainKeyProvider`). Machines without a keyring need another source.
   public var key: RootKeySource?
   /// The providers of the key material that encryption policies name (``EncryptionPolicy/keyMaterial``).
   public var providers: [KeyMaterialSource: any KeyMaterialProviding] = [:]

@@ -1,6 +1,7 @@
 import CofferCore
 import CofferLocks
 import CofferSQLite
+import Dispatch
 
 /// The lock that signals open snapshots, shared by all snapshots of one handle to save open files.
 struct SharedSign {
@@ -37,6 +38,20 @@ extension SlotHandle {
   /// Whether this handle retains any value.
   var retainsAny: Bool { !retained.isEmpty }
 
+  /// Removes the retained values on a queue, and tries again each second while a snapshot is open in any process.
+  ///
+  /// The signal of a snapshot can outlast it for a moment: a child process has inherited it until it executes a program.
+  func discardRetained(on queue: DispatchQueue) {
+    guard retained.beginDiscarding() else { return }
+    queue.async { [weak self] in self?.discardAndRepeat(on: queue) }
+  }
+
+  private func discardAndRepeat(on queue: DispatchQueue) {
+    discardRetained()
+    guard retained.endDiscarding() else { return }
+    queue.asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in self?.discardRetained(on: queue) }
+  }
+
   /// Removes the retained values if no snapshot is open. A snapshot that begins now needs no value replaced before.
   func discardRetained() {
     guard retainsAny else { return }
@@ -60,6 +75,7 @@ final class RetainedVersions: Sendable {
   private struct State {
     var versions: [Version] = []  // the oldest first
     var bytes = 0
+    var isDiscarding = false
   }
 
   private let state = Locked(State())
@@ -83,9 +99,26 @@ final class RetainedVersions: Sendable {
     }
   }
 
+  /// Returns whether there are versions to discard and nobody is about to do it; the caller is then.
+  func beginDiscarding() -> Bool {
+    state.withLock { state in
+      guard !state.versions.isEmpty, !state.isDiscarding else { return false }
+      state.isDiscarding = true
+      return true
+    }
+  }
+
+  /// Returns whether versions are left.
+  func endDiscarding() -> Bool {
+    state.withLock { state in
+      state.isDiscarding = false
+      return !state.versions.isEmpty
+    }
+  }
+
   func takeAll() -> [Version] {
     state.withLock { state in
-      defer { state = State() }
+      defer { (state.versions, state.bytes) = ([], 0) }
       return state.versions
     }
   }

@@ -327,7 +327,7 @@ final class SlotStore: SlotCore {
   ) async throws -> R {
     try records.requireWritable()
     try await requireAvailable()
-    defer { if handle.retainsAny { queue.async { [handle] in handle.discardRetained() } } }
+    defer { handle.discardRetained(on: queue) }
     return try await records.withSnapshot(after: handle.announceSnapshot) { [self] snapshot in
       try await body(
         SlotSnapshot(

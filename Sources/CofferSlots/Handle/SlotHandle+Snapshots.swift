@@ -40,7 +40,7 @@ extension SlotHandle {
 
   /// Removes the retained values on a queue, and tries again each second while a snapshot is open in any process.
   ///
-  /// The signal of a snapshot can outlast it for a moment: a child process has inherited it until it executes a program.
+  /// The signal of a snapshot can outlast it for a moment: a child process inherits it until it executes a program.
   func discardRetained(on queue: DispatchQueue) {
     guard retained.beginDiscarding() else { return }
     queue.async { [weak self] in self?.discardAndRepeat(on: queue) }

@@ -19,25 +19,28 @@ extension EncryptedEngine {
   public func rotate(prefix: StoreKey? = nil, from origin: StoreOrigin = StoreOrigin()) async throws -> KeyRotation {
     try checkRotation()
     let clock = clock
-    let wasInterrupted = cipher.ring.entries.contains { $0.state == .retired }
     let addPrimary = { @Sendable (ring: inout KeyRing) in
       guard ring.phase == .complete else { throw StorageError.isTransitional(self.description) }
       try ring.addPrimary(now: clock.now())
     }
-    if !wasInterrupted { try await ciphers.update(addPrimary) }
-    return begin(.newKey, continuing: wasInterrupted, prefix, origin) { engine in
+    var isContinued = false
+    let start = try await ciphers.update { ring in
+      guard ring.phase == .complete else { throw StorageError.isTransitional(self.description) }
+      isContinued = ring.entries.contains { $0.state == .retired }
+      if !isContinued { try addPrimary(&ring) }
+    }
+    return begin(.newKey, continuing: isContinued, prefix, origin, target: start.ring.primary.id) { engine in
       // Values that cannot be read keep an old key in the ring: there is nothing to continue.
-      try await engine.ciphers.update(addPrimary)
-    } finish: { engine, report in
-      let present = engine.cipher
-      guard prefix == nil, report.isComplete else { return present.ring.primary.id.short }
+      try await engine.ciphers.update(addPrimary).ring.primary.id
+    } finish: { engine, target, report in
+      guard prefix == nil, report.isComplete, let target else { return engine.cipher.ring.primary.id.short }
       // Values that a damage policy has replaced are kept, and would need the old keys, too.
       try await engine.resealKeptValues()
       var removed: [String] = []
       let final = try await engine.ciphers.update { ring in
         removed = []
         // Another process may have begun the next rotation, whose old key is still needed.
-        guard ring.primary.id == present.ring.primary.id else { return }
+        guard ring.primary.id == target else { return }
         for entry in ring.entries where entry.state == .retired {
           try ring.remove(entry.id)
           removed.append(entry.id.short)
@@ -82,7 +85,7 @@ extension EncryptedEngine {
       guard ring.phase != .decrypting else { throw StorageError.isTransitional(self.description) }
       ring.phase = .encrypting
     }
-    return begin(.encryption, continuing: false, nil, origin) { engine, report in
+    return begin(.encryption, continuing: false, nil, origin) { engine, _, report in
       guard report.isComplete else { return engine.cipher.ring.primary.id.short }
       return try await engine.ciphers.update { ring in
         guard ring.phase != .decrypting else { throw StorageError.isTransitional(engine.description) }
@@ -100,7 +103,7 @@ extension EncryptedEngine {
     try checkRotation()
     let wasInterrupted = cipher.ring.phase == .decrypting
     _ = try await ciphers.update { $0.phase = .decrypting }
-    return begin(.decryption, continuing: wasInterrupted, nil, origin) { engine, report in
+    return begin(.decryption, continuing: wasInterrupted, nil, origin) { engine, _, report in
       guard report.isComplete else { return engine.cipher.ring.primary.id.short }
       try await engine.ciphers.removeRing()
       return nil
@@ -121,20 +124,20 @@ extension EncryptedEngine {
 
   private func begin(
     _ goal: RotationGoal, continuing: Bool, _ prefix: StoreKey?, _ origin: StoreOrigin,
-    again: (@Sendable (EncryptedEngine) async throws -> Void)? = nil,
-    finish: @escaping @Sendable (EncryptedEngine, inout RotationReport) async throws -> String?
+    target: KeyID? = nil, again: (@Sendable (EncryptedEngine) async throws -> KeyID)? = nil,
+    finish: @escaping @Sendable (EncryptedEngine, KeyID?, inout RotationReport) async throws -> String?
   ) -> KeyRotation {
     KeyRotation { [self] rotation in
       var report = RotationReport(goal: goal, continuedEarlier: continuing)
-      var work = Reencryption(engine: self, rotation: rotation, origin: origin, prefix: prefix)
+      var work = Reencryption(engine: self, rotation: rotation, origin: origin, prefix: prefix, target: target)
       try await work.run(&report)
       if continuing, report.changedValues == 0, prefix != nil || !report.isComplete, let again {
-        try await again(self)
+        work.target = try await again(self)
         report = RotationReport(goal: goal, continuedEarlier: false)
         try await work.run(&report)
       }
       try Task.checkCancellation()
-      report.primaryKey = try await finish(self, &report)
+      report.primaryKey = try await finish(self, work.target, &report)
       rotation.update { $0.isFinished = true }
       return report
     }

@@ -18,13 +18,16 @@ struct Reencryption {
   let origin: StoreOrigin
   /// The keys to write anew; `nil` for all.
   let prefix: StoreKey?
+  /// The key under which every value shall be encrypted; `nil` if another goal is pursued.
+  var target: KeyID?
   private var conflicts: [StoreKey: Int] = [:]
 
-  init(engine: EncryptedEngine, rotation: KeyRotation, origin: StoreOrigin, prefix: StoreKey?) {
+  init(engine: EncryptedEngine, rotation: KeyRotation, origin: StoreOrigin, prefix: StoreKey?, target: KeyID?) {
     self.engine = engine
     self.rotation = rotation
     self.origin = origin
     self.prefix = prefix
+    self.target = target
   }
 
   private var base: any StorageEngine { engine.base }
@@ -155,6 +158,10 @@ struct Reencryption {
   /// Returns the value to write anew, or `nil` if it has the right form.
   private func change(of key: StoreKey, _ stored: StoreEntry) async throws -> Change? {
     try await engine.opening { cipher in
+      // A pass that compared values with two keys in turn would prove nothing about either.
+      guard target == nil || target == cipher.ring.primary.id else {
+        throw StorageError.isRotatedElsewhere(engine.description)
+      }
       let name = try cipher.name(of: key, stored.attributes)
       guard prefix.map(name.hasPrefix) ?? true, cipher.mustChange(stored, of: name) else { return nil }
       guard !stored.attributes.isMarked || cipher.ring.phase == .decrypting || cipher.encrypts(name) else {
@@ -205,6 +212,12 @@ extension StoreCipher {
 }
 
 extension StorageError {
+  fileprivate static func isRotatedElsewhere(_ location: String) -> StorageError {
+    StorageError(
+      .busy, "Another rotation of the store has begun, with a newer key.",
+      advice: "Let it finish, or rotate again. Every value can be read.", location: location)
+  }
+
   /// Returns the error for an encrypted value that would be stored in plain.
   fileprivate static func isDeclaredElsewhere(_ key: StoreKey, location: String) -> StorageError {
     StorageError(

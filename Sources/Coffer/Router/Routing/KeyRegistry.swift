@@ -192,7 +192,7 @@ final class KeyRegistry: Sendable {
       .unregisteredKey, message, advice: "Add it to the catalog of its owner. Nothing was read or written.")
   }
 
-  /// Forgets the stores of the keys at a location, which are resolved anew with their next use.
+  /// Removes the resolved stores of the keys at a location, so that the next use of each key resolves it again.
   func forgetStores(at location: DomainLocation) {
     state.withLock { state in
       for (name, entries) in state.entries {

@@ -108,6 +108,23 @@ struct PassphraseSourceTests {
     #expect(try PassphraseSource.file(URL(fileURLWithPath: "/dev/fd/\(reader)")).read().text == "sesame")
   }
 
+  @Test("What a source provides once is kept for further uses, and a failure is not")
+  func readOnce() throws {
+    let source = PassphraseSource.descriptor(try pipe("sesame\n"))
+    let shared = source.readOnce()
+    #expect(shared == source && shared.description == source.description)
+    for confirming in [false, true] { #expect(try shared.read(confirming: confirming).text == "sesame") }
+    let material = PassphraseSource.descriptor(try pipe("open\n")).readOnce()
+    for _ in 0..<2 { #expect(try material.readKeyMaterial().text == "open\n") }
+    try withFolder { folder in
+      let file = folder.appendingPathComponent("passphrase")
+      let late = PassphraseSource.file(file).readOnce()
+      #expect(try storageError { _ = try late.read() }.code == .unavailable)
+      try Data("sesame".utf8).write(to: file)
+      #expect(try late.read().text == "sesame")
+    }
+  }
+
   @Test func descriptorIsReadOnceAndClosed() throws {
     let reader = try pipe("sesame\n")
     let source = PassphraseSource.descriptor(reader)

@@ -11,8 +11,8 @@ package import Foundation
 /// print(key)  // data key 3f1c09aa
 /// ```
 ///
-/// The key itself is in locked memory. A prepared state of HMAC, from which keys can be derived, is in ordinary memory
-/// for as long as the key is in use; both are wiped when the last reference is released.
+/// The key itself and a prepared state of HMAC, from which keys can be derived, are in locked memory. Both are wiped
+/// when the last reference is released.
 package final class DataKey: Sendable {
   package static let count = 32
 
@@ -50,9 +50,10 @@ package final class DataKey: Sendable {
   }
 
   /// Derives another key for a purpose with HKDF-Expand-SHA-256 (RFC 5869, section 2.3). It does not reveal this one.
-  package func derivedKey(for purpose: Purpose) throws -> DataKey {
+  /// - Parameter context: bytes that follow the name of the purpose, always as many for one purpose.
+  package func derivedKey(for purpose: Purpose, context: Data = Data()) throws -> DataKey {
     let material = try SecretBytes(count: Self.count) { derived in
-      try (KeyLabel.purpose.octets + purpose.name + [1]).withUnsafeBytes { try expand($0, into: derived) }
+      try (KeyLabel.purpose.octets + purpose.name + context + [1]).withUnsafeBytes { try expand($0, into: derived) }
     }
     return try DataKey(material)
   }

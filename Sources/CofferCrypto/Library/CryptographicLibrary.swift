@@ -53,6 +53,10 @@ protocol CryptographicLibrary {
 
   /// Overwrites bytes in a way that the optimizer keeps.
   static func wipe(_ bytes: UnsafeMutableRawBufferPointer)
+
+  /// Overwrites the vector registers of this thread in which the system has copied secrets: they stay there until the
+  /// next large copy, and a core dump contains the registers of each thread.
+  static func wipeRegisters()
 }
 
 /// HMAC-SHA-256 with one key, prepared for many messages. Threads may share it.

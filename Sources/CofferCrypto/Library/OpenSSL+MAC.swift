@@ -1,75 +1,66 @@
 import CofferCOpenSSL
 import CofferCore
-import CofferLocks
 import Foundation
 
 extension OpenSSL {
-  /// A context of OpenSSL for HMAC. It contains the key in ordinary memory and is wiped when it is freed.
+  /// HMAC-SHA-256 (RFC 2104) as two states of SHA-256 that have read the key already, in locked memory.
   ///
-  /// Unchecked since it is used only while the lock of its owner is held.
-  private struct MACContext: @unchecked Sendable {
-    let pointer: OpaquePointer
-  }
-
-  /// HMAC-SHA-256 with a context that is keyed in advance: a fifth of the time that a new context takes. One thread at
-  /// a time uses it, for a fifth of a microsecond, so that the key is in memory only once.
+  /// OpenSSL's own HMAC keeps the key and the states in ordinary memory, where a core dump contains them.
   final class PreparedMAC: KeyedMAC {
-    private let context: Locked<MACContext>
-    private static let codeCount = 32
+    private static let (blockCount, codeCount) = (64, 32)
+    private static let stateCount = MemoryLayout<SHA256_CTX>.size
+
+    // Written only by init and wiped only by deinit, when there is no other reference to the object.
+    private nonisolated(unsafe) let pages: SecretPages
 
     init(key: UnsafeRawBufferPointer) throws(StorageError) {
-      guard let hmac = algorithms.hmac else { throw OpenSSL.failure("it does not have HMAC", .unsupported) }
-      guard let context = EVP_MAC_CTX_new(hmac) else { throw OpenSSL.failure("it is out of memory") }
-      guard EVP_MAC_init(context, key.octets ?? algorithms.noBytes, key.count, algorithms.digest) == 1 else {
-        EVP_MAC_CTX_free(context)
-        throw OpenSSL.failure("it rejected the key of an authentication code")
+      pages = SecretPages(count: 2 * Self.stateCount + Self.blockCount)
+      let block = pages.bytes.part(2 * Self.stateCount, Self.blockCount)
+      if key.count > Self.blockCount {
+        try OpenSSL.digest(key, into: block.part(0, Self.codeCount))
+      } else {
+        block.copyMemory(from: key)
       }
-      self.context = Locked(MACContext(pointer: context))
+      var isDone = true
+      for (index, pad) in [UInt8(0x36), 0x5C].enumerated() {
+        for position in block.indices { block[position] ^= pad }
+        let state = Self.state(in: pages.bytes.part(index * Self.stateCount, Self.stateCount))
+        isDone = isDone && SHA256_Init(state) == 1 && SHA256_Update(state, block.baseAddress, block.count) == 1
+        for position in block.indices { block[position] ^= pad }
+      }
+      OpenSSL.wipe(block)
+      OpenSSL.wipeRegisters()
+      guard isDone else { throw OpenSSL.failure("it rejected the key of an authentication code") }
     }
 
-    deinit { EVP_MAC_CTX_free(context.withLock { $0 }.pointer) }
+    deinit {
+      pages.wipe()
+      pages.free()
+    }
 
     func authenticate(
       _ message: UnsafeRawBufferPointer, into code: UnsafeMutableRawBufferPointer
     ) throws(StorageError) {
-      let isDone = context.withLock { context in
-        guard OpenSSL.restartsMACs else {
-          guard let copy = EVP_MAC_CTX_dup(context.pointer) else { return false }
-          defer { EVP_MAC_CTX_free(copy) }
-          return Self.authenticate(message, into: code, copy)
-        }
-        return EVP_MAC_init(context.pointer, nil, 0, nil) == 1
-          && Self.authenticate(message, into: code, context.pointer)
+      let size = Self.stateCount + Self.codeCount
+      // The states are copied, so that threads need no lock, and the copies are wiped.
+      let isDone = withUnsafeTemporaryAllocation(
+        byteCount: size, alignment: MemoryLayout<SHA256_CTX>.alignment
+      ) { scratch in
+        defer { OpenSSL.wipe(scratch) }
+        let (memory, inner) = (scratch.part(0, Self.stateCount), scratch.part(Self.stateCount, Self.codeCount))
+        let state = Self.state(in: memory)
+        memory.copyMemory(from: UnsafeRawBufferPointer(pages.bytes.part(0, Self.stateCount)))
+        guard SHA256_Update(state, message.baseAddress, message.count) == 1, SHA256_Final(inner.octets, state) == 1
+        else { return false }
+        memory.copyMemory(from: UnsafeRawBufferPointer(pages.bytes.part(Self.stateCount, Self.stateCount)))
+        return SHA256_Update(state, inner.baseAddress, inner.count) == 1 && SHA256_Final(code.octets, state) == 1
       }
+      withExtendedLifetime(self) {}
       guard isDone else { throw OpenSSL.failure("it could not compute an authentication code") }
     }
 
-    private static func authenticate(
-      _ message: UnsafeRawBufferPointer, into code: UnsafeMutableRawBufferPointer, _ context: OpaquePointer
-    ) -> Bool {
-      var written = 0
-      return EVP_MAC_update(context, message.octets ?? algorithms.noBytes, message.count) == 1
-        && EVP_MAC_final(context, code.octets, &written, code.count) == 1 && written == codeCount
+    private static func state(in memory: UnsafeMutableRawBufferPointer) -> UnsafeMutablePointer<SHA256_CTX>? {
+      memory.bindMemory(to: SHA256_CTX.self).baseAddress
     }
   }
-
-  /// Whether a context that is initialized without a key starts again with its previous one. It does not in the first
-  /// releases of OpenSSL 3.0, where the second code is wrong.
-  private static let restartsMACs: Bool = {
-    guard let hmac = algorithms.hmac, let context = EVP_MAC_CTX_new(hmac) else { return false }
-    defer { EVP_MAC_CTX_free(context) }
-    var codes = [[UInt8](repeating: 0, count: 32), [UInt8](repeating: 1, count: 32)]
-    let key = [UInt8](repeating: 7, count: 32)
-    var written = 0
-    guard EVP_MAC_init(context, key, key.count, algorithms.digest) == 1 else { return false }
-    for index in codes.indices {
-      guard EVP_MAC_update(context, key, key.count) == 1,
-        EVP_MAC_final(context, &codes[index], &written, 32) == 1, EVP_MAC_init(context, nil, 0, nil) == 1
-      else {
-        ERR_clear_error()
-        return false
-      }
-    }
-    return codes[0] == codes[1]
-  }()
 }

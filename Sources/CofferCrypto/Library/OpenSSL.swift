@@ -39,6 +39,11 @@ enum OpenSSL: CryptographicLibrary {
 
   static func wipe(_ bytes: UnsafeMutableRawBufferPointer) { OPENSSL_cleanse(bytes.baseAddress, bytes.count) }
 
+  static func wipeRegisters() {
+    // A copy of eight registers of 64 bytes uses those of every smaller copy. The compiler cannot omit this call.
+    CRYPTO_free(CRYPTO_memdup(algorithms.zeros, OpenSSLAlgorithms.zerosCount, nil, 0), nil, 0)
+  }
+
   static func fillWithRandomBytes(_ bytes: UnsafeMutableRawBufferPointer, isSecret: Bool) throws(StorageError) {
     _ = isReady
     var position = 0

@@ -10,7 +10,6 @@ struct OpenSSLAlgorithms: @unchecked Sendable {
   let aes256GCM: OpaquePointer?
   let chaCha20Poly1305: OpaquePointer?
   let sha256: OpaquePointer?
-  let hmac: OpaquePointer?
   let hkdf: OpaquePointer?
 
   // OpenSSL keeps the addresses of the names and values of its parameters, and those of Swift strings do not stay
@@ -24,12 +23,17 @@ struct OpenSSLAlgorithms: @unchecked Sendable {
   /// An address for an empty buffer, where OpenSSL does not accept a null pointer.
   let noBytes = UnsafePointer(UnsafeMutablePointer<UInt8>.allocate(capacity: 1))
 
+  /// Bytes that are zero.
+  let zeros: UnsafeMutableRawPointer
+  static let zerosCount = 512
+
   init() {
+    zeros = .allocate(byteCount: Self.zerosCount, alignment: 64)
+    zeros.initializeMemory(as: UInt8.self, repeating: 0, count: Self.zerosCount)
     _ = OpenSSL.isReady
     aes256GCM = EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
     chaCha20Poly1305 = EVP_CIPHER_fetch(nil, "ChaCha20-Poly1305", nil)
     sha256 = EVP_MD_fetch(nil, "SHA256", nil)
-    hmac = EVP_MAC_fetch(nil, "HMAC", nil)
     hkdf = EVP_KDF_fetch(nil, "HKDF", nil)
     ERR_clear_error()
   }

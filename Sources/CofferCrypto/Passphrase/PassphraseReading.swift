@@ -17,6 +17,7 @@ extension PassphraseSource {
     case .file, .systemdCredential, .descriptor: try trimmed(contents(in: surroundings))
     case .asking(_, let ask): try ask(self, confirming)
     case .provided(_, let provide): try provided(by: provide)
+    case .shared(let shared): try shared.passphrase(confirming: confirming, in: surroundings)
     }
   }
 
@@ -25,6 +26,7 @@ extension PassphraseSource {
   /// Other users must not be able to read or replace a file of key material.
   /// - Throws: `permissionDenied` if they are; `invalidKeyMaterial` for more than 64 KiB.
   package func readKeyMaterial(in surroundings: PassphraseSurroundings = .system) throws -> SecretBytes {
+    if case .shared(let shared) = kind { return try shared.keyMaterial(in: surroundings) }
     var source = self
     source.purpose = .keyMaterial
     let (bytes, count) = try source.contents(in: surroundings)
@@ -49,7 +51,7 @@ extension PassphraseSource {
       }
       defer { release(number) }
       return try contents(of: number)
-    case .asking, .provided: throw problem(.unsupported, "it provides only passphrases.")
+    case .asking, .provided, .shared: throw problem(.unsupported, "it provides only passphrases.")
     }
   }
 

@@ -23,6 +23,7 @@ extension PassphraseSource: Hashable {
     case .systemdCredential(let name): .systemdCredential(Array(name.utf8))
     case .asking(let name, _): .asking(name)
     case .provided(let line, _): .provided(line)
+    case .shared(let shared): shared.source.identity
     }
   }
 
@@ -35,6 +36,7 @@ extension PassphraseSource: Hashable {
 
   /// The name of the source for a comparison with another one, such as `the program (Shop/Keys.swift:12)`.
   package var nameInCode: String {
+    if case .shared(let shared) = kind { return shared.source.nameInCode }
     if case .provided(let line, _) = kind { return "\(description) (\(line.fileID):\(line.line))" }
     return description
   }

@@ -20,6 +20,7 @@ public struct PassphraseSource: Sendable {
     case systemdCredential(String)
     case asking(String, @Sendable (PassphraseSource, _ confirming: Bool) throws -> SecretBytes)
     case provided(SourceLine, @Sendable () throws -> Data)
+    case shared(SharedPassphrase)
   }
 
   /// What is read, which determines the words of messages and the permissions that a file may have.
@@ -84,6 +85,7 @@ extension PassphraseSource: CustomStringConvertible {
     case .systemdCredential(let name): "the systemd credential '\(name.escapingControlCharacters)'"
     case .asking(let name, _): name
     case .provided: "the program"
+    case .shared(let shared): shared.source.description
     }
   }
 }

@@ -25,6 +25,7 @@ package final class SecretBytes: Sendable {
     pages = SecretPages(count: source.count)
     whenWiped = nil
     pages.bytes.copyMemory(from: source)
+    Cryptography.wipeRegisters()
   }
 
   /// Copies the bytes of a `Data`. Since `Data` cannot be wiped, use this only for bytes that exist as `Data` anyway.
@@ -32,6 +33,7 @@ package final class SecretBytes: Sendable {
     pages = SecretPages(count: data.count)
     whenWiped = nil
     data.copyBytes(to: pages.bytes)
+    Cryptography.wipeRegisters()
   }
 
   deinit {

@@ -1,5 +1,6 @@
 package import CofferCore
 import CofferLocks
+import Foundation
 
 /// An authenticator with a grace period, which stores of secrets ask before they read a value with an access control.
 ///
@@ -21,12 +22,12 @@ public final class AuthenticationContext: Sendable {
     var confirmed: [KeychainAccessControl: ContinuousClock.Instant] = [:]
     var questions: [KeychainAccessControl: (question: SharedQuestion, readers: Int)] = [:]
     /// The last question, which may still be withdrawn: a device serves one question at a time.
-    var last: Task<Void, Never>?
+    var last: (question: SharedQuestion, asking: Task<Void, Never>)?
   }
 
   /// The time after a confirmation during which its access control is not asked for again.
   public let gracePeriod: Duration
-  /// The time within which a question must be answered.
+  /// The time within which a question must be answered, from when it is asked.
   public let timeout: Duration
   private let authenticator: any Authenticator
   private let now: @Sendable () -> ContinuousClock.Instant
@@ -37,8 +38,8 @@ public final class AuthenticationContext: Sendable {
   ///   - authenticator: the authenticator that asks the user.
   ///   - gracePeriod: the time after a confirmation during which its access control is not asked for again; by default
   ///     each read asks, except those that wait for the same answer.
-  ///   - timeout: the time within which a question must be answered; one minute by default. Reads throw `unavailable`
-  ///     then.
+  ///   - timeout: the time within which a question must be answered; one minute by default. It begins when the question
+  ///     is asked, after those before it. Reads throw `unavailable` when it is over.
   public convenience init(
     _ authenticator: any Authenticator, gracePeriod: Duration = .zero, timeout: Duration = .seconds(60)
   ) {
@@ -89,7 +90,7 @@ public final class AuthenticationContext: Sendable {
       }
       let question = SharedQuestion()
       state.questions[control] = (question, 1)
-      state.last = ask(control, reason, question, after: state.last)
+      state.last = (question, ask(control, reason, question, after: state.last))
       return question
     }
   }
@@ -105,26 +106,26 @@ public final class AuthenticationContext: Sendable {
   }
 
   private func ask(
-    _ control: KeychainAccessControl, _ reason: String, _ question: SharedQuestion, after last: Task<Void, Never>?
+    _ control: KeychainAccessControl, _ reason: String, _ question: SharedQuestion,
+    after last: (question: SharedQuestion, asking: Task<Void, Never>)?
   ) -> Task<Void, Never> {
-    let deadline = ContinuousClock.now + timeout
     let asking = Task { [self] in
-      await last?.value
+      _ = try? await last?.question.answer()
+      let deadline = ContinuousClock.now + timeout
+      // An authenticator that ignores its deadline must not keep readers waiting, neither its own nor the next ones.
+      let watchdog = Task { [self] in
+        try await Task.sleep(until: deadline, clock: .continuous)
+        finish(control, question, .failure(StorageError.unanswered(within: timeout)))
+      }
+      defer { watchdog.cancel() }
+      await last?.asking.value
       let result = await Self.result {
         try Task.checkCancellation()
         return try await authenticator.authenticate(for: control, reason: reason, deadline: deadline)
       }
       finish(control, question, result)
     }
-    // An authenticator that ignores its deadline must not keep readers waiting.
-    let watchdog = Task { [self] in
-      try await Task.sleep(until: deadline, clock: .continuous)
-      finish(control, question, .failure(StorageError.unanswered(within: timeout)))
-    }
-    question.onEnd {
-      asking.cancel()
-      watchdog.cancel()
-    }
+    question.onEnd { asking.cancel() }
     return asking
   }
 
@@ -157,10 +158,13 @@ public final class AuthenticationContext: Sendable {
     } catch let error as StorageError {
       return .failure(error)
     } catch {
+      // The text of the error could contain anything; its type cannot.
+      let type = String(reflecting: type(of: error))
       return .failure(
         StorageError(
-          .unavailable, "The user could not be asked for authentication: \(error).",
-          advice: "The value was not read. Try again."))
+          .unavailable, "The user could not be asked for authentication: the authenticator threw \(type).",
+          advice: "The value was not read. Try again.",
+          underlying: .init(domain: type, code: (error as NSError).code, text: "no detail")))
     }
   }
 }

@@ -69,6 +69,14 @@ public protocol QuarantiningEngine: StorageEngine {
   func damage(of key: StoreKey) async throws -> DamageReport?
 }
 
+/// An engine whose quarantine also accepts what the store itself finds intact, such as an envelope that does not open.
+package protocol EntryQuarantiningEngine: QuarantiningEngine {
+  /// Puts the stored bytes of an entry into the quarantine, unless they are there.
+  /// - Returns: the id of the bytes in the quarantine.
+  /// - Throws: ``StorageError`` if they cannot be kept; `preconditionFailed` if the value was replaced meanwhile.
+  func quarantine(_ entry: StoreEntry) async throws -> String
+}
+
 extension QuarantiningEngine {
   /// Stores quarantined bytes as the value of a key, in one commit, without attributes: the value does not expire. They
   /// stay in the quarantine.

@@ -21,6 +21,9 @@ extension StoreEvent.Kind: CustomStringConvertible {
     case .recovered(let report): report.text
     case .retried(let retry): "\(retry.subject) repeated (\(retry.code)), attempt \(retry.attempt)"
     case .availabilityChanged(let availability): availability.text
+    case .rolledBack(let rollback):
+      "is an older copy: at revision \(rollback.found), and its anchor at \(rollback.anchored)"
+    case .keysReplaced(let replacement): replacement.text
     }
   }
 }
@@ -39,6 +42,18 @@ extension DamageReport {
   fileprivate var text: String {
     let subject = key.map { "the value of '\($0.string.escapingControlCharacters)' (revision \(revision))" } ?? "a file"
     return "found \(subject) damaged\(isCopyUsed ? ", and uses its copy" : "")"
+  }
+}
+
+extension StoreEvent.KeyReplacement {
+  fileprivate var text: String {
+    let what =
+      switch reason {
+      case .limit: "retired a key that had reached its limit"
+      case .rotation: "wrote \(counted(values, "value")) anew and removed \(counted(removedKeys.count, "key"))"
+      case .shredding: "destroyed \(counted(removedKeys.count, "key")) and erased \(counted(values, "value"))"
+      }
+    return what + (primaryKey.map { "; the primary key is \($0)" } ?? "") + " (\(duration.inMilliseconds))"
   }
 }
 

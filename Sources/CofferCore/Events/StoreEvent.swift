@@ -1,3 +1,5 @@
+public import Foundation
+
 /// Something that a store did or that happened to it, for logs and metrics; see ``CofferEvents``.
 ///
 /// An event never contains a value. Only ``Kind/damaged(_:)`` and ``Kind/recovered(_:)`` name keys; a commit states how
@@ -39,6 +41,10 @@ public struct StoreEvent: Hashable, Sendable {
     case retried(Retry)
     /// The availability has changed, or it was not ``StoreAvailability/available`` when the store was opened.
     case availabilityChanged(StoreAvailability)
+    /// An encrypted store is older than its anchor: it was not opened, or is open and its anchor is no longer updated.
+    case rolledBack(Rollback)
+    /// This process has replaced or destroyed keys of an encrypted store by itself, or on a call that destroys them.
+    case keysReplaced(KeyReplacement)
   }
 
   /// An opened handle.
@@ -130,6 +136,21 @@ public struct StoreEvent: Hashable, Sendable {
     }
   }
 
+  /// An older copy of an encrypted store.
+  public struct Rollback: Hashable, Sendable {
+    /// The newest revision of the store as it was found.
+    public let found: StoreRevision
+    /// The revision that its anchor knows.
+    public let anchored: StoreRevision
+    /// The date of the anchor.
+    public let date: Date
+
+    /// Creates the facts of a rollback.
+    public init(found: StoreRevision, anchored: StoreRevision, date: Date) {
+      (self.found, self.anchored, self.date) = (found, anchored, date)
+    }
+  }
+
   /// A repetition.
   public struct Retry: Hashable, Sendable {
     /// The subject of a repetition.
@@ -152,6 +173,41 @@ public struct StoreEvent: Hashable, Sendable {
     /// Creates the facts of a repetition.
     public init(_ subject: Subject, attempt: Int, code: StorageError.Code) {
       (self.subject, self.attempt, self.code) = (subject, attempt, code)
+    }
+  }
+
+  /// A change of the keys of an encrypted store.
+  public struct KeyReplacement: Hashable, Sendable {
+    /// The reason of a change.
+    public enum Reason: String, Hashable, Sendable {
+      /// The key had encrypted as many values as it may. It still decrypts them.
+      case limit
+      /// An automatic rotation has written the values anew under the primary key.
+      case rotation
+      /// The keys were destroyed, and what they encrypted is erased.
+      case shredding
+    }
+
+    /// The reason of the change.
+    public let reason: Reason
+    /// The short id of the key that encrypts new values.
+    public let primaryKey: String?
+    /// The short ids of the keys that the store no longer has.
+    public let removedKeys: [String]
+    /// The number of values that were written anew or erased.
+    public let values: Int
+    /// The time that the change took.
+    public let duration: Duration
+
+    /// Creates the facts of a change.
+    public init(
+      _ reason: Reason, primaryKey: String?, removedKeys: [String] = [], values: Int = 0, duration: Duration = .zero
+    ) {
+      self.reason = reason
+      self.primaryKey = primaryKey
+      self.removedKeys = removedKeys
+      self.values = values
+      self.duration = duration
     }
   }
 }

@@ -11,6 +11,13 @@ public struct StoreSpan: Hashable, Sendable, Identifiable {
     case transaction
     /// Copying the write-ahead log into the database file.
     case checkpoint
+    /// Replacing the keys of an encrypted store by itself. It is no span, since it is done by many commits.
+    case rotation
+    /// Removing the remains of destroyed keys by itself, which an earlier process did not finish. It is no span.
+    case shredding
+    /// Updating the anchor of an encrypted store by itself. It is no span. Each failure is told until an update
+    /// succeeds.
+    case anchoring
   }
 
   /// The number of the span, unique within its ``CofferEvents``.

@@ -97,6 +97,18 @@ extension SQLiteEngine: QuarantiningEngine {
   }
 }
 
+extension SQLiteEngine: EntryQuarantiningEngine {
+  package func quarantine(_ entry: StoreEntry) async throws -> String {
+    let finding = Finding(
+      key: entry.key, revision: entry.revision, checksum: Int64(checksum(entry.key, entry.value)), value: entry.value)
+    let now = clock.now().unixMilliseconds
+    try await perform { committer in
+      try committer.housekeep { try finding.keep(foundAt: now, on: committer.connection) }
+    }
+    return finding.id
+  }
+}
+
 extension Finding {
   /// The note of a version that is in another quarantine. A checksum has 32 bits, so -1 distinguishes it.
   fileprivate init(_ key: StoreKey, _ revision: StoreRevision, elsewhere name: String) {

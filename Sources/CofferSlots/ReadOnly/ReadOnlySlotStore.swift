@@ -154,6 +154,8 @@ final class ReadOnlySlotStore: SlotCore {
 
   func damage(of key: StoreKey) async throws -> DamageReport? { throw refusal }
 
+  func quarantine(_ entry: StoreEntry) async throws -> String { throw refusal }
+
   func recoveryReport() async throws -> RecoveryReport {
     RecoveryReport(location: description, completed: 0, edited: 0, quarantined: 0, lost: [], wasRebuilt: false)
   }

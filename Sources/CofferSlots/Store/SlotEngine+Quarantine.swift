@@ -2,7 +2,7 @@ public import CofferCore
 import CofferSQLite
 public import Foundation
 
-extension SlotEngine: QuarantiningEngine {
+extension SlotEngine: EntryQuarantiningEngine {
   public func quarantinedValues() async throws -> [QuarantinedValue] {
     let keys = try journal?.quarantinedKeys() ?? [:]
     return try await items().map { item in
@@ -32,6 +32,8 @@ extension SlotEngine: QuarantiningEngine {
   }
 
   public func damage(of key: StoreKey) async throws -> DamageReport? { try await core.damage(of: key) }
+
+  package func quarantine(_ entry: StoreEntry) async throws -> String { try await core.quarantine(entry) }
 
   private func items() async throws -> [QuarantinedItem] {
     do {

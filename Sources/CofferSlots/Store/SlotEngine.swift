@@ -203,6 +203,7 @@ protocol SlotCore: StorageEngine {
   func retainedCount() async throws -> Int
   func alone(_ body: @escaping @Sendable () throws -> Void) async throws
   func damage(of key: StoreKey) async throws -> DamageReport?
+  func quarantine(_ entry: StoreEntry) async throws -> String
   /// Returns the attributes in the journal's record of a key without access to the underlying store; `nil` if there is
   /// no record or if it is damaged.
   func recordedAttributes(of key: StoreKey) async throws -> ValueAttributes?

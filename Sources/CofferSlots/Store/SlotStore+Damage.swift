@@ -17,4 +17,16 @@ extension SlotStore {
     case .entry, .absent, .differs, .unrecorded: return nil
     }
   }
+
+  func quarantine(_ entry: StoreEntry) async throws -> String {
+    try records.requireNoLoss()
+    guard let row = try await records.entry(entry.key), row.revision == entry.revision else {
+      throw StorageError.preconditionFailed(entry.key, location: description)
+    }
+    let recorded = try handle.recorded(row)
+    let content = SlotContent(entry.value)
+    _ = try await reading { [quarantine] in try quarantine.keep(entry.key, recorded, content) }
+    try await records.noteQuarantined(recorded.record.id.description, entry.key, recorded.revision)
+    return recorded.record.id.description
+  }
 }

@@ -27,6 +27,13 @@ public final class Input {
   /// Whether this is standard input and not a file.
   package var isStandard: Bool { descriptor == STDIN_FILENO }
 
+  /// Whether a descriptor is of the same pipe or socket, of which each byte is read once.
+  package func isSamePipe(as other: Int32) -> Bool {
+    var (mine, its) = (stat(), stat())
+    guard fstat(descriptor, &mine) == 0, fstat(other, &its) == 0 else { return false }
+    return [S_IFIFO, S_IFSOCK].contains(mine.st_mode & S_IFMT) && mine.st_dev == its.st_dev && mine.st_ino == its.st_ino
+  }
+
   /// The standard input of the process.
   package static var standard: Input { Input(STDIN_FILENO, "Standard input") }
 

@@ -7,40 +7,77 @@ final class CipherSource: Sendable {
 
   private struct State {
     var current: StoreCipher
-    /// The revision of the store up to which the ring is known not to have changed.
-    var checkedAt: StoreRevision
+    /// The position in the store's history up to which the ring is known not to have changed.
+    var checkedAt: JournalPosition
     var reading: Reading?
+
+    /// Notes that the present state is valid at a position.
+    mutating func check(at position: JournalPosition) {
+      let isOlder = checkedAt.epoch == position.epoch && checkedAt.revision >= position.revision
+      if !isOlder { checkedAt = position }
+    }
   }
 
+  /// The number of readings of the ring for one snapshot.
+  private static let attempts = 8
+
   private let base: any StorageEngine
-  private let store: KeyRingStore
+  let store: KeyRingStore
   private let configuration: EncryptionConfiguration
+  private let freshness: FreshnessGuard?
   private let state: Locked<State>
+  /// What this handle has encrypted under each key and has not recorded yet.
+  let uses: KeyUses
+  /// The recorded number of values from which a key is retired.
+  var maximumUses: UInt64 { configuration.maximumUses }
 
   init(
-    _ open: OpenKeyRing, in store: KeyRingStore, readAt revision: StoreRevision,
-    _ configuration: EncryptionConfiguration
+    _ open: OpenKeyRing, in store: KeyRingStore, readAt position: JournalPosition,
+    _ configuration: EncryptionConfiguration, _ freshness: FreshnessGuard?
   ) throws {
     base = store.engine
+    self.freshness = freshness
     self.store = store
     self.configuration = configuration
-    let cipher = try StoreCipher(open, over: base, configuration)
-    state = Locked(State(current: cipher, checkedAt: revision))
+    uses = KeyUses(batch: configuration.usesPerRecord)
+    let cipher = try StoreCipher(open, over: base, configuration, uses)
+    state = Locked(State(current: cipher, checkedAt: position))
   }
 
   /// The newest known state.
   var current: StoreCipher { state.withLock { $0.current } }
 
-  /// Whether no commit of the store can have changed the ring since it was read.
-  var isCurrent: Bool {
-    let latest = base.latestRevision
-    let checkedAt = state.withLock { $0.checkedAt }
-    guard checkedAt < latest else { return true }
-    guard let commits = base.recentCommits(after: checkedAt), let last = commits.last,
+  /// Whether no commit of the store can have changed the ring since `cipher` was read.
+  func isCurrent(_ cipher: StoreCipher) -> Bool { known(at: base.latestPosition) === cipher }
+
+  /// Returns the newest known state if no commit up to a position can have changed the ring since it was read.
+  private func known(at position: JournalPosition) -> StoreCipher? {
+    let (cipher, checkedAt) = state.withLock { ($0.current, $0.checkedAt) }
+    guard checkedAt.epoch == position.epoch else { return nil }
+    if position.revision <= checkedAt.revision { return cipher }
+    guard let commits = base.recentCommits(after: checkedAt.revision), let last = commits.last,
+      last.revision >= position.revision,
       !commits.contains(where: { $0.changed.records.contains(KeyRingStore.record) || $0.origin == nil })
-    else { return false }
-    state.withLock { $0.checkedAt = max($0.checkedAt, last.revision) }
-    return last.revision >= latest
+    else { return nil }
+    state.withLock { $0.check(at: JournalPosition(epoch: position.epoch, revision: last.revision)) }
+    return cipher
+  }
+
+  /// Returns the state of the ring at the revision of a snapshot that was just taken; `nil` if the ring has been
+  /// changed since, so that a newer snapshot is needed.
+  /// - Throws: ``StorageError`` if the ring cannot be read.
+  func state(at revision: StoreRevision) async throws -> StoreCipher? {
+    let position = JournalPosition(epoch: base.latestPosition.epoch, revision: revision)
+    if let cipher = known(at: position), cipher.open.revisions.newest <= revision { return cipher }
+    for _ in 0..<Self.attempts {
+      let cipher = current
+      guard try await reload(after: cipher) === cipher else { continue }
+      // This reading began after the snapshot was taken.
+      guard cipher.open.revisions.newest <= revision else { return nil }
+      state.withLock { if $0.current === cipher { $0.check(at: position) } }
+      return cipher
+    }
+    return nil
   }
 
   /// Returns the state that is valid after a failure under `cipher`; the same object if the ring has not changed.
@@ -61,17 +98,21 @@ final class CipherSource: Sendable {
 
   private func read(after cipher: StoreCipher) -> Reading {
     Task {
-      let revision = base.latestRevision
+      let position = base.latestPosition
       defer { state.withLock { $0.reading = nil } }
       let open = try await store.reload(cipher.open)
+      guard configuration.freshness == nil || open.ring.generation >= cipher.ring.generation else {
+        throw StorageError.ringIsOlder(
+          open.ring.generation, than: cipher.ring.generation, location: base.description)
+      }
       let next =
         open.revisions == cipher.open.revisions
-        ? cipher : try StoreCipher(open, over: base, configuration)
+        ? cipher : try StoreCipher(open, over: base, configuration, uses)
       return state.withLock { state in
         // A change by this process may have been installed meanwhile, and must not be undone.
         guard state.current === cipher else { return state.current }
         state.current = next
-        state.checkedAt = max(state.checkedAt, revision)
+        state.check(at: position)
         return next
       }
     }
@@ -79,16 +120,20 @@ final class CipherSource: Sendable {
 
   /// Changes the key ring, and returns the state that is valid afterwards. `change` runs again if another process has
   /// changed the ring at the same time.
+  /// - Throws: also `rolledBack` if somebody has replaced the ring by an older one, and the store has an anchor.
   @discardableResult
-  func update(_ change: (inout KeyRing) throws -> Void) async throws -> StoreCipher {
-    let revision = base.latestRevision
+  func update(
+    with operations: () async throws -> [WriteBatch.Operation] = { [] }, _ change: (inout KeyRing) throws -> Void
+  ) async throws -> StoreCipher {
     let cipher = current
-    let open = try await store.update(cipher.open, change)
-    let next = try StoreCipher(open, over: base, configuration)
+    let open = try await store.update(
+      cipher.open, with: operations, refusingOlder: configuration.freshness != nil, change)
+    freshness?.noteCommit(open.ring.generation)
+    let next = try StoreCipher(open, over: base, configuration, uses)
     state.withLock { state in
       guard state.current.ring.generation < next.ring.generation else { return }
       state.current = next
-      state.checkedAt = max(state.checkedAt, revision)
+      state.check(at: JournalPosition(epoch: base.latestPosition.epoch, revision: open.revisions.newest))
     }
     return next
   }
@@ -105,12 +150,17 @@ final class CipherSource: Sendable {
   }
 
   /// Returns the state that is valid after a value did not open under `cipher`.
-  /// - Throws: `error` if the ring cannot be read; `notFound` if it was removed.
+  /// - Throws: `error` if the ring cannot be read; `notFound` if it was removed; `rolledBack`.
   func reload(after cipher: StoreCipher, orThrow error: StorageError) async throws -> StoreCipher {
     do { return try await reload(after: cipher) } catch let cause as StorageError
-      where cause.code != .notFound && cause.code != .closed
+      where ![.notFound, .closed, .rolledBack].contains(cause.code)
     {
       throw error
     }
   }
+}
+
+extension OpenKeyRing.Revisions {
+  /// The revision of the last change of a record.
+  fileprivate var newest: StoreRevision { max(record ?? .zero, copy ?? .zero) }
 }

@@ -4,8 +4,8 @@ import CofferCrypto
 extension EncryptedEngine {
   public func recentCommits(after revision: StoreRevision) -> [StoreCommit]? {
     guard let commits = base.recentCommits(after: revision) else { return nil }
-    guard hidesNames else { return commits }
     let cipher = cipher
+    guard cipher.changesCommits else { return commits }
     var named: [StoreCommit] = []
     named.reserveCapacity(commits.count)
     for commit in commits {
@@ -18,7 +18,7 @@ extension EncryptedEngine {
 
   public func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> {
     let changes = base.changes(since: position)
-    guard hidesNames else { return changes }
+    guard cipher.changesCommits else { return changes }
     return AsyncStream { [self] in
       switch await changes.first(where: { _ in true }) {
       case .commit(let commit): .commit(await named(commit))
@@ -38,6 +38,17 @@ extension EncryptedEngine {
 }
 
 extension StoreCipher {
+  /// Whether commits of the store differ from those that callers see.
+  var changesCommits: Bool { names != nil || tracking != nil }
+
+  /// Returns the commit of a batch with the names of its keys, which mostly are those of the batch.
+  func commit(_ commit: StoreCommit, of batch: WriteBatch) -> StoreCommit {
+    guard names != nil else { return commit.withoutValuesRecord }
+    // Clearing a prefix, hiding and showing names change further stored keys.
+    let isExact = !isTransitional && !batch.operations.contains { if case .clear(_?) = $0 { true } else { false } }
+    return isExact ? commit.changing(batch.selection) : self.commit(commit)
+  }
+
   /// Returns a commit with the names of its keys; one that changes everything if they cannot be determined.
   func commit(_ commit: StoreCommit) -> StoreCommit {
     (try? named(commit)) ?? commit.changing(.everything(records: NameRecord.split(commit.changed.records).others))
@@ -46,6 +57,7 @@ extension StoreCipher {
   /// Returns a commit with the names of its keys.
   /// - Throws: any error if one does not open.
   func named(_ commit: StoreCommit) throws -> StoreCommit {
+    let commit = commit.withoutValuesRecord
     guard let names else { return commit }
     let changed = commit.changed
     let (parts, others) = NameRecord.split(changed.records)
@@ -82,6 +94,16 @@ extension StoreCipher {
 }
 
 extension StoreCommit {
+  /// The commit without the record of the values, which each commit of a store that covers them replaces.
+  fileprivate var withoutValuesRecord: StoreCommit {
+    guard changed.records.contains(ValuesRecord.name) else { return self }
+    let others = changed.records.filter { $0 != ValuesRecord.name }
+    guard !changed.isEverything else { return changing(.everything(records: others)) }
+    // A commit of the record alone has no other content.
+    guard !changed.keys.isEmpty || !changed.prefixes.isEmpty || !others.isEmpty else { return self }
+    return changing(StoreSelection(keys: changed.keys, prefixes: changed.prefixes, records: others))
+  }
+
   fileprivate func changing(_ changed: StoreSelection) -> StoreCommit {
     StoreCommit(revision: revision, transaction: transaction, origin: origin, changed: changed, date: date)
   }

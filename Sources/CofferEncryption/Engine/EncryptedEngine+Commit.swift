@@ -4,21 +4,34 @@ import Foundation
 extension EncryptedEngine {
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
+    try await commit(batch, from: origin, isSubmitted: false)
+  }
+
+  /// Commits a batch after what was submitted before it.
+  /// - Parameter isSubmitted: whether it is the turn of the batch among the submissions.
+  func commit(_ batch: WriteBatch, from origin: StoreOrigin, isSubmitted: Bool) async throws -> StoreCommit {
     try check(batch)
-    var cipher = cipher
     while true {
-      do {
-        let sealed = try await SealedBatch(batch, under: cipher, of: self)
-        let commit = try await base.commit(sealed.batch, from: origin)
-        try await finishClearing(sealed, after: commit, from: origin)
-        return cipher.commit(commit)
-      } catch let error as StorageError where error.code == .preconditionFailed {
-        let next = try await ciphers.reload(after: cipher)
-        guard next !== cipher else { throw renamed(error, batch, cipher) }
-        cipher = next
-      } catch let error as StorageError {
-        throw renamed(error, batch, cipher)
+      let cipher = cipher
+      if !isSubmitted { try await submissions.finishEarlier(than: cipher) }
+      do { return try await commit(batch, under: cipher, from: origin) } catch let error as StorageError
+        where error.code == .preconditionFailed
+      {
+        guard try await ciphers.reload(after: cipher) !== cipher else { throw error }
       }
+    }
+  }
+
+  /// Commits a checked batch under one state of the key ring.
+  /// - Throws: `preconditionFailed` also if the ring was changed.
+  func commit(_ batch: WriteBatch, under cipher: StoreCipher, from origin: StoreOrigin) async throws -> StoreCommit {
+    do {
+      let sealed = try await SealedBatch(batch, under: cipher, of: self)
+      let commit = try await tracker.commit(sealed.batch, under: cipher, from: origin)
+      try await finishClearing(sealed, after: commit, from: origin)
+      return cipher.commit(commit, of: batch)
+    } catch let error as StorageError {
+      throw renamed(error, batch, cipher)
     }
   }
 
@@ -70,6 +83,7 @@ extension EncryptedEngine {
         }
       }
       guard !late.isEmpty else { return }
+      let cipher = cipher
       var operations = cipher.precondition
       for entry in late {
         operations += [.require(entry.stored, entry.summary.revision), .delete(entry.stored)]
@@ -77,7 +91,7 @@ extension EncryptedEngine {
       for prefix in sealed.prefixes { operations += try cipher.names?.deletions(ofPrefix: prefix) ?? [] }
       let batch = WriteBatch(operations, transaction: commit.transaction, durability: sealed.batch.durability)
       do {
-        try await base.commit(batch, from: origin)
+        try await tracker.commit(batch, under: cipher, from: origin)
         return
       } catch let error as StorageError where error.code == .preconditionFailed {
         _ = try await ciphers.reload(after: cipher)  // Or a value was written after the clearing, and stays.

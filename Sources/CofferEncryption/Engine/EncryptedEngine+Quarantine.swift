@@ -2,33 +2,24 @@ public import CofferCore
 import CofferCrypto
 public import Foundation
 
+/// The quarantine of the store, with the names that callers know.
+///
+/// A value that does not open is intact for the store, which therefore has no copy of it. Its envelope is put into the
+/// quarantine as it is: it contains nothing that the store did not contain, and needs no key to be kept.
 extension EncryptedEngine: QuarantiningEngine {
-  private var kept: KeptValues { KeptValues(base: base, cipher: cipher) }
-
-  /// Returns a description of everything in the quarantine of the store, and of the values that did not open and were
-  /// kept before they were replaced.
   public func quarantinedValues() async throws -> [QuarantinedValue] {
     var values: [QuarantinedValue] = []
     for value in try await base.quarantine?.quarantinedValues() ?? [] {
       values.append(
         QuarantinedValue(
-          id: value.id, key: await name(ofQuarantined: value.key), date: value.date, size: value.size,
-          reason: value.reason))
+          id: value.id, key: await name(ofQuarantined: value.key), date: value.date,
+          size: capabilities.contains(.secrecy) ? nil : value.size, reason: value.reason))
     }
-    for item in try await kept.items() {
-      values.append(
-        QuarantinedValue(
-          id: item.id, key: await name(ofQuarantined: item.storedKey), date: Date(unixMilliseconds: item.date),
-          size: capabilities.contains(.secrecy) ? nil : item.size, reason: .damagedValue))
-    }
-    return values.sorted { $0.date < $1.date }
+    return values
   }
 
   /// Returns quarantined bytes: decrypted if they still open, otherwise the encrypted ones.
   public func quarantinedBytes(_ id: String) async throws -> Data {
-    if let item = try await kept.items().first(where: { $0.id == id }), let bytes = try await kept.bytes(item) {
-      return bytes
-    }
     guard let quarantine = base.quarantine else { throw StorageError.notQuarantined(id, location: description) }
     let bytes = try await quarantine.quarantinedBytes(id)
     let stored = try await quarantine.quarantinedValues().first { $0.id == id }?.key
@@ -37,15 +28,11 @@ extension EncryptedEngine: QuarantiningEngine {
     return (try? cipher.openBare(bytes, of: name)) ?? bytes
   }
 
-  public func removeQuarantined(_ ids: [String]) async throws {
-    let mine = Set(try await kept.items().map(\.id)).intersection(ids)
-    if !mine.isEmpty { try await kept.remove(Array(mine)) }
-    let others = ids.filter { !mine.contains($0) }
-    if !others.isEmpty { try await base.quarantine?.removeQuarantined(others) }
-  }
+  public func removeQuarantined(_ ids: [String]) async throws { try await base.quarantine?.removeQuarantined(ids) }
 
   /// Returns a report of the damaged value of a key, whose bytes are in the quarantine when this returns. A value whose
   /// encryption key is missing, or that is stored in plain, is not damaged.
+  /// - Throws: also `unsupported` if the store has no quarantine.
   public func damage(of key: StoreKey) async throws -> DamageReport? {
     let cipher = cipher
     for stored in try cipher.storedKeys(of: key) {
@@ -56,8 +43,7 @@ extension EncryptedEngine: QuarantiningEngine {
         _ = try await opening { try $0.open(entry, of: key) }
         return nil
       } catch let error as StorageError where error.code == .damaged {
-        let item = try await kept.keep(entry, now: clock.now())
-        return report(key, entry.revision, entry.value.count, item.id)
+        return try await keep(entry, of: key, cipher)
       } catch let error as StorageError where [.keyUnavailable, .newerFormat, .notEncrypted].contains(error.code) {
         return nil
       }
@@ -65,8 +51,19 @@ extension EncryptedEngine: QuarantiningEngine {
     return nil
   }
 
-  /// Seals the kept values again with the primary key, as a rotation needs before it removes the others.
-  package func resealKeptValues() async throws { try await kept.reseal() }
+  /// Puts an envelope that does not open into the quarantine; `nil` if it was replaced meanwhile.
+  private func keep(_ entry: StoreEntry, of name: StoreKey, _ cipher: StoreCipher) async throws -> DamageReport? {
+    guard let quarantine = base.quarantine as? any EntryQuarantiningEngine else {
+      throw StorageError.unsupported(
+        "a quarantine", advice: "The value stays as it is. Write the key again to replace it.", location: description)
+    }
+    do {
+      let id = try await renaming([name], cipher) { try await quarantine.quarantine(entry) }
+      return report(name, entry.revision, entry.value.count, id)
+    } catch let error as StorageError where error.code == .preconditionFailed {
+      return nil
+    }
+  }
 
   private func report(_ key: StoreKey, _ revision: StoreRevision, _ size: Int?, _ id: String?) -> DamageReport {
     DamageReport(

@@ -14,18 +14,16 @@ extension EncryptedEngine: SynchronousEngine {
 
   package func entryNow(_ key: StoreKey) throws -> StoreEntry? {
     let (base, cipher) = (try synchronousBase(), cipher)
-    var isAbsent = true
     do {
-      for stored in try cipher.storedKeys(of: key) {
-        guard let entry = try base.entryNow(stored) else { continue }
-        isAbsent = false
-        let opened = try cipher.open(entry, of: key)
-        if !cipher.isTransitional || ciphers.isCurrent { return opened }
-      }
-      if isAbsent, !hidesNames || ciphers.isCurrent { return nil }
+      var entry: StoreEntry?
+      // The former key first: a value that is moved between two reads is found under the one where it belongs.
+      for stored in try cipher.storedKeys(of: key).reversed() { entry = try base.entryNow(stored) ?? entry }
+      let opened = try entry.map { try cipher.open($0, of: key) }
+      let isCertain = opened == nil ? !hidesNames : !cipher.isTransitional
+      if isCertain || ciphers.isCurrent(cipher) { return opened }
     } catch StoreCipher.Failure.unopened(let error) {
       // Only a value that does not open under the present ring is damaged.
-      guard !ciphers.isCurrent else { throw error }
+      guard !ciphers.isCurrent(cipher) else { throw error }
     } catch let error as StorageError {
       throw error.renaming { stored in (try? cipher.storedKeys(of: key).contains(stored)) == true ? key : nil }
     }
@@ -41,61 +39,31 @@ extension EncryptedEngine: SynchronousEngine {
     do {
       try check(batch)
       let cipher = cipher
-      guard let base = try? synchronousBase(), submissions.isIdle, !batch.mustRead(under: cipher) else {
-        return commitLater(batch, from: origin, completion)
+      guard let base = try? synchronousBase(), !batch.mustRead(under: cipher), cipher.tracking == nil else {
+        return submissions.append(batch, from: origin, to: self, completion)
       }
       let sealed = try SealedBatch(batch, under: cipher)
+      guard let number = submissions.begin(under: cipher) else {
+        return submissions.append(batch, from: origin, to: self, completion)
+      }
       base.submit(sealed.batch, from: origin) { [self] result in
         switch result {
-        case .success(let commit): completion(.success(cipher.commit(commit)))
         case .failure(let error as StorageError) where error.code == .preconditionFailed:
-          commitLater(batch, from: origin, completion)  // The ring may have changed.
-        case .failure(let error as StorageError): completion(.failure(renamed(error, batch, cipher)))
-        case .failure(let error): completion(.failure(error))
+          // The ring may have changed; otherwise the error is the batch's own.
+          let failure = SubmissionQueue.Failure(number: number, error: renamed(error, batch, cipher))
+          submissions.append(batch, from: origin, to: self, refused: failure, completion)
+        case .success(let commit):
+          // Before a close that waits for it updates the anchor.
+          freshness?.noteCommit(cipher.ring.generation)
+          submissions.end(number, isCommitted: true, on: self)
+          completion(.success(cipher.commit(commit, of: batch)))
+        case .failure(let error):
+          submissions.end(number, isCommitted: false, on: self)
+          completion(.failure((error as? StorageError).map { renamed($0, batch, cipher) } ?? error))
         }
       }
     } catch {
       completion(.failure(error))
-    }
-  }
-
-  /// Commits a batch after those that were submitted before it and had to wait.
-  private func commitLater(
-    _ batch: WriteBatch, from origin: StoreOrigin,
-    _ completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
-  ) {
-    var batch = batch
-    batch.durability = .relaxed  // as every submission
-    submissions.append { [self, batch] in
-      do { completion(.success(try await commit(batch, from: origin))) } catch { completion(.failure(error)) }
-    }
-  }
-}
-
-/// Runs work that has to suspend, in the order in which it is appended.
-final class SubmissionQueue: Sendable {
-  private struct State {
-    var last: Task<Void, Never>?
-    var count = 0
-  }
-
-  private let state = Locked(State())
-
-  /// Whether all work is done.
-  var isIdle: Bool { state.withLock { $0.count == 0 } }
-
-  func append(_ work: @escaping @Sendable () async -> Void) {
-    state.withLock { state in
-      let earlier = state.last
-      state.count += 1
-      state.last = Task { [self] in
-        await earlier?.value
-        await work()
-        self.state.withLock { state in
-          state.count -= 1
-          if state.count == 0 { state.last = nil }
-        }
-      }
     }
   }
 }

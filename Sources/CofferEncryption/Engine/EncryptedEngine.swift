@@ -29,21 +29,32 @@ public final class EncryptedEngine: EngineDecorator {
   /// Whether the store holds hashes instead of names.
   let hidesNames: Bool
   let submissions = SubmissionQueue()
-  private let indexer: NameIndexer
+  let indexer: NameIndexer
+  /// The comparison with an anchor; `nil` without one.
+  let freshness: FreshnessGuard?
+  let tracker: ValueTracker
+  let automaticRotation: AutomaticRotation?
+  /// The continuation of an earlier process's ``shred(dryRun:from:)``.
+  let shredding = Locked<Task<Void, Never>?>(nil)
 
   /// Creates the engine of a store whose key ring was opened.
-  package init(
-    _ open: OpenKeyRing, in store: KeyRingStore, readAt revision: StoreRevision,
-    configuration: EncryptionConfiguration = EncryptionConfiguration()
+  private init(
+    _ open: OpenKeyRing, in store: KeyRingStore, readAt position: JournalPosition,
+    configuration: EncryptionConfiguration = EncryptionConfiguration(), freshness: FreshnessGuard? = nil
   ) throws {
     base = store.engine
-    try Self.check(base, open.ring.settings, configuration)
-    ciphers = try CipherSource(open, in: store, readAt: revision, configuration)
+    tracker = ValueTracker(base, freshness)
+    self.freshness = freshness
+    try Self.check(base, open.ring.settings)
+    ciphers = try CipherSource(open, in: store, readAt: position, configuration, freshness)
     indexer = NameIndexer(base)
     hidesNames = open.ring.settings.hidesNames
-    capabilities = Self.capabilities(
-      base.capabilities, open.ring, encryptsAll: configuration.isEncrypted == nil)
+    capabilities = Self.capabilities(base.capabilities, open.ring)
+    let canRotate = !base.isReadOnly && base.capabilities.contains([.listing, .snapshots])
+    automaticRotation = canRotate ? configuration.automaticRotation.map { AutomaticRotation($0) } : nil
   }
+
+  deinit { automaticRotation?.cancel() }
 
   /// Opens an encrypted store, or makes an empty store an encrypted one.
   ///
@@ -52,21 +63,25 @@ public final class EncryptedEngine: EngineDecorator {
   ///   - base: the engine of the store. It is closed with the encrypted one.
   ///   - key: the source of the key that seals the key ring of the store.
   ///   - configuration: the options. The settings are those of a new key ring; an existing one has its own.
-  /// - Throws: `wrongPassphrase` for another key; `notFound` for a store that holds values and has no key ring, so that
+  /// - Throws: `wrongPassphrase` for another key; `keyUnavailable` for a store with values and no key ring, so that
   ///   values whose key ring was lost are not taken for plain ones; `damaged` or `newerFormat` for the key ring;
-  ///   `unsupported` for a base that cannot be encrypted; the errors of the source. The store is unchanged then.
+  ///   `unsupported` for a base that cannot be encrypted, and for a store of which only declared keys are encrypted, if
+  ///   the configuration declares none; `rolledBack` for an older copy of the store, and `notFound`, `damaged` or
+  ///   `unavailable` for its anchor (``EncryptionConfiguration/freshness``); the errors of the source. The store is
+  ///   unchanged then.
   public static func open(
     _ base: any StorageEngine, key: RootKeySource, configuration: EncryptionConfiguration = EncryptionConfiguration()
   ) async throws -> EncryptedEngine {
     let missing = try await missing(in: base, configuration)
     return try await open(base, configuration) {
-      try await $0.open(with: key, settings: configuration.settings, ifMissing: missing)
+      try await $0.open(
+        with: key, settings: configuration.settings, coverage: configuration.coverage, ifMissing: missing)
     }
   }
 
   /// Returns whether a store without a key ring receives one: beside plain values only for single keys. A store with
   /// envelopes has lost its ring.
-  private static func missing(
+  static func missing(
     in base: any StorageEngine, _ configuration: EncryptionConfiguration
   ) async throws -> KeyRingStore.Missing {
     guard configuration.isEncrypted != nil, base.capabilities.contains([.snapshots, .listing]) else {
@@ -92,22 +107,57 @@ public final class EncryptedEngine: EngineDecorator {
   ) async throws -> EncryptedEngine {
     let missing = if let missing { missing } else { try await self.missing(in: base, configuration) }
     return try await open(base, configuration) {
-      try await $0.open(settings: configuration.settings, ifMissing: missing, root: root)
+      try await $0.open(
+        settings: configuration.settings, coverage: configuration.coverage, ifMissing: missing, root: root)
     }
   }
 
-  private static func open(
-    _ base: any StorageEngine, _ configuration: EncryptionConfiguration,
-    _ ring: (KeyRingStore) async throws -> OpenKeyRing
+  /// Opens a store with the ring that `ring` opens or creates.
+  /// - Parameter change: changes the ring after it was compared with the anchor: a change gives an older ring a newer
+  ///   generation.
+  static func open(
+    _ base: any StorageEngine, _ configuration: EncryptionConfiguration, acceptingRollback accepts: Bool = false,
+    _ ring: (KeyRingStore) async throws -> OpenKeyRing,
+    changing change: ((KeyRingStore, OpenKeyRing) async throws -> OpenKeyRing)? = nil
   ) async throws -> EncryptedEngine {
-    try check(base, configuration.settings, configuration)
-    let (store, revision) = (try KeyRingStore(base), base.latestRevision)
-    return try EncryptedEngine(try await ring(store), in: store, readAt: revision, configuration: configuration)
+    guard !configuration.settings.hidesNames || configuration.isEncrypted == nil else {
+      throw StorageError.unsupported(
+        "hidden names of some values only", advice: "Encrypt all values, or keep the names.",
+        location: base.description)
+    }
+    try check(base, configuration.settings)
+    if configuration.freshness?.coversValues == true {
+      guard configuration.isEncrypted == nil, base.capabilities.contains([.listing, .snapshots]) else {
+        throw StorageError.cannotCoverValues(base.description)
+      }
+    }
+    let reader = configuration.freshness.map { AnchorReader(settings: $0, location: base.description) }
+    // Read before the store, which only grows newer.
+    let anchored = try await reader?.bytes()
+    if let reader, let anchored, !accepts { try await FreshnessGuard.requireRing(base, anchored, reader) }
+    let (store, position) = (try KeyRingStore(base), base.latestPosition)
+    var open = try await ring(store)
+    if let change {
+      if let reader, !accepts {
+        try await FreshnessGuard(reader, open.ring, over: base).check(anchored, open, in: store)
+      }
+      open = try await change(store, open)
+    }
+    let freshness = try reader.map { try FreshnessGuard($0, open.ring, over: base) }
+    let engine = try EncryptedEngine(
+      open, in: store, readAt: position, configuration: configuration, freshness: freshness)
+    if accepts {
+      try await freshness?.accept { try await engine.tracker.acceptance($0, under: engine.cipher) }
+    } else {
+      try await freshness?.check(anchored, open, in: store)
+      try await engine.checkValues()
+    }
+    if configuration.freshness?.coversValues == true { try await engine.coverValues() }
+    engine.beginUpkeep()
+    return engine
   }
 
-  private static func check(
-    _ base: any StorageEngine, _ settings: EncryptionSettings, _ configuration: EncryptionConfiguration
-  ) throws {
+  private static func check(_ base: any StorageEngine, _ settings: EncryptionSettings) throws {
     guard base.as(EncryptedEngine.self) == nil else {
       throw StorageError.unsupported(
         "encryption twice", advice: "Encrypt the store behind it only.", location: base.description)
@@ -118,11 +168,6 @@ public final class EncryptedEngine: EngineDecorator {
         advice: "Encrypt a store in one of the built-in engines.", location: base.description)
     }
     guard settings.hidesNames else { return }
-    guard configuration.isEncrypted == nil else {
-      throw StorageError.unsupported(
-        "hidden names of some values only", advice: "Encrypt all values, or keep the names.",
-        location: base.description)
-    }
     guard base.capabilities.contains([.snapshots, .listing, .replay]) else {
       throw StorageError.unsupported(
         "hidden names, which need snapshots, listings and replay", advice: "Keep the names.",
@@ -130,9 +175,8 @@ public final class EncryptedEngine: EngineDecorator {
     }
   }
 
-  private static func capabilities(
-    _ base: StoreCapabilities, _ ring: KeyRing, encryptsAll: Bool
-  ) -> StoreCapabilities {
+  private static func capabilities(_ base: StoreCapabilities, _ ring: KeyRing) -> StoreCapabilities {
+    let encryptsAll = ring.coverage == .all
     // The types of plain values beside encrypted ones are those of the store.
     var features = encryptsAll ? base.features.subtracting(.propertyLists) : base.features
     let pads = ring.settings.padsValues
@@ -154,6 +198,9 @@ public final class EncryptedEngine: EngineDecorator {
     return fitting
   }
 
+  /// Whether all values of the store are encrypted, and not only those of declared keys, as far as it is known.
+  public var encryptsAll: Bool { cipher.ring.coverage == .all }
+
   /// The newest known state of the key ring.
   var cipher: StoreCipher { ciphers.current }
 
@@ -169,21 +216,27 @@ public final class EncryptedEngine: EngineDecorator {
     let entry = try await renaming([key], cipher) { try await self.base.entry(stored) }
     if let entry, let opened = try? cipher.open(entry, of: key) { return opened }
     // An absent value may be stored under its name by now, and another one may need a newer ring.
-    return entry == nil && ciphers.isCurrent ? nil : try await entries([key])[0]
+    return entry == nil && ciphers.isCurrent(cipher) ? nil : try await entries([key])[0]
   }
 
   public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
-    try await entries(keys) { try await base.entries($0) }
+    try await opening { cipher in
+      guard hidesNames else { return try await entries(keys, under: cipher) { try await base.entries($0) } }
+      return try await confirmingAbsence(cipher) { cipher in
+        try await entries(keys, under: cipher) { try await base.entries($0) }
+      } isAbsent: {
+        $0.contains { $0 == nil }
+      }
+    }
   }
 
   public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
-    try await summary(of: key) { try await base.summary(of: $0) }
-  }
-
-  public func withSnapshot<R: Sendable>(
-    _ body: @Sendable (any StorageSnapshot) async throws -> R
-  ) async throws -> R {
-    try await base.withSnapshot { try await body(EncryptedSnapshot($0, of: self, at: clock.now())) }
+    guard hidesNames else { return try await base.summary(of: key).map { cipher.summary($0, of: key) } }
+    return try await confirmingAbsence(cipher) { cipher in
+      try await summary(of: key, under: cipher) { try await base.summary(of: $0) }
+    } isAbsent: {
+      $0 == nil
+    }
   }
 
   /// Calls `body`, which reads and opens entries, and again with a newer state of the key ring if one does not open.
@@ -196,7 +249,7 @@ public final class EncryptedEngine: EngineDecorator {
       do {
         let result = try await body(cipher)
         // Whether plain values are accepted must not depend on an old state of the ring.
-        guard cipher.isTransitional, !ciphers.isCurrent else { return result }
+        guard cipher.isTransitional, !ciphers.isCurrent(cipher) else { return result }
         if try await ciphers.reload(after: cipher) === cipher { return result }
       } catch StoreCipher.Failure.unopened(let error) {
         let isUnchanged = try await ciphers.reload(after: cipher, orThrow: error) === cipher
@@ -208,43 +261,46 @@ public final class EncryptedEngine: EngineDecorator {
 
   /// Reads entries of stored keys with `read` and opens them.
   func entries(
-    _ names: [StoreKey], _ read: ([StoreKey]) async throws -> [StoreEntry?]
+    _ names: [StoreKey], under cipher: StoreCipher, _ read: ([StoreKey]) async throws -> [StoreEntry?]
   ) async throws -> [StoreEntry?] {
+    guard hidesNames else {
+      return try zip(names, try await read(names)).map { name, entry in
+        try entry.map { try cipher.open($0, of: name) }
+      }
+    }
+    let keys = try names.flatMap { try cipher.storedKeys(of: $0) }
+    let entries = try await renaming(names, cipher) { try await read(keys) }
+    let count = keys.count / max(1, names.count)
+    return try names.indices.map { index in
+      try entries[index * count..<(index + 1) * count].lazy.compactMap { $0 }.first.map {
+        try cipher.open($0, of: names[index])
+      }
+    }
+  }
+
+  /// Opens the entry that `read` returns for the stored key of a name, such as one of a backup of the store.
+  package func entry(
+    _ name: StoreKey, reading read: (_ stored: StoreKey) async throws -> StoreEntry?
+  ) async throws -> StoreEntry? {
     try await opening { cipher in
-      guard hidesNames else {
-        return try zip(names, try await read(names)).map { name, entry in
-          try entry.map { try cipher.open($0, of: name) }
-        }
-      }
-      return try await confirmingAbsence(cipher) { cipher in
-        let keys = try names.flatMap { try cipher.storedKeys(of: $0) }
-        let entries = try await renaming(names, cipher) { try await read(keys) }
-        let count = keys.count / max(1, names.count)
-        return try names.indices.map { index in
-          try entries[index * count..<(index + 1) * count].lazy.compactMap { $0 }.first.map {
-            try cipher.open($0, of: names[index])
-          }
-        }
-      } isAbsent: {
-        $0.contains { $0 == nil }
-      }
+      try await entries([name], under: cipher) { keys in
+        var entries: [StoreEntry?] = []
+        for key in keys { entries.append(try await read(key)) }
+        return entries
+      }[0]
     }
   }
 
   /// Reads the summary of a stored key with `read`.
   func summary(
-    of name: StoreKey, _ read: (StoreKey) async throws -> StoreEntrySummary?
+    of name: StoreKey, under cipher: StoreCipher, _ read: (StoreKey) async throws -> StoreEntrySummary?
   ) async throws -> StoreEntrySummary? {
-    guard hidesNames else { return try await read(name).map { cipher.summary($0, of: name) } }
-    return try await confirmingAbsence(cipher) { cipher in
-      for key in try cipher.storedKeys(of: name) {
-        let summary = try await renaming([name], cipher) { try await read(key) }
-        if let summary { return cipher.summary(summary, of: name) }
-      }
-      return nil
-    } isAbsent: {
-      $0 == nil
+    var summary: StoreEntrySummary?
+    // The former key first: a value that is moved between two reads is found under the one where it belongs.
+    for key in try cipher.storedKeys(of: name).reversed() {
+      summary = try await renaming([name], cipher) { try await read(key) } ?? summary
     }
+    return summary.map { cipher.summary($0, of: name) }
   }
 
   /// Calls `read`, and again if something is absent and the ring has changed: a value whose name is hidden or shown
@@ -255,7 +311,7 @@ public final class EncryptedEngine: EngineDecorator {
     var cipher = cipher
     while true {
       let result = try await read(cipher)
-      guard isAbsent(result), !ciphers.isCurrent else { return result }
+      guard isAbsent(result), !ciphers.isCurrent(cipher) else { return result }
       let next = try await ciphers.reload(after: cipher)
       if next === cipher { return result }
       cipher = next
@@ -266,35 +322,6 @@ public final class EncryptedEngine: EngineDecorator {
   func renaming<R>(_ names: [StoreKey], _ cipher: StoreCipher, _ body: () async throws -> R) async throws -> R {
     do { return try await body() } catch let error as StorageError {
       throw error.renaming { key in names.first { (try? cipher.storedKeys(of: $0).contains(key)) ?? false } }
-    }
-  }
-
-  /// Returns the index of a snapshot of the base.
-  /// - Parameter withExpired: whether the snapshot has expired values as well.
-  func nameIndex(
-    of snapshot: any StorageSnapshot, at date: Date, withExpired: Bool
-  ) async throws -> NameIndex {
-    let indexer = withExpired ? NameIndexer(base) : indexer
-    return try await opening { cipher in
-      try await indexer.index(of: snapshot, at: date, cipher.ring.phase) { summary in
-        let name = try cipher.name(of: summary.key, summary.attributes)
-        return NameIndex.Entry(summary, cipher.summary(summary, of: name))
-      } knownName: {
-        cipher.names?.knownName(of: $0)
-      }
-    }
-  }
-}
-
-extension EncryptedEngine: ExpiringEngine {
-  package func withStoredSnapshot<R: Sendable>(
-    _ body: @Sendable (any StorageSnapshot) async throws -> R
-  ) async throws -> R {
-    var engine = base
-    while !(engine is any ExpiringEngine), let decorator = engine as? any EngineDecorator { engine = decorator.base }
-    guard let expiring = engine as? any ExpiringEngine else { return try await withSnapshot(body) }
-    return try await expiring.withStoredSnapshot { snapshot in
-      try await body(EncryptedSnapshot(snapshot, of: self, at: .distantPast, withExpired: true))
     }
   }
 }

@@ -6,6 +6,8 @@ import Foundation
 struct EncryptedSnapshot: StorageSnapshot {
   let base: any StorageSnapshot
   let engine: EncryptedEngine
+  /// The state of the key ring at the revision of the snapshot.
+  let cipher: StoreCipher
   /// The date of the snapshot, by the clock of the engine.
   let date: Date
   private let withExpired: Bool
@@ -17,8 +19,12 @@ struct EncryptedSnapshot: StorageSnapshot {
   /// The assumed size of a value whose size is not disclosed.
   private static let assumedSize = 64 << 10
 
-  init(_ base: any StorageSnapshot, of engine: EncryptedEngine, at date: Date, withExpired: Bool = false) {
+  init(
+    _ base: any StorageSnapshot, of engine: EncryptedEngine, under cipher: StoreCipher, at date: Date,
+    withExpired: Bool = false
+  ) {
     self.base = base
+    self.cipher = cipher
     self.withExpired = withExpired
     self.engine = engine
     self.date = date
@@ -27,16 +33,16 @@ struct EncryptedSnapshot: StorageSnapshot {
   var revision: StoreRevision { base.revision }
 
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
-    try await engine.entries(keys) { try await base.entries($0) }
+    try await opening { try await engine.entries(keys, under: cipher) { try await base.entries($0) } }
   }
 
   func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
-    try await engine.summary(of: key) { try await base.summary(of: $0) }
+    try await opening { try await engine.summary(of: key, under: cipher) { try await base.summary(of: $0) } }
   }
 
   func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     guard engine.hidesNames else {
-      return try await engine.opening { cipher in
+      return try await opening {
         try await base.page(prefix: prefix, after: after, limit: limit).map { try cipher.open($0, of: $0.key) }
       }
     }
@@ -54,7 +60,6 @@ struct EncryptedSnapshot: StorageSnapshot {
 
   func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
     guard engine.hidesNames else {
-      let cipher = engine.cipher
       return try await base.summaries(prefix: prefix, after: after, limit: limit).map { cipher.summary($0, of: $0.key) }
     }
     let index = try await nameIndex()
@@ -66,12 +71,19 @@ struct EncryptedSnapshot: StorageSnapshot {
     return summaries
   }
 
+  /// Calls `body`, which opens entries: one that does not open under the ring of the snapshot never does.
+  private func opening<R>(_ body: () async throws -> R) async throws -> R {
+    do { return try await body() } catch StoreCipher.Failure.unopened(let error) { throw error }
+  }
+
   // MARK: Hidden names
 
   /// Returns the index of this snapshot.
   func nameIndex() async throws -> NameIndex {
     if let index = index.withLock({ $0 }) { return index }
-    let made = try await engine.nameIndex(of: base, at: date, withExpired: withExpired)
+    let made = try await opening {
+      try await engine.nameIndex(of: base, under: cipher, at: date, withExpired: withExpired)
+    }
     index.withLock { $0 = made }
     return made
   }
@@ -95,7 +107,7 @@ struct EncryptedSnapshot: StorageSnapshot {
     do { stored = try await base.entries(part.map(\.stored)) } catch let error as StorageError {
       throw error.renaming { key in part.first { $0.stored == key }?.name }
     }
-    return try await engine.opening { cipher in
+    return try await opening {
       try zip(part, stored).compactMap { entry, stored in try stored.map { try cipher.open($0, of: entry.name) } }
     }
   }

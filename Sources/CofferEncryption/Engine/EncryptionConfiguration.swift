@@ -7,11 +7,33 @@ public struct EncryptionConfiguration: Sendable {
   /// Whether the value of a key is encrypted; `nil`, the default, for all values of the store.
   ///
   /// The other values are stored in plain and pass through untouched. A plain value of a key that is encrypted is
-  /// `damaged`. Names cannot be hidden in such a store.
+  /// `notEncrypted`. Names cannot be hidden in such a store. The key ring states that only declared keys are encrypted,
+  /// so that the store cannot be opened without this declaration; a store whose ring states that all values are
+  /// encrypted encrypts all of them, whatever this declares.
   public var isEncrypted: (@Sendable (StoreKey) -> Bool)?
 
   /// The cipher of the value of a key; `nil`, the default and for a key without one of its own: that of the settings.
   public var algorithm: (@Sendable (StoreKey) -> EncryptionAlgorithm?)?
+
+  /// How the store notices that an older copy of it was put back; `nil`, the default, if it does not.
+  public var freshness: FreshnessSettings?
+
+  /// Whether a store of which only declared keys are encrypted opens without their declaration, for tools.
+  ///
+  /// A value is then opened if it is marked as encrypted, and is taken as it is otherwise: a plain value that somebody
+  /// has planted in the stead of an encrypted one is returned, too. Whatever is written is encrypted, which a program
+  /// with the declaration reads as well. A rotation leaves plain values as they are.
+  package var acceptsDeclared = false
+
+  /// When the key of the store is replaced without a call; `nil`, the default, for never. Ignored in a store that is
+  /// open for reading only, and in one without listings and snapshots.
+  public var automaticRotation: RotationPolicy?
+
+  /// The recorded number of values from which a key is retired by itself. It is far below the 2^32 of
+  /// `docs/security.md`, since the record is a lower bound.
+  package var maximumUses: UInt64 = 1 << 31
+  /// The number of values after which a handle records them.
+  package var usesPerRecord: UInt64 = 65_536
 
   /// Creates options.
   public init(
@@ -20,4 +42,7 @@ public struct EncryptionConfiguration: Sendable {
     self.settings = settings
     self.isEncrypted = isEncrypted
   }
+
+  /// Which values of a new store are encrypted.
+  var coverage: KeyRing.Coverage { isEncrypted == nil ? .all : .declared }
 }

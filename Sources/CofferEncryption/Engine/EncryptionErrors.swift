@@ -24,11 +24,34 @@ extension StorageError {
       location: location, key: key)
   }
 
+  /// Returns the error for a store that is opened as if all its values were encrypted.
+  static func isDeclared(_ location: String) -> StorageError {
+    StorageError(
+      .unsupported, "Only the values of declared keys are encrypted in this store, and none are declared.",
+      advice: "Declare them (EncryptionConfiguration.isEncrypted; in a router SecurityPolicy.encrypted), or encrypt "
+        + "all values with EncryptedEngine.encrypt. Nothing was changed.", location: location)
+  }
+
   /// Returns the error for a value that was sealed by a later version.
   static func newerEnvelope(_ key: StoreKey, location: String) -> StorageError {
     StorageError(
       .newerFormat, "A newer version of the library encrypted the value.",
       advice: "Update the program. Nothing was changed.", location: location, key: key)
+  }
+
+  /// Returns the error for encrypted values whose key ring is missing.
+  static func ringIsLost(location: String, key: StoreKey? = nil) -> StorageError {
+    StorageError(
+      .keyUnavailable, "The store holds encrypted values and has no key ring: the key ring was lost.",
+      advice: "Restore the store from a backup; of a store of files, the directory .coffer holds the ring. "
+        + "Nothing was changed.", location: location, key: key)
+  }
+
+  /// Returns the error for a store that was encrypted when it was opened.
+  static func ringIsGone(location: String) -> StorageError {
+    StorageError(
+      .notFound, "The key ring of the store was removed by another process: the store is no longer encrypted.",
+      advice: "Open the store again. Nothing was changed.", location: location)
   }
 
   /// Returns the error for a stored name that does not open, for a listing.

@@ -23,13 +23,37 @@ struct NameIndex: Sendable {
     }
   }
 
-  let revision: StoreRevision
+  var revision: StoreRevision
   let epoch: UInt64
   /// The phase of the key ring.
   let phase: KeyRing.Phase
   /// The newest date by the engine's clock at which the store was read: values that had expired are missing.
-  let date: Date
-  let entries: [Entry]
+  var date: Date
+  var entries: [Entry]
+
+  /// A stored key that commits have changed.
+  struct Change {
+    let key: StoreKey
+    /// The name of the key; `nil` if it is not known.
+    let name: StoreKey?
+    /// The entry at the new revision; `nil` for an absent one.
+    let entry: Entry?
+  }
+
+  /// The number of changed keys up to which each is replaced by itself.
+  private static let fewKeys = 32
+
+  /// Returns the index of another revision.
+  consuming func applying(_ changes: [Change], at revision: StoreRevision, _ date: Date) -> NameIndex {
+    if changes.count <= Self.fewKeys {
+      for change in changes { entries.replace(change.key, named: change.name, with: change.entry) }
+    } else {
+      entries = entries.replacing(Set(changes.map(\.key)), with: changes.compactMap(\.entry))
+    }
+    if phase != .complete { entries = entries.withoutRepetitions(phase) }
+    (self.revision, self.date) = (revision, date)
+    return self
+  }
 
   /// Returns the position of the first entry of a listing.
   func start(prefix: StoreKey?, after: StoreKey?) -> Int {
@@ -67,8 +91,17 @@ extension [NameIndex.Entry] {
       let start = self[...].firstIndex(after: name)
       var index = start
       while index < count, self[index].name == name, self[index].stored != key { index += 1 }
-      if index < count, self[index].name == name { remove(at: index) }
-      if let entry { insert(entry, at: start) }
+      guard index < count, self[index].name == name else {
+        if let entry { insert(entry, at: start) }
+        return
+      }
+      // A value that was put again keeps its position, so that nothing is moved.
+      if let entry, index == start {
+        self[index] = entry
+      } else {
+        remove(at: index)
+        if let entry { insert(entry, at: start) }
+      }
     } else if let index = firstIndex(where: { $0.stored == key }) {
       remove(at: index)
     }

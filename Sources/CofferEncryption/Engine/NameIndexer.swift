@@ -7,8 +7,10 @@ import Foundation
 /// An index is brought to the revision of a snapshot by reading, in that snapshot, the keys that commits in between
 /// have changed. So it never describes another revision than that of the snapshot for which it is used.
 final class NameIndexer: Sendable {
-  /// The number of changed keys up to which each is replaced by itself.
-  private static let fewKeys = 32
+  /// The number of attempts to bring the newest index to a revision while other callers change it.
+  private static let attempts = 8
+  private typealias Change = NameIndex.Change
+
   private let base: any StorageEngine
   private let newest = Locked<NameIndex?>(nil)
 
@@ -26,34 +28,55 @@ final class NameIndexer: Sendable {
     entry: (StoreEntrySummary) async throws -> NameIndex.Entry, knownName: (StoreKey) -> StoreKey?
   ) async throws -> NameIndex {
     let (revision, epoch) = (snapshot.revision, base.latestPosition.epoch)
-    // A clock that was set back shows values that had expired when the index was made.
-    let known = newest.withLock { $0 }.flatMap {
-      $0.epoch == epoch && $0.phase == phase && $0.date <= date ? $0 : nil
-    }
-    if let known, known.revision == revision { return known }
-    var entries: [NameIndex.Entry]
-    if let known, let changed = await changedKeys(between: known.revision, and: revision, epoch, known.entries.count) {
-      var added: [StoreKey: NameIndex.Entry] = [:]
+    for _ in 0..<Self.attempts {
+      // A clock that was set back shows values that had expired when the index was made.
+      let known = newest.withLock { $0 }.flatMap {
+        $0.epoch == epoch && $0.phase == phase && $0.date <= date ? $0 : nil
+      }
+      guard let known, known.revision != revision else {
+        if let known { return known }
+        break
+      }
+      let (from, count) = (known.revision, known.entries.count)
+      guard let changed = await changedKeys(between: from, and: revision, epoch, count) else { break }
+      var changes: [Change] = []
       for key in changed {
-        if let summary = try await snapshot.summary(of: key) { added[key] = try await entry(summary) }
+        guard let summary = try await snapshot.summary(of: key) else {
+          changes.append(Change(key: key, name: knownName(key), entry: nil))
+          continue
+        }
+        let entry = try await entry(summary)
+        changes.append(Change(key: key, name: entry.name, entry: entry))
       }
-      entries = known.entries
-      if changed.count <= Self.fewKeys {
-        for key in changed { entries.replace(key, named: added[key]?.name ?? knownName(key), with: added[key]) }
-      } else {
-        entries = entries.replacing(changed, with: Array(added.values))
-      }
-    } else {
-      entries = try await allEntries(of: snapshot, entry)
+      if revision < from { return known.applying(changes, at: revision, date) }
+      if let index = advance(consume known, changes, to: revision, date) { return index }
     }
-    let index = NameIndex(
-      revision: revision, epoch: epoch, phase: phase, date: date, entries: entries.withoutRepetitions(phase))
+    let entries = try await allEntries(of: snapshot, entry).withoutRepetitions(phase)
+    let index = NameIndex(revision: revision, epoch: epoch, phase: phase, date: date, entries: entries)
     newest.withLock { newest in
       // Another caller may have derived a newer one meanwhile.
       if let present = newest, present.epoch == epoch, present.phase == phase, present.revision > revision { return }
       newest = index
     }
     return index
+  }
+
+  /// Brings the newest index to a later revision; `nil` if it is no longer `known`.
+  private func advance(
+    _ known: consuming NameIndex, _ changes: [Change], to revision: StoreRevision, _ date: Date
+  ) -> NameIndex? {
+    let (from, epoch, phase) = (known.revision, known.epoch, known.phase)
+    _ = consume known
+    return newest.withLock { newest in
+      guard let present = newest, present.revision == from, present.epoch == epoch, present.phase == phase,
+        present.date <= date
+      else { return nil }
+      // Without another reference to its entries, unless a snapshot uses them, they are changed in place.
+      newest = nil
+      let index = (consume present).applying(changes, at: revision, date)
+      newest = index
+      return index
+    }
   }
 
   private func allEntries(

@@ -12,8 +12,8 @@ final class OpaqueNames: Sendable {
   struct StoredName: Sendable {
     /// The key of the value: base64url of HMAC-SHA-256, 43 characters.
     let key: StoreKey
-    /// The name in an envelope, for the attribute of the value.
-    let sealed: AttributeBytes
+    /// The attributes of an envelope with the name in one of its own: those of a value that has no others.
+    let attributes: ValueAttributes
     /// The names of records that carry the name in the journal.
     let records: [SystemRecordName]
   }
@@ -59,8 +59,10 @@ final class OpaqueNames: Sendable {
   func stored(_ name: StoreKey) throws -> StoredName {
     if let stored = caches.withLock({ $0.stored.value(name) }) { return stored }
     let sealed = try seal(name, .key)
+    var attributes = ValueAttributes.none.marked()
+    attributes[.sealedName] = AttributeBytes(sealed)
     let stored = StoredName(
-      key: try key(of: name), sealed: AttributeBytes(sealed), records: try NameRecord.Kind.key.records(of: sealed))
+      key: try key(of: name), attributes: attributes, records: try NameRecord.Kind.key.records(of: sealed))
     caches.withLock { caches in
       caches.stored.insert(stored, for: name)
       caches.records.insert(NameRecord(kind: .key, name: name), for: stored.records[0])

@@ -1,4 +1,4 @@
-import CofferCore
+package import CofferCore
 
 /// The bytes of an attribute of the library.
 struct AttributeBytes: ValueAttributeContent, Hashable {
@@ -19,6 +19,11 @@ extension ValueAttribute<UInt8> {
   static let envelope = ValueAttribute(code: 4)
 }
 
+extension ValueAttribute<UInt64> {
+  /// The random number of a version of a value, in a store whose values are covered by a record.
+  static let version = ValueAttribute(code: 8)
+}
+
 extension ValueAttribute<AttributeBytes> {
   /// The name of a value whose key is opaque, in an envelope.
   static let sealedName = ValueAttribute(code: 5)
@@ -34,30 +39,42 @@ extension ValueAttributes {
   }()
 
   /// Whether the attributes mark an envelope, of any version.
-  var isMarked: Bool {
+  package var isMarked: Bool {
     // The mark of most values is their only attribute, or the first one.
     !isEmpty && (encoded[0] == ValueAttribute.envelope.code || self[.envelope] != nil)
   }
 
+  /// Whether the attributes have the sealed name of a value whose key is opaque.
+  package var hasSealedName: Bool { isMarked && self[.sealedName] != nil }
+
   /// Whether the attributes mark an envelope of a version that this one can open.
-  var hasKnownMark: Bool { self == Self.markOnly || self[.envelope] == Self.version }
+  var hasKnownMark: Bool { beginsWithMark || self[.envelope] == Self.version }
+
+  /// Whether the known mark is the first attribute, which the bytes show without decoding any.
+  private var beginsWithMark: Bool { encoded.starts(with: Self.markOnly.encoded) }
 
   /// Returns the attributes with the mark, as they are stored and bound.
-  func marked() -> ValueAttributes {
-    guard !isEmpty else { return Self.markOnly }
-    var marked = self
-    marked[.envelope] = Self.version
-    return marked
-  }
+  /// - Parameter mark: the mark, with the sealed name of a value whose name is hidden.
+  func marked(_ mark: ValueAttributes? = nil) -> ValueAttributes { merging(mark ?? Self.markOnly) }
 
   /// Returns the attributes without those of the encryption, as a caller sees them.
   var visible: ValueAttributes {
     guard isMarked else { return self }
-    if self == Self.markOnly { return .none }
+    // Most values have no other attributes than the mark and, if names are hidden, the name.
+    if isMarkOnly { return .none }
     var visible = self
     visible[.envelope] = nil
     visible[.sealedName] = nil
+    visible[.version] = nil
     return visible
+  }
+
+  /// Whether there is nothing but the known mark and, at most, a sealed name.
+  private var isMarkOnly: Bool {
+    let start = Self.markOnly.encoded.count
+    guard beginsWithMark, encoded.count >= start + 3 else { return encoded == Self.markOnly.encoded }
+    return encoded[start] == ValueAttribute.sealedName.code
+      && start + 3 + Int(encoded[start + 1]) + Int(encoded[start + 2]) << 8 == encoded.count
   }
 
   /// Returns the attributes for a store of property lists, with the type where the store does not replace it.

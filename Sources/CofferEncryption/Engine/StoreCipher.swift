@@ -16,8 +16,14 @@ final class StoreCipher: Sendable {
   let precondition: [WriteBatch.Operation]
   /// The hidden names; `nil` for a store that keeps names in plain.
   let names: OpaqueNames?
+  /// The keys of the versions of values; `nil` for a store that does not cover its values.
+  let tracking: FreshnessKeys?
+  private let uses: KeyUses.Counter
+  private let primary: DataKey
   private let location: String
-  private let isEncrypted: (@Sendable (StoreKey) -> Bool)?
+  /// Whether the value of a key is encrypted, in a store whose ring leaves it to the program; `nil` for a tool that
+  /// opens the store without the declarations.
+  private let isDeclared: (@Sendable (StoreKey) -> Bool)?
   private let algorithm: (@Sendable (StoreKey) -> EncryptionAlgorithm?)?
   private let hidesTypes: Bool
 
@@ -27,21 +33,40 @@ final class StoreCipher: Sendable {
   ///   - open: the key ring, as it was read.
   ///   - base: the engine of the store.
   ///   - configuration: the options of the engine.
-  init(_ open: OpenKeyRing, over base: any StorageEngine, _ configuration: EncryptionConfiguration) throws {
+  ///   - uses: counts what is sealed.
+  /// - Throws: `unsupported` for a store whose ring leaves it to the program which values are encrypted, if the
+  ///   configuration does not say so.
+  init(
+    _ open: OpenKeyRing, over base: any StorageEngine, _ configuration: EncryptionConfiguration, _ uses: KeyUses
+  ) throws {
     self.open = open
+    self.uses = uses.counter(for: open.ring.primary.id)
     precondition = open.precondition
-    isEncrypted = configuration.isEncrypted
+    primary = open.ring.primary
+    isDeclared = configuration.isEncrypted
     algorithm = configuration.algorithm
     location = base.description
+    guard open.ring.coverage == .all || isDeclared != nil || configuration.acceptsDeclared else {
+      throw StorageError.isDeclared(base.description)
+    }
     names = open.ring.settings.hidesNames ? try OpaqueNames(open.ring) : nil
+    tracking = open.ring.tracksValues ? try FreshnessKeys(open.ring) : nil
     hidesTypes = base.capabilities.contains(.propertyLists)
   }
 
   /// Whether the store holds plain values beside encrypted ones, while it is encrypted or decrypted.
   var isTransitional: Bool { ring.phase != .complete }
 
+  /// Whether no value of the store may be a plain one.
+  var refusesPlain: Bool { ring.coverage == .all && ring.phase == .complete }
+
   /// Whether new values of a key are encrypted.
-  func encrypts(_ key: StoreKey) -> Bool { ring.phase != .decrypting && (isEncrypted?(key) ?? true) }
+  func encrypts(_ key: StoreKey) -> Bool {
+    ring.phase != .decrypting && (ring.coverage == .all || (isDeclared?(key) ?? true))
+  }
+
+  /// Whether the value of a key may be a plain one for good.
+  func staysPlain(_ key: StoreKey) -> Bool { ring.coverage == .declared && !(isDeclared?(key) ?? false) }
 
   // MARK: Sealing
 
@@ -56,13 +81,17 @@ final class StoreCipher: Sendable {
   func seal(
     _ value: Data, _ attributes: ValueAttributes, of name: StoreKey, _ stored: OpaqueNames.StoredName?
   ) throws -> Sealed {
-    var attributes = (hidesTypes ? attributes.hidingType : attributes).marked()
-    if let stored { attributes[.sealedName] = stored.sealed }
+    var attributes = (hidesTypes ? attributes.hidingType : attributes).marked(stored?.attributes)
+    if tracking != nil { attributes[.version] = try randomBytes(8).number(at: 0) }
     let sealed = try Envelope.seal(
-      value, under: ring.primary, context: context(name, attributes),
+      value, under: primary, context: context(name, attributes),
       algorithm: (algorithm?(name) ?? ring.settings.algorithm).cipher, isPadded: ring.settings.padsValues)
+    uses.add()
     return Sealed(value: sealed, attributes: attributes)
   }
+
+  /// Returns the key with an id, which mostly is the primary one.
+  private func key(_ id: KeyID) throws -> DataKey { id == primary.id ? primary : try ring.key(id) }
 
   private func context(_ name: StoreKey, _ attributes: ValueAttributes) -> EnvelopeContext {
     EnvelopeContext(store: ring.storeID, key: name, attributes: attributes, format: 1)
@@ -82,7 +111,7 @@ final class StoreCipher: Sendable {
     guard entry.attributes.hasKnownMark else { throw StorageError.newerEnvelope(name, location: location) }
     let attributes = hidesTypes ? entry.attributes.untyped : entry.attributes
     do {
-      let value = try Envelope.open(entry.value, context: context(name, attributes)) { try ring.key($0) }
+      let value = try Envelope.open(entry.value, context: context(name, attributes)) { try key($0) }
       return StoreEntry(key: name, value: value, revision: entry.revision, attributes: visible(attributes))
     } catch let error as StorageError where error.code == .keyUnavailable {
       // An id with a few changed bits is damage, and not the id of a key that was removed.
@@ -101,12 +130,12 @@ final class StoreCipher: Sendable {
 
   /// Opens bytes whose attributes are not known, if the value had none of its own.
   func openBare(_ envelope: Data, of name: StoreKey) throws -> Data {
-    try Envelope.open(envelope, context: context(name, ValueAttributes.none.marked())) { try ring.key($0) }
+    try Envelope.open(envelope, context: context(name, ValueAttributes.none.marked())) { try key($0) }
   }
 
   /// Whether bytes without the mark of an envelope are a value. An envelope that lost its mark is none.
   private func acceptsPlain(_ value: Data, of name: StoreKey) -> Bool {
-    guard isTransitional || !(isEncrypted?(name) ?? true) else { return false }
+    guard isTransitional || staysPlain(name) else { return false }
     guard let header = try? EnvelopeHeader(of: value) else { return true }
     return ring.keys[header.keyID] == nil
   }
@@ -115,7 +144,7 @@ final class StoreCipher: Sendable {
   func summary(_ summary: StoreEntrySummary, of name: StoreKey) -> StoreEntrySummary {
     let isSealed = summary.attributes.isMarked
     let size: Int? =
-      if ring.settings.padsValues { isSealed || isEncrypted == nil ? nil : summary.size } else {
+      if ring.settings.padsValues { isSealed || ring.coverage == .all ? nil : summary.size } else {
         isSealed ? summary.size.flatMap { $0 < Envelope.overhead ? nil : $0 - Envelope.overhead } : summary.size
       }
     return StoreEntrySummary(

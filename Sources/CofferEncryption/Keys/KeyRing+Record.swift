@@ -12,7 +12,7 @@ extension KeyRing {
   package func sealed(under root: RootKey) throws -> Data {
     let body = try encodedBody()
     let header = KeyRingHeader(
-      root, storeID: storeID, generation: nextGeneration, bodyCount: body.count + AEAD.overhead)
+      root, coverage: coverage, storeID: storeID, generation: nextGeneration, bodyCount: body.count + AEAD.overhead)
     let plain = header.bytes
     let cipher = try root.cipher()
     let sealed = try body.withUnsafeBytes { try cipher.seal($0, authenticating: plain) }
@@ -48,7 +48,7 @@ extension KeyRing {
   // MARK: The body
 
   private func encodedBody() throws -> SecretBytes {
-    var plain = Data([settings.algorithm.number, settings.flags, phase.rawValue, 0])
+    var plain = Data([settings.algorithm.number, settings.flags, phase.rawValue, tracksValues ? 1 : 0])
     let count = Self.prefixCount + Self.entryCount * entries.count
     return try SecretBytes(count: count) { bytes in
       var offset = 0
@@ -86,11 +86,11 @@ extension KeyRing {
     }
     guard let settings = EncryptionSettings(algorithm: plain[0], flags: plain[1]), let phase = Phase(rawValue: plain[2])
     else { throw Self.newer }
-    guard plain[3] == 0 else { throw KeyRingHeader.damaged }
+    guard plain[3] <= 1 else { throw Self.newer }
     try self.init(
       storeID: header.storeID, settings: settings, indexKey: Self.key(in: body, at: 4),
       entries: (0..<Int(count)).map { try Self.entry(in: body, at: Self.prefixCount + Self.entryCount * $0) },
-      phase: phase, generation: header.generation)
+      phase: phase, coverage: header.coverage, tracksValues: plain[3] == 1, generation: header.generation)
   }
 
   private static func key(in body: SecretBytes, at offset: Int) throws -> DataKey {

@@ -23,6 +23,14 @@ package struct KeyRing: Sendable {
     case decrypting = 2
   }
 
+  /// Which values of a store are encrypted. The header of the ring states it in plain, authenticated with the rest.
+  package enum Coverage: UInt8, Hashable, Sendable, CaseIterable {
+    /// All values are.
+    case all = 0
+    /// Those of declared keys are. The store itself does not know these keys: the program that opens it does.
+    case declared = 1
+  }
+
   /// The maximum number of keys, including destroyed ones.
   package static let maximumCount = 1_024
 
@@ -30,12 +38,17 @@ package struct KeyRing: Sendable {
   package let storeID: Data
   /// The manner of encryption, which never changes.
   package let settings: EncryptionSettings
-  /// The key from which opaque names are computed. It never changes, since names could not be found otherwise.
-  package let indexKey: DataKey
+  /// The key from which opaque names are computed. It changes only when all values are erased, since names could not be
+  /// found otherwise.
+  package private(set) var indexKey: DataKey
   /// All keys in the order of their creation, with destroyed ones.
   package internal(set) var entries: [KeyRingEntry]
   /// Which values the store may hold.
   package var phase: Phase
+  /// Which values are encrypted. ``EncryptedEngine/encrypt(_:key:configuration:)`` can change it to `all`.
+  package var coverage: Coverage
+  /// Whether each commit replaces the record of the values' versions.
+  package var tracksValues: Bool
   /// The number of changes of the ring so far: 0 for a ring that was never sealed, and one more with each sealing.
   package internal(set) var generation: UInt64
   /// The key that encrypts what is written.
@@ -45,28 +58,34 @@ package struct KeyRing: Sendable {
 
   /// Creates a ring with a new identity and one new key.
   /// - Throws: `unavailable` if the system has no random bytes.
-  package static func create(settings: EncryptionSettings, now: Date) throws -> KeyRing {
+  package static func create(
+    settings: EncryptionSettings, coverage: Coverage = .all, now: Date
+  ) throws -> KeyRing {
     let key = try DataKey.random()
     return try KeyRing(
       storeID: randomBytes(KeyRingHeader.storeIDCount), settings: settings, indexKey: .random(),
-      entries: [KeyRingEntry(key, .primary, created: now)], phase: .complete, generation: 0)
+      entries: [KeyRingEntry(key, .primary, created: now)], phase: .complete, coverage: coverage, generation: 0)
   }
 
   /// Creates a ring from its parts.
-  /// - Throws: `damaged` unless exactly one key is the primary and all keys differ.
+  /// - Throws: `damaged` unless exactly one key is the primary and all keys differ, and if names are hidden although
+  ///   some values are plain, or all are covered by a record then.
   init(
     storeID: Data, settings: EncryptionSettings, indexKey: DataKey, entries: [KeyRingEntry], phase: Phase,
-    generation: UInt64
+    coverage: Coverage, tracksValues: Bool = false, generation: UInt64
   ) throws {
     let primaries = entries.filter { $0.state == .primary }.compactMap(\.key)
     guard primaries.count == 1, let primary = primaries.first, entries.count <= Self.maximumCount,
-      Set(entries.map(\.id)).count == entries.count, entries.allSatisfy({ $0.id != indexKey.id })
+      Set(entries.map(\.id)).count == entries.count, entries.allSatisfy({ $0.id != indexKey.id }),
+      coverage == .all || !settings.hidesNames && !tracksValues
     else { throw KeyRingHeader.damaged }
     self.storeID = storeID
     self.settings = settings
     self.indexKey = indexKey
     self.entries = entries
     self.phase = phase
+    self.coverage = coverage
+    self.tracksValues = tracksValues
     self.generation = generation
     self.primary = primary
     keys = Self.keys(of: entries)
@@ -129,6 +148,20 @@ package struct KeyRing: Sendable {
     keys = Self.keys(of: entries)
   }
 
+  /// Destroys every key, and adds a new primary one: what was encrypted so far, hidden names included, can never be
+  /// read again.
+  /// - Parameter replacingIndexKey: whether hidden names have new hashes from now on.
+  /// - Returns: the ids of the keys that were destroyed.
+  /// - Throws: `unsupported` if the ring is full.
+  package mutating func destroyAll(now: Date, replacingIndexKey: Bool) throws -> [KeyID] {
+    try addPrimary(now: now)
+    let ids = entries.filter { $0.state == .retired }.map(\.id)
+    for id in ids { try destroy(id, now: now) }
+    // Somebody who knows the index key can test guesses of names against their hashes.
+    if replacingIndexKey { indexKey = try .random() }
+    return ids
+  }
+
   /// Adds to the number of values that a key has encrypted. Does nothing if there is no such key.
   package mutating func addUses(_ count: UInt64, of id: KeyID) {
     for index in entries.indices where entries[index].id == id {
@@ -148,7 +181,8 @@ extension KeyRing: Equatable {
   /// Compares everything; keys by their ids, which commit to them.
   package static func == (left: KeyRing, right: KeyRing) -> Bool {
     left.storeID == right.storeID && left.settings == right.settings && left.indexKey.id == right.indexKey.id
-      && left.entries == right.entries && left.phase == right.phase && left.generation == right.generation
+      && left.entries == right.entries && left.phase == right.phase && left.coverage == right.coverage
+      && left.tracksValues == right.tracksValues && left.generation == right.generation
   }
 }
 

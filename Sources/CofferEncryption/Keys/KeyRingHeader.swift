@@ -17,6 +17,8 @@ package struct KeyRingHeader: Hashable, Sendable {
   package let derivation: RootKeyDerivation
   /// The identity of the root key.
   let rootCheck: Data
+  /// Which values of the store are encrypted.
+  package let coverage: KeyRing.Coverage
   /// The random identity of the store, 16 bytes.
   package let storeID: Data
   /// The number of changes of the ring so far, from 1. Of two intact copies, the one with the larger number is newer.
@@ -24,9 +26,10 @@ package struct KeyRingHeader: Hashable, Sendable {
   /// The size of the sealed body in bytes.
   let bodyCount: Int
 
-  init(_ root: RootKey, storeID: Data, generation: UInt64, bodyCount: Int) {
+  init(_ root: RootKey, coverage: KeyRing.Coverage, storeID: Data, generation: UInt64, bodyCount: Int) {
     derivation = root.derivation
     rootCheck = root.check
+    self.coverage = coverage
     self.storeID = storeID
     self.generation = generation
     self.bodyCount = bodyCount
@@ -42,6 +45,8 @@ package struct KeyRingHeader: Hashable, Sendable {
     guard record[8] > 0 else { throw Self.damaged }
     guard record[8] == Self.version else { throw Self.newer("format \(record[8])") }
     derivation = try Self.derivation(of: record)
+    guard let coverage = KeyRing.Coverage(rawValue: record[11]) else { throw Self.newer("coverage \(record[11])") }
+    self.coverage = coverage
     rootCheck = Data(record[52..<84])
     storeID = Data(record[84..<100])
     generation = record.number(at: 100)
@@ -53,7 +58,6 @@ package struct KeyRingHeader: Hashable, Sendable {
     let cost = ScryptCost(
       logN: Int(record[10]), r: Int(record.number(at: 12) as UInt32), p: Int(record.number(at: 16) as UInt32))
     let salt = Data(record[20..<52])
-    guard record[11] == 0 else { throw damaged }
     switch record[9] {
     case 1:
       guard cost == ScryptCost(logN: 0, r: 0, p: 0) else { throw damaged }
@@ -72,7 +76,7 @@ package struct KeyRingHeader: Hashable, Sendable {
       case .keyMaterial: (UInt8(1), ScryptCost(logN: 0, r: 0, p: 0))
       case .passphrase(let cost): (UInt8(2), cost)
       }
-    bytes += Data([method, UInt8(truncatingIfNeeded: cost.logN), 0])
+    bytes += Data([method, UInt8(truncatingIfNeeded: cost.logN), coverage.rawValue])
     bytes.append(number: UInt32(truncatingIfNeeded: cost.r))
     bytes.append(number: UInt32(truncatingIfNeeded: cost.p))
     bytes += derivation.salt + rootCheck + storeID

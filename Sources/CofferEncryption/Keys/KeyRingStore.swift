@@ -32,6 +32,8 @@ package struct OpenKeyRing: Sendable {
 package struct KeyRingStore: Sendable {
   package static let record = SystemRecordName("encryption" as StoreKey)
   package static let copy = SystemRecordName("encryption.copy" as StoreKey)
+  /// The records that belong to a ring, and mean nothing without it or under another one.
+  private static let companions = [FreshnessRecord.name, ValuesRecord.name, RotationLease.record]
   /// The maximum number of attempts of a change when other writers commit first.
   private static let attempts = 64
 
@@ -66,16 +68,28 @@ package struct KeyRingStore: Sendable {
 
   // MARK: Opening
 
+  /// Returns what the key ring of a store says in plain, or `nil` if it has none: so it is not encrypted.
+  ///
+  /// Needs no key, and therefore verifies only the checksum of the records: somebody who can write the store can have
+  /// written anything. It is authenticated when the ring is opened.
+  /// - Throws: `damaged` if there are records and none is intact; `newerFormat`; the errors of the engine.
+  package static func inspect(_ engine: any StorageEngine) async throws -> KeyRingHeader? {
+    guard engine.capabilities.contains(.systemRecords) else { return nil }
+    return try await StoredKeyRing.load(from: engine)?.candidates.first?.header
+  }
+
   /// Opens the ring of the store, or creates one.
   /// - Parameters:
   ///   - settings: the manner of encryption of a new ring. An existing ring keeps its own.
+  ///   - coverage: which values are encrypted, for a new ring.
   ///   - missing: what happens if there is no ring.
   ///   - root: returns the root key for the derivation that the ring states, or for a new one of its choice if there
   ///     is no ring yet (`nil`). Called again if another process creates a ring at the same time.
   /// - Throws: `wrongPassphrase` for another root key, `damaged` if neither record is intact, `newerFormat`,
-  ///   `notFound` for a missing ring, and what `root` throws. The store is unchanged then.
+  ///   `keyUnavailable` for a store with values and no ring, `notFound` for a missing one otherwise, and what `root`
+  ///   throws. The store is unchanged then.
   package func open(
-    settings: EncryptionSettings, ifMissing missing: Missing = .create,
+    settings: EncryptionSettings, coverage: KeyRing.Coverage = .all, ifMissing missing: Missing = .create,
     root: (RootKeyDerivation?) async throws -> RootKey
   ) async throws -> OpenKeyRing {
     for _ in 0..<Self.attempts {
@@ -84,7 +98,7 @@ package struct KeyRingStore: Sendable {
       } else {
         try await checkCreation(missing)
         let phase: KeyRing.Phase = missing == .createForPlainValues ? .encrypting : .complete
-        if let open = try await create(settings, phase, under: await root(nil)) { return open }
+        if let open = try await create(settings, coverage, phase, under: await root(nil)) { return open }
       }
     }
     throw busy
@@ -93,10 +107,13 @@ package struct KeyRingStore: Sendable {
   /// Opens the ring of the store with the key of a source, or creates one.
   /// - Throws: also the errors of ``RootKeyReader/rootKey(for:)``.
   package func open(
-    with source: RootKeySource, settings: EncryptionSettings, ifMissing missing: Missing = .create
+    with source: RootKeySource, settings: EncryptionSettings, coverage: KeyRing.Coverage = .all,
+    ifMissing missing: Missing = .create
   ) async throws -> OpenKeyRing {
     let reader = RootKeyReader(source)
-    return try await open(settings: settings, ifMissing: missing) { try await reader.rootKey(for: $0) }
+    return try await open(settings: settings, coverage: coverage, ifMissing: missing) {
+      try await reader.rootKey(for: $0)
+    }
   }
 
   /// Seals the ring under the root key of another source. Values are not touched.
@@ -118,7 +135,9 @@ package struct KeyRingStore: Sendable {
   /// - Throws: `wrongPassphrase` if the root key was changed meanwhile, `notFound` if the store is no longer encrypted.
   package func reload(_ open: OpenKeyRing) async throws -> OpenKeyRing {
     for _ in 0..<Self.attempts {
-      guard let stored = try await StoredKeyRing.load(from: engine) else { throw isGone }
+      guard let stored = try await StoredKeyRing.load(from: engine) else {
+        throw StorageError.ringIsGone(location: engine.description)
+      }
       do {
         if let open = try await self.open(stored, root: { _ in open.root }) { return open }
       } catch let error as StorageError where error.code == .wrongPassphrase {
@@ -190,36 +209,39 @@ package struct KeyRingStore: Sendable {
         advice: "Open it without encryption, or restore it from a backup. Nothing was changed.",
         location: engine.description)
     }
+    if missing == .createForPlainValues {
+      let isSealed = try await engine.withAllStored { snapshot in
+        try await snapshot.allSummaries().contains { $0.attributes.isMarked }
+      }
+      guard !isSealed else { throw StorageError.ringIsLost(location: engine.description) }
+    }
+    if missing == .create {
+      let isEmpty = try await engine.withSnapshot { try await $0.summaries(prefix: nil, after: nil, limit: 1).isEmpty }
+      guard isEmpty else {
+        throw StorageError(
+          .keyUnavailable,
+          "The store holds values and has no key ring: they are plain, or encrypted and the ring was lost.",
+          advice: "Encrypt plain values with EncryptedEngine.encrypt; otherwise restore it from a backup, a store of "
+            + "files with its directory .coffer. Nothing was changed.", location: engine.description)
+      }
+    }
     guard !engine.isReadOnly else {
       throw StorageError(
         .readOnly, "The store has no key ring, and none can be created since it is open for reading only.",
         advice: "Open it for writing once. Nothing was changed.", location: engine.description)
     }
-    if missing == .createForPlainValues {
-      let isSealed = try await engine.withAllStored { snapshot in
-        try await snapshot.allSummaries().contains { $0.attributes.isMarked }
-      }
-      guard !isSealed else { throw ringIsLost }
-    }
-    guard missing == .create else { return }
-    let isEmpty = try await engine.withSnapshot { try await $0.summaries(prefix: nil, after: nil, limit: 1).isEmpty }
-    guard isEmpty else {
-      throw StorageError(
-        .notFound,
-        "The store holds values and has no key ring: they are plain, or they are encrypted and the key ring was lost.",
-        advice: "Encrypt plain values with EncryptedEngine.encrypt; otherwise restore the store from a backup. Nothing "
-          + "was changed.", location: engine.description)
-    }
   }
 
   /// Creates a ring. Returns `nil` if another process was first.
   private func create(
-    _ settings: EncryptionSettings, _ phase: KeyRing.Phase, under root: RootKey
+    _ settings: EncryptionSettings, _ coverage: KeyRing.Coverage, _ phase: KeyRing.Phase, under root: RootKey
   ) async throws -> OpenKeyRing? {
-    var ring = try KeyRing.create(settings: settings, now: engine.clock.now())
+    var ring = try KeyRing.create(settings: settings, coverage: coverage, now: engine.clock.now())
     ring.phase = phase
+    // What a process of an earlier ring, or one that was killed, has left.
+    let removal = Self.companions.map { WriteBatch.Operation.deleteRecord($0) }
     return try await write(
-      ring, under: root, [.requireRecord(Self.record, nil), .requireRecord(Self.copy, nil)])
+      ring, under: root, [.requireRecord(Self.record, nil), .requireRecord(Self.copy, nil)] + removal)
   }
 
   // MARK: Changing
@@ -229,21 +251,28 @@ package struct KeyRingStore: Sendable {
   ///   - open: the ring as it was read.
   ///   - newRoot: the root key that seals the changed ring; the present one by default. Afterwards the present one
   ///     opens nothing any more.
-  ///   - operations: further operations of the same commit.
+  ///   - operations: returns further operations of the same commit. Called again for each attempt.
+  ///   - refusesOlder: whether a ring of an earlier generation than `open` is an error, and not changed.
   ///   - change: changes the ring. Called again for each attempt.
-  /// - Throws: what `change` and the engine throw; `busy` if other writers were first each time.
+  /// - Throws: what `change` and the engine throw; `rolledBack`; `busy` if other writers were first each time.
   package func update(
-    _ open: OpenKeyRing, under newRoot: RootKey? = nil, with operations: [WriteBatch.Operation] = [],
-    _ change: (inout KeyRing) throws -> Void
+    _ open: OpenKeyRing, under newRoot: RootKey? = nil,
+    with operations: () async throws -> [WriteBatch.Operation] = { [] },
+    refusingOlder refusesOlder: Bool = false, _ change: (inout KeyRing) throws -> Void
   ) async throws -> OpenKeyRing {
     var open = open
     for _ in 0..<Self.attempts {
       var ring = open.ring
       try located { try change(&ring) }
-      if let next = try await write(ring, under: newRoot ?? open.root, open.revisions.operations + operations) {
+      let operations = open.revisions.operations + (try await operations())
+      if let next = try await write(ring, under: newRoot ?? open.root, operations) {
         return next
       }
+      let known = open.ring.generation
       open = try await reload(open)
+      if refusesOlder, open.ring.generation < known {
+        throw StorageError.ringIsOlder(open.ring.generation, than: known, location: engine.description)
+      }
     }
     throw busy
   }
@@ -251,7 +280,7 @@ package struct KeyRingStore: Sendable {
   /// Removes the ring, at the end of decrypting a store.
   /// - Returns: `false` if the ring was changed meanwhile, and was not removed.
   package func remove(_ open: OpenKeyRing, with operations: [WriteBatch.Operation] = []) async throws -> Bool {
-    let removal: [WriteBatch.Operation] = [.deleteRecord(Self.record), .deleteRecord(Self.copy)]
+    let removal = ([Self.record, Self.copy] + Self.companions).map { WriteBatch.Operation.deleteRecord($0) }
     do {
       try await engine.commit(WriteBatch(open.revisions.operations + operations + removal), from: origin)
       return true
@@ -282,18 +311,6 @@ package struct KeyRingStore: Sendable {
 
   private func located<R>(_ body: () throws -> R) throws -> R {
     do { return try body() } catch let error as StorageError { throw error.locating(at: engine.description) }
-  }
-
-  private var isGone: StorageError {
-    StorageError(
-      .notFound, "The key ring of the store was removed by another process: the store is no longer encrypted.",
-      advice: "Open the store again. Nothing was changed.", location: engine.description)
-  }
-
-  private var ringIsLost: StorageError {
-    StorageError(
-      .notFound, "The store holds encrypted values and has no key ring: the key ring was lost.",
-      advice: "Restore the store from a backup. Nothing was changed.", location: engine.description)
   }
 
   private var busy: StorageError {

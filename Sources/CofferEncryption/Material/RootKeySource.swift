@@ -53,6 +53,11 @@ public struct RootKeySource: Sendable {
   /// The file with key material at a path, as for a URL.
   public static func file(_ path: String) -> RootKeySource { file(URL(fileURLWithPath: path)) }
 
+  /// Key material from a source of bytes that is no prompt.
+  package static func keyMaterial(_ source: PassphraseSource) -> RootKeySource {
+    RootKeySource(kind: .material(source))
+  }
+
   /// Key material that systemd passes to a service (`LoadCredential=` or `LoadCredentialEncrypted=` in its unit).
   public static func systemdCredential(_ name: String) -> RootKeySource {
     RootKeySource(kind: .material(.systemdCredential(name)))

@@ -6,9 +6,10 @@ extension EncryptedEngine {
   /// Encrypts every value under a new key, and then removes the old keys from the key ring.
   ///
   /// The store is read and written meanwhile, by any process; new values are encrypted under the new key from the
-  /// beginning. If an earlier rotation was interrupted, it is continued under its key. Subscribers receive each
-  /// rewritten value as a change, and its revision is a new one. A value that cannot be read stays as it is, and so do
-  /// the keys that it may need.
+  /// beginning. If an earlier rotation was interrupted, it is continued under its key
+  /// (``RotationReport/continuedEarlier``); rotate again for a new one. Subscribers receive each rewritten value as a
+  /// change, and its revision is a new one. A value that cannot be read stays as it is, and so do the keys that it may
+  /// need.
   /// - Parameters:
   ///   - prefix: the prefix of the keys to write anew; `nil`, the default, for all. After a part of them the old keys
   ///     stay, as the others need them.
@@ -33,25 +34,46 @@ extension EncryptedEngine {
       // Values that cannot be read keep an old key in the ring: there is nothing to continue.
       try await engine.ciphers.update(addPrimary).ring.primary.id
     } finish: { engine, target, report in
-      guard prefix == nil, report.isComplete, let target else { return engine.cipher.ring.primary.id.short }
-      // Values that a damage policy has replaced are kept, and would need the old keys, too.
-      try await engine.resealKeptValues()
-      var removed: [String] = []
-      let final = try await engine.ciphers.update { ring in
-        removed = []
-        // Another process may have begun the next rotation, whose old key is still needed.
-        guard ring.primary.id == target else { return }
-        for entry in ring.entries where entry.state == .retired {
-          try ring.remove(entry.id)
-          removed.append(entry.id.short)
-        }
-      }
-      report.removedKeys = removed
-      return final.ring.primary.id.short
+      try await engine.removeRetiredKeys(prefix, target, &report)
     }
   }
 
-  /// Encrypts the values of a store that holds plain ones, or continues to do so.
+  /// Encrypts every value under the primary key, which an earlier call has made, and removes the other keys.
+  func continueRotation(to target: KeyID) -> KeyRotation {
+    begin(.newKey, continuing: true, nil, StoreOrigin(), target: target) { engine, target, report in
+      try await engine.removeRetiredKeys(nil, target, &report)
+    }
+  }
+
+  /// The size in bytes up to which a store is scrubbed by a rotation or while it is being closed.
+  package static let scrubbedSize = 16 << 20
+
+  /// Removes the keys that no value needs after a whole rotation.
+  /// - Returns: the short id of the primary key.
+  private func removeRetiredKeys(
+    _ prefix: StoreKey?, _ target: KeyID?, _ report: inout RotationReport
+  ) async throws -> String? {
+    guard prefix == nil, report.isComplete, let target else { return cipher.ring.primary.id.short }
+    var removed: [String] = []
+    let final = try await ciphers.update { ring in
+      removed = []
+      // Another process may have begun the next rotation, whose old key is still needed.
+      guard ring.primary.id == target else { return }
+      for entry in ring.entries where entry.state == .retired {
+        try ring.remove(entry.id)
+        removed.append(entry.id.short)
+      }
+    }
+    report.removedKeys = removed
+    report.isScrubbed = await scrubsSmallFiles()
+    return final.ring.primary.id.short
+  }
+
+  /// Scrubs the files unless they are large, which would delay other writers. Nothing is lost if it fails.
+  private func scrubsSmallFiles() async -> Bool { (try? await base.scrubFiles(upTo: Self.scrubbedSize)) ?? false }
+
+  /// Encrypts the values of a store that holds plain ones, or continues to do so. A store of which only declared keys
+  /// are encrypted becomes one whose values all are, unless the configuration declares keys.
   ///
   /// ```swift
   /// let (engine, rotation) = try await EncryptedEngine.encrypt(base, key: key)
@@ -60,37 +82,66 @@ extension EncryptedEngine {
   ///
   /// The engine can be used at once: it reads both kinds of values, and encrypts what it writes. **Close every other
   /// handle of the store before**, in every process: what a handle without encryption writes stays in plain, and is
-  /// refused once the rotation is complete. What the store held in plain may remain in the free space of its files, in
-  /// its log and in backups; see `docs/security.md`.
+  /// refused once the rotation is complete. Afterwards the free space of the files and the log are freed of the plain
+  /// values if the store has up to 16 MiB (``RotationReport/isScrubbed``); otherwise call ``scrub()``. Backups and the
+  /// quarantine keep them; see `docs/security.md`.
   /// - Parameters:
   ///   - base: the engine of the store. It is closed with the encrypted one.
   ///   - key: the source of the root key.
   ///   - configuration: the options; the settings are those of a store that has no key ring yet.
-  /// - Throws: the errors of opening an encrypted store; `readOnly`.
+  ///   - accepts: whether the store is anchored as it is although its anchor knows an encrypted store, as
+  ///     ``acceptRollback(of:key:configuration:)`` does: after a plain backup was restored, or the store was decrypted
+  ///     without its anchor. `false` by default.
+  /// - Throws: the errors of opening an encrypted store; `readOnly`; those of
+  ///   ``acceptRollback(of:key:configuration:)``.
   public static func encrypt(
-    _ base: any StorageEngine, key: RootKeySource, configuration: EncryptionConfiguration = EncryptionConfiguration()
+    _ base: any StorageEngine, key: RootKeySource, configuration: EncryptionConfiguration = EncryptionConfiguration(),
+    acceptingRollback accepts: Bool = false
   ) async throws -> (engine: EncryptedEngine, rotation: KeyRotation) {
+    if accepts { try checkAcceptance(of: base, configuration) }
     let reader = RootKeyReader(key)
-    let engine = try await open(base, ifMissing: .createForPlainValues, configuration: configuration) {
-      try await reader.rootKey(for: $0)
+    var isContinued = false
+    let engine = try await open(base, configuration, acceptingRollback: accepts) { store in
+      var isNew = false
+      let open = try await store.open(
+        settings: configuration.settings, coverage: configuration.coverage, ifMissing: .createForPlainValues
+      ) { derivation in
+        isNew = derivation == nil
+        return try await reader.rootKey(for: derivation)
+      }
+      isContinued = !isNew && open.ring.phase == .encrypting
+      return open
+    } changing: { store, open in
+      guard open.ring.coverage == .declared, configuration.coverage == .all else { return open }
+      try checkRotation(of: base)
+      return try await store.update(open, refusingOlder: configuration.freshness != nil) { ring in
+        guard ring.phase != .decrypting else { throw StorageError.isTransitional(base.description) }
+        ring.coverage = .all
+        ring.phase = .encrypting
+      }
     }
-    return (engine, try await engine.encryptPlainValues())
+    return (engine, try await engine.encryptPlainValues(continuing: isContinued))
   }
 
   /// Encrypts the plain values of a store whose key ring was created for it, or continues to do so.
-  package func encryptPlainValues(from origin: StoreOrigin = StoreOrigin()) async throws -> KeyRotation {
+  /// - Parameter continuing: whether an earlier run was interrupted, as the report says then.
+  package func encryptPlainValues(
+    continuing: Bool = false, from origin: StoreOrigin = StoreOrigin()
+  ) async throws -> KeyRotation {
     try checkRotation()
     // A store that was complete may hold plain values that another handle has written.
     try await ciphers.update { ring in
       guard ring.phase != .decrypting else { throw StorageError.isTransitional(self.description) }
       ring.phase = .encrypting
     }
-    return begin(.encryption, continuing: false, nil, origin) { engine, _, report in
+    return begin(.encryption, continuing: continuing, nil, origin) { engine, _, report in
       guard report.isComplete else { return engine.cipher.ring.primary.id.short }
-      return try await engine.ciphers.update { ring in
+      let final = try await engine.ciphers.update { ring in
         guard ring.phase != .decrypting else { throw StorageError.isTransitional(engine.description) }
         ring.phase = .complete
-      }.ring.primary.id.short
+      }
+      report.isScrubbed = await engine.scrubsSmallFiles()
+      return final.ring.primary.id.short
     }
   }
 
@@ -98,27 +149,34 @@ extension EncryptedEngine {
   /// afterwards, and this one can no longer be used.
   ///
   /// New values are stored in plain from the beginning. The other promises are those of ``rotate(prefix:from:)``.
-  /// - Throws: `readOnly`, `unsupported` for a store without listings.
+  /// - Throws: `readOnly`; `unsupported` for a store without listings, and for one that has an anchor and was opened
+  ///   without it (``EncryptionConfiguration/freshness``): the anchor would refuse the plain store.
   public func decrypt(from origin: StoreOrigin = StoreOrigin()) async throws -> KeyRotation {
     try checkRotation()
+    if freshness == nil, try await FreshnessRecord.isPresent(in: base) {
+      throw StorageError.anchorIsNotGiven(description)
+    }
     let wasInterrupted = cipher.ring.phase == .decrypting
     _ = try await ciphers.update { $0.phase = .decrypting }
     return begin(.decryption, continuing: wasInterrupted, nil, origin) { engine, _, report in
       guard report.isComplete else { return engine.cipher.ring.primary.id.short }
+      try await engine.freshness?.release()
       try await engine.ciphers.removeRing()
       return nil
     }
   }
 
-  private func checkRotation() throws {
-    guard !isReadOnly else {
+  private func checkRotation() throws { try Self.checkRotation(of: self) }
+
+  private static func checkRotation(of engine: any StorageEngine) throws {
+    guard !engine.isReadOnly else {
       throw StorageError(
         .readOnly, "The store is open for reading only, and a rotation writes every value.",
-        advice: "Nothing was written. Reopen it with write access.", location: description)
+        advice: "Nothing was written. Reopen it with write access.", location: engine.description)
     }
-    guard capabilities.contains([.listing, .snapshots]) else {
+    guard engine.capabilities.contains([.listing, .snapshots]) else {
       throw StorageError.unsupported(
-        "rotation, which needs listings and snapshots", advice: "Write each value anew.", location: description)
+        "rotation, which needs listings and snapshots", advice: "Write each value anew.", location: engine.description)
     }
   }
 

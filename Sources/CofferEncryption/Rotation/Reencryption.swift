@@ -6,10 +6,16 @@ import Foundation
 ///
 /// Nothing but the envelopes themselves records how far it came: a value is done if it names the primary key. It can
 /// therefore be killed at any point and run in several processes at once. Each commit requires the revisions that were
-/// read, so that a newer value is never replaced by an older one, and that the key ring has not changed.
+/// read, so that a newer value is never replaced by an older one, and that the key ring has not changed since they were
+/// opened: under a changed ring they are examined again, since their keys may have been destroyed meanwhile.
 struct Reencryption {
   private static let pageSize = 500
+  /// The size in bytes of the values that are read at once, unless one alone is larger.
+  private static let pageBytes = 4 << 20
+  private static let batchSize = 125
   private static let batchBytes = 1 << 20
+  /// The number of batches in work: one is sealed while another one is committed.
+  private static let concurrentBatches = 2
   /// The number of passes in which a value may change while it is being written anew.
   private static let attempts = 8
 
@@ -20,7 +26,10 @@ struct Reencryption {
   let prefix: StoreKey?
   /// The key under which every value shall be encrypted; `nil` if another goal is pursued.
   var target: KeyID?
+  /// How often other writers have changed a value in earlier passes.
   private var conflicts: [StoreKey: Int] = [:]
+  /// The number of values that are read at once.
+  private var readSize = Self.pageSize
 
   init(engine: EncryptedEngine, rotation: KeyRotation, origin: StoreOrigin, prefix: StoreKey?, target: KeyID?) {
     self.engine = engine
@@ -32,103 +41,148 @@ struct Reencryption {
 
   private var base: any StorageEngine { engine.base }
 
-  /// Passes over the store until a pass finds nothing to change.
+  /// Passes over the store until nothing is left to change.
   mutating func run(_ report: inout RotationReport) async throws {
-    let total = try await count()
+    let total = try await measure()
     rotation.update { $0.totalValues = total }
     while true {
       var pass = Pass()
+      let generation = engine.cipher.ring.generation
       try await examineAll(&pass, after: report)
       report.changedValues += pass.changedValues
       report.changedBytes += pass.changedBytes
-      (report.values, report.failures) = (pass.values, pass.failures)
-      if pass.changedValues == 0, pass.conflicts == 0 { break }
+      (report.values, report.failures) = (pass.values, pass.failures.sorted { $0.batch < $1.batch }.map(\.failure))
+      // Under a new key one pass is enough: every commit that followed the change of the ring has used that key. While
+      // plain values are accepted, other programs may have added some behind the pass.
+      let isDone = (target != nil || pass.changedValues == 0) && pass.conflicts.isEmpty
+      // A value that was read before another rotation removed its key must be read again.
+      let isUncertain = !pass.failures.isEmpty && engine.cipher.ring.generation != generation
+      if isDone, !isUncertain { break }
+      for case let name? in pass.conflicts { conflicts[name, default: 0] += 1 }
       rotation.update { $0.values = 0 }
     }
     // The old keys are removed next, which must not survive a power loss that the new values do not survive.
     try await base.flush()
   }
 
+  /// What was done in a pass, or with one batch of it.
   private struct Pass {
+    /// The number of the batch.
+    var batch = 0
     var values = 0
     var changedValues = 0
     var changedBytes = 0
-    /// The number of values that another writer has changed meanwhile.
-    var conflicts = 0
-    var failures: [RotationReport.Failure] = []
+    /// The values that another writer has changed meanwhile.
+    var conflicts: [StoreKey?] = []
+    var failures: [(batch: Int, failure: RotationReport.Failure)] = []
+
+    mutating func add(_ done: Pass) {
+      changedValues += done.changedValues
+      changedBytes += done.changedBytes
+      conflicts += done.conflicts
+      failures += done.failures
+    }
   }
 
-  private func count() async throws -> Int {
-    var (count, last): (Int, StoreKey?) = (0, nil)
-    while true {
-      let page = try await summaries(after: last)
-      guard let end = page.last else { return count }
-      count += page.count
-      last = end.key
+  /// Returns the number of values, and chooses how many are read at once.
+  private mutating func measure() async throws -> Int {
+    var (count, largest) = (0, 0)
+    try await base.forEachStoredPart { part in
+      count += part.count
+      largest = part.reduce(largest) { max($0, $1.size ?? 0) }
     }
+    readSize = min(Self.pageSize, max(1, Self.pageBytes / max(1, largest)))
+    return count
   }
 
   private func summaries(after last: StoreKey?) async throws -> [StoreEntrySummary] {
-    try await base.withAllStored { try await $0.summaries(prefix: nil, after: last, limit: Self.pageSize) }
+    try await base.withAllStored { try await $0.summaries(prefix: nil, after: last, limit: readSize) }
   }
 
-  private mutating func examineAll(_ pass: inout Pass, after report: RotationReport) async throws {
+  private func examineAll(_ pass: inout Pass, after report: RotationReport) async throws {
     var last: StoreKey?
-    while true {
-      // A snapshot for each page: a long one would keep the log from being checkpointed.
-      let page = try await summaries(after: last)
-      guard let end = page.last else { return }
-      var rest = page[...]
-      while !rest.isEmpty {
-        try Task.checkCancellation()
-        var size = 0
-        let part = rest.prefix { summary in
-          defer { size += summary.size ?? Self.batchBytes / 64 }
-          return size < Self.batchBytes
+    try await withThrowingTaskGroup(of: Pass.self) { group in
+      var running = 0
+      while true {
+        let part = try await stored(after: last, &pass)
+        guard let end = part.end else { break }
+        pass.values += part.count
+        var rest = part.entries[...]
+        while !rest.isEmpty {
+          try Task.checkCancellation()
+          let entries = rest.prefix(Self.batchSize).prefix(within: Self.batchBytes) { $0.value.count }
+          rest = rest.dropFirst(entries.count)
+          if running == Self.concurrentBatches, let done = try await group.next() {
+            running -= 1
+            pass.add(done)
+          }
+          pass.batch += 1
+          group.addTask { [batch = pass.batch] in try await examine(entries, Pass(batch: batch)) }
+          running += 1
         }
-        rest = rest.dropFirst(part.count)
-        try await examine(part.map(\.key), &pass)
-        let done = pass
-        rotation.update { progress in
-          progress.values = done.values
-          progress.changedValues = report.changedValues + done.changedValues
-          progress.changedBytes = report.changedBytes + done.changedBytes
-        }
+        tell(pass, after: report)
+        last = end
       }
-      last = end.key
+      for try await done in group { pass.add(done) }
+    }
+    tell(pass, after: report)
+  }
+
+  private func tell(_ pass: Pass, after report: RotationReport) {
+    rotation.update { progress in
+      progress.values = pass.values
+      progress.changedValues = report.changedValues + pass.changedValues
+      progress.changedBytes = report.changedBytes + pass.changedBytes
     }
   }
 
-  /// Examines values by their stored keys, and writes those anew that need it.
-  private mutating func examine(_ keys: [StoreKey], _ pass: inout Pass) async throws {
-    pass.values += keys.count
-    var changes: [Change] = []
-    for (key, entry) in zip(keys, try await stored(keys, &pass)) {
-      guard let entry else { continue }
-      do {
-        if let change = try await change(of: key, entry) { changes.append(change) }
-      } catch let error as StorageError {
-        try record(error, &pass)
-      }
-    }
-    try await commit(changes, &pass)
-  }
-
-  /// Reads values, and each by itself if one of them cannot be read.
-  private func stored(_ keys: [StoreKey], _ pass: inout Pass) async throws -> [StoreEntry?] {
-    do {
-      return try await base.withAllStored { try await $0.entries(keys) }
-    } catch let error as StorageError where error.code == .damaged {
-      var entries: [StoreEntry?] = []
-      for key in keys {
-        do { entries += try await base.withAllStored { try await $0.entries([key]) } } catch let error as StorageError
-          where error.code == .damaged
-        {
-          entries.append(nil)
+  /// Examines values as they are stored, and writes those anew that need it.
+  private func examine(_ entries: ArraySlice<StoreEntry>, _ start: Pass) async throws -> Pass {
+    var (pass, rest) = (start, Array(entries))
+    for _ in 0..<Self.attempts {
+      var changes: [Change] = []
+      for entry in rest {
+        do {
+          if let change = try await change(of: entry.key, entry) { changes.append(change) }
+        } catch let error as StorageError {
           try record(error, &pass)
         }
       }
-      return entries
+      rest = try await commit(changes, &pass)
+      if rest.isEmpty { return pass }
+    }
+    pass.conflicts += rest.map { _ in nil }
+    return pass
+  }
+
+  /// Some values as they are stored, in the order of their keys.
+  private struct Part {
+    let entries: [StoreEntry]
+    /// The number of values, with those that cannot be read.
+    let count: Int
+    /// The key of the last of them; `nil` at the end of the store.
+    let end: StoreKey?
+  }
+
+  /// Reads the values after a key, in a snapshot of its own: a long one would keep the log from being checkpointed. If
+  /// one of them cannot be read, each is read by itself.
+  private func stored(after last: StoreKey?, _ pass: inout Pass) async throws -> Part {
+    do {
+      let page = try await base.withAllStored { try await $0.page(prefix: nil, after: last, limit: readSize) }
+      return Part(entries: page, count: page.count, end: page.last?.key)
+    } catch let error as StorageError where error.code == .damaged {
+      let page = try await summaries(after: last)[...].prefix(within: Self.batchBytes) {
+        $0.size ?? Self.batchBytes / 64
+      }
+      var entries: [StoreEntry] = []
+      for key in page.map(\.key) {
+        do {
+          entries += try await base.withAllStored { try await $0.entries([key]) }.compactMap { $0 }
+        } catch let error as StorageError where error.code == .damaged {
+          try record(error, &pass)
+        }
+      }
+      return Part(entries: entries, count: page.count, end: page.last?.key)
     }
   }
 
@@ -141,11 +195,14 @@ struct Reencryption {
     guard Self.ofOneValue.contains(error.code) else { throw error }
     // The key of a damaged value whose name is hidden is a hash.
     let name = error.key.flatMap { key in engine.cipher.names.map { $0.knownName(of: key) } ?? key }
-    pass.failures.append(RotationReport.Failure(key: name, error: error))
+    pass.failures.append((pass.batch, RotationReport.Failure(key: name, error: error)))
   }
 
   private struct Change {
     let name: StoreKey
+    let stored: StoreEntry
+    /// The state of the ring under which the value was opened.
+    let cipher: StoreCipher
     /// The opened value; `nil` for one that has expired, which is removed.
     let entry: StoreEntry?
     var operations: [WriteBatch.Operation] {
@@ -168,34 +225,55 @@ struct Reencryption {
         throw StorageError.isDeclaredElsewhere(name, location: engine.description)
       }
       let isExpired = stored.attributes.isExpired(at: engine.clock.now())
-      return Change(name: name, entry: isExpired ? nil : try cipher.open(stored, of: name))
+      return Change(
+        name: name, stored: stored, cipher: cipher, entry: isExpired ? nil : try cipher.open(stored, of: name))
     }
   }
 
-  private mutating func commit(_ changes: [Change], _ pass: inout Pass) async throws {
-    guard !changes.isEmpty else { return }
+  /// Writes values anew under the state of the ring under which they were opened.
+  /// - Returns: what must be examined again, since the ring was changed.
+  private func commit(_ changes: [Change], _ pass: inout Pass) async throws -> [StoreEntry] {
+    // The oldest state: if the ring was changed between two of them, the commit fails.
+    guard let cipher = changes.first?.cipher else { return [] }
     do {
-      try await engine.commit(WriteBatch(changes.flatMap(\.operations), durability: .relaxed), from: origin)
+      let batch = WriteBatch(changes.flatMap(\.operations), durability: .relaxed)
+      _ = try await engine.commit(batch, under: cipher, from: origin)
       pass.changedValues += changes.count
       pass.changedBytes += changes.reduce(0) { $0 + ($1.entry?.value.count ?? 0) }
     } catch let error as StorageError where error.code == .preconditionFailed || Self.ofOneValue.contains(error.code) {
+      let isUnchanged = try await engine.ciphers.reload(after: cipher) === cipher
+      guard isUnchanged || error.code != .preconditionFailed else { return changes.map(\.stored) }
       // One of them was changed by another writer, or cannot be written. The others are written by themselves.
       guard let change = changes.first, changes.count == 1 else {
-        for change in changes { try await commit([change], &pass) }
-        return
+        var rest: [StoreEntry] = []
+        for change in changes { rest += try await commit([change], &pass) }
+        return rest
       }
       guard error.code == .preconditionFailed else {
-        return try record(error.locating(at: "", key: change.name), &pass)
+        try record(error.locating(at: "", key: change.name), &pass)
+        return []
       }
-      conflicts[change.name, default: 0] += 1
-      guard conflicts[change.name, default: 0] < Self.attempts else {
+      guard conflicts[change.name, default: 0] + 1 < Self.attempts else {
         let busy = StorageError(
           .busy, "Other programs keep changing the value, or it is stored in plain and encrypted at once.",
           advice: "Close programs that write to the store without encryption, and run the same operation again.",
           location: engine.description, key: change.name)
-        return pass.failures.append(RotationReport.Failure(key: change.name, error: busy))
+        pass.failures.append((pass.batch, RotationReport.Failure(key: change.name, error: busy)))
+        return []
       }
-      pass.conflicts += 1
+      pass.conflicts.append(change.name)
+    }
+    return []
+  }
+}
+
+extension ArraySlice {
+  /// Returns the first elements up to a total size, and at least one.
+  fileprivate func prefix(within limit: Int, size: (Element) -> Int) -> ArraySlice {
+    var total = 0
+    return prefix { element in
+      defer { total += size(element) }
+      return total < limit
     }
   }
 }
@@ -204,7 +282,7 @@ extension StoreCipher {
   /// Whether a stored value has another form than the key ring demands.
   func mustChange(_ stored: StoreEntry, of name: StoreKey) -> Bool {
     // In a store that is complete, opening a plain value reports it.
-    guard stored.attributes.isMarked else { return encrypts(name) && ring.phase != .decrypting }
+    guard stored.attributes.isMarked else { return !staysPlain(name) && encrypts(name) }
     guard ring.phase != .decrypting else { return true }
     guard let header = try? EnvelopeHeader(of: stored.value) else { return true }  // opening it reports the damage
     return header.keyID != ring.primary.id

@@ -12,7 +12,8 @@ public struct RotationReport: Sendable {
 
   /// The purpose of the rotation.
   public let goal: RotationGoal
-  /// Whether it has continued a rotation that was interrupted before.
+  /// Whether it has continued a rotation that was interrupted before, under the same key. What was deleted since that
+  /// one began may have been encrypted under this key, and is erased for good only by another rotation.
   public let continuedEarlier: Bool
   /// The number of values that were examined.
   public internal(set) var values = 0
@@ -22,6 +23,10 @@ public struct RotationReport: Sendable {
   public internal(set) var changedBytes = 0
   /// The short ids of the keys that were removed from the key ring, since no value needs them any more.
   public internal(set) var removedKeys: [String] = []
+  /// Whether the store's free pages and log were freed of the removed keys, which are in the remains of earlier key
+  /// rings, or after an encryption of the plain values. It is done for stores of up to 16 MiB, if no other reader
+  /// prevents it; otherwise call ``EncryptedEngine/scrub()``.
+  public internal(set) var isScrubbed = false
   /// The short id of the key that encrypts new values; `nil` for a store that is no longer encrypted.
   public internal(set) var primaryKey: String?
   /// The values that could not be written anew. The keys that they may need stay in the key ring.

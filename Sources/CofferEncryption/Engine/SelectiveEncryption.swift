@@ -1,0 +1,279 @@
+package import CofferCore
+import CofferCrypto
+import CofferLocks
+
+/// A decorator of a store of plain values that encrypts those of some keys.
+///
+/// The key ring is opened, or created, when the first of these keys is used: until then the store is read and written
+/// as it is, so that its plain values do not depend on the encryption key. A value that is an envelope is never
+/// returned as it is stored, and a value of an encrypted key is never stored in plain, whether the ring is open or not.
+package final class SelectiveEncryption: EngineDecorator {
+  private typealias Opening = Task<EncryptedEngine, any Error>
+
+  private struct State {
+    var opened: EncryptedEngine?
+    var opening: Opening?
+  }
+
+  /// The engine of the store without encryption.
+  private let plain: any StorageEngine
+  private let configuration: EncryptionConfiguration
+  private let isEncrypted: @Sendable (StoreKey) -> Bool
+  private let source: @Sendable () throws -> RootKeySource
+  private let state = Locked(State())
+
+  /// - Parameters:
+  ///   - engine: the engine of the store. It is closed with this one.
+  ///   - configuration: the options of the encryption.
+  ///   - isEncrypted: whether the value of a key is encrypted. The answer for a key may change until it is used.
+  ///   - source: returns the source of the root key; called when the ring is opened.
+  package init(
+    _ engine: any StorageEngine, configuration: EncryptionConfiguration,
+    only isEncrypted: @escaping @Sendable (StoreKey) -> Bool, key source: @escaping @Sendable () throws -> RootKeySource
+  ) {
+    plain = engine
+    self.isEncrypted = isEncrypted
+    self.source = source
+    var configuration = configuration
+    configuration.isEncrypted = isEncrypted
+    self.configuration = configuration
+  }
+
+  /// The engine that encrypts, once the key ring is open; the engine of the store before.
+  package var base: any StorageEngine { opened ?? plain }
+
+  /// That of the store, whose plain values may have its full size.
+  package var capabilities: StoreCapabilities { plain.capabilities }
+
+  var opened: EncryptedEngine? { state.withLock { $0.opened } }
+
+  // MARK: The key ring
+
+  /// Opens the key ring now if it states that all values of the store are encrypted, in whose stead none may be read or
+  /// written in plain.
+  /// - Throws: as ``open()``, and `newerFormat`; `rolledBack` for a store without a ring whose anchor knows one.
+  package func openIfAllIsEncrypted() async throws {
+    let header: KeyRingHeader?
+    do { header = try await KeyRingStore.inspect(plain) } catch let error as StorageError
+      where error.code != .newerFormat
+    {
+      return  // Plain values beside a damaged key ring can be used.
+    }
+    if header?.coverage == .all { _ = try await encryption() }
+    if header == nil { try await requireRing() }
+  }
+
+  /// Opens the key ring of the store, which receives one if it holds no encrypted values. A store that is open for
+  /// reading only and has no ring stays as it is: the values of encrypted keys are absent there.
+  /// - Throws: `keyUnavailable` if the store holds encrypted values and no ring; the errors of `EncryptedEngine.open`.
+  ///   Other values can be used then, and the next call tries again.
+  package func open() async throws {
+    guard opened == nil else { return }
+    if isReadOnly { _ = try await openIfPresent() } else { _ = try await encryption() }
+  }
+
+  /// Returns the engine that encrypts, or `nil` if the store has no key ring.
+  /// - Throws: as ``open()``.
+  package func openIfPresent() async throws -> EncryptedEngine? {
+    if let opened { return opened }
+    guard try await StoredKeyRing.load(from: plain) == nil else { return try await encryption() }
+    try await requireRing()
+    return nil
+  }
+
+  /// Refuses a store without a key ring whose anchor knows an encrypted one: its encrypted values would look absent.
+  private func requireRing() async throws {
+    guard let settings = configuration.freshness else { return }
+    let reader = AnchorReader(settings: settings, location: description)
+    if let bytes = try await reader.bytes() { try await FreshnessGuard.requireRing(plain, bytes, reader) }
+  }
+
+  /// Opens the key ring, and anchors the store as it is.
+  /// - Throws: `busy` if the ring is open; the errors of `EncryptedEngine.acceptRollback`.
+  package func acceptRollback() async throws {
+    // An opening that has begun decides first.
+    if state.withLock({ $0.opening != nil }) { _ = try? await encryption() }
+    guard opened == nil else { throw StorageError.isOpenForAcceptance(description) }
+    _ = try await encryption(acceptingRollback: true)
+  }
+
+  /// Returns the engine that encrypts, opening the ring if necessary.
+  func encryption(acceptingRollback accepts: Bool = false) async throws -> EncryptedEngine {
+    let task: Opening? = state.withLock { state in
+      guard state.opened == nil else { return nil }
+      let task =
+        state.opening
+        ?? Task { [self] in
+          try await refuseLostRing()
+          guard accepts else {
+            return try await EncryptedEngine.open(plain, key: source(), configuration: configuration)
+          }
+          return try await EncryptedEngine.acceptRollback(of: plain, key: source(), configuration: configuration)
+        }
+      state.opening = task
+      return task
+    }
+    let result = await task?.result
+    return try state.withLock { state in
+      if let opened = state.opened { return opened }
+      if state.opening == task { state.opening = nil }
+      guard let engine = try result?.get() else { throw StorageError.closed(description) }
+      state.opened = engine
+      return engine
+    }
+  }
+
+  /// Refuses a store that has lost its key ring, and perhaps the marks of its encrypted values with it, as if the
+  /// journal of a store of files was deleted: a new ring would make them look like values that were planted.
+  private func refuseLostRing() async throws {
+    let isSearchable = capabilities.contains([.snapshots, .listing])
+    guard isSearchable, try await StoredKeyRing.load(from: plain) == nil else { return }
+    try await plain.withAllStored { snapshot in
+      for summary in try await snapshot.allSummaries() {
+        guard !summary.attributes.isMarked else { throw ringIsLost(summary.key) }
+        guard isEncrypted(summary.key), let entry = try await snapshot.entries([summary.key])[0] else { continue }
+        if (try? EnvelopeHeader(of: entry.value)) != nil { throw ringIsLost(summary.key) }
+      }
+    }
+  }
+
+  private func ringIsLost(_ key: StoreKey) -> StorageError { .ringIsLost(location: description, key: key) }
+
+  /// Returns whether the key ring is needed to read stored entries.
+  /// - Throws: `keyUnavailable` if one is encrypted and the ring was lost; `notEncrypted` if one is stored in plain and
+  ///   must be encrypted.
+  func needsRing(_ entries: [StoreEntry?]) async throws -> Bool {
+    for case let entry? in entries {
+      let isSealed = entry.attributes.isMarked
+      guard isSealed || isEncrypted(entry.key) else { continue }
+      let hasRing = if opened != nil { true } else { try await StoredKeyRing.load(from: plain) != nil }
+      guard hasRing || !isSealed && (try? EnvelopeHeader(of: entry.value)) == nil else { throw ringIsLost(entry.key) }
+      guard isSealed else { throw StorageError.isPlain(entry.key, location: description) }
+      return true
+    }
+    return false
+  }
+
+  /// Returns the summary of a stored value as a caller sees it before the ring is open. The size of an encrypted one is
+  /// not known, since it may be padded.
+  func summary(_ summary: StoreEntrySummary) -> StoreEntrySummary {
+    guard summary.attributes.isMarked else { return summary }
+    let attributes = summary.attributes.visible
+    return StoreEntrySummary(
+      key: summary.key, size: nil, revision: summary.revision, date: summary.date,
+      attributes: capabilities.contains(.propertyLists) ? attributes.showingType : attributes)
+  }
+
+  private func encrypts(_ batch: WriteBatch) -> Bool {
+    batch.operations.contains { if case .put(let key, _, _) = $0 { isEncrypted(key) } else { false } }
+  }
+
+  // MARK: Use
+
+  @discardableResult
+  package func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
+    guard opened == nil, !isReadOnly, encrypts(batch) else { return try await base.commit(batch, from: origin) }
+    return try await encryption().commit(batch, from: origin)
+  }
+
+  package func entry(_ key: StoreKey) async throws -> StoreEntry? {
+    if let opened { return try await opened.entry(key) }
+    let entry = try await plain.entry(key)
+    return try await needsRing([entry]) ? encryption().entry(key) : entry
+  }
+
+  package func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+    if let opened { return try await opened.entries(keys) }
+    let entries = try await plain.entries(keys)
+    return try await needsRing(entries) ? encryption().entries(keys) : entries
+  }
+
+  package func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+    if let opened { return try await opened.summary(of: key) }
+    return try await plain.summary(of: key).map(summary)
+  }
+
+  package func withSnapshot<R: Sendable>(
+    _ body: @Sendable (any StorageSnapshot) async throws -> R
+  ) async throws -> R {
+    if let opened { return try await opened.withSnapshot(body) }
+    return try await plain.withSnapshot { try await body(SelectiveSnapshot(base: $0, engine: self)) }
+  }
+}
+
+/// A snapshot that was taken before the key ring was open, which the first encrypted value opens.
+private struct SelectiveSnapshot: StorageSnapshot {
+  let base: any StorageSnapshot
+  let engine: SelectiveEncryption
+
+  var revision: StoreRevision { base.revision }
+
+  private func encrypted() async throws -> EncryptedSnapshot {
+    let encryption = try await engine.encryption()
+    let cipher = try await encryption.ciphers.state(at: revision) ?? encryption.cipher
+    return EncryptedSnapshot(base, of: encryption, under: cipher, at: engine.clock.now())
+  }
+
+  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+    let entries = try await base.entries(keys)
+    return try await engine.needsRing(entries) ? encrypted().entries(keys) : entries
+  }
+
+  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+    let page = try await base.page(prefix: prefix, after: after, limit: limit)
+    guard try await engine.needsRing(page) else { return page }
+    return try await encrypted().page(prefix: prefix, after: after, limit: limit)
+  }
+
+  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+    try await base.summary(of: key).map(engine.summary)
+  }
+
+  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
+    try await base.summaries(prefix: prefix, after: after, limit: limit).map(engine.summary)
+  }
+}
+
+extension SelectiveEncryption: SynchronousEngine {
+  private func synchronousBase() throws -> any SynchronousEngine {
+    guard let base = base as? any SynchronousEngine else {
+      throw StorageError.unsupported(
+        "reads that do not suspend", advice: "Use reads that suspend.", location: description)
+    }
+    return base
+  }
+
+  package func requireSynchronousUse() throws { try synchronousBase().requireSynchronousUse() }
+
+  package func entryNow(_ key: StoreKey) throws -> StoreEntry? {
+    if let opened { return try opened.entryNow(key) }
+    // Not of `base`: the ring may be opened meanwhile, by another thread.
+    guard let plain = plain as? any SynchronousEngine else { return try synchronousBase().entryNow(key) }
+    guard let entry = try plain.entryNow(key) else { return nil }
+    guard entry.attributes.isMarked else {
+      guard !isEncrypted(key) else { throw StorageError.isPlain(key, location: description) }
+      return entry
+    }
+    throw isOpening(key)
+  }
+
+  package func submit(
+    _ batch: WriteBatch, from origin: StoreOrigin,
+    completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
+  ) {
+    do {
+      guard opened != nil || isReadOnly || !encrypts(batch) else { throw isOpening(nil) }
+      try synchronousBase().submit(batch, from: origin, completion: completion)
+    } catch {
+      completion(.failure(error))
+    }
+  }
+
+  /// Begins to open the key ring, and returns the error for a caller that cannot wait.
+  private func isOpening(_ key: StoreKey?) -> StorageError {
+    Task { try? await open() }
+    return StorageError(
+      .busy, "The key ring of the store is being opened.", advice: "Try again. Nothing was written.",
+      location: description, key: key)
+  }
+}

@@ -1,0 +1,70 @@
+public import CofferCore
+
+extension EncryptedEngine {
+  /// Opens an encrypted store as it is and anchors this state, although its anchor knows a newer one or another store:
+  /// after a backup was restored, the store was moved, or the anchor was lost.
+  ///
+  /// Call it once, when somebody has decided so. The newer copy that the anchor knew is refused from then on.
+  /// - Parameters:
+  ///   - base: the engine of the store. It is closed with the encrypted one.
+  ///   - key: the source of the root key.
+  ///   - configuration: the options, with ``EncryptionConfiguration/freshness``.
+  /// - Throws: `unsupported` without an anchor; `readOnly`; `newerFormat` for an anchor of a later version;
+  ///   `unavailable` for an anchor that cannot be read or written, which may still be updated soon after; the errors of
+  ///   ``open(_:key:configuration:)``. The anchor is unchanged otherwise.
+  public static func acceptRollback(
+    of base: any StorageEngine, key: RootKeySource, configuration: EncryptionConfiguration
+  ) async throws -> EncryptedEngine {
+    let missing = try await missing(in: base, configuration)
+    return try await acceptRollback(of: base, configuration) {
+      try await $0.open(
+        with: key, settings: configuration.settings, coverage: configuration.coverage, ifMissing: missing)
+    }
+  }
+
+  /// Opens a store as it is with a root key that is derived already.
+  package static func acceptRollback(
+    of base: any StorageEngine, configuration: EncryptionConfiguration,
+    root: (RootKeyDerivation?) async throws -> RootKey
+  ) async throws -> EncryptedEngine {
+    let missing = try await missing(in: base, configuration)
+    return try await acceptRollback(of: base, configuration) {
+      try await $0.open(
+        settings: configuration.settings, coverage: configuration.coverage, ifMissing: missing, root: root)
+    }
+  }
+
+  private static func acceptRollback(
+    of base: any StorageEngine, _ configuration: EncryptionConfiguration,
+    _ ring: (KeyRingStore) async throws -> OpenKeyRing
+  ) async throws -> EncryptedEngine {
+    try checkAcceptance(of: base, configuration)
+    return try await open(base, configuration, acceptingRollback: true, ring)
+  }
+
+  static func checkAcceptance(of base: any StorageEngine, _ configuration: EncryptionConfiguration) throws {
+    guard configuration.freshness != nil else {
+      throw StorageError.unsupported(
+        "accepting an older copy without an anchor", advice: "Set EncryptionConfiguration.freshness.",
+        location: base.description)
+    }
+    guard !base.isReadOnly else {
+      throw StorageError(
+        .readOnly, "The store is open for reading only, and accepting an older copy writes to it.",
+        advice: "Open it for writing. Nothing was changed.", location: base.description)
+    }
+  }
+
+  /// Whether the store was opened with its anchor.
+  package var comparesAnchor: Bool { freshness != nil }
+
+  /// Makes every earlier commit and submission of this process survive power loss, and its anchor cover them, if it has
+  /// one.
+  /// - Throws: also the errors of the anchor, `rolledBack` if an older copy was put back while the store was open, and
+  ///   `notFound` if its key ring or its anchor was removed; the commits are durable then.
+  public func flush() async throws {
+    try await submissions.finishEarlier(than: nil)
+    try await base.flush()
+    try await freshness?.anchor(cipher.ring.generation)
+  }
+}

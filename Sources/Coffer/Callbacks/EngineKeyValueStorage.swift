@@ -104,7 +104,7 @@ extension EngineKeyValueStorage {
   }
 
   /// Runs `work` after all earlier operations on the key, then calls the completion on the queue.
-  private func start<R: Sendable>(
+  func start<R: Sendable>(
     _ name: String, _ completion: Completion<R>, work: @escaping @Sendable (StoreKey) async throws -> R
   ) {
     do {
@@ -152,7 +152,7 @@ extension StorageEngine {
 /// accesses it only in the one block on the queue, which takes it, calls it once and releases it, so that its captures
 /// are released there too. The queue is documented so that the caller can choose the one that the captured state
 /// belongs to.
-private final class Completion<R: Sendable>: @unchecked Sendable {
+final class Completion<R: Sendable>: @unchecked Sendable {
   private var closure: ((Result<R, any Error>) -> Void)?
 
   init(_ closure: @escaping (Result<R, any Error>) -> Void) { self.closure = closure }
@@ -166,9 +166,9 @@ private final class Completion<R: Sendable>: @unchecked Sendable {
 }
 
 extension Result {
-  fileprivate var value: Success? { try? get() }
+  var value: Success? { try? get() }
 
-  fileprivate var error: Failure? {
+  var error: Failure? {
     guard case .failure(let error) = self else { return nil }
     return error
   }

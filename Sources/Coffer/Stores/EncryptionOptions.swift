@@ -17,9 +17,27 @@ public struct EncryptionOptions: Sendable {
   public var key: RootKeySource?
   /// The providers of the key material that encryption policies name (``EncryptionPolicy/keyMaterial``).
   public var providers: [KeyMaterialSource: any KeyMaterialProviding] = [:]
-  /// The manner of encryption of new encrypted stores. An existing one keeps its own. The algorithm and the hiding of
-  /// names do not concern single keys in a store of plain values.
+  /// The manner of encryption of new encrypted stores. An existing one keeps its own.
+  ///
+  /// The algorithm that a key declares (``SecurityPolicy/encrypted(_:)``) decides for its values; that of the settings
+  /// for keys of an encrypted store that declare none. Names of single keys in a store of plain values are not hidden.
   public var settings = EncryptionSettings()
+  /// When the key of a store is replaced without a call, in the background while the store is open; `nil`, the default,
+  /// for never. In a store of which single keys are encrypted, the keys must be declared soon after it is opened: a
+  /// value of an unknown key keeps its old key, and the next attempt follows a day later.
+  public var automaticRotation: RotationPolicy?
+  /// Returns how the store with a location, such as `sqlite:/var/lib/shop.db`, notices that an older copy of it was put
+  /// back; `nil`, the default, if none does. A store without encrypted values asks its anchor when it is opened, and is
+  /// refused if the anchor knows encrypted ones or is not available. Each store needs an anchor of its own:
+  ///
+  /// ```swift
+  /// configuration.encryption.freshness = { store in
+  ///   FreshnessSettings(anchor: FileAnchor(in: anchors, for: store))
+  /// }
+  /// ```
+  public var freshness: (@Sendable (_ store: String) -> FreshnessSettings?)?
+  /// Whether the store that is opened next is anchored as it is.
+  var acceptsRollback = false
   /// The service of the keyring that holds the default key.
   var service = "coffer"
   /// The provider of the key of the store that is opened next, if its keys name one.
@@ -51,22 +69,31 @@ public struct EncryptionOptions: Sendable {
   /// Opens a store whose values are all encrypted. The store is closed again if its key ring cannot be opened.
   func open(_ base: StoreLocation, _ options: StoreOptions) async throws -> any StorageEngine {
     let source = try source(material, options.keychain)
-    var configuration = EncryptionConfiguration(settings: settings)
-    configuration.algorithm = algorithm
     let engine = try await base.open(options)
-    do { return try await EncryptedEngine.open(engine, key: source, configuration: configuration) } catch {
+    let configuration = configuration(settings, of: engine)
+    do {
+      guard acceptsRollback else {
+        return try await EncryptedEngine.open(engine, key: source, configuration: configuration)
+      }
+      return try await EncryptedEngine.acceptRollback(of: engine, key: source, configuration: configuration)
+    } catch {
       try? await engine.close()
       throw error
     }
   }
 
-  /// Returns an engine that encrypts the values of those keys of an open store that declare an algorithm.
-  func extended(_ base: any StorageEngine, _ options: StoreOptions) async throws -> any StorageEngine {
-    let declared = algorithm
-    var configuration = EncryptionConfiguration { declared?($0) != nil }
-    configuration.algorithm = declared
-    configuration.settings.padsValues = settings.padsValues
-    return try await EncryptedEngine.open(
-      base, key: try source(material, options.keychain), configuration: configuration)
+  /// Returns the options for single keys in a store of plain values, whose names cannot be hidden.
+  func configurationOfSingleKeys(in engine: any StorageEngine) -> EncryptionConfiguration {
+    var settings = settings
+    settings.hidesNames = false
+    return configuration(settings, of: engine)
+  }
+
+  private func configuration(_ settings: EncryptionSettings, of engine: any StorageEngine) -> EncryptionConfiguration {
+    var configuration = EncryptionConfiguration(settings: settings)
+    configuration.algorithm = algorithm
+    configuration.freshness = freshness?(engine.description)
+    configuration.automaticRotation = automaticRotation
+    return configuration
   }
 }

@@ -24,6 +24,7 @@ extension AuditReport {
 
   private var summary: String {
     let secrets = entries.count { $0.key.isSensitive }
+    let encrypted = entries.count { $0.key.keySource != nil }
     let stored = entries.count {
       switch $0.state {
       case .present, .members: true
@@ -36,8 +37,8 @@ extension AuditReport {
       case 1: "They hold one undeclared value."
       case let count: "They hold \(count.grouped) undeclared values."
       }
-    return "\(Self.count(entries.count, "declared key")), \(stored) with a value, \(secrets) secret, in "
-      + "\(Self.count(stores.count, "store")). \(undeclared)"
+    return "\(Self.count(entries.count, "declared key")), \(stored) with a value, \(Self.count(secrets, "secret")), "
+      + "\(encrypted) encrypted, in \(Self.count(stores.count, "store")). \(undeclared)"
   }
 
   /// The stores in the order of their first key.
@@ -49,7 +50,8 @@ extension AuditReport {
 
   private func section(_ store: (name: String, entries: [Entry])) -> String {
     """
-    <section><h2><code>\(store.name.html)</code></h2><div class="scroll"><table class="keys">
+    <section><h2><code>\(store.name.html)</code></h2>\(encryptionNote(store.name))
+    <div class="scroll"><table class="keys">
     <colgroup>\(Self.columns)</colgroup>
     <thead><tr><th>Key</th><th>Secured</th><th>Form</th><th>Owner</th><th>Platforms</th><th>Sync</th>
     <th class="number">Size</th><th>Last change</th></tr></thead><tbody>
@@ -58,23 +60,35 @@ extension AuditReport {
     """
   }
 
+  private func encryptionNote(_ store: String) -> String {
+    let words = encryption.first { $0.store == store }?.words
+    let note = words ?? (store.isSealedFile ? "All values sealed in one file, under a passphrase" : nil)
+    return note.map { "<p class=\"encryption\">\($0.html).</p>" } ?? ""
+  }
+
   private func row(_ entry: Entry) -> String {
     let key = entry.key
     let secret = key.isSensitive ? " <span class=\"badge secret\">secret</span>" : ""
     let family = key.family.map { " <span class=\"badge family\">family by \($0.html)</span>" } ?? ""
-    let lifetime = key.lifetimeInWords.map { "<p class=\"note\">for \($0.html)</p>" } ?? ""
+    let lifetime = key.lifetimeInWords.map { "<p class=\"note\">expires after \($0.html)</p>" } ?? ""
+    // A secret is declared for a keychain, and a sealed file may be used in its stead.
+    let security = entry.store.isSealedFile ? key.security.replacing("keychain", with: "sealed file") : key.security
+    let source = key.keySource.map { "<p class=\"note\">key of \($0.html)</p>" } ?? ""
     let sync =
-      key.declaredSync.map { "\(key.sync.html) <span class=\"note\">declared \($0.html)</span>" } ?? key.sync.html
+      key.sync.breakableHTML
+      + (key.declaredSync.map { " <span class=\"note\">declared \($0.breakableHTML)</span>" } ?? "")
     return """
       <tr><td><strong>\(key.name.html)\(family.isEmpty ? "" : "…")</strong>\(family)\(secret)
       <p class="note">\(key.description.html)</p></td>
-      <td>\(key.security.html)</td><td>\(key.serializer.html)<p class="note">\(key.type.html)</p>\(lifetime)</td>
-      <td>\(key.owner.html)</td><td>\(key.availability.html)</td><td>\(sync)</td>\(Self.cells(entry.state))</tr>
+      <td>\(security.html)\(source)</td>
+      <td>\(key.serializer.html)<p class="note">\(key.type.html)</p>\(lifetime)</td>
+      <td>\(key.owner.html)</td><td>\(key.availability.breakableHTML)</td><td>\(sync)</td>
+      \(Self.cells(entry.state))</tr>
       """
   }
 
   /// The widths of the columns, the same for every store so that the tables line up.
-  private static let columns = [250, 165, 135, 105, 205, 150, 100, 120].map { "<col style=\"width:\($0)px\">" }.joined()
+  private static let columns = [250, 190, 155, 105, 170, 145, 95, 120].map { "<col style=\"width:\($0)px\">" }.joined()
 
   private static func cells(_ state: State) -> String {
     switch state {
@@ -88,11 +102,11 @@ extension AuditReport {
   }
 
   private static func cells(_ size: String, _ changed: Date?) -> String {
-    let changed = changed?.formatted(.iso8601.dateSeparator(.dash).dateTimeSeparator(.space)) ?? "·"
+    let changed = changed?.formatted(.iso8601.dateSeparator(.dash).dateTimeSeparator(.space)) ?? "unknown"
     return "<td class=\"number\">\(size)</td><td class=\"when\">\(changed.html)</td>"
   }
 
-  private static func bytes(_ size: Int?) -> String { size.map { $0.grouped + " B" } ?? "·" }
+  private static func bytes(_ size: Int?) -> String { size.map { $0.grouped + " B" } ?? "unknown" }
 
   private var undeclaredSection: String {
     guard !undeclared.isEmpty else { return "" }
@@ -134,6 +148,7 @@ extension AuditReport {
     .when{font-variant-numeric:tabular-nums}.note{margin:1px 0 0;color:var(--soft);font-size:13px}
     code{font:13px ui-monospace,monospace}.badge{border:1px solid currentColor;border-radius:99px;padding:0 8px;\
     font-size:12px;white-space:nowrap}.secret{color:var(--secret)}.family{color:var(--mark)}.bad{color:var(--bad)}\
+    .encryption{margin:-8px 0 12px;padding:0 18px;color:var(--secret);font-size:13px}\
     .undeclared h2{color:var(--bad)}
     footer{color:var(--soft);font-size:13px}@media print{section{break-inside:avoid}}
     """
@@ -145,6 +160,9 @@ extension Int {
 }
 
 extension String {
+  /// Whether the location is a sealed file.
+  fileprivate var isSealedFile: Bool { hasPrefix("sealed:") }
+
   /// The first characters of a longer text, with an ellipsis.
   fileprivate func shortened(to limit: Int) -> String { count <= limit ? self : prefix(limit - 1) + "…" }
 
@@ -162,5 +180,13 @@ extension String {
       }
     }
     return text
+  }
+
+  /// The name of a case, which may be broken into lines between its words.
+  fileprivate var breakableHTML: String {
+    html.reduce(into: "") { text, character in
+      if character.isUppercase, text.last?.isLowercase == true { text += "<wbr>" }
+      text.append(character)
+    }
   }
 }

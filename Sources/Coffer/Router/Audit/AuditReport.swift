@@ -44,6 +44,8 @@ public struct AuditReport: Codable, Hashable, Sendable {
   public var entries: [Entry]
   /// The undeclared values, in the order of their stores and names; of many with a common beginning, one element.
   public var undeclared: [UndeclaredValues]
+  /// How the stores are encrypted by this library, in the order of their names; those without encryption are omitted.
+  public var encryption: [StoreEncryption]
   /// Sentences that state what the report could not determine. Empty if the report is complete.
   public var remarks: [String]
 
@@ -97,6 +99,7 @@ extension AuditReport {
     catalogs = manifest.catalogs
     entries = []
     undeclared = []
+    encryption = []
     self.remarks = remarks
     var stores: [ExactText: StoreContent] = [:]
     for entry in manifest.entries {
@@ -108,6 +111,10 @@ extension AuditReport {
     }
     let declared = Dictionary(grouping: manifest.entries, by: \.storeName)
     for (store, content) in stores.sorted(by: { $0.key.description < $1.key.description }) {
+      switch content.encryption {
+      case .success(let found): encryption += found.map { [$0] } ?? []
+      case .failure(let error): self.remarks.append("How values are encrypted could not be read. \(error.message)")
+      }
       let (values, name) = (content.undeclared(besides: declared[store] ?? []), content.description ?? "")
       undeclared +=
         foldsUndeclared

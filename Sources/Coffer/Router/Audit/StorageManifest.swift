@@ -24,6 +24,8 @@ public struct StorageManifest: Codable, Hashable, Sendable {
     public var store: String?
     /// The description of the key's ``SecurityPolicy``.
     public var security: String
+    /// The source of the key that encrypts the value, such as `the desktop's keyring`; `nil` if it is not encrypted.
+    public var keySource: String?
     /// The name of the key's serializer.
     public var serializer: String
     /// The part of the application that owns the key.
@@ -121,13 +123,21 @@ extension StorageRouter {
         return StorageManifest.Entry(
           name: key.name, family: key.family, type: key.valueType, catalog: record.catalog ?? "",
           domain: key.domain.description,
-          store: location.flatMap(address), security: key.security.description, serializer: key.serializer,
+          store: location.flatMap(address), security: key.security.description, keySource: keySource(of: key),
+          serializer: key.serializer,
           owner: key.owner,
           description: key.description, availability: key.availability.rawValue, sync: sync.rawValue,
           declaredSync: sync == key.syncPolicy ? nil : key.syncPolicy.rawValue, lifetime: key.lifetime?.inSeconds,
           hasDefault: key.hasDefault, hasMigration: key.hasMigration, isSensitive: key.isSensitive,
           obstacle: (record.obstacle ?? problem)?.message)
       })
+  }
+
+  /// Returns the name of the source of an encrypted key's root key.
+  private nonisolated func keySource(of key: StorageKeyDescriptor) -> String? {
+    guard let policy = key.encryption else { return nil }
+    if let name = policy.keyMaterial { return "the provider '\(name.id.escapingControlCharacters)'" }
+    return configuration.encryption.key?.description ?? "the desktop's keyring"
   }
 
   /// Returns the location of a store for the `coffer` command, also for an engine that the application opened; `nil`

@@ -12,24 +12,32 @@ struct StoreContent {
 
   private let look: Look
   let description: String?
+  let encryption: Result<AuditReport.StoreEncryption?, StorageError>
 
   init(_ open: () async throws -> AuditedStore) async {
     do {
       switch try await open() {
-      case .missing: (look, description) = (.empty, nil)
+      case .missing: (look, description, encryption) = (.empty, nil, .success(nil))
       case .keyring(let keys, let location):
         let summaries = keys.sorted().map { StoreEntrySummary(key: $0, size: nil, revision: .zero, date: nil) }
-        (look, description) = (.found(summaries), location)
+        (look, description, encryption) = (.found(summaries), location, .success(nil))
       case .open(let engine):
         description = engine.description
-        do { look = .found(try await engine.summaries().sorted { $0.key < $1.key }) } catch {
-          look = .failed(StoredError.storage(error).message)
+        encryption = await Self.result { try await AuditReport.StoreEncryption(of: engine) }
+        switch await Self.result({ try await engine.summaries().sorted { $0.key < $1.key } }) {
+        case .success(let summaries): look = .found(summaries)
+        case .failure(let error): look = .failed(error.message)
         }
       }
     } catch {
       let error = StoredError.storage(error)
       (look, description) = (.failed(error.message), error.location.isEmpty ? nil : error.location)
+      encryption = .success(nil)
     }
+  }
+
+  private static func result<R>(_ body: () async throws -> R) async -> Result<R, StorageError> {
+    do { return .success(try await body()) } catch { return .failure(StoredError.storage(error)) }
   }
 
   func state(of entry: StorageManifest.Entry) -> AuditReport.State {
@@ -48,10 +56,16 @@ struct StoreContent {
     }
   }
 
+  /// The default items of a keyring by which encrypted stores are opened and compared. Nobody may take them for
+  /// leftovers and remove them.
+  private static let ofEncryption: Set<StoreKey> = ["encryption-key", "encryption-anchor"]
+
   /// Returns the values that none of the declarations of this store covers, in the order of their keys.
   func undeclared(besides own: [StorageManifest.Entry]) -> [StoreEntrySummary] {
     guard case .found(let values) = look else { return [] }
-    let keys = Set(own.filter { $0.family == nil }.compactMap { try? StoreKey($0.name) })
+    let declared = Set(own.filter { $0.family == nil }.compactMap { try? StoreKey($0.name) })
+    let isKeychain = description?.hasPrefix("keychain:") == true
+    let keys = isKeychain ? declared.union(Self.ofEncryption) : declared
     let families = own.filter { $0.family != nil }.compactMap { try? StoreKey($0.name) }
     return values.filter { value in !keys.contains(value.key) && !families.contains { value.key.hasPrefix($0) } }
   }

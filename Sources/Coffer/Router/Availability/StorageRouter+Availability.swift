@@ -21,6 +21,9 @@ extension StorageRouter {
   ///
   /// The store is opened; while that fails, the stream delivers the reason and tries again each second. Each call
   /// returns a new stream, which ends when the router is closed or the task is cancelled.
+  ///
+  /// It is the availability of the store, also for an encrypted key of a store of plain values: whether the encryption
+  /// key is available is seen when the value is read.
   /// - Throws: `StorageError` when the key cannot be used, for example because it is in no catalog; `closed`.
   public nonisolated func availability<K: StorageKey>(of key: K) async throws -> AsyncStream<StoreAvailability> {
     try await stream(

@@ -48,8 +48,9 @@ extension StorageKeyDescriptor {
     }
   }
 
-  /// Whether the key's values are encrypted by this library.
-  var isEncrypted: Bool { if case .encrypted = security { true } else { false } }
+  /// The encryption of the key's values by this library; `nil` if they are not encrypted.
+  var encryption: EncryptionPolicy? { if case .encrypted(let policy) = security { policy } else { nil } }
+  var isEncrypted: Bool { encryption != nil }
 
   private func flaw(_ key: StoreKey, _ message: String, _ advice: String) -> StorageError {
     StorageError(.invalidDeclaration, message, advice: advice + " Nothing was read or written.", key: key)

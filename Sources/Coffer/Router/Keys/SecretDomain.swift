@@ -76,7 +76,7 @@ public struct SecretDomain: Hashable, Sendable {
   /// file, a chain or an encrypted store, or of a ``StoreScheme`` that declares ``StoreScheme/keepsSecrets``.
   public static func store(_ location: StoreLocation) -> SecretDomain {
     let domain = StorageDomain.store(location)
-    return SecretDomain(domain: domain, security: domain.isEncrypted ? .encrypted(.aes256) : .keychain())
+    return SecretDomain(domain: domain, security: domain.isEncrypted ? .encrypted(.ofStore) : .keychain())
   }
 
   /// A database whose other values may be plain: the values of secrets in it are encrypted, their names are not.

@@ -21,16 +21,27 @@ public struct EncryptionPolicy: Hashable, Sendable {
   /// An algorithm for authenticated encryption.
   public typealias Algorithm = EncryptionAlgorithm
 
-  /// The cipher used for encryption.
+  /// The cipher used for encryption. For keys of an encrypted store that declare no policy, that of the store's
+  /// settings is used instead.
   public let algorithm: Algorithm
   /// The source of the encryption key; `nil` for the router's own key.
   public let keyMaterial: KeyMaterialSource?
+  /// Whether the algorithm was declared for the key.
+  let isDeclared: Bool
 
   /// Creates a policy.
   public init(_ algorithm: Algorithm, keyMaterial: KeyMaterialSource? = nil) {
+    self.init(algorithm, keyMaterial, isDeclared: true)
+  }
+
+  private init(_ algorithm: Algorithm, _ keyMaterial: KeyMaterialSource?, isDeclared: Bool) {
     self.algorithm = algorithm
     self.keyMaterial = keyMaterial
+    self.isDeclared = isDeclared
   }
+
+  /// The policy of keys in an encrypted store that declare none.
+  static let ofStore = EncryptionPolicy(.aes256, nil, isDeclared: false)
 
   /// AES-256-GCM under the router's own key.
   public static let aes256 = EncryptionPolicy(.aes256)
@@ -46,7 +57,8 @@ extension SecurityPolicy: CustomStringConvertible {
     case .keychain(let accessibility, let control):
       "keychain, \(accessibility)" + (control.map { ", \($0)" } ?? "")
     case .encrypted(let policy):
-      policy.algorithm.rawValue + (policy.keyMaterial.map { ", key of \($0.id.escapingControlCharacters)" } ?? "")
+      (policy.isDeclared ? policy.algorithm.rawValue : "encrypted")
+        + (policy.keyMaterial.map { ", key of \($0.id.escapingControlCharacters)" } ?? "")
     }
   }
 }

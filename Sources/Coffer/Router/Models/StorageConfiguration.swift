@@ -37,8 +37,8 @@ public struct StorageConfiguration: Sendable {
     set { stores.authentication = newValue }
   }
   /// The access to every store of the router, the given engines included. With `StoreAccess.readOnly`, nothing is
-  /// created or written, every write throws `readOnly`, and a store that does not exist reads as an empty one. It is a
-  /// shorthand for ``StoreOptions/access`` of ``stores``.
+  /// created or written, every write throws `readOnly`, and a store that does not exist, or an encrypted one that is
+  /// empty and has no key ring yet, reads as an empty one. It is a shorthand for ``StoreOptions/access`` of ``stores``.
   public var access: StoreAccess {
     get { stores.access }
     set { stores.access = newValue }

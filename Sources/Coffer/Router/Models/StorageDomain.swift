@@ -53,7 +53,7 @@ public enum StorageDomain: Hashable, Sendable {
   @usableFromInline
   var security: SecurityPolicy {
     switch self {
-    case _ where isEncrypted: .encrypted(.aes256)
+    case _ where isEncrypted: .encrypted(.ofStore)
     case _ where keepsSecrets: .keychain()
     default: .none
     }

@@ -77,9 +77,9 @@ enum DomainLocation: Hashable, Sendable {
         return MemoryEngine(name: location.description, events: configuration.events).allowing(configuration.access)
       }
       do { return try await location.open(configuration.stores) } catch let error as StorageError
-        where error.code == .notFound && configuration.access == .readOnly
+        where configuration.access == .readOnly
       {
-        guard try !location.exists(configuration.stores) else { throw error }
+        guard try location.isMissing(accordingTo: error, configuration.stores) else { throw error }
         return MissingStoreEngine(location, configuration.stores, error)
       }
     case .engine(let name):

@@ -37,3 +37,30 @@ extension KeyRegistry.Record {
     }
   }
 }
+
+extension KeyRegistry {
+  /// Returns the encryption of an encrypted key of a store, or `nil` if no known key of it is encrypted.
+  func encryption(at location: DomainLocation) -> EncryptionPolicy? {
+    guard hasEncryptedKeys else { return nil }
+    return records(at: location).lazy.filter { $0.obstacle == nil }.compactMap(\.descriptor.encryption).first
+  }
+
+  /// Returns the encryption that a key of a store declares, or `nil` if its values are plain.
+  func encryption(of key: StoreKey, in location: DomainLocation) -> EncryptionPolicy? {
+    guard hasEncryptedKeys else { return nil }
+    return records(of: key, in: location).lazy.filter { $0.isFamily || $0.key == key }
+      .compactMap(\.descriptor.encryption).first
+  }
+}
+
+extension StorageConfiguration {
+  /// The settings for opening a store, with the key material and the algorithms that its keys declare.
+  func encrypting(_ registry: KeyRegistry, at location: DomainLocation) -> StorageConfiguration {
+    var settings = self
+    settings.encryption.material = registry.encryption(at: location)?.keyMaterial
+    settings.encryption.algorithm = { [registry] in
+      registry.encryption(of: $0, in: location).flatMap { $0.isDeclared ? $0.algorithm : nil }
+    }
+    return settings
+  }
+}

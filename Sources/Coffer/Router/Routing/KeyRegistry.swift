@@ -63,6 +63,8 @@ final class KeyRegistry: Sendable {
     var resolved: [ObjectIdentifier: StorageRouter.ResolvedKey] = [:]
     var catalogs: [any StorageKeyCatalog] = []
     var overrides: [String: SyncPolicy] = [:]
+    /// Whether a key is encrypted, so that values of others are not looked up.
+    var hasEncryptedKeys = false
 
     func entry(_ name: String, _ domain: StorageDomain) -> Entry? {
       entries[name]?.first { $0.record.descriptor.domain == domain }
@@ -82,6 +84,7 @@ final class KeyRegistry: Sendable {
       others.append((record, old?.resolved.map { StorageRouter.ResolvedKey(record, $0.store, declaration: nil) }))
       entries[name] = others
       if record.isFamily { families = families.filter { $0 !== old?.record } + [record] }
+      if record.descriptor.isEncrypted { hasEncryptedKeys = true }
     }
   }
 
@@ -192,36 +195,6 @@ final class KeyRegistry: Sendable {
       .unregisteredKey, message, advice: "Add it to the catalog of its owner. Nothing was read or written.")
   }
 
-  /// Removes the resolved stores of the keys at a location, so that the next use of each key resolves it again.
-  func forgetStores(at location: DomainLocation) {
-    state.withLock { state in
-      for (name, entries) in state.entries {
-        state.entries[name] = entries.map { ($0.record, $0.record.location == .located(location) ? nil : $0.resolved) }
-      }
-      state.resolved = state.resolved.filter { $0.value.record.location != .located(location) }
-    }
-  }
-
-  /// Returns the encryption of an encrypted key of a store, or `nil` if no known key of it is encrypted.
-  func encryption(at location: DomainLocation) -> EncryptionPolicy? {
-    let records = state.withLock { $0.entries.values.joined().map(\.record) }
-    for record in records where record.location == .located(location) && record.obstacle == nil {
-      if case .encrypted(let policy) = record.descriptor.security { return policy }
-    }
-    return nil
-  }
-
-  /// Returns the encryption that a key of a store declares, or `nil` if its values are plain.
-  func encryption(of key: StoreKey, in location: DomainLocation) -> EncryptionPolicy? {
-    let records = state.withLock { state in
-      (state.entries[key.string] ?? []).map(\.record) + state.families.filter { key.hasPrefix($0.key) }
-    }
-    for record in records where record.location == .located(location) && (record.isFamily || record.key == key) {
-      if case .encrypted(let policy) = record.descriptor.security { return policy }
-    }
-    return nil
-  }
-
   // MARK: Registering
 
   /// Adds all keys of a catalog, or none of them if one is invalid.
@@ -250,6 +223,9 @@ final class KeyRegistry: Sendable {
   // MARK: Lists
 
   var catalogs: [any StorageKeyCatalog] { state.withLock { $0.catalogs } }
+
+  /// All keys that are registered or were used.
+  var all: [Record] { state.withLock { $0.entries.values.joined().map(\.record) } }
 
   /// The keys of all catalogs, in the order of their names and domains.
   var registered: [Record] {
@@ -287,11 +263,23 @@ final class KeyRegistry: Sendable {
 
   /// Returns whether changes of a name in a store are sent automatically.
   func sendsAutomatically(_ key: StoreKey, in location: DomainLocation) -> Bool {
-    let records = state.withLock { state in
+    records(of: key, in: location).contains { $0.catalog != nil && syncPolicy($0) == .automaticSmall }
+  }
+
+  // MARK: Stores
+
+  /// Whether a key of any store is encrypted.
+  var hasEncryptedKeys: Bool { state.withLock { $0.hasEncryptedKeys } }
+
+  /// Returns the records of the keys and families of a store to which a name belongs.
+  func records(of key: StoreKey, in location: DomainLocation) -> [Record] {
+    state.withLock { state in
       (state.entries[key.string] ?? []).map(\.record) + state.families.filter { key.hasPrefix($0.key) }
-    }
-    return records.contains {
-      $0.catalog != nil && $0.location == .located(location) && syncPolicy($0) == .automaticSmall
-    }
+    }.filter { $0.location == .located(location) }
+  }
+
+  /// Returns the records of all known keys of a store.
+  func records(at location: DomainLocation) -> [Record] {
+    state.withLock { $0.entries.values.joined().map(\.record) }.filter { $0.location == .located(location) }
   }
 }

@@ -1,7 +1,9 @@
 import CofferCore
+import CofferEncryption
 
-/// The engine of a store that does not exist, in a router that may not create it. The store reads as an empty one, and
-/// as what it holds as soon as another process has created it.
+/// The engine of a store that does not exist, in a router that may not create it, or of an encrypted one that is empty
+/// and has no key ring yet. The store reads as an empty one, and as what it holds as soon as another process has
+/// created it.
 final class MissingStoreEngine: EngineDecorator {
   let base: any StorageEngine
   private let location: StoreLocation
@@ -19,10 +21,19 @@ final class MissingStoreEngine: EngineDecorator {
 
   var isReadOnly: Bool { true }
 
-  /// Reads from the store, or returns `empty` while it is proven that there is none.
+  /// The anchor of the store, if its values can be encrypted.
+  private var anchor: FreshnessSettings? {
+    switch location {
+    case .encrypted(let base): options.encryption.freshness?(base.description)
+    default: options.encryption.freshness?(location.description)
+    }
+  }
+
+  /// Reads from the store, or returns `empty` while it is proven that there is none, and that no anchor knows one.
   private func read<R>(_ body: () async throws -> R, orIfMissing empty: () async throws -> R) async throws -> R {
-    do { return try await body() } catch let error as StorageError where error.code == .notFound && error.key == nil {
-      guard try !location.exists(options) else { throw error }
+    do { return try await body() } catch let error as StorageError {
+      guard try location.isMissing(accordingTo: error, options) else { throw error }
+      try await anchor?.refuseMissing(description)
       return try await empty()
     }
   }
@@ -67,8 +78,9 @@ final class MissingStoreEngine: EngineDecorator {
     let states = base.availability()
     return AsyncStream { [self] in
       guard let state = await states.first(where: { _ in true }) else { return nil }
-      guard !state.isUsable, (try? location.exists(options)) == false else { return state }
-      return .available
+      guard !state.isUsable else { return state }
+      let isMissing = try? await read({ try await openBase() }, orIfMissing: { nil }) == nil
+      return isMissing == true ? .available : state
     }
   }
 }
@@ -79,10 +91,18 @@ extension MissingStoreEngine: SynchronousEngine {
       try opened.requireSynchronousUse()
       return try opened.entryNow(key)
     }
-    guard try location.exists(options) else { return nil }
-    Task { try? await openBase() }
-    throw StorageError(
-      .busy, "The store has just been created, and is being opened.", advice: "Read it again.", location: description)
+    if try location.exists(options) {
+      Task { try? await openBase() }
+      throw StorageError(
+        .busy, "The store has just been created, and is being opened.", advice: "Read it again.",
+        location: description)
+    }
+    guard anchor == nil else {
+      throw StorageError.unsupported(
+        "reading a missing store at once, whose anchor may know one", advice: "Use a read that suspends.",
+        location: description)
+    }
+    return nil
   }
 
   func submit(
@@ -90,5 +110,14 @@ extension MissingStoreEngine: SynchronousEngine {
     completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
   ) {
     completion(.failure(StorageError.readOnly(because: StorageError.readOnlyRequest, location: description)))
+  }
+}
+
+extension StoreLocation {
+  /// Returns whether the error of opening a store for reading only proves that there is nothing to read in it.
+  func isMissing(accordingTo error: StorageError, _ options: StoreOptions) throws -> Bool {
+    guard error.key == nil else { return false }
+    if case .encrypted = self, error.code == .readOnly { return true }  // empty, without a key ring
+    return try error.code == .notFound && !exists(options)
   }
 }

@@ -1,3 +1,4 @@
+import CofferEncryption
 import CofferLocks
 import CofferPresence
 import CofferSlots
@@ -9,18 +10,9 @@ final class OpenStores: Sendable {
   private enum OpenStore {
     case opening(Opening)
     case open(TypedStore)
-    /// An open store whose first encrypted key is used: a store that also encrypts is opened over its engine.
-    case extending(TypedStore, Opening)
-    /// An open store that encrypts the values of keys that declare it.
-    case encrypting(TypedStore)
 
     /// The store, unless it is still being opened.
-    var store: TypedStore? {
-      switch self {
-      case .opening: nil
-      case .open(let store), .extending(let store, _), .encrypting(let store): store
-      }
-    }
+    var store: TypedStore? { if case .open(let store) = self { store } else { nil } }
   }
 
   private struct State {
@@ -44,18 +36,44 @@ final class OpenStores: Sendable {
     self.onOpen = onOpen
   }
 
+  /// Opens the encryption of a domain's store and anchors it as it is.
+  /// - Throws: `busy` if it is open already; `unsupported`; the errors of `EncryptedEngine.acceptRollback`.
+  func acceptRollback(of domain: StorageDomain) async throws {
+    let location = try DomainLocation(domain, configuration)
+    let isOwn = !configuration.isInMemory && configuration.engine(at: location) == nil
+    guard mayEncrypt(location) || location.isEncrypted && isOwn else {
+      throw StorageError.holdsNothingEncrypted(domain, "accepting an older copy of a store")
+    }
+    guard locations.contains(location) else {
+      _ = try await store(of: domain, acceptingRollback: true)
+      return
+    }
+    // Plain values of a store can be used although its key ring was refused.
+    let engine = try await store(of: domain).engine
+    guard let selective = engine.as(SelectiveEncryption.self) else {
+      throw StorageError.isOpenForAcceptance(engine.description)
+    }
+    try await selective.acceptRollback()
+  }
+
   /// Returns the store of a domain, and opens it if necessary. If that fails, the next call tries again.
-  func store(of domain: StorageDomain) async throws -> TypedStore {
+  /// - Parameter accepts: whether a store that is not open yet is anchored as it is.
+  func store(of domain: StorageDomain, acceptingRollback accepts: Bool = false) async throws -> TypedStore {
     let location = try DomainLocation(domain, configuration)
     let opening: Opening = try state.withLock { state throws -> Opening in
       guard !state.isClosed else { throw StorageError.closed("router") }
       switch state.stores[location] {
-      case .open(let store), .extending(let store, _), .encrypting(let store): return Task { store }
+      case .open(let store): return Task { store }
       case .opening(let task): return task
       case nil:
         let task = Task { [self] in
-          let settings = settings(of: domain, at: location)
-          return typedStore(over: try await settings.openGuarded(location, asking: control(at: location)), location)
+          var settings = configuration.opening(domain).encrypting(registry, at: location)
+          settings.encryption.acceptsRollback = accepts
+          let engine = try await settings.openGuarded(location, asking: control(at: location))
+          guard mayEncrypt(location), engine.as(EncryptedEngine.self) == nil else {
+            return typedStore(over: engine, location)
+          }
+          return typedStore(over: try await encrypting(engine, domain, location, accepts), location)
         }
         state.stores[location] = .opening(task)
         return task
@@ -71,57 +89,58 @@ final class OpenStores: Sendable {
     return try result.get()
   }
 
-  /// Returns the store of a key whose values are encrypted in a store of plain values. The other keys of that store use
-  /// it from then on, too, so that they can be committed together.
+  /// Returns the store of a key, with its key ring opened if the key's values are encrypted.
   ///
-  /// If the encryption key is not available, the call throws, and the other keys can be used as before.
-  func encryptingStore(of domain: StorageDomain, _ policy: EncryptionPolicy) async throws -> TypedStore {
+  /// If the encryption key is not available, the call throws, and the other keys can be used nevertheless.
+  func store(of record: KeyRegistry.Record) async throws -> TypedStore {
+    let domain = record.descriptor.domain
+    guard case .encrypted(let policy) = record.descriptor.security else { return try await store(of: domain) }
     let location = try DomainLocation(domain, configuration)
-    let isLost = configuration.isInMemory && configuration.engine(at: location) == nil
-    guard !location.isEncrypted, !isLost, !configuration.isReplaced(location) else {
-      return try await store(of: domain)
+    if mayEncrypt(location) {
+      // A store that does not exist yet is not created for a key whose provider is missing.
+      let stores = configuration.opening(domain).stores
+      _ = try stores.encryption.source(policy.keyMaterial, stores.keychain)
     }
-    // A store that does not exist yet is not created for a key whose provider is missing.
-    let stores = settings(of: domain, at: location).stores
-    _ = try stores.encryption.source(policy.keyMaterial, stores.keychain)
-    let plain = try await store(of: domain)
-    let extending: Opening = try state.withLock { state throws -> Opening in
-      switch state.stores[location] {
-      case .encrypting(let store): return Task { store }
-      case .extending(_, let task): return task
-      case .open, .opening, nil:
-        guard !state.isClosed else { throw StorageError.closed("router") }
-        let task = Task { [self] in
-          typedStore(over: try await stores.encryption.extended(plain.engine, stores), location, plain.origin)
-        }
-        state.stores[location] = .extending(plain, task)
-        return task
-      }
-    }
-    let result = await extending.result
-    let isExtended = state.withLock { state in
-      guard case .extending(_, let task)? = state.stores[location], task == extending else { return false }
-      let store = try? result.get()
-      state.stores[location] = store.map { .encrypting($0) } ?? .open(plain)
-      return store != nil
-    }
-    if isExtended { registry.forgetStores(at: location) }
-    return try result.get()
+    let store = try await store(of: domain)
+    try await store.engine.as(SelectiveEncryption.self)?.open()
+    return store
   }
 
-  /// The settings for opening a store, with the key material and the algorithms that its keys declare.
-  private func settings(of domain: StorageDomain, at location: DomainLocation) -> StorageConfiguration {
-    var settings = configuration.opening(domain)
-    settings.encryption.material = registry.encryption(at: location)?.keyMaterial
-    settings.encryption.algorithm = { [registry] in registry.encryption(of: $0, in: location)?.algorithm }
-    return settings
+  /// Whether keys of a store can be encrypted although the store itself is not: neither in a store for secrets, nor in
+  /// one that the program encrypts itself, nor in one that takes the place of another in tests.
+  private func mayEncrypt(_ location: DomainLocation) -> Bool {
+    if case .store(let store) = location, store.keepsSecrets { return false }
+    guard let given = configuration.engine(at: location) else { return !configuration.isInMemory }
+    return !configuration.isReplaced(location) && !given.capabilities.contains(.secrecy)
+      && given.as(EncryptedEngine.self) == nil
   }
 
-  private func typedStore(
-    over engine: any StorageEngine, _ location: DomainLocation, _ origin: StoreOrigin = StoreOrigin()
-  ) -> TypedStore {
+  /// Returns an engine that encrypts the values of the keys that declare it, at the time of the opening or later.
+  private func encrypting(
+    _ engine: any StorageEngine, _ domain: StorageDomain, _ location: DomainLocation, _ acceptsRollback: Bool
+  ) async throws -> SelectiveEncryption {
+    let configuration = configuration.opening(domain)
+    let encryption = SelectiveEncryption(
+      engine,
+      configuration: configuration.encrypting(registry, at: location).encryption.configurationOfSingleKeys(in: engine)
+    ) { [registry] in
+      registry.encryption(of: $0, in: location) != nil
+    } key: { [registry] in
+      let stores = configuration.encrypting(registry, at: location).stores
+      return try stores.encryption.source(stores.encryption.material, stores.keychain)
+    }
+    do {
+      if acceptsRollback { try await encryption.acceptRollback() } else { try await encryption.openIfAllIsEncrypted() }
+    } catch {
+      if self.configuration.engine(at: location) == nil { try? await engine.close() }
+      throw error
+    }
+    return encryption
+  }
+
+  private func typedStore(over engine: any StorageEngine, _ location: DomainLocation) -> TypedStore {
     TypedStore(
-      engine: engine, cacheCapacity: configuration.cacheCapacity, origin: origin,
+      engine: engine, cacheCapacity: configuration.cacheCapacity,
       damagePolicy: configuration.damagePolicy(at: location), onDamageHandled: configuration.onDamageHandled,
       declaredAccessControl: control(at: location))
   }
@@ -153,10 +172,7 @@ final class OpenStores: Sendable {
       guard configuration.engine(at: location) == nil else { continue }
       do {
         switch store {
-        case .open(let store), .encrypting(let store): try await store.engine.close()
-        case .extending(let store, let task):
-          _ = await task.result
-          try await store.engine.close()
+        case .open(let store): try await store.engine.close()
         case .opening(let task):
           guard let store = try? await task.value else { continue }  // The callers of `store(of:)` receive the error.
           try await store.engine.close()

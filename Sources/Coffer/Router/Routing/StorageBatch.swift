@@ -70,11 +70,8 @@ extension StorageRouter {
   ) async throws {
     var changes = StorageBatch()
     try build(&changes)
-    let steps = try await resolvingTogether(\.resolved) {
-      var steps: [StorageBatch.Step] = []
-      for step in changes.steps { steps.append(try await step(self)) }
-      return steps
-    }
+    var steps: [StorageBatch.Step] = []
+    for step in changes.steps { steps.append(try await step(self)) }
     guard let store = steps.first?.resolved.store else { return }
     try refuseSeveralStores(
       steps.map(\.resolved), advice: "Make a batch for each store, or give the keys one domain. Nothing was written.")
@@ -90,19 +87,6 @@ extension StorageRouter {
     try checkSize(encoded.data.count, resolved.record, resolved.key)
     return StorageBatch.Step(
       resolved: resolved, operation: .put(resolved.key, encoded.data, encoded.attributes), box: Box(value))
-  }
-
-  /// Resolves keys, and once more if the first encrypted one among them has extended the store of the others.
-  nonisolated func resolvingTogether<Item>(
-    _ resolved: (Item) -> ResolvedKey, _ resolve: () async throws -> [Item]
-  ) async throws -> [Item] {
-    let items = try await resolve()
-    let keys = items.map(resolved)
-    guard Set(keys.map { ObjectIdentifier($0.store) }).count > 1, Set(keys.map(\.record.location)).count == 1,
-      case .located(let location)? = keys.first?.record.location
-    else { return items }
-    registry.forgetStores(at: location)
-    return try await resolve()
   }
 
   nonisolated func refuseSeveralStores(_ resolved: [ResolvedKey], advice: String) throws {

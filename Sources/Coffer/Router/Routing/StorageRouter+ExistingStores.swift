@@ -5,12 +5,15 @@ extension StorageRouter {
   /// Returns the store of a domain, or `nil` if there is none. Creates no store, except the journal beside a keyring,
   /// which may hold secrets that were stored with another data directory and must therefore be asked.
   nonisolated func existingStore(of domain: StorageDomain) async throws -> TypedStore? {
+    try await mayExist(domain) ? openStores.store(of: domain) : nil
+  }
+
+  /// Returns whether the store of a domain is open or may hold values.
+  nonisolated func mayExist(_ domain: StorageDomain) async throws -> Bool {
     let location = try DomainLocation(domain, configuration)
-    if !openStores.locations.contains(location) {
-      let isLost = configuration.isInMemory && configuration.engine(at: location) == nil
-      guard !isLost, try await location.mayHoldValues(configuration.opening(domain)) else { return nil }
-    }
-    return try await openStores.store(of: domain)
+    if openStores.locations.contains(location) { return true }
+    if configuration.isInMemory, configuration.engine(at: location) == nil { return false }
+    return try await location.mayHoldValues(configuration.opening(domain))
   }
 
   /// A store that is not opened for a question about it.

@@ -93,10 +93,7 @@ public actor StorageRouter: StorageProviding {
     let (record, known) = try registry.find(key)
     if let known, known.declaration != nil || declaration == nil { return known }
     try record.checkLocation(configuration)
-    let store =
-      if let known { known.store } else if case .encrypted(let policy) = record.descriptor.security {
-        try await openStores.encryptingStore(of: key.domain, policy)
-      } else { try await openStores.store(of: key.domain) }
+    let store = if let known { known.store } else { try await openStores.store(of: record) }
     let resolved = ResolvedKey(record, store, declaration: declaration)
     registry.keep(resolved)
     return resolved

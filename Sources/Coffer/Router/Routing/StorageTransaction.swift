@@ -7,20 +7,13 @@ public import Foundation
 public final class StorageTransaction: Sendable {
   private let attempt: TransactionAttempt
   private let store: TypedStore
-  private let location: KeyRegistry.Record.Location
   private let router: StorageRouter
 
-  init(
-    _ attempt: TransactionAttempt, _ store: TypedStore, _ location: KeyRegistry.Record.Location, _ router: StorageRouter
-  ) {
+  init(_ attempt: TransactionAttempt, _ store: TypedStore, _ router: StorageRouter) {
     self.attempt = attempt
     self.store = store
-    self.location = location
     self.router = router
   }
-
-  /// Thrown when the closure uses the first encrypted key of its store: it runs again with the store that encrypts.
-  fileprivate struct Extended: Error {}
 
   /// Returns the value of a key, or its default while there is none. The closure runs again if another writer changes
   /// the key before the commit.
@@ -62,11 +55,6 @@ public final class StorageTransaction: Sendable {
 
   private func resolve<K: StorageKey>(_ key: K) async throws -> StorageRouter.ResolvedKey {
     let resolved = try await router.resolve(key)
-    if resolved.store !== store, resolved.record.location == location {
-      // The store was extended by its first encrypted key. Plain keys are the same through both.
-      guard resolved.record.descriptor.isEncrypted else { return resolved }
-      throw Extended()
-    }
     guard resolved.store === store else {
       throw StorageError(
         .notAtomic,
@@ -105,16 +93,9 @@ extension StorageRouter {
     in domain: StorageDomain, durability: StoreDurability = .full, id: TransactionID? = nil,
     within limit: Duration? = .seconds(30), _ body: @escaping @Sendable (StorageTransaction) async throws -> R
   ) async throws -> R {
-    let location = KeyRegistry.Record.Location.located(try DomainLocation(domain, configuration))
-    while true {
-      let store = try await openStores.store(of: domain)
-      do {
-        return try await store.attempts(durability: durability, id: id, within: limit) { attempt in
-          try await body(StorageTransaction(attempt, store, location, self))
-        }
-      } catch is StorageTransaction.Extended {
-        continue
-      }
+    let store = try await openStores.store(of: domain)
+    return try await store.attempts(durability: durability, id: id, within: limit) { attempt in
+      try await body(StorageTransaction(attempt, store, self))
     }
   }
 

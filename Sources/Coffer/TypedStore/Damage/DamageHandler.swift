@@ -1,3 +1,4 @@
+import CofferEncryption
 import CofferFileSystem
 import CofferLocks
 import CofferSQLite
@@ -141,12 +142,12 @@ final class DamageHandler: Sendable {
   private func lastGood(
     of key: StoreKey, in backups: [URL], _ check: (EncodedValue) throws -> Void
   ) async throws -> Replacement {
-    let journal = try restorableStore()
+    let store = try restorableStore()
     var newest: Replacement?
     var reasons: [String] = []
     for url in backups {
       do {
-        guard let found = try await journal.value(of: key, inBackup: try url.filePath()) else {
+        guard let found = try await value(of: key, inBackup: try url.filePath(), of: store) else {
           throw StorageError(.notFound, "It has no value of this key.")
         }
         if let date = newest?.backup?.date, date >= found.date { continue }
@@ -163,10 +164,31 @@ final class DamageHandler: Sendable {
     )
   }
 
+  /// Returns the value of a key in a backup, which is opened if it is encrypted.
+  private func value(
+    of key: StoreKey, inBackup path: String, of store: SQLiteEngine
+  ) async throws -> (entry: StoreEntry, date: Date)? {
+    guard let encryption = engine.as(EncryptedEngine.self) else {
+      return try await store.value(of: key, inBackup: path).map { ($0.entry, $0.date) }
+    }
+    var date: Date?
+    let entry = try await encryption.entry(key) { stored in
+      let found = try await store.value(of: stored, inBackup: path)
+      date = found?.date ?? date
+      return found?.entry
+    }
+    return entry.map { ($0, date ?? .distantPast) }
+  }
+
   /// Returns the database of the store, or its journal, whose identity its backups share.
   private func restorableStore() throws -> SQLiteEngine {
     // Another decorator may transform values, and the values in a backup are those of the engine behind it.
-    let engine = (engine as? ReopeningEngine)?.base ?? engine
+    var engine = engine
+    while let decorator = engine as? any EngineDecorator,
+      decorator is ReopeningEngine || decorator is SelectiveEncryption || decorator is EncryptedEngine
+    {
+      engine = decorator.base
+    }
     if let engine = engine as? SQLiteEngine { return engine }
     if let slots = engine as? SlotEngine, !slots.capabilities.contains(.secrecy), let journal = slots.journal {
       return journal

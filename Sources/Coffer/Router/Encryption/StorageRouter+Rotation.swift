@@ -1,0 +1,86 @@
+import CofferCore
+public import CofferEncryption
+
+extension StorageRouter {
+  /// Encrypts all values of the router's encrypted stores under new keys, and then removes the old keys.
+  ///
+  /// The stores are those of all keys that are registered or were used; those that do not exist are not created. They
+  /// can be read and written meanwhile, by any process. One that cannot be rotated does not keep the others from it.
+  /// - Returns: the running rotations; see ``RouterRotation/report()``.
+  public nonisolated func rotateKeys() async -> RouterRotation {
+    var stores: [RouterRotation.Store] = []
+    for (name, domain, _) in groupedByStore(registry.all.filter(mayBeEncrypted)) {
+      do {
+        guard let engine = try await existingEncryption(of: domain.get()) else { continue }
+        stores.append(.init(store: name, rotation: .success(try await engine.rotate())))
+      } catch {
+        stores.append(.init(store: name, rotation: .failure(StoredError.storage(error))))
+      }
+    }
+    return RouterRotation(stores)
+  }
+
+  /// Encrypts all encrypted values of a domain's store under a new key, and then removes the old keys.
+  ///
+  /// ```swift
+  /// let rotation = try await router.rotateKeys(in: .database())
+  /// for await state in rotation.updates { show(state.values, of: state.totalValues) }
+  /// let report = try await rotation.result()
+  /// ```
+  /// - Returns: the running rotation.
+  /// - Throws: `StorageError`: `unsupported` if the store does not exist or holds nothing encrypted; `readOnly`; `busy`
+  ///   while it is being encrypted or decrypted; the errors of opening the store and its key ring.
+  public nonisolated func rotateKeys(in domain: StorageDomain) async throws -> KeyRotation {
+    try await encryption(of: domain).rotate()
+  }
+
+  /// Encrypts the value of one key under a new key, and those of keys whose names begin with its name. The old keys
+  /// stay in the key ring, since other values of the store need them: ``rotateKeys(in:)`` removes them.
+  /// - Returns: the running rotation.
+  /// - Throws: as ``rotateKeys(in:)``; and the errors of the declaration.
+  public nonisolated func rotateKey<K: StorageKey>(of key: K) async throws -> KeyRotation {
+    let resolved = try await resolve(key)
+    let engine = try await encryption(of: resolved.record.descriptor.domain)
+    return try await engine.rotate(prefix: resolved.key)
+  }
+
+  /// Encrypts the values of a family under a new key, as ``rotateKey(of:)``.
+  /// - Throws: as ``rotateKeys(in:)``; and the errors of the declaration.
+  public nonisolated func rotateKey<ID, Value>(of family: KeyFamily<ID, Value>) async throws -> KeyRotation {
+    let resolved = try await resolve(declaration: family.declaration)
+    return try await encryption(of: resolved.record.descriptor.domain).rotate(prefix: resolved.record.key)
+  }
+
+  /// Whether the store of a key may have a key ring, which a store of secrets has only if it is an encrypted one.
+  private nonisolated func mayBeEncrypted(_ record: KeyRegistry.Record) -> Bool {
+    if record.descriptor.isEncrypted { return true }
+    guard case .located(let location) = record.location else { return false }
+    guard case .store(let store) = location else { return configuration.engine(at: location) != nil }
+    return !store.keepsSecrets
+  }
+
+  /// Returns the encryption of a domain's store, or `nil` if there is none. Creates neither a store nor a key ring.
+  nonisolated func existingEncryption(of domain: StorageDomain) async throws -> EncryptedEngine? {
+    guard let engine = try await existingStore(of: domain)?.engine else { return nil }
+    if let selective = engine.as(SelectiveEncryption.self) { return try await selective.openIfPresent() }
+    return engine.as(EncryptedEngine.self)
+  }
+
+  /// Returns the encryption of a domain's store.
+  /// - Throws: `unsupported` with the name of the operation if there is none.
+  nonisolated func encryption(
+    of domain: StorageDomain, for operation: String = "the rotation of keys"
+  ) async throws -> EncryptedEngine {
+    if let engine = try await existingEncryption(of: domain) { return engine }
+    throw StorageError.holdsNothingEncrypted(domain, operation)
+  }
+}
+
+extension StorageError {
+  /// Returns the error for an operation that needs an encrypted store.
+  static func holdsNothingEncrypted(_ domain: StorageDomain, _ operation: String) -> StorageError {
+    .unsupported(
+      "\(operation), since it does not exist or holds nothing encrypted",
+      advice: "Declare encrypted keys, or an encrypted store. Nothing was changed.", location: domain.description)
+  }
+}

@@ -73,10 +73,11 @@ enum ChildCommand: String {
   case save = "__save"
   case replace = "__replace"
   case defaults = "__defaults"
+  case rotate = "__rotate"
 
   private var argumentCount: Int {
     switch self {
-    case .watch, .save: 2
+    case .watch, .save, .rotate: 2
     case .replace: 3
     case .defaults: 1
     }
@@ -88,6 +89,7 @@ enum ChildCommand: String {
     switch self {
     case .watch: try await watch(store: arguments[0], last: arguments[1])
     case .defaults: useDefaults(arguments[0])
+    case .rotate: try await rotate(store: arguments[0], key: URL(fileURLWithPath: arguments[1]))
     case .save: try await save(store: arguments[0], round: UInt64(arguments[1]) ?? 0)
     case .replace:
       guard let point = KillPoint(rawValue: arguments[2]) else { throw UsageError("There is no such point.") }
@@ -140,6 +142,18 @@ enum ChildCommand: String {
       try await store.saveAll(zip(keys, products).map { ($0, FileBatch.product($1, round, number)) })
       say("confirmed \(number)")
     }
+  }
+
+  /// Rotates the data key of an encrypted store up to its third commit, where the process is killed.
+  private func rotate(store path: String, key: URL) async throws {
+    let engine = try await Vault.open(path, key: key) { base in
+      BlockingEngine(base, afterCommits: 3) {
+        say("there")
+        while true { pause() }
+      }
+    }
+    say("rotating")
+    _ = try await engine.rotate().result()
   }
 
   /// Reads and writes a suite with Foundation alone, like a program that does not use Coffer.

@@ -16,7 +16,7 @@ func demonstrate(_ options: Options) async throws -> Bool {
   let stage = Stage(
     catalogue, path: folder.appendingPathComponent("shop.db").path, shelf: shelf,
     desktop: try makeDesktop(in: folder), console: console)
-  console.line(console.styled("Coffer keeps what an app must not lose. Fifteen acts put that to the test.", .bold))
+  console.line(console.styled("Coffer keeps what an app must not lose. Eighteen acts put that to the test.", .bold))
   console.line("Every \"ok\" below was measured just now, on this machine.")
   if isInMemory(folder) {
     console.line("Note: \(folder.path) is on a memory file system; on a disk, saves take longer.")
@@ -29,6 +29,10 @@ func demonstrate(_ options: Options) async throws -> Bool {
   console.part("PART THREE: preferences and secrets")
   await stage.play("Preferences: UserDefaults reads them, writes them, and may even damage them", preferencesAct)
   await stage.play("Secrets without a desktop: under a passphrase, and nowhere else", secretsAct)
+  console.part("PART FOUR: encryption, for the day when somebody takes the disk")
+  await stage.play("A stolen store: no file may reveal a customer, or a card", theftAct)
+  await stage.play("A new key for every value: while it is written, and killed in the middle", rotationAct)
+  await stage.play("Shredded: without their keys, the values are gone for good", shredAct)
 
   stage.summary.seconds = seconds(since: start)
   stage.summary.store = options.keep == nil ? nil : stage.path

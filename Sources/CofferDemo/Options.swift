@@ -22,9 +22,9 @@ struct Options {
   static let help = """
     usage: coffer-demo [OPTIONS]
 
-    Demonstrates Coffer with real data, a second process, kills, an editor and
-    damage: first in a database, then in plain files. It takes a few seconds and
-    leaves no files behind.
+    Demonstrates Coffer with real data, a second process, kills, an editor, damage
+    and a thief: in a database, in plain files, and encrypted. It takes a few
+    seconds and leaves no files behind.
 
       --data DIR     product feeds to store: JSON files with a list "products"
                      (default: ../shared/data/shopify if it exists)

@@ -43,6 +43,11 @@ struct Summary: Encodable {
   var filesLost = 0
   var halfFileBatches = 0
   var filesReadAfterRebuild = 0
+  var wordsFoundInPlain = 0
+  var wordsFoundEncrypted = 0
+  var rotationKills = 0
+  var readAfterRotation = 0
+  var readAfterShredding = -1
   var checks: [Check] = []
   var acts: [ActTime] = []
   var seconds = 0.0
@@ -62,6 +67,8 @@ final class Stage {
   let desktop: URL
   var summary = Summary()
   private var act = 0
+  /// The encrypted store, created by the first act that needs it.
+  private var createdVault: Vault?
 
   init(_ catalogue: Catalogue, path: String, shelf: Shelf, desktop: URL, console: Console) {
     self.catalogue = catalogue
@@ -70,6 +77,14 @@ final class Stage {
     self.desktop = desktop
     self.console = console
     summary.source = catalogue.source
+  }
+
+  /// Returns the encrypted store with its orders.
+  func vault() throws -> Vault {
+    if let createdVault { return createdVault }
+    let vault = try Vault(in: desktop.appendingPathComponent("vault"), orders: 1_500, of: catalogue)
+    createdVault = vault
+    return vault
   }
 
   /// Runs one act. An act that throws counts as a failed check and does not prevent the following ones.

@@ -3,7 +3,8 @@ import CofferTerminal
 
 /// A command of `coffer`; the raw value is the word that is typed.
 enum Command: String, ProgramCommand {
-  case set, get, rm, ls, cp, backup, restore, quarantine, watch, info, verify, audit, doctor, completions, help, version
+  case set, get, rm, ls, cp, backup, restore, quarantine, watch, info, verify, audit, doctor
+  case encrypt, rotate, rekey, keys, decrypt, shred, completions, help, version
 
   /// The operands, options and help of the command.
   var syntax: Syntax {
@@ -21,6 +22,12 @@ enum Command: String, ProgramCommand {
     case .verify: Table.verify
     case .audit: Table.audit
     case .doctor: Table.doctor
+    case .encrypt: Table.encrypt
+    case .decrypt: Table.decrypt
+    case .rotate: Table.rotate
+    case .rekey: Table.rekey
+    case .keys: Table.keys
+    case .shred: Table.shred
     case .completions: Table.completions
     case .help: Table.help
     case .version: Table.version
@@ -41,7 +48,8 @@ enum Command: String, ProgramCommand {
           """, rows: StoreLocation.kinds.map { ($0.form, $0.meaning) })
     ],
     lister: Lister(item: "key", command: "ls -0", scope: .store, environment: Passphrases.neverAsk),
-    subjects: [.key, .store], meaning: \.meaning)
+    subjects: [.key, .store], meaning: \.meaning,
+    explanation: { ($0 as? StorageError).map { CommandError($0.advisingCommands) } })
 }
 
 typealias Invocation = CofferTerminal.Invocation<Command>

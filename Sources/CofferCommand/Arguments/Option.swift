@@ -13,12 +13,38 @@ enum Option: String, ProgramOption {
   case type, expires
   case html, all
   case readOnly = "read-only"
+  case keyFile = "key-file"
+  case keyDescriptor = "key-fd"
+  case keyItem = "key-item"
   case passphraseFile = "passphrase-file"
   case passphraseDescriptor = "passphrase-fd"
+  case toKeyFile = "to-key-file"
+  case toKeyDescriptor = "to-key-fd"
+  case toKeyItem = "to-key-item"
+  case toPassphraseFile = "to-passphrase-file"
+  case toPassphraseDescriptor = "to-passphrase-fd"
+  case encrypted, decrypt, scrub
+  case hideNames = "hide-names"
+  case pad, cipher
+  case anchorFile = "anchor-file"
+  case acceptRollback = "accept-rollback"
+  case dryRun = "dry-run"
+  case `continue`
   case store, json, help, version
 
-  /// The options that select a store and supply its passphrase.
-  static let ofStore: [Option] = [.store, .passphraseFile, .passphraseDescriptor]
+  /// The options that supply the key or the passphrase of a store.
+  static let ofKey: [Option] = [.keyFile, .keyDescriptor, .keyItem, .passphraseFile, .passphraseDescriptor]
+
+  /// The options that supply a second key: the new one of a store, or that of the store TO.
+  static let ofSecondKey: [Option] = [
+    .toKeyFile, .toKeyDescriptor, .toKeyItem, .toPassphraseFile, .toPassphraseDescriptor,
+  ]
+
+  /// The options that determine the manner of encryption of a new key ring.
+  static let ofEncryption: [Option] = [.hideNames, .pad, .cipher]
+
+  /// The options that select a store and supply its key.
+  static let ofStore: [Option] = [.store] + ofKey
 
   /// The options of a command that can read a store without changing it.
   static let ofReadStore: [Option] = [.readOnly] + ofStore
@@ -37,14 +63,18 @@ enum Option: String, ProgramOption {
   /// The value that follows the option, or `nil` for a switch.
   var value: OptionValue? {
     switch self {
-    case .file, .html, .store, .passphraseFile: OptionValue(name: "PATH", completion: .files)
+    case .file, .html, .store, .passphraseFile, .keyFile, .toPassphraseFile, .toKeyFile, .anchorFile:
+      OptionValue(name: "PATH", completion: .files)
+    case .keyItem, .toKeyItem: OptionValue(name: "SERVICE", completion: .nothing)
+    case .cipher: OptionValue(name: "CIPHER", completion: .words(CipherName.allCases.map(\.rawValue)))
     case .type: OptionValue(name: "TYPE", completion: .words(PreferenceType.allCases.map(\.rawValue)))
     case .expires: OptionValue(name: "WHEN", completion: .nothing)
     case .prefix: OptionValue(name: "PREFIX", completion: .listed)
     case .since: OptionValue(name: "REVISION", completion: .nothing)
-    case .count, .passphraseDescriptor: OptionValue(name: "N", completion: .nothing)
+    case .count, .passphraseDescriptor, .keyDescriptor, .toPassphraseDescriptor, .toKeyDescriptor:
+      OptionValue(name: "N", completion: .nothing)
     case .relaxed, .yes, .acceptLoss, .upgrade, .overwrite, .discard, .takeOver, .all, .long, .null, .readOnly, .json,
-      .help, .version:
+      .encrypted, .decrypt, .scrub, .hideNames, .pad, .acceptRollback, .dryRun, .continue, .help, .version:
       nil
     }
   }
@@ -69,9 +99,27 @@ enum Option: String, ProgramOption {
     case .expires: "absent from then on: 90s, 15m, 2h, 7d, or a date"
     case .all: "list each undeclared value, however many there are"
     case .html: "also write the report as an HTML page"
-    case .readOnly: "change nothing in the store, not even to recover it"
-    case .passphraseFile: "read the passphrase of a sealed store from PATH"
+    case .readOnly: "change nothing in the store, not even by recovery"
+    case .keyFile: "read the key of an encrypted store from PATH"
+    case .keyDescriptor: "read that key from an open descriptor"
+    case .keyItem: "use the key of SERVICE[@GROUP] in the keyring"
+    case .passphraseFile: "read the passphrase of the store from PATH"
     case .passphraseDescriptor: "read the passphrase from an open descriptor"
+    case .toKeyFile: "the new key, or that of TO: as --key-file"
+    case .toKeyDescriptor: "the new key, or that of TO: as --key-fd"
+    case .toKeyItem: "the new key, or that of TO: as --key-item"
+    case .toPassphraseFile: "the same: as --passphrase-file"
+    case .toPassphraseDescriptor: "the same: as --passphrase-fd"
+    case .encrypted: "encrypt new values where only some are encrypted"
+    case .decrypt: "accept that protected values become plain ones"
+    case .scrub: "only clear removed keys and values from the files"
+    case .hideNames: "hide the names of the keys, too; not changed later"
+    case .pad: "hide the sizes of values, too; not changed later"
+    case .cipher: "aes256 (default) or chacha20; not changed later"
+    case .anchorFile: "the file by which an older copy is noticed"
+    case .acceptRollback: "anchor the store as it is, also an older copy"
+    case .dryRun: "only report what would be done"
+    case .continue: "only finish what an earlier run has begun"
     case .store: "the store: PATH or KIND:ADDRESS; see 'coffer help'"
     case .json: "print JSON, including errors"
     case .help: "show help"

@@ -17,6 +17,10 @@ extension Table {
       database with their values, and that of a sealed file another sealed file. A
       keyring has no backup: 'coffer cp' copies its secrets into a sealed file.
       """,
+      """
+      An encrypted store stays encrypted and needs no key. With one, it is checked
+      that the key opens it.
+      """,
     ],
     examples: [
       Syntax.Example("coffer backup app.backup", "the default store"),
@@ -28,7 +32,7 @@ extension Table {
   static let restore = Syntax(
     summary: "replace the store with a backup",
     operands: [Syntax.Operand(name: "FILE", completion: .files, summary: "the backup", isRequired: true)],
-    options: [.takeOver, .discard, .yes] + Option.ofStore + [.json],
+    options: [.takeOver, .discard, .decrypt, .yes] + Option.ofStore + [.json],
     details: [
       """
       The backup is checked as a whole before anything changes. The replaced data is
@@ -39,6 +43,11 @@ extension Table {
       """
       Files and preferences may be open: the backup is restored in one commit, which
       other programs see as any other.
+      """,
+      """
+      A backup without encryption does not replace an encrypted store, unless
+      --decrypt is given: its values are then stored in plain. An encrypted one
+      opens with the key of its time. If a key is given, it has to open the backup.
       """,
       """
       The command asks for confirmation; without a terminal, it needs --yes.

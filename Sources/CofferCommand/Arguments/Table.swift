@@ -11,7 +11,7 @@ enum Table {
       Operand(name: "KEY", completion: .listed, summary: "its name: 1 to 1,024 bytes of UTF-8", isRequired: true),
       Operand(name: "VALUE", summary: "the bytes to store; - reads standard input", isValue: true),
     ],
-    options: [.file, .relaxed, .type, .expires] + Option.ofStore + [.json],
+    options: [.file, .relaxed, .type, .expires, .encrypted] + Option.ofStore + [.anchorFile, .json],
     details: [
       """
       Without VALUE, the value is read from a pipe or a redirected file. It is stored
@@ -30,6 +30,10 @@ enum Table {
       A value with --expires is absent for every reader from that moment on, and its
       bytes are removed later. Setting the key again replaces the expiry.
       """,
+      """
+      Where only some values are encrypted, a new one is plain, unless --encrypted is
+      given. A value for which a key is given is never stored in plain.
+      """,
     ],
     examples: [
       Example("coffer set theme dark", "store four bytes"),
@@ -44,7 +48,7 @@ enum Table {
   static let get = Syntax(
     summary: "print a value",
     operands: [Operand(name: "KEY", completion: .listed, summary: "the key to read", isRequired: true)],
-    options: Option.ofReadStore + [.json],
+    options: Option.ofReadStore + [.anchorFile, .json],
     details: [
       """
       Prints exactly the bytes that were stored. On a terminal, a missing line end is
@@ -64,7 +68,7 @@ enum Table {
   static let rm = Syntax(
     summary: "remove keys",
     operands: [Operand(name: "KEY", completion: .listed, summary: "the keys to remove", repeats: true)],
-    options: [.prefix, .yes] + Option.ofStore + [.json],
+    options: [.prefix, .yes] + Option.ofStore + [.anchorFile, .json],
     details: [
       """
       All keys are removed in one atomic commit. A missing key is not an error;
@@ -82,7 +86,7 @@ enum Table {
   static let ls = Syntax(
     summary: "list keys",
     operands: [Operand(name: "PREFIX", completion: .listed, summary: "only keys that start with it")],
-    options: [.long, .null] + Option.ofReadStore + [.json],
+    options: [.long, .null] + Option.ofReadStore + [.anchorFile, .json],
     details: [
       """
       Keys are sorted by their bytes. On a terminal, control characters are escaped;
@@ -99,7 +103,7 @@ enum Table {
       Example("coffer ls --long settings/", "with size and revision"),
       Example("coffer ls -0 tmp/ | xargs -0 -r coffer rm --", "safe for any key"),
     ],
-    aliases: ["list", "keys", "dir"])
+    aliases: ["list", "dir"])
 
   static let cp = Syntax(
     summary: "copy all values into another store",
@@ -107,7 +111,7 @@ enum Table {
       Operand(name: "FROM", completion: .locations, summary: "the store to read, which must exist", isRequired: true),
       Operand(name: "TO", completion: .locations, summary: "the store to write; created if missing", isRequired: true),
     ],
-    options: [.prefix, .readOnly, .passphraseFile, .passphraseDescriptor, .json],
+    options: [.prefix, .readOnly, .decrypt] + Option.ofEncryption + Option.ofKey + Option.ofSecondKey + [.json],
     details: [
       """
       FROM and TO are locations, as 'coffer help' lists them. The copy is a snapshot
@@ -117,6 +121,9 @@ enum Table {
       """
       A value that TO already has is not written again. So after Ctrl-C or a
       failure, run the same command again to copy the rest.
+      """,
+      """
+      What FROM encrypts or keeps as a secret is stored in plain only with --decrypt.
       """,
       """
       A value that is damaged in FROM, or too large for TO, is reported on standard
@@ -134,7 +141,7 @@ enum Table {
   static let watch = Syntax(
     summary: "print changes as they happen",
     operands: [Operand(name: "PREFIX", completion: .listed, summary: "only keys that start with it")],
-    options: [.since, .count] + Option.ofReadStore + [.json],
+    options: [.since, .count] + Option.ofReadStore + [.anchorFile, .json],
     details: [
       """
       Prints one line per changed key: time, event, transaction, key. Ctrl-C ends it
@@ -156,7 +163,7 @@ enum Table {
 
   static let info = Syntax(
     summary: "describe the store",
-    options: Option.ofReadStore + [.json],
+    options: Option.ofReadStore + [.anchorFile, .json],
     details: [
       """
       Counts the keys and adds up their sizes, without reading the values. Status 1
@@ -171,7 +178,7 @@ enum Table {
 
   static let verify = Syntax(
     summary: "check every value",
-    options: [.null, .acceptLoss, .upgrade] + Option.ofReadStore + [.json],
+    options: [.null, .acceptLoss, .upgrade, .acceptRollback] + Option.ofReadStore + [.anchorFile, .json],
     details: [
       """
       Reads every value once and compares its checksum. Only damaged keys are printed
@@ -183,6 +190,11 @@ enum Table {
       A store that has lost commits is reported until --accept-loss, which accepts
       what can be read as its whole contents. It also rewrites damaged pages from
       what can be read of them. Keep a copy of the files first.
+      """,
+      """
+      An encrypted store that is older than its anchor is refused. If a backup was
+      restored on purpose, --accept-rollback with --anchor-file anchors it as it is:
+      from then on the newer copy is refused. It also creates a lost anchor.
       """,
       """
       Status 0 means that no damage was found, 1 that something is damaged or could
@@ -203,7 +215,7 @@ enum Table {
       Operand(
         name: "KEYS", completion: .locations, summary: "the file of declared keys; - for input", isRequired: true)
     ],
-    options: [.html, .all, .readOnly, .json],
+    options: [.html, .all, .readOnly] + Option.ofKey + [.json],
     details: [
       """
       An application writes the file:
@@ -231,7 +243,7 @@ enum Table {
   static let doctor = Syntax(
     summary: "find out why a store cannot be used",
     operands: [Operand(name: "STORE", completion: .locations, summary: "the stores to check", repeats: true)],
-    options: [.passphraseFile, .passphraseDescriptor, .json],
+    options: Option.ofKey + [.json],
     details: [
       """
       Checks the system and each STORE; without one, the default store, the

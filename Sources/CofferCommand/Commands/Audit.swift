@@ -6,7 +6,7 @@ import Foundation
 /// Implements `coffer audit`, which reports the keys of an application and what is stored under them.
 func auditKeys(_ invocation: Invocation) async throws -> ExitStatus {
   let manifest = try StorageManifest(decoding: declaredKeys(invocation))
-  let passphrases = try Passphrases(invocation)
+  let sources = try KeySources(invocation, forSeveralStores: true)
   var opened: [any StorageEngine] = []
   let report = await AuditReport(of: manifest, at: Date(), foldsUndeclared: !invocation.has(.all)) { entry in
     guard let store = entry.store else {
@@ -14,8 +14,9 @@ func auditKeys(_ invocation: Invocation) async throws -> ExitStatus {
     }
     do {
       let location = try StoreLocation(parsing: store)
-      return try await location.audited(passphrases.options(creating: false)) {
-        let engine = try await openStore(at: location, passphrases, creating: false, access: invocation.access)
+      return try await location.audited(sources.passphrases.options(creating: false)) {
+        let engine = try await openStore(
+          at: location, sources, creating: false, access: invocation.access, for: .names)
         opened.append(engine)
         return engine
       }
@@ -68,6 +69,7 @@ extension AuditReport {
     for remark in remarks { text += style.yellow(remark.oneLine()) + "\n" }
     for store in stores {
       text += "\n\(style.bold(store.oneLine()))\n"
+      for found in encryption where found.store == store { text += "  \(found.words)\n" }
       for entry in entries where entry.store == store { text += entry.text(style) }
     }
     guard !undeclared.isEmpty else { return text }

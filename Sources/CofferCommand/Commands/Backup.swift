@@ -9,12 +9,17 @@ import Foundation
 func backUpStore(_ invocation: Invocation) async throws -> ExitStatus {
   let (location, path) = try invocation.storeAndBackup()
   let overwrite = invocation.has(.overwrite)
+  let sources = try KeySources(invocation)
   return try await interruptible {
     do {
       let progress = BackupLine()
       defer { progress.clear() }
-      let outcome = try await withStore(at: location, invocation) { engine in
-        try await backUp(engine, location, to: path, overwrite: overwrite, progress)
+      // As it is stored: encrypted values need no key, and stay encrypted.
+      let base = try await openStoredForm(
+        of: location, sources.passphrases, creating: false, access: invocation.access)
+      let outcome = try await closing(OpenedEngine.decoration.decorate(base)) { engine in
+        try await sources.checkKey(of: engine, location)
+        return try await backUp(engine, location, to: path, overwrite: overwrite, progress)
       }
       progress.clear()
       if invocation.has(.json) {
@@ -65,6 +70,17 @@ private func backUp(
   }
   return Outcome(
     store: store, path: report.path, revision: report.revision, values: report.values, fileBytes: report.fileBytes)
+}
+
+extension KeySources {
+  /// Checks that a given key opens the store, so that its backup is not one that opens with nothing.
+  fileprivate func checkKey(of engine: any StorageEngine, _ location: StoreLocation) async throws {
+    guard areNamed, location.isEncrypted || !location.keepsSecrets else { return }
+    guard let stored = try await StoredKeyRingFacts(engine) else {
+      throw protectsNothing("The store", "written", location)
+    }
+    _ = try await openRing(stored, of: engine)
+  }
 }
 
 /// Returns the error for a store of a kind that has no backups.

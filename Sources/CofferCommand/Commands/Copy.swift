@@ -1,4 +1,5 @@
 import Coffer
+import CofferEncryption
 import CofferTerminal
 import Foundation
 
@@ -7,19 +8,41 @@ func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
   let locations = try invocation.locations()
   let prefix = try invocation.options[.prefix].map(invocation.makeKey)
   guard locations.count == 2 else { throw UsageError("'cp' needs FROM and TO: \(Command.cp.usage).", .cp) }
-  let passphrases = try Passphrases(invocation)
-  if invocation.has(.passphraseDescriptor), locations.allSatisfy(\.mayBeSealed) {
-    throw UsageError("A descriptor can be read once, and both stores are sealed: use --passphrase-file PATH.", .cp)
+  let sources = try KeySources(invocation, forSeveralStores: true)
+  let second = try KeySources(invocation, .second)
+  let settings = try invocation.encryptionSettings()
+  guard settings == nil || locations[1].isEncrypted else {
+    throw UsageError("--hide-names, --pad and --cipher are for a new encrypted store: encrypted:TO.", .cp)
   }
   return try await interruptible {
     do {
       // FROM is opened first, so that TO is not created when FROM does not exist.
-      return try await withStore(at: locations[0], passphrases, access: invocation.access) { from in
-        try await withStore(at: locations[1], passphrases, creating: true) { to in
+      return try await withStore(at: locations[0], sources, access: invocation.access) { from in
+        let source = invocation.has(.decrypt) ? nil : ProtectedSource(from)
+        if source != nil { try refusePlainCopy(to: locations[1]) }
+        // A key that FROM does not need is meant for TO.
+        let isEncrypted = from.as(EncryptedEngine.self) != nil
+        let ring = isEncrypted ? try await StoredKeyRingFacts(from) : nil
+        let isKeyForTarget =
+          second.areNamed
+          || sources.areLeft(
+            usesMaterial: ring?.needsPassphrase == false,
+            usesPassphrase: ring?.needsPassphrase ?? locations[0].mayBeSealed)
+        let targetSources = second.areNamed ? second : sources
+        let target = try await openStore(
+          at: locations[1], targetSources, creating: true, for: .target, requiringRing: isKeyForTarget,
+          settings: settings ?? EncryptionSettings())
+        return try await closing(target) { to in
           guard from.description != to.description else {
             throw UsageError("FROM and TO are the same store, \(from.description.oneLine()).", .cp)
           }
-          return try await copy(from, to, prefix: prefix, asJSON: invocation.has(.json))
+          let mixed = try await MixedTarget(to, from: source, targetSources)
+          let isProtected =
+            mixed != nil || to.as(EncryptedEngine.self) != nil || to.capabilities.contains(.secrecy)
+          guard source == nil || isProtected || to.as(MemoryEngine.self) != nil else { throw isPlain(locations[1]) }
+          try to.requireSettings(settings)
+          let copier = Copier(from: from, to: to, mixed: mixed, prefix: prefix, isQuiet: invocation.has(.json))
+          return try await copy(with: copier, from, to, asJSON: invocation.has(.json))
         }
       }
     } catch let error as CommandError where error.status == .notFound {
@@ -33,10 +56,24 @@ func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
+/// Refuses to create a plain store for the values of one that protects them.
+private func refusePlainCopy(to location: StoreLocation) throws {
+  if case .memory = location { return }
+  guard !location.keepsSecrets, try !location.expandingTilde.exists() else { return }
+  throw isPlain(location)
+}
+
+private func isPlain(_ location: StoreLocation) -> CommandError {
+  CommandError(
+    .failure, StorageError.Code.notEncrypted.description,
+    "FROM protects its values, and TO does not: the copy would be stored in plain.",
+    advice: "Write encrypted:TO for an encrypted copy, or --decrypt for a plain one. Nothing was copied.",
+    store: location.description)
+}
+
 private func copy(
-  _ from: any StorageEngine, _ to: any StorageEngine, prefix: StoreKey?, asJSON: Bool
+  with copier: Copier, _ from: any StorageEngine, _ to: any StorageEngine, asJSON: Bool
 ) async throws -> ExitStatus {
-  let copier = Copier(from: from, to: to, prefix: prefix, isQuiet: asJSON)
   let tally: Copier.Tally
   do {
     tally = try await copier.run()

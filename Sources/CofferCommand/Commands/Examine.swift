@@ -4,14 +4,15 @@ import CofferTerminal
 
 /// Implements `coffer doctor`, which reports what prevents the use of a store.
 func examine(_ invocation: Invocation) async throws -> ExitStatus {
-  let passphrases = try Passphrases(invocation)
+  let named = try KeySources(invocation, forSeveralStores: true, requiringFiles: false)
+  let (sources, secretFindings) = named.examined()
   let locations = try invocation.locations(directoriesAreStores: true)
   var (findings, needed): ([Finding], Set<SystemDirectories.Purpose>) = ([], [.applicationSupport])
   if locations.isEmpty {
     do {
       let location = try StoreLocation.of(invocation)
       if StoreLocation.isNamed(in: invocation) { needed = location.neededDirectories }
-      findings = await StoreChecks(location: location.expandingTilde, passphrases: passphrases).all()
+      findings = await StoreChecks(location: location.expandingTilde, sources: sources).all()
     } catch let error as UsageError {
       findings = [.problem("store", error.message, fix: "Set HOME, or name the store: coffer doctor STORE")]
     }
@@ -19,8 +20,9 @@ func examine(_ invocation: Invocation) async throws -> ExitStatus {
     needed = locations.reduce(into: Set()) { $0.formUnion($1.neededDirectories) }
   }
   for location in locations {
-    findings += await StoreChecks(location: location.expandingTilde, passphrases: passphrases).all()
+    findings += await StoreChecks(location: location.expandingTilde, sources: sources).all()
   }
+  findings += secretFindings
   // A fault of the system that does not keep a store from working is only a warning.
   let isUsable = !findings.contains { $0.verdict == .problem }
   let system = SystemChecks.all(needed: needed, isAsked: !locations.isEmpty)

@@ -1,11 +1,14 @@
 import Coffer
+import CofferEncryption
 import CofferTerminal
 import Foundation
 
 /// Implements `coffer get`, which prints a value.
 func getValue(_ invocation: Invocation) async throws -> ExitStatus {
   guard let key = try invocation.keys().first else { throw UsageError("'get' needs a KEY.", .get) }
-  let (found, store) = try await withStore(invocation) { (try await $0.entry(key), $0.description) }
+  let (found, store) = try await withStore(invocation, for: .values([key])) { engine in
+    (try await engine.entry(key)?.checkedForEnvelope(engine), engine.description)
+  }
   guard let entry = found else {
     throw CommandError(
       .notFound, StorageError.Code.notFound.description, "There is no key '\(key.string.oneLine())' in \(store).",
@@ -40,5 +43,15 @@ extension StoreEntry {
     ]
     if let text = String(validating: value, as: UTF8.self) { members.append(("text", .text(text))) }
     return .object(members + attributes.expiryMembers)
+  }
+}
+
+extension StoreEntry {
+  /// Returns the entry, unless it is an encrypted value of a store that has lost its key ring.
+  func checkedForEnvelope(_ engine: any StorageEngine) throws -> StoreEntry {
+    guard attributes.isMarked else { return self }
+    throw StorageError(
+      .keyUnavailable, "The value is encrypted, and the store has no key ring: the key ring was lost.",
+      advice: "Restore the store from a backup.", location: engine.description, key: key)
   }
 }

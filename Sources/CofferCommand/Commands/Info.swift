@@ -8,7 +8,7 @@ import Foundation
 /// Implements `coffer info`, which describes the store.
 func describeStore(_ invocation: Invocation) async throws -> ExitStatus {
   let chain = try await ChainFacts(invocation)
-  var facts = try await withStore(invocation) { try await StoreFacts($0) }
+  var facts = try await withStore(invocation, for: .ifGiven) { try await StoreFacts($0) }
   facts.chain = chain
   facts.isReadOnlyAsked = invocation.has(.readOnly)
   if invocation.has(.json) {
@@ -75,6 +75,8 @@ private struct StoreFacts {
   private let position: JournalPosition
   /// Whether secrets cross the session bus unencrypted, or `nil` for a store that does not use the bus.
   private(set) var hasPlainSession: Bool?
+  /// How the values are encrypted; `nil` for a store that encrypts none.
+  private let encryption: EncryptionFacts?
   var chain: ChainFacts?
   var isReadOnlyAsked = false
 
@@ -88,6 +90,7 @@ private struct StoreFacts {
     revision = position.revision
     loss = try await engine.database?.loss()
     capabilities = engine.capabilities
+    encryption = try await EncryptionFacts(engine)
     journalStart = await oldestKnownCommit(engine)
     for await availability in engine.availability() {
       if case .unavailable(let reason) = availability { obstacle = reason }
@@ -119,6 +122,8 @@ private struct StoreFacts {
     if isReadOnly, !isReadOnlyAsked {
       rows.append(("Access", style.yellow("read-only") + ": this process cannot write to it"))
     }
+    if let encryption { rows.append(("Secrecy", encryption.sentence)) }
+    if let anchor = encryption?.anchor { rows.append(("Anchor", anchor.inWords)) }
     if hasPlainSession == true { rows.append(("Bus", style.red("secrets cross it unencrypted"))) }
     if let databaseBytes {
       rows.append(("On disk", byteCount(databaseBytes) + (log.map { " and a log of \(byteCount($0.bytes))" } ?? "")))
@@ -159,6 +164,7 @@ private struct StoreFacts {
       ("valueBytes", obstacle == nil ? valueBytes.map { .number($0) } ?? .none : .none),
       ("expiring", .number(expiring)), ("damaged", .number(damaged)), ("loss", loss?.json ?? .none),
       ("retained", retained.map { .number($0) } ?? .none), ("unencryptedBus", .flag(hasPlainSession == true)),
+      ("encryption", encryption?.json ?? .none),
       ("revision", .number(revision.rawValue)), ("position", .text("\(position)")), ("journal", journal ?? .none),
       ("maximumValueSize", .number(capabilities.maximumValueSize)),
       ("capabilities", .list(capabilities.names.map(JSON.text))),

@@ -1,4 +1,5 @@
 import Coffer
+import CofferEncryption
 import CofferTerminal
 
 /// Implements `coffer ls`, which lists keys without reading values.
@@ -9,11 +10,12 @@ func listKeys(_ invocation: Invocation) async throws -> ExitStatus {
   }
   let output = Output.standard
   var status = ExitStatus.ok
-  try await withStore(invocation) { engine in
-    let printer = ListPrinter(invocation, latest: engine.latestRevision, output: output)
+  try await withStore(invocation, for: .names) { engine in
+    let printer = ListPrinter(invocation, engine, output: output)
     try printer.begin()
     try await Listing(engine, of: StoreEntrySummary.self, prefix: prefix).visit { item in
       if case .skipped = item { status = .failure }
+      try engine.refuseHiddenName(item)
       try printer.print(item)
     }
   }
@@ -29,10 +31,18 @@ private struct ListPrinter {
   private let isLong: Bool
   private let end: String
   private let revisionWidth: Int
+  /// Whether all values are encrypted, or as each one states; `nil` for a store without
+  /// encryption, and while it is not known.
+  private let encryption: Encryption?
 
-  init(_ invocation: Invocation, latest: StoreRevision, output: Output) {
+  private enum Encryption { case all, asStated }
+
+  init(_ invocation: Invocation, _ engine: any StorageEngine, output: Output) {
     self.output = output
-    revisionWidth = max("REVISION".count, latest.description.count)
+    revisionWidth = max("REVISION".count, engine.latestRevision.description.count)
+    // While a store is being encrypted or decrypted, its opened form does not tell which values are.
+    let isComplete = engine.as(EncryptedEngine.self)?.keyRing.phase == .complete
+    encryption = engine.as(KeylessEngine.self) != nil ? .asStated : isComplete ? .all : nil
     isJSON = invocation.has(.json)
     isLong = invocation.has(.long)
     end = invocation.has(.null) ? "\0" : "\n"
@@ -41,7 +51,9 @@ private struct ListPrinter {
   /// Prints the column headings on a terminal.
   func begin() throws {
     guard isLong, !isJSON, output.isTerminal, end == "\n" else { return }
-    let heading = "SIZE".paddedLeft(to: Self.sizeWidth) + "  " + "REVISION".paddedLeft(to: revisionWidth) + "  KEY"
+    let heading =
+      "SIZE".paddedLeft(to: Self.sizeWidth) + "  " + "REVISION".paddedLeft(to: revisionWidth)
+      + (encryption == nil ? "" : "  PROTECTION") + "  KEY"
     try output.writeLine(output.style.dim(heading))
   }
 
@@ -53,14 +65,21 @@ private struct ListPrinter {
     case .found(let summary) where isLong:
       let size = (summary.size.map { byteCount($0) } ?? "-").paddedLeft(to: Self.sizeWidth)
       let revision = String(summary.revision.rawValue).paddedLeft(to: revisionWidth)
-      try output.write("\(size)  \(revision)  \(key)\(end)")
+      let protection = isEncrypted(summary).map { "  " + ($0 ? "encrypted" : "plain").padded(to: 10) } ?? ""
+      try output.write("\(size)  \(revision)\(protection)  \(key)\(end)")
     case .skipped(let skipped) where isLong:
-      let columns = skipped.word.paddedLeft(to: Self.sizeWidth) + "  " + "-".paddedLeft(to: revisionWidth)
+      let columns =
+        skipped.word.paddedLeft(to: Self.sizeWidth) + "  " + "-".paddedLeft(to: revisionWidth)
+        + (encryption == nil ? "" : "  " + "-".padded(to: 10))
       try output.write("\(output.style.red(columns))  \(key)\(end)")
     case .found: try output.write(key + end)
     case .skipped where end == "\0": try output.write(key + end)
     case .skipped(let skipped): try output.write("\(key)\(output.style.red("  (\(skipped.word))"))\(end)")
     }
+  }
+
+  private func isEncrypted(_ summary: StoreEntrySummary) -> Bool? {
+    encryption.map { $0 == .all || summary.isEncrypted }
   }
 
   private func json(_ item: Listing<StoreEntrySummary>.Item) -> JSON {
@@ -70,7 +89,7 @@ private struct ListPrinter {
         [
           ("key", .text(summary.key.string)), ("size", summary.size.map { .number($0) } ?? .none),
           ("revision", .number(summary.revision.rawValue)), ("damaged", .flag(false)),
-        ] + summary.attributes.expiryMembers)
+        ] + (isEncrypted(summary).map { [("encrypted", .flag($0))] } ?? []) + summary.attributes.expiryMembers)
     case .skipped(let skipped):
       .object([
         ("key", .text(skipped.key.string)), ("size", .none), ("revision", .none),
@@ -83,4 +102,16 @@ private struct ListPrinter {
 extension Skipped {
   /// The word in the column of sizes, no wider than a size.
   fileprivate var word: String { isDamaged ? "damaged" : "unreadable" }
+}
+
+extension StorageEngine {
+  /// Throws for a value whose name is hidden, if the store was opened without its key.
+  fileprivate func refuseHiddenName(_ item: Listing<StoreEntrySummary>.Item) throws {
+    guard let keyless = self.as(KeylessEngine.self), case .found(let summary) = item, summary.attributes.hasSealedName
+    else { return }
+    let error = keyless.refusal(of: summary.key)
+    throw CommandError(
+      .failure, error.code.description, "The names of the keys are hidden, and no key was given.",
+      advice: error.advice, store: description)
+  }
 }

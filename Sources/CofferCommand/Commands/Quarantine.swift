@@ -30,11 +30,8 @@ func manageQuarantine(_ invocation: Invocation) async throws -> ExitStatus {
   }
   let id = try invocation.text(at: 1) ?? ""
   let key = try invocation.text(at: 2).map(invocation.makeKey)
-  let mayAsk = Input.isTerminal && isatty(STDERR_FILENO) == 1
-  if action == .empty, id.isEmpty, !mayAsk, !invocation.has(.yes) {
-    throw UsageError("'quarantine empty' needs --yes when there is no terminal.", .quarantine)
-  }
-  return try await withStore(invocation) { engine in
+  if action == .empty, id.isEmpty { try invocation.requireTerminalOrConsent("quarantine empty") }
+  return try await withQuarantine(invocation, action) { engine in
     guard let quarantine = engine.quarantine else {
       throw CommandError(
         .failure, "unsupported", "This kind of store has no quarantine.", store: engine.description)
@@ -50,10 +47,22 @@ func manageQuarantine(_ invocation: Invocation) async throws -> ExitStatus {
       guard let key else { break }
       let commit = try await quarantine.restoreQuarantined(id, as: key)
       if isJSON { try print(JSON.object(commit.members)) }
-    case .empty: try await empty(quarantine, id, asking: !invocation.has(.yes) && id.isEmpty, asJSON: isJSON)
+    case .empty: try await empty(quarantine, id, invocation)
     }
     return .ok
   }
+}
+
+/// Opens the store of an action. Its quarantine holds stored bytes, so listing and removing them needs neither a key
+/// nor a key ring, which may be lost; hidden names are shown with the key only.
+private func withQuarantine(
+  _ invocation: Invocation, _ action: QuarantineAction, _ body: (any StorageEngine) async throws -> ExitStatus
+) async throws -> ExitStatus {
+  let sources = try KeySources(invocation)
+  guard [.list, .empty].contains(action), !sources.areNamed else { return try await withStore(invocation, body) }
+  let base = try await openStoredForm(
+    of: StoreLocation.of(invocation), sources.passphrases, creating: false, access: invocation.access)
+  return try await closing(OpenedEngine.decoration.decorate(base), after: body)
 }
 
 private func list(_ quarantine: any QuarantiningEngine, asJSON: Bool) async throws {
@@ -78,17 +87,15 @@ private func requireQuarantined(_ id: String, _ quarantine: any QuarantiningEngi
     store: quarantine.description)
 }
 
-private func empty(_ quarantine: any QuarantiningEngine, _ id: String, asking: Bool, asJSON: Bool) async throws {
+private func empty(_ quarantine: any QuarantiningEngine, _ id: String, _ invocation: Invocation) async throws {
   let values = try await quarantine.quarantinedValues().filter { id.isEmpty || $0.id == id }
   if !id.isEmpty { try await requireQuarantined(id, quarantine) }
-  if asking, !values.isEmpty {
+  if id.isEmpty, !values.isEmpty {
     let question = "Remove \(counted(values.count, "quarantined value")) for good?"
-    guard try await confirm(question, otherwise: "nothing was removed") else {
-      throw CommandError(.failure, "notConfirmed", "Nothing was removed.")
-    }
+    try await invocation.askForConsent(question, otherwise: "Nothing was removed.")
   }
   try await quarantine.removeQuarantined(values.map(\.id))
-  if asJSON { try print(.object([("removed", .list(values.map { .text($0.id) }))])) }
+  if invocation.has(.json) { try print(.object([("removed", .list(values.map { .text($0.id) }))])) }
 }
 
 extension QuarantineAction {

@@ -7,16 +7,15 @@ func removeKeys(_ invocation: Invocation) async throws -> ExitStatus {
   let keys = try invocation.keys()
   guard let text = invocation.options[.prefix] else {
     guard !keys.isEmpty else { throw UsageError("'rm' needs a KEY or --prefix PREFIX: \(Command.rm.usage).", .rm) }
-    return try await withStore(invocation) { try await remove(keys, from: $0, asJSON: invocation.has(.json)) }
+    return try await withStore(invocation, for: .values([])) {
+      try await remove(keys, from: $0, asJSON: invocation.has(.json))
+    }
   }
   guard keys.isEmpty else { throw UsageError("'rm' takes keys or --prefix PREFIX, not both.", .rm) }
   let prefix = try invocation.makeKey(text)
-  let mayAsk = Input.isTerminal && isatty(STDERR_FILENO) == 1
-  guard mayAsk || invocation.has(.yes) else {
-    throw UsageError("'rm --prefix' needs --yes when there is no terminal.", .rm)
-  }
-  return try await withStore(invocation) { engine in
-    try await remove(prefix, from: engine, asking: !invocation.has(.yes), asJSON: invocation.has(.json))
+  try invocation.requireTerminalOrConsent("rm --prefix")
+  return try await withStore(invocation, for: .values([])) { engine in
+    try await remove(prefix, from: engine, invocation)
   }
 }
 
@@ -68,16 +67,15 @@ private func lookUp(_ keys: [StoreKey], in engine: any StorageEngine) async thro
 }
 
 private func remove(
-  _ prefix: StoreKey, from engine: any StorageEngine, asking: Bool, asJSON: Bool
+  _ prefix: StoreKey, from engine: any StorageEngine, _ invocation: Invocation
 ) async throws -> ExitStatus {
+  let (asking, asJSON) = (!invocation.has(.yes), invocation.has(.json))
   let listing = Listing(engine, of: StoreEntrySummary.self, prefix: prefix)
   let count = asking || asJSON ? try await listing.count().all : 0
   if asking {
     let question = "Remove \(counted(count, "key")) starting with '\(prefix.string.oneLine())'?"
     guard count > 0 else { return try sayNothingStarts(with: prefix, in: engine, asJSON: asJSON) }
-    guard try await confirm(question, otherwise: "nothing was removed") else {
-      throw CommandError(.failure, "notConfirmed", "Nothing was removed.")
-    }
+    try await invocation.askForConsent(question, otherwise: "Nothing was removed.")
   }
   var batch = WriteBatch()
   batch.clear(prefix: prefix)

@@ -1,4 +1,5 @@
 import Coffer
+import CofferEncryption
 import CofferKeychain
 import CofferSQLite
 import CofferSlots
@@ -8,28 +9,23 @@ import Foundation
 /// Implements `coffer restore`, which replaces the store with a backup.
 func restoreStore(_ invocation: Invocation) async throws -> ExitStatus {
   let (location, path) = try invocation.storeAndBackup()
-  let mayAsk = Input.isTerminal && isatty(STDERR_FILENO) == 1
-  guard mayAsk || invocation.has(.yes) else {
-    throw UsageError("'restore' needs --yes when there is no terminal.", .restore)
-  }
-  if !invocation.has(.yes) {
-    let question = "Replace the contents of \(location.description.oneLine()) with \(path.oneLine())?"
-    guard try await confirm(question, otherwise: "nothing was changed") else {
-      throw CommandError(.failure, "notConfirmed", "Nothing was changed.")
-    }
-  }
+  let sources = try KeySources(invocation)
+  let question = "Replace the contents of \(location.description.oneLine()) with \(path.oneLine())?"
+  try await invocation.askForConsent(question, otherwise: "Nothing was changed.")
   return try await interruptible {
     do {
       let progress = BackupLine()
       defer { progress.clear() }
-      let restored = try await restore(location, from: path, invocation, progress)
+      let form = try await restoredForm(of: path, for: location, sources, invocation)
+      var restored = try await restore(location, from: path, sources.passphrases, invocation, progress)
+      restored.isEncrypted = form.isEncrypted
       progress.clear()
       if invocation.has(.json) {
         try print(restored.json)
       } else {
         let kept = restored.replaced.map { " The replaced data is kept as \($0.oneLine())." } ?? ""
         ProgressLine("").note(
-          "Restored \(counted(restored.values, "value")) in \(seconds(progress.elapsed)).\(kept)")
+          "Restored \(counted(restored.values, "value")) in \(seconds(progress.elapsed)).\(form.sentence)\(kept)")
       }
       return .ok
     } catch is CancellationError {
@@ -44,17 +40,20 @@ private struct Restored: Sendable {
   var revision: StoreRevision?
   let values: Int
   let replaced: String?
+  var isEncrypted = false
 
   var json: JSON {
     .object([
       ("store", .text(store)), ("backup", .text(backup)), ("revision", revision.map { .number($0.rawValue) } ?? .none),
       ("values", .number(values)), ("replaced", .optional(replaced)),
+      ("encrypted", .flag(isEncrypted)),
     ])
   }
 }
 
 private func restore(
-  _ location: StoreLocation, from path: String, _ invocation: Invocation, _ progress: BackupLine
+  _ location: StoreLocation, from path: String, _ passphrases: Passphrases, _ invocation: Invocation,
+  _ progress: BackupLine
 ) async throws -> Restored {
   let keeps = !invocation.has(.discard)
   switch location {
@@ -67,7 +66,6 @@ private func restore(
       store: location.description, backup: path, revision: report.revision, values: report.values,
       replaced: report.replaced)
   case .sealed(let file):
-    let passphrases = try Passphrases(invocation)
     let target = URL(fileURLWithPath: file)
     let kept = keeps ? nameForReplaced(target.path) : nil
     let report = try await SealedBackup.putBack(
@@ -75,7 +73,9 @@ private func restore(
       keepingReplacedAs: kept)
     return Restored(store: location.description, backup: path, values: report.values, replaced: report.replaced)
   case .files, .preferences:
-    return try await withStore(at: location, invocation, creating: true) { engine in
+    // As it is stored: an encrypted backup needs no key.
+    let base = try await openStoredForm(of: location, passphrases, creating: true)
+    return try await closing(base) { engine in
       guard let engine = engine.as(SlotEngine.self) else { throw noBackup(engine.description) }
       let isEmpty = try await engine.withSnapshot { try await $0.summaries(prefix: nil, after: nil, limit: 1).isEmpty }
       // A path follows the scheme, also for preferences.
@@ -86,7 +86,7 @@ private func restore(
         store: engine.description, backup: path, revision: report.revision, values: report.values, replaced: kept)
     }
   // A backup holds what is stored: encrypted values with their key ring.
-  case .encrypted(let base): return try await restore(base, from: path, invocation, progress)
+  case .encrypted(let base): return try await restore(base, from: path, passphrases, invocation, progress)
   case .keychain, .chain, .memory, .other: throw noBackup(location.description)
   }
 }

@@ -1,4 +1,5 @@
 import Coffer
+import CofferEncryption
 import CofferTerminal
 import Foundation
 
@@ -11,12 +12,16 @@ func setValue(_ invocation: Invocation) async throws -> ExitStatus {
   let location = try StoreLocation.of(invocation)
   try refuseNonsense(invocation, value, type, location)
   let durability: StoreDurability = invocation.has(.relaxed) ? .relaxed : .full
-  let commit = try await withStore(invocation, creating: true) { engine in
+  // A new value of a store of which only some values are encrypted is stored in plain, unless it is said otherwise.
+  let need: KeyNeed = invocation.has(.encrypted) ? .everything : .values([key])
+  let commit = try await withStore(invocation, creating: true, requiringRing: invocation.has(.encrypted), for: need) {
+    engine in
     // The limit depends on the engine, so the value is read only now.
     let value = try value.read(limit: engine.capabilities.maximumValueSize)
-    if case .preferences = location {
+    if engine.capabilities.contains(.propertyLists), engine.as(EncryptedEngine.self) == nil {
       return try await setPreference(value, of: key, as: type, attributes, in: engine)
     }
+    guard type == nil else { throw hasNoType() }
     let batch = WriteBatch([.put(key, value, attributes)], durability: durability)
     return try await engine.commit(batch, from: StoreOrigin())
   }
@@ -29,18 +34,30 @@ private func refuseNonsense(
   _ invocation: Invocation, _ value: NewValue, _ type: PreferenceType?, _ location: StoreLocation
 ) throws {
   if type != nil {
-    guard case .preferences = location else {
+    guard case .preferences = location.unencrypted else {
       throw UsageError("Only preferences have a type: --store prefs:SUITE.", .set)
     }
+    guard !location.isEncrypted else { throw hasNoType() }
   }
-  if case .argument = value, location.keepsSecrets {
+  if case .argument = value, location.keepsSecrets, !location.isEncrypted {
     throw UsageError(
       "A secret must not be an argument, which other users and shell histories see: coffer set KEY -, or --file PATH.",
       .set)
   }
-  if case .input(let input) = value, input.isStandard, invocation.options[.passphraseDescriptor] == "0" {
-    throw UsageError("Standard input cannot supply both the value and the passphrase.", .set)
+  guard case .input(let input) = value else { return }
+  for (option, what) in [(Option.passphraseDescriptor, "passphrase"), (.keyDescriptor, "key")] {
+    guard let descriptor = try invocation.openDescriptor(option) else { continue }
+    if input.isStandard, descriptor == STDIN_FILENO {
+      throw UsageError("Standard input cannot supply both the value and the \(what).", .set)
+    }
+    if input.isSamePipe(as: descriptor) {
+      throw UsageError("One pipe cannot supply both the value and the \(what).", .set)
+    }
   }
+}
+
+private func hasNoType() -> UsageError {
+  UsageError("An encrypted value is bytes and has no type, so that UserDefaults cannot read it: omit --type.", .set)
 }
 
 /// The source of the value to store.

@@ -22,8 +22,7 @@ extension Invocation {
 func setPreference(
   _ bytes: Data, of key: StoreKey, as type: PreferenceType?, _ attributes: ValueAttributes, in engine: any StorageEngine
 ) async throws -> StoreCommit {
-  guard let slots = engine.as(SlotEngine.self) else { throw UsageError("The store does not hold preferences.", .set) }
-  let adapter = UserDefaultsAdapter(engine: slots)
+  let adapter = UserDefaultsAdapter(engine: engine)
   let text = String(validating: bytes, as: UTF8.self)
   let value: PreferenceValue
   if let type {

@@ -1,4 +1,5 @@
 import Coffer
+import CofferEncryption
 import CofferTerminal
 
 /// Implements `coffer verify`, which reads every value once and lists the damaged ones.
@@ -9,9 +10,14 @@ func verifyStore(_ invocation: Invocation) async throws -> ExitStatus {
   return try await interruptible {
     do {
       try await salvage(invocation)
-      return try await withStore(invocation) { engine in
+      let anchor = try AnchorFile(invocation)
+      return try await withStore(
+        at: StoreLocation.of(invocation), KeySources(invocation), access: invocation.access, for: .ifGiven,
+        anchor: anchor
+      ) { engine in
+        tellAcceptance(anchor, invocation)
         try await repair(engine, invocation)
-        let verifier = Verifier(engine, invocation)
+        let verifier = Verifier(engine, invocation, accepted: anchor?.accepted)
         try await verifier.run()
         try verifier.tell()
         return verifier.status
@@ -25,7 +31,7 @@ func verifyStore(_ invocation: Invocation) async throws -> ExitStatus {
 /// Rewrites a database whose damaged pages prevent it from opening, if `--accept-loss` was given.
 private func salvage(_ invocation: Invocation) async throws {
   guard invocation.has(.acceptLoss), !invocation.has(.readOnly),
-    case .sqlite(let path) = try StoreLocation.of(invocation)
+    case .sqlite(let path) = try StoreLocation.of(invocation).unencrypted
   else { return }
   var configuration = SQLiteConfiguration()
   configuration.createsIfMissing = false
@@ -34,6 +40,16 @@ private func salvage(_ invocation: Invocation) async throws {
   } catch let error as StorageError where error.code == .damaged {
     try await SQLiteEngine.salvage(at: path)
   }
+}
+
+/// Says what `--accept-rollback` has accepted.
+private func tellAcceptance(_ anchor: AnchorFile?, _ invocation: Invocation) {
+  guard let anchor, anchor.acceptsRollback, !invocation.has(.json) else { return }
+  let text =
+    anchor.accepted.map {
+      "\($0.message.oneLine()) It was accepted as it is: any newer copy is refused from now on."
+    } ?? "There was nothing to accept: the store is not older than its anchor."
+  try? Output.error.note(text, after: "coffer:")
 }
 
 /// Performs `--upgrade` and `--accept-loss` before the check.
@@ -64,9 +80,15 @@ private final class Verifier {
   /// The error that ended the reading of values early.
   private var failure: StorageError?
   private var isInterrupted = false
+  /// The number of encrypted values that were not opened, since no key was given.
+  private var unopened = 0
 
-  init(_ engine: any StorageEngine, _ invocation: Invocation) {
+  /// The difference to the anchor that was accepted.
+  private let accepted: StorageError?
+
+  init(_ engine: any StorageEngine, _ invocation: Invocation, accepted: StorageError?) {
     self.engine = engine
+    self.accepted = accepted
     asJSON = invocation.has(.json)
     end = invocation.has(.null) ? "\0" : "\n"
   }
@@ -122,6 +144,7 @@ private final class Verifier {
     switch item {
     case .found(let entry):
       bytes += entry.value.count
+      if entry.attributes.isMarked { unopened += 1 }
     case .skipped(let skipped) where skipped.isDamaged:
       damaged.append(skipped.key)
       if !asJSON { try name(skipped.key) }
@@ -155,20 +178,28 @@ private final class Verifier {
       findings.append("the structure of the file is damaged")
     }
     if findings.isEmpty { findings.append(isInterrupted ? "nothing damaged so far" : "all good") }
+    if unopened > 0 {
+      let verb = unopened == 1 ? "is" : "are"
+      note("\(counted(unopened, "value")) \(verb) encrypted and not opened, since no key was given.")
+    }
     let extent = "\(counted(values, "value")) (\(byteCount(bytes))) in \(seconds(progress.elapsed))"
     let interruption = isInterrupted ? ", then interrupted" : ""
     progress.note("Checked \(extent)\(interruption): \(findings.joined(separator: ", ")).")
   }
 
   private var json: JSON {
-    let reason = failure.map { JSON.object([("code", .text($0.code.description)), ("message", .text($0.message))]) }
+    let (reason, accepted) = (failure.map(Self.json), accepted.map(Self.json))
     return .object([
       ("store", .text(engine.description)), ("checked", .number(values)), ("valueBytes", .number(bytes)),
       ("damaged", .list(damaged.map { .text($0.string) })), ("unreadable", .list(unreadable.map(\.json))),
       ("structure", integrity == nil ? .none : .list(problems.map(JSON.text))),
       ("pageChecksums", integrity.map { .flag($0.hasPageChecksums) } ?? .none),
-      ("loss", integrity?.loss?.json ?? .none), ("failure", reason ?? .none),
-      ("interrupted", .flag(isInterrupted)),
+      ("loss", integrity?.loss?.json ?? .none), ("unopened", .number(unopened)), ("failure", reason ?? .none),
+      ("accepted", accepted ?? .none), ("interrupted", .flag(isInterrupted)),
     ])
+  }
+
+  private static func json(_ error: StorageError) -> JSON {
+    .object([("code", .text(error.code.description)), ("message", .text(error.message))])
   }
 }

@@ -8,7 +8,7 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
   let limit = try invocation.number(.count, minimum: 1)
   let since = try invocation.number(.since, minimum: 0).map(StoreRevision.init)
   let asJSON = invocation.has(.json)
-  return try await withStore(invocation) { engine in
+  return try await withStore(invocation, for: .values([])) { engine in
     let (stops, stop) = AsyncStream.makeStream(of: Void.self)
     let signals = Signals([SIGINT, SIGTERM]) { stop.finish() }
     defer { withExtendedLifetime(signals) {} }
@@ -66,6 +66,9 @@ private actor WatchPrinter {
     self.limit = limit
     self.asJSON = asJSON
   }
+
+  /// Whether encrypted values cannot be read, which is no failure: the event is the same.
+  private var isKeyless: Bool { engine.as(KeylessEngine.self) != nil }
 
   /// Prints a notice on a terminal, so that the absence of output is not taken for a failure.
   func begin() throws {
@@ -129,7 +132,7 @@ private actor WatchPrinter {
         return (.damaged, nil)
       } catch let error as StorageError where error.code == .unfinished && error.key == key {
         return (.deleted, nil)  // The removal is committed but not yet published.
-      } catch let error as StorageError where error.isAboutQuestion {
+      } catch let error as StorageError where error.isAboutQuestion || isKeyless && error.code == .keyUnavailable {
         return (try await engine.contains(key) ? .put : .deleted, nil)
       } catch let error as StorageError where error.code != .closed {
         try Task.checkCancellation()

@@ -4,7 +4,7 @@ import CofferTerminal
 extension Finding {
   /// Returns a problem with the message, the cause and the advice of an error.
   static func problem(_ subject: String, _ error: any Error) -> Finding {
-    guard let error = error as? StorageError else {
+    guard let error = (error as? StorageError)?.advisingCommands else {
       let error = CommandError(error)
       return problem(subject, error.message, fix: error.advice)
     }

@@ -13,7 +13,9 @@ import Foundation
 /// journal are inspected.
 struct StoreChecks {
   let location: StoreLocation
-  let passphrases: Passphrases
+  let sources: KeySources
+
+  private var passphrases: Passphrases { sources.passphrases }
 
   func all() async -> [Finding] {
     switch location {
@@ -22,13 +24,13 @@ struct StoreChecks {
       var findings = [finding]
       for (index, link) in links.enumerated() {
         // Problems of the stores that were not selected are only warnings.
-        let found = await StoreChecks(location: link, passphrases: passphrases).all()
+        let found = await StoreChecks(location: link, sources: sources).all()
         findings += index == taken ? found : found.map(\.asWarning)
       }
       return findings
     case .keychain: return KeychainChecks.all()
     case .memory: return [.ok(name, "ends with the command")]
-    case .encrypted(let base): return await StoreChecks(location: base, passphrases: passphrases).all()
+    case .encrypted(let base): return await StoreChecks(location: base, sources: sources).all()
     case .other: return await opened()
     case .sqlite(let path): return await check(path) { try await sqlite(path) }
     case .files(let directory):
@@ -95,10 +97,18 @@ struct StoreChecks {
       .filter { access($0, F_OK) == 0 || errno != ENOENT }
   }
 
-  /// Returns the number of keys in the journal of a store and its loss, or `nil` if there is no journal.
+  /// The contents of the journal of a slot store that are checked.
+  private struct JournalFacts {
+    let count: Int?
+    let loss: LossReport?
+    /// The findings about the encryption of the store, whose key ring is in the journal.
+    let encryption: [Finding]
+  }
+
+  /// Returns the contents of the journal of a store, or `nil` if there is no journal.
   ///
   /// A copy is opened, since SQLite and the engine perform recovery in what they open.
-  private func journal(in control: String) async throws -> (count: Int?, loss: LossReport?)? {
+  private func journal(in control: String) async throws -> JournalFacts? {
     guard try PathParts.exists(control + "/journal.db") else { return nil }
     let folder = NSTemporaryDirectory() + "/coffer-doctor-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -117,9 +127,15 @@ struct StoreChecks {
     var configuration = SQLiteConfiguration.slotJournal(named: name)
     configuration.createsIfMissing = false
     let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
-    let facts = (try? await Listing(engine, of: StoreEntrySummary.self).count().all, try await engine.loss())
-    try await engine.close()
-    return facts
+    return try await closing(engine) { engine in
+      var encryption: [Finding] = []
+      do { encryption = try await sources.findings(for: name, in: engine) } catch {
+        encryption = [.problem(name, error)]
+      }
+      return JournalFacts(
+        count: try? await Listing(engine, of: StoreEntrySummary.self).count().all, loss: try await engine.loss(),
+        encryption: encryption)
+    }
   }
 
   /// Copies the files of the journal in one consistent state, retrying up to 50 times while another process writes.
@@ -159,8 +175,10 @@ struct StoreChecks {
     let obstacle: StorageError?
     let loss: LossReport?
     let log: LogStatus?
+    let encryption: EncryptionFacts?
 
     init(_ engine: any StorageEngine) async throws {
+      encryption = try await EncryptionFacts(engine)
       count = try await Listing(engine, of: StoreEntry.self).count()  // Reads every value.
       let database = engine.as(SQLiteEngine.self)
       obstacle = database?.obstacleToWriting
@@ -173,7 +191,7 @@ struct StoreChecks {
   private func opened() async -> [Finding] {
     do {
       guard try location.exists() else { return [isNew] }
-      let found = try await withStore(at: location, passphrases) { try await Contents($0) }
+      let found = try await withStore(at: location, sources, for: .inspection) { try await Contents($0) }
       return [.ok(name, counted(found.count.all, "key"))]
     } catch {
       return [.problem(name, error)]
@@ -191,19 +209,20 @@ struct StoreChecks {
     }
     let found: Contents
     do {
-      found = try await withStore(at: location, passphrases) { try await Contents($0) }
+      found = try await withStore(at: location, sources, for: .inspection) { try await Contents($0) }
     } catch let error as CommandError where error.status == .notFound {
       return [isNew]  // An empty file.
     }
     let limits = found.obstacle.map { [Finding.warning(name, $0.message, fix: "To write: \($0.advice)")] } ?? []
+    let encryption = found.encryption.map { EncryptionChecks(store: name, facts: $0).all() } ?? []
     guard found.count.skipped == 0 else {
-      return limits + [
+      return limits + encryption + [
         .problem(
           name, "\(counted(found.count.skipped, "value")) of \(grouped(found.count.all)) cannot be read.",
           fix: "coffer verify --store \(name.quotedForShell)")
       ]
     }
-    return limits + [.ok(name, counted(found.count.all, "key"))] + lost(found.loss)
+    return limits + [.ok(name, counted(found.count.all, "key"))] + encryption + lost(found.loss)
       + (found.log.flatMap(tooLong).map { [$0] } ?? [])
   }
 
@@ -237,7 +256,8 @@ struct StoreChecks {
           fix: "coffer ls --store \(name.quotedForShell) rebuilds it from the files.")
       ]
     }
-    return [.ok(name, journal.count.map { counted($0, "key") } ?? "a store")] + lost(journal.loss)
+    return [.ok(name, journal.count.map { counted($0, "key") } ?? "a store")] + journal.encryption
+      + lost(journal.loss)
       + RetainedCheck(store: name, control: directory + "/.coffer").all()
   }
 
@@ -258,7 +278,8 @@ struct StoreChecks {
       let message = "\(path) is a directory, but a file is required there."
       return [.problem(name, message, fix: "mv \(quoted) \(quoted).old")]
     }
-    let loss = lost(try await journal(in: control)?.loss)
+    let journal = try await journal(in: control)
+    let loss = lost(journal?.loss) + (journal?.encryption ?? [])
     do {
       guard let count = try PreferencesInspection.inspect(path) else { return [isNew] + loss }
       return [.ok(name, counted(count, "key"))] + loss + RetainedCheck(store: name, control: control).all()
@@ -294,8 +315,7 @@ struct StoreChecks {
       findings.append(
         .warning(name, "Other users may read or write the sealed file.", fix: "chmod 600 \(path.quotedForShell)"))
     }
-    findings += passphrases.findings(for: name)
-    let isUsable = passphrases.areGiven && !findings.contains { $0.verdict == .problem }
+    let isUsable = passphrases.areGiven
     do {
       let source = isUsable ? try passphrases.source(for: path) : nil
       let count = try await SealedInspection.inspect(URL(fileURLWithPath: path).path, passphrase: source)

@@ -24,19 +24,31 @@ actor Copier {
 
   private let from: any StorageEngine
   private let to: any StorageEngine
+  private let mixed: MixedTarget?
   private let prefix: StoreKey?
   private let isQuiet: Bool
   private let origin = StoreOrigin()
   private let progress = ProgressLine("Copying:")
   private let batchLimit: Int
   private var tally = Tally()
-  private var waiting: [StoreEntry] = []
+  private var waiting: [Waiting] = []
   private var waitingBytes = 0
 
-  /// - Parameter isQuiet: Whether skipped values are only recorded in the tally, not reported on standard error.
-  init(from: any StorageEngine, to: any StorageEngine, prefix: StoreKey?, isQuiet: Bool) {
+  /// A value that is written with the next commit.
+  private struct Waiting {
+    let entry: StoreEntry
+    let isPlain: Bool
+  }
+
+  /// - Parameters:
+  ///   - mixed: TO as a store of which only some values are encrypted; `nil` for every other one.
+  ///   - isQuiet: Whether skipped values are only recorded in the tally, not reported on standard error.
+  init(
+    from: any StorageEngine, to: any StorageEngine, mixed: MixedTarget? = nil, prefix: StoreKey?, isQuiet: Bool
+  ) {
     self.from = from
     self.to = to
+    self.mixed = mixed
     self.prefix = prefix
     self.isQuiet = isQuiet
     batchLimit = to.capabilities.contains(.atomicBatches) ? 500 : 1
@@ -97,13 +109,17 @@ actor Copier {
       skip(skipped)
     case .found(let entry):
       tally.bytes += entry.value.count
-      if try await isThere(entry) {
+      do { _ = try entry.checkedForEnvelope(from) } catch let error as StorageError {
+        return skip(Skipped(key: entry.key, error: error))
+      }
+      let form = try await mixed?.form(of: entry)
+      if form?.isNew != true, try await isThere(entry) {
         tally.unchanged += 1
-      } else if let refusal = refusal(of: entry) {
+      } else if let refusal = refusal(of: entry, form) {
         skip(Skipped(key: entry.key, error: refusal))
       } else {
         if waitingBytes + entry.value.count > Self.batchBytes { try await writeWaiting() }
-        waiting.append(entry)
+        waiting.append(Waiting(entry: entry, isPlain: form?.isEncrypted == false))
         waitingBytes += entry.value.count
         if waiting.count >= batchLimit { try await writeWaiting() }
       }
@@ -127,7 +143,8 @@ actor Copier {
     to.capabilities.contains(.attributes) ? entry.attributes : .none
   }
 
-  private func refusal(of entry: StoreEntry) -> StorageError? {
+  private func refusal(of entry: StoreEntry, _ form: MixedTarget.Form?) -> StorageError? {
+    if form?.isEncrypted == true, let refusal = mixed?.refusal(of: entry.key) { return refusal }
     let limit = to.capabilities.maximumValueSize
     guard entry.value.count > limit else { return nil }
     return StorageError(
@@ -137,19 +154,26 @@ actor Copier {
 
   private func writeWaiting() async throws {
     while !waiting.isEmpty {
+      // Only for a store of which some values are encrypted are there two forms, and so two commits.
+      let isPlain = waiting[0].isPlain
+      let entries = waiting.filter { $0.isPlain == isPlain }.map(\.entry)
       var batch = WriteBatch(transaction: tally.transaction, durability: .relaxed)
-      for entry in waiting { batch.put(entry.key, entry.value, attributes(of: entry)) }
+      for entry in entries { batch.put(entry.key, entry.value, attributes(of: entry)) }
       do {
-        try await to.commit(batch, from: origin)
-        tally.copied += waiting.count
-        tally.copiedBytes += waitingBytes
-        waiting = []
-        waitingBytes = 0
+        let engine: any StorageEngine = if isPlain, let mixed { mixed.plain } else { to }
+        try await engine.commit(batch, from: origin)
+        let bytes = entries.reduce(0) { $0 + $1.value.count }
+        tally.copied += entries.count
+        tally.copiedBytes += bytes
+        waiting.removeAll { $0.isPlain == isPlain }
+        waitingBytes -= bytes
       } catch let error as StorageError {
         // The batch was rejected as a whole: retry it without the value that TO refuses.
-        guard let index = waiting.firstIndex(where: { $0.key == error.key && error.isAboutValue }) else { throw error }
-        skip(Skipped(key: waiting[index].key, error: error))
-        waitingBytes -= waiting.remove(at: index).value.count
+        guard let index = waiting.firstIndex(where: { $0.entry.key == error.key && error.isAboutValue }) else {
+          throw error
+        }
+        skip(Skipped(key: waiting[index].entry.key, error: error))
+        waitingBytes -= waiting.remove(at: index).entry.value.count
       }
     }
   }
@@ -169,5 +193,5 @@ actor Copier {
 
 extension StorageError {
   /// Whether the store refuses this value or its key, so that other values may still be accepted.
-  fileprivate var isAboutValue: Bool { code == .valueTooLarge || code == .invalidKey || code == .notAStore }
+  fileprivate var isAboutValue: Bool { [.valueTooLarge, .invalidKey, .notAStore, .keyUnavailable].contains(code) }
 }

@@ -4,17 +4,14 @@ import Foundation
 
 /// Opens the store that the invocation selects, calls `body`, and closes the store even when `body` throws.
 func withStore<R>(
-  _ invocation: Invocation, creating: Bool = false, _ body: (any StorageEngine) async throws -> R
-) async throws -> R {
-  try await withStore(at: StoreLocation.of(invocation), invocation, creating: creating, body)
-}
-
-/// Opens the store at `location`, calls `body`, and closes the store even when `body` throws.
-func withStore<R>(
-  at location: StoreLocation, _ invocation: Invocation, creating: Bool = false,
+  _ invocation: Invocation, creating: Bool = false, requiringRing: Bool = false, for need: KeyNeed = .everything,
   _ body: (any StorageEngine) async throws -> R
 ) async throws -> R {
-  try await withStore(at: location, Passphrases(invocation), creating: creating, access: invocation.access, body)
+  let (sources, anchor) = (try KeySources(invocation), try AnchorFile(invocation))
+  let engine = try await openStore(
+    at: StoreLocation.of(invocation), sources, creating: creating, access: invocation.access, for: need,
+    requiringRing: requiringRing || creating && (sources.areNamed || anchor != nil), anchor: anchor)
+  return try await closing(engine, after: body)
 }
 
 extension Invocation {
@@ -25,10 +22,18 @@ extension Invocation {
 /// Opens the store at `location`, calls `body`, and closes the store even when `body` throws.
 /// - Throws: The error of `body` rather than one of closing, when both fail.
 func withStore<R>(
-  at location: StoreLocation, _ passphrases: Passphrases, creating: Bool = false,
-  access: StoreAccess = .readWriteOrReadOnly, _ body: (any StorageEngine) async throws -> R
+  at location: StoreLocation, _ sources: KeySources, access: StoreAccess = .readWriteOrReadOnly,
+  for need: KeyNeed = .everything, anchor: AnchorFile? = nil,
+  _ body: (any StorageEngine) async throws -> R
 ) async throws -> R {
-  let engine = try await openStore(at: location, passphrases, creating: creating, access: access)
+  try await closing(
+    try await openStore(at: location, sources, creating: false, access: access, for: need, anchor: anchor), after: body)
+}
+
+/// Calls `body` with an engine, and closes the engine even when `body` throws.
+/// - Throws: The error of `body` rather than one of closing, when both fail.
+func closing<Engine, R>(_ engine: Engine, after body: (Engine) async throws -> R) async throws -> R
+where Engine: StorageEngine {
   let result: R
   do {
     result = try await body(engine)
@@ -42,17 +47,41 @@ func withStore<R>(
 
 /// A hook for tests, which wrap the engine of each opened store in decorators.
 enum OpenedEngine {
-  @TaskLocal static var decorated: @Sendable (any StorageEngine) -> any StorageEngine = { $0 }
+  @TaskLocal static var decoration = Decoration { $0 }
+
+  /// A decorator of engines. In an optimized build, a closure that was a task-local value itself crashed.
+  struct Decoration: Sendable {
+    let decorate: @Sendable (any StorageEngine) -> any StorageEngine
+  }
 }
 
-/// Opens a store; the caller closes it.
+/// Opens a store, as an encrypted one if it has a key ring; the caller closes it.
+/// - Parameter requiringRing: whether a store is refused, and not created, that neither is encrypted nor keeps secrets.
 func openStore(
-  at location: StoreLocation, _ passphrases: Passphrases, creating: Bool, access: StoreAccess = .readWriteOrReadOnly
+  at location: StoreLocation, _ sources: KeySources, creating: Bool, access: StoreAccess = .readWriteOrReadOnly,
+  for need: KeyNeed = .everything, requiringRing: Bool = false, settings: EncryptionSettings = EncryptionSettings(),
+  anchor: AnchorFile? = nil
 ) async throws -> any StorageEngine {
+  var opening = EncryptedOpening(
+    location, sources, isCreating: creating, requiresRing: requiringRing, settings, anchor)
+  try await opening.prepare()
+  let base = try await openStoredForm(of: location, sources.passphrases, creating: creating, access: access)
+  do { return OpenedEngine.decoration.decorate(try await opening.open(base, for: need)) } catch {
+    try? await base.close()
+    throw error
+  }
+}
+
+/// Opens a store as it is stored: encrypted values are envelopes. The caller closes it.
+func openStoredForm(
+  of location: StoreLocation, _ passphrases: Passphrases, creating: Bool,
+  access: StoreAccess = .readWriteOrReadOnly
+) async throws -> any StorageEngine {
+  let location = location.unencrypted
   do {
     var options = passphrases.options(creating: creating)
     options.access = access
-    return OpenedEngine.decorated(try await location.open(options))
+    return try await location.open(options)
   } catch let error as StorageError where error.code == .notAStore {
     guard case .sqlite(let path) = location, isStoreOfFiles(path) else { throw error }
     throw UsageError("The path is a store of files: write file:\(path.oneLine()).")
@@ -60,7 +89,6 @@ func openStore(
     guard !creating, try location.isAbsent() else { throw error }
     throw missing(error)
   } catch let error as StorageError where error.code == .unavailable {
-    try passphrases.refuseMissingFile()
     if location.mayBeSealed { try passphrases.refuseToAskNobody() }
     throw error
   }

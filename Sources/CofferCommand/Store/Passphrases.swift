@@ -1,8 +1,9 @@
 import Coffer
+import CofferCrypto
 import CofferTerminal
 import Foundation
 
-/// The sources of a sealed store's passphrase. An argument is none of them, since other users can see it.
+/// The sources of the passphrase of a store. An argument is none of them, since other users can see it.
 struct Passphrases: Sendable {
   /// The name of the systemd credential with the passphrase: `LoadCredential=coffer-passphrase:...`
   static let credential = "coffer-passphrase"
@@ -10,44 +11,42 @@ struct Passphrases: Sendable {
   /// The environment setting that keeps a shell completion from prompting for a passphrase.
   static let neverAsk = "COFFER_NEVER_ASK=1"
 
-  private let file: String?
-  private let descriptor: PassphraseSource?
+  /// The file that an option names.
+  let file: SecretFile?
+  /// The source that an option names. It is read once for the whole command, since a descriptor and a pipe can be read
+  /// only once.
+  private let named: PassphraseSource?
+  /// Whether the systemd credential is a source: it is the present passphrase of a store, never a new one.
+  private let usesCredential: Bool
 
-  init(_ invocation: Invocation) throws {
-    file = invocation.options[.passphraseFile]
-    descriptor = try Self.descriptor(invocation)
-    guard file == nil || descriptor == nil else {
-      throw UsageError(
-        "Give \(Option.passphraseFile.name) or \(Option.passphraseDescriptor.name), not both.", invocation.command)
+  /// - Parameters:
+  ///   - file: the option that names a file.
+  ///   - descriptor: the option that names a descriptor.
+  init(
+    _ invocation: Invocation, file: Option = .passphraseFile, descriptor: Option = .passphraseDescriptor
+  ) throws {
+    usesCredential = file == .passphraseFile
+    let number = try invocation.openDescriptor(descriptor)
+    let path = invocation.options[file]
+    guard path == nil || number == nil else {
+      throw UsageError("Give \(file.name) or \(descriptor.name), not both.", invocation.command)
     }
+    self.file = path.map { SecretFile(path: $0, content: .passphrase) }
+    let source = path.map { PassphraseSource.file(URL(fileURLWithPath: $0)) } ?? number.map(PassphraseSource.descriptor)
+    named = source?.readOnce()
   }
 
-  /// Returns the source for `--passphrase-fd`, one for the whole command, since a descriptor can be read only once.
-  private static func descriptor(_ invocation: Invocation) throws -> PassphraseSource? {
-    guard let number = try invocation.number(.passphraseDescriptor, minimum: 0) else { return nil }
-    // Checked before a store is opened, whose files could take the same number.
-    guard let number = Int32(exactly: number), fcntl(number, F_GETFD) >= 0 else {
-      throw UsageError(
-        "The descriptor \(number) is not open: coffer ... \(Option.passphraseDescriptor.name) 3 3<FILE.",
-        invocation.command)
-    }
-    return .descriptor(number)
+  private init(usesCredential: Bool) {
+    (file, named) = (nil, nil)
+    self.usesCredential = usesCredential
   }
 
-  /// Throws a usage error when the passphrase file does not exist, which implies nothing about the store.
-  func refuseMissingFile() throws {
-    guard let file, access(file, F_OK) != 0, errno == ENOENT else { return }
-    throw UsageError("The passphrase cannot be read: there is no file \(file.oneLine()).")
-  }
+  /// The sources other than the named one.
+  var withoutFile: Passphrases { Passphrases(usesCredential: usesCredential) }
 
   /// Throws an error that names the possible sources when there is no passphrase and no terminal for a prompt.
   func refuseToAskNobody() throws {
-    guard !areGiven else { return }
-    let terminal = Foundation.open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
-    guard terminal < 0 else {
-      close(terminal)
-      return
-    }
+    guard !areGiven, !Self.hasTerminal else { return }
     throw CommandError(
       .failure, StorageError.Code.unavailable.description,
       "The store needs a passphrase, and there is no terminal for a prompt.",
@@ -55,39 +54,50 @@ struct Passphrases: Sendable {
         + "credential '\(Self.credential)'.")
   }
 
-  /// Whether a passphrase is available without a prompt.
-  var areGiven: Bool { file != nil || descriptor != nil || hasCredential }
+  /// Whether there is a terminal for a prompt.
+  static var hasTerminal: Bool {
+    let terminal = Foundation.open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    if terminal >= 0 { close(terminal) }
+    return terminal >= 0
+  }
 
-  func source(for path: String) throws -> PassphraseSource {
-    if let file { return .file(URL(fileURLWithPath: file)) }
-    if let descriptor { return descriptor }
+  /// Whether a prompt is allowed and possible.
+  static var mayAsk: Bool { getenv("COFFER_NEVER_ASK") == nil && hasTerminal }
+
+  /// Whether an option names a source.
+  var areNamed: Bool { named != nil }
+
+  /// Whether a passphrase is available without a prompt.
+  var areGiven: Bool { areNamed || hasCredential }
+
+  /// - Parameter prompt: the beginning of the text that the terminal shows.
+  func source(for path: String, prompt: String = "Passphrase") throws -> PassphraseSource {
+    if let named { return named }
     if getenv("COFFER_NEVER_ASK") != nil, !hasCredential {
       return .provided { throw StorageError(.unavailable, "A passphrase is needed; COFFER_NEVER_ASK bans a prompt.") }
     }
-    return hasCredential ? .systemdCredential(Self.credential) : .terminal(prompt: "Passphrase of \(path.oneLine()): ")
+    return hasCredential
+      ? .systemdCredential(Self.credential)
+      : PassphraseSource.terminal(prompt: "\(prompt) of \(path.oneLine()): ").readOnce()
   }
 
-  private var hasCredential: Bool {
+  private var hasCredential: Bool { usesCredential && Self.hasCredential(Self.credential) }
+
+  /// Whether systemd has passed a credential to this process.
+  static func hasCredential(_ name: String) -> Bool {
     guard let directory = getenv("CREDENTIALS_DIRECTORY").map({ String(cString: $0) }) else { return false }
-    return access(directory + "/" + Self.credential, F_OK) == 0
+    return access(directory + "/" + name, F_OK) == 0
   }
+}
 
-  /// Returns the doctor's findings about the passphrase file: unreadable, or readable by other users.
-  func findings(for store: String) -> [Finding] {
-    guard let file else { return [] }
-    var status = stat()
-    guard stat(file, &status) == 0, access(file, R_OK) == 0 else {
-      return [
-        .problem(
-          store, "The passphrase cannot be read from \(file).",
-          fix: "Check the path; this user must be able to read it.")
-      ]
+extension Invocation {
+  /// Returns the descriptor that an option names.
+  /// - Throws: `UsageError` if it is not open. Checked before a store is opened, whose files could take the number.
+  func openDescriptor(_ option: Option) throws -> Int32? {
+    guard let number = try number(option, minimum: 0) else { return nil }
+    guard let descriptor = Int32(exactly: number), fcntl(descriptor, F_GETFD) >= 0 else {
+      throw UsageError("The descriptor \(number) is not open: coffer ... \(option.name) 3 3<FILE.", command)
     }
-    guard status.st_mode & 0o077 == 0 || status.st_mode & S_IFMT != S_IFREG else {
-      return [
-        .warning(store, "Other users may read the passphrase in \(file).", fix: "chmod 600 \(file.quotedForShell)")
-      ]
-    }
-    return []
+    return descriptor
   }
 }

@@ -1,0 +1,40 @@
+import Coffer
+import CofferEncryption
+import CofferTerminal
+
+/// Implements `coffer rekey`, which changes the key or passphrase that opens an encrypted store.
+func changeKey(_ invocation: Invocation) async throws -> ExitStatus {
+  let new = try KeySources(invocation, .second)
+  let (sources, location) = (try KeySources(invocation), try invocation.onlyLocation())
+  let base = try await openStoredForm(of: location, sources.passphrases, creating: false)
+  return try await closing(base) { base in
+    // Before anybody is asked for a new passphrase.
+    if base.isReadOnly, let obstacle = base.obstacle { throw obstacle }
+    guard let ring = try await StoredKeyRingFacts(base) else { throw isNotEncrypted(base.description) }
+    let store = try KeyRingStore(base)
+    let open = try await store.open(
+      with: sources.source(for: ring, of: base.description), settings: EncryptionSettings(), ifMissing: .refuse)
+    let source = try new.source(for: nil, of: base.description)
+    let changed = try await store.reseal(open, with: source)
+    // Free pages and the log have the ring under the old key.
+    let isScrubbed = (try? await base.scrubFiles(upTo: EncryptedEngine.scrubbedSize)) ?? false
+    let isPassphrase = try await StoredKeyRingFacts(base)?.needsPassphrase == true
+    if invocation.has(.json) {
+      try print(
+        .object([
+          ("store", .text(base.description)), ("key", .text(isPassphrase ? "passphrase" : "material")),
+          ("generation", .number(changed.ring.generation)), ("scrubbed", .flag(isScrubbed)),
+        ]))
+    } else {
+      let key = isPassphrase ? "the new passphrase" : source.description
+      try? Output.error.note(
+        "The store is opened with \(key) from now on. Earlier copies and backups still open with the old one; if it "
+          + "was exposed, run 'coffer rotate' as well."
+          + (isScrubbed
+            ? ""
+            : " The files may still hold the key ring under it: run 'coffer rotate --scrub' with the same store and "
+              + "the new key."))
+    }
+    return .ok
+  }
+}

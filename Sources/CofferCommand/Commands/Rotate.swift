@@ -1,0 +1,221 @@
+import Coffer
+import CofferEncryption
+import CofferTerminal
+
+/// Implements `coffer encrypt`, which encrypts the values of a store.
+func encryptStore(_ invocation: Invocation) async throws -> ExitStatus {
+  let (location, sources) = (try invocation.onlyLocation(), try KeySources(invocation))
+  let (settings, anchor) = (try invocation.encryptionSettings(), try AnchorFile(invocation))
+  let base = try await openStoredForm(of: location, sources.passphrases, creating: false)
+  return try await closing(base) { base in
+    let ring = try await StoredKeyRingFacts(base)
+    let source = try sources.source(for: ring, of: base.description)
+    var configuration = EncryptionConfiguration(settings: settings ?? EncryptionSettings())
+    configuration.freshness = try anchor?.settings(mayCreate: true, of: base.description)
+    let accepts = anchor?.acceptsRollback == true
+    guard ring == nil || !accepts else { throw isAcceptedByVerify(base.description) }
+    // The manner of an encrypted store never changes; it is compared before anything else does.
+    if let ring, let settings {
+      try await sources.openRing(ring, of: base, with: source).requireSettings(settings, of: base.description)
+    }
+    let (engine, rotation) = try await EncryptedEngine.encrypt(
+      base, key: source, configuration: configuration, acceptingRollback: accepts)
+    return try await follow(engine, rotation, invocation)
+  }
+}
+
+private func isAcceptedByVerify(_ store: String) -> CommandError {
+  CommandError(
+    .failure, StorageError.Code.unsupported.description, "The store is encrypted already.",
+    advice:
+      "Accept it as it is: coffer verify --accept-rollback --anchor-file PATH --store STORE. Nothing was changed.",
+    store: store)
+}
+
+private func follow(
+  _ engine: EncryptedEngine, _ rotation: KeyRotation, _ invocation: Invocation
+) async throws -> ExitStatus {
+  try await closing(engine) { engine in
+    try await RotationCommand(invocation, engine, label: "Encrypting").follow(rotation)
+  }
+}
+
+/// Implements `coffer decrypt`, which stores the values of an encrypted store in plain.
+func decryptStore(_ invocation: Invocation) async throws -> ExitStatus {
+  let question = "Store every value of \(try invocation.onlyLocation().description.oneLine()) in plain?"
+  try await invocation.askForConsent(question, otherwise: "Nothing was decrypted.")
+  return try await withKeyRing(invocation) { engine in
+    if !engine.comparesAnchor, try await StoredKeyRingFacts(engine)?.hasAnchor == true {
+      throw anchorIsNotGiven(engine.description)
+    }
+    return try await RotationCommand(invocation, engine, label: "Decrypting").follow(engine.decrypt())
+  }
+}
+
+private func anchorIsNotGiven(_ store: String) -> CommandError {
+  CommandError(
+    .failure, StorageError.Code.unsupported.description,
+    "The store has an anchor, which would refuse the plain store afterwards.",
+    advice: "Give it, so that it is released: --anchor-file PATH. If it was lost, create it before: coffer verify "
+      + "--accept-rollback. If it is not in a file, decrypt the store in its program. Nothing was changed.",
+    store: store)
+}
+
+/// Implements `coffer rotate`, which encrypts every value under a new data key.
+func rotateStore(_ invocation: Invocation) async throws -> ExitStatus {
+  let prefix = try invocation.options[.prefix].map(invocation.makeKey)
+  if invocation.has(.scrub) {
+    guard prefix == nil else { throw UsageError("'rotate' takes --prefix or --scrub, not both.", .rotate) }
+    return try await withKeyRing(invocation) { try await scrub($0, asJSON: invocation.has(.json)) }
+  }
+  return try await withKeyRing(invocation) { engine in
+    try await RotationCommand(invocation, engine, label: "Rotating").follow(engine.rotate(prefix: prefix))
+  }
+}
+
+private func scrub(_ engine: EncryptedEngine, asJSON: Bool) async throws -> ExitStatus {
+  try await engine.scrub()
+  if asJSON {
+    try print(.object([("store", .text(engine.description)), ("scrubbed", .flag(true))]))
+  } else {
+    try? Output.error.note("The files were rewritten: they hold no removed keys and values.")
+  }
+  return .ok
+}
+
+/// Opens the encrypted store of the only operand with its key.
+func withKeyRing<R>(
+  _ invocation: Invocation, access: StoreAccess = .readWriteOrReadOnly, _ body: (EncryptedEngine) async throws -> R
+) async throws -> R {
+  try await withStore(
+    at: invocation.onlyLocation(), KeySources(invocation), access: access, anchor: AnchorFile(invocation)
+  ) { engine in
+    guard let engine = engine.as(EncryptedEngine.self) else { throw isNotEncrypted(engine.description) }
+    return try await body(engine)
+  }
+}
+
+/// Returns the error for a store without a key ring.
+func isNotEncrypted(_ store: String) -> CommandError {
+  CommandError(
+    .failure, StorageError.Code.notEncrypted.description, "The store is not encrypted.",
+    advice: "Encrypt it: coffer encrypt STORE.", store: store)
+}
+
+/// Shows the progress and the outcome of a rotation.
+private struct RotationCommand: Sendable {
+  private let invocation: Invocation
+  private let engine: EncryptedEngine
+  private let label: String
+  private let store: String
+
+  init(_ invocation: Invocation, _ engine: EncryptedEngine, label: String) {
+    self.invocation = invocation
+    self.engine = engine
+    self.label = label
+    store = engine.description
+  }
+
+  /// Waits for the end of a rotation. SIGINT and SIGTERM end it after the present commit.
+  ///
+  /// Before, while a passphrase is asked for, they end the process.
+  func follow(_ rotation: KeyRotation) async throws -> ExitStatus {
+    try await interruptible {
+      try await withTaskCancellationHandler {
+        try await wait(for: rotation)
+      } onCancel: {
+        rotation.cancel()
+      }
+    }
+  }
+
+  private func wait(for rotation: KeyRotation) async throws -> ExitStatus {
+    let line = RotationLine(label)
+    defer { line.clear() }
+    var last: RotationProgress?
+    for await progress in rotation.updates {
+      line.update(progress)
+      last = progress
+    }
+    do {
+      let report = try await rotation.result()
+      line.clear()
+      try tell(report, line.elapsed)
+      return report.isComplete ? .ok : .failure
+    } catch is CancellationError {
+      line.clear()
+      throw interrupted(last)
+    }
+  }
+
+  private func interrupted(_ progress: RotationProgress?) -> CommandError {
+    let (values, total) = (progress?.values ?? 0, max(progress?.totalValues ?? 0, progress?.values ?? 0))
+    return CommandError(
+      .interrupted, "interrupted",
+      "Interrupted after \(grouped(values)) of \(counted(total, "value")).",
+      advice: "Every value can be read. Run the same command again to continue.", store: store)
+  }
+
+  private func tell(_ report: RotationReport, _ elapsed: Duration) throws {
+    if invocation.has(.json) { return try print(report.json(store)) }
+    for failure in report.failures {
+      let name = failure.key.map { "'\($0.string.oneLine())'" } ?? "A value whose name is hidden"
+      try? Output.error.note("\(name) stays as it is: \(failure.error.message)", after: "coffer:")
+    }
+    var text = report.continuedEarlier ? "This has continued an interrupted run. " : ""
+    let extent = "\(counted(report.changedValues, "value")) (\(byteCount(report.changedBytes))) in \(seconds(elapsed))"
+    switch report.goal {
+    case .encryption where report.changedValues == 0 && report.isComplete: text += "Every value is encrypted."
+    case .encryption: text += "Encrypted \(extent)."
+    case .decryption: text += "Decrypted \(extent)."
+    case .newKey: text += "Encrypted \(extent) under the key \(report.primaryKey ?? "-"). " + oldKeys(report)
+    }
+    if !report.isComplete {
+      text += " \(counted(report.failures.count, "value")) could not be changed, so it is not finished."
+    } else if report.goal == .encryption {
+      text += remains(report)
+    } else if report.goal == .newKey, report.continuedEarlier {
+      text += " Run it again for a new key: what was deleted or disclosed since that run began is under this one."
+    }
+    try? Output.error.note(text)
+  }
+
+  /// Says where plain values may remain after a whole encryption.
+  private func remains(_ report: RotationReport) -> String {
+    guard report.isScrubbed else {
+      return " The files may still hold plain values: run 'coffer rotate --scrub' with the same store and key. So may "
+        + "backups, snapshots and the quarantine."
+    }
+    return report.changedValues == 0 ? "" : " Backups, snapshots and the quarantine may still hold the plain values."
+  }
+
+  private func oldKeys(_ report: RotationReport) -> String {
+    guard report.isComplete else { return "The old keys stay, as those values need them." }
+    if invocation.has(.prefix) { return "The old keys stay, as other values need them." }
+    let removed = counted(report.removedKeys.count, "old key") + (report.removedKeys.count == 1 ? " was" : " were")
+    guard !report.isScrubbed, !report.removedKeys.isEmpty else { return "\(removed) removed." }
+    return "\(removed) removed from the key ring. The files may still hold what it was before: run 'coffer rotate "
+      + "--scrub' with the same store and key."
+  }
+}
+
+extension RotationReport {
+  fileprivate func json(_ store: String) -> JSON {
+    .object([
+      ("store", .text(store)), ("goal", .text(goal.rawValue)), ("continued", .flag(continuedEarlier)),
+      ("values", .number(values)), ("changed", .number(changedValues)), ("changedBytes", .number(changedBytes)),
+      ("primaryKey", .optional(primaryKey)), ("removedKeys", .list(removedKeys.map(JSON.text))),
+      ("scrubbed", .flag(isScrubbed)),
+      (
+        "failures",
+        .list(
+          failures.map { failure in
+            .object([
+              ("key", .optional(failure.key?.string)), ("code", .text(failure.error.code.description)),
+              ("message", .text(failure.error.message)),
+            ])
+          })
+      ),
+    ])
+  }
+}

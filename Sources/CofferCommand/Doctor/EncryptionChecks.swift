@@ -1,0 +1,66 @@
+import Coffer
+import CofferEncryption
+import CofferTerminal
+import Foundation
+
+/// The findings about the encryption of a store: how it is encrypted, and what its key ring waits for.
+struct EncryptionChecks {
+  /// The age of a data key from which a rotation is advised.
+  private static let oldAge: TimeInterval = 365 * 86_400
+
+  let store: String
+  let facts: EncryptionFacts
+
+  func all(now: Date = Date()) -> [Finding] {
+    let quoted = store.quotedForShell
+    var findings: [Finding] = [.ok(store, facts.sentence)]
+    if facts.stored.isDegraded {
+      findings.append(
+        .warning(
+          store, "One of the two records of its key ring is damaged, missing or older.",
+          fix: "coffer keys \(quoted) repairs it, with the key."))
+    }
+    if facts.anchor != nil {
+      findings.append(
+        .ok(store, "has an anchor, which was not compared: coffer verify --anchor-file PATH --store \(quoted)"))
+    }
+    guard let ring = facts.ring else { return findings }
+    switch ring.phase {
+    case .complete: break
+    case .encrypting:
+      findings.append(
+        .warning(
+          store, "Its encryption is unfinished, so it accepts values in plain.",
+          fix: "Finish it: coffer encrypt \(quoted)"))
+    case .decrypting:
+      findings.append(.warning(store, "Its decryption is unfinished.", fix: "Finish it: coffer decrypt \(quoted)"))
+    }
+    let retired = ring.entries.filter { $0.state == .retired }.count
+    if retired > 0 {
+      findings.append(
+        .warning(
+          store, "Its key ring has \(counted(retired, "old data key")): a rotation is unfinished.",
+          fix: "Finish it: coffer rotate \(quoted)"))
+    }
+    if let primary = ring.entries.first(where: { $0.state == .primary }),
+      now.timeIntervalSince(primary.created) > Self.oldAge
+    {
+      findings.append(
+        .warning(
+          store, "Its data key is \(age(of: primary.created, at: now)) old.", fix: "coffer rotate \(quoted)"))
+    }
+    return findings
+  }
+}
+
+extension KeySources {
+  /// Returns the findings about the encryption of an open store, which is only read.
+  ///
+  /// If its key is given, its key ring is opened.
+  /// - Throws: The error of the key ring or of the key.
+  func findings(for store: String, in engine: any StorageEngine) async throws -> [Finding] {
+    guard let stored = try await StoredKeyRingFacts(engine) else { return [] }
+    let ring = areGiven(for: stored) ? try await openRing(stored, of: engine) : nil
+    return EncryptionChecks(store: store, facts: EncryptionFacts(stored: stored, ring: ring)).all()
+  }
+}

@@ -1,0 +1,192 @@
+import Coffer
+import CofferCrypto
+import CofferEncryption
+import CofferKeychain
+import CofferTerminal
+import Foundation
+
+/// The sources of the key of an encrypted store: key material or a passphrase, as the key ring of the store states.
+///
+/// No argument and no environment variable contains material, since other users or child processes can read those.
+struct KeySources: Sendable {
+  /// The name of the systemd credential with key material: `LoadCredential=coffer-key:...`
+  static let credential = "coffer-key"
+
+  /// The options that name sources.
+  struct Options: Sendable {
+    let keyFile, keyDescriptor, keyItem, passphraseFile, passphraseDescriptor: Option
+
+    static let first = Options(
+      keyFile: .keyFile, keyDescriptor: .keyDescriptor, keyItem: .keyItem, passphraseFile: .passphraseFile,
+      passphraseDescriptor: .passphraseDescriptor)
+    static let second = Options(
+      keyFile: .toKeyFile, keyDescriptor: .toKeyDescriptor, keyItem: .toKeyItem, passphraseFile: .toPassphraseFile,
+      passphraseDescriptor: .toPassphraseDescriptor)
+
+    var ofMaterial: [Option] { [keyFile, keyDescriptor, keyItem] }
+    var all: [Option] { ofMaterial + [passphraseFile, passphraseDescriptor] }
+  }
+
+  private(set) var passphrases: Passphrases
+  /// The key material that an option names.
+  private var material: RootKeySource?
+  private let keyFile: SecretFile?
+  private let options: Options
+  private let isForSeveralStores: Bool
+
+  /// - Parameters:
+  ///   - forSeveralStores: whether the command uses several stores, one of which may have a key and another one a
+  ///     passphrase.
+  ///   - requiringFiles: whether a named file that does not exist is an error of usage.
+  /// - Throws: `UsageError` also for sources that exclude each other, and for a descriptor that is not open.
+  init(
+    _ invocation: Invocation, _ options: Options = .first, forSeveralStores: Bool = false, requiringFiles: Bool = true
+  ) throws {
+    for option in options.all {
+      if invocation.values(option).count > 1 { throw UsageError("\(option.name) is given twice.", invocation.command) }
+    }
+    let given = (forSeveralStores ? options.ofMaterial : options.all).filter { invocation.has($0) }
+    guard given.count < 2 else {
+      throw UsageError("Give \(given[0].name) or \(given[1].name), not both.", invocation.command)
+    }
+    try invocation.refuseSharedDescriptors()
+    self.options = options
+    isForSeveralStores = forSeveralStores
+    passphrases = try Passphrases(
+      invocation, file: options.passphraseFile, descriptor: options.passphraseDescriptor)
+    keyFile = invocation.options[options.keyFile].map { SecretFile(path: $0, content: .key) }
+    if requiringFiles { for file in [keyFile, passphrases.file] { try file?.refuseIfMissing() } }
+    // Each source is read once for the whole command: a descriptor and a pipe provide a key only once.
+    if let keyFile {
+      material = .keyMaterial(PassphraseSource.file(URL(fileURLWithPath: keyFile.path)).readOnce())
+    } else if let descriptor = try invocation.openDescriptor(options.keyDescriptor) {
+      material = .keyMaterial(PassphraseSource.descriptor(descriptor).readOnce())
+    } else {
+      material = try invocation.options[options.keyItem].map { try .item($0, options.keyItem, invocation.command) }
+    }
+  }
+
+  /// Whether an option names a source.
+  var areNamed: Bool { material != nil || passphrases.areNamed }
+
+  /// Whether an option names a key that a store does not use.
+  /// - Parameters:
+  ///   - usesMaterial: whether the store is opened with key material.
+  ///   - usesPassphrase: whether it is opened with a passphrase.
+  func areLeft(usesMaterial: Bool, usesPassphrase: Bool) -> Bool {
+    material != nil && !usesMaterial || passphrases.areNamed && !usesPassphrase
+  }
+
+  /// Whether a key is available without a prompt for a store that needs the given kind.
+  func areGiven(for ring: StoredKeyRingFacts) -> Bool {
+    // Of several stores, one of the other kind may be that of another store; for one store the key ring reports it.
+    if areNamed, !isForSeveralStores { return true }
+    return ring.needsPassphrase ? passphrases.areGiven : material != nil || hasCredential
+  }
+
+  /// Whether systemd has passed the present key of a store, which is never a new one.
+  private var hasCredential: Bool { options.keyFile == .keyFile && Passphrases.hasCredential(Self.credential) }
+
+  /// Returns the source of the key.
+  /// - Parameters:
+  ///   - ring: what the key ring states; `nil` for a store that receives one.
+  ///   - store: the location of the store, for messages and the prompt.
+  /// - Throws: An error that names the possible sources when there is none.
+  func source(for ring: StoredKeyRingFacts?, of store: String) throws -> RootKeySource {
+    // A source of the wrong kind is reported by the key ring.
+    let passphrase = { try RootKeySource.passphrase(passphrases.source(for: store)) }
+    guard let ring else { return try newSource(of: store) }
+    if ring.needsPassphrase {
+      if passphrases.areNamed { return try passphrase() }
+      if let material, !isForSeveralStores { return material }
+      guard passphrases.areGiven || Passphrases.mayAsk else { throw missing(ring, store) }
+      return try passphrase()
+    }
+    if let material { return material }
+    if passphrases.areNamed, !isForSeveralStores { return try passphrase() }
+    guard hasCredential else { throw missing(ring, store) }
+    return .systemdCredential(Self.credential)
+  }
+
+  private func newSource(of store: String) throws -> RootKeySource {
+    if let material { return material }
+    if !passphrases.areNamed, hasCredential { return .systemdCredential(Self.credential) }
+    guard passphrases.areGiven || Passphrases.mayAsk else { throw missing(nil, store) }
+    return .passphrase(try passphrases.source(for: store, prompt: "New passphrase"))
+  }
+
+  private func missing(_ ring: StoredKeyRingFacts?, _ store: String) -> CommandError {
+    let (material, passphrase) = (
+      "\(options.keyFile.name) PATH, \(options.keyDescriptor.name) N, \(options.keyItem.name) SERVICE, or the systemd "
+        + "credential '\(Self.credential)'",
+      "\(options.passphraseFile.name) PATH, \(options.passphraseDescriptor.name) N, or the systemd credential "
+        + "'\(Passphrases.credential)'"
+    )
+    let (what, advice) =
+      switch ring?.needsPassphrase {
+      case true?: ("The store is encrypted under a passphrase, and none was given.", "Give \(passphrase).")
+      case false?: ("The store is encrypted, and no key was given.", "Give \(material).")
+      case nil:
+        (
+          "The store needs a key or a passphrase, and none was given.",
+          "Give \(options.keyFile.name) PATH, \(options.keyDescriptor.name) N, \(options.keyItem.name) SERVICE, "
+            + "\(options.passphraseFile.name) PATH or \(options.passphraseDescriptor.name) N."
+        )
+      }
+    return CommandError(.failure, "keyMissing", what, advice: advice, store: store)
+  }
+
+  /// Returns the error for a value that needs the key of the store.
+  func missing(for key: StoreKey, _ ring: StoredKeyRingFacts, _ store: String) -> StorageError {
+    let error = missing(ring, store)
+    return StorageError(
+      .keyUnavailable, "The value is encrypted, and no key was given.", advice: error.advice, location: store, key: key)
+  }
+
+  /// Opens the key ring of a store without repairing it, and so checks the key.
+  /// - Parameter source: the source of the key; by default the one that the key ring needs.
+  /// - Throws: `wrongPassphrase`; the other errors of the key ring and of the source.
+  func openRing(
+    _ stored: StoredKeyRingFacts, of engine: any StorageEngine, with source: RootKeySource? = nil
+  ) async throws -> KeyRing {
+    let source = try source ?? self.source(for: stored, of: engine.description)
+    return try await KeyRingStore(ReadOnlyEngine(engine)).open(
+      with: source, settings: EncryptionSettings(), ifMissing: .refuse
+    ).ring
+  }
+
+  /// Returns the doctor's findings about the named files, and the sources without those with a problem: the error of
+  /// each store that is opened with one would say the same.
+  func examined() -> (sources: KeySources, findings: [Finding]) {
+    var usable = self
+    let ofKey = keyFile?.findings() ?? []
+    if ofKey.contains(where: { $0.verdict == .problem }) { usable.material = nil }
+    let ofPassphrase = passphrases.file?.findings() ?? []
+    if ofPassphrase.contains(where: { $0.verdict == .problem }) { usable.passphrases = passphrases.withoutFile }
+    return (usable, ofKey + ofPassphrase)
+  }
+}
+
+extension Invocation {
+  /// Throws a usage error when two options name the same descriptor, which can be read only once.
+  fileprivate func refuseSharedDescriptors() throws {
+    let options: [Option] = [.keyDescriptor, .passphraseDescriptor, .toKeyDescriptor, .toPassphraseDescriptor]
+    let numbers = try options.compactMap { try number($0, minimum: 0) }
+    guard Set(numbers).count == numbers.count else {
+      throw UsageError("A descriptor can be read once: give two.", command)
+    }
+  }
+}
+
+extension RootKeySource {
+  /// The key in an item of the keyring, which an option names as a keychain is named: SERVICE[@GROUP].
+  fileprivate static func item(_ name: String, _ option: Option, _ command: Command) throws -> RootKeySource {
+    guard case .keychain(let service, let group) = try StoreLocation(parsing: "keychain:\(name)") else {
+      throw UsageError("\(option.name) takes SERVICE or SERVICE@GROUP.", command)
+    }
+    var configuration = KeychainConfiguration()
+    configuration.allowsPlainSession = allowsPlainKeyring
+    return .provider(
+      KeychainKeyProvider(service: service, accessGroup: group, configuration: configuration), named: "encryption-key")
+  }
+}

@@ -68,7 +68,7 @@ import Testing
     let page = String(decoding: try sandbox.read("page.html"), as: UTF8.self)
     #expect(
       page.hasPrefix("<!doctype html>") && page.contains("The name of the customer.")
-        && page.contains("for 1 day, 1 hour"))
+        && page.contains("expires after 1 day, 1 hour"))
     #expect(!page.contains("s3cret"))
   }
 

@@ -35,7 +35,7 @@ struct DecoratedTests {
     let home = folder.url.path
     let directories = SystemDirectories(variable: { $0 == "HOME" ? home : nil })
     return try await SystemDirectories.$current.withValue(directories) {
-      try await OpenedEngine.$decorated.withValue({ Passing(FaultInjectingEngine($0)) }) {
+      try await OpenedEngine.$decoration.withValue(.init { Passing(FaultInjectingEngine($0)) }) {
         try await CofferCommand.run(Invocation(parsing: arguments.map { Argument($0) }))
       }
     }
@@ -82,7 +82,7 @@ struct DecoratedTests {
     #expect(try await coffer(["restore", backup, "--yes"], at: location) == .ok)
     #expect(try await has("theme", at: location))
     let copy = folder.path("copy.db")
-    #expect(try await coffer(["cp", location, copy]) == .ok)
+    #expect(try await coffer(["cp", location, copy] + (isSealed ? ["--decrypt"] : [])) == .ok)
     let engine = try await SQLiteEngine.open(at: copy)
     #expect(try await engine.entry(StoreKey("theme"))?.value.starts(with: Data("dark".utf8)) == true)
     try await engine.close()

@@ -34,7 +34,10 @@ struct KeychainTests {
     let info = try await sandbox.coffer("info", environment: keychain)
     #expect(info.status == 0 && info.lines.contains("Keys      1") && !info.text.contains("s3cret"), "\(info.text)")
     #expect(try await sandbox.coffer("verify", environment: keychain).status == 0)
-    let there = try await sandbox.coffer("cp", "keychain:com.example.shop", "sqlite:copy.db", environment: keychain)
+    let refused = try await sandbox.coffer("cp", "keychain:com.example.shop", "sqlite:copy.db", environment: keychain)
+    #expect(refused.status == 1 && refused.errors.contains("TO does not") && !sandbox.exists("copy.db"))
+    let there = try await sandbox.coffer(
+      "cp", "keychain:com.example.shop", "sqlite:copy.db", "--decrypt", environment: keychain)
     #expect(there.status == 0, "\(there.errors)")
     #expect(try await sandbox.contents("copy.db").map { $0.value } == [Data("s3cret".utf8)])
     let back = try await sandbox.coffer("cp", "copy.db", "keychain:other@group", environment: keychain)

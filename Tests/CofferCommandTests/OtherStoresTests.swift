@@ -61,10 +61,11 @@ struct OtherStoresTests {
     try await sandbox.coffer("set", "empty", "")
     let expected = try await sandbox.contents("store.db")
     #expect(expected.count == 3)
-    for (name, store) in [("p", "prefs:copy"), ("s", "sealed:copy.sealed")] {
-      let there = try await sandbox.coffer("cp", "store.db", store, "--passphrase-file", "passphrase")
+    for (name, store, key) in [("p", "prefs:copy", ""), ("s", "sealed:copy.sealed", "--passphrase-file passphrase")] {
+      let there = try await sandbox.bash("coffer cp store.db \(store) \(key)")
       #expect(there.status == 0, "\(there.errors)")
-      let back = try await sandbox.coffer("cp", store, "\(name).db", "--passphrase-file", "passphrase")
+      let options = store.hasPrefix("sealed:") ? "--decrypt \(key)" : key
+      let back = try await sandbox.bash("coffer cp \(store) \(name).db \(options)")
       #expect(back.status == 0, "\(back.errors)")
       #expect(try await sandbox.contents("\(name).db") == expected)
     }

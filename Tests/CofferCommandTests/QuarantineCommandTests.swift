@@ -27,6 +27,23 @@ import Testing
     #expect(try await sandbox.coffer("quarantine", "list").text.isEmpty)
   }
 
+  @Test func theBytesOfAnEncryptedStoreAreListedAndRemovedWithoutItsKey() async throws {
+    let sandbox = try Sandbox()
+    let key = try sandbox.makeKey()
+    try await sandbox.coffer("set", "theme", "dark", "--store", "encrypted:store.db", "--key-file", key)
+    try damage("theme", in: sandbox)
+    #expect(try await sandbox.coffer("get", "theme", "--key-file", key).status == 1)
+    let listed = try await sandbox.coffer("quarantine", "list", environment: neverAsk)
+    #expect(listed.status == 0 && listed.text.contains("damagedValue  theme"), "\(listed.errors)")
+    let id = String(try #require(listed.text.split(separator: " ").first))
+    #expect(try await sandbox.coffer("quarantine", "show", id, environment: neverAsk).status == 1)
+    // Nor a key ring.
+    try sql("UPDATE coffer_records SET value = x'00'", on: sandbox.storePath)
+    let removed = try await sandbox.coffer("quarantine", "empty", "--yes", environment: neverAsk)
+    #expect(removed.status == 0, "\(removed.errors)")
+    #expect(try await sandbox.coffer("quarantine", "list", environment: neverAsk).text.isEmpty)
+  }
+
   @Test func aDamagedFileOfAStoreOfFilesKeepsItsKey() async throws {
     let sandbox = try Sandbox()
     let store = "file:" + sandbox.path("files")

@@ -58,7 +58,8 @@ struct ReadOnlyDatabaseTests {
     #expect(verified.status == 0 && verified.errors.contains("all good"), "\(verified.errors)")
     let copied = try await run("cp \(store) copy.db --json")
     #expect(try copied.json()["copied"] as? Int == 2, "\(copied.errors)")
-    #expect(try await run("watch STORE --since 0 --count 2 --json").lines.count == 2)
+    let watched = try await run("watch STORE --since 0 --count 2 --json")
+    #expect(watched.lines.count == 2, "\(watched.status) \(watched.text) \(watched.errors)")
     for command in ["set a new STORE", "rm a STORE", "cp copy.db \(store)"] {
       let ended = try await run(command)
       let isUnchanged = command.hasPrefix("cp")  // Nothing needs to be written.

@@ -9,7 +9,7 @@ import Testing
     #expect(run.exitCode == 0, "\(run.errors)")
     let summary = try JSONDecoder().decode(Summary.self, from: run.output)
     #expect(summary.isPassed && summary.checks.allSatisfy(\.isPassed))
-    #expect(Set(summary.checks.map(\.act)) == Set(1...15))
+    #expect(Set(summary.checks.map(\.act)) == Set(1...18))
     #expect(summary.products == 200 && summary.variants >= 200)
     #expect(summary.savedOneByOne == 50 && summary.savedInOneBatch == 50 && summary.savedConcurrently == 100)
     #expect(summary.readBack == 200)
@@ -19,6 +19,9 @@ import Testing
     #expect(summary.damagedValuesReported == 1 && summary.readBesideTheDamage == 199)
     #expect(summary.files == 200 && summary.filesReadAfterRebuild == 200)
     #expect(summary.fileKills == 6 && summary.filesLost == 0 && summary.halfFileBatches == 0)
+    #expect(summary.wordsFoundInPlain == 3_000 && summary.wordsFoundEncrypted == 0)
+    #expect(summary.rotationKills == 1 && summary.readAfterRotation == 1_500)
+    #expect(summary.readAfterShredding == 0)
     #expect(summary.store == nil && summary.directory == nil)
   }
 

@@ -15,6 +15,8 @@ import Testing
     let settings: EncryptionSettings
     let states: [KeyRingEntry.State]
     let phase: KeyRing.Phase
+    var coverage = KeyRing.Coverage.all
+    var tracksValues = false
 
     static let all = [
       Sample(
@@ -24,6 +26,13 @@ import Testing
         name: "passphrase", secret: "correct horse battery staple",
         settings: EncryptionSettings(algorithm: .chaCha20Poly1305, hidesNames: true, padsValues: true),
         states: [.retired, .destroyed, .primary], phase: .encrypting),
+      Sample(
+        name: "declared", secret: "golden key material, 32 bytes or more",
+        settings: EncryptionSettings(padsValues: true), states: [.retired, .primary], phase: .complete,
+        coverage: .declared),
+      Sample(
+        name: "tracked", secret: "golden key material, 32 bytes or more",
+        settings: EncryptionSettings(hidesNames: true), states: [.primary], phase: .complete, tracksValues: true),
     ]
 
     var file: URL { KeyRingGoldenTests.folder.appendingPathComponent("format-1-\(name).keyring") }
@@ -31,12 +40,14 @@ import Testing
 
   private static let created = Date(timeIntervalSince1970: 1_800_000_000)
 
-  @Test(arguments: [0, 1]) func opens(_ index: Int) throws {
+  @Test(arguments: [0, 1, 2, 3]) func opens(_ index: Int) throws {
     let sample = Sample.all[index]
     let record = try Data(contentsOf: sample.file)
     let header = try KeyRingHeader(of: record)
     let root = try RootKey(from: SecretBytes(copying: Data(sample.secret.utf8)), header.derivation)
     let ring = try KeyRing.open(record, root: root)
+    #expect(ring.coverage == sample.coverage && header.coverage == sample.coverage)
+    #expect(ring.tracksValues == sample.tracksValues)
     #expect(ring.settings == sample.settings && ring.phase == sample.phase && ring.generation == 1)
     #expect(ring.entries.map(\.state) == sample.states)
     #expect(ring.entries.map(\.created) == ring.entries.indices.map { Self.created + Double($0) })
@@ -49,7 +60,7 @@ import Testing
   /// Writes the files of a new format: run it once by hand, when the format changes.
   @Test(.enabled(if: ProcessInfo.processInfo.environment["COFFER_MAKE_GOLDEN"] != nil)) func make() throws {
     for sample in Sample.all where !FileManager.default.fileExists(atPath: sample.file.path) {
-      var ring = try KeyRing.create(settings: sample.settings, now: Self.created)
+      var ring = try KeyRing.create(settings: sample.settings, coverage: sample.coverage, now: Self.created)
       for index in sample.states.indices.dropFirst() {
         ring.addUses(UInt64(index), of: try ring.addPrimary(now: Self.created + Double(index)))
       }
@@ -57,8 +68,9 @@ import Testing
         try ring.destroy(entry.id, now: Self.created + 9)
       }
       ring.phase = sample.phase
+      ring.tracksValues = sample.tracksValues
       let method: RootKeyDerivation.Method =
-        sample.states.count == 1 ? .keyMaterial : .passphrase(ScryptCost(logN: 10, r: 2, p: 1))
+        sample.name == "passphrase" ? .passphrase(ScryptCost(logN: 10, r: 2, p: 1)) : .keyMaterial
       let root = try RootKey(from: SecretBytes(copying: Data(sample.secret.utf8)), .random(method))
       try ring.sealed(under: root).write(to: sample.file)
     }

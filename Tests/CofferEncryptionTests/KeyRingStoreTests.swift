@@ -31,7 +31,7 @@ import Testing
     let engine = MemoryEngine()
     try await put(engine, .put("a", Data("1".utf8)))
     let error = try await storageError { _ = try await open(engine) }
-    #expect(error.code == .notFound && error.location == "memory:memory")
+    #expect(error.code == .keyUnavailable && error.location == "memory:memory")
     #expect(engine.latestRevision == StoreRevision(1))
     #expect(try await open(engine, .createForPlainValues).ring.phase == .encrypting)
   }

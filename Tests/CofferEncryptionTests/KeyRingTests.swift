@@ -91,7 +91,7 @@ import Testing
   @Test func newerVersionsAreRecognized() throws {
     let root = try RootKey.forTests()
     let record = try KeyRing.create(settings: EncryptionSettings(), now: now).sealed(under: root)
-    for (index, value) in [(8, UInt8(2)), (9, 3)] {
+    for (index, value) in [(8, UInt8(2)), (9, 3), (11, 2)] {
       var newer = record.dropLast(32)
       newer[index] = value
       newer += sha256(newer)

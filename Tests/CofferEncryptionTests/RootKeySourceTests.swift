@@ -84,7 +84,7 @@ import Testing
     #expect(try await storageError { _ = try await open(.file(folder.path("none"))) }.code == .unavailable)
     #expect(try await storageError { _ = try await open(.file(folder.path(""))) }.code == .unsupported)
     #expect(try await storageError { _ = try await open(.systemdCredential("../key")) }.code == .unsupported)
-    #expect(try await storageError { _ = try await open(.descriptor(987)) }.code == .closed)
+    #expect(try await storageError { _ = try await open(.descriptor(1 << 20)) }.code == .closed)
   }
 
   // MARK: Passphrases

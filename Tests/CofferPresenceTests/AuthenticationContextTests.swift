@@ -21,11 +21,16 @@ import Testing
       try await context.authenticate(for: .userPresence, reason: "Why.")
     }
     #expect(authenticator.questions == Array(repeating: .init(control: .userPresence, reason: "Why."), count: 3))
-    struct Odd: Error {}
+    struct Odd: Error, CustomStringConvertible { let description = "s3cret\u{1B}[2J" }
     let failing = AuthenticationContext(ClosureAuthenticator { throw Odd() })
     await expectStorageError(.unavailable, contains: "Odd") {
       try await failing.authenticate(for: .userPresence, reason: "Why.")
     }
+    // The text of a foreign error can contain anything.
+    let told = await #expect(throws: StorageError.self) {
+      try await failing.authenticate(for: .userPresence, reason: "Why.")
+    }
+    #expect(told.map { !"\($0)".contains("s3cret") } == true)
     let confused = AuthenticationContext(ClosureAuthenticator { throw CancellationError() })
     await expectStorageError(.unavailable) { try await confused.authenticate(for: .userPresence, reason: "Why.") }
   }
@@ -128,6 +133,21 @@ import Testing
     end.finish()  // the late confirmation of the first question counts for nobody
   }
 
+  @Test("The time of a question begins when it is asked, not while it waits for others")
+  func queued() async throws {
+    let authenticator = DeadlineAuthenticator()
+    let context = AuthenticationContext(authenticator, timeout: .seconds(60))
+    let first = Task { try await context.authenticate(for: .userPresence, reason: "Why.") }
+    try await waitUntil { authenticator.deadlines.count == 1 }
+    let second = Task { try await context.authenticate(for: .biometryAny, reason: "Why.") }
+    try await Task.sleep(for: .milliseconds(20))  // so that a clock that began with the call would be behind
+    let released = ContinuousClock.now
+    authenticator.release()
+    try await finish(first, within: .seconds(20))
+    try await finish(second, within: .seconds(20))
+    #expect(try #require(authenticator.deadlines.last) >= released + .seconds(60))
+  }
+
   @Test("Within the grace period of an access control it is not asked for again, others are")
   func grace() async throws {
     let authenticator = ScriptedAuthenticator()
@@ -205,4 +225,22 @@ struct ClosureAuthenticator: Authenticator {
   func authenticate(
     for control: KeychainAccessControl, reason: String, deadline: ContinuousClock.Instant
   ) async throws -> AuthenticationOutcome { try await body() }
+}
+
+/// Confirms once it is released, and records the deadlines of its questions.
+private final class DeadlineAuthenticator: Authenticator {
+  let supported = Set(KeychainAccessControl.allCases)
+  private let state = Locked<(deadlines: [ContinuousClock.Instant], isReleased: Bool)>(([], false))
+
+  var deadlines: [ContinuousClock.Instant] { state.withLock { $0.deadlines } }
+
+  func release() { state.withLock { $0.isReleased = true } }
+
+  func authenticate(
+    for control: KeychainAccessControl, reason: String, deadline: ContinuousClock.Instant
+  ) async throws -> AuthenticationOutcome {
+    state.withLock { $0.deadlines.append(deadline) }
+    try await waitUntil { self.state.withLock { $0.isReleased } }
+    return .confirmed
+  }
 }

@@ -52,6 +52,28 @@ import Testing
     }
   }
 
+  @Test("Declared keys of an app group, by name and by the configuration's group")
+  func appGroups() async throws {
+    let settings = configured { $0.appGroup = "group.shop" }
+    let size = plain("size", in: .appGroupUserDefaults())
+    let receipt = plain("receipt", String.self, in: .appGroupFileSystem(group: "group.other"))
+    try await fixture.use(settings) { router in
+      try await router.set(3, for: size)
+      try await router.set("paid", for: receipt)
+    }
+    let theirs = plain("size", in: .appGroupUserDefaults(group: "group.shop"))
+    try await fixture.use { router in
+      let (stored, paid) = (try await router.get(theirs), try await router.get(receipt))
+      #expect(stored == 3 && paid == "paid")
+      await expectError(.invalidDeclaration, "app group") { _ = try await router.get(size) }
+    }
+    try await use {
+      let preference = try await UserDefaultsHelper().get(forKey: "size", suite: "group.shop")
+      let files = try await FileStorageHelper().list(in: .appGroup("group.other"))
+      #expect(preference?.integer == 3 && files == ["receipt"])
+    }
+  }
+
   @Test("A snapshot is sent once, in order, and again after a failure")
   func sync() async throws {
     let (here, there) = InProcessTransport.pair()

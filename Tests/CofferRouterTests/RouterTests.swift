@@ -38,6 +38,22 @@ import Testing
     #expect(theme == .dark)
   }
 
+  @Test("The shared router is one object for the whole process")
+  func shared() async throws {
+    struct Catalog: StorageKeyCatalog {
+      let name = "Shared"
+      let allKeys: [AnyStorageKey]
+    }
+    let key = plain("shared", in: .memory("of the shared router"))
+    try await SystemDirectories.$current.withValue(fixture.system) {
+      try await StorageRouter.shared.registerCatalog(Catalog(allKeys: [.key(key)]))
+      try await StorageRouter.shared.set(3, for: key)
+      let same = StorageRouter.shared
+      let value = try await same.get(key)
+      #expect(value == 3)
+    }
+  }
+
   @Test("Every kind of store holds the value in its own format")
   func stores() async throws {
     try await fixture.use { router in

@@ -74,8 +74,12 @@ import Testing
     #expect(engine.recentCommits(after: .zero)?.count == 1)
     await gate.open()
     for task in held + waiting { try await task.value }
-    // They are admitted in order, but 64 run at once and may append their numbers in another order.
-    for (index, number) in served.withLock({ $0 }).enumerated() { #expect(abs(index - number) < Self.lent) }
+    // They are admitted in order, but 64 run at once, and one that is delayed is overtaken by any number of later ones.
+    let numbers = served.withLock { $0 }
+    for (index, number) in numbers.enumerated() {
+      let overtaken = number - numbers[..<index].count { $0 < number }
+      #expect(overtaken < Self.lent)
+    }
     #expect(engine.waitingSnapshots == 0)
     try await engine.close()
   }

@@ -14,30 +14,22 @@ func runOnEncryptedStores(_ command: String, _ path: String, _ rest: [String]) a
   case "encrypted-write": try await writeEncrypted(path, name: rest[0], count: Int(rest[1]) ?? 0)
   case "encrypted-follow": try await followEncrypted(path, count: Int(rest[0]) ?? 0)
   case "encrypted-rotate": try await rotateRing(path, count: Int(rest[0]) ?? 0)
+  case "encrypted-dump": try await dumpEncrypted(path, rest[0], kind: rest[1], state: rest[2], into: rest[3])
   default: return false
   }
   return true
 }
 
-private func open(_ path: String, _ kind: String) async throws -> any StorageEngine {
-  kind == "file"
-    ? try await SlotEngine.files(in: URL(fileURLWithPath: path)) : try await SQLiteEngine.open(at: path + "/store.db")
-}
-
-private func root() throws -> RootKey {
-  try RootKey(
-    from: SecretBytes(copying: sha256(Data("root".utf8))),
-    RootKeyDerivation(.keyMaterial, salt: Data(repeating: 0, count: RootKeyDerivation.saltCount)))
-}
-
 private func openEncrypted(_ path: String, _ kind: String = "sqlite") async throws -> EncryptedEngine {
   let configuration = EncryptionConfiguration(settings: EncryptionSettings(hidesNames: true, padsValues: true))
-  return try await EncryptedEngine.open(try await open(path, kind), configuration: configuration) { _ in try root() }
+  return try await EncryptedEngine.open(try await openBase(path, kind), configuration: configuration) { _ in
+    try testRoot()
+  }
 }
 
 /// Stores a sample and waits to be killed.
 private func fillEncrypted(_ path: String, _ kind: String, isPlain: Bool, seed: UInt64) async throws {
-  let engine: any StorageEngine = isPlain ? try await open(path, kind) : try await openEncrypted(path, kind)
+  let engine: any StorageEngine = isPlain ? try await openBase(path, kind) : try await openEncrypted(path, kind)
   try await SecretSample(count: 1_000, seed: seed).fill(engine)
   say("filled")
   _ = readLine()
@@ -79,10 +71,37 @@ private func followEncrypted(_ path: String, count: Int) async throws {
 private func rotateRing(_ path: String, count: Int) async throws {
   let base = try await SQLiteEngine.open(at: path + "/store.db")
   let ring = try KeyRingStore(base)
-  var open = try await ring.open(settings: EncryptionSettings(), ifMissing: .refuse) { _ in try root() }
+  var open = try await ring.open(settings: EncryptionSettings(), ifMissing: .refuse) { _ in try testRoot() }
   say("ready")
   _ = readLine()
   for _ in 0..<count { open = try await ring.update(open) { try $0.addPrimary(now: Date()) } }
   say("done")
   try await base.close()
 }
+
+#if os(Linux)
+  /// Dumps core after a store was read, listed, rotated and opened again, and is open or closed. Prints a marker
+  /// of ordinary memory before.
+  private func dumpEncrypted(_ path: String, _ file: String, kind: String, state: String, into folder: String)
+    async throws
+  {
+    let words = URL(fileURLWithPath: file)
+    let source: RootKeySource =
+      kind == "passphrase" ? .passphrase(.file(words), cost: ScryptCost(logN: 10, r: 2, p: 1)) : .file(words)
+    var engine = try await EncryptedEngine.open(try await openBase(path, "sqlite"), key: source)
+    _ = try await engine.rotate().result()
+    try await engine.close()
+    engine = try await EncryptedEngine.open(try await openBase(path, "sqlite"), key: source)
+    var count = 0
+    for summary in try await engine.summaries() { count += try await engine.entry(summary.key)?.value.count ?? 0 }
+    guard count > 0 else { throw Usage() }
+    if state == "closed" { try await engine.close() }
+    try await dumpCore(into: folder, keeping: engine)
+  }
+#else
+  private func dumpEncrypted(_ path: String, _ file: String, kind: String, state: String, into folder: String)
+    async throws
+  {
+    throw Usage()
+  }
+#endif

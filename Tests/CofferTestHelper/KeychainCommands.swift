@@ -90,14 +90,7 @@ private func dump(_ path: String, passphraseFile: String, into folder: String) a
     cost: ScryptCost(logN: 10, r: 1, p: 1))
   _ = try await engine.recoveryReport()
   _ = try await engine.entry(StoreKey("token"))
-  let marker = (0..<8).map { _ in String(UInt64.random(in: .min ... .max), radix: 16) }.joined()
-  say(marker)
-  chdir(folder)
-  var limit = rlimit(rlim_cur: rlim_t.max, rlim_max: rlim_t.max)
-  setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
-  signal(SIGABRT, SIG_DFL)
-  withExtendedLifetime((engine, marker)) { _ = kill(getpid(), SIGABRT) }
-  try await Task.sleep(for: .seconds(60))
+  try await dumpCore(into: folder, keeping: engine)
 }
 
 /// Creates a sealed file concurrently with other processes, when a line arrives.

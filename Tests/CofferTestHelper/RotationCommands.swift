@@ -2,25 +2,31 @@ import CofferCore
 import CofferCrypto
 import CofferEncryption
 import CofferFiles
+import CofferLocks
 import CofferSQLite
 import CofferSlots
 import Foundation
 
 /// Runs a command that writes all values of a store anew; returns whether it is one. STORE is a directory.
 func runRotation(_ command: String, _ path: String, _ rest: [String]) async throws -> Bool {
-  guard command == "rotate-values" else { return false }
+  if command == "rotate-by-itself" { return try await rotateByItself(path, hours: rest[0], delay: rest[1]) }
+  guard command == "rotate-values" || command == "shred-values" else { return false }
   let base: any StorageEngine =
     rest[0] == "file"
     ? try await SlotEngine.files(in: URL(fileURLWithPath: path)) : try await SQLiteEngine.open(at: path + "/store.db")
   let settings = EncryptionSettings(hidesNames: rest[2] == "hidden")
-  let root = try RootKey(
-    from: SecretBytes(copying: sha256(Data("root".utf8))),
-    RootKeyDerivation(.keyMaterial, salt: Data(repeating: 0, count: RootKeyDerivation.saltCount)))
+  let root = try testRoot()
   say("ready")
   _ = readLine()
   let engine = try await EncryptedEngine.open(
     base, ifMissing: .createForPlainValues, configuration: EncryptionConfiguration(settings: settings)
   ) { _ in root }
+  if command == "shred-values" {
+    let report = try await engine.shred()
+    say(report.isComplete ? "complete" : "incomplete \(report.obstacles)")
+    try await engine.close()
+    return true
+  }
   let rotation =
     switch rest[1] {
     case "newKey": try await engine.rotate()
@@ -31,4 +37,42 @@ func runRotation(_ command: String, _ path: String, _ rest: [String]) async thro
   say(report.isComplete ? "complete" : "incomplete \(report.failures)")
   try await engine.close()
   return true
+}
+
+/// Opens a store that rotates its keys by itself, with a clock that is ahead, until a line is read; prints the number
+/// of values that this process has written anew. With a delay in milliseconds, the first commit of values waits.
+private func rotateByItself(_ path: String, hours: String, delay: String) async throws -> Bool {
+  let ahead = (Double(hours) ?? 0) * 3_600
+  let values = Locked(0)
+  var sqlite = SQLiteConfiguration()
+  sqlite.clock = StoreClock { Date() + ahead }
+  sqlite.events = CofferEvents { event in
+    if case .keysReplaced(let replacement) = event.kind { values.withLock { $0 += replacement.values } }
+  }
+  let base = try await SQLiteEngine.open(at: path + "/store.db", configuration: sqlite)
+  var configuration = EncryptionConfiguration()
+  configuration.automaticRotation = RotationPolicy(maximumAge: .seconds(3_600))
+  let engine = try await EncryptedEngine.open(
+    DelayedEngine(base, milliseconds: Int(delay) ?? 0), configuration: configuration
+  ) { _ in try testRoot() }
+  while readLine() == nil { try await Task.sleep(for: .seconds(1)) }
+  try await engine.close()
+  say("\(values.withLock { $0 })")
+  return true
+}
+
+/// An engine that prints a line before a commit of values, and then waits.
+private final class DelayedEngine: EngineDecorator {
+  let base: any StorageEngine
+  private let milliseconds: Int
+
+  init(_ base: any StorageEngine, milliseconds: Int) { (self.base, self.milliseconds) = (base, milliseconds) }
+
+  func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
+    if milliseconds > 0, batch.operations.contains(where: { if case .put = $0 { true } else { false } }) {
+      say("rotating")
+      try await Task.sleep(for: .milliseconds(milliseconds))
+    }
+    return try await base.commit(batch, from: origin)
+  }
 }

@@ -8,6 +8,8 @@ func runOnSettings(_ command: String, _ store: String, _ rest: [String]) async t
   let router = StorageRouter()
   if rest[0] == "settings" {
     let settings = try await router.settings(key)
+    // An idle writer commits on this thread; for a busy one an assignment waits no longer than 0.1 s.
+    try await settings.flush()
     settings[key] = 7
     end(rest[1])
   } else {
@@ -19,6 +21,7 @@ func runOnSettings(_ command: String, _ store: String, _ rest: [String]) async t
 @MainActor private func assignStored(_ key: SettingKey<Int>, _ router: StorageRouter, _ ending: String) async throws {
   let value = StoredValue(key, in: router, initially: 0)
   try await value.load()
+  try await value.flush()
   value.value = 7
   end(ending)
 }

@@ -60,6 +60,7 @@ func run(_ command: String, store: String, rest: [String]) async throws {
     if try await runOnSettings(command, store, rest) { return }
     if try await runOnEncryptedStores(command, store, rest) { return }
     if try await runRotation(command, store, rest) { return }
+    if try await runOnAnchors(command, store, rest) { return }
     if try await runOnExpiry(command, store, rest) { return }
     if try await runSweep(command, store, rest) { return }
     if try await runOnRouter(command, store) { return }

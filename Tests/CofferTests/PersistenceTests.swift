@@ -116,6 +116,15 @@ final class Draft: Codable {
     }
   }
 
+  @Test func aBatchOverACustomAdapterStopsAtTheFirstFailure() async throws {
+    let adapter = FailingSecondWrite()
+    let persistence = AdapterBasedPersistence(adapter: adapter)
+    await #expect(throws: StorageError.self) { try await persistence.saveBatch([("a", 1), ("b", 2), ("c", 3)]) }
+    #expect(await adapter.keys == ["a"])
+    #expect(await codeThrown { try await persistence.saveBatch([("d", 1), ("e", Double.nan)]) } == .encodingFailed)
+    #expect(await adapter.keys == ["a"], "all values are encoded before the first is written")
+  }
+
   @Test func migrationIsANoOpOrARefusal() async throws {
     for persistence in Self.all() {
       try await persistence.save(1, for: "a")
@@ -229,4 +238,18 @@ final class Draft: Codable {
     #expect(await mock.saveCount == 1)
     #expect(try await mock.load(Int.self, for: "counter") == 1)
   }
+}
+
+/// An adapter of four methods whose second write fails.
+private actor FailingSecondWrite: StorageAdapter {
+  struct Full: Error {}
+  private(set) var keys: [String] = []
+
+  func read(key: String) async throws -> Data? { nil }
+  func write(key: String, data: Data) async throws {
+    guard keys.count != 1 else { throw Full() }
+    keys.append(key)
+  }
+  func delete(key: String) async throws { keys.removeAll { $0 == key } }
+  func exists(key: String) async -> Bool { keys.contains(key) }
 }

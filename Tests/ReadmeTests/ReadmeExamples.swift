@@ -216,6 +216,42 @@ struct ReadmeExamples {
     }
   }
 
+  @Test func encryption() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let (keyFile, database) = (folder.appendingPathComponent("app.key"), folder.appendingPathComponent("app.db"))
+    let (notes, drafts) = (folder.appendingPathComponent("notes"), folder.appendingPathComponent("drafts"))
+    let isCreated = FileManager.default.createFile(
+      atPath: keyFile.path, contents: Data(1..<33), attributes: [.posixPermissions: 0o600])
+    #expect(isCreated)
+
+    var configuration = StorageConfiguration()
+    configuration.encryption.key = .file(keyFile)  // 32 random bytes or more; without this line, the desktop's keyring
+    let router = StorageRouter(configuration: configuration)
+
+    let draft = TypedKey<String>(  // one key, beside plain ones
+      "draft", in: .database(database), owner: "Notes", about: "An unsent note.", security: .encrypted(.aes256))
+    let note = TypedKey<String>(  // a store of which every value is encrypted
+      "note", in: .encryptedFileSystem(.custom(notes)), owner: "Notes", about: "A note.")
+
+    try await router.set("Dear", for: draft)
+    try await router.set("Milk", for: note)
+    #expect(try await [router.get(draft), router.get(note)] == ["Dear", "Milk"])
+    try await router.close()
+    for file in try FileManager.default.subpathsOfDirectory(atPath: folder.path) {
+      let bytes = try? Data(contentsOf: folder.appendingPathComponent(file))
+      #expect(["Dear", "Milk"].allSatisfy { bytes?.range(of: Data($0.utf8)) == nil }, "\(file)")
+    }
+
+    let files = try await SlotEngine.files(in: drafts)
+    let engine = try await EncryptedEngine.open(files, key: .file(keyFile))
+    let store = TypedStore(engine: engine)
+
+    try await store.save("Bread", for: "note")
+    #expect(try await files.entry("note")?.value.range(of: Data("Bread".utf8)) == nil)
+    try await engine.close()
+  }
+
   @Test func errors() async throws {
     do {
       _ = try await SQLiteEngine.open(at: "/")

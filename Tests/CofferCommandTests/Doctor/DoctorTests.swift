@@ -205,12 +205,12 @@ struct DoctorTests {
     ) { try await $0.prepare(seal + "chmod 644 s") },
     Fault(
       "no file with the passphrase", of: ["sealed:s"], options: ["--passphrase-file", "ROOT/none"], "problem",
-      "sealed:s",
+      "passphrase",
       "The passphrase cannot be read from ROOT/none.", fix: "Check the path; this user must be able to read it."
     ) { try await $0.prepare(seal) },
     Fault(
       "a passphrase that all can read", of: ["sealed:s"], options: ["--passphrase-file", "ROOT/home/my words"],
-      "warning", "sealed:s",
+      "warning", "passphrase",
       "Other users may read the passphrase in ROOT/home/my words.", fix: "chmod 600 'ROOT/home/my words'"
     ) { try await $0.prepare(seal + "cp words 'my words'; chmod 644 'my words'") },
     Fault(

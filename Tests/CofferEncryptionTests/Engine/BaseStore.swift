@@ -68,6 +68,14 @@ extension StorageEngine {
   }
 }
 
+extension StorageEngine {
+  /// Encrypts the values of this engine under a known root key.
+  func encrypting(_ settings: EncryptionSettings) async throws -> (EncryptedEngine, KeyRotation) {
+    let engine = try await encrypted(settings, ifMissing: .createForPlainValues)
+    return (engine, try await engine.encryptPlainValues())
+  }
+}
+
 extension EncryptionSettings {
   /// Hidden names.
   static let hidden = EncryptionSettings(hidesNames: true)

@@ -88,7 +88,7 @@
       let afterwards = try sample.findings(in: directory.url)
       #expect(afterwards == (expected, expected))
       guard !isPlain else { return }
-      // A damaged value is in the quarantine, one that does not open is kept.
+      // A value that does not open is in the quarantine.
       let base = try await BaseStore(rawValue: kind)?.open(in: directory.url)
       let engine = try #require(try await base?.encrypted(.secret))
       #expect(try await engine.summaries().count == 1_000)

@@ -28,12 +28,14 @@ import Testing
   }
 
   /// Changes the envelope of the only value without the store's knowledge of it.
-  private func changeEnvelope(_ engine: EncryptedEngine) async throws {
+  @discardableResult
+  private func changeEnvelope(_ engine: EncryptedEngine) async throws -> Data {
     let stored = try #require(
       try await engine.base.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 1) }.first)
     var value = stored.value
     value[70] ^= 1
     try await engine.base.commit(WriteBatch([.put(stored.key, value, stored.attributes)]), from: StoreOrigin())
+    return value
   }
 
   @Test(arguments: [EncryptionSettings(), .hidden, .secret], ["attributes", "value", "key"])
@@ -99,26 +101,41 @@ import Testing
     try await again.close()
   }
 
-  @Test func keptValuesSurviveARotation() async throws {
-    let engine = try await open(.hidden)
+  /// Neither a new key nor the removal of the key ring concerns the quarantine of the store.
+  @Test(arguments: [BaseStore.sqlite, .file, .prefs], [EncryptionSettings(), .secret])
+  func whatWasReplacedOutlivesItsKeyAndTheRing(_ kind: BaseStore, _ settings: EncryptionSettings) async throws {
+    let engine = try await kind.open(in: directory.url).encrypted(settings)
     try await engine.put("key", "1")
-    try await changeEnvelope(engine)
+    let bytes = try await changeEnvelope(engine)
     let id = try #require(try await engine.damage(of: "key")?.quarantineID)
     #expect(try await engine.damage(of: "key")?.quarantineID == id)
-    let bytes = try await engine.quarantinedBytes(id)
-    var first: KeyID?
-    try await engine.base.changeRing {
-      first = $0.primary.id
-      try $0.addPrimary(now: Date())
-    }
-    try await engine.put("other", "2")
-    try await engine.resealKeptValues()
-    let retired = try #require(first)
-    try await engine.base.changeRing { try $0.remove(retired) }
+    // The value keeps the old key in the ring until it is replaced.
+    #expect(try await engine.rotate().result().failures.map(\.error.code) == [.damaged])
+    try await engine.put("key", "2")
+    #expect(try await engine.rotate().result().isComplete)
+    #expect(try await engine.quarantinedValues().map(\.key) == ["key"])
+    #expect(try await engine.quarantinedBytes(id) == bytes)
+    #expect(try await engine.decrypt().result().isComplete)
+    let base = engine.base
+    #expect(try await base.quarantine?.quarantinedBytes(id) == bytes)
     try await engine.close()
-    let again = try await open(.hidden)
+    // The store can be encrypted again, and its quarantine read.
+    let (again, rotation) = try await kind.open(in: directory.url).encrypting(settings)
+    #expect(try await rotation.result().isComplete)
     #expect(try await again.quarantinedBytes(id) == bytes)
+    try await again.removeQuarantined([id])
+    #expect(try await again.quarantinedValues().isEmpty)
     try await again.close()
+  }
+
+  @Test func withoutAQuarantineADamagedValueStays() async throws {
+    let engine = try await MemoryEngine().encrypted()
+    try await engine.put("key", "1")
+    try await changeEnvelope(engine)
+    await expectStorageError(.unsupported, contains: "quarantine") { _ = try await engine.damage(of: "key") }
+    let store = TypedStore(engine: engine, damagePolicy: .replace(with: Data("new".utf8)))
+    await expectStorageError(.damaged) { _ = try await store.load(Data.self, for: "key") }
+    try await engine.close()
   }
 
   @Test func whatIsIntactHasNoDamage() async throws {

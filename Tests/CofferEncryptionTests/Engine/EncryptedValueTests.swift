@@ -170,7 +170,7 @@ import Testing
     // An envelope shows that there was a ring, and that it was lost.
     let batch = WriteBatch([.deleteRecord(KeyRingStore.record), .deleteRecord(KeyRingStore.copy)])
     try await another.commit(batch, from: StoreOrigin())
-    await expectStorageError(.notFound) { _ = try await another.encrypted(only: { $0.hasPrefix("secret/") }) }
+    await expectStorageError(.keyUnavailable) { _ = try await another.encrypted(only: { $0.hasPrefix("secret/") }) }
   }
 
   /// The handle learns from the ring that plain values are no longer accepted, although it only reads.
@@ -249,7 +249,7 @@ import Testing
     }
     let filled = MemoryEngine()
     try await filled.put("plain", "1")
-    await expectStorageError(.notFound) { _ = try await filled.encrypted() }
+    await expectStorageError(.keyUnavailable) { _ = try await filled.encrypted() }
     await expectStorageError(.wrongPassphrase) { _ = try await base.encrypted(seed: "another") }
     #expect(try await filled.text("plain") == "1")
   }

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferCrypto
 import CofferEncryption
 import CofferLocks
 import Foundation
@@ -38,11 +39,59 @@ import Testing
     #expect(error.code == .busy)
     for number in 0..<20 { #expect(try await engine.text(.known("k/\(number)")) == "value \(number)") }
     #expect(try await engine.rotate().result().isComplete)
-    let ring = try await KeyRingStore(base).open(settings: EncryptionSettings(), ifMissing: .refuse) { _ in
-      try .forTests()
-    }.ring
-    #expect(ring.entries.count == 1)
+    #expect(try await ring(of: base).entries.count == 1)
     for number in 0..<20 { #expect(try await engine.text(.known("k/\(number)")) == "value \(number)") }
     try await engine.close()
+  }
+
+  @Test("A rotation writes no value again whose key was destroyed meanwhile", arguments: [false, true])
+  func destroyedKeys(_ hidesNames: Bool) async throws {
+    let base = MemoryEngine()
+    let hooked = HookedEngine(base)
+    let engine = try await hooked.encrypted(EncryptionSettings(hidesNames: hidesNames))
+    for number in 0..<20 { try await engine.put(.known("k/\(number)"), "value \(number)") }
+    hooked.beforeNextPut {
+      try await base.changeRing { _ = try $0.destroyAll(now: Date(), replacingIndexKey: hidesNames) }
+    }
+    let error = try await storageError { _ = try await engine.rotate().result() }
+    #expect(error.code == .busy)
+    let entries = try await base.withAllStored { try await $0.page(prefix: nil, after: nil, limit: 100) }
+    let ring = try await ring(of: base)
+    #expect(entries.count == 20)
+    for entry in entries { #expect(try ring.keys[EnvelopeHeader(of: entry.value).keyID] == nil) }
+    _ = try await engine.shred()
+    #expect(try await engine.summaries().isEmpty)
+    try await engine.close()
+  }
+
+  @Test("A rotation writes no value again whose single key was destroyed meanwhile")
+  func destroyedKey() async throws {
+    let base = MemoryEngine()
+    let hooked = HookedEngine(base)
+    let engine = try await hooked.encrypted()
+    for number in 0..<20 { try await engine.put(.known("k/\(number)"), "value \(number)") }
+    let old = try await ring(of: base).primary.id
+    hooked.beforeNextPut { try await base.changeRing { try $0.destroy(old, now: Date()) } }
+    let report = try await engine.rotate().result()
+    #expect(report.failures.count == 20 && report.changedValues == 0)
+    #expect(report.failures.allSatisfy { $0.error.code == .keyUnavailable })
+    try await engine.close()
+  }
+
+  @Test("A rotation goes on when counts are recorded in the ring meanwhile")
+  func recordedCounts() async throws {
+    let base = MemoryEngine()
+    let hooked = HookedEngine(base)
+    let engine = try await hooked.encrypted()
+    for number in 0..<20 { try await engine.put(.known("k/\(number)"), "value \(number)") }
+    hooked.beforeNextPut { try await base.changeRing { $0.addUses(1, of: $0.primary.id) } }
+    let report = try await engine.rotate().result()
+    #expect(report.isComplete && report.changedValues == 20 && report.removedKeys.count == 1)
+    for number in 0..<20 { #expect(try await engine.text(.known("k/\(number)")) == "value \(number)") }
+    try await engine.close()
+  }
+
+  private func ring(of base: any StorageEngine) async throws -> KeyRing {
+    try await KeyRingStore(base).open(settings: EncryptionSettings(), ifMissing: .refuse) { _ in try .forTests() }.ring
   }
 }

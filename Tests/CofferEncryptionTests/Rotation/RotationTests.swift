@@ -111,6 +111,9 @@ import Testing
     #expect(report.continuedEarlier && report.changedValues == Self.count + 3 - 11)
     #expect(try await ring(of: engine.base).primary.id == half.primary.id)
     #expect(try await keys(in: engine.base) == [half.primary.id])
+    // The key stays under which deleted values may have been written: the next rotation replaces it.
+    let next = try await engine.rotate().result()
+    #expect(!next.continuedEarlier && next.removedKeys == [half.primary.id.short])
     try await engine.close()
   }
 
@@ -208,6 +211,25 @@ import Testing
     #expect(try await engine.rotate().result().isComplete)
     #expect(try await ring(of: engine.base).entries.count == 1)
     try await check(engine)
+    try await engine.close()
+  }
+
+  @Test("An encryption frees the files of the plain values", arguments: [BaseStore.sqlite, .file])
+  func freesPlainValues(_ kind: BaseStore) async throws {
+    let base = try await base(kind)
+    let plain = Data("a plain value that must not be found".utf8)
+    for number in 0..<100 { try await base.put(.known("k/\(number)"), String(decoding: plain, as: UTF8.self)) }
+    try await base.commit(WriteBatch([.delete("k/7")]), from: StoreOrigin())
+    let hasPlainValue = {
+      let files = FileManager.default.enumerator(at: directory.url, includingPropertiesForKeys: nil)?.allObjects ?? []
+      return files.contains { file in
+        (file as? URL).flatMap { try? Data(contentsOf: $0) }?.range(of: plain) != nil
+      }
+    }
+    #expect(hasPlainValue())
+    let (engine, rotation) = try await base.encrypting(EncryptionSettings())
+    #expect(try await rotation.result().isScrubbed)
+    #expect(!hasPlainValue())
     try await engine.close()
   }
 }

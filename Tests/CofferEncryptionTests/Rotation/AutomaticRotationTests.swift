@@ -1,0 +1,248 @@
+#if os(Linux) || os(macOS)
+  import CofferCore
+  import CofferCrypto
+  import CofferEncryption
+  import CofferTestSupport
+  import CofferTestTraits
+  import CofferTesting
+  import Foundation
+  import Testing
+
+  /// Stores that replace their keys by themselves.
+  @Suite(.blocking, .serialized, .timeLimit(.minutes(5))) struct AutomaticRotationTests {
+    private static let count = 30
+    private static let day: TimeInterval = 86_400
+    private let directory: TemporaryDirectory
+    private let clock = SettableClock()
+    private let recorder = EventRecorder()
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func base(_ kind: BaseStore = .sqlite) async throws -> any StorageEngine {
+      try await kind.open(in: directory.url, clock: clock.storeClock)
+    }
+
+    private func open(
+      _ base: any StorageEngine, _ policy: RotationPolicy? = RotationPolicy(maximumAge: .seconds(90 * 86_400)),
+      record: UInt64 = 65_536
+    ) async throws -> EncryptedEngine {
+      var configuration = EncryptionConfiguration()
+      (configuration.automaticRotation, configuration.usesPerRecord) = (policy, record)
+      let told = EventHookEngine(base, recorder.events)
+      return try await EncryptedEngine.open(told, configuration: configuration) { _ in try .forTests() }
+    }
+
+    private func fill(_ engine: any StorageEngine) async throws {
+      for number in 0..<Self.count { try await engine.put(.known("k/\(number)"), "value \(number)") }
+    }
+
+    private func check(_ engine: any StorageEngine) async throws {
+      for number in 0..<Self.count { #expect(try await engine.text(.known("k/\(number)")) == "value \(number)") }
+    }
+
+    private func ring(of base: any StorageEngine) async throws -> KeyRing {
+      try await KeyRingStore(base).open(settings: EncryptionSettings(), ifMissing: .refuse) { _ in try .forTests() }
+        .ring
+    }
+
+    private var replacements: [StoreEvent.KeyReplacement] {
+      recorder.all.compactMap { if case .keysReplaced(let replacement) = $0.kind { replacement } else { nil } }
+    }
+
+    private func replacement() async throws {
+      try await recorder.first(within: .seconds(60)) { if case .keysReplaced = $0.kind { true } else { false } }
+    }
+
+    @Test("A key is replaced when it has reached its age", arguments: [BaseStore.memory, .sqlite, .file])
+    func age(_ kind: BaseStore) async throws {
+      let base = try await base(kind)
+      let engine = try await open(base)
+      try await fill(engine)
+      let first = try await ring(of: base).primary.id
+      await clock.waitForSleepers()
+      clock.advance(by: 89 * Self.day)
+      await clock.waitForSleepers()
+      #expect(try await ring(of: base).primary.id == first)
+      clock.advance(by: Self.day)
+      try await replacement()
+      let ring = try await ring(of: base)
+      #expect(ring.entries.count == 1 && ring.primary.id != first)
+      #expect(replacements.map(\.values) == [Self.count] && replacements[0].removedKeys == [first.short])
+      try await check(engine)
+      // The lease is given back, and the new key is not old.
+      #expect(try await base.record(SystemRecordName("encryption.rotation" as StoreKey)) == nil)
+      clock.advance(by: Self.day)
+      await clock.waitForSleepers()
+      #expect(replacements.count == 1)
+      try await engine.close()
+    }
+
+    @Test("A key is replaced when it has encrypted enough values, but at most once an hour")
+    func uses() async throws {
+      let base = try await base()
+      let engine = try await open(base, RotationPolicy(maximumUses: 10), record: 10)
+      try await fill(engine)
+      await clock.waitForSleepers()
+      #expect(replacements.isEmpty)
+      clock.advance(by: 3_601)
+      try await replacement()
+      #expect(try await ring(of: base).entries.count == 1)
+      await clock.waitForSleepers()
+      #expect(replacements.count == 1)
+      try await check(engine)
+      try await engine.close()
+    }
+
+    @Test("Of several handles, one does the work")
+    func oneOfSeveral() async throws {
+      let bases = [try await base(), try await base(), try await base()]
+      var engines: [EncryptedEngine] = []
+      for base in bases { engines.append(try await open(base)) }
+      try await fill(engines[0])
+      await clock.waitForSleepers(3)
+      clock.advance(by: 91 * Self.day)
+      try await replacement()
+      await clock.waitForSleepers(3)
+      clock.advance(by: 3_601)
+      await clock.waitForSleepers(3)
+      #expect(replacements.map(\.values).reduce(0, +) == Self.count, "\(replacements)")
+      #expect(try await ring(of: bases[0]).entries.count == 1)
+      for engine in engines {
+        try await check(engine)
+        try await engine.close()
+      }
+    }
+
+    @Test("Closing ends a rotation, and the next handle continues it")
+    func continues() async throws {
+      let base = try await base()
+      let first = try await open(base, nil)
+      try await fill(first)
+      let old = try await ring(of: base).primary.id
+      let faulty = FaultInjectingEngine(OpenEngine(base))
+      let engine = try await open(faulty)
+      await clock.waitForSleepers()
+      // The lease, the ring, and then the values.
+      faulty.inject(.delay(.seconds(3_600)), into: .commit, at: 3)
+      clock.advance(by: 91 * Self.day)
+      let deadline = ContinuousClock.now + .seconds(60)
+      while faulty.count(of: .commit) < 3 {
+        try #require(ContinuousClock.now < deadline)
+        await Task.yield()
+      }
+      try await engine.close()
+      #expect(try await ring(of: base).entries.map(\.state) == [.retired, .primary])
+      #expect(replacements.isEmpty)
+      try await check(first)
+      let next = try await open(base)
+      try await replacement()
+      #expect(try await ring(of: base).entries.count == 1)
+      #expect(replacements[0].removedKeys == [old.short])
+      try await check(first)
+      try await next.close()
+    }
+
+    @Test("A failure is told, and breaks no read or write")
+    func failure() async throws {
+      let faulty = FaultInjectingEngine(try await base())
+      let engine = try await open(faulty)
+      try await fill(engine)
+      await clock.waitForSleepers()
+      faulty.inject(.fail(StorageError(.diskFull, "No space is left.")), into: .commit, at: 3)
+      clock.advance(by: 91 * Self.day)
+      let event = try await recorder.first { if case .failed = $0.kind { true } else { false } }
+      guard case .failed(let failure) = event.kind else { return }
+      #expect(failure.operation == .rotation && failure.code == .diskFull)
+      try await check(engine)
+      try await engine.put("new", "1")
+      // The next attempt continues.
+      await clock.waitForSleepers()
+      clock.advance(by: 3_601)
+      try await replacement()
+      try await check(engine)
+      try await engine.close()
+    }
+
+    @Test("A damaged value delays the next attempt by a day, and no value is written twice")
+    func damage() async throws {
+      let base = try await base()
+      let engine = try await open(base)
+      try await fill(engine)
+      var stored = try #require(try await base.entry("k/7"))
+      var value = stored.value
+      value[value.count - 1] ^= 1
+      try await base.commit(WriteBatch([.put("k/7", value, stored.attributes)]), from: StoreOrigin())
+      await clock.waitForSleepers()
+      clock.advance(by: 91 * Self.day)
+      try await recorder.first { if case .failed = $0.kind { true } else { false } }
+      await clock.waitForSleepers()
+      #expect(replacements.map(\.values) == [Self.count - 1])
+      clock.advance(by: Self.day / 2)
+      await clock.waitForSleepers()
+      let other = try await open(try await self.base())
+      await clock.waitForSleepers(2)
+      #expect(replacements.count == 1)
+      stored = try #require(try await base.entry("k/7"))
+      #expect(stored.value == value)
+      // The value is written anew, and then the old key goes.
+      try await engine.put("k/7", "value 7")
+      clock.advance(by: Self.day)
+      try await recorder.first(within: .seconds(60)) { _ in replacements.count == 2 }
+      #expect(replacements.last?.values == 0)
+      #expect(try await ring(of: base).entries.count == 1)
+      try await check(engine)
+      try await engine.close()
+      try await other.close()
+    }
+
+    @Test("A damaged lease, and one in the far future, count as none")
+    func damagedLease() async throws {
+      let name = SystemRecordName("encryption.rotation" as StoreKey)
+      for (number, content) in [
+        Data(), Data(repeating: 1, count: 9), Data(repeating: 0xFF, count: 9), Data([1, 0, 0]),
+      ].enumerated() {
+        let base = MemoryEngine(clock: clock.storeClock)
+        let engine = try await open(base, nil)
+        try await engine.put("k", "v")
+        try await base.changeRing { try $0.addPrimary(now: clock.now) }
+        try await base.commit(WriteBatch([.putRecord(name, content)]), from: StoreOrigin())
+        let next = try await open(base)
+        try await recorder.first { _ in replacements.count == number + 1 }
+        #expect(try await ring(of: base).entries.count == 1)
+        #expect(try await base.record(name) == nil)
+        try await next.close()
+      }
+    }
+
+    @Test("Of several processes, one does the work; one takes over from a process that was killed")
+    func processes() async throws {
+      let base = try await BaseStore.sqlite.open(in: directory.url)
+      let engine = try await EncryptedEngine.open(base) { _ in try .forTests() }
+      try await fill(engine)
+      let old = try await ring(of: base).primary.id
+      // The clock of the helper is hours ahead; the key is too old by then.
+      func helper(_ hours: Int, _ delay: Int) throws -> HelperProcess {
+        try HelperProcess(["rotate-by-itself", directory.url.path, "\(hours)", "\(delay)"])
+      }
+      let stuck = try helper(2, 60_000)
+      #expect(try stuck.line() == "rotating")
+      stuck.kill()
+      stuck.wait()
+      #expect(try await ring(of: base).entries.map(\.state) == [.retired, .primary])
+      let helpers = [try helper(3, 0), try helper(3, 0)]
+      let deadline = ContinuousClock.now + .seconds(60)
+      while try await ring(of: base).entries.count > 1 {
+        try #require(ContinuousClock.now < deadline)
+        try await Task.sleep(for: .milliseconds(5))
+      }
+      for helper in helpers { helper.tell("stop") }
+      let values = try helpers.map { try Int(#require(try $0.line())) ?? -1 }
+      for helper in helpers { #expect(helper.wait() == 0) }
+      #expect(values.sorted() == [0, Self.count])
+      let ring = try await ring(of: base)
+      #expect(ring.primary.id != old && ring.entries.count == 1)
+      try await check(engine)
+      try await engine.close()
+    }
+  }
+#endif

@@ -22,6 +22,7 @@ func runSuite(_ arguments: [String]) async throws {
   let directory = try temporaryDirectory()
   defer { try? FileManager.default.removeItem(at: directory) }
   var bench = Bench()
+  try await measureProcessor(&bench)
   if wants("put") { try await measurePuts(&bench, directory) }
   if wants("put") || wants("writers") { try await measureWriters(&bench, directory) }
   if wants("get") { try await measureGets(&bench, directory) }

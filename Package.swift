@@ -49,6 +49,7 @@ let fuzzers: [Target] =
     fuzzer("FuzzPreferences", ["CofferCore", "CofferPreferences", "CofferSlots"]),
     fuzzer("FuzzEnvelope", ["CofferCore", "CofferCrypto"]),
     fuzzer("FuzzKeyRing", ["CofferCore", "CofferCrypto", "CofferEncryption"]),
+    fuzzer("FuzzAnchor", ["CofferCore", "CofferCrypto", "CofferEncryption"]),
     fuzzer("FuzzSealed", ["CofferCore", "CofferCrypto", "CofferKeychain", "CofferSlots"]),
   ]
 
@@ -107,7 +108,7 @@ let package = Package(
         .target(name: "CofferBus", condition: .when(platforms: [.linux], traits: ["SecretService"])),
       ]),
     floor("CofferPrompt", ["CofferCore", "CofferCrypto", "CofferCShims"]),
-    floor("CofferEncryption", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferCShims"]),
+    floor("CofferEncryption", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferCShims", "CofferFileSystem"]),
     floor(
       "CofferSQLite",
       ["CofferLocks", "CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
@@ -139,8 +140,8 @@ let package = Package(
     tool(
       "CofferCommand",
       [
-        "Coffer", "CofferCrypto", "CofferFileSystem", "CofferKeychain", "CofferPreferences", "CofferSQLite",
-        "CofferSlots", "CofferTerminal",
+        "CofferLocks", "Coffer", "CofferCrypto", "CofferEncryption", "CofferFileSystem", "CofferKeychain",
+        "CofferPreferences", "CofferSQLite", "CofferSlots", "CofferTerminal",
       ]),
     tool("CofferDemo", ["CofferLocks", "Coffer"]),
     // Tests
@@ -219,7 +220,8 @@ let package = Package(
       [
         "CofferLocks", "Coffer", "CofferFileSystem", "CofferFiles", "CofferTesting", "CofferTestHelper",
         "CofferTestSupport", "Neighbour",
-      ]),
+      ],
+      exclude: ["Golden"]),
     tests(
       "CofferRouterTests",
       [

@@ -4,10 +4,11 @@
 usage: pip install cryptography
        scripts/envelopes.py
 
-It writes the files of Tests/CofferCryptoTests/Golden and the inputs of the fuzzer. They are committed and never change:
+It writes the files of Tests/CofferCryptoTests/Golden and Tests/CofferTests/Golden, and the inputs of the fuzzer. They are committed and never change:
 tests open these envelopes for ever. The script is the second implementation of the format, and its salts are not
 random, so that it always writes the same bytes.
 """
+import base64
 import hashlib
 import hmac
 import json
@@ -18,6 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "Tests/CofferCryptoTests/Golden"
+SECURE_STORAGE = ROOT / "Tests/CofferTests/Golden"
 CORPUS = ROOT / "Fuzz/Corpus/envelope"
 MAGIC = b"\xffCENV"
 ALGORITHMS = {1: AESGCM, 2: ChaCha20Poly1305}
@@ -98,6 +100,26 @@ def envelopes():
     (GOLDEN / "envelope-1.json").write_text(text)
 
 
+def secure_storage():
+    """Writes names and values of a SecureKeyValueStorage."""
+    master, context = bytes(range(1, 33)), b"journals"
+    root = derived_key(master, b"secure key-value storage" + context)
+    names, values = derived_key(root, b"opaque names"), derived_key(root, b"values")
+    store = keyed_hash(root, b"identity")[:16]
+    samples = [("2026-11-23", b"Dear diary", 0), ("", b"", 0), ("e\u0301", b"decomposed", 0),
+               ("\u00e9", b"composed", PADDED), ("../a/b\n", bytes(range(200)), PADDED)]
+    items = []
+    for name, value, flags in samples:
+        stored = keyed_hash(names, name.encode()).hex()
+        case = {"algorithm": 1, "flags": flags, "store": store.hex(), "key": stored.encode().hex(), "attributes": "",
+                "format": 5}
+        envelope = seal(value, values, hashlib.sha256(b"salt " + name.encode()).digest()[:24], case)
+        items.append({"name": name, "value": base64.b64encode(value).decode(), "isPadded": flags == PADDED,
+                      "stored": stored, "envelope": base64.b64encode(envelope).decode()})
+    sample = {"masterKey": base64.b64encode(master).decode(), "context": context.decode(), "items": items}
+    (SECURE_STORAGE / "secure-storage-1.json").write_text(json.dumps(sample, indent=1) + "\n")
+
+
 def multiply(left, right):
     """The product in the field of GCM (NIST SP 800-38D, 6.3)."""
     product = 0
@@ -157,3 +179,5 @@ GOLDEN.mkdir(exist_ok=True)
 CORPUS.mkdir(exist_ok=True)
 envelopes()
 two_keys()
+SECURE_STORAGE.mkdir(exist_ok=True)
+secure_storage()

@@ -11,7 +11,7 @@
   @Suite(.blocking, .serialized, .timeLimit(.minutes(30))) struct RotationKillTests {
     private static let count = 1_500
     /// The number of kills of each kind of store and goal.
-    private static let kills = isProving ? 200 : 6
+    private static let kills = isProving ? 100 : 6
     private let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }

@@ -10,7 +10,7 @@
   /// Processes that are killed at random moments while they destroy the keys of a store.
   @Suite(.blocking, .serialized, .timeLimit(.minutes(30))) struct ShredKillTests {
     private static let count = 300
-    private static let kills = isProving ? 200 : 8
+    private static let kills = isProving ? 60 : 8
     private let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }

@@ -21,6 +21,7 @@ enum CofferCommand {
     case .verify: try await verifyStore(invocation)
     case .audit: try await auditKeys(invocation)
     case .doctor: try await examine(invocation)
+    case .takeOverValues: try await takeOverValues(invocation)
     case .encrypt: try await encryptStore(invocation)
     case .decrypt: try await decryptStore(invocation)
     case .rotate: try await rotateStore(invocation)

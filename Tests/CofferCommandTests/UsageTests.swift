@@ -26,7 +26,7 @@ struct UsageTests {
     Mistake(
       "frobnicate",
       "There is no command 'frobnicate'. The commands are set, get, rm, ls, cp, backup, restore, quarantine, watch, "
-        + "info, verify, audit, doctor, encrypt, rotate, rekey, keys, decrypt, shred, completions, "
+        + "info, verify, audit, doctor, take-over, encrypt, rotate, rekey, keys, decrypt, shred, completions, "
         + "help, version. Try 'coffer help'."),
     Mistake("copy a b", "There is no command 'copy'. Did you mean 'cp'? Try 'coffer help'."),
     Mistake("check", "There is no command 'check'. Did you mean 'verify'? Try 'coffer help'."),
@@ -172,6 +172,12 @@ struct UsageTests {
     try sandbox.makeKey("new.key")
     let none = #"{"format":1,"application":"shop","catalogs":[],"entries":[]}"#
     try sandbox.write(Data(none.utf8), to: "keys.json")
+    try FileManager.default.createDirectory(atPath: sandbox.path("state"), withIntermediateDirectories: false)
+    try sandbox.write(Data("true".utf8), to: "state/ui.dark")
+    let preferences = try PropertyListSerialization.data(fromPropertyList: ["a": 1], format: .xml, options: 0)
+    try sandbox.write(preferences, to: "prefs.plist")
+    try sql(
+      "CREATE TABLE kv (k TEXT PRIMARY KEY, v BLOB); INSERT INTO kv VALUES ('b', x'01')", on: sandbox.path("old.db"))
     // `watch` is left out, since it does not end without --count.
     for command in Command.allCases where command != .watch {
       for example in command.syntax.examples {

@@ -44,6 +44,13 @@ public struct StoreOptions: Sendable {
     }
   }
 
+  /// What opening does with data of another origin; by default, it throws `foreignFormat`. Setting it changes the
+  /// settings of file and preference stores. An SQLite database of another application is always refused.
+  public var foreignData: ForeignDataPolicy {
+    get { slots.foreignData }
+    set { slots.foreignData = newValue }
+  }
+
   /// Asks the user before a secret with an access control is read; none by default. Setting it changes the settings of
   /// every kind of store.
   public var authentication: AuthenticationContext? {

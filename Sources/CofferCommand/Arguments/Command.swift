@@ -4,6 +4,7 @@ import CofferTerminal
 /// A command of `coffer`; the raw value is the word that is typed.
 enum Command: String, ProgramCommand {
   case set, get, rm, ls, cp, backup, restore, quarantine, watch, info, verify, audit, doctor
+  case takeOverValues = "take-over"
   case encrypt, rotate, rekey, keys, decrypt, shred, completions, help, version
 
   /// The operands, options and help of the command.
@@ -22,6 +23,7 @@ enum Command: String, ProgramCommand {
     case .verify: Table.verify
     case .audit: Table.audit
     case .doctor: Table.doctor
+    case .takeOverValues: Table.takeOver
     case .encrypt: Table.encrypt
     case .decrypt: Table.decrypt
     case .rotate: Table.rotate

@@ -1,3 +1,4 @@
+import Coffer
 import CofferTerminal
 
 /// An option of a command. An option has the same meaning in every command that takes it.
@@ -13,6 +14,7 @@ enum Option: String, ProgramOption {
   case type, expires
   case html, all
   case readOnly = "read-only"
+  case ignoreForeign = "ignore-foreign"
   case keyFile = "key-file"
   case keyDescriptor = "key-fd"
   case keyItem = "key-item"
@@ -29,6 +31,11 @@ enum Option: String, ProgramOption {
   case anchorFile = "anchor-file"
   case acceptRollback = "accept-rollback"
   case dryRun = "dry-run"
+  case encoding, map, table, remove
+  case onlyMapped = "only-mapped"
+  case onConflict = "on-conflict"
+  case keyColumn = "keys"
+  case valueColumn = "values"
   case `continue`
   case store, json, help, version
 
@@ -44,7 +51,7 @@ enum Option: String, ProgramOption {
   static let ofEncryption: [Option] = [.hideNames, .pad, .cipher]
 
   /// The options that select a store and supply its key.
-  static let ofStore: [Option] = [.store] + ofKey
+  static let ofStore: [Option] = [.store] + ofKey + [.ignoreForeign]
 
   /// The options of a command that can read a store without changing it.
   static let ofReadStore: [Option] = [.readOnly] + ofStore
@@ -70,11 +77,16 @@ enum Option: String, ProgramOption {
     case .type: OptionValue(name: "TYPE", completion: .words(PreferenceType.allCases.map(\.rawValue)))
     case .expires: OptionValue(name: "WHEN", completion: .nothing)
     case .prefix: OptionValue(name: "PREFIX", completion: .listed)
+    case .encoding: OptionValue(name: "NAME", completion: .words(LegacyEncoding.allCases.map(\.rawValue)))
+    case .map: OptionValue(name: "OLD=NEW", completion: .nothing)
+    case .onConflict: OptionValue(name: "POLICY", completion: .words(["refuse", "keep", "replace"]))
+    case .table, .keyColumn, .valueColumn: OptionValue(name: "NAME", completion: .nothing)
     case .since: OptionValue(name: "REVISION", completion: .nothing)
     case .count, .passphraseDescriptor, .keyDescriptor, .toPassphraseDescriptor, .toKeyDescriptor:
       OptionValue(name: "N", completion: .nothing)
-    case .relaxed, .yes, .acceptLoss, .upgrade, .overwrite, .discard, .takeOver, .all, .long, .null, .readOnly, .json,
-      .encrypted, .decrypt, .scrub, .hideNames, .pad, .acceptRollback, .dryRun, .continue, .help, .version:
+    case .relaxed, .yes, .acceptLoss, .upgrade, .overwrite, .discard, .takeOver, .all, .long, .null, .readOnly,
+      .ignoreForeign, .json, .encrypted, .decrypt, .scrub, .hideNames, .pad, .acceptRollback, .dryRun, .remove,
+      .onlyMapped, .continue, .help, .version:
       nil
     }
   }
@@ -100,6 +112,7 @@ enum Option: String, ProgramOption {
     case .all: "list each undeclared value, however many there are"
     case .html: "also write the report as an HTML page"
     case .readOnly: "change nothing in the store, not even by recovery"
+    case .ignoreForeign: "use files and preferences of other programs as is"
     case .keyFile: "read the key of an encrypted store from PATH"
     case .keyDescriptor: "read that key from an open descriptor"
     case .keyItem: "use the key of SERVICE[@GROUP] in the keyring"
@@ -118,6 +131,14 @@ enum Option: String, ProgramOption {
     case .cipher: "aes256 (default) or chacha20; not changed later"
     case .anchorFile: "the file by which an older copy is noticed"
     case .acceptRollback: "anchor the store as it is, also an older copy"
+    case .encoding: "bytes, json, stored-object or stored-json"
+    case .map: "store the value OLD under the key NEW"
+    case .onlyMapped: "skip values that no --map names"
+    case .onConflict: "a key with another value: refuse, keep or replace"
+    case .table: "the table of a database"
+    case .keyColumn: "the column with the names"
+    case .valueColumn: "the column with the values"
+    case .remove: "remove each file once its value is stored safely"
     case .dryRun: "only report what would be done"
     case .continue: "only finish what an earlier run has begun"
     case .store: "the store: PATH or KIND:ADDRESS; see 'coffer help'"

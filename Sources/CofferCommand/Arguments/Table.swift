@@ -111,7 +111,8 @@ enum Table {
       Operand(name: "FROM", completion: .locations, summary: "the store to read, which must exist", isRequired: true),
       Operand(name: "TO", completion: .locations, summary: "the store to write; created if missing", isRequired: true),
     ],
-    options: [.prefix, .readOnly, .decrypt] + Option.ofEncryption + Option.ofKey + Option.ofSecondKey + [.json],
+    options: [.prefix, .readOnly, .ignoreForeign, .decrypt] + Option.ofEncryption + Option.ofKey + Option.ofSecondKey
+      + [.json],
     details: [
       """
       FROM and TO are locations, as 'coffer help' lists them. The copy is a snapshot

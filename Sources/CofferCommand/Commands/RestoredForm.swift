@@ -89,7 +89,7 @@ private func isEncrypted(_ location: StoreLocation, _ passphrases: Passphrases) 
     where error.status == .notFound
   {
     return false
-  } catch let error as StorageError where [.notFound, .notAStore].contains(error.code) {
+  } catch let error as StorageError where [.notFound, .notAStore, .foreignFormat].contains(error.code) {
     return false
   } catch {
     return nil

@@ -14,11 +14,13 @@ final class RotationLine {
 
   var elapsed: Duration { line.elapsed }
 
-  func update(_ progress: RotationProgress) {
+  func update(_ progress: RotationProgress) { update(values: progress.values, of: progress.totalValues) }
+
+  func update(values: Int, of count: Int) {
     let now = ContinuousClock.now
     if let lastShown, now - lastShown < .milliseconds(100) { return }
     lastShown = now
-    line.show(Self.text(label, values: progress.values, of: progress.totalValues))
+    line.show(Self.text(label, values: values, of: count))
   }
 
   func clear() { line.clear() }

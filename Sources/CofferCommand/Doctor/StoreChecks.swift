@@ -1,5 +1,6 @@
 import Coffer
 import CofferFileSystem
+import CofferFiles
 import CofferKeychain
 import CofferPreferences
 import CofferSQLite
@@ -248,7 +249,8 @@ struct StoreChecks {
     }
     guard let journal = try await journal(in: directory + "/.coffer") else {
       guard try PathParts.exists(directory + "/.coffer") else {
-        return [.ok(name, "a directory; the first write makes it a store")]
+        let found = try ForeignFiles.recognize(in: directory, location: name)
+        return [found.map(foreign) ?? .ok(name, "a directory; the first write makes it a store")]
       }
       return [
         .warning(
@@ -259,6 +261,11 @@ struct StoreChecks {
     return [.ok(name, journal.count.map { counted($0, "key") } ?? "a store")] + journal.encryption
       + lost(journal.loss)
       + RetainedCheck(store: name, control: directory + "/.coffer").all()
+  }
+
+  /// Returns the finding for data of another origin, which no command uses unasked.
+  private func foreign(_ data: ForeignData) -> Finding {
+    .problem(name, StorageError.foreign(data).advisingCommands)
   }
 
   private func preferences(_ suite: String) async -> [Finding] {
@@ -277,6 +284,9 @@ struct StoreChecks {
     guard try kind(of: path) != S_IFDIR else {
       let message = "\(path) is a directory, but a file is required there."
       return [.problem(name, message, fix: "mv \(quoted) \(quoted).old")]
+    }
+    if let found = try ForeignPreferences.recognize(at: path, control: control, location: name) {
+      return [foreign(found)]
     }
     let journal = try await journal(in: control)
     let loss = lost(journal?.loss) + (journal?.encryption ?? [])

@@ -4,6 +4,13 @@ extension StorageError {
   /// What the advice of the library says in terms of Swift, and the same in terms of commands.
   private static let commands: [(swift: String, command: String)] = [
     ("with EncryptedEngine.encrypt", "with 'coffer encrypt STORE'"),
+    (
+      StorageError.foreignAdvice,
+      "Take it over with 'coffer take-over', or give --ignore-foreign to use the values as they are. Nothing was "
+        + "changed."
+    ),
+    ("with takeOver(from:) into", "with 'coffer take-over' into"),
+    ("was deleted, .ignore rebuilds", "was deleted, --ignore-foreign rebuilds"),
     ("Reopen it with write access, where it may be written.", "Omit --read-only, where the store may be written."),
     ("Reopen it with write access.", "Omit --read-only, where the store may be written."),
     (

@@ -107,6 +107,7 @@ extension Passphrases {
     options.keychain.allowsPlainSession = allowsPlainKeyring
     options.passphrase = { try source(for: $0) }
     options.createsIfMissing = creating
+    options.foreignData = foreignData
     return options
   }
 }

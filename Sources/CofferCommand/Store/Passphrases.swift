@@ -18,6 +18,8 @@ struct Passphrases: Sendable {
   private let named: PassphraseSource?
   /// Whether the systemd credential is a source: it is the present passphrase of a store, never a new one.
   private let usesCredential: Bool
+  /// What opening a store does with data of another origin.
+  private(set) var foreignData = ForeignDataPolicy.refuse
 
   /// - Parameters:
   ///   - file: the option that names a file.
@@ -26,6 +28,7 @@ struct Passphrases: Sendable {
     _ invocation: Invocation, file: Option = .passphraseFile, descriptor: Option = .passphraseDescriptor
   ) throws {
     usesCredential = file == .passphraseFile
+    if invocation.has(.ignoreForeign) { foreignData = .ignore }
     let number = try invocation.openDescriptor(descriptor)
     let path = invocation.options[file]
     guard path == nil || number == nil else {
@@ -42,7 +45,11 @@ struct Passphrases: Sendable {
   }
 
   /// The sources other than the named one.
-  var withoutFile: Passphrases { Passphrases(usesCredential: usesCredential) }
+  var withoutFile: Passphrases {
+    var others = Passphrases(usesCredential: usesCredential)
+    others.foreignData = foreignData
+    return others
+  }
 
   /// Throws an error that names the possible sources when there is no passphrase and no terminal for a prompt.
   func refuseToAskNobody() throws {

@@ -98,6 +98,8 @@ public struct StorageError: Error, Sendable {
   public let key: StoreKey?
   /// The error of the operating system or library that caused the failure, if any.
   public let underlying: Underlying?
+  /// What was recognized, if the code is `foreignFormat`.
+  public package(set) var foreignData: ForeignData?
   /// Whether the failure is about a question to the user, which repeating the operation would ask again.
   package var isAboutQuestion = false
 
@@ -120,6 +122,7 @@ public struct StorageError: Error, Sendable {
       code, message, advice: advice, location: self.location.isEmpty ? location : self.location, key: self.key ?? key,
       underlying: underlying)
     error.isAboutQuestion = isAboutQuestion
+    error.foreignData = foreignData
     return error
   }
 }

@@ -173,8 +173,26 @@ package final class Directory: Sendable {
     return status.st_mode & S_IFMT == S_IFDIR
   }
 
+  /// Returns the first bytes of a regular file and its size, or `nil` if there is no regular file of this name.
+  package func head(_ name: String, limit: Int) throws -> (data: Data, size: Int)? {
+    let file = isMissing ? -1 : openat(descriptor, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+    guard file >= 0 else {
+      guard isMissing || errno == ENOENT || errno == ELOOP else { throw failure("open", name) }
+      return nil
+    }
+    defer { close(file) }
+    var status = stat()
+    guard fstat(file, &status) == 0 else { throw failure("fstat", name) }
+    guard status.st_mode & S_IFMT == S_IFREG else { return nil }
+    let size = Int(status.st_size)
+    return (try bytes(of: file, size: min(size, limit), name), size)
+  }
+
   /// Returns the names of the regular files in the directory, in no particular order.
-  package func fileNames() throws -> [String] {
+  /// - Parameters:
+  ///   - limit: the number of files at which the listing ends. All else is listed whole: a file may come after it.
+  ///   - other: is called with the name of everything else, or with `nil` if the name is not UTF-8.
+  package func fileNames(limit: Int = .max, other: (String?) -> Void = { _ in }) throws -> [String] {
     if isMissing { return [] }
     // A separate descriptor, since reading moves its position.
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -185,7 +203,7 @@ package final class Directory: Sendable {
     }
     defer { closedir(stream) }
     var names: [String] = []
-    while true {
+    while names.count < limit {
       errno = 0
       guard let entry = readdir(stream) else {
         guard errno == 0 else { throw failure("readdir", ".") }
@@ -195,8 +213,13 @@ package final class Directory: Sendable {
         tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
       }
       // Coffer creates no names that are not UTF-8.
-      if let name, try isFile(name, entry.pointee.d_type) { names.append(name) }
+      if let name, try isFile(name, entry.pointee.d_type) {
+        names.append(name)
+      } else if name != ".", name != ".." {
+        other(name)
+      }
     }
+    return names
   }
 
   /// Whether an entry is a regular file. Some file systems do not report the type in the listing.

@@ -15,14 +15,16 @@ extension SlotEngine {
   /// Any editor can read and change the files, even while the store is open: each edit is delivered as a change without
   /// transaction and origin. Any number of processes can use one directory. Simple keys are used as file names
   /// unchanged; `docs/formats/files.md` describes how others are encoded. The journal is in `.coffer`, beside the
-  /// files; if it is deleted, it is rebuilt from them.
+  /// files; if the database in it is deleted, it is rebuilt from them. A directory with files but without `.coffer`
+  /// belongs to another program and is refused with `foreignFormat`, unless the configuration ignores that
+  /// (``SlotConfiguration/foreignData``): then each file is a value.
   ///
   /// - Parameters:
   ///   - directory: the directory. Missing directories are created with mode 0700 unless the configuration says
   ///     otherwise; files have mode 0600.
   ///   - configuration: the options for opening the store.
   /// - Throws: `StorageError`: `permissionDenied`, `diskFull`, `notAStore` (the path is not a directory), `notFound`,
-  ///   `newerFormat`, `damaged` (the journal), `inputOutput`.
+  ///   `foreignFormat`, `newerFormat`, `damaged` (the journal), `inputOutput`.
   public static func files(
     in directory: URL, configuration: SlotConfiguration = SlotConfiguration()
   ) async throws -> SlotEngine {
@@ -82,9 +84,10 @@ extension FileSlots {
     if configuration.createsIfMissing {
       do { try OpenDirectory.make(asGiven) } catch { throw error.locating(at: name) }
     } else {
-      try requireStore(asGiven, name)
+      try requireStore(asGiven, name, configuration.foreignData)
     }
     let path = try canonical(asGiven, name)
+    try ForeignFiles.refuse(in: path, location: "file:\(path)", unless: configuration.foreignData)
     return try FileSlots(path, name: "file:\(path)", maximumValueSize: configuration.maximumValueSize)
   }
 
@@ -96,12 +99,13 @@ extension FileSlots {
   ) throws -> (slots: FileSlots, reason: String)? {
     let (asGiven, name) = try path(of: directory)
     let isForced = configuration.access == .readOnly
-    if isForced { try requireStore(asGiven, name) }
+    if isForced { try requireStore(asGiven, name, configuration.foreignData) }
     var status = stat()
     guard stat(asGiven, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }
     let path = try canonical(asGiven, name)
     guard let reason = configuration.reasonToOnlyRead(control: path + "/" + controlName) else { return nil }
-    if !isForced, !configuration.createsIfMissing { try requireStore(path, name) }
+    if !isForced, !configuration.createsIfMissing { try requireStore(path, name, configuration.foreignData) }
+    try ForeignFiles.refuse(in: path, location: "file:\(path)", unless: configuration.foreignData)
     let slots = try FileSlots(
       path, name: "file:\(path)", maximumValueSize: configuration.maximumValueSize, isReadOnly: true)
     // An empty directory is not a store yet, and cannot become one.
@@ -127,12 +131,17 @@ extension FileSlots {
     return String(cString: canonical)
   }
 
-  /// Throws `notFound` unless the directory contains `.coffer`. The journal in it may be missing; it is rebuilt.
-  private static func requireStore(_ path: String, _ name: String) throws {
+  /// Throws `notFound` unless the directory contains `.coffer`. The journal in it may be missing; it is rebuilt. A
+  /// directory with files of other programs is refused, or taken for a store, as the policy says.
+  private static func requireStore(_ path: String, _ name: String, _ policy: ForeignDataPolicy) throws {
     do {
       if try PathParts.exists(path) {
         try requireDirectory(path, name)
         if try PathParts.exists(path + "/" + controlName) { return }
+        if let found = try ForeignFiles.recognize(in: path, location: name) {
+          guard policy == .ignore else { throw StorageError.foreign(found) }
+          return
+        }
       }
     } catch let error as StorageError {
       throw error.locating(at: name)

@@ -1,4 +1,4 @@
-import CofferCore
+package import CofferCore
 package import Foundation
 
 extension ValueAttribute<UInt8> {
@@ -26,7 +26,7 @@ enum PreferenceKind: UInt8 {
 
 extension PreferenceValue {
   /// The attributes that the store reports for the value.
-  var attributes: ValueAttributes {
+  package var attributes: ValueAttributes {
     var attributes = ValueAttributes()
     attributes[.preferenceKind] = kind.rawValue
     return attributes
@@ -44,7 +44,7 @@ extension PreferenceValue {
   }
 
   /// The value as the bytes that `TypedStore` decodes: text unchanged, numbers and collections as JSON.
-  var bytes: Data {
+  package var bytes: Data {
     switch self {
     case .data(let data): data
     case .string(let text): Data(text.utf8)

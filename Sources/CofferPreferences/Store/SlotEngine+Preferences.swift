@@ -19,14 +19,16 @@ extension SlotEngine {
   /// bytes (`<data>`), unless the existing preference has another type that represents them exactly.
   ///
   /// A damaged file, such as one left by a program that was killed while writing, is kept in the quarantine and
-  /// replaced by the content that Coffer wrote last.
+  /// replaced by the content that Coffer wrote last. Values of another library that wraps them in JSON are refused with
+  /// `foreignFormat`, unless the configuration ignores them (``SlotConfiguration/foreignData``).
   /// - Parameters:
   ///   - suite: up to 128 letters, digits, `.`, `_` and `-`; `nil` for the application's own suite, as for
   ///     `UserDefaults.standard`.
   ///   - configuration: the options for opening the store. Values are limited to 16 MiB, since each commit writes the
   ///     whole file.
   /// - Throws: `StorageError`: `unsupported` for an invalid name, `unavailable` if the directory of preferences is
-  ///   unknown (HOME is unset), `notFound`, `permissionDenied`, `diskFull`, `notAStore`, `newerFormat`, `damaged`.
+  ///   unknown (HOME is unset), `notFound`, `permissionDenied`, `diskFull`, `notAStore`, `newerFormat`,
+  ///   `foreignFormat`, `damaged`.
   public static func preferences(
     suite: String? = nil, configuration: SlotConfiguration = SlotConfiguration()
   ) async throws -> SlotEngine {
@@ -39,7 +41,11 @@ extension SlotEngine {
   private static func preferences(
     _ file: PreferenceSuite, _ configuration: SlotConfiguration
   ) async throws -> SlotEngine {
-    if let reading = try await runBlocking({ try readOnly(file, configuration) }) { return reading }
+    let reading = try await runBlocking {
+      try file.refuseForeign(unless: configuration.foreignData)
+      return try readOnly(file, configuration)
+    }
+    if let reading { return reading }
     let slots = try DocumentSlots.preferences(file, configuration)
     return try await open(
       slots, journalIn: file.control, name: file.description, configuration: configuration.forPreferences)
@@ -58,6 +64,7 @@ extension SlotEngine {
   private static func preferencesBlocking(
     _ file: PreferenceSuite, _ configuration: SlotConfiguration
   ) throws -> SlotEngine {
+    try file.refuseForeign(unless: configuration.foreignData)
     if let reading = try readOnly(file, configuration) { return reading }
     let slots = try DocumentSlots.preferences(file, configuration)
     return try SlotEngine(

@@ -26,13 +26,10 @@ enum Schema {
   }
 
   /// Returns the format of a store.
-  /// - Throws: `notAStore`, or `newerFormat` if this build does not support it.
+  /// - Throws: `foreignFormat`, or `newerFormat` if this build does not support it.
   static func checkFormat(_ connection: Connection) throws -> Int64 {
     guard try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_meta'") != nil else {
-      throw StorageError(
-        .notAStore, "The file is an SQLite database of another application.",
-        advice: "Give the path of a store, or of a file that does not exist yet. Nothing was changed.",
-        location: connection.file.description)
+      throw try ForeignDatabase(connection: connection, applicationID: applicationID).error()
     }
     let found = try connection.number("SELECT value FROM coffer_meta WHERE name = 'format'") ?? 0
     guard found <= format else {

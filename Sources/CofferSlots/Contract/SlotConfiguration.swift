@@ -10,6 +10,10 @@ public struct SlotConfiguration: Sendable {
   /// The access with which the store is opened. By default, a store that cannot be written is opened for reading only.
   public var access = StoreAccess.readWriteOrReadOnly
 
+  /// What opening does with data of another origin, such as the files of a directory that never was a store: by
+  /// default, it throws `foreignFormat`.
+  public var foreignData = ForeignDataPolicy.refuse
+
   /// The maximum size of a value, in bytes. 1 GiB by default.
   public var maximumValueSize = 1 << 30
 

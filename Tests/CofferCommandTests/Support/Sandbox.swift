@@ -44,6 +44,12 @@ final class Sandbox: Sendable {
     return try await start(program, arguments, input: input, environment: environment).ended()
   }
 
+  /// Runs `coffer` with the arguments and nothing on standard input.
+  @discardableResult
+  func coffer(_ arguments: [String]) async throws -> EndedProgram {
+    try await start(Self.binaries.appendingPathComponent("coffer"), arguments).ended()
+  }
+
   /// Runs a shell command, with `coffer` in its PATH.
   @discardableResult
   func bash(_ line: String, environment: [(name: String, value: String?)] = []) async throws -> EndedProgram {

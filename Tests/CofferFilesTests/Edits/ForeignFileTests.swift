@@ -101,7 +101,9 @@ import Testing
     let directory = try StoreDirectory()
     try FileManager.default.createDirectory(at: directory.url, withIntermediateDirectories: true)
     for number in 0..<500 { try overwrite("\(directory.path)/\(number)", "x") }
-    let adapter = FileStorageAdapter(directory: directory.url)
+    var configuration = SlotConfiguration()
+    configuration.foreignData = .ignore
+    let adapter = FileStorageAdapter(directory: directory.url, configuration: configuration)
     let commit = try await adapter.engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
     #expect(commit.revision.rawValue > 1_000_000_000)
     try await adapter.engine.close()

@@ -35,6 +35,7 @@ import Testing
     }
     let before = try FileManager.default.subpathsOfDirectory(atPath: directory.path).sorted()
     var configuration = SlotConfiguration()
+    configuration.foreignData = .ignore
     configuration.onDamage = { report in damages?.withLock { $0.append(report) } }
     let engine = try await SlotEngine.files(in: URL(fileURLWithPath: mount.path), configuration: configuration)
     #expect(engine.isReadOnly)
@@ -149,7 +150,7 @@ import Testing
     let plain = try StoreDirectory()
     try FileManager.default.createDirectory(at: plain.url, withIntermediateDirectories: true)
     try overwrite(plain.path + "/theme", "by hand")
-    await expectError(.notFound) { try await readingOnPurpose(plain) { _ in } }
+    await expectError(.foreignFormat) { try await readingOnPurpose(plain) { _ in } }
   }
 
   @Test("Edits are read, and damage is distinguished from edits")
@@ -193,11 +194,11 @@ import Testing
       for await _ in engine.changes(since: nil) { Issue.record("received a change without a journal") }
       var existing = SlotConfiguration()
       existing.createsIfMissing = false
-      await expectError(.notFound) {
+      await expectError(.foreignFormat) {
         _ = try await SlotEngine.files(
           in: URL(fileURLWithPath: String(engine.description.dropFirst(5))), configuration: existing)
       }
-      let writer = try await directory.open()
+      let writer = try await directory.open { $0.foreignData = .ignore }
       await expectError(.unavailable, contains: "no journal") { _ = try await engine.entry(StoreKey("theme")) }
       try await writer.close()
       try FileManager.default.removeItem(atPath: directory.control(""))

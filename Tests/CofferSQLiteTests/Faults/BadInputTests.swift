@@ -65,7 +65,7 @@ import Testing
     let directory = try TemporaryDirectory()
     try sql(directory.path("store.db"), "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine')")
     let before = try Data(contentsOf: directory.url.appendingPathComponent("store.db"))
-    await expectError(.notAStore, contains: "another application") {
+    await expectError(.foreignFormat, contains: "another application") {
       _ = try await SQLiteEngine.open(at: directory.path("store.db"))
     }
     #expect(try Data(contentsOf: directory.url.appendingPathComponent("store.db")) == before)

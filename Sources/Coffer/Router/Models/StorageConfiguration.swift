@@ -30,6 +30,11 @@ public struct StorageConfiguration: Sendable {
     get { stores.encryption }
     set { stores.encryption = newValue }
   }
+  /// What opening a store does with data of another origin: that of ``stores``.
+  public var foreignData: ForeignDataPolicy {
+    get { stores.foreignData }
+    set { stores.foreignData = newValue }
+  }
   /// Asks the user before a secret with an access control is read: that of ``stores``. Without one, the default, keys
   /// with an access control are refused.
   public var authentication: AuthenticationContext? {

@@ -1,0 +1,46 @@
+import CofferTerminal
+
+extension Table {
+  static let takeOver = Syntax(
+    summary: "store what another library has stored",
+    operands: [
+      Syntax.Operand(
+        name: "SOURCE", completion: .files, summary: "a directory of files, a property list or a database",
+        isRequired: true),
+      Syntax.Operand(
+        name: "STORE", completion: .locations, summary: "the store: PATH or KIND:ADDRESS; created if missing",
+        isRequired: true),
+    ],
+    options: [
+      .encoding, .map, .onlyMapped, .onConflict, .table, .keyColumn, .valueColumn, .remove, .dryRun,
+    ] + Option.ofKey + [.ignoreForeign, .json],
+    details: [
+      """
+      The name of a file, of an entry or in the key column becomes the key, unless
+      --map OLD=NEW gives another; one * in both stands for the same text. --map can
+      be given several times.
+      """,
+      """
+      --encoding says how the values were stored: bytes (as they are, the default),
+      json (also text is in quotation marks), stored-object (JSON with a value and a
+      transaction id), or stored-json (JSON inside of that).
+      """,
+      """
+      Each value is read back and compared. A key that has another value is reported
+      and keeps it; the status is then 1. --remove deletes each file of a directory
+      once the store has its value safely, and only if it has not changed since.
+      """,
+      """
+      Links, pipes and subdirectories are not read. After Ctrl-C or a failure, run
+      the same command again to continue.
+      """,
+    ],
+    examples: [
+      Syntax.Example("coffer take-over state app.db --encoding json --dry-run", "a dry run"),
+      Syntax.Example("coffer take-over state app.db --map 'ui.*=ui/*'", "other names"),
+      Syntax.Example("coffer take-over prefs.plist prefs:com.example.app", "preferences"),
+      Syntax.Example(
+        "coffer take-over old.db app.db --table kv --keys k --values v", "a table"),
+    ],
+    aliases: ["import", "adopt"])
+}

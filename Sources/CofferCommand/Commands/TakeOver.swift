@@ -1,0 +1,206 @@
+import Coffer
+import CofferTerminal
+import Foundation
+
+/// Implements `coffer take-over`, which stores what another library has stored.
+func takeOverValues(_ invocation: Invocation) async throws -> ExitStatus {
+  guard let path = try invocation.text(at: 0), let text = try invocation.text(at: 1), !path.isEmpty, !text.isEmpty
+  else {
+    throw UsageError("'take-over' needs SOURCE and STORE: \(Command.takeOverValues.usage).", .takeOverValues)
+  }
+  let source = try legacySource(at: path, invocation)
+  let options = try takeOverOptions(invocation)
+  let (location, sources) = (try StoreLocation(parsing: text), try KeySources(invocation))
+  try refuseKeys(in: source, invocation)
+  // Before the store is created.
+  try source.check(against: location.expandingTilde)
+  let engine = try await openTarget(location, sources, isDryRun: options.isDryRun)
+  return try await closing(engine) { engine in
+    let run = engine.takeOver(from: source, options: options)
+    return try await TakeOverCommand(invocation, store: location.description).follow(run)
+  }
+}
+
+/// Opens the store. A dry run creates none: it compares with an empty one in memory.
+private func openTarget(
+  _ location: StoreLocation, _ sources: KeySources, isDryRun: Bool
+) async throws -> any StorageEngine {
+  guard isDryRun else {
+    return try await openStore(at: location, sources, creating: true, requiringRing: sources.areNamed)
+  }
+  do {
+    return try await openStore(at: location, sources, creating: false, access: .readOnly)
+  } catch let error as CommandError where error.status == .notFound {
+    return MemoryEngine()
+  } catch let error as StorageError where error.code == .notFound {
+    return MemoryEngine()
+  }
+}
+
+/// Refuses to remove the files from which the key of the store was read.
+private func refuseKeys(in source: LegacySource, _ invocation: Invocation) throws {
+  guard invocation.has(.remove), case .files(let directory, _) = source else { return }
+  let folder = URL(fileURLWithPath: directory).resolvingSymlinksInPath().path
+  for option in [Option.keyFile, .passphraseFile] {
+    guard let path = invocation.options[option] else { continue }
+    let parent = URL(fileURLWithPath: path).resolvingSymlinksInPath().deletingLastPathComponent().path
+    guard parent != folder else {
+      throw UsageError("--remove would delete the file of --\(option.rawValue), which is in SOURCE.", .takeOverValues)
+    }
+  }
+}
+
+/// Returns the source: a directory, a database of which a table is named, or a property list.
+private func legacySource(at path: String, _ invocation: Invocation) throws -> LegacySource {
+  let encoding = invocation.options[.encoding].flatMap(LegacyEncoding.init) ?? .bytes
+  guard invocation.options[.encoding].map({ LegacyEncoding(rawValue: $0) != nil }) ?? true else {
+    let known = LegacyEncoding.allCases.map(\.rawValue).joined(separator: ", ")
+    throw UsageError("--encoding takes one of: \(known).", .takeOverValues)
+  }
+  let columns = [Option.table, .keyColumn, .valueColumn].map { invocation.options[$0] }
+  guard columns.allSatisfy({ $0 == nil }) || columns.allSatisfy({ $0 != nil }) else {
+    throw UsageError("A database needs all of --table, --keys and --values.", .takeOverValues)
+  }
+  if let table = columns[0], let key = columns[1], let value = columns[2] {
+    return .table(path: path, table: table, keyColumn: key, valueColumn: value, encoding: encoding)
+  }
+  var isDirectory: ObjCBool = false
+  guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
+    throw CommandError(
+      .notFound, StorageError.Code.notFound.description, "There is no file or directory '\(path.oneLine())'.",
+      advice: "Check the path of SOURCE; nothing was changed.")
+  }
+  return isDirectory.boolValue
+    ? .files(directory: path, encoding: encoding) : .propertyList(path: path, encoding: encoding)
+}
+
+private func takeOverOptions(_ invocation: Invocation) throws -> TakeOverOptions {
+  var options = TakeOverOptions()
+  (options.isDryRun, options.removesOriginals) = (invocation.has(.dryRun), invocation.has(.remove))
+  if let text = invocation.options[.onConflict] {
+    guard let policy = TakeOverOptions.ConflictPolicy(rawValue: text) else {
+      throw UsageError("--on-conflict takes refuse, keep or replace.", .takeOverValues)
+    }
+    options.conflicts = policy
+  }
+  let rules = try invocation.values(.map).map { text in
+    guard let equals = text.firstIndex(of: "=") else { throw UsageError("--map takes OLD=NEW.", .takeOverValues) }
+    return (old: String(text[..<equals]), new: String(text[text.index(after: equals)...]))
+  }
+  do { options.mapping = try KeyMapping(rules, takesOthers: !invocation.has(.onlyMapped)) } catch let error
+    as StorageError
+  {
+    throw UsageError(error.description, .takeOverValues)
+  }
+  return options
+}
+
+/// Shows the progress and the outcome of a take-over.
+private struct TakeOverCommand: Sendable {
+  private let invocation: Invocation
+  private let store: String
+
+  init(_ invocation: Invocation, store: String) { (self.invocation, self.store) = (invocation, store) }
+
+  /// Waits for the end. SIGINT and SIGTERM end the take-over after the present commit.
+  func follow(_ run: TakeOver) async throws -> ExitStatus {
+    try await interruptible {
+      try await withTaskCancellationHandler {
+        try await wait(for: run)
+      } onCancel: {
+        run.cancel()
+      }
+    }
+  }
+
+  private func wait(for run: TakeOver) async throws -> ExitStatus {
+    let line = RotationLine(invocation.has(.dryRun) ? "Checking" : "Taking over")
+    defer { line.clear() }
+    var last: TakeOverProgress?
+    for await progress in run.updates {
+      line.update(values: progress.values, of: progress.totalValues)
+      last = progress
+    }
+    do {
+      let report = try await run.result()
+      line.clear()
+      try tell(report, line.elapsed)
+      return report.isComplete ? .ok : .failure
+    } catch is CancellationError {
+      line.clear()
+      throw CommandError(
+        .interrupted, "interrupted",
+        "Interrupted after \(grouped(last?.values ?? 0)) of \(counted(last?.totalValues ?? 0, "value")).",
+        advice: "Nothing is lost. Run the same command again to continue.", store: store)
+    }
+  }
+
+  private func tell(_ report: TakeOverReport, _ elapsed: Duration) throws {
+    if invocation.has(.json) { return try print(report.json(store)) }
+    for entry in report.entries {
+      guard let reason = entry.outcome.reason else { continue }
+      try? Output.error.note("'\(entry.name.oneLine())': \(reason).", after: "coffer:")
+    }
+    var text = report.isDryRun ? "It would take over " : "Took over "
+    text += "\(counted(report.taken, "value")) (\(byteCount(report.takenBytes)))"
+    if !report.isDryRun { text += " in \(seconds(elapsed))" }
+    let others = [
+      (report.alreadyThere, "there already"), (report.conflicts, "in conflict"), (report.skipped, "skipped"),
+      (report.unreadable, "unreadable"),
+    ]
+    for (count, what) in others where count > 0 { text += ", \(grouped(count)) \(what)" }
+    if report.removedOriginals > 0 {
+      text += ", and removed \(counted(report.removedOriginals, "original"))"
+    }
+    text += "."
+    if report.conflicts > 0 {
+      text += " The store has other values under those keys: --on-conflict keep or replace decides."
+    }
+    if report.unreadable > 0 { text += " What cannot be read stays as it is." }
+    try? Output.error.note(text)
+  }
+}
+
+extension TakeOverReport.Outcome {
+  /// The word for the outcome in JSON.
+  fileprivate var word: String {
+    switch self {
+    case .taken: "taken"
+    case .alreadyThere: "there"
+    case .conflict: "conflict"
+    case .skipped: "skipped"
+    case .unreadable: "unreadable"
+    }
+  }
+
+  /// The reason why the store does not have the value.
+  fileprivate var reason: String? {
+    switch self {
+    case .taken, .alreadyThere: nil
+    case .conflict: "the store has another value under its key"
+    case .skipped(let reason), .unreadable(let reason): reason.oneLine()
+    }
+  }
+}
+
+extension TakeOverReport {
+  fileprivate func json(_ store: String) -> JSON {
+    .object([
+      ("store", .text(store)), ("dryRun", .flag(isDryRun)), ("taken", .number(taken)),
+      ("takenBytes", .number(takenBytes)), ("there", .number(alreadyThere)), ("conflicts", .number(conflicts)),
+      ("skipped", .number(skipped)), ("unreadable", .number(unreadable)), ("removed", .number(removedOriginals)),
+      ("omitted", .number(omittedEntries)),
+      (
+        "values",
+        .list(
+          entries.map { entry in
+            .object([
+              ("name", .text(entry.name)), ("key", .optional(entry.key?.string)),
+              ("outcome", .text(entry.outcome.word)),
+              ("reason", .optional(entry.outcome.reason)), ("removed", .flag(entry.isOriginalRemoved)),
+            ])
+          })
+      ),
+    ])
+  }
+}

@@ -1,0 +1,55 @@
+package import CofferCore
+import CofferCrypto
+import CofferFileSystem
+import Foundation
+
+/// Recognizes the files of other programs in a directory that is not a store yet.
+package enum ForeignFiles {
+  /// The number of names at which counting ends.
+  static let nameLimit = 10_000
+  /// The number of files whose content is looked at.
+  static let sampleCount = 16
+  /// The number of bytes of a file that are looked at.
+  static let sampleSize = 64 << 10
+
+  /// Files that desktops and tools leave in any directory. They hold no values.
+  private static let incidental = [
+    ".DS_Store", ".directory", ".hidden", ".localized", ".nomedia", ".gitignore", ".gitkeep", ".keep", ".placeholder",
+    "Thumbs.db", "desktop.ini",
+  ]
+
+  /// Describes the files in a directory that never was a store; `nil` for a store, and for a directory without files.
+  ///
+  /// A directory is a store once it has the control directory `.coffer`, with or without a journal in it. Links, pipes
+  /// and subdirectories are not counted. A name with a hash and an encrypted value are evidence of a store that has
+  /// lost this directory, which is rebuilt. Nothing is changed, no link is followed, and no more than
+  /// the first files are counted and looked at.
+  /// - Throws: `StorageError`: the errors of listing the directory.
+  package static func recognize(in path: String, location: String) throws -> ForeignData? {
+    let mark = path + "/" + FileSlots.controlName
+    guard try !PathParts.exists(mark) else { return nil }
+    let directory = try Directory(path, location: location)
+    let limit = nameLimit + incidental.count + 1
+    var names = try directory.fileNames(limit: limit).filter { !incidental.contains($0) }
+    guard !names.isEmpty else { return nil }
+    // Another process may have created the store, and its first values, meanwhile.
+    guard try !PathParts.exists(mark), !names.contains(where: FileName.isHashed) else { return nil }
+    names.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    let hasMore = names.count > nameLimit
+    var encodings: [ForeignEncoding: Int] = [:]
+    for name in names.prefix(sampleCount) {
+      // A file that cannot be read is counted all the same.
+      guard let head = try? directory.head(name, limit: sampleSize) else { continue }
+      if EnvelopeHeader.isPresent(in: head.data) { return nil }
+      encodings[ForeignEncoding(recognizing: head.data, isWhole: head.size <= sampleSize), default: 0] += 1
+    }
+    return ForeignData(
+      .directory, at: location, names: Array(names.prefix(nameLimit)), hasMore: hasMore, encodings: encodings)
+  }
+
+  /// Throws `foreignFormat` if the directory holds files of other programs that the configuration does not ignore.
+  static func refuse(in path: String, location: String, unless policy: ForeignDataPolicy) throws {
+    guard policy == .refuse, let found = try recognize(in: path, location: location) else { return }
+    throw StorageError.foreign(found)
+  }
+}

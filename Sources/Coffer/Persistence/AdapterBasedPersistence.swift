@@ -40,12 +40,42 @@ public actor AdapterBasedPersistence: PersistenceCapability {
     store = TypedStore(engine: engine, codec: codec, origin: origin)
   }
 
+  /// Creates persistence over an engine, with policies for its cache and its writes.
+  /// - Parameters:
+  ///   - engine: the engine that stores the bytes.
+  ///   - codec: the codec of values other than `Data` and `String`.
+  ///   - cache: the limits of the cached values.
+  ///   - writePolicy: when saved values are committed; see ``WritePolicy``.
+  ///   - origin: the origin of the commits; a new one by default.
+  @_disfavoredOverload
+  public init(
+    engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cache: CachePolicy = CachePolicy(),
+    writePolicy: WritePolicy = .through, origin: StoreOrigin = StoreOrigin()
+  ) {
+    store = TypedStore(engine: engine, codec: codec, cache: cache, writePolicy: writePolicy, origin: origin)
+  }
+
+  /// Creates persistence over an engine, whose values have versions and are migrated when they are read.
+  /// - Parameters:
+  ///   - engine: the engine that stores the bytes.
+  ///   - schema: the schemas of the values, with the steps of their migrations.
+  ///   - codec: the codec of values other than `Data` and `String`.
+  ///   - origin: the origin of the commits; a new one by default.
+  /// - Throws: `StorageError` with code `unsupported` if the engine has no attributes, preconditions or snapshots.
+  public init(
+    engine: any StorageEngine, schema: StoreSchema, codec: any StoreCodec = JSONCodec(),
+    origin: StoreOrigin = StoreOrigin()
+  ) throws {
+    store = try TypedStore(engine: engine, schema: schema, codec: codec, origin: origin)
+  }
+
   /// Does nothing, since the engine is open from the start.
   public func activate() async throws {}
 
   /// Makes earlier writes survive power loss and drops the cached values. The engine stays open, since it may be
   /// shared; close it separately.
   public func deactivate() async {
+    try? await store.flush()  // What could not be committed stays pending.
     try? await store.engine.flush()  // Not throwing: after a failed sync the engine refuses further writes.
     store.dropCache()
   }
@@ -117,10 +147,16 @@ public actor AdapterBasedPersistence: PersistenceCapability {
     try await calls.deleteBatch(keys: keys)
   }
 
-  /// Does nothing when the versions are equal.
-  /// - Throws: `StorageError` with code `unsupported` when the versions differ, since no migration step is registered
-  ///   and the data would keep its old form.
+  /// Brings all values to the present versions of their schemas. Does nothing when the versions are equal.
+  ///
+  /// Each value has its own version, so the versions of the application only decide whether there is anything to do. A
+  /// call that was interrupted is resumed by the next one. Without this call, each value is migrated when it is read.
+  /// - Parameters:
+  ///   - oldVersion: the version of the application that has written the values, such as `1.2`.
+  ///   - newVersion: the version that runs. It must be later; numbers are compared as such.
+  /// - Throws: `StorageError`: `unsupported` without a schema, and for an earlier `newVersion`; the errors of
+  ///   ``TypedStore/migrate(prefix:progress:)``.
   public func migrate(from oldVersion: String, to newVersion: String) async throws {
-    try calls.migrate(from: oldVersion, to: newVersion)
+    try await calls.migrate(from: oldVersion, to: newVersion)
   }
 }

@@ -12,13 +12,15 @@ package struct PersistenceCalls: Sendable {
   package func save<T: Codable>(_ value: T, for key: String) async throws {
     let key = try StoreKey(key)
     let encoded = try store.coding.encode(value, for: key)
-    try await store.save(encoded, of: Box(encoded), for: key)
+    try await store.save(encoded, of: Box(encoded, size: encoded.data.count), for: key)
   }
 
   package func load<T: Codable>(_ type: T.Type, for key: String) async throws -> T? {
     let key = try StoreKey(key)
-    guard let encoded = try await store.load(key, decode: { $0 }) else { return nil }
-    return try store.coding.decode(type, from: encoded, for: key)
+    return try await store.migrating {
+      guard let encoded = try await store.load(key, decode: { $0 }) else { return nil }
+      return try store.coding.decode(type, from: encoded, for: key)
+    }
   }
 
   package func exists(key: String) async -> Bool {
@@ -33,18 +35,20 @@ package struct PersistenceCalls: Sendable {
       return (key, try store.coding.encode(item.value, for: key))
     }
     guard isAtomic else {
-      for (key, value) in encoded { try await store.save(value, of: Box(value), for: key) }
+      for (key, value) in encoded { try await store.save(value, of: Box(value, size: value.data.count), for: key) }
       return
     }
     guard !encoded.isEmpty else { return }
     let batch = WriteBatch(encoded.map { .put($0.0, $0.1.data, $0.1.attributes) })
-    try await store.commit(batch, encoded.map { ($0.0, Box($0.1)) })
+    try await store.write(batch, encoded.map { ($0.0, Box($0.1, size: $0.1.data.count)) })
   }
 
   package func loadBatch<T: Codable>(_ type: T.Type, keys: [String]) async throws -> [T?] {
     let keys = try keys.map { try StoreKey($0) }
-    return try zip(keys, try await store.loadAll(keys) { $1 }).map { key, encoded in
-      try encoded.map { try store.coding.decode(type, from: $0, for: key) }
+    return try await store.migrating {
+      try zip(keys, try await store.loadAll(keys) { $1 }).map { key, encoded in
+        try encoded.map { try store.coding.decode(type, from: $0, for: key) }
+      }
     }
   }
 
@@ -57,11 +61,21 @@ package struct PersistenceCalls: Sendable {
     try await store.deleteAll(keys)
   }
 
-  package func migrate(from oldVersion: String, to newVersion: String) throws {
+  package func migrate(from oldVersion: String, to newVersion: String) async throws {
     guard oldVersion != newVersion else { return }
+    if store.coding.schema != nil {
+      guard oldVersion.compare(newVersion, options: .numeric) == .orderedAscending else {
+        throw StorageError(
+          .unsupported, "Version '\(newVersion)' is not later than '\(oldVersion)'.",
+          advice: "Nothing was changed. The rollback of the typed store restores the values before a migration.",
+          location: store.engine.description)
+      }
+      try await store.migrate()
+      return
+    }
     throw StorageError(
       .unsupported, "No migration step is registered from version '\(oldVersion)' to '\(newVersion)'.",
-      advice: "Nothing was changed. Load the values, convert them and save them with saveBatch.",
+      advice: "Nothing was changed. Create the persistence with a StoreSchema, which has the steps.",
       location: store.engine.description)
   }
 }

@@ -1,0 +1,65 @@
+import CofferCore
+
+/// The keys under which values are stored that another library has named.
+///
+/// ```swift
+/// let mapping = try KeyMapping([("theme", "settings/theme"), ("cache.*", "cache/*")])
+/// ```
+public struct KeyMapping: Sendable {
+  private struct Rule {
+    let old, new: [UInt8]
+    let star: Int?
+    let newStar: Int?
+  }
+
+  /// The mapping that keeps every name.
+  public static let unchanged = KeyMapping()
+
+  private var rules: [Rule] = []
+  private var takesOthers = true
+
+  private init() {}
+
+  /// Creates a mapping.
+  /// - Parameters:
+  ///   - rules: pairs of an old name and a key. One `*` in the old name stands for any text, which replaces the `*` in
+  ///     the key. A name without `*` has precedence over patterns, then the first rule that matches is used.
+  ///   - takesOthers: whether a value that matches no rule is taken under its old name, or skipped.
+  /// - Throws: `StorageError` with the code `invalidKey` for an empty name or key, a second `*`, or a `*` in the key
+  ///   alone.
+  public init(_ rules: [(old: String, new: String)], takesOthers: Bool = true) throws {
+    self.takesOthers = takesOthers
+    let star = UInt8(ascii: "*")
+    self.rules = try rules.map { old, new in
+      let (old, new) = (Array(old.utf8), Array(new.utf8))
+      let counts = (old.count { $0 == star }, new.count { $0 == star })
+      guard !old.isEmpty, !new.isEmpty, counts.0 <= 1, counts.1 <= counts.0 else {
+        throw StorageError(
+          .invalidKey, "A mapping of names needs an old name and a key, each with at most one *.",
+          advice: "A * in the key needs one in the old name. Nothing was changed.")
+      }
+      return Rule(old: old, new: new, star: old.firstIndex(of: star), newStar: new.firstIndex(of: star))
+    }
+  }
+
+  /// Returns the key for an old name, or `nil` if the value is not taken.
+  /// - Throws: `StorageError` with the code `invalidKey` if the result is no key.
+  func key(for name: String) throws -> StoreKey? {
+    let bytes = Array(name.utf8)
+    if let rule = rules.first(where: { $0.star == nil && $0.old == bytes }) { return try Self.key(rule.new) }
+    for rule in rules {
+      guard let star = rule.star else { continue }
+      let (head, tail) = (rule.old[..<star], rule.old[(star + 1)...])
+      guard bytes.count >= head.count + tail.count, bytes.starts(with: head), bytes.suffix(tail.count) == tail
+      else { continue }
+      guard let newStar = rule.newStar else { return try Self.key(rule.new) }
+      let middle = bytes[head.count..<(bytes.count - tail.count)]
+      return try Self.key(rule.new[..<newStar] + middle + rule.new[(newStar + 1)...])
+    }
+    return takesOthers ? try StoreKey(name) : nil
+  }
+
+  private static func key(_ bytes: some Collection<UInt8>) throws -> StoreKey {
+    try StoreKey(String(decoding: bytes, as: UTF8.self))
+  }
+}

@@ -1,0 +1,89 @@
+import CofferCore
+import Foundation
+
+/// How another library has encoded the bytes of a value that `StorageEngine.takeOver(from:options:)` reads.
+public enum LegacyEncoding: String, CaseIterable, Hashable, Sendable {
+  /// The bytes are the value.
+  case bytes
+  /// The output of `JSONEncoder`: also a string is in quotation marks, and `Data` is base64.
+  case json
+  /// JSON of an object with a `transactionID` and a base64 `value`, whose bytes are the value.
+  case storedObject = "stored-object"
+  /// As ``storedObject``, and the bytes inside are JSON again, as a property wrapper stores them.
+  case storedJSON = "stored-json"
+}
+
+/// A value that was taken from an origin and decoded.
+struct LegacyValue: Sendable {
+  var data: Data
+  var attributes: ValueAttributes = .none
+}
+
+/// The reason why a value of an origin cannot be read, as a lower-case clause without any byte of it.
+struct LegacyFailure: Error {
+  let reason: String
+}
+
+extension LegacyEncoding {
+  private struct StoredObject: Decodable {
+    let value: Data
+    let transactionID: UUID
+  }
+
+  /// Returns the value that the bytes encode.
+  func decode(_ data: Data) throws(LegacyFailure) -> LegacyValue {
+    switch self {
+    case .bytes: return LegacyValue(data: data)
+    case .json: return try Self.json(data)
+    case .storedObject: return LegacyValue(data: try Self.unwrap(data))
+    case .storedJSON: return try Self.json(try Self.unwrap(data))
+    }
+  }
+
+  private static func unwrap(_ data: Data) throws(LegacyFailure) -> Data {
+    guard let object = try? JSONDecoder().decode(StoredObject.self, from: data) else {
+      throw LegacyFailure(reason: "it is not an object with a value and a transaction id")
+    }
+    return object.value
+  }
+
+  /// Keeps the JSON as it is, which typed reads decode. Only a JSON string is ambiguous: it may have been a `String`, a
+  /// `Data` in base64, or any other type that encodes itself as a string. The attribute lets the reader decide.
+  private static func json(_ data: Data) throws(LegacyFailure) -> LegacyValue {
+    guard String(validating: data, as: UTF8.self) != nil else { throw LegacyFailure(reason: "it is not UTF-8") }
+    if (try? JSONDecoder().decode(String.self, from: data)) != nil {
+      var attributes = ValueAttributes.none
+      attributes[.legacyEncoding] = ValueAttributes.jsonText
+      return LegacyValue(data: data, attributes: attributes)
+    }
+    guard (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) != nil else {
+      throw LegacyFailure(reason: "it is not JSON; it may be truncated")
+    }
+    return LegacyValue(data: data)
+  }
+}
+
+extension ValueAttribute<UInt8> {
+  /// The encoding of a value that was taken over from another library and not written since.
+  static let legacyEncoding = ValueAttribute(code: 9)
+}
+
+extension ValueAttributes {
+  /// The value of the attribute for a JSON string, which `String` and `Data` must be decoded from.
+  static let jsonText: UInt8 = 1
+}
+
+extension EncodedValue {
+  /// Returns the text or bytes that another library has encoded as a JSON string, or `nil` for any other value, whose
+  /// bytes are what Coffer itself stores.
+  func legacyValue<T>(_ type: T.Type) throws -> T? {
+    guard !attributes.isEmpty, type == String.self || type == Data.self,
+      let encoding = attributes[.legacyEncoding]
+    else { return nil }
+    guard encoding == ValueAttributes.jsonText else {
+      throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "an unknown encoding"))
+    }
+    if type == String.self { return try JSONDecoder().decode(String.self, from: data) as? T }
+    return try JSONDecoder().decode(Data.self, from: data) as? T
+  }
+}

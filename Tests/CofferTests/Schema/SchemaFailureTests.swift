@@ -1,0 +1,147 @@
+import Coffer
+import CofferLocks
+import CofferTestSupport
+import CofferTestTraits
+import CofferTesting
+import Foundation
+import Testing
+
+/// Migrations that fail, and processes that are killed.
+@Suite(.blocking, .serialized, .timeLimit(.minutes(10))) struct SchemaFailureTests {
+  private func expectUnchanged(
+    _ steps: [MigrationStep], validate: (@Sendable (Style3) throws -> Void)? = nil, text: String
+  ) async throws {
+    let engine = MemoryEngine()
+    try await TypedStore(engine: engine).save(Style1(name: "s3cret"), for: "style")
+    let before = try await engine.entry("style")
+    let store = try Styles.version3(engine, steps: steps, validate: validate)
+    do {
+      _ = try await store.load(Style3.self, for: "style")
+      Issue.record("The migration has not failed.")
+    } catch let error as StorageError {
+      #expect(error.code == .migrationFailed && error.key == "style")
+      #expect(error.description.contains(text) && !error.description.contains("s3cret"), "\(error)")
+    }
+    #expect(try await engine.entry("style") == before)
+    #expect(await codeThrown { try await store.migrate() } == .migrationFailed)
+    #expect(try await engine.entry("style") == before)
+  }
+
+  @Test func aStepThatThrowsChangesNothing() async throws {
+    let failing = MigrationStep(from: 2, to: 3) { (_: Style2) -> Style3 in throw StepError() }
+    try await expectUnchanged([Styles.first, failing], text: "the step from 2 to 3 failed")
+  }
+
+  @Test func aValueThatIsNotValidIsNotStored() async throws {
+    try await expectUnchanged(
+      [Styles.first, Styles.second], validate: { _ in throw StepError() }, text: "the new value is not valid")
+  }
+
+  @Test func aStepThatNeverReturnsEnds() async throws {
+    let never = MigrationStep(from: 2, to: 3, within: .milliseconds(20)) { (_: Style2) -> Style3 in
+      // Ignores its cancellation.
+      await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+      throw StepError()
+    }
+    try await expectUnchanged([Styles.first, never], text: "did not return within")
+  }
+
+  @Test func gapsCyclesDuplicatesAndTypesAreRefused() async {
+    let back = MigrationStep(from: 2, to: 1) { (old: Style2) in Style1(name: old.name) }
+    let cases = [[Styles.first], [Styles.first, Styles.first, Styles.second], [Styles.first, Styles.second, back]]
+    for steps in cases {
+      #expect(await codeThrown { _ = try Styles.version3(MemoryEngine(), steps: steps) } == .invalidSchema)
+    }
+    let other = MigrationStep(from: 2, to: 3) { (old: Int) in Style3(title: "", sizes: [old]) }
+    #expect(
+      await codeThrown { _ = try Styles.version3(MemoryEngine(), steps: [Styles.first, other]) } == .invalidSchema)
+    #expect(await codeThrown { _ = try ValueSchema<Int>("", version: 1) } == .invalidSchema)
+    #expect(await codeThrown { _ = try ValueSchema<Int>("a", version: 1, unversioned: 2) } == .invalidSchema)
+  }
+
+  @Test func bytesOfNoKnownVersionAreReportedAsUnversioned() async throws {
+    let engine = MemoryEngine()
+    try await engine.commit(WriteBatch([.put("style", Data("edited".utf8))]), from: StoreOrigin())
+    do {
+      _ = try await Styles.version3(engine).load(Style3.self, for: "style")
+    } catch let error as StorageError {
+      #expect(error.code == .decodingFailed && error.message.contains("the version of values without a mark"))
+    }
+    #expect(try await Styles.version3(engine).load(Data.self, for: "style") == Data("edited".utf8))
+  }
+
+  @Test func eachFlippedBitOfAKeptFormIsNoticed() async throws {
+    let engine = MemoryEngine()
+    try await TypedStore(engine: engine).save(Style1(name: "a"), for: "style")
+    let store = try Styles.version3(engine)
+    _ = try await store.load(Style3.self, for: "style")
+    let kept = try #require(try await engine.entry("style.coffer-old-form"))
+    for bit in 0..<kept.value.count * 8 {
+      var bytes = kept.value
+      bytes[bytes.startIndex + bit / 8] ^= 1 << UInt8(bit % 8)
+      try await engine.commit(WriteBatch([.put(kept.key, bytes, kept.attributes)]), from: StoreOrigin())
+      #expect(await codeThrown { try await store.rollback(of: "style") } == .damaged, "bit \(bit)")
+    }
+    try await engine.commit(WriteBatch([.put(kept.key, kept.value, kept.attributes)]), from: StoreOrigin())
+    try await store.rollback(of: "style")
+  }
+
+  @Test func anUnknownMarkIsNotTakenForAMissingOne() async throws {
+    let engine = MemoryEngine()
+    let store = try Styles.version3(engine)
+    try await store.save(Style3(title: "a", sizes: []), for: "style")
+    let entry = try #require(try await engine.entry("style"))
+    // Each bit of the version and the name: another version or schema, or an unknown form.
+    for bit in 24..<entry.attributes.encoded.count * 8 {
+      var bytes = entry.attributes.encoded
+      bytes[bit / 8] ^= 1 << UInt8(bit % 8)
+      let attributes = try #require(ValueAttributes(encoded: bytes))
+      try await engine.commit(WriteBatch([.put("style", entry.value, attributes)]), from: StoreOrigin())
+      #expect(await codeThrown { _ = try await store.load(Style3.self, for: "style") } != nil, "bit \(bit)")
+    }
+  }
+
+  @Test func anExpiredOldFormCannotBeRolledBack() async throws {
+    let clock = SettableClock()
+    let engine = MemoryEngine(clock: clock.storeClock)
+    try await TypedStore(engine: engine).save(Style1(name: "a"), for: "style")
+    let store = try Styles.version3(engine, keep: .for(.seconds(60)))
+    _ = try await store.load(Style3.self, for: "style")
+    #expect(try await engine.entry("style.coffer-old-form") != nil)
+    clock.advance(by: 61)
+    #expect(await codeThrown { try await store.rollback(of: "style") } == .notFound)
+    #expect(try await store.load(Style3.self, for: "style") != nil)
+  }
+
+  @Test(arguments: ["sqlite", "file"])
+  func aKilledMigrationIsResumed(kind: String) async throws {
+    var random = SeededGenerator(seed: 19)
+    let count = kind == "file" ? 150 : 600
+    for round in 0..<(isProving ? 100 : 10) {
+      let directory = try TemporaryDirectory()
+      let location = "\(kind):\(directory.path("store"))"
+      let plain = TypedStore(engine: try await StoreLocation(location).open())
+      let keys = try (0..<count).map { try StoreKey("n/\($0)") }
+      try await plain.saveAll(keys.enumerated().map { ($1, "\($0)") }, durability: .relaxed)
+      let killed = try HelperProcess(["schema-migrate", location])
+      #expect(try killed.line() == "ready")
+      killed.tell("go")
+      for _ in 0..<Int.random(in: 0...count / 100, using: &random) { _ = try killed.line() }
+      killed.kill()
+      // Two processes resume at once; each value is migrated by one of them.
+      let helpers = try (0..<2).map { _ in try HelperProcess(["schema-migrate", location]) }
+      for helper in helpers { #expect(try helper.line() == "ready") }
+      for helper in helpers { helper.tell("go") }
+      for helper in helpers {
+        let last = try helper.lines().last ?? ""
+        #expect(last.hasPrefix("migrated") && helper.wait() == 0, "round \(round): \(last)")
+      }
+      for (number, key) in keys.enumerated() {
+        let entry = try await plain.engine.entry(key)
+        #expect(entry?.value == Data("[\(number)]".utf8), "round \(round), \(key)")
+        #expect(try SchemaMark(in: entry?.attributes ?? .none)?.version == 3)
+      }
+      try await plain.engine.close()
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import Coffer
+import Foundation
+
+struct Style1: Codable, Hashable, Sendable { var name: String }
+struct Style2: Codable, Hashable, Sendable {
+  var name: String
+  var size: Int
+}
+struct Style3: Codable, Hashable, Sendable {
+  var title: String
+  var sizes: [Int]
+}
+
+struct StepError: Error {}
+
+enum Styles {
+  static let first = MigrationStep(from: 1, to: 2) { (old: Style1) in Style2(name: old.name, size: 12) }
+  static let second = MigrationStep(from: 2, to: 3) { (old: Style2) in Style3(title: old.name, sizes: [old.size]) }
+
+  static func store<Value>(_ engine: any StorageEngine, _ schema: ValueSchema<Value>) throws -> TypedStore {
+    var schemas = StoreSchema()
+    try schemas.declare("style", schema)
+    try schemas.declare(prefix: "styles/", schema)
+    return try TypedStore(engine: engine, schema: schemas)
+  }
+
+  static func version1(_ engine: any StorageEngine) throws -> TypedStore {
+    try store(engine, ValueSchema<Style1>("style", version: 1))
+  }
+
+  static func version2(_ engine: any StorageEngine) throws -> TypedStore {
+    try store(engine, ValueSchema<Style2>("style", version: 2, steps: [first]))
+  }
+
+  static func version3(
+    _ engine: any StorageEngine, steps: [MigrationStep] = [first, second], keep: OldFormPolicy = .untilReplaced,
+    validate: (@Sendable (Style3) throws -> Void)? = nil
+  ) throws -> TypedStore {
+    try store(
+      engine, ValueSchema<Style3>("style", version: 3, steps: steps, keepOldForm: keep, validate: validate))
+  }
+}

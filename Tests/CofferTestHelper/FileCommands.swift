@@ -127,7 +127,9 @@ private func armedRead(_ path: String, fault: String) async throws {
 private func takeIn(_ path: String) async throws {
   let clock = ContinuousClock()
   var start = clock.now
-  let engine = try await open(path)
+  var configuration = SlotConfiguration()
+  configuration.foreignData = .ignore
+  let engine = try await open(path, configuration)
   let report = try await engine.recoveryReport()
   say("edited \(report.edited), rebuilt \(report.wasRebuilt)")
   say("taken in within \(clock.now - start)")

@@ -54,12 +54,16 @@ func run(_ command: String, store: String, rest: [String]) async throws {
     if try await runOnFamilies(command, store, rest) { return }
     if try await runAsWriter(command, store, rest) { return }
     if try await runTransactions(command, store, rest) { return }
+    if try await runOnSchemas(command, store, rest) { return }
+    if try await runWriteBack(command, store, rest) { return }
     if try await runOnDamage(command, store, rest) { return }
     if try await runOnFiles(command, store, rest) { return }
     if try await runOnPreferences(command, store, rest) { return }
     if try await runOnSettings(command, store, rest) { return }
+    if try await runClients(command, store, rest) { return }
     if try await runOnEncryptedStores(command, store, rest) { return }
     if try await runRotation(command, store, rest) { return }
+    if try await runTakeOver(command, store, rest) { return }
     if try await runOnAnchors(command, store, rest) { return }
     if try await runOnExpiry(command, store, rest) { return }
     if try await runSweep(command, store, rest) { return }

@@ -19,12 +19,14 @@ final class ProbeEngine: StorageEngine {
   private let readHook = Mutex<(@Sendable () async -> Void)?>(nil)
   private let missing: StoreCapabilities.Features
   let forgetsCommits: Bool
+  let clock: StoreClock
 
   init(
     _ base: any StorageEngine = MemoryEngine(), without missing: StoreCapabilities.Features = [],
-    forgetsCommits: Bool = false
+    forgetsCommits: Bool = false, clock: StoreClock = .system
   ) {
     self.base = base
+    self.clock = clock
     self.missing = missing
     self.forgetsCommits = forgetsCommits
   }

@@ -5,22 +5,74 @@ package struct ByteCoding: Sendable {
   let codec: any StoreCodec
   let location: String
   let holdsPropertyLists: Bool
+  /// The schemas of values by key; `nil` if none is declared.
+  let schema: StoreSchema?
 
-  init(codec: any StoreCodec, engine: any StorageEngine) {
+  init(codec: any StoreCodec, engine: any StorageEngine, schema: StoreSchema? = nil) {
     self.codec = codec
+    self.schema = schema
     location = engine.description
     holdsPropertyLists = engine.capabilities.contains(.propertyLists)
   }
 
   /// Returns a value as its bytes and the attributes that are stored with them: in preferences its property list type.
   package func encode<T: Encodable>(_ value: T, for key: StoreKey) throws -> EncodedValue {
+    guard let schema = schema?[key] else { return try plainEncode(value, for: key) }
+    try require(T.self, as: schema, for: key)
+    return try marked(plainEncode(value, for: key), by: schema)
+  }
+
+  private func plainEncode<T: Encodable>(_ value: T, for key: StoreKey) throws -> EncodedValue {
     guard holdsPropertyLists else { return EncodedValue(try bytes(of: value, for: key)) }
     return try EncodedValue(preference: value) { try bytes(of: value, for: key) }
   }
 
+  /// - Throws: `StorageError`: `migrationNeeded` for an older version of the schema, `newerFormat` for a later one.
   package func decode<T: Decodable>(_ type: T.Type, from encoded: EncodedValue, for key: StoreKey) throws -> T {
+    if let schema = schema?[key], type != Data.self || schema.type == Data.self {
+      try require(type, as: schema, for: key)
+      let version = try schema.storedVersion(encoded.attributes, of: key, at: location)
+      guard version == schema.version else {
+        throw StorageError(
+          .migrationNeeded, "The value has version \(version) of '\(schema.name)', not \(schema.version).",
+          advice: "It is unchanged. Migrate it first, with migrateValue(of:).", location: location, key: key)
+      }
+    }
+    return try plainDecode(type, from: encoded, for: key)
+  }
+
+  /// Checks that a value can be read. One of an older version is intact: the next read migrates it.
+  func check<T: Decodable>(_ type: T.Type, _ encoded: EncodedValue, for key: StoreKey) throws {
+    do { _ = try decode(type, from: encoded, for: key) } catch let error as StorageError
+      where error.code == .migrationNeeded
+    {}
+  }
+
+  /// Decodes a value of any version.
+  func plainDecode<T: Decodable>(_ type: T.Type, from encoded: EncodedValue, for key: StoreKey) throws -> T {
+    do {
+      if let value = try encoded.legacyValue(type) { return value }
+    } catch {
+      throw Self.decodingFailed(type, error, location: location, key: key)
+    }
     if type != Data.self, let value = encoded.preference(type) { return value }
     return try decode(type, from: encoded.data, for: key)
+  }
+
+  /// Returns a value with the mark of its schema, if its key has one.
+  func marked(_ encoded: EncodedValue, for key: StoreKey) -> EncodedValue {
+    schema?[key].map { marked(encoded, by: $0) } ?? encoded
+  }
+
+  private func marked(_ encoded: EncodedValue, by schema: DeclaredSchema) -> EncodedValue {
+    EncodedValue(encoded.data, schema.mark.merging(encoded.attributes))
+  }
+
+  private func require<T>(_ type: T.Type, as schema: DeclaredSchema, for key: StoreKey) throws {
+    guard type != schema.type else { return }
+    throw StorageError(
+      .unsupported, "The schema '\(schema.name)' declares values of type \(schema.type), not \(type).",
+      advice: "Use the declared type. Nothing was changed.", location: location, key: key)
   }
 
   func bytes<T: Encodable>(of value: T, for key: StoreKey) throws -> Data {

@@ -3,13 +3,21 @@ import Foundation
 
 /// A decoded value. A class, so that a cache hit copies one reference under the lock.
 @usableFromInline
-final class Box<T: Sendable>: Sendable {
+final class Box<T: Sendable>: AnyBox {
   @usableFromInline let value: T
-  init(_ value: T) { self.value = value }
+  /// The size of the encoded value in bytes.
+  let size: Int
+
+  init(_ value: T, size: Int = 0) {
+    self.value = value
+    self.size = size
+  }
 }
 
 /// A type-erased `Box`.
-typealias AnyBox = AnyObject & Sendable
+protocol AnyBox: AnyObject, Sendable {
+  var size: Int { get }
+}
 
 /// A cache of decoded values by key, all valid for one revision of the store, `validTo`.
 ///
@@ -19,11 +27,18 @@ typealias AnyBox = AnyObject & Sendable
 final class DecodedCache: Sendable {
   fileprivate struct State {
     var validTo: StoreRevision
+    let policy: CachePolicy
     // Two generations: values that were not used while the young one filled up are dropped with the old one at once.
-    var young: [StoreKey: any AnyBox] = [:]
-    var old: [StoreKey: any AnyBox] = [:]
+    var young: [StoreKey: CachedBox] = [:]
+    var old: [StoreKey: CachedBox] = [:]
+    /// The costs of the generations, each at most half of the policy's limit.
+    var youngBytes = 0
+    var oldBytes = 0
     /// The dates from which cached values are absent.
     var expiries: [StoreKey: Date] = [:]
+    var hits = 0
+    var misses = 0
+    var evictions = 0
   }
 
   private let engine: any StorageEngine
@@ -32,11 +47,14 @@ final class DecodedCache: Sendable {
 
   /// Creates a cache, or returns `nil` for an engine that does not report the writes of others in time, and for a
   /// capacity of zero.
-  init?(engine: any StorageEngine, capacity: Int) {
-    guard capacity > 0, engine.capabilities.contains([.revisions, .immediateRevisions]) else { return nil }
+  init?(engine: any StorageEngine, policy: CachePolicy) {
+    guard policy.maximumCount > 0, policy.maximumBytes > 0,
+      engine.capabilities.contains([.revisions, .immediateRevisions])
+    else { return nil }
     self.engine = engine
-    generationSize = max(1, capacity / 2)
-    state = Locked(State(validTo: engine.latestRevision))
+    generationSize = max(1, policy.maximumCount / 2)
+    state = Locked(State(validTo: engine.latestRevision, policy: policy))
+    policy.memoryPressure?.add(self)
   }
 
   /// Returns the box of a key, the revision for which the cache is valid, and the date from which the value is absent;
@@ -46,7 +64,7 @@ final class DecodedCache: Sendable {
     return state.withLock { state in
       if state.validTo < latest { state.catchUp(to: latest, engine) }
       if !state.expiries.isEmpty { state.dropIfExpired(key, engine.clock) }
-      return (state.box(key, generationSize), state.validTo, state.expiries.isEmpty ? nil : state.expiries[key])
+      return (state.box(key, generationSize, engine), state.validTo, state.expiries.isEmpty ? nil : state.expiries[key])
     }
   }
 
@@ -57,7 +75,7 @@ final class DecodedCache: Sendable {
       if state.validTo < latest { state.catchUp(to: latest, engine) }
       let boxes = keys.map { key in
         if !state.expiries.isEmpty { state.dropIfExpired(key, engine.clock) }
-        return state.box(key, generationSize)
+        return state.box(key, generationSize, engine)
       }
       return (boxes, state.validTo)
     }
@@ -86,7 +104,7 @@ final class DecodedCache: Sendable {
         state.settle(items, knownAt: commit.revision, engine, generationSize)
         return
       }
-      for (key, box, expires) in items { state.put(key, box, expires: expires, generationSize) }
+      for (key, box, expires) in items { state.put(key, box, expires: expires, generationSize, engine) }
       state.validTo = commit.revision
     }
   }
@@ -94,25 +112,81 @@ final class DecodedCache: Sendable {
   func removeAll() {
     state.withLock { $0.forgetAll() }
   }
+
+  func remove(_ key: StoreKey) {
+    state.withLock { $0.remove(key) }
+  }
+
+  func remove(prefix: StoreKey) {
+    state.withLock { $0.remove(prefix: prefix) }
+  }
+
+  var statistics: CacheStatistics {
+    state.withLock { state in
+      CacheStatistics(
+        hits: state.hits, misses: state.misses, evictions: state.evictions, bytes: state.youngBytes + state.oldBytes,
+        count: state.young.count + state.old.count)
+    }
+  }
+}
+
+/// A cached value.
+private struct CachedBox: Sendable {
+  let box: any AnyBox
+  let cost: Int
+  /// The seconds since the reference date when the value was cached; 0 without a time to live.
+  let since: Double
 }
 
 extension DecodedCache.State {
-  fileprivate mutating func box(_ key: StoreKey, _ generationSize: Int) -> (any AnyBox)? {
-    if let box = young[key] { return box }
-    guard let box = old.removeValue(forKey: key) else { return nil }
-    put(key, box, expires: expiries.isEmpty ? nil : expiries[key], generationSize)
-    return box
+  fileprivate mutating func box(
+    _ key: StoreKey, _ generationSize: Int, _ engine: any StorageEngine
+  ) -> (any AnyBox)? {
+    if policy.timeToLive != nil { dropIfStale(key, engine.clock) }
+    if let cached = young[key] {
+      hits += 1
+      return cached.box
+    }
+    guard let cached = old.removeValue(forKey: key) else {
+      misses += 1
+      return nil
+    }
+    hits += 1
+    oldBytes -= cached.cost
+    insert(key, cached, expires: expiries.isEmpty ? nil : expiries[key], generationSize)
+    return cached.box
   }
 
-  fileprivate mutating func put(_ key: StoreKey, _ box: (any AnyBox)?, expires: Date?, _ generationSize: Int) {
+  fileprivate mutating func put(
+    _ key: StoreKey, _ box: (any AnyBox)?, expires: Date?, _ generationSize: Int, _ engine: any StorageEngine
+  ) {
     guard let box else { return remove(key) }
-    if young.count >= generationSize, young[key] == nil {
-      old = young
-      young = [:]
+    let cost = max(0, policy.cost.map { $0(key, box.size) } ?? box.size)
+    guard cost <= policy.maximumBytes / 2 else { return remove(key) }
+    let since = policy.timeToLive == nil ? 0 : engine.clock.now().timeIntervalSinceReferenceDate
+    insert(key, CachedBox(box: box, cost: cost, since: since), expires: expires, generationSize)
+  }
+
+  private mutating func insert(_ key: StoreKey, _ cached: CachedBox, expires: Date?, _ generationSize: Int) {
+    if (young.count >= generationSize && young[key] == nil) || youngBytes + cached.cost > policy.maximumBytes / 2 {
+      // A value that is about to be replaced is not evicted.
+      if let replaced = old.removeValue(forKey: key) { oldBytes -= replaced.cost }
+      evictions += old.count
+      (old, oldBytes) = (young, youngBytes)
+      (young, youngBytes) = ([:], 0)
       if !expiries.isEmpty { expiries = expiries.filter { old[$0.key] != nil } }
     }
-    young[key] = box
+    if !old.isEmpty, let replaced = old.removeValue(forKey: key) { oldBytes -= replaced.cost }
+    youngBytes += cached.cost
+    if let replaced = young.updateValue(cached, forKey: key) { youngBytes -= replaced.cost }
     if expires != nil || !expiries.isEmpty { expiries[key] = expires }
+  }
+
+  /// Drops a value that was cached longer ago than the policy allows, or later than now, if the clock was set back.
+  private mutating func dropIfStale(_ key: StoreKey, _ clock: StoreClock) {
+    guard let limit = policy.timeToLive, let cached = young[key] ?? old[key] else { return }
+    let age = clock.now().timeIntervalSinceReferenceDate - cached.since
+    if age < 0 || age >= limit { remove(key) }
   }
 
   fileprivate mutating func dropIfExpired(_ key: StoreKey, _ clock: StoreClock) {
@@ -121,15 +195,20 @@ extension DecodedCache.State {
   }
 
   fileprivate mutating func remove(_ key: StoreKey) {
-    young[key] = nil
-    old[key] = nil
+    if let cached = young.removeValue(forKey: key) { youngBytes -= cached.cost }
+    if let cached = old.removeValue(forKey: key) { oldBytes -= cached.cost }
     if !expiries.isEmpty { expiries[key] = nil }
   }
 
   fileprivate mutating func forgetAll() {
-    young = [:]
-    old = [:]
+    (young, youngBytes) = ([:], 0)
+    (old, oldBytes) = ([:], 0)
     expiries = [:]
+  }
+
+  fileprivate mutating func remove(prefix: StoreKey) {
+    for key in young.keys where key.hasPrefix(prefix) { remove(key) }
+    for key in old.keys where key.hasPrefix(prefix) { remove(key) }
   }
 
   /// Drops the keys that commits after `validTo` have changed.
@@ -144,10 +223,7 @@ extension DecodedCache.State {
     for commit in commits {
       if commit.changed.isEverything { return forgetAll() }
       for key in commit.changed.keys { remove(key) }
-      for prefix in commit.changed.prefixes {
-        young = young.filter { !$0.key.hasPrefix(prefix) }
-        old = old.filter { !$0.key.hasPrefix(prefix) }
-      }
+      for prefix in commit.changed.prefixes { remove(prefix: prefix) }
     }
   }
 
@@ -159,14 +235,14 @@ extension DecodedCache.State {
     let latest = engine.latestRevision
     if validTo < latest { catchUp(to: latest, engine) }
     guard validTo != revision else {
-      for (key, box, expires) in items { put(key, box, expires: expires, generationSize) }
+      for (key, box, expires) in items { put(key, box, expires: expires, generationSize, engine) }
       return
     }
     guard validTo > revision, let commits = engine.recentCommits(after: revision), let last = commits.last,
       last.revision >= validTo
     else { return }
     for (key, box, expires) in items where !commits.contains(where: { $0.changed.contains(key) }) {
-      put(key, box, expires: expires, generationSize)
+      put(key, box, expires: expires, generationSize, engine)
     }
   }
 }

@@ -13,8 +13,8 @@ enum ReadRetry: Sendable {
 extension StorageEngine {
   /// Waits until it is worthwhile to repeat a failed read of a key: until the key changes or the store becomes usable
   /// again. A read that failed although the engine reports no problem is repeated after a second, unless it failed
-  /// because of the stored bytes, which only a change mends, or because of the user, who must not be asked again and
-  /// again.
+  /// because of the stored bytes or of a migration, which only a change mends, or because of the user, who must not be
+  /// asked again and again.
   /// - Parameter position: the position of the store before the failed read, so that no later change is missed.
   func waitToRead(_ key: StoreKey, after error: StorageError, since position: JournalPosition) async -> ReadRetry {
     // Own subscriptions: cancelling the wait for the next element ends the stream.
@@ -38,7 +38,8 @@ extension StorageEngine {
         }
         return .ended
       }
-      if error.code != .decodingFailed, error.code != .damaged, !error.isAboutQuestion {
+      let staying: [StorageError.Code] = [.decodingFailed, .damaged, .migrationFailed, .newerFormat]
+      if !staying.contains(error.code), !error.isAboutQuestion {
         group.addTask {
           try? await Task.sleep(for: .seconds(1))
           return await currentAvailability.isUsable ? .due : nil

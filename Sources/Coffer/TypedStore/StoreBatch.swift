@@ -23,7 +23,7 @@ public struct StoreBatch: Sendable {
   public mutating func save<T: Encodable & Sendable>(_ value: T, for key: StoreKey, expires: Date? = nil) throws {
     let encoded = try coding.encode(value, for: key).expiring(expires)
     operations.append(.put(key, encoded.data, encoded.attributes))
-    written.append((key, Box(value)))
+    written.append((key, Box(value, size: encoded.data.count)))
   }
 
   /// Removes a value. Removing a missing value is not an error.
@@ -50,6 +50,6 @@ extension TypedStore {
     guard !changes.operations.isEmpty else { return }
     try requireAtomicBatches(count: changes.operations.count)
     let batch = WriteBatch(changes.operations, transaction: transaction, durability: durability)
-    try await commit(batch, changes.written)
+    try await write(batch, changes.written)
   }
 }

@@ -18,7 +18,14 @@ public final class StoreTransaction: Sendable {
   /// another writer changes the key in the meantime.
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
   public func load<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
-    try await attempt.value(of: key).map { try coding.decode(type, from: $0, for: key) }
+    try await attempt.value(of: key).map {
+      do { return try coding.decode(type, from: $0, for: key) } catch let error as StorageError
+        where error.code == .migrationNeeded
+      {
+        attempt.needsMigration(error)
+        throw error
+      }
+    }
   }
 
   /// Returns whether there is a value, without reading it. The commit fails, and the closure runs again, if another
@@ -33,7 +40,8 @@ public final class StoreTransaction: Sendable {
   ///   - expires: the date from which the value is absent; `nil` for a value that does not expire.
   /// - Throws: `StorageError` with code `encodingFailed`.
   public func save<T: Encodable & Sendable>(_ value: T, for key: StoreKey, expires: Date? = nil) throws {
-    try attempt.put(key, coding.encode(value, for: key).expiring(expires), Box(value))
+    let encoded = try coding.encode(value, for: key).expiring(expires)
+    try attempt.put(key, encoded, Box(value, size: encoded.data.count))
   }
 
   /// Removes a value. Removing a missing value is not an error.
@@ -90,6 +98,7 @@ extension TypedStore {
         "transactions", advice: "Load the values and save them one by one; a concurrent change is then lost.",
         location: engine.description)
     }
+    try await pending?.flush()
     guard let events = engine.events else {
       return try await attempts(durability, id, within: limit, TransactionConflicts(), body)
     }
@@ -131,11 +140,21 @@ extension TypedStore {
     _ body: @escaping @Sendable (TransactionAttempt) async throws -> R
   ) async throws -> R {
     func once() async throws -> R? {
-      let (result, attempt) = try await engine.withSnapshot { [location = engine.description] snapshot in
+      let (outcome, attempt) = try await engine.withSnapshot { [location = engine.description] snapshot in
         let attempt = TransactionAttempt(snapshot, location: location)
         defer { attempt.end() }
-        return (try await body(attempt), attempt)
+        do {
+          return (Result<R, any Error>.success(try await body(attempt)), attempt)
+        } catch {
+          return (.failure(error), attempt)
+        }
       }
+      // The closure runs again with the migrated value, also if it has ignored the error.
+      if let error = attempt.migration, let key = error.key {
+        try await migrateValue(of: key)
+        return nil
+      }
+      let result = try outcome.get()
       try Task.checkCancellation()
       guard let (batch, written) = attempt.batch(durability: durability, id: id) else { return result }
       do {

@@ -10,6 +10,7 @@ final class TransactionAttempt: Sendable {
     /// The position of the last write of each key.
     var last: [StoreKey: Int] = [:]
     var isEnded = false
+    var migration: StorageError?
   }
 
   private struct Write {
@@ -69,6 +70,12 @@ final class TransactionAttempt: Sendable {
       return body(&state)
     }
   }
+
+  /// Records that a value that was read must be migrated, before the closure runs again.
+  func needsMigration(_ error: StorageError) { state.withLock { $0.migration = $0.migration ?? error } }
+
+  /// The error of a read of a value that must be migrated.
+  var migration: StorageError? { state.withLock { $0.migration } }
 
   func end() { state.withLock { $0.isEnded = true } }
 

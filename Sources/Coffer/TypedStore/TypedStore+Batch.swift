@@ -15,11 +15,13 @@ extension TypedStore {
     guard !items.isEmpty else { return }
     try requireAtomicBatches(count: items.count)
     var batch = WriteBatch(transaction: transaction, durability: durability)
+    var written: [(key: StoreKey, box: (any AnyBox)?)] = []
     for (key, value) in items {
       let encoded = try coding.encode(value, for: key)
       batch.put(key, encoded.data, encoded.attributes)
+      written.append((key, Box(value, size: encoded.data.count)))
     }
-    try await commit(batch, items.map { ($0, Box($1)) })
+    try await write(batch, written)
   }
 
   /// Removes several values in one commit. Removing missing values is not an error.
@@ -30,7 +32,7 @@ extension TypedStore {
     guard !keys.isEmpty else { return }
     try requireAtomicBatches(count: keys.count)
     let batch = WriteBatch(keys.map { .delete($0) }, transaction: transaction, durability: durability)
-    try await commit(batch, keys.map { ($0, nil) })
+    try await write(batch, keys.map { ($0, nil) })
   }
 
   /// Returns the values of several keys in the same order, all of one state where the engine has snapshots. Cached
@@ -47,6 +49,16 @@ extension TypedStore {
   }
 
   func loadAll<T: Sendable>(_ keys: [StoreKey], decode: (StoreKey, EncodedValue) throws -> T) async throws -> [T?] {
+    if let pending {
+      let values = pending.values(of: keys)
+      if values.allSatisfy({ $0 != nil }) {
+        return try zip(keys, values).map { key, value in
+          try Self.unbox(value?.box) ?? value?.encoded.map { try decode(key, $0) }
+        }
+      }
+      // Only what is committed can be combined with other values to one state.
+      if values.contains(where: { $0 != nil }) { try await pending.flush() }
+    }
     let cached = cache?.lookUp(keys)
     var values: [T?] = cached?.boxes.map { Self.unbox($0) } ?? Array(repeating: nil, count: keys.count)
     let missing = values.indices.filter { values[$0] == nil }
@@ -57,7 +69,9 @@ extension TypedStore {
     for (index, entry) in read {
       values[index] = try entry.map { entry in
         let value = try decode(keys[index], EncodedValue(entry))
-        if !requiresUser(keys[index], entry.attributes) { boxes.append((keys[index], Box(value))) }
+        if !requiresUser(keys[index], entry.attributes) {
+          boxes.append((keys[index], Box(value, size: entry.value.count)))
+        }
         if !entry.attributes.isEmpty { expiries[keys[index]] = entry.attributes.expires }
         return value
       }

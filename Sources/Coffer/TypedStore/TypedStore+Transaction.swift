@@ -19,6 +19,7 @@ extension TypedStore {
   ///   - transaction: a transaction of a database over this store's engine.
   /// - Throws: `StorageError`; after `encodingFailed` nothing was written.
   public func save<T: Encodable>(_ value: T, for key: StoreKey, in transaction: SQLiteTransaction) throws {
+    try requireUnversioned(key)
     try transaction.put(key, coding.bytes(of: value, for: key))
   }
 
@@ -29,7 +30,17 @@ extension TypedStore {
   ///   - transaction: a transaction of a database over this store's engine.
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`.
   public func load<T: Decodable>(_ type: T.Type, for key: StoreKey, in transaction: SQLiteTransaction) throws -> T? {
-    try transaction.value(key).map { try coding.decode(type, from: $0, for: key) }
+    try requireUnversioned(key)
+    return try transaction.value(key).map { try coding.decode(type, from: $0, for: key) }
+  }
+
+  /// Refuses a key with a schema: a database transaction reads and writes no attributes, so it sees no versions.
+  private func requireUnversioned(_ key: StoreKey) throws {
+    guard coding.schema?[key] != nil else { return }
+    throw StorageError(
+      .unsupported, "A database transaction cannot read or write a value whose key has a schema.",
+      advice: "Use TypedStore.transaction for this key. Nothing was changed by this call.",
+      location: engine.description, key: key)
   }
 
   /// Stores a value as part of a transaction, with the key as text.

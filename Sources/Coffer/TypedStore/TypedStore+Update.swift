@@ -43,6 +43,7 @@ extension TypedStore {
         "atomic updates", advice: "Load the value and save it; a concurrent change is then lost.",
         location: engine.description)
     }
+    try await pending?.flush()
     // Updates of one key through this store are serialized; otherwise each commit would restart all others.
     return try await updates.run(key) {
       var attempt = 0
@@ -57,13 +58,14 @@ extension TypedStore {
         var attributes = attributes
         if attributes.expires == nil { attributes.expires = entry?.attributes.expires }
         attributes[.accessControl] = attributes[.accessControl] ?? entry?.attributes[.accessControl]
-        if let encoded = try new.map(encode) {
+        let encoded = try new.map(encode)
+        if let encoded {
           batch.put(key, encoded.data, attributes.merging(encoded.attributes))
         } else {
           batch.delete(key)
         }
         do {
-          try await commit(batch, [(key, new.map { Box($0) })])
+          try await commit(batch, [(key, new.map { Box($0, size: encoded?.data.count ?? 0) })])
           return new
         } catch let error as StorageError where error.code == .preconditionFailed {
           attempt += 1

@@ -106,6 +106,7 @@ extension TypedStore {
   private func present<T: Sendable>(
     _ key: StoreKey, notBefore needed: StoreRevision, _ decode: (EncodedValue) throws -> T
   ) async throws -> (T?, StoreRevision, Date?) {
+    if let pending, pending.value(of: key) != nil { try await pending.flush() }
     guard engine.capabilities.contains(.snapshots) else { return (try await load(key, decode: decode), .zero, nil) }
     if let (box, validTo, expires) = cache?.lookUp(key), validTo >= needed, let value: T = Self.unbox(box) {
       return (value, validTo, expires)
@@ -115,7 +116,7 @@ extension TypedStore {
     guard let entry = entry?.present(at: engine.clock.now()) else { return (nil, revision, nil) }
     let value = try decode(EncodedValue(entry))
     if !requiresUser(key, entry.attributes) {
-      cache?.insert([(key, Box(value))], readAt: revision, expiries: entry.expiries)
+      cache?.insert([(key, Box(value, size: entry.value.count))], readAt: revision, expiries: entry.expiries)
     }
     return (value, revision, entry.attributes.expires)
   }

@@ -34,9 +34,12 @@ public final class TypedStore: Sendable {
   public let origin: StoreOrigin
   let coding: ByteCoding
   let cache: DecodedCache?
+  let pending: WriteBuffer?
   let updates = KeyedQueue()
   /// The turns of the transactions that are repeated.
   let repetitions = KeyedQueue()
+  /// The turns of the migrations of single keys.
+  let migrations = KeyedQueue()
   let reads: SharedReads
   let damage: DamageHandler
   private let declaredAccessControl: (@Sendable (StoreKey) -> KeychainAccessControl?)?
@@ -60,20 +63,52 @@ public final class TypedStore: Sendable {
       onDamageHandled: onDamageHandled, declaredAccessControl: nil)
   }
 
+  /// Creates a typed store whose values have versions, and are migrated when they are read.
+  ///
+  /// A value of an older version is migrated when it is first read, in one commit of its own, by one of all readers and
+  /// processes. A value of a newer version is never overwritten; it is read from its kept old form, if that has the
+  /// version of the schema. As `Data`, a value is read as it is stored.
+  /// - Parameters:
+  ///   - engine: the engine that stores the bytes.
+  ///   - schema: the schemas of the values.
+  ///   - codec: the codec of values other than `Data` and `String`.
+  ///   - cacheCapacity: the maximum number of cached decoded values; 0 disables the cache.
+  ///   - origin: the origin of the store's commits; a new one by default.
+  ///   - damagePolicy: the treatment of damaged values; the bytes that it returns are stored as they are.
+  ///   - onDamageHandled: called when the policy has replaced a damaged value, or could not.
+  /// - Throws: `StorageError` with code `unsupported` if the engine has no attributes, preconditions or snapshots.
+  public convenience init(
+    engine: any StorageEngine, schema: StoreSchema, codec: any StoreCodec = JSONCodec(), cacheCapacity: Int = 10_000,
+    origin: StoreOrigin = StoreOrigin(), damagePolicy: DamagePolicy<Data> = .fail,
+    onDamageHandled: (@Sendable (HandledDamage) -> Void)? = nil
+  ) throws {
+    guard
+      engine.capabilities.contains([.attributes, .preconditions, .revisions, .atomicBatches, .snapshots])
+    else {
+      throw StorageError.unsupported(
+        "versions of values", advice: "Use one of the built-in engines.", location: engine.description)
+    }
+    self.init(
+      engine: engine, codec: codec, cacheCapacity: cacheCapacity, origin: origin, damagePolicy: damagePolicy,
+      onDamageHandled: onDamageHandled, declaredAccessControl: nil, schema: schema)
+  }
+
   /// - Parameter declaredAccessControl: returns the access control of a key, whose values are not cached.
   init(
     engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cacheCapacity: Int,
     origin: StoreOrigin = StoreOrigin(), damagePolicy: DamagePolicy<Data>,
     onDamageHandled: (@Sendable (HandledDamage) -> Void)?,
-    declaredAccessControl: (@Sendable (StoreKey) -> KeychainAccessControl?)?
+    declaredAccessControl: (@Sendable (StoreKey) -> KeychainAccessControl?)?, schema: StoreSchema? = nil,
+    cachePolicy: CachePolicy? = nil, writePolicy: WritePolicy = .through
   ) {
     self.engine = engine
     self.declaredAccessControl = declaredAccessControl
     self.origin = origin
     reads = SharedReads(engine)
     damage = DamageHandler(damagePolicy, engine, origin: origin, onHandled: onDamageHandled)
-    coding = ByteCoding(codec: codec, engine: engine)
-    cache = DecodedCache(engine: engine, capacity: cacheCapacity)
+    coding = ByteCoding(codec: codec, engine: engine, schema: schema)
+    cache = DecodedCache(engine: engine, policy: cachePolicy ?? CachePolicy(maximumCount: cacheCapacity))
+    pending = WriteBuffer(engine: engine, cache: cache, origin: origin, policy: writePolicy)
   }
 
   /// The codec of every type except `Data` and `String`.
@@ -99,7 +134,7 @@ public final class TypedStore: Sendable {
     transaction: TransactionID? = nil
   ) async throws {
     let encoded = try coding.encode(value, for: key).expiring(expires)
-    try await save(encoded, of: Box(value), for: key, durability, transaction)
+    try await save(encoded, of: Box(value, size: encoded.data.count), for: key, durability, transaction)
   }
 
   func save(
@@ -108,7 +143,7 @@ public final class TypedStore: Sendable {
   ) async throws {
     let batch = WriteBatch(
       [.put(key, encoded.data, encoded.attributes)], transaction: transaction, durability: durability)
-    try await commit(batch, [(key, box)])
+    try await write(batch, [(key, box)])
   }
 
   /// Commits a batch and caches the values that it has written; `nil` is a deletion.
@@ -116,7 +151,12 @@ public final class TypedStore: Sendable {
   func commit(
     _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]
   ) async throws -> StoreCommit {
-    let commit = try await engine.commit(batch, from: origin)
+    let commit =
+      if let schema = coding.schema {
+        try await commitChecked(batch, by: schema)
+      } else {
+        try await engine.commit(batch, from: origin)
+      }
     cached(commit, written, batch)
     return commit
   }
@@ -143,19 +183,27 @@ public final class TypedStore: Sendable {
   ///
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
   public func load<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
-    try await handlingDamage(of: key, as: type) {
-      try await load(key) { try coding.decode(type, from: $0, for: key) }
+    do {
+      return try await handlingDamage(of: key, as: type) {
+        try await load(key) { try coding.decode(type, from: $0, for: key) }
+      }
+    } catch let error as StorageError where error.code == .newerFormat && coding.schema != nil {
+      if let value = try await previousValue(type, for: key) { return value }
+      throw error
     }
   }
 
   func load<T: Sendable>(_ key: StoreKey, decode: (EncodedValue) throws -> T) async throws -> T? {
+    if let pending, let value = pending.value(of: key) {
+      return try Self.unbox(value.box) ?? value.encoded.map { try decode($0) }
+    }
     guard let cache else { return try await engine.entry(key).map { try decode(EncodedValue($0)) } }
     let (box, validTo, _) = cache.lookUp(key)
     if let value: T = Self.unbox(box) { return value }
     guard let entry = try await engine.entry(key) else { return nil }
     let value = try decode(EncodedValue(entry))
     if !requiresUser(key, entry.attributes) {
-      cache.insert([(key, Box(value))], readAt: validTo, expiries: entry.expiries)
+      cache.insert([(key, Box(value, size: entry.value.count))], readAt: validTo, expiries: entry.expiries)
     }
     return value
   }
@@ -170,19 +218,23 @@ public final class TypedStore: Sendable {
   }
 
   @usableFromInline
-  func cachedBox(_ key: StoreKey) -> (any AnyObject & Sendable)? { cache?.lookUp(key).box }
+  func cachedBox(_ key: StoreKey) -> (any AnyObject & Sendable)? {
+    if let pending, let value = pending.value(of: key) { return value.box }
+    return cache?.lookUp(key).box
+  }
 
   /// Removes the value of a key. Removing a missing value is not an error.
   /// - Throws: `StorageError`.
   public func delete(
     _ key: StoreKey, durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws {
-    try await commit(WriteBatch([.delete(key)], transaction: transaction, durability: durability), [(key, nil)])
+    try await write(WriteBatch([.delete(key)], transaction: transaction, durability: durability), [(key, nil)])
   }
 
   /// Returns whether there is a value of any type; `false` means proven absent.
   /// - Throws: `StorageError` when it cannot be determined.
   public func exists(_ key: StoreKey) async throws -> Bool {
+    if let pending, let value = pending.value(of: key) { return value.encoded != nil }
     if cache?.lookUp(key).box != nil { return true }
     return try await engine.contains(key)
   }

@@ -28,9 +28,12 @@ extension TypedStore {
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`; `unsupported` for an engine
   ///   without revisions.
   public func loadVersioned<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> Versioned<T> {
-    let entry = try await handlingDamage(of: key, as: type) { try await engine.versionedEntry(key) }
-    return Versioned(
-      try entry.map { try coding.decode(type, from: EncodedValue($0), for: key) }, revision: entry?.revision)
+    try await pending?.flush()
+    return try await handlingDamage(of: key, as: type) {
+      let entry = try await engine.versionedEntry(key)
+      return Versioned(
+        try entry.map { try coding.decode(type, from: EncodedValue($0), for: key) }, revision: entry?.revision)
+    }
   }
 
   /// Stores a value unless another writer has changed it since it was read.
@@ -50,10 +53,12 @@ extension TypedStore {
     durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws -> StoreRevision {
     let encoded = try coding.encode(value, for: key).expiring(expires)
+    try await pending?.flush()
     let batch = WriteBatch(
       [.require(key, revision), .put(key, encoded.data, encoded.attributes)], transaction: transaction,
       durability: durability)
-    return try await commit(try engine.checkingConditions(batch), [(key, Box(value))]).revision
+    let box = Box(value, size: encoded.data.count)
+    return try await commit(try engine.checkingConditions(batch), [(key, box)]).revision
   }
 
   /// Removes a value unless another writer has changed it since it was read.
@@ -62,6 +67,7 @@ extension TypedStore {
     _ key: StoreKey, since revision: StoreRevision?, durability: StoreDurability = .full,
     transaction: TransactionID? = nil
   ) async throws {
+    try await pending?.flush()
     let batch = WriteBatch([.require(key, revision), .delete(key)], transaction: transaction, durability: durability)
     try await commit(try engine.checkingConditions(batch), [(key, nil)])
   }

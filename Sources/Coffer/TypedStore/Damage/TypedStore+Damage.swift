@@ -15,7 +15,7 @@ extension TypedStore {
     return try await handlingDamage { _ in
       key
     } by: { key, error in
-      try await damage.handle(key, after: error, plan) { _ = try coding.decode(type, from: $0, for: key) }
+      try await damage.handle(key, after: error, plan) { try coding.check(type, $0, for: key) }
     } read: {
       try await load(key) { try coding.decode(type, from: $0, for: key) }
     }
@@ -37,12 +37,13 @@ extension TypedStore {
   /// Runs the store's policy after a read of a key has failed, and returns if the value should be read again.
   func handle<T: Decodable & Sendable>(_ error: StorageError, of key: StoreKey, as type: T.Type) async throws {
     let coding = coding
-    try await damage.handle(key, after: error, DamagePlan(damage.policy) { EncodedValue($0) }) {
-      _ = try coding.decode(type, from: $0, for: key)
+    try await damage.handle(key, after: error, DamagePlan(damage.policy) { coding.marked(EncodedValue($0), for: key) })
+    {
+      try coding.check(type, $0, for: key)
     }
   }
 
-  /// Reads, and reads again after each damaged value that was handled.
+  /// Reads, and reads again after each damaged value that was handled and each older one that was migrated.
   /// - Parameters:
   ///   - damaged: returns the key of the damaged value that an error is about; `nil` if it is not one that is read.
   ///   - handle: throws if the value cannot be replaced.
@@ -52,10 +53,17 @@ extension TypedStore {
     read: () async throws -> R
   ) async throws -> R {
     var handled: Set<StoreKey> = []
+    var migrated: [StoreKey: Int] = [:]
     while true {
       do { return try await read() } catch let error as StorageError where error.code == .damaged {
         guard let key = damaged(error), handled.insert(key).inserted else { throw error }
         try await handle(key, error)
+      } catch let error as StorageError where error.code == .migrationNeeded {
+        guard let key = error.key, coding.schema != nil else { throw error }
+        // Another process may roll the value back again and again.
+        migrated[key, default: 0] += 1
+        guard migrated[key, default: 0] <= 10 else { throw error }
+        try await migrateValue(of: key)
       }
     }
   }

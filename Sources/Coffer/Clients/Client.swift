@@ -1,0 +1,32 @@
+/// A part of an application that holds state.
+public protocol Client: Sendable {}
+
+/// A client whose state is stored by keys and restored when the client is created.
+///
+/// ```swift
+/// struct UserPreferencesClient: Persistable {
+///   static let persistedKeys = ["theme"]
+///   let persistence: any PersistenceCapability
+///   @ClientState var theme: Theme = .system
+///
+///   func persistState() async throws { try await persistence.save(theme, for: "theme") }
+///   func restoreState() async throws {
+///     if let saved = try await persistence.load(Theme.self, for: "theme") { theme = saved }
+///   }
+/// }
+/// ```
+///
+/// A ``ClientSession`` restores such clients and saves their edits.
+public protocol Persistable: Client {
+  /// The keys that ``persistState()`` may write. State under no key is not stored.
+  static var persistedKeys: [String] { get }
+  /// The store of the state; in a session the ``ClientPersistence`` that the session passes.
+  var persistence: any PersistenceCapability { get }
+  /// Saves the state with ``persistence``. Save everything: a session writes only the values that have changed. It also
+  /// calls this after ``restoreState()``, and stores nothing then, to know what is unchanged.
+  /// - Throws: Any error if a value could not be encoded or stored.
+  func persistState() async throws
+  /// Loads the state with ``persistence`` and assigns it.
+  /// - Throws: Any error if the state cannot be read. The stored state is then not replaced.
+  func restoreState() async throws
+}

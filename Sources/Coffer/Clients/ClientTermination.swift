@@ -1,0 +1,117 @@
+import CofferLocks
+import Dispatch
+import Foundation
+
+/// The write end of the pipe through which the signal handler reports; -1 before one is installed.
+/// Written once, before the first handler is installed, and only read afterwards.
+nonisolated(unsafe) private var signalPipe: Int32 = -1
+
+/// Writes the number of a signal into the pipe: the only thing that a handler of a signal may do.
+private func noteSignal(_ number: Int32) {
+  let before = errno
+  var byte = UInt8(truncatingIfNeeded: number)
+  _ = write(signalPipe, &byte, 1)
+  errno = before
+}
+
+/// Saves the clients of sessions before the process ends or is suspended.
+final class ClientTermination: Sendable {
+  static let shared = ClientTermination()
+  /// The time after which the process ends even if a session is not saved.
+  private static let patience = DispatchTimeInterval.seconds(5)
+
+  private struct State: Sendable {
+    var savers: [ClientSaver] = []
+    var isInstalled = false
+  }
+
+  private let state = Locked(State())
+
+  func add(_ saver: ClientSaver) {
+    let installs = state.withLock { state in
+      if !state.savers.contains(where: { $0 === saver }) { state.savers.append(saver) }
+      defer { state.isInstalled = true }
+      return !state.isInstalled
+    }
+    if installs { install() }
+  }
+
+  private func install() {
+    atexit { ClientTermination.shared.saveAll() }
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { return }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    signalPipe = ends[1]
+    let input = ends[0]
+    let numbers = [SIGTERM, SIGINT, SIGTSTP]
+    let before = numbers.map { Self.replaceAction(of: $0) }
+    let actions = Dictionary(
+      uniqueKeysWithValues: zip(numbers, before).compactMap { number, action in
+        action.map { (number, $0) }
+      })
+    let thread = Thread { [self] in
+      var byte: UInt8 = 0
+      while true {
+        let count = read(input, &byte, 1)
+        if count < 0, errno == EINTR { continue }
+        guard count == 1 else { return }
+        saveAll()
+        if let action = actions[Int32(byte)] { Self.perform(Int32(byte), action) }
+      }
+    }
+    thread.name = "coffer.termination"
+    thread.start()
+  }
+
+  /// Installs the handler of a signal. Returns the previous action, or `nil` for an ignored signal, which stays so.
+  private static func replaceAction(of number: Int32) -> sigaction? {
+    var before = sigaction()
+    guard sigaction(number, nil, &before) == 0, !isIgnored(before) else { return nil }
+    var action = sigaction()
+    #if canImport(Darwin)
+      action.__sigaction_u.__sa_handler = noteSignal
+    #else
+      action.__sigaction_handler.sa_handler = noteSignal
+    #endif
+    action.sa_flags = SA_RESTART
+    guard sigaction(number, &action, nil) == 0 else { return nil }
+    return before
+  }
+
+  private static func isIgnored(_ action: sigaction) -> Bool {
+    #if canImport(Darwin)
+      let handler = action.__sigaction_u.__sa_handler
+    #else
+      let handler = action.__sigaction_handler.sa_handler
+    #endif
+    return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+  }
+
+  /// Performs the previous action of a signal in this thread: without a handler, the process ends or stops here.
+  private static func perform(_ number: Int32, _ action: sigaction) {
+    var action = action
+    var present = sigaction()
+    guard sigaction(number, &action, &present) == 0 else { return }
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, number)
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    raise(number)
+    sigaction(number, &present, nil)
+  }
+
+  /// Saves all sessions and waits for it, for at most five seconds.
+  private func saveAll() {
+    let savers = state.withLock { $0.savers }.filter(\.hasPendingEdits)
+    guard !savers.isEmpty else { return }
+    let done = DispatchGroup()
+    for saver in savers {
+      done.enter()
+      Task.detached {
+        try? await saver.save()
+        done.leave()
+      }
+    }
+    _ = done.wait(timeout: .now() + Self.patience)
+  }
+}

@@ -1,0 +1,107 @@
+import CofferLocks
+
+/// The progress of loading the stored state of a client.
+public enum ClientLoadState: Sendable {
+  /// The state is being read; the client has its defaults and its edits.
+  case loading
+  /// The client has its stored state.
+  case loaded
+  /// The state could not be read. The client has its defaults and its edits, none of which replaces stored state until
+  /// a later attempt succeeds.
+  case failed(StorageError)
+
+  /// Whether the client has its stored state.
+  public var isLoaded: Bool {
+    if case .loaded = self { true } else { false }
+  }
+}
+
+/// A client in a ``ClientSession``, with the progress of its loading and saving.
+public final class PersistedClient<C: Persistable>: Sendable {
+  private struct State {
+    var load = ClientLoadState.loading
+    var lastError: StorageError?
+  }
+
+  /// The client.
+  public let client: C
+  let keys: Set<StoreKey>
+  private let persistence: ClientPersistence
+  private let cells: [any AnyClientCell]
+  private let status = Locked(State())
+
+  init(_ client: C, _ persistence: ClientPersistence, keys: Set<StoreKey>) {
+    (self.client, self.persistence, self.keys) = (client, persistence, keys)
+    cells = clientCells(of: client)
+  }
+
+  /// The progress of loading the client.
+  public var state: ClientLoadState { status.withLock { $0.load } }
+  /// The error of the last save, whose edits are still pending; `nil` after a save that has succeeded.
+  public var lastError: StorageError? { status.withLock { $0.lastError } }
+}
+
+/// A client of a session, whatever its type.
+protocol SavedClient: Sendable {
+  var keys: Set<StoreKey> { get }
+  func attach(_ onEdit: @escaping @Sendable () -> Void) -> Bool
+  func restore() async
+  /// Collects what has changed.
+  /// - Throws: The error of the load, if the client is not loaded, and any error of `persistState()`.
+  func collect() async throws -> ClientSave
+  func failed(_ error: StorageError)
+  func saved(_ save: ClientSave) async
+}
+
+/// What one client has to write, and the edits of its properties that it contains.
+struct ClientSave: Sendable {
+  let changes: [(key: StoreKey, value: EncodedValue?)]
+  let edits: [UInt64]
+}
+
+extension PersistedClient: SavedClient {
+  func attach(_ onEdit: @escaping @Sendable () -> Void) -> Bool {
+    var wasEdited = false
+    for cell in cells where cell.attach(onEdit) { wasEdited = true }
+    return wasEdited
+  }
+
+  func restore() async {
+    do {
+      try await ClientRestoration.$isRunning.withValue(true) { try await client.restoreState() }
+      await noteWhatIsUnchanged()
+      status.withLock { $0.load = .loaded }
+    } catch {
+      let error = StoredError.storage(error)
+      status.withLock { $0.load = .failed(error) }
+    }
+  }
+
+  /// Records what the client would save now as known, so that only edited values are written from now on: neither the
+  /// defaults of what is not stored or was not loaded, nor other bytes for an equal value.
+  private func noteWhatIsUnchanged() async {
+    let edits = cells.map(\.edits)
+    guard cells.allSatisfy(\.isSaved) else { return }
+    let round = ClientRound(persistence, keys: keys, isBaseline: true)
+    // A client that cannot be saved says so when it is.
+    try? await ClientRound.$current.withValue(round) { try await client.persistState() }
+    if cells.map(\.edits) == edits { await persistence.committed(round.changes.withLock { $0 }) }
+  }
+
+  func collect() async throws -> ClientSave {
+    if !state.isLoaded { await restore() }
+    if case .failed(let error) = state { throw error }
+    let edits = cells.map(\.edits)
+    let round = ClientRound(persistence, keys: keys)
+    try await ClientRound.$current.withValue(round) { try await client.persistState() }
+    return ClientSave(changes: round.changes.withLock { $0 }, edits: edits)
+  }
+
+  func failed(_ error: StorageError) { status.withLock { $0.lastError = error } }
+
+  func saved(_ save: ClientSave) async {
+    await persistence.committed(save.changes)
+    for (cell, edits) in zip(cells, save.edits) { cell.saved(edits) }
+    status.withLock { $0.lastError = nil }
+  }
+}

@@ -1,0 +1,50 @@
+extension TypedStore {
+  /// Commits a batch without preconditions, or adds it to the pending writes if the store has write-back.
+  func write(_ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]) async throws {
+    guard let pending else {
+      try await commit(batch, written)
+      return
+    }
+    // A store that is open for reading only refuses; a value for which the user is asked must not be in memory.
+    if engine.isReadOnly || requiresUser(batch) {
+      try await pending.flush()
+      try await commit(batch, written)
+    } else {
+      try await pending.write(batch, written)
+    }
+  }
+
+  private func requiresUser(_ batch: WriteBatch) -> Bool {
+    batch.operations.contains { operation in
+      if case .put(let key, _, let attributes) = operation { return requiresUser(key, attributes) }
+      return false
+    }
+  }
+
+  /// The writes that are not committed yet; none for a store without write-back.
+  ///
+  /// A commit that fails keeps its writes: reads of this store still see them, and they are committed with the next
+  /// window or flush that succeeds. `failure` is the error.
+  public var pendingWrites: PendingWrites { pending?.pendingWrites ?? PendingWrites(count: 0, bytes: 0, failure: nil) }
+
+  /// Commits every write that was accepted before this call, with the durability that each has requested. Returns at
+  /// once for a store without write-back, which has none.
+  ///
+  /// Cancelling the task does not end the commit.
+  /// - Throws: `StorageError`: some of the writes are not committed, in which case they are still pending; `unfinished`
+  ///   if ``discardPendingWrites()`` has given them up meanwhile.
+  public func flush() async throws { try await pending?.flush() }
+
+  /// Gives up the writes that are not committed, for example when the disk stays full. Reads return the stored values
+  /// again. Waits for a commit that is under way, whose writes are not given up if it succeeds.
+  /// - Returns: the keys of the writes that were given up.
+  @discardableResult
+  public func discardPendingWrites() async -> [StoreKey] { await pending?.discard() ?? [] }
+
+  /// Commits the pending writes and closes the engine, with all other stores over it.
+  /// - Throws: `StorageError` if that fails. If writes are still pending, the engine stays open.
+  public func close() async throws {
+    try await pending?.close()
+    try await engine.close()
+  }
+}

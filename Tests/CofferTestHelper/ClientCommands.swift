@@ -1,0 +1,32 @@
+import Coffer
+import Foundation
+
+private struct NumberClient: Persistable {
+  static let persistedKeys = ["number"]
+  let persistence: any PersistenceCapability
+  @ClientState var number = 0
+
+  func persistState() async throws { try await persistence.save(number, for: "number") }
+  func restoreState() async throws {
+    if let saved = try await persistence.load(Int.self, for: "number") { number = saved }
+  }
+}
+
+/// Sets a number of a client to 7 and ends or waits: "client STORE exit|wait|handler INTERVAL".
+func runClients(_ command: String, _ store: String, _ rest: [String]) async throws -> Bool {
+  guard command == "client" else { return false }
+  if rest[0] == "handler" {
+    signal(SIGTERM) { _ in
+      say("handled")
+      _exit(9)
+    }
+  }
+  let engine = try await SQLiteEngine.open(at: store)
+  let session = ClientSession(engine: engine, interval: .seconds(Double(rest[1]) ?? 1))
+  session.saveAtTermination()
+  let client = try await session.start { NumberClient(persistence: $0) }
+  client.client.number = 7
+  say("edited")
+  if rest[0] == "exit" { exit(0) }
+  while true { try await Task.sleep(for: .seconds(60)) }
+}

@@ -1,0 +1,142 @@
+import Coffer
+import CofferTestSupport
+import CofferTestTraits
+import CofferTesting
+import Foundation
+import Testing
+
+/// Write-back under load, against a model, on a full disk and with processes that are killed.
+@Suite(.blocking, .serialized, .timeLimit(.minutes(10))) struct WriteBackProcessTests {
+  @Test(arguments: [3, 17, 40])
+  func aKillLosesAtMostTheWindowAndNothingThatWasFlushed(lines: Int) async throws {
+    let directory = try TemporaryDirectory()
+    let helper = try HelperProcess(["write-back", directory.path("store.db"), "5", "50"])
+    var flushed = 0
+    for _ in 0..<lines { flushed = try helper.line().flatMap { Int($0) } ?? flushed }
+    helper.kill()
+    helper.wait()
+    for line in try helper.lines() { flushed = Int(line) ?? flushed }
+    let store = TypedStore(engine: try await SQLiteEngine.open(at: directory.path("store.db")))
+    let last = try await store.load(Int.self, for: "last") ?? 0
+    #expect(last >= flushed && flushed >= (lines - 1) * 50)
+    #expect(try await store.load(Int.self, for: "copy") ?? 0 == last, "a batch was torn")
+    // Everything before is there, and nothing after but a save whose batch came later.
+    for number in 1...(last + 60) {
+      let value = try await store.load(Int.self, for: "n/\(number)")
+      if number <= last { #expect(value == number) }
+      if number > last + 1 { #expect(value == nil) }
+    }
+    try await store.close()
+  }
+
+  @Test func aHundredWritersAndFlushersLoseNothing() async throws {
+    let memory = MemoryEngine()
+    let policy = WriteBackPolicy(window: .milliseconds(1), maximumPendingBytes: 2_000)
+    let store = TypedStore(engine: memory, writePolicy: .back(policy))
+    try await withThrowingTaskGroup { group in
+      for writer in 0..<100 {
+        group.addTask {
+          let key = try StoreKey("k\(writer)")
+          let outside = TypedStore(engine: memory)
+          for number in 1...60 {
+            try await store.save(number, for: key)
+            #expect(try await store.load(Int.self, for: key) == number)
+            if (number + writer) % 13 == 0 {
+              try await store.flush()
+              #expect(try await outside.load(Int.self, for: key) == number, "the flush has lied")
+            }
+            if number % 20 == 0 { _ = try await store.update(Int.self, for: key) { $0 } }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    try await store.flush()
+    let outside = TypedStore(engine: memory)
+    for writer in 0..<100 { #expect(try await outside.load(Int.self, for: "k\(writer)") == 60) }
+    #expect(store.pendingWrites.bytes == 0)
+  }
+
+  /// Random operations with a fixed seed on a store whose commits fail at times.
+  @Test(arguments: isProving ? Array(0..<50) : [1, 2, 3])
+  func randomOperationsAgreeWithAModel(seed: UInt64) async throws {
+    var random = SeededGenerator(seed: seed)
+    let memory = MemoryEngine()
+    let engine = FaultInjectingEngine(memory)
+    let policy = WriteBackPolicy(maximumPendingBytes: 400, scheduler: FlushScheduler(clock: ManualClock()))
+    let cache = CachePolicy(maximumCount: 6, maximumBytes: 200)
+    let store = TypedStore(engine: engine, cache: cache, writePolicy: .back(policy))
+    let keys = try (0..<8).map { try StoreKey("k\($0)") }
+    var model: [StoreKey: String] = [:]
+    for step in 0..<1_500 {
+      let key = keys.randomElement(using: &random) ?? "k"
+      let value = "\(step)" + String(repeating: "x", count: Int.random(in: 0..<60, using: &random))
+      if Int.random(in: 0..<20, using: &random) == 0 {
+        engine.inject(.fail(StorageError(.diskFull, "No space is left.")), into: .commit)
+      }
+      do {
+        switch Int.random(in: 0..<7, using: &random) {
+        case 0...2:
+          try await store.save(value, for: key)
+          model[key] = value
+        case 3:
+          try await store.delete(key)
+          model[key] = nil
+        case 4:
+          try await store.saveAll([(keys[0], value), (keys[1], value)])
+          (model[keys[0]], model[keys[1]]) = (value, value)
+        case 5:
+          try await store.update(String.self, for: key) { ($0 ?? "").suffix(5) + "u" }
+          model[key] = (model[key] ?? "").suffix(5) + "u"
+        default:
+          try await store.flush()
+          for key in keys { #expect(try await TypedStore(engine: memory).load(String.self, for: key) == model[key]) }
+        }
+      } catch let error as StorageError {
+        #expect(error.code == .diskFull)
+      }
+      #expect(try await store.load(String.self, for: key) == model[key])
+      #expect(store.pendingWrites.bytes <= 400)
+    }
+  }
+
+  @Test func aFullDiskKeepsWhatIsPendingUntilThereIsSpace() async throws {
+    let directory = try TemporaryDirectory()
+    guard getuid() == 0, let disk = try SmallDisk(at: directory.path("disk"), size: "2m") else {
+      try Test.cancel("mounting a small file system needs root")
+    }
+    let engine = try await SQLiteEngine.open(at: disk.path + "/store.db")
+    let policy = WriteBackPolicy(scheduler: FlushScheduler(clock: ManualClock()))
+    let store = TypedStore(engine: engine, writePolicy: .back(policy))
+    for number in 0..<8 { try await store.save(Data(repeating: UInt8(number), count: 500_000), for: "v\(number)") }
+    #expect(await codeThrown { try await store.flush() } == .diskFull)
+    #expect(store.pendingWrites.count == 8)
+    #expect(try await store.load(Data.self, for: "v7")?.count == 500_000)
+    try disk.resize(to: "60m")
+    try await store.flush()
+    for number in 0..<8 {
+      #expect(try await engine.entry(StoreKey("v\(number)"))?.value == Data(repeating: UInt8(number), count: 500_000))
+    }
+    try await store.close()
+  }
+
+  @Test func aLockedStoreKeepsWhatIsPending() async throws {
+    let directory = try TemporaryDirectory()
+    var configuration = SQLiteConfiguration()
+    configuration.busyTimeout = 50
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+    let policy = WriteBackPolicy(scheduler: FlushScheduler(clock: ManualClock()))
+    let store = TypedStore(engine: engine, writePolicy: .back(policy))
+    let helper = try HelperProcess(["hold-lock", directory.path("store.db")])
+    #expect(try helper.line() == "holding")
+    try await store.save("v", for: "k")
+    #expect(await codeThrown { try await store.flush() } == .busy)
+    #expect(store.pendingWrites.failure?.code == .busy)
+    #expect(try await store.load(String.self, for: "k") == "v")
+    helper.tell("go")
+    helper.wait()
+    try await store.flush()
+    #expect(try await engine.entry("k")?.value == Data("v".utf8))
+    try await store.close()
+  }
+}

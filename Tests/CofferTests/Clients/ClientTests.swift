@@ -1,0 +1,228 @@
+import Coffer
+import CofferTesting
+import Foundation
+import Testing
+
+/// The client of document 1, as printed but for the macro.
+struct PrintedClient: Persistable {
+  static let persistedKeys = ["theme", "notifications", "language"]
+
+  let persistence: any PersistenceCapability
+
+  @ClientState var theme: Theme = .system
+  @ClientState var notificationsEnabled: Bool = true
+  @ClientState var language: String = "en"
+  @ClientState var scrollPosition: Int = 0
+
+  func persistState() async throws {
+    try await persistence.save(theme, for: "theme")
+    try await persistence.save(notificationsEnabled, for: "notifications")
+    try await persistence.save(language, for: "language")
+  }
+
+  func restoreState() async throws {
+    if let savedTheme = try await persistence.load(Theme.self, for: "theme") {
+      theme = savedTheme
+    }
+    if let saved = try await persistence.load(Bool.self, for: "notifications") { notificationsEnabled = saved }
+    if let saved = try await persistence.load(String.self, for: "language") { language = saved }
+  }
+}
+
+/// A client that saves a key which it does not declare.
+private struct CarelessClient: Persistable {
+  static let persistedKeys = ["a"]
+  let persistence: any PersistenceCapability
+  @ClientState var number = 0
+
+  func persistState() async throws { try await persistence.save(number, for: "b") }
+  func restoreState() async throws {}
+}
+
+private struct Layout: Codable, Sendable { var width, height, columns, rows: Int }
+
+/// A client that restores one of its two values.
+private struct HalfClient: Persistable {
+  static let persistedKeys = ["layout", "name"]
+  let persistence: any PersistenceCapability
+  @ClientState var layout = Layout(width: 0, height: 0, columns: 0, rows: 0)
+  @ClientState var name = "new"
+
+  func persistState() async throws {
+    try await persistence.save(layout, for: "layout")
+    try await persistence.save(name, for: "name")
+  }
+  func restoreState() async throws {
+    if let saved = try await persistence.load(Layout.self, for: "layout") { layout = saved }
+  }
+}
+
+@Suite(.timeLimit(.minutes(10))) struct ClientTests {
+  let engine = MemoryEngine()
+  let clock = ManualClock()
+
+  private func session(_ engine: (any StorageEngine)? = nil) -> ClientSession {
+    ClientSession(engine: engine ?? self.engine, clock: clock)
+  }
+
+  /// Advances the clock by the interval and waits for the commit that follows.
+  private func passInterval() async throws {
+    await clock.waitForSleepers()
+    let changes = engine.changes(since: nil)
+    clock.advance(by: .milliseconds(300))
+    for await _ in changes { break }
+  }
+
+  @Test func aClientIsSavedAfterTheIntervalAndRestoredAtCreation() async throws {
+    let preferences = try await session().start { PrintedClient(persistence: $0) }
+    #expect(preferences.state.isLoaded)
+    let before = engine.latestRevision
+    preferences.client.theme = .dark
+    preferences.client.language = "de"
+    await clock.waitForSleepers()
+    clock.advance(by: .milliseconds(299))
+    #expect(engine.latestRevision == before && clock.sleeperCount == 1)
+    let changes = engine.changes(since: nil)
+    clock.advance(by: .milliseconds(1))
+    for await _ in changes { break }
+    #expect(engine.latestRevision == before.next)
+    let again = try await session().start { PrintedClient(persistence: $0) }
+    #expect(again.client.theme == .dark && again.client.language == "de")
+  }
+
+  @Test func onlyWhatChangedIsWritten() async throws {
+    let session = session()
+    let preferences = try await session.start { PrintedClient(persistence: $0) }
+    preferences.client.theme = .dark
+    try await session.save()
+    let position = engine.latestPosition
+    preferences.client.language = "de"
+    preferences.client.scrollPosition = 7
+    try await session.save()
+    for await change in engine.changes(since: position) {
+      guard case .commit(let commit) = change else { continue }
+      #expect(commit.changed.keys == ["language"])
+      break
+    }
+    let revision = engine.latestRevision
+    preferences.client.scrollPosition = 8
+    preferences.client.theme = .dark
+    try await session.save()
+    #expect(engine.latestRevision == revision && !session.hasPendingEdits)
+  }
+
+  @Test func whatWasNotEditedKeepsItsBytes() async throws {
+    let store = TypedStore(engine: engine)
+    let layout = Data(#"{"rows":4,"unknown":5,"columns":3,"height":2,"width":1}"#.utf8)
+    try await store.save(layout, for: "layout")
+    try await store.save("old", for: "name")
+    let session = session()
+    let client = try await session.start { HalfClient(persistence: $0) }
+    #expect(client.client.layout.columns == 3 && client.client.name == "new")
+    let revision = engine.latestRevision
+    try await session.save()
+    #expect(engine.latestRevision == revision)
+    client.client.layout.rows = 9
+    try await session.save()
+    #expect(try await store.load(String.self, for: "name") == "old")
+    let saved = try await store.load(Data.self, for: "layout")
+    client.client.name = "edited"
+    try await session.save()
+    #expect(try await store.load(Data.self, for: "layout") == saved && saved != layout)
+    #expect(try await store.load(String.self, for: "name") == "edited")
+  }
+
+  @Test func editsThatAreBeingStoredArePending() async throws {
+    let slow = ManualClock()
+    let faults = FaultInjectingEngine(engine, clock: slow)
+    let session = session(faults)
+    let preferences = try await session.start { PrintedClient(persistence: $0) }
+    faults.inject(.delay(.seconds(1)), into: .commit, at: 1)
+    preferences.client.theme = .dark
+    let saving = Task { try await session.save() }
+    await slow.waitForSleepers()
+    #expect(session.hasPendingEdits)
+    slow.advance(by: .seconds(1))
+    try await saving.value
+    #expect(!session.hasPendingEdits)
+  }
+
+  @Test func aThousandClientsShareATimerAndACommit() async throws {
+    let session = session()
+    var clients: [PersistedClient<PrintedClient>] = []
+    for number in 0..<1_000 {
+      clients.append(try await session.start(prefix: "\(number)/") { PrintedClient(persistence: $0) })
+    }
+    let before = engine.latestRevision
+    for client in clients { client.client.theme = .dark }
+    await clock.waitForSleepers()
+    #expect(clock.sleeperCount == 1)
+    try await passInterval()
+    #expect(engine.latestRevision == before.next)
+    #expect(try await TypedStore(engine: engine).load(Theme.self, for: "999/theme") == .dark)
+  }
+
+  @Test func aFailedSaveStaysPendingAndIsTriedAgain() async throws {
+    let faults = FaultInjectingEngine(engine)
+    let session = session(faults)
+    let preferences = try await session.start { PrintedClient(persistence: $0) }
+    faults.inject(.fail(StorageError(.diskFull, "No space is left.")), into: .commit, at: 1)
+    preferences.client.theme = .dark
+    #expect(await codeThrown { try await session.save() } == .diskFull)
+    #expect(preferences.lastError?.code == .diskFull && session.hasPendingEdits)
+    try await passInterval()
+    try await session.save()  // after the one of the timer
+    #expect(preferences.lastError == nil && !session.hasPendingEdits)
+    #expect(try await TypedStore(engine: engine).load(Theme.self, for: "theme") == .dark)
+  }
+
+  @Test func aFailedLoadKeepsWhatIsStored() async throws {
+    let store = TypedStore(engine: engine)
+    try await store.save(Theme.dark, for: "theme")
+    try await store.save("de", for: "language")
+    let probe = ProbeEngine(engine)
+    probe.fail(unavailable)
+    let session = session(probe)
+    let preferences = try await session.start { PrintedClient(persistence: $0) }
+    guard case .failed(let error) = preferences.state else {
+      Issue.record("the load did not fail")
+      return
+    }
+    #expect(error.code == .unavailable)
+    let revision = engine.latestRevision
+    preferences.client.language = "fr"
+    #expect(await codeThrown { try await session.save() } == .unavailable)
+    #expect(engine.latestRevision == revision)
+    probe.fail(nil)
+    try await session.save()
+    // The edit is stored; the default of the other property has replaced nothing.
+    #expect(preferences.state.isLoaded && preferences.client.theme == .dark)
+    #expect(try await store.load(Theme.self, for: "theme") == .dark)
+    #expect(try await store.load(String.self, for: "language") == "fr")
+  }
+
+  @Test func changesOfOthersArriveAndPendingEditsStay() async throws {
+    let session = session()
+    let preferences = try await session.start { PrintedClient(persistence: $0) }
+    preferences.client.language = "fr"
+    let other = TypedStore(engine: engine)
+    try await other.saveAll([("theme", Theme.dark)])
+    try await other.saveAll([("language", "de")])
+    while preferences.client.theme != .dark { await Task.yield() }
+    #expect(preferences.client.language == "fr")
+    try await session.save()
+    #expect(try await other.load(String.self, for: "language") == "fr")
+    #expect(try await other.load(Theme.self, for: "theme") == .dark)
+  }
+
+  @Test func undeclaredAndSharedKeysAreRefused() async throws {
+    let session = session()
+    let careless = try await session.start { CarelessClient(persistence: $0) }
+    careless.client.number = 1
+    #expect(await codeThrown { try await session.save() } == .unsupported)
+    #expect(careless.lastError?.key == "b")
+    #expect(try await TypedStore(engine: engine).exists("b") == false)
+    #expect(
+      await codeThrown { _ = try await session.start { CarelessClient(persistence: $0) } } == .unsupported)
+  }
+}

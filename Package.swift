@@ -131,8 +131,9 @@ let package = Package(
     floor(
       "Coffer",
       [
-        "CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferFileSystem", "CofferFiles",
-        "CofferKeychain", "CofferPreferences", "CofferPresence", "CofferPrompt", "CofferSQLite", "CofferSlots",
+        "CofferCSQLite", "CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferFileSystem",
+        "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferPresence", "CofferPrompt", "CofferSQLite",
+        "CofferSlots",
       ]),
     // Floor 7: services
     floor("CofferTesting", ["CofferLocks", "CofferCore", "Coffer"]),
@@ -140,8 +141,8 @@ let package = Package(
     tool(
       "CofferCommand",
       [
-        "CofferLocks", "Coffer", "CofferCrypto", "CofferEncryption", "CofferFileSystem", "CofferKeychain",
-        "CofferPreferences", "CofferSQLite", "CofferSlots", "CofferTerminal",
+        "CofferLocks", "Coffer", "CofferCrypto", "CofferEncryption", "CofferFileSystem", "CofferFiles",
+        "CofferKeychain", "CofferPreferences", "CofferSQLite", "CofferSlots", "CofferTerminal",
       ]),
     tool("CofferDemo", ["CofferLocks", "Coffer"]),
     // Tests
@@ -152,6 +153,7 @@ let package = Package(
     .target(
       name: "CofferTestTraits", dependencies: ["CofferCore"], path: "Tests/CofferTestTraits", swiftSettings: settings),
     .target(name: "Neighbour", path: "Tests/Neighbour", swiftSettings: settings),
+    tool("LegacyProgram", [], path: "Tests/LegacyProgram"),
     tool(
       "CofferTestHelper",
       [
@@ -160,6 +162,7 @@ let package = Package(
         "CofferSlots", "CofferTestSupport",
       ],
       path: "Tests/CofferTestHelper"),
+    tool("LegacyWriter", [], path: "Tests/LegacyWriter"),
     tests(
       "CofferSQLiteTests",
       [
@@ -197,14 +200,14 @@ let package = Package(
       "CofferFilesTests",
       [
         "CofferLocks", "CofferCSQLite", "CofferCore", "CofferDatabase", "CofferFileSystem", "CofferFiles",
-        "CofferSQLite", "CofferSlots", "CofferTesting", "CofferTestHelper", "CofferTestSupport",
+        "CofferSQLite", "CofferSlots", "CofferTesting", "CofferTestHelper", "CofferTestSupport", "LegacyWriter",
       ],
       exclude: ["Golden"]),
     tests(
       "CofferPreferencesTests",
       [
         "CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferPreferences", "CofferSQLite", "CofferSlots",
-        "CofferTesting", "CofferTestHelper", "CofferTestSupport",
+        "CofferTesting", "CofferTestHelper", "CofferTestSupport", "LegacyWriter",
       ],
       exclude: ["Golden"]),
     tests(
@@ -218,8 +221,8 @@ let package = Package(
     tests(
       "CofferTests",
       [
-        "CofferLocks", "Coffer", "CofferFileSystem", "CofferFiles", "CofferTesting", "CofferTestHelper",
-        "CofferTestSupport", "Neighbour",
+        "CofferCSQLite", "CofferLocks", "Coffer", "CofferFileSystem", "CofferFiles", "CofferTesting",
+        "CofferTestHelper", "CofferTestSupport", "LegacyProgram", "Neighbour",
       ],
       exclude: ["Golden"]),
     tests(

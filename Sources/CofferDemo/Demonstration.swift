@@ -16,7 +16,7 @@ func demonstrate(_ options: Options) async throws -> Bool {
   let stage = Stage(
     catalogue, path: folder.appendingPathComponent("shop.db").path, shelf: shelf,
     desktop: try makeDesktop(in: folder), console: console)
-  console.line(console.styled("Coffer keeps what an app must not lose. Eighteen acts put that to the test.", .bold))
+  console.line(console.styled("Coffer keeps what an app must not lose. Nineteen acts put that to the test.", .bold))
   console.line("Every \"ok\" below was measured just now, on this machine.")
   if isInMemory(folder) {
     console.line("Note: \(folder.path) is on a memory file system; on a disk, saves take longer.")
@@ -55,6 +55,7 @@ private func playDatabase(_ stage: Stage) async {
   await stage.play("A second process watches: it must receive every change, once, and quickly", watchAct)
   await stage.play("Pull the plug: a process saves as fast as it can; we kill it 10 times", plugAct)
   await stage.play("A damaged byte: one bad spot on a disk must not affect other values", damageAct)
+  await stage.play("A new version of the app: it reads what the old one saved, and fails once", migrationAct)
 }
 
 private func playFiles(_ stage: Stage) async {

@@ -38,6 +38,7 @@ struct Summary: Encodable {
   var halfBatches = 0
   var damagedValuesReported = 0
   var readBesideTheDamage = 0
+  var readAfterMigration = 0
   var files = 0
   var fileKills = 0
   var filesLost = 0

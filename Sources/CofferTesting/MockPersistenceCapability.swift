@@ -69,6 +69,6 @@ public actor MockPersistenceCapability: PersistenceCapability {
 
   /// Does nothing if the versions are equal, and throws otherwise: the mock has no migrations.
   public func migrate(from oldVersion: String, to newVersion: String) async throws {
-    try calls.migrate(from: oldVersion, to: newVersion)
+    try await calls.migrate(from: oldVersion, to: newVersion)
   }
 }

@@ -11,7 +11,8 @@ struct Summary: Decodable {
   let changesSent, changesHeard, kills, killsInsideASave, productsConfirmedBeforeAKill: Int
   let lost, halfBatches, damagedValuesReported, readBesideTheDamage: Int
   let files, fileKills, filesLost, halfFileBatches, filesReadAfterRebuild: Int
-  let wordsFoundInPlain, wordsFoundEncrypted, rotationKills, readAfterRotation, readAfterShredding: Int
+  let readAfterMigration, wordsFoundInPlain, wordsFoundEncrypted: Int
+  let rotationKills, readAfterRotation, readAfterShredding: Int
   let checks: [Check]
   let store, directory: String?
   /// The acts with a failed check.

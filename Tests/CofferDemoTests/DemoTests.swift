@@ -9,7 +9,7 @@ import Testing
     #expect(run.exitCode == 0, "\(run.errors)")
     let summary = try JSONDecoder().decode(Summary.self, from: run.output)
     #expect(summary.isPassed && summary.checks.allSatisfy(\.isPassed))
-    #expect(Set(summary.checks.map(\.act)) == Set(1...18))
+    #expect(Set(summary.checks.map(\.act)) == Set(1...19))
     #expect(summary.products == 200 && summary.variants >= 200)
     #expect(summary.savedOneByOne == 50 && summary.savedInOneBatch == 50 && summary.savedConcurrently == 100)
     #expect(summary.readBack == 200)
@@ -22,6 +22,7 @@ import Testing
     #expect(summary.wordsFoundInPlain == 3_000 && summary.wordsFoundEncrypted == 0)
     #expect(summary.rotationKills == 1 && summary.readAfterRotation == 1_500)
     #expect(summary.readAfterShredding == 0)
+    #expect(summary.readAfterMigration == 200)
     #expect(summary.store == nil && summary.directory == nil)
   }
 

@@ -7,12 +7,14 @@ private let readme = here.deletingLastPathComponent().deletingLastPathComponent(
 @Suite("Examples in the documentation")
 struct ReadmeTests {
   @Test(
-    "Every Swift example of the README, the tour and the articles on events and encryption is compiled and run",
+    "Every Swift example of the README, the tour and some articles is compiled and run",
     .enabled(if: FileManager.default.fileExists(atPath: readme.path)),
     arguments: [
       ("README.md", "ReadmeExamples.swift"), ("Sources/Coffer/Coffer.docc/Tour.md", "ReadmeExamples.swift"),
       ("Sources/Coffer/Coffer.docc/Events.md", "EventExamples.swift"),
       ("Sources/Coffer/Coffer.docc/Encryption.md", "EncryptionExamples.swift"),
+      ("Sources/Coffer/Coffer.docc/Migrating.md", "MigratingExamples.swift"),
+      ("Sources/Coffer/Coffer.docc/MovingToCoffer.md", "MigratingExamples.swift"),
     ])
   func examplesAreCompiled(_ path: String, _ compiled: String) throws {
     let text = try String(contentsOf: readme.deletingLastPathComponent().appendingPathComponent(path), encoding: .utf8)

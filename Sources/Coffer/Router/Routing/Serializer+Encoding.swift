@@ -18,8 +18,13 @@ extension Serializer {
   }
 
   func value(from encoded: EncodedValue, _ resolved: StorageRouter.ResolvedKey) throws -> Value {
-    if isNative, let value = encoded.preference(Value.self) { return value }
-    do { return try decode(encoded.data) } catch {
+    do {
+      if let value = try encoded.legacyValue(Value.self) { return value }
+      if isNative, let value = encoded.preference(Value.self) { return value }
+      return try decode(encoded.data)
+    } catch let error as DataMigrationError {
+      throw error.locating(at: resolved.store.engine.description, key: resolved.key)
+    } catch {
       throw ByteCoding.decodingFailed(
         Value.self, error, location: resolved.store.engine.description, key: resolved.key,
         advice: "They are kept; read them with bytes(of:).")

@@ -86,7 +86,8 @@ extension StorageRouter {
     let encoded = try key.serializer.encoded(value, resolved, expires: expires)
     try checkSize(encoded.data.count, resolved.record, resolved.key)
     return StorageBatch.Step(
-      resolved: resolved, operation: .put(resolved.key, encoded.data, encoded.attributes), box: Box(value))
+      resolved: resolved, operation: .put(resolved.key, encoded.data, encoded.attributes),
+      box: Box(value, size: encoded.data.count))
   }
 
   nonisolated func refuseSeveralStores(_ resolved: [ResolvedKey], advice: String) throws {

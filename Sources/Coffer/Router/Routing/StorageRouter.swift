@@ -125,7 +125,7 @@ public actor StorageRouter: StorageProviding {
     try checkSize(encoded.data.count, resolved.record, resolved.key)
     let batch = WriteBatch(
       [.put(resolved.key, encoded.data, encoded.attributes)], transaction: transaction, durability: durability)
-    try await resolved.store.commit(batch, [(resolved.key, Box(value))])
+    try await resolved.store.commit(batch, [(resolved.key, Box(value, size: encoded.data.count))])
   }
 
   /// Returns the value of a key, or its default while there is none.

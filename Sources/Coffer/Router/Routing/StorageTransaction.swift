@@ -43,7 +43,7 @@ public final class StorageTransaction: Sendable {
     let resolved = try await resolve(key)
     let encoded = try key.serializer.encoded(value, resolved, expires: expires)
     try router.checkSize(encoded.data.count, resolved.record, resolved.key)
-    try attempt.put(resolved.key, encoded, Box(value))
+    try attempt.put(resolved.key, encoded, Box(value, size: encoded.data.count))
   }
 
   /// Removes a value. Removing a missing value is not an error.
@@ -128,6 +128,6 @@ extension StorageRouter {
     try checkSize(encoded.data.count, resolved.record, resolved.key)
     let batch = try resolved.store.engine.checkingConditions(
       WriteBatch([.require(resolved.key, revision), .put(resolved.key, encoded.data, encoded.attributes)]))
-    return try await resolved.store.commit(batch, [(resolved.key, Box(value))]).revision
+    return try await resolved.store.commit(batch, [(resolved.key, Box(value, size: encoded.data.count))]).revision
   }
 }

@@ -142,7 +142,7 @@ public final class StorageSettings: Sendable {
       let cell = try cell(of: key)
       let batch = WriteBatch([try cell.operation(value, key, router)], durability: .relaxed)
       writes.withLock { $0.pending += 1 }
-      cell.submit(batch, value.map(Box.init)) { [self] result in
+      cell.submit(batch, value.map { Box($0) }) { [self] result in
         if case .failure(let error) = result { failed(error) }
         ended()
       }

@@ -22,6 +22,12 @@ public protocol VaultStorable {
   static var encoder: JSONEncoder { get }
   /// The decoder of the value; by default a plain `JSONDecoder`.
   static var decoder: JSONDecoder { get }
+  /// Registers the conversions of earlier types of the value; by default there are none.
+  ///
+  /// A stored value of an earlier type is converted each time it is read from the store, with ``encoder`` and
+  /// ``decoder``; its bytes stay as they are until the property is next saved. ``DataMigrator`` describes how the type
+  /// of stored bytes is found. If it cannot be converted, reads throw `migrationFailed` and the bytes stay.
+  static func configure(builder: DataMigrator<Value>.Builder)
 }
 
 extension VaultStorable {
@@ -29,6 +35,7 @@ extension VaultStorable {
   public static var storageType: SwiftVaultStorageType { .userDefaults() }
   public static var encoder: JSONEncoder { JSONEncoder() }
   public static var decoder: JSONDecoder { JSONDecoder() }
+  public static func configure(builder: DataMigrator<Value>.Builder) {}
 }
 
 /// The kind of store of a ``VaultStorable``. It is the same store as that of the corresponding service of
@@ -94,8 +101,21 @@ public struct VaultKey<Value: Codable & Equatable & Sendable>: StorageKey, Uncat
   public init<D: VaultStorable>(_ definition: D.Type) where D.Value == Value {
     name = D.storageType.keyPrefix + D.key
     domain = D.storageType.domain
-    serializer = .codec(JSONCodec(encoder: D.encoder, decoder: D.decoder), name: "JSON", isNative: true)
+    let builder = DataMigrator<Value>.Builder()
+    D.configure(builder: builder)
+    serializer = .migrating(builder.build(), JSONCodec(encoder: D.encoder, decoder: D.decoder))
     description = String(describing: D.self)
     defaultValue = D.defaultValue
+  }
+}
+
+extension Serializer where Value: Codable & Equatable {
+  fileprivate static func migrating(_ migrator: DataMigrator<Value>, _ codec: JSONCodec) -> Serializer {
+    guard !migrator.isEmpty else { return .codec(codec, name: "JSON", isNative: true) }
+    return Serializer(name: "JSON", isNative: true) {
+      try codec.encode($0)
+    } decode: {
+      try migrator.value(from: $0, codec: codec).value
+    }
   }
 }

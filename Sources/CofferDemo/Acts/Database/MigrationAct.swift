@@ -1,0 +1,112 @@
+import Coffer
+import CofferLocks
+import Foundation
+
+/// A wish as version 1 of an app stored it: the price as people typed it.
+private struct Wish1: Codable, Hashable, Sendable {
+  var product: String
+  var below: String
+}
+
+/// A wish as version 2 stores it: an amount that can be compared.
+private struct Wish2: Codable, Hashable, Sendable {
+  var product: String
+  var cents: Int
+}
+
+private struct UnreadablePrice: Error {}
+
+/// Version 1 of an app saves wishes, and version 2 opens them. Its first release cannot read one of the prices.
+func migrationAct(_ stage: Stage) async throws {
+  let count = 200
+  try await stage.withEngine { engine in
+    let version1 = try wishes(engine, try ValueSchema<Wish1>("wish", version: 1))
+    for number in 0..<count {
+      // One user has typed a price in words.
+      let price = number == count / 2 ? "120 dollars" : "$\(40 + number).50"
+      try await version1.save(Wish1(product: "mat-\(number)", below: price), for: key(number))
+    }
+    let before = try await bytes(engine)
+
+    let hasty = try wishes(engine, version2 { try cents($0, words: []) })
+    await failOnce(stage, hasty)
+    let untouched = try await unchanged(engine, since: before)
+    stage.check(
+      untouched == count - count / 2, "wishes from the failure on, as before", count: untouched)
+
+    let corrected = try wishes(engine, version2 { try cents($0, words: ["dollars"]) })
+    let report = try await corrected.migrate()
+    stage.console.line("   The corrected release resumes: \(report.total) wishes were left to migrate.")
+    var read = 0
+    for number in 0..<count {
+      let wish = try await corrected.load(Wish2.self, for: key(number))
+      let expected = number == count / 2 ? 120_00 : (40 + number) * 100 + 50
+      if wish == Wish2(product: "mat-\(number)", cents: expected) { read += 1 }
+    }
+    stage.summary.readAfterMigration = read
+    stage.check(read == count, "wishes of version 1 read by version 2", count: read)
+
+    let last = try key(count - 1)
+    let old = try await version1.load(Wish1.self, for: last)
+    stage.check(old?.below == "$239.50", "migrated wish read by version 1", count: old == nil ? 0 : 1)
+    try await corrected.rollback(of: last)
+    let isBack = try await engine.entry(last)?.value == before[last]
+    stage.check(isBack, "wish rolled back, byte for byte", count: isBack ? 1 : 0)
+  }
+}
+
+private func key(_ number: Int) throws -> StoreKey {
+  try StoreKey("wishes/" + String(1_000 + number))
+}
+
+private func wishes<Value>(_ engine: any StorageEngine, _ schema: ValueSchema<Value>) throws -> TypedStore {
+  var schemas = StoreSchema()
+  try schemas.declare(prefix: "wishes/", schema)
+  return try TypedStore(engine: engine, schema: schemas)
+}
+
+private func version2(_ cents: @escaping @Sendable (String) throws -> Int) throws -> ValueSchema<Wish2> {
+  try ValueSchema<Wish2>(
+    "wish", version: 2,
+    steps: [
+      MigrationStep(from: 1, to: 2) { (old: Wish1) in Wish2(product: old.product, cents: try cents(old.below)) }
+    ])
+}
+
+/// Returns the amount that a text states.
+private func cents(_ text: String, words: [String]) throws -> Int {
+  let number = words.reduce(text) { $0.replacingOccurrences(of: $1, with: "") }
+    .trimmingCharacters(in: CharacterSet(charactersIn: "$ "))
+  guard let amount = Decimal(string: number), text.hasPrefix("$") || !words.isEmpty else { throw UnreadablePrice() }
+  return NSDecimalNumber(decimal: amount * 100).intValue
+}
+
+/// Migrates with a step that fails at one value, and shows what the error says.
+private func failOnce(_ stage: Stage, _ store: TypedStore) async {
+  do {
+    _ = try await store.migrate()
+    stage.check(false, "migrations stopped by the price in words", count: 0)
+  } catch let error as StorageError {
+    stage.console.line("   The first release of version 2 meets a price in words, and stops:")
+    let clauses = error.message.split(separator: ": ", maxSplits: 1)
+    for (index, clause) in clauses.enumerated() {
+      let (start, end) = (index == 0 ? "\"" : " ", index == clauses.count - 1 ? "\"" : ":")
+      stage.console.line("   \(start)\(clause)\(end)")
+    }
+    stage.check(error.code == .migrationFailed, "migration stopped by the price in words", count: 1)
+  } catch {
+    stage.check(false, "migrations stopped by the price in words", count: 0)
+  }
+}
+
+private func bytes(_ engine: any StorageEngine) async throws -> [StoreKey: Data] {
+  let found = Locked<[StoreKey: Data]>([:])
+  try await engine.forEachEntry(under: "wishes/") { entry in found.withLock { $0[entry.key] = entry.value } }
+  return found.withLock { $0 }
+}
+
+/// Returns how many wishes have the bytes that they had.
+private func unchanged(_ engine: any StorageEngine, since before: [StoreKey: Data]) async throws -> Int {
+  let now = try await bytes(engine)
+  return before.filter { now[$0.key] == $0.value }.count
+}

@@ -1,0 +1,73 @@
+// The Swift code of the article "Values of earlier versions", compiled and run: ReadmeTests compares them line by line.
+import Coffer
+import Foundation
+import Testing
+
+struct Wish1: Codable, Sendable {
+  var product: String
+  var below: String
+}
+
+struct Wish2: Codable, Sendable {
+  var product: String
+  var cents: Int
+}
+
+struct Wish: Codable, Equatable, Sendable {
+  var product: String
+  var cents: Int
+  var currency: String
+}
+
+struct UnreadablePrice: Error {}
+
+@Suite("The examples on migrations run")
+struct MigratingExamples {
+  @Test func versions() async throws {
+    let engine = MemoryEngine()
+    let before = TypedStore(engine: engine)
+    try await before.save(Wish1(product: "mat", below: "$40.50"), for: "wishes/1")
+    try await before.save(Wish1(product: "cup", below: "$8"), for: "wishes/2")
+
+    let wishes = try ValueSchema<Wish>(
+      "wish", version: 3,
+      steps: [
+        MigrationStep(from: 1, to: 2) { (old: Wish1) in
+          guard let amount = Double(old.below.dropFirst()) else { throw UnreadablePrice() }
+          return Wish2(product: old.product, cents: Int((amount * 100).rounded()))
+        },
+        MigrationStep(from: 2, to: 3) { (old: Wish2) in
+          Wish(product: old.product, cents: old.cents, currency: "USD")
+        },
+      ],
+      validate: { wish in if wish.cents < 0 { throw UnreadablePrice() } })
+    var schema = StoreSchema()
+    try schema.declare(prefix: "wishes/", wishes)
+    let store = try TypedStore(engine: engine, schema: schema)
+
+    let wish = try await store.load(Wish.self, for: "wishes/1")  // migrated by this read
+    let report = try await store.migrate(prefix: "wishes/")  // and now all others
+
+    #expect(wish == Wish(product: "mat", cents: 4_050, currency: "USD") && report.migrated == 1)
+    try await store.rollback(of: "wishes/1")
+    #expect(try await before.load(Wish1.self, for: "wishes/1")?.below == "$40.50")
+  }
+
+  @Test func takingOver() async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-moving-\(UUID())")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+    try Data("\"John\"".utf8).write(to: folder.appendingPathComponent("userName"))
+    let (path, engine) = (folder.path, MemoryEngine())
+
+    var options = TakeOverOptions()
+    options.isDryRun = true
+    let source = LegacySource.files(directory: path, encoding: .json)
+    let planned = try await engine.takeOver(from: source, options: options).result()
+    options.isDryRun = false
+    let report = try await engine.takeOver(from: source, options: options).result()
+
+    #expect(planned.taken == 1 && report.taken == 1)
+    #expect(try await TypedStore(engine: engine).load(String.self, for: "userName") == "John")
+  }
+}

@@ -158,6 +158,16 @@ final class KeyRegistry: Sendable {
     }
   }
 
+  /// Releases the open stores of keys, which keep this registry alive as long as they encrypt by its declarations.
+  func forgetStores(where isForgotten: (Record) -> Bool = { _ in true }) {
+    state.withLock { state in
+      state.resolved = state.resolved.filter { !isForgotten($0.value.record) }
+      for (name, entries) in state.entries {
+        state.entries[name] = entries.map { ($0.record, isForgotten($0.record) ? nil : $0.resolved) }
+      }
+    }
+  }
+
   private func check<K: StorageKey>(_ key: K, _ record: Record) throws {
     let known = record.descriptor
     guard record.valueType == ObjectIdentifier(K.Value.self), known.family == key.family?.idType else {

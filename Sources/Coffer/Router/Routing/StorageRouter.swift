@@ -43,7 +43,10 @@ public actor StorageRouter: StorageProviding {
     follower?.attach(self)
   }
 
-  deinit { follower?.end() }
+  deinit {
+    follower?.end()
+    registry.forgetStores()
+  }
 
   /// A key with its record and its open store.
   @usableFromInline
@@ -252,6 +255,12 @@ public actor StorageRouter: StorageProviding {
   /// - Throws: The error of the last store that could not be closed; the others are closed.
   public nonisolated func close() async throws {
     follower?.end()
+    defer {
+      registry.forgetStores { record in
+        guard case .located(let location) = record.location else { return true }
+        return configuration.engine(at: location) == nil
+      }
+    }
     try await openStores.close()
   }
 

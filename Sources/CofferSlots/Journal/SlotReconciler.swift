@@ -24,6 +24,8 @@ final class SlotReconciler: Sendable {
   private let quarantine: SlotQuarantine
   private let pending = Locked(Pending())
   private let queue: DispatchQueue
+  /// The reconciliations that events have started.
+  private let underWay = CommitGate()
   /// Called when a reported change could not be read because the store is unavailable.
   let missed = Locked<(@Sendable () -> Void)?>(nil)
 
@@ -52,14 +54,20 @@ final class SlotReconciler: Sendable {
     if mustSchedule { queue.asyncAfter(deadline: .now() + .milliseconds(1)) { [weak self] in self?.lookAtPending() } }
   }
 
+  /// Handles no further events, and returns when the reconciliations under way have ended: their reads would keep the
+  /// journal open beyond its closing.
+  func close() async { await underWay.close() }
+
   private func lookAtPending() {
+    guard underWay.enter() else { return }
     let heard = pending.withLock { pending in
       defer { pending = Pending() }
       return pending
     }
     let suspects = heard.everything ? [] : heard.keys.filter(isSuspect)
-    guard heard.everything || !suspects.isEmpty else { return }
+    guard heard.everything || !suspects.isEmpty else { return underWay.leave() }
     Task {
+      defer { underWay.leave() }
       // An error here is thrown again to the next reader of the key; subscribers have no use for it.
       do {
         if heard.everything { _ = try await scan() } else { try await reconcile(suspects) }

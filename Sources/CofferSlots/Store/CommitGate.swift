@@ -1,7 +1,7 @@
 import CofferCore
 import CofferLocks
 
-/// A counter of the commits in progress, so that closing waits for them and none begins afterwards.
+/// A counter of the commits or reconciliations in progress, so that closing waits for them and none begins afterwards.
 final class CommitGate: Sendable {
   private struct State {
     var underWay = 0

@@ -393,6 +393,7 @@ final class SlotStore: SlotCore {
     end()
     await gate.close()
     await recovery.settled()
+    await reconciler.close()
     try? await records.perform { [handle] in try handle.publish($0) }  // leaves nothing for the next open
     try await records.close()
     handle.close()

@@ -162,7 +162,6 @@ let package = Package(
         "CofferSlots", "CofferTestSupport",
       ],
       path: "Tests/CofferTestHelper"),
-    tool("LegacyWriter", [], path: "Tests/LegacyWriter"),
     tests(
       "CofferSQLiteTests",
       [
@@ -200,14 +199,14 @@ let package = Package(
       "CofferFilesTests",
       [
         "CofferLocks", "CofferCSQLite", "CofferCore", "CofferDatabase", "CofferFileSystem", "CofferFiles",
-        "CofferSQLite", "CofferSlots", "CofferTesting", "CofferTestHelper", "CofferTestSupport", "LegacyWriter",
+        "CofferSQLite", "CofferSlots", "CofferTesting", "CofferTestHelper", "CofferTestSupport", "LegacyProgram",
       ],
       exclude: ["Golden"]),
     tests(
       "CofferPreferencesTests",
       [
         "CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferPreferences", "CofferSQLite", "CofferSlots",
-        "CofferTesting", "CofferTestHelper", "CofferTestSupport", "LegacyWriter",
+        "CofferTesting", "CofferTestHelper", "CofferTestSupport", "LegacyProgram",
       ],
       exclude: ["Golden"]),
     tests(

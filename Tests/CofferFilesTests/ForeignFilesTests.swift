@@ -11,7 +11,7 @@ import Testing
 @Suite("Foreign files", .serialized, .blocking)
 struct ForeignFilesTests {
   private func legacy(_ form: String, in directory: StoreDirectory) throws {
-    let writer = try HelperProcess([form, directory.path], executable: "LegacyWriter")
+    let writer = try HelperProcess([form, directory.path], executable: "LegacyProgram")
     writer.process.waitUntilExit()
     try #require(writer.process.terminationStatus == 0)
   }

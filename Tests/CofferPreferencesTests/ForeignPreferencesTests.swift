@@ -13,7 +13,7 @@ struct ForeignPreferencesTests {
     let fixture = try PreferenceFixture()
     try FileManager.default.createDirectory(atPath: fixture.path, withIntermediateDirectories: true)
     let writer = try HelperProcess(
-      [form, fixture.suite], executable: "LegacyWriter", environment: [("XDG_CONFIG_HOME", fixture.path)])
+      [form, fixture.suite], executable: "LegacyProgram", environment: [("XDG_CONFIG_HOME", fixture.path)])
     writer.process.waitUntilExit()
     try #require(writer.process.terminationStatus == 0)
     try #require(FileManager.default.fileExists(atPath: fixture.file))

@@ -1,58 +1,20 @@
-// A program that stores values with the code that the source documents print, and not with Coffer.
-// Usage: LegacyProgram adapter|service|defaults PATH [COUNT]
-
 import Foundation
 
-protocol StorageAdapter: Actor {
-  func write(key: String, data: Data) async throws
-}
+// Stores what older programs have left, without Coffer: `LegacyProgram FORM TARGET [COUNT]`.
 
-// Document 1, "Storage Adapter Pattern".
-actor FileStorageAdapter: StorageAdapter {
-  private let directory: URL
-
-  init(directory: URL) { self.directory = directory }
-
-  func write(key: String, data: Data) async throws {
-    try FileManager.default.createDirectory(
-      at: directory,
-      withIntermediateDirectories: true
-    )
-    let fileURL = directory.appendingPathComponent(key)
-    try data.write(to: fileURL)
-  }
-}
-
-/// The same values as entries of a property list.
-actor DefaultsAdapter: StorageAdapter {
+/// The values as entries of a property list file, beside entries of other types.
+actor PropertyListAdapter: StorageAdapter {
   private let file: URL
   private var entries: [String: Any] = ["name": "plain", "launches": 7, "isOn": true]
 
   init(file: URL) { self.file = file }
 
+  func read(key: String) async throws -> Data? { entries[key] as? Data }
+
   func write(key: String, data: Data) async throws {
     entries[key] = data
     try PropertyListSerialization.data(fromPropertyList: entries, format: .binary, options: 0).write(to: file)
   }
-}
-
-// Document 1, "Adapter-Based Persistence".
-actor AdapterBasedPersistence {
-  private let adapter: any StorageAdapter
-  private let encoder = JSONEncoder()
-
-  init(adapter: any StorageAdapter) { self.adapter = adapter }
-
-  func save<T: Codable>(_ value: T, for key: String) async throws {
-    let data = try encoder.encode(value)
-    try await adapter.write(key: key, data: data)
-  }
-}
-
-/// The form in which the implementation of document 0 stores a value.
-struct StoredObject: Codable {
-  let value: Data
-  let transactionID: UUID
 }
 
 struct Note: Codable {
@@ -62,30 +24,56 @@ struct Note: Codable {
 
 enum Theme: String, Codable { case system, dark }
 
-let (kind, path) = (CommandLine.arguments[1], CommandLine.arguments[2])
-let count = CommandLine.arguments.count > 3 ? Int(CommandLine.arguments[3]) ?? 0 : 0
-let url = URL(fileURLWithPath: path)
-if kind == "service" {
-  let encoder = JSONEncoder()
-  encoder.outputFormatting = .sortedKeys
-  try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-  for (key, value) in [("raw", Data([0, 255, 1])), ("note", try encoder.encode(Note(title: "é", count: 2)))] {
-    try encoder.encode(StoredObject(value: value, transactionID: UUID())).write(
-      to: url.appendingPathComponent(key), options: .atomic)
-  }
-} else {
-  let adapter: any StorageAdapter = kind == "adapter" ? FileStorageAdapter(directory: url) : DefaultsAdapter(file: url)
+/// Stores three strings.
+func fill(_ adapter: any StorageAdapter) async throws {
   let persistence = AdapterBasedPersistence(adapter: adapter)
-  if count > 0 {
-    for number in 0..<count { try await persistence.save("text \(number)", for: "key-\(number)") }
-  } else {
-    try await persistence.save("a \"quoted\" / text\n", for: "text")
-    try await persistence.save(Data([0, 255, 1]), for: "bytes")
-    try await persistence.save(Theme.dark, for: "theme")
-    try await persistence.save(Note(title: "é", count: 2), for: "note")
-    try await persistence.save([1.5, -2], for: "list")
-    try await persistence.save(true, for: "flag")
-    try await persistence.save(Int?.none, for: "nothing")
-    try await persistence.save(URL(fileURLWithPath: "/a b"), for: "url")
+  try await persistence.save("John", for: "userName")
+  try await persistence.save("dark", for: "theme")
+  try await persistence.save(Data("secret bytes".utf8), for: "token")
+}
+
+/// Stores a value of each kind, or `count` strings.
+func fillVariously(_ adapter: any StorageAdapter, _ count: Int) async throws {
+  let persistence = AdapterBasedPersistence(adapter: adapter)
+  for number in 0..<count { try await persistence.save("text \(number)", for: "key-\(number)") }
+  guard count == 0 else { return }
+  try await persistence.save("a \"quoted\" / text\n", for: "text")
+  try await persistence.save(Data([0, 255, 1]), for: "bytes")
+  try await persistence.save(Theme.dark, for: "theme")
+  try await persistence.save(Note(title: "é", count: 2), for: "note")
+  try await persistence.save([1.5, -2], for: "list")
+  try await persistence.save(true, for: "flag")
+  try await persistence.save(Int?.none, for: "nothing")
+  try await persistence.save(URL(fileURLWithPath: "/a b"), for: "url")
+}
+
+let arguments = CommandLine.arguments
+guard arguments.count >= 3 else { exit(2) }
+let (form, target) = (arguments[1], arguments[2])
+let count = arguments.count > 3 ? Int(arguments[3]) ?? 0 : 0
+let files = FileStorageAdapter(directory: URL(fileURLWithPath: target))
+
+switch form {
+case "files": try await fill(files)
+case "various-files": try await fillVariously(files, count)
+case "various-entries": try await fillVariously(PropertyListAdapter(file: URL(fileURLWithPath: target)), count)
+case "preferences": try await fill(UserDefaultsStorageAdapter(suite: target))
+case "objects":
+  for key in ["user_profile", "theme"] {
+    try await files.write(key: key, data: StoredObject.stored(try JSONEncoder().encode(key)))
   }
+case "various-objects":
+  try await files.write(key: "raw", data: StoredObject.stored(Data([0, 255, 1])))
+  let note = try JSONEncoder().encode(Note(title: "é", count: 2))
+  try await files.write(key: "note", data: StoredObject.stored(note))
+case "preference-objects":
+  let defaults = UserDefaults(suiteName: target)
+  defaults?.set(try StoredObject.stored(try JSONEncoder().encode("dark")), forKey: "theme")
+  defaults?.synchronize()
+case "plain-preferences":
+  let defaults = UserDefaults(suiteName: target)
+  defaults?.set("dark", forKey: "theme")
+  defaults?.set(Data("[1]".utf8), forKey: "numbers")
+  defaults?.synchronize()
+default: exit(2)
 }

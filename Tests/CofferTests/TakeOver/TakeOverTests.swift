@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test(arguments: ["sqlite", "file"]) func adaptersOfDocument1(scheme: String) async throws {
-    try write("adapter")
+    try write("various-files")
     let engine = try await StoreLocation("\(scheme):\(directory.path("new"))").open()
     let report = try await engine.takeOver(from: .files(directory: origin, encoding: .json), options: removing())
       .result()
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test func storedObjectsOfDocument0() async throws {
-    try write("service")
+    try write("various-objects")
     let engine = MemoryEngine()
     let report = try await engine.takeOver(from: .files(directory: origin, encoding: .storedObject)).result()
     #expect(report.taken == 2 && report.isComplete)
@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test func propertyLists() async throws {
-    try write("defaults")
+    try write("various-entries")
     let engine = MemoryEngine()
     let report = try await engine.takeOver(from: .propertyList(path: origin, encoding: .json)).result()
     #expect(report.taken == 11 && report.isComplete)
@@ -131,7 +131,7 @@ import Testing
   }
 
   @Test func aDryRunChangesNothing() async throws {
-    try write("adapter")
+    try write("various-files")
     var options = removing()
     options.isDryRun = true
     let engine = try await StoreLocation("sqlite:\(directory.path("new.db"))").open()
@@ -193,7 +193,7 @@ import Testing
     let runs = isProving ? 200 : 20
     let location = "sqlite:\(directory.path("new.db"))"
     let count = isProving ? 100_000 : 6_000
-    try write("adapter", count)
+    try write("various-files", count)
     for _ in 0..<runs {
       let helper = try HelperProcess(["take-over", location, origin])
       #expect(try helper.line() == "opened")

@@ -1,7 +1,9 @@
 import Foundation
 
-/// The adapters that document 1 prints, and the form in which document 0's original keeps a value. They are as their
-/// programs have them, with what makes them compile here: no test may depend on Coffer's own idea of these formats.
+// The code that the source documents print, with what makes it compile here: no test may depend on Coffer's own idea of
+// these formats.
+
+// Document 1, "Storage Adapter Pattern".
 protocol StorageAdapter: Actor {
   func read(key: String) async throws -> Data?
   func write(key: String, data: Data) async throws
@@ -15,7 +17,10 @@ actor FileStorageAdapter: StorageAdapter {
   func read(key: String) async throws -> Data? { try? Data(contentsOf: directory.appendingPathComponent(key)) }
 
   func write(key: String, data: Data) async throws {
-    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(
+      at: directory,
+      withIntermediateDirectories: true
+    )
     let fileURL = directory.appendingPathComponent(key)
     try data.write(to: fileURL)
   }
@@ -38,6 +43,7 @@ actor UserDefaultsStorageAdapter: StorageAdapter {
   }
 }
 
+// Document 1, "Adapter-Based Persistence".
 actor AdapterBasedPersistence {
   private let adapter: any StorageAdapter
   private let encoder = JSONEncoder()
@@ -55,9 +61,10 @@ struct StoredObject: Codable {
   let value: Data
   let transactionID: UUID
 
-  static func encoded<T: Codable>(_ value: T) throws -> Data {
+  /// The bytes that it stores for the data of a value.
+  static func stored(_ value: Data) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
-    return try encoder.encode(StoredObject(value: try JSONEncoder().encode(value), transactionID: UUID()))
+    return try encoder.encode(StoredObject(value: value, transactionID: UUID()))
   }
 }

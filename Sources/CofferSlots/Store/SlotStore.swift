@@ -133,11 +133,8 @@ final class SlotStore: SlotCore {
   deinit { end() }
 
   private func end() {
-    let endWatch = endWatch.withLock { endWatch in
-      defer { endWatch = nil }
-      return endWatch
-    }
-    endWatch?()
+    let end = endWatch.withLock { $0.take() }
+    end?()
     slotAvailability.end()
   }
 

@@ -154,6 +154,10 @@ extension TypedStore {
         try await migrateValue(of: key)
         return nil
       }
+      if let preparation = attempt.preparation {
+        try await preparation()
+        return nil
+      }
       let result = try outcome.get()
       try Task.checkCancellation()
       guard let (batch, written) = attempt.batch(durability: durability, id: id) else { return result }

@@ -11,6 +11,7 @@ final class TransactionAttempt: Sendable {
     var last: [StoreKey: Int] = [:]
     var isEnded = false
     var migration: StorageError?
+    var preparation: (@Sendable () async throws -> Void)?
   }
 
   private struct Write {
@@ -76,6 +77,14 @@ final class TransactionAttempt: Sendable {
 
   /// The error of a read of a value that must be migrated.
   var migration: StorageError? { state.withLock { $0.migration } }
+
+  /// Records what must be done outside of the snapshot before the closure runs again.
+  func prepare(_ preparation: @escaping @Sendable () async throws -> Void) {
+    state.withLock { $0.preparation = $0.preparation ?? preparation }
+  }
+
+  /// What must be done before the closure runs again.
+  var preparation: (@Sendable () async throws -> Void)? { state.withLock { $0.preparation } }
 
   func end() { state.withLock { $0.isEnded = true } }
 

@@ -32,6 +32,9 @@ extension StorageKeyDescriptor {
       throw flaw(
         key, "The key is a secret, and secrets have no backups to restore.", "Give its damage another treatment.")
     }
+    guard family == nil || !hasMigration else {
+      throw flaw(key, "The key is a family, and has a migration.", "Migrate its members in your own code.")
+    }
     if let lifetime, lifetime <= .zero {
       throw flaw(key, "The key has a lifetime that is not positive.", "Omit it, or declare a longer one.")
     }
@@ -67,11 +70,6 @@ extension StorageKeyDescriptor {
       return StorageError(
         .platformUnavailable, "The key does not exist on this platform: it is \(availability.rawValue).",
         advice: "Check PlatformAvailability before you use it. Nothing was read or written.")
-    }
-    if hasMigration {
-      return StorageError(
-        .unsupported, "The key has a migration, which this version does not support.",
-        advice: "Migrate the older value in your own code. Nothing was read or written.")
     }
     switch security {
     case .keychain(_, let control?) where configuration.authentication?.supports(control) != true:

@@ -20,7 +20,7 @@ public struct TypedKey<Value: Sendable>: StorageKey {
   @inlinable public var description: String { parts.description }
   @inlinable public var availability: PlatformAvailability { parts.availability }
   @inlinable public var syncPolicy: SyncPolicy { parts.syncPolicy }
-  @inlinable public var migration: AnyStorageMigration? { parts.migration }
+  public var migration: AnyStorageMigration? { parts.migration ?? parts.makeMigration?(self) }
   @inlinable public var defaultValue: Value? { parts.defaultValue }
   @inlinable public var isSensitive: Bool { parts.isSensitive }
   @inlinable public var lifetime: Duration? { parts.lifetime }
@@ -66,7 +66,7 @@ public struct TypedKey<Value: Sendable>: StorageKey {
       name: name, domain: domain, security: security ?? domain.security, serializer: serializer, owner: owner,
       description: about, availability: availability, syncPolicy: sync, migration: migration,
       defaultValue: defaultValue, isSensitive: domain.isSecure, lifetime: lifetime,
-      damagePolicy: damage)
+      damagePolicy: damage, makeMigration: nil)
   }
 
   /// Creates a key of a secret. A domain that does not protect values does not compile. The secret is never synced and
@@ -88,7 +88,7 @@ public struct TypedKey<Value: Sendable>: StorageKey {
     parts = Parts(
       name: name, domain: domain.domain, security: domain.security, serializer: serializer, owner: owner,
       description: about, availability: availability, syncPolicy: .never, migration: nil, defaultValue: nil,
-      isSensitive: true, lifetime: lifetime, damagePolicy: damage)
+      isSensitive: true, lifetime: lifetime, damagePolicy: damage, makeMigration: nil)
   }
 }
 
@@ -108,12 +108,15 @@ extension TypedKey {
     @usableFromInline let isSensitive: Bool
     @usableFromInline let lifetime: Duration?
     @usableFromInline let damagePolicy: DamagePolicy<Value>?
+    /// Creates the migration of the key that has these parts.
+    @usableFromInline let makeMigration: (@Sendable (TypedKey) -> AnyStorageMigration?)?
 
     @usableFromInline
     init(
       name: String, domain: StorageDomain, security: SecurityPolicy, serializer: Serializer<Value>, owner: String,
       description: String, availability: PlatformAvailability, syncPolicy: SyncPolicy, migration: AnyStorageMigration?,
-      defaultValue: Value?, isSensitive: Bool, lifetime: Duration?, damagePolicy: DamagePolicy<Value>?
+      defaultValue: Value?, isSensitive: Bool, lifetime: Duration?, damagePolicy: DamagePolicy<Value>?,
+      makeMigration: (@Sendable (TypedKey) -> AnyStorageMigration?)?
     ) {
       self.name = name
       self.domain = domain
@@ -128,6 +131,7 @@ extension TypedKey {
       self.isSensitive = isSensitive
       self.lifetime = lifetime
       self.damagePolicy = damagePolicy
+      self.makeMigration = makeMigration
     }
   }
 }

@@ -1,30 +1,47 @@
 /// A migration of an older form of a value to its current key.
 ///
-/// This version has the types only: the router refuses a key with a migration.
+/// A router runs the migration of a key before the key's first access, whatever kind of access that is, once for all
+/// tasks, and records that it is done: it is not run again unless its ``name`` changes or
+/// ``StorageRouter/forceMigration(for:)`` asks for it. If it fails, the access throws, and the next one tries again.
+///
+/// ``SimpleLegacyMigration``, ``AppVersionConditionalMigration``, ``DefaultTransformingMigration`` and
+/// ``DefaultAggregatingMigration`` are ready. They read each older value as its own key declares, write and verify the
+/// new one, and then remove the older ones.
 public protocol StorageMigration<Key>: Sendable {
   /// The type of the destination key.
   associatedtype Key: StorageKey
 
   /// The key under which the migrated value is stored.
   var destinationKey: Key { get }
-  /// Returns whether the migration is needed.
+  /// The name by which the router records that the migration is done; by default the name of the type. A migration
+  /// with another name runs again.
+  var name: String { get }
+  /// Returns whether the migration is needed. If it is not, the router records that and does not ask again.
   /// - Throws: Any error if that cannot be determined.
   func shouldMigrate(using router: StorageRouter, context: MigrationContext) async throws -> Bool
-  /// Performs the migration using `router`. Must be idempotent: an interrupted migration is run again.
+  /// Performs the migration using `router`, by which it may also access keys of older values that are in no catalog.
+  /// Must be idempotent: an interrupted migration is run again, and two processes may run it at the same time.
   /// - Throws: Any error that ends the migration; errors of single values belong to the result.
   func migrate(using router: StorageRouter, context: MigrationContext) async throws -> MigrationResult
+}
+
+extension StorageMigration {
+  public var name: String { String(describing: Self.self) }
 }
 
 /// A type-erased migration.
 public struct AnyStorageMigration: Sendable {
   /// The name of the destination key.
   public let destination: String
+  /// The name by which a router records that the migration is done.
+  public let name: String
   private let check: @Sendable (StorageRouter, MigrationContext) async throws -> Bool
   private let run: @Sendable (StorageRouter, MigrationContext) async throws -> MigrationResult
 
   /// Creates a type-erased migration.
   public init(_ migration: some StorageMigration) {
     destination = migration.destinationKey.name
+    name = migration.name
     check = { try await migration.shouldMigrate(using: $0, context: $1) }
     run = { try await migration.migrate(using: $0, context: $1) }
   }
@@ -46,7 +63,8 @@ public struct AnyStorageMigration: Sendable {
 public struct MigrationContext: Sendable {
   /// The version of the application, such as `2.1.0`; empty if unknown.
   public var appVersion: String
-  /// The version of the application that ran last; `nil` at the first launch.
+  /// The version of the application that last migrated the key, or found that there was nothing to migrate; `nil` if
+  /// none has, as at the first launch and after a version without migrations.
   public var previousAppVersion: String?
   /// The device that the application runs on.
   public var device: DeviceInfo
@@ -67,9 +85,9 @@ public struct MigrationContext: Sendable {
 
 /// The outcome of a migration.
 public struct MigrationResult: Sendable {
-  /// Whether all values were migrated.
+  /// Whether the migration is done: all values were migrated, or there was nothing to migrate.
   public var success: Bool
-  /// The number of migrated values.
+  /// The number of values that were migrated by this run.
   public var migratedCount: Int
   /// The errors of the values that were not migrated.
   public var errors: [MigrationError]
@@ -97,6 +115,6 @@ public enum MigrationError: Error, Hashable, Sendable {
   case transformFailed(key: String, reason: String)
   /// The new value could not be stored; the older one is unchanged.
   case destinationFailed(key: String, reason: String)
-  /// The router does not support migrations.
+  /// The migration cannot be run with this key.
   case unsupported(key: String)
 }

@@ -8,6 +8,9 @@ public struct StorageConfiguration: Sendable {
   /// The name of the application in stores that all applications share: directories, the keychain's service, the
   /// preferences. By default its bundle identifier, or the name of its process where there is none.
   public var application: String?
+  /// The version of the application, which migrations of keys can depend on; by default that of its bundle, or empty
+  /// where there is none.
+  public var appVersion = Bundle.main.infoDictionary?["CFBundleShortVersionString"] as? String ?? ""
   /// The app group of domains that do not specify one.
   public var appGroup: String?
   /// The kind of device that the program runs on.

@@ -81,7 +81,10 @@ final class KeyRegistry: Sendable {
       let related =
         record.isFamily ? entries.values.joined().map(\.record) : others.map(\.record) + families
       for other in related where other !== old?.record { try record.refuseCollision(with: other) }
-      others.append((record, old?.resolved.map { StorageRouter.ResolvedKey(record, $0.store, declaration: nil) }))
+      // A key that was used without its migration has not been migrated.
+      let isSettled = old?.record.descriptor.hasMigration == record.descriptor.hasMigration
+      let resolved = isSettled ? old?.resolved : nil
+      others.append((record, resolved.map { StorageRouter.ResolvedKey(record, $0.store, declaration: nil) }))
       entries[name] = others
       if record.isFamily { families = families.filter { $0 !== old?.record } + [record] }
       if record.descriptor.isEncrypted { hasEncryptedKeys = true }
@@ -110,7 +113,8 @@ final class KeyRegistry: Sendable {
       let found = state.entry(key.declaredName, key.domain)
       return (found, found?.record.catalog == nil && !state.catalogs.isEmpty)
     }
-    if isRefused, !(key is any UncataloguedKey) { try refuseUnregistered(key) }
+    // The keys of older values belong to no catalog.
+    if isRefused, !(key is any UncataloguedKey), MigrationScope.current(self) == nil { try refuseUnregistered(key) }
     let present = try found ?? add(key)
     try check(key, present.record)
     return present

@@ -5,23 +5,24 @@ extension StorageRouter {
   /// Keys that were used before their catalog was registered remain valid.
   /// - Parameters:
   ///   - catalog: the catalog; each can be registered once.
-  ///   - migrateImmediately: whether the keys' migrations run now instead of when a key is first read. This version
-  ///     runs no migrations, so with `true` it refuses a catalog that has one.
+  ///   - migrateImmediately: whether the keys' migrations run now instead of when a key is first used.
   /// - Throws: `StorageError`: `duplicateKey` for a name or a catalog that is already registered, `invalidDeclaration`
   ///   for a key without owner or description or with a security policy that its domain does not support, `insecureKey`
-  ///   for a secret in a store that does not protect values or with a sync policy, `unsupported` for a catalog with a
-  ///   migration if `migrateImmediately` is `true`, and the errors of reading the overrides of sync policies.
+  ///   for a secret in a store that does not protect values or with a sync policy, and the errors of reading the
+  ///   overrides of sync policies. With `migrateImmediately`, the error of the first migration that has failed: the
+  ///   catalog is registered then, the migrations of its other keys have run, and that of the key runs again when the
+  ///   key is first used.
   public func registerCatalog(_ catalog: some StorageKeyCatalog, migrateImmediately: Bool = false) async throws {
-    if migrateImmediately, let key = catalog.allKeys.first(where: \.descriptor.hasMigration) {
-      throw StorageError(
-        .unsupported, "The key has a migration, which this version does not support.",
-        advice: "Register the catalog without migrateImmediately. No key of it was registered.",
-        key: try? StoreKey(key.descriptor.name))
-    }
     // Overrides of sync policies matter only if something is sent.
     if configuration.sync.transport != nil { try await loadSyncPolicies() }
     try registry.register(catalog)
     follower?.changed()
+    guard migrateImmediately else { return }
+    var failure: (any Error)?
+    for key in catalog.allKeys where key.descriptor.hasMigration {
+      do { _ = try await key.key.resolved(by: self) } catch { failure = failure ?? error }
+    }
+    if let failure { throw failure }
   }
 
   /// The registered catalogs, in the order of their registration.

@@ -22,6 +22,8 @@ public actor StorageRouter: StorageProviding {
   public nonisolated let configuration: StorageConfiguration
   nonisolated let registry: KeyRegistry
   nonisolated let openStores: OpenStores
+  /// The running migrations of keys.
+  nonisolated let migrations = MigrationRuns()
   let sync: SyncHelper
   /// Sends automatic keys after changes; `nil` without a transport.
   nonisolated let follower: SyncFollower?
@@ -98,6 +100,8 @@ public actor StorageRouter: StorageProviding {
     try record.checkLocation(configuration)
     let store = if let known { known.store } else { try await openStores.store(of: record) }
     let resolved = ResolvedKey(record, store, declaration: declaration)
+    // Only a migrated key is kept, since `cached(_:)` and submissions use what is.
+    if known == nil, record.descriptor.hasMigration, try await !settle(key, resolved) { return resolved }
     registry.keep(resolved)
     return resolved
   }

@@ -54,6 +54,14 @@ public final class StorageTransaction: Sendable {
   }
 
   private func resolve<K: StorageKey>(_ key: K) async throws -> StorageRouter.ResolvedKey {
+    if try router.mustMigrate(key) {
+      // The snapshot of this attempt has the state before the migration.
+      attempt.prepare { [router] in _ = try await router.resolve(key) }
+      throw StorageError(
+        .migrationNeeded, "The key must be migrated before the transaction.",
+        advice: "Let this error end the closure, which runs again. Nothing was written.",
+        location: store.engine.description)
+    }
     let resolved = try await router.resolve(key)
     guard resolved.store === store else {
       throw StorageError(

@@ -21,7 +21,7 @@ final class DamageHandler: Sendable {
   private let origin: StoreOrigin
   private let onHandled: (@Sendable (HandledDamage) -> Void)?
   private let patience: Duration
-  private let underWay = Locked<[StoreKey: DamageHandling]>([:])
+  private let underWay = Locked<[StoreKey: SharedOutcome]>([:])
 
   /// - Parameter patience: the time for which a read waits for a policy.
   init(
@@ -52,7 +52,7 @@ final class DamageHandler: Sendable {
     else { throw error }
     let (handling, isNew) = underWay.withLock { underWay in
       if let handling = underWay[key] { return (handling, false) }
-      let handling = DamageHandling()
+      let handling = SharedOutcome()
       underWay[key] = handling
       return (handling, true)
     }

@@ -49,7 +49,7 @@ public struct MigrationStep: Sendable {
   /// Runs the step. A step that does not return in time is cancelled and left behind.
   /// - Throws: ``StepFailure``, `late`, or `CancellationError`.
   func run(_ value: any Sendable, orThrow late: StorageError) async throws -> any Sendable {
-    let run = DamageHandling()
+    let run = SharedOutcome()
     let result = Locked<(any Sendable)?>(nil)
     let task = Task { [body] in
       do {

@@ -1,14 +1,14 @@
 import CofferLocks
 import Foundation
 
-/// One run of a policy, which any number of reads of the key await.
-final class DamageHandling: Sendable {
+/// The end of one run of a policy, a step or a migration, which any number of tasks await.
+final class SharedOutcome: Sendable {
   private struct Waiter {
     let continuation: CheckedContinuation<Void, any Error>
-    let timer: Task<Void, any Error>
+    let timer: Task<Void, any Error>?
 
     func resume(with outcome: Result<Void, any Error>) {
-      timer.cancel()
+      timer?.cancel()
       continuation.resume(with: outcome)
     }
   }
@@ -32,7 +32,13 @@ final class DamageHandling: Sendable {
 
   /// Waits for the end of the run.
   /// - Throws: the error of the run; `late` after `limit`; `CancellationError`.
-  func wait(_ limit: Duration, orThrow late: any Error) async throws {
+  func wait(_ limit: Duration, orThrow late: any Error) async throws { try await wait((limit, late)) }
+
+  /// Waits for the end of the run, however long it takes.
+  /// - Throws: the error of the run; `CancellationError`.
+  func wait() async throws { try await wait(nil) }
+
+  private func wait(_ deadline: (limit: Duration, late: any Error)?) async throws {
     let id = UUID()
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -40,9 +46,11 @@ final class DamageHandling: Sendable {
           // A cancellation before this point has set the flag; a later one finds the waiter.
           if Task.isCancelled { return .failure(CancellationError()) }
           if let outcome = state.outcome { return outcome }
-          let timer = Task {
-            try await Task.sleep(for: limit)
-            end(id, late)
+          let timer = deadline.map { deadline in
+            Task {
+              try await Task.sleep(for: deadline.limit)
+              end(id, deadline.late)
+            }
           }
           state.waiters[id] = Waiter(continuation: continuation, timer: timer)
           return nil

@@ -1,0 +1,196 @@
+extension StorageRouter {
+  /// Runs the migration of a key now, whether or not it is recorded as done: for example because an older version of
+  /// the application has stored an older value again.
+  ///
+  /// ```swift
+  /// let result = try await router.forceMigration(for: .token)
+  /// ```
+  ///
+  /// A value that the key has is not replaced.
+  /// - Returns: what was migrated. For a key without a migration, nothing was.
+  /// - Throws: `StorageError`: `migrationFailed`, and the errors of the stores. The older value is kept, and the next
+  ///   access of the key tries again.
+  @discardableResult
+  public nonisolated func forceMigration<K: StorageKey>(for key: K) async throws -> MigrationResult {
+    guard let migration = key.migration else { return MigrationResult(success: true) }
+    let (record, _) = try registry.find(key)
+    try record.checkLocation(configuration)
+    let resolved = ResolvedKey(record, try await openStores.store(of: record), declaration: nil)
+    return try await run(migration, of: key, resolved, isForced: true)
+  }
+
+  /// Waits until the migration of a key is done.
+  /// - Returns: `false` if the caller is that migration.
+  nonisolated func settle<K: StorageKey>(_ key: K, _ resolved: ResolvedKey) async throws -> Bool {
+    guard let migration = key.migration else { return true }
+    if MigrationScope.current(registry)?.isMigrating(MigrationTarget(resolved.record)) == true { return false }
+    _ = try await run(migration, of: key, resolved, isForced: false)
+    return true
+  }
+
+  /// Returns whether resolving a key would wait for its migration.
+  nonisolated func mustMigrate<K: StorageKey>(_ key: K) throws -> Bool {
+    guard registry.resolved(of: key.declaration ?? key.family) == nil else { return false }
+    let (record, known) = try registry.find(key)
+    guard known == nil, record.descriptor.hasMigration else { return false }
+    return MigrationScope.current(registry)?.isMigrating(MigrationTarget(record)) != true
+  }
+
+  private nonisolated func run<K: StorageKey>(
+    _ migration: AnyStorageMigration, of key: K, _ resolved: ResolvedKey, isForced: Bool
+  ) async throws -> MigrationResult {
+    let target = MigrationTarget(resolved.record)
+    return try await migrations.result(of: target, for: MigrationScope.current(registry)?.targets.last) { [self] in
+      do {
+        return try await MigrationScope.enter(target, migration.name, registry) {
+          try await perform(migration, of: key, resolved, isForced: isForced)
+        }
+      } catch {
+        throw StorageError.migration(of: resolved, failedWith: error)
+      }
+    }
+  }
+
+  private nonisolated func perform<K: StorageKey>(
+    _ migration: AnyStorageMigration, of key: K, _ resolved: ResolvedKey, isForced: Bool
+  ) async throws -> MigrationResult {
+    guard migration.destination == key.name else { throw MigrationError.unsupported(key: key.name) }
+    let engine = resolved.store.engine
+    let log = try await MigrationLog(of: resolved.key, in: engine)
+    let state = log.entry(of: migration.name)?.state
+    if state == .done, !isForced { return MigrationResult(success: true) }
+    let context = MigrationContext(appVersion: configuration.appVersion, previousAppVersion: log.lastVersion)
+    // A run that was interrupted after it had removed the older value is finished, although nothing seems to be left.
+    var outcome: MigrationOutcome?
+    var result = MigrationResult(success: true)
+    let isInterrupted = state == .copied
+    let isNeeded = try await isInterrupted ? true : migration.shouldMigrate(using: self, context: context)
+    if isNeeded {
+      result = try await migration.migrate(using: self, context: context)
+      guard result.success else { throw result.errors.first ?? MigrationError.unsupported(key: key.name) }
+      outcome = .migrated
+    }
+    try await recordEnd(of: migration.name, outcome ?? .nothingToMigrate, result.migratedCount, resolved)
+    return result
+  }
+
+  /// Records the end of a migration that has not done so itself.
+  private nonisolated func recordEnd(
+    of migration: String, _ outcome: MigrationOutcome, _ count: Int, _ resolved: ResolvedKey
+  ) async throws {
+    let engine = resolved.store.engine
+    while true {
+      let log = try await MigrationLog(of: resolved.key, in: engine)
+      guard log.isWritable, log.entry(of: migration)?.state != .done else { return }
+      let operations = try log.operations(
+        recording: migration, .done, outcome, values: count, appVersion: configuration.appVersion,
+        at: engine.clock.now())
+      do {
+        try await resolved.store.commit(WriteBatch(operations), [])
+        return
+      } catch let error as StorageError where error.code == .preconditionFailed {
+        try Task.checkCancellation()
+      }
+    }
+  }
+
+  // MARK: For the ready kinds
+
+  /// Returns whether one of a migration's older keys has a value.
+  nonisolated func hasValue<K: StorageKey>(_ sources: [AnyStorageKey], for key: K) async throws -> Bool {
+    try refuseOwnKey(sources, key)
+    return try await inMigration(of: key, "") {
+      for source in sources where try await self.mayExist(source.descriptor.domain) {
+        let resolved = try await source.key.resolved(by: self)
+        if try await !self.storedKeys(of: resolved.record, in: resolved.store.engine).isEmpty { return true }
+      }
+      return false
+    }
+  }
+
+  /// Moves older values to a key.
+  nonisolated func move<K: StorageKey>(
+    _ sources: [AnyStorageKey], to key: K, name: String,
+    make: @escaping @Sendable (MigrationValues) async throws -> K.Value
+  ) async throws -> MigrationResult {
+    try refuseOwnKey(sources, key)
+    return try await inMigration(of: key, name) {
+      // A condition around a migration is recorded under its own name.
+      let name = MigrationScope.current(self.registry)?.name ?? name
+      return try await ValueMove(router: self, key: key, sources: sources, name: name) { values in
+        do { return try await make(values) } catch let error as MigrationError { throw error } catch let error
+          where !(error is CancellationError)
+        {
+          throw MigrationError.transformFailed(key: key.name, reason: "\(type(of: error)) was thrown")
+        }
+      }.run()
+    }
+  }
+
+  /// A key cannot be its own older key: removing the older value would remove the new one.
+  private nonisolated func refuseOwnKey<K: StorageKey>(_ sources: [AnyStorageKey], _ key: K) throws {
+    for source in sources where source.descriptor.name == key.name {
+      guard let old = try? DomainLocation(source.descriptor.domain, configuration) else { continue }
+      guard try old != DomainLocation(key.domain, configuration) else {
+        throw MigrationError.unsupported(key: key.name)
+      }
+    }
+  }
+
+  /// Runs `body` as the migration of a key, also if the application has called the migration itself.
+  private nonisolated func inMigration<K: StorageKey, R: Sendable>(
+    of key: K, _ name: String, _ body: @escaping @Sendable () async throws -> R
+  ) async throws -> R {
+    let target = MigrationTarget(try registry.find(key).record)
+    if MigrationScope.current(registry)?.isMigrating(target) == true { return try await body() }
+    return try await MigrationScope.enter(target, name, registry, body)
+  }
+
+  /// Whether the older values are less protected than the new one, so that nothing of them may stay in their stores.
+  nonisolated func mustScrub(_ sources: [ResolvedKey], for destination: ResolvedKey) -> Bool { false }
+}
+
+extension StorageKey {
+  /// Returns the resolved key, after its migration.
+  func resolved(by router: StorageRouter) async throws -> StorageRouter.ResolvedKey { try await router.resolve(self) }
+}
+
+extension StorageError {
+  /// Returns the error of an access whose migration has failed.
+  static func migration(of resolved: StorageRouter.ResolvedKey, failedWith error: any Error) -> any Error {
+    let location = resolved.store.engine.description
+    let advice = "The older value is kept, and the next access of the key tries again."
+    switch error {
+    case is CancellationError: return error
+    case let error as StorageError:
+      // These codes would tell the caller that its own key has no value, or that its own condition failed.
+      let isAmbiguous = [.notFound, .preconditionFailed].contains(error.code)
+      return StorageError(
+        isAmbiguous ? .migrationFailed : error.code, "The key could not be migrated: \(error.message)",
+        advice: "\(error.advice) \(advice)", location: error.location.isEmpty ? location : error.location,
+        key: resolved.key, underlying: error.underlying)
+    case let error as MigrationError:
+      return StorageError(
+        .migrationFailed, "The key could not be migrated: \(error.reason).",
+        advice: "Correct its migration. \(advice)", location: location, key: resolved.key)
+    default:
+      return StorageError(
+        .migrationFailed, "The key could not be migrated: its migration threw \(type(of: error)).",
+        advice: "Correct its migration. \(advice)", location: location, key: resolved.key)
+    }
+  }
+}
+
+extension MigrationError {
+  /// The error as a lower-case clause, for use inside another sentence.
+  fileprivate var reason: String {
+    switch self {
+    case .sourceNotFound(let key): "the older key '\(key.escapingControlCharacters)' has no value"
+    case .sourceUnreadable(let key, let reason):
+      "the value of the older key '\(key.escapingControlCharacters)' could not be read: \(reason)"
+    case .transformFailed(_, let reason): "the older value could not be converted: \(reason)"
+    case .destinationFailed(_, let reason): "the new value could not be stored: \(reason)"
+    case .unsupported: "the migration belongs to another key, has the key as its own older one, or did not succeed"
+    }
+  }
+}

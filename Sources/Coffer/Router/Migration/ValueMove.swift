@@ -1,0 +1,217 @@
+import Foundation
+
+/// The move of older values to a key: read by the older keys' declarations, written and verified by the key's own,
+/// and removed last.
+///
+/// The value and a record that says so are committed together, on the condition that the key has no value. Whoever
+/// finds such a record and the value at its revision, after a kill or in another process, continues from there.
+struct ValueMove<Key: StorageKey>: Sendable {
+  /// The maximum number of attempts when other writers change the values meanwhile.
+  private static var attempts: Int { 16 }
+
+  let router: StorageRouter
+  let key: Key
+  let sources: [AnyStorageKey]
+  /// The name of the migration in the record.
+  let name: String
+  let make: @Sendable (MigrationValues) async throws -> Key.Value
+
+  /// An older value.
+  fileprivate struct Source {
+    let resolved: StorageRouter.ResolvedKey
+    let key: AnyStorageKey
+    let entry: StoreEntry
+    let value: any Sendable
+  }
+
+  /// What the key has already.
+  private enum Present {
+    case nothing
+    case value(StoreEntry)
+    /// There is a value that cannot be read.
+    case damaged
+  }
+
+  func run() async throws -> MigrationResult {
+    let destination = try await router.resolve(key)
+    for _ in 0..<Self.attempts {
+      try Task.checkCancellation()
+      if let outcome = try await attempt(destination) { return outcome }
+    }
+    throw StorageError(
+      .busy, "Other programs keep changing the values that are being migrated.",
+      advice: "Try again; the older values are kept until the migration has ended.", location: location(destination),
+      key: destination.key)
+  }
+
+  private func location(_ resolved: StorageRouter.ResolvedKey) -> String { resolved.store.engine.description }
+
+  /// Returns the result, or `nil` if another writer has changed one of the values.
+  private func attempt(_ destination: StorageRouter.ResolvedKey) async throws -> MigrationResult? {
+    let log = try await MigrationLog(of: destination.key, in: destination.store.engine)
+    let state = log.entry(of: name)?.state
+    let found = try await read()
+    guard !found.isEmpty else {
+      return try await finish(state == .copied ? .migrated : .nothingToMigrate, 0, destination, log)
+    }
+    if let source = found.first(where: { $0.resolved.store.engine.isReadOnly }) {
+      throw StorageError(
+        .readOnly, "The older value can only be read, so it cannot be moved to the key '\(key.name)'.",
+        advice: "Open its store for writing once. Nothing was changed.", location: location(source.resolved),
+        key: source.resolved.key)
+    }
+    let present = try await present(destination)
+    switch present {
+    case .nothing: break
+    case .damaged: return try await finish(.destinationKept, 0, destination, log)
+    case .value(let entry):
+      let isOwn = state == .copied && entry.revision == log.revision
+      // It may also be the value that a killed run has copied into a store without records.
+      let isEqual = (try? await encode(found, destination))?.encoded.data == entry.value
+      if isEqual { return try await remove(found, found.count, destination) }
+      if !isOwn { return try await finish(.destinationKept, 0, destination, log) }
+    }
+    return try await copy(found, over: present, destination, log)
+  }
+
+  // MARK: Reading
+
+  private func read() async throws -> [Source] {
+    var found: [Source] = []
+    for source in sources {
+      if let value = try await source.key.read(source, self) { found.append(value) }
+    }
+    return found
+  }
+
+  /// Reads an older value by the declaration of its key. Creates no store for it.
+  fileprivate func read<S: StorageKey>(_ key: S, _ any: AnyStorageKey) async throws -> Source? {
+    guard try await router.mayExist(key.domain) else { return nil }
+    let (resolved, serializer) = (try await router.resolve(key), key.serializer)
+    return try await router.handlingDamage(of: key, resolved) {
+      guard let entry = try await resolved.store.engine.entry(resolved.key) else { return nil }
+      let value = try serializer.value(from: EncodedValue(entry), resolved)
+      return Source(resolved: resolved, key: any, entry: entry, value: value)
+    }
+  }
+
+  private func present(_ destination: StorageRouter.ResolvedKey) async throws -> Present {
+    let engine = destination.store.engine
+    do {
+      // A value with an access control is read only if it is there.
+      guard try await engine.contains(destination.key) else { return .nothing }
+      return try await engine.entry(destination.key).map { .value($0) } ?? .nothing
+    } catch let error as StorageError where error.code == .damaged && error.key == destination.key {
+      return .damaged
+    }
+  }
+
+  // MARK: Writing
+
+  /// Returns the new value with its bytes, which can be read back.
+  private func encode(
+    _ found: [Source], _ destination: StorageRouter.ResolvedKey
+  ) async throws -> (value: Key.Value, encoded: EncodedValue) {
+    let values = MigrationValues(found: found.map { ($0.key.key.name, $0.key.descriptor.domain, $0.value) })
+    let value = try await make(values)
+    // A value that expires does not become one that never does.
+    let expires = found.compactMap(\.entry.attributes.expires).min()
+    let encoded = try key.serializer.encoded(value, destination, expires: expires)
+    try router.checkSize(encoded.data.count, destination.record, destination.key)
+    _ = try key.serializer.value(from: encoded, destination)
+    return (value, encoded)
+  }
+
+  /// Stores the new value, reads it back, and removes the older ones: all in one commit if they are in one store.
+  private func copy(
+    _ found: [Source], over present: Present, _ destination: StorageRouter.ResolvedKey, _ log: MigrationLog
+  ) async throws -> MigrationResult? {
+    let (store, engine) = (destination.store, destination.store.engine)
+    let (value, encoded) = try await encode(found, destination)
+    let revision: StoreRevision? = if case .value(let entry) = present { entry.revision } else { nil }
+    let isOneStore = log.isWritable && found.allSatisfy { $0.resolved.store === store }
+    let isDone = isOneStore && !router.mustScrub(found.map(\.resolved), for: destination)
+    var operations: [WriteBatch.Operation] = log.isSupported ? [.require(destination.key, revision)] : []
+    operations.append(.put(destination.key, encoded.data, encoded.attributes))
+    operations += try record(isDone ? .done : .copied, .migrated, found.count, destination, log)
+    if isOneStore { operations += found.flatMap { removal(of: $0) } }
+    var written: [(key: StoreKey, box: (any AnyBox)?)] = [
+      (destination.key, Box(value, size: encoded.data.count))
+    ]
+    if isOneStore { written += found.map { ($0.resolved.key, nil) } }
+    let commit: StoreCommit
+    do { commit = try await store.commit(WriteBatch(operations), written) } catch let error as StorageError
+      where error.code == .preconditionFailed
+    { return nil }
+    let entry = try await engine.entry(destination.key)
+    guard entry?.value == encoded.data else {
+      guard entry?.revision == commit.revision || !log.isSupported else { return nil }  // It was changed since.
+      throw StorageError(
+        .damaged, "The migrated value was not read back as it was written.",
+        advice: "Check the store; the older value was kept.", location: engine.description, key: destination.key)
+    }
+    if isDone { return result(.migrated, found.count) }
+    return try await remove(isOneStore ? [] : found, found.count, destination)
+  }
+
+  /// Removes older values whose new one is committed, if they are still those that were read.
+  private func remove(
+    _ found: [Source], _ count: Int, _ destination: StorageRouter.ResolvedKey
+  ) async throws -> MigrationResult? {
+    var left = found
+    while let store = left.first?.resolved.store {
+      let own = left.filter { $0.resolved.store === store }
+      left.removeAll { $0.resolved.store === store }
+      do {
+        try await store.commit(WriteBatch(own.flatMap { removal(of: $0) }), own.map { ($0.resolved.key, nil) })
+      } catch let error as StorageError where error.code == .preconditionFailed { return nil }
+    }
+    let log = try await MigrationLog(of: destination.key, in: destination.store.engine)
+    return try await finish(.migrated, count, destination, log)
+  }
+
+  private func removal(of source: Source) -> [WriteBatch.Operation] {
+    let isChecked = source.resolved.store.engine.capabilities.contains([.preconditions, .revisions])
+    let key = source.resolved.key
+    return (isChecked ? [.require(key, source.entry.revision)] : []) + [.delete(key)]
+  }
+
+  // MARK: Recording
+
+  private func record(
+    _ state: MigrationLog.Entry.State, _ outcome: MigrationOutcome, _ count: Int,
+    _ destination: StorageRouter.ResolvedKey, _ log: MigrationLog
+  ) throws -> [WriteBatch.Operation] {
+    try log.operations(
+      recording: name, state, outcome, values: count, appVersion: router.configuration.appVersion,
+      at: destination.store.engine.clock.now())
+  }
+
+  /// Records the end of the migration.
+  private func finish(
+    _ outcome: MigrationOutcome, _ count: Int, _ destination: StorageRouter.ResolvedKey, _ log: MigrationLog
+  ) async throws -> MigrationResult? {
+    let earlier = log.entry(of: name)
+    // A second run that finds nothing does not hide what the first one has done.
+    let isKnown = earlier?.state == .done && (earlier?.outcome == outcome || outcome == .nothingToMigrate)
+    if !isKnown, log.isWritable {
+      let values = max(count, outcome == .migrated ? earlier?.values ?? 0 : 0)
+      do {
+        try await destination.store.commit(WriteBatch(try record(.done, outcome, values, destination, log)), [])
+      } catch let error as StorageError where error.code == .preconditionFailed { return nil }
+    }
+    return result(outcome, count)
+  }
+
+  private func result(_ outcome: MigrationOutcome, _ count: Int) -> MigrationResult {
+    MigrationResult(success: true, migratedCount: count, metadata: ["outcome": .string(outcome.rawValue)])
+  }
+}
+
+extension StorageKey {
+  /// Reads the value of this older key, whose type is known here.
+  fileprivate func read<K: StorageKey>(_ any: AnyStorageKey, _ move: ValueMove<K>) async throws -> ValueMove<K>.Source?
+  {
+    try await move.read(self, any)
+  }
+}

@@ -214,6 +214,7 @@ let package = Package(
       [
         "CofferLocks", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferEncryption", "CofferFileSystem",
         "CofferKeychain", "CofferSQLite", "CofferSlots", "CofferTesting", "CofferTestHelper", "CofferTestSupport",
+        "LegacyProgram",
         .target(name: "CofferBus", condition: .when(platforms: [.linux], traits: ["SecretService"])),
       ],
       exclude: ["Golden"]),

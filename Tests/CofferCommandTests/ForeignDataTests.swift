@@ -45,4 +45,18 @@ struct ForeignDataTests {
     #expect(ended.text.contains("2 files: 'theme', 'userName'"), "\(ended.text)")
     #expect(ended.text.contains("coffer take-over"), "\(ended.text)")
   }
+
+  @Test("audit and the commands for keys refuse them as well, and take --ignore-foreign")
+  func auditAndKeys() async throws {
+    let key = try sandbox.makeKey("app.key")
+    for arguments in [["keys", "file:old"], ["encrypt", "file:old"], ["rotate", "file:old"]] {
+      let refused = try await sandbox.coffer(arguments + ["--key-file", key])
+      #expect(refused.status == 1 && refused.errors.contains("--ignore-foreign"), "\(arguments): \(refused.errors)")
+      #expect(!sandbox.exists("old/.coffer"))
+    }
+    let encrypted = try await sandbox.coffer("encrypt", "file:old", "--key-file", key, "--ignore-foreign")
+    #expect(encrypted.status == 0, "\(encrypted.errors)")
+    let value = try await sandbox.coffer("get", "theme", "--store", "encrypted:file:old", "--key-file", key)
+    #expect(value.text == "\"dark\"", "\(value.errors)")
+  }
 }

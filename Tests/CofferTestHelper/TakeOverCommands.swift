@@ -1,10 +1,12 @@
 import Coffer
 import Foundation
 
-/// Takes the files of a directory over into a store.
+/// Takes values over into a store.
 ///
-/// `take-over STORE DIRECTORY [keep]` prints a line for each batch, at the end the report and the peak of the memory in
-/// kilobytes, and removes the files unless they are to be kept. `fill STORE COUNT SIZE` stores values.
+/// `take-over STORE SOURCE [keep] [bytes] [pause]` prints a line for each batch, and at the end the report and the peak
+/// of the memory in kilobytes. SOURCE is a directory of files or `keychain:SERVICE`. Originals are removed unless they
+/// are to be kept. With `pause`, each commit is followed by the line `committed`, and returns after a line of input.
+/// `fill STORE COUNT SIZE` stores values.
 func runTakeOver(_ command: String, _ store: String, _ rest: [String]) async throws -> Bool {
   switch command {
   case "take-over": try await takeOver(store, rest)
@@ -15,21 +17,34 @@ func runTakeOver(_ command: String, _ store: String, _ rest: [String]) async thr
 }
 
 private func takeOver(_ store: String, _ rest: [String]) async throws {
-  let engine = try await StoreLocation(store).open()
+  var opening = StoreOptions()
+  if rest.contains("pause") {
+    opening.events = CofferEvents { event in
+      guard case .committed = event.kind else { return }
+      say("committed")
+      _ = readLine()
+    }
+  }
+  let engine = try await StoreLocation(store).open(opening)
   var options = TakeOverOptions()
   options.removesOriginals = !rest.contains("keep")
-  let encoding: LegacyEncoding = rest.contains("bytes") ? .bytes : .json
   say("opened")
-  let run = engine.takeOver(from: .files(directory: rest[0], encoding: encoding), options: options)
+  let run = engine.takeOver(from: source(rest), options: options)
   for await progress in run.updates { say("values \(progress.values)") }
   do {
     let report = try await run.result()
     say("peak \(try peakMemory())")
     say("done \(report.taken) \(report.alreadyThere) \(report.removedOriginals)")
   } catch let error as StorageError {
-    say("failed \(error.code)")
+    say("failed \(error.code): \(error.message)")
   }
   try await engine.close()
+}
+
+private func source(_ rest: [String]) -> LegacySource {
+  let encoding: LegacyEncoding = rest.contains("bytes") ? .bytes : .json
+  let service = rest[0].hasPrefix("keychain:") ? String(rest[0].dropFirst("keychain:".count)) : nil
+  return service.map { .keychain(service: $0, encoding: encoding) } ?? .files(directory: rest[0], encoding: encoding)
 }
 
 private func fill(_ store: String, count: Int, size: Int) async throws {

@@ -58,6 +58,18 @@ case "files": try await fill(files)
 case "various-files": try await fillVariously(files, count)
 case "various-entries": try await fillVariously(PropertyListAdapter(file: URL(fileURLWithPath: target)), count)
 case "preferences": try await fill(UserDefaultsStorageAdapter(suite: target))
+case "keychain": try await fill(KeychainStorageAdapter(service: target))
+case "various-secrets": try await fillVariously(KeychainStorageAdapter(service: target), count)
+case "keychain-objects":
+  for key in ["user_profile", "theme"] {
+    let object = try StoredObject.stored(try JSONEncoder().encode(key))
+    try Keyring.store(try JSONEncoder().encode(object), label: key, ["service": target, "account": key])
+  }
+case "passwords":
+  try Keyring.store(Data("s3cret".utf8), label: "x", ["service": target, "account": "token"])
+  try Keyring.store(Data(#"{"expires":1}"#.utf8), label: "x", ["service": target, "account": "object"])
+case "user-names":
+  try Keyring.store(Data("s3cret".utf8), label: "x", ["service": target, "username": "alice", "application": "mail"])
 case "objects":
   for key in ["user_profile", "theme"] {
     try await files.write(key: key, data: StoredObject.stored(try JSONEncoder().encode(key)))

@@ -11,8 +11,8 @@ extension Table {
   ) -> Syntax {
     let ofKey = Option.ofKey + (newKey.isEmpty ? [.anchorFile] : newKey)
     return Syntax(
-      summary: summary, operands: [store], options: options + ofKey + [.json], details: details, examples: examples,
-      aliases: aliases)
+      summary: summary, operands: [store], options: options + ofKey + [.ignoreForeign, .json], details: details,
+      examples: examples, aliases: aliases)
   }
 
   static let encrypt = command(

@@ -5,7 +5,7 @@ extension Table {
     summary: "store what another library has stored",
     operands: [
       Syntax.Operand(
-        name: "SOURCE", completion: .files, summary: "a directory of files, a property list or a database",
+        name: "SOURCE", completion: .files, summary: "the directory, file, prefs:SUITE or keychain:SERVICE",
         isRequired: true),
       Syntax.Operand(
         name: "STORE", completion: .locations, summary: "the store: PATH or KIND:ADDRESS; created if missing",
@@ -28,7 +28,8 @@ extension Table {
       """
       Each value is read back and compared. A key that has another value is reported
       and keeps it; the status is then 1. --remove deletes each file of a directory
-      once the store has its value safely, and only if it has not changed since.
+      or item of a keyring once the store has its value safely, and only if it has
+      not changed since.
       """,
       """
       Links, pipes and subdirectories are not read. After Ctrl-C or a failure, run

@@ -216,7 +216,7 @@ enum Table {
       Operand(
         name: "KEYS", completion: .locations, summary: "the file of declared keys; - for input", isRequired: true)
     ],
-    options: [.html, .all, .readOnly] + Option.ofKey + [.json],
+    options: [.html, .all, .readOnly] + Option.ofKey + [.ignoreForeign, .json],
     details: [
       """
       An application writes the file:

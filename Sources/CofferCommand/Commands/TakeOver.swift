@@ -50,30 +50,6 @@ private func refuseKeys(in source: LegacySource, _ invocation: Invocation) throw
   }
 }
 
-/// Returns the source: a directory, a database of which a table is named, or a property list.
-private func legacySource(at path: String, _ invocation: Invocation) throws -> LegacySource {
-  let encoding = invocation.options[.encoding].flatMap(LegacyEncoding.init) ?? .bytes
-  guard invocation.options[.encoding].map({ LegacyEncoding(rawValue: $0) != nil }) ?? true else {
-    let known = LegacyEncoding.allCases.map(\.rawValue).joined(separator: ", ")
-    throw UsageError("--encoding takes one of: \(known).", .takeOverValues)
-  }
-  let columns = [Option.table, .keyColumn, .valueColumn].map { invocation.options[$0] }
-  guard columns.allSatisfy({ $0 == nil }) || columns.allSatisfy({ $0 != nil }) else {
-    throw UsageError("A database needs all of --table, --keys and --values.", .takeOverValues)
-  }
-  if let table = columns[0], let key = columns[1], let value = columns[2] {
-    return .table(path: path, table: table, keyColumn: key, valueColumn: value, encoding: encoding)
-  }
-  var isDirectory: ObjCBool = false
-  guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
-    throw CommandError(
-      .notFound, StorageError.Code.notFound.description, "There is no file or directory '\(path.oneLine())'.",
-      advice: "Check the path of SOURCE; nothing was changed.")
-  }
-  return isDirectory.boolValue
-    ? .files(directory: path, encoding: encoding) : .propertyList(path: path, encoding: encoding)
-}
-
 private func takeOverOptions(_ invocation: Invocation) throws -> TakeOverOptions {
   var options = TakeOverOptions()
   (options.isDryRun, options.removesOriginals) = (invocation.has(.dryRun), invocation.has(.remove))

@@ -19,13 +19,15 @@ public struct ForeignData: Sendable, Hashable {
     case preferences
     /// An SQLite database.
     case database
+    /// A service in the desktop's keyring.
+    case keychain
   }
 
   /// What holds the data.
   public let container: Container
   /// The location that was to be opened, such as `file:/var/lib/shop`.
   public let location: String
-  /// The number of files, preferences or tables.
+  /// The number of files, preferences, tables or secrets.
   public let count: Int
   /// Whether there may be more than ``count``, since counting ends at a limit.
   public let hasMore: Bool
@@ -64,6 +66,9 @@ public struct ForeignData: Sendable, Hashable {
     case .preferences:
       let values = count == 1 && !hasMore ? "1 encoded value" : "\(number) encoded values"
       return "The preferences hold \(values) of another library\(list).\(forms)"
+    case .keychain:
+      let items = count == 1 && !hasMore ? "1 secret" : "\(number) secrets"
+      return "The service of the keyring holds \(items) of another program\(list).\(forms)"
     case .database:
       let tables = count == 1 && !hasMore ? "1 table" : "\(number) tables"
       let by = writer.map { " (\($0))" } ?? ""

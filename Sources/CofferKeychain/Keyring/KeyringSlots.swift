@@ -39,13 +39,16 @@ import CofferLocks
     private let history: KeyringHistory
     /// The keys of the items seen so far, since the signal of a deletion contains only the item's path.
     private let seen = Locked<[KeyringItemPath: StoreKey]>([:])
+    /// Refuses a service with secrets of another library, until it is known to be none.
+    private let foreign: ForeignSecrets?
     /// Whether the keyring answered the last query of its state.
     private let answers = Locked(true)
 
     init(
       _ scope: KeyringScope, accessibility: KeychainAccessibility, keyringDirectory: String, control: String,
-      address: String?, timeout: Duration, allowsPlainSession: Bool
+      address: String?, timeout: Duration, allowsPlainSession: Bool, foreign: ForeignSecrets? = nil
     ) {
+      self.foreign = foreign
       self.scope = scope
       self.address = address
       self.timeout = timeout
@@ -81,8 +84,22 @@ import CofferLocks
       let items = try client.items(client.search(wanted)).filter { item in
         isOfGroup(item) && wanted.allSatisfy(item.attributes.contains)
       }
-      if !items.contains(where: isOurs) { try refuseNewKeyring() }
+      if !items.contains(where: isOurs) {
+        try refuseNewKeyring()
+        try refuseForeign()
+      }
       return items
+    }
+
+    /// Throws `foreignFormat` if the service has secrets of another library, before the first use of this store.
+    func refuseForeign() throws {
+      try foreign?.refuse {
+        let items = try client.items(client.search(scopeAttributes)).filter(isOfGroup)
+        guard !items.contains(where: isOurs) else { return nil }
+        return try ForeignSecrets.recognize(items, in: scope) { item in
+          try client.secrets([item.path]).first?.data
+        }
+      }
     }
 
     private func isOfGroup(_ item: KeyringItem) -> Bool { item.text(of: Attribute.accessGroup) == scope.accessGroup }
@@ -230,6 +247,7 @@ import CofferLocks
       let state = client.state()
       guard state == .open else { throw state.error() }
       try refuseNewKeyring()
+      try refuseForeign()
     }
 
     func stage(

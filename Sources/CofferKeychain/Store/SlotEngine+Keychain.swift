@@ -58,20 +58,25 @@ extension SlotEngine {
   ///
   /// With read-only access nothing is created, and a keyring without a journal is read as it is: it cannot be proven
   /// that it holds none of this service's secrets. Listings then read the secrets.
+  ///
+  /// A service that was never opened, and has secrets that another library has wrapped or named in its own way, is
+  /// refused with `foreignFormat` unless the configuration ignores that (``SlotConfiguration/foreignData``). If the
+  /// keyring is locked at first, that is decided at the first operation that it can answer. Plain secrets under
+  /// `service` and `account`, as `secret-tool` stores them, are values like others.
   /// - Parameters:
   ///   - service: the service that the secrets belong to, 1 to 256 bytes.
   ///   - accessGroup: a group of applications that share the secrets. It is not enforced on Linux.
   ///   - configuration: the options of the keychain.
   /// - Throws: `StorageError`: `unsupported` if the library was built without the trait `SecretService` or for invalid
   ///   names, `unavailable` if the journal's directory is not defined (HOME is unset), `permissionDenied`, `diskFull`,
-  ///   `newerFormat`, `damaged` (the journal).
+  ///   `foreignFormat`, `newerFormat`, `damaged` (the journal).
   public static func keychain(
     service: String, accessGroup: String? = nil, configuration: KeychainConfiguration = KeychainConfiguration()
   ) async throws -> SlotEngine {
     let system = SystemDirectories.current
     let location = try KeychainLocation(service: service, accessGroup: accessGroup, in: system)
     return try await configuration.store.events.opening(at: location.description, isReadOnly: \.isReadOnly) {
-      let slots = try location.slots(configuration)
+      let slots = try await runBlocking { try location.slots(configuration) }
       if configuration.store.access == .readOnly {
         return try await runBlocking { try readOnly(slots, location, configuration.store.forSecrets) }
       }
@@ -171,19 +176,32 @@ struct KeychainLocation: Sendable {
   }
 
   #if SecretService && os(Linux)
-    func slots(_ configuration: KeychainConfiguration) throws(StorageError) -> any Slots {
+    /// Returns the slots of the service, and prepares the directory of the journal unless only to be read.
+    ///
+    /// - Throws: `foreignFormat` if the service has never been opened, and has secrets of another library. A keyring
+    ///   that cannot be asked now is asked at the first use.
+    func slots(_ configuration: KeychainConfiguration) throws -> any Slots {
+      let isReadOnly = configuration.store.access == .readOnly
       do {
-        if configuration.store.access != .readOnly { try OpenDirectory.make(control) }
-      } catch {
+        let foreign = try ForeignSecrets(
+          at: description, control: control, isNew: !wasUsed(), policy: configuration.store.foreignData,
+          isReadOnly: isReadOnly)
+        let slots = KeyringSlots(
+          scope, accessibility: configuration.accessibility, keyringDirectory: data + "/keyrings", control: control,
+          address: configuration.address, timeout: configuration.timeout,
+          allowsPlainSession: configuration.allowsPlainSession, foreign: foreign)
+        try slots.refuseForeignNow()
+        if !isReadOnly {
+          try OpenDirectory.make(control)
+          try foreign?.prepare()
+        }
+        return slots
+      } catch let error as StorageError {
         throw error.locating(at: description)
       }
-      return KeyringSlots(
-        scope, accessibility: configuration.accessibility, keyringDirectory: data + "/keyrings", control: control,
-        address: configuration.address, timeout: configuration.timeout,
-        allowsPlainSession: configuration.allowsPlainSession)
     }
   #else
-    func slots(_ configuration: KeychainConfiguration) throws(StorageError) -> any Slots {
+    func slots(_ configuration: KeychainConfiguration) throws -> any Slots {
       throw StorageError(
         .unsupported, "This program was built without support for the desktop's keyring.",
         advice: "Build it on Linux with the package trait 'SecretService', or use a sealed file.",

@@ -20,8 +20,15 @@ package struct PropertyListFormat: DocumentFormat {
   package init() {}
 
   package func decode(_ file: Data) throws -> PropertyListDocument {
+    try decode(file, allowsOldStyle: false)
+  }
+
+  /// Decodes a file.
+  /// - Parameter allowsOldStyle: whether a dictionary in the old style, `{ name = value; }` in UTF-8, is accepted, too.
+  /// - Throws: `damaged` for anything else.
+  package func decode(_ file: Data, allowsOldStyle: Bool) throws -> PropertyListDocument {
     var format = PropertyListSerialization.PropertyListFormat.xml
-    guard Self.isPropertyList(file),
+    guard Self.isPropertyList(file) || (allowsOldStyle && Self.isOldStyle(file)),
       let root = try? PropertyListSerialization.propertyList(from: file, options: [], format: &format),
       case .dictionary(let entries)? = PreferenceValue(propertyList: root, of: file.count)
     else {
@@ -54,6 +61,19 @@ package struct PropertyListFormat: DocumentFormat {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let text = file.starts(with: mark) ? file.dropFirst(mark.count) : file[...]
     return text.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "<")
+  }
+
+  /// Whether the text can be a dictionary in the old style. Octal escapes of other than ASCII characters are refused:
+  /// they are of NeXTSTEP's character set, which Foundation decodes to other characters.
+  private static func isOldStyle(_ file: Data) -> Bool {
+    guard let text = String(validating: file, as: UTF8.self), text.utf8.last(where: { $0 > 0x20 }) == UInt8(ascii: "}")
+    else { return false }
+    var isEscaped = false
+    for byte in text.utf8 {
+      if isEscaped, byte == UInt8(ascii: "2") || byte == UInt8(ascii: "3") { return false }
+      isEscaped = !isEscaped && byte == UInt8(ascii: "\\")
+    }
+    return true
   }
 
   /// Encodes the document in its original format: XML unless it was binary, or unless XML would lose information.

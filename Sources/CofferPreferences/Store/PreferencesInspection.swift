@@ -4,8 +4,8 @@ import Foundation
 
 /// An inspection of preferences that opens no store and changes nothing.
 package enum PreferencesInspection {
-  /// Returns the paths of a suite's file and of its control directory.
-  package static func paths(of suite: String) throws -> (path: String, control: String) {
+  /// Returns the paths of a suite's file and of its control directory; those of this program's own suite for `nil`.
+  package static func paths(of suite: String?) throws -> (path: String, control: String) {
     let paths = try PreferenceSuite(suite, in: .current)
     return (paths.path, paths.control)
   }

@@ -7,7 +7,8 @@ public enum LegacyEncoding: String, CaseIterable, Hashable, Sendable {
   case bytes
   /// The output of `JSONEncoder`: also a string is in quotation marks, and `Data` is base64.
   case json
-  /// JSON of an object with a `transactionID` and a base64 `value`, whose bytes are the value.
+  /// JSON of an object with a `transactionID` and a base64 `value`, whose bytes are the value; or the same object as a
+  /// JSON string in base64, as in a keychain.
   case storedObject = "stored-object"
   /// As ``storedObject``, and the bytes inside are JSON again, as a property wrapper stores them.
   case storedJSON = "stored-json"
@@ -41,6 +42,8 @@ extension LegacyEncoding {
   }
 
   private static func unwrap(_ data: Data) throws(LegacyFailure) -> Data {
+    // In a keychain, the object is encoded once more.
+    let data = (try? JSONDecoder().decode(Data.self, from: data)) ?? data
     guard let object = try? JSONDecoder().decode(StoredObject.self, from: data) else {
       throw LegacyFailure(reason: "it is not an object with a value and a transaction id")
     }

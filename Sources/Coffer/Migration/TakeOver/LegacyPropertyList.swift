@@ -24,7 +24,7 @@ struct LegacyPropertyList: LegacyOrigin {
     }
     let document: PropertyListDocument
     do {
-      document = try PropertyListFormat().decode(file.data)
+      document = try PropertyListFormat().decode(file.data, allowsOldStyle: true)
     } catch let error as StorageError {
       throw error.locating(at: path)
     }

@@ -1,6 +1,7 @@
 import CofferCore
-import CofferCrypto
 import CofferFileSystem
+import CofferKeychain
+import CofferPreferences
 import Foundation
 
 /// Where the values are that another library or an earlier version of a program has stored.
@@ -13,23 +14,52 @@ import Foundation
 public enum LegacySource: Hashable, Sendable {
   /// The regular files of a directory; the name of a file is the name of its value. Subdirectories are not read.
   case files(directory: String, encoding: LegacyEncoding = .bytes)
-  /// The entries of a property list file, XML or binary, such as that of a `UserDefaults` suite. The encoding concerns
-  /// entries of raw bytes; other types are kept.
+  /// The entries of a property list file: XML, binary, or in the old style of NeXTSTEP, whose values are text, bytes
+  /// and collections of them. The encoding concerns entries of raw bytes; other types are kept.
   case propertyList(path: String, encoding: LegacyEncoding = .bytes)
+  /// The entries of a suite of `UserDefaults`, or of this program's own for `nil`, read from the property list in which
+  /// Foundation keeps it, in any form as for ``propertyList(path:encoding:)``. A program that has the suite open writes
+  /// its last changes there when it calls `synchronize()` or ends.
+  case userDefaults(suite: String?, encoding: LegacyEncoding = .bytes)
+  /// The secrets of a service in the desktop's keyring that other programs have stored under `account`, `username` or
+  /// `user`, in the default collection. A locked keyring ends the take-over; the next one continues.
+  case keychain(service: String, accessGroup: String? = nil, encoding: LegacyEncoding = .bytes)
   /// The rows of a table in an SQLite database, which is opened for reading only. An index on the key column is needed
   /// for a large table.
   case table(
     path: String, table: String, keyColumn: String, valueColumn: String, encoding: LegacyEncoding = .bytes)
 
-  /// The path of the directory or file.
+  /// The path of the directory or file, or the location of the suite or service.
   public var path: String {
     switch self {
     case .files(let path, _), .propertyList(let path, _), .table(let path, _, _, _, _): path
+    case .userDefaults(let suite, _): "prefs:" + (suite ?? "")
+    case .keychain(let service, let group, _): "keychain:\(service)" + (group.map { "@\($0)" } ?? "")
+    }
+  }
+
+  /// The source with the path of the file that a suite has at present.
+  /// - Throws: `StorageError` for a suite whose name is no file name, or without a directory for preferences.
+  func located() throws -> LegacySource {
+    guard case .userDefaults(let suite, let encoding) = self else { return self }
+    return .propertyList(path: try PreferencesInspection.paths(of: suite).path, encoding: encoding)
+  }
+
+  /// The path of the directory or file, or `nil` if the source is none.
+  var filePath: String? {
+    switch self {
+    case .files, .propertyList, .table: path
+    case .userDefaults, .keychain: nil
     }
   }
 
   /// Whether `removesOriginals` is supported.
-  var isRemovable: Bool { if case .files = self { true } else { false } }
+  var isRemovable: Bool {
+    switch self {
+    case .files, .keychain: true
+    case .propertyList, .userDefaults, .table: false
+    }
+  }
 
   func open(limit: Int, keepsPreferenceTypes: Bool) throws -> any LegacyOrigin {
     switch self {
@@ -37,6 +67,10 @@ public enum LegacySource: Hashable, Sendable {
       return try LegacyFiles(directory, encoding, limit: limit)
     case .propertyList(let path, let encoding):
       return try LegacyPropertyList(path, encoding, keepsTypes: keepsPreferenceTypes)
+    case .userDefaults:
+      return try located().open(limit: limit, keepsPreferenceTypes: keepsPreferenceTypes)
+    case .keychain(let service, let group, let encoding):
+      return try LegacyKeychain(service: service, accessGroup: group, encoding)
     case .table(let path, let table, let keyColumn, let valueColumn, let encoding):
       return try LegacyTable(path, table: table, key: keyColumn, value: valueColumn, encoding)
     }
@@ -51,7 +85,7 @@ protocol LegacyOrigin: Sendable {
   var ignored: [TakeOverReport.Entry] { get }
 
   /// Returns a value, or `nil` if it is gone.
-  /// - Throws: ``LegacyFailure`` or `StorageError` if this value cannot be read.
+  /// - Throws: ``LegacyFailure`` or `StorageError` if this value cannot be read; `unavailable` if no value can.
   func read(_ name: String) throws -> LegacyOriginal?
   /// Removes originals that have not changed since they were read, and returns for each whether it is removed.
   func remove(_ originals: [LegacyOriginal]) throws -> [Bool]
@@ -64,61 +98,10 @@ struct LegacyOriginal: Sendable {
   var stamp: FileStamp?
   /// The SHA-256 of the original's bytes.
   var digest = Data()
+  /// The item of a keyring.
+  var item: KeyringOriginals.Original?
 }
 
 extension LegacyOrigin {
   func remove(_ originals: [LegacyOriginal]) throws -> [Bool] { originals.map { _ in false } }
-}
-
-/// The files of a directory.
-struct LegacyFiles: LegacyOrigin {
-  let names: [String]
-  let ignored: [TakeOverReport.Entry]
-  private let directory: Directory
-  private let encoding: LegacyEncoding
-  private let limit: Int
-
-  init(_ path: String, _ encoding: LegacyEncoding, limit: Int) throws {
-    guard try !PathParts.exists(path + "/.coffer") else {
-      throw StorageError(
-        .unsupported, "The source is a store of Coffer.",
-        advice: "Copy its values with an engine of that store, or with 'coffer cp'. Nothing was changed.",
-        location: path)
-    }
-    directory = try Directory(path, location: path)
-    self.encoding = encoding
-    self.limit = limit
-    var ignored: [TakeOverReport.Entry] = []
-    names = try directory.fileNames { name in
-      let reason = name == nil ? "its name is not UTF-8" : "it is not a regular file"
-      ignored.append(.init(name: name ?? "?", outcome: .skipped(reason: reason)))
-    }.sorted()
-    self.ignored = ignored
-  }
-
-  func read(_ name: String) throws -> LegacyOriginal? {
-    guard let content = try directory.read(name, limit: limit) else { return nil }
-    guard UInt64(content.data.count) == content.stamp.size else {
-      throw LegacyFailure(reason: "it changed while it was read")
-    }
-    return LegacyOriginal(
-      name: name, value: try encoding.decode(content.data), stamp: content.stamp, digest: sha256(content.data))
-  }
-
-  func remove(_ originals: [LegacyOriginal]) throws -> [Bool] {
-    let removed = originals.map { original in
-      do {
-        // Two writes of equal size within one tick of the clock have the same stamp.
-        guard let now = try directory.read(original.name, limit: limit), now.stamp == original.stamp,
-          sha256(now.data) == original.digest
-        else { return false }
-        try directory.delete(original.name)
-        return true
-      } catch {
-        return false  // The report says that it is still there.
-      }
-    }
-    try directory.sync()
-    return removed
-  }
 }

@@ -22,8 +22,9 @@ extension LegacySource {
   /// Checks that the source can be read, and has no files of the store, before the store is created.
   /// - Throws: `StorageError`: `unsupported`, and the errors of the source.
   package func check(against location: StoreLocation) throws {
-    try refuseStore(location.description, in: self)
-    _ = try open(limit: 0, keepsPreferenceTypes: true)
+    let source = try located()
+    try refuseStore(location.description, in: source)
+    _ = try source.open(limit: 0, keepsPreferenceTypes: true)
   }
 }
 
@@ -34,16 +35,23 @@ func refuseStore(_ description: String, in source: LegacySource) throws {
     for link in links { try refuseStore(link.description, in: source) }
     return
   }
-  guard let path = location.filePath else { return }
-  let (store, origin) = (resolved(path), resolved(source.path))
+  if case .keychain(let service, let group, _) = source {
+    guard location == .keychain(service: service, accessGroup: group) else { return }
+    throw storeIsSource(source, description)
+  }
+  guard let path = location.filePath, let original = source.filePath else { return }
+  let (store, origin) = (resolved(path), resolved(original))
   var isInside = store == origin || origin.hasPrefix(store + "/")
   if case .files = source, PathParts(store).parent == origin {
     var status = stat()
     isInside = isInside || stat(store, &status) != 0 || status.st_mode & S_IFMT != S_IFDIR
   }
-  guard isInside else { return }
-  throw StorageError(
-    .unsupported, "The source contains the files of the store itself.",
+  if isInside { throw storeIsSource(source, description) }
+}
+
+private func storeIsSource(_ source: LegacySource, _ description: String) -> StorageError {
+  StorageError(
+    .unsupported, "The source contains the values of the store itself.",
     advice: "Take the values over into a store outside of \(source.path.escapingControlCharacters). "
       + "Nothing was changed.",
     location: description)

@@ -17,7 +17,7 @@ public struct TakeOverOptions: Sendable {
   /// What happens to a value whose key has another value in the store.
   public var conflicts = ConflictPolicy.refuse
   /// Whether each original is removed once the store has its value, safe from power loss and compared. Supported for
-  /// ``LegacySource/files(directory:encoding:)``.
+  /// ``LegacySource/files(directory:encoding:)`` and ``LegacySource/keychain(service:accessGroup:encoding:)``.
   public var removesOriginals = false
   /// Whether only the report is made, and neither the store nor the originals are changed.
   public var isDryRun = false

@@ -22,7 +22,8 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
     try checkSupport()
     let limit = engine.capabilities.maximumValueSize
     let keepsTypes = engine.capabilities.contains(.propertyLists)
-    let opened = try await runBlocking { [source] in
+    let source = try source.located()
+    let opened = try await runBlocking {
       try refuseStore(engine.description, in: source)
       return try source.open(limit: limit, keepsPreferenceTypes: keepsTypes)
     }
@@ -51,7 +52,7 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
     guard options.removesOriginals else { return }
     guard source.isRemovable else {
       throw StorageError(
-        .unsupported, "Originals are removed only from a directory of files.",
+        .unsupported, "Originals are removed only from a directory of files or a keyring.",
         advice: "Take the values over without removing them, and remove them yourself. Nothing was changed.",
         location: source.path)
     }
@@ -112,7 +113,7 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
         }
       } catch let failure as LegacyFailure {
         batch.others.append(.init(name: name, key: key, outcome: .unreadable(reason: failure.reason)))
-      } catch let error as StorageError {
+      } catch let error as StorageError where error.code != .unavailable {
         batch.others.append(.init(name: name, key: key, outcome: .unreadable(reason: error.message)))
       }
       batch.end += 1

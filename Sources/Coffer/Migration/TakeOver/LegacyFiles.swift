@@ -1,0 +1,57 @@
+import CofferCore
+import CofferCrypto
+import CofferFileSystem
+import Foundation
+
+/// The files of a directory.
+struct LegacyFiles: LegacyOrigin {
+  let names: [String]
+  let ignored: [TakeOverReport.Entry]
+  private let directory: Directory
+  private let encoding: LegacyEncoding
+  private let limit: Int
+
+  init(_ path: String, _ encoding: LegacyEncoding, limit: Int) throws {
+    guard try !PathParts.exists(path + "/.coffer") else {
+      throw StorageError(
+        .unsupported, "The source is a store of Coffer.",
+        advice: "Copy its values with an engine of that store, or with 'coffer cp'. Nothing was changed.",
+        location: path)
+    }
+    directory = try Directory(path, location: path)
+    self.encoding = encoding
+    self.limit = limit
+    var ignored: [TakeOverReport.Entry] = []
+    names = try directory.fileNames { name in
+      let reason = name == nil ? "its name is not UTF-8" : "it is not a regular file"
+      ignored.append(.init(name: name ?? "?", outcome: .skipped(reason: reason)))
+    }.sorted()
+    self.ignored = ignored
+  }
+
+  func read(_ name: String) throws -> LegacyOriginal? {
+    guard let content = try directory.read(name, limit: limit) else { return nil }
+    guard UInt64(content.data.count) == content.stamp.size else {
+      throw LegacyFailure(reason: "it changed while it was read")
+    }
+    return LegacyOriginal(
+      name: name, value: try encoding.decode(content.data), stamp: content.stamp, digest: sha256(content.data))
+  }
+
+  func remove(_ originals: [LegacyOriginal]) throws -> [Bool] {
+    let removed = originals.map { original in
+      do {
+        // Two writes of equal size within one tick of the clock have the same stamp.
+        guard let now = try directory.read(original.name, limit: limit), now.stamp == original.stamp,
+          sha256(now.data) == original.digest
+        else { return false }
+        try directory.delete(original.name)
+        return true
+      } catch {
+        return false  // The report says that it is still there.
+      }
+    }
+    try directory.sync()
+    return removed
+  }
+}
